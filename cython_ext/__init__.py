@@ -1,0 +1,1 @@
+"""Compiled kernels: typed arrays in, integer counts out. Nothing but numpy and libc."""

@@ -1,0 +1,49 @@
+/* Run-time choice of the SIMD level. Kernels mark variants with EDGEWATT_AVX2 / EDGEWATT_AVX512 and switch on
+ * edgewatt_simd_level(); nothing is ever compiled with -march=native, so a wheel runs on any x86-64 (and, through the
+ * baseline path, on any other CPU). EDGEWATT_SIMD=baseline|avx2 lowers the level, for tests and comparisons. */
+#ifndef EDGEWATT_SIMD_H
+#define EDGEWATT_SIMD_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+#define EDGEWATT_X86 1
+#include <immintrin.h>
+#define EDGEWATT_AVX2 __attribute__((target("avx2,bmi,bmi2,popcnt,lzcnt,fma")))
+#define EDGEWATT_AVX512                                                                                        \
+    __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512cd,avx512bitalg,avx512vpopcntdq,avx2,bmi," \
+                          "bmi2,popcnt,lzcnt,fma")))
+#else
+#define EDGEWATT_X86 0
+#endif
+
+#ifdef EDGEWATT_DEBUG
+#define EDGEWATT_DEBUG_BUILD 1
+#else
+#define EDGEWATT_DEBUG_BUILD 0
+#endif
+
+enum { EDGEWATT_BASELINE = 0, EDGEWATT_LEVEL_AVX2 = 1, EDGEWATT_LEVEL_AVX512 = 2 };
+
+static int edgewatt_simd_level(void) {
+    static int level = -1; /* a race here only repeats the same computation */
+    if (level >= 0) return level;
+    int found = EDGEWATT_BASELINE;
+#if EDGEWATT_X86
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt"))
+        found = EDGEWATT_LEVEL_AVX2;
+    if (found && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd") &&
+        __builtin_cpu_supports("avx512bitalg") && __builtin_cpu_supports("avx512vpopcntdq"))
+        found = EDGEWATT_LEVEL_AVX512;
+#endif
+    const char *wish = getenv("EDGEWATT_SIMD");
+    if (wish && !strcmp(wish, "baseline")) found = EDGEWATT_BASELINE;
+    if (wish && !strcmp(wish, "avx2") && found > EDGEWATT_LEVEL_AVX2) found = EDGEWATT_LEVEL_AVX2;
+    level = found;
+    return level;
+}
+
+#endif

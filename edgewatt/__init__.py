@@ -1,0 +1,32 @@
+"""edgewatt: for this sparse network and this memory system, what does the order of the work cost?
+
+The names below are the stable façade. Each loads its module on first use, so ``import edgewatt`` stays cheap.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from edgewatt._version import __version__
+
+_FACADE = {
+    "EdgewattError": "traces.errors",
+    "InputError": "traces.errors",
+    "Network": "traces.network",
+    "Ordering": "reorder.base",
+}
+
+__all__ = ["__version__", *_FACADE]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FACADE:
+        raise AttributeError(f"module 'edgewatt' has no attribute {name!r}")
+    value = getattr(import_module(_FACADE[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,58 @@
+"""The command line. Command modules import only typer at the top; everything heavy loads inside the command."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from edgewatt.cli import doctor
+
+app = typer.Typer(
+    name="edgewatt",
+    no_args_is_help=True,
+    add_completion=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="For this sparse network and this memory system: what does the order of the work cost?",
+    epilog="Start with:  edgewatt run configs/examples/quickstart.yaml",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from edgewatt import __version__
+
+        typer.echo(f"edgewatt {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+) -> None:
+    from edgewatt.clash import check_traces_package
+
+    check_traces_package()
+
+
+for module in (doctor,):
+    module.add_to(app)
+
+
+def main() -> None:
+    """Run the command line: exit status 2 on anything the user can mend, 130 on Ctrl-C, 1 on a failed run."""
+    from traces.errors import EdgewattError, InputError
+
+    try:
+        app()
+    except EdgewattError as error:
+        sys.stderr.write(f"edgewatt: {error}\n")
+        sys.exit(2 if isinstance(error, InputError) else 1)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has gone (`edgewatt ... | head`)
+        sys.exit(141)
+    except KeyboardInterrupt:
+        sys.stderr.write("edgewatt: interrupted\n")
+        sys.exit(130)

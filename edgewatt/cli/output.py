@@ -1,0 +1,117 @@
+"""What every command shares for its output: tables for people, JSON for programs, progress for the patient."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+Progress = Any  # a callable (done, total or None, text) -> None
+
+
+def show_table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None, numeric: Sequence[str] = ()
+) -> None:
+    """Print a table; columns named in `numeric` are right-aligned; colour only on a terminal."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
+    for name in columns:
+        table.add_column(name, justify="right" if name in numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
+    Console().print(table)
+
+
+def write_json(value: Any, file: str | None) -> bool:
+    """Write `value` as JSON to a file (complete or not at all) or, for '-', to standard output.
+
+    Returns True when standard output was taken, so that the caller prints nothing else there.
+    """
+    if file is None:
+        return False
+    text = json.dumps(value, indent=2, sort_keys=False, allow_nan=False) + "\n"
+    if file == "-":
+        sys.stdout.write(text)
+        return True
+    write_whole_file(Path(file), text.encode())
+    return False
+
+
+def write_whole_file(path: Path, data: bytes) -> None:
+    """Write a file under a temporary name in the same folder, flush it and rename it: it is complete or absent."""
+    import os
+    import tempfile
+
+    from traces.errors import InputError
+
+    name = None
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent or Path("."))
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, path)
+    except OSError as error:
+        if name is not None:
+            Path(name).unlink(missing_ok=True)
+        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
+
+
+def _umask() -> int:
+    import os
+
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+@contextmanager
+def progress(label: str) -> Iterator[Progress]:
+    """Yield a callable (done, total, text): a bar on a terminal, a plain line every ten seconds otherwise (stderr)."""
+    if not sys.stderr.isatty():
+        yield _plain_progress(label)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+    )
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=None, note="")
+
+        def update(done: int, total: int | None, text: str = "") -> None:
+            bar.update(task, completed=done, total=total, note=text)
+
+        yield update
+
+
+def _plain_progress(label: str, every_s: float = 10.0) -> Progress:
+    last = time.monotonic()
+
+    def update(done: int, total: int | None, text: str = "") -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= every_s:
+            last = now
+            share = f" ({100 * done / total:.0f} %)" if total else ""
+            sys.stderr.write(f"{label}: {done}{f' of {total}' if total else ''}{share} {text}\n".rstrip() + "\n")
+            sys.stderr.flush()
+
+    return update

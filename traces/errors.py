@@ -1,0 +1,35 @@
+"""Errors a user can mend: each says where, what is wrong and, where known, what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class EdgewattError(Exception):
+    """Base of every error this suite raises on purpose."""
+
+
+class InputError(EdgewattError, ValueError):
+    """Something the user gave cannot be used. The command line prints it and exits with status 2."""
+
+
+class MissingExtraError(EdgewattError, ImportError):
+    """An optional dependency is absent; the message holds the command that installs it."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"this needs the package {package!r}: pip install 'edgewatt[{extra}]'")
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """Return ``" (did you mean 'x'?)"`` for the closest known name, else the known names, to end a message with."""
+    names = sorted(known)
+    close = difflib.get_close_matches(str(name), names, n=1)
+    if close:
+        return f" (did you mean {close[0]!r}?)"
+    return f" (known: {', '.join(names)})" if names else ""
+
+
+def unknown_name(what: str, name: object, known: Iterable[str]) -> InputError:
+    """Build the error for a name that no registry holds, with a suggestion."""
+    return InputError(f"unknown {what} {name!r}{did_you_mean(name, known)}")
