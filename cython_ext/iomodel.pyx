@@ -51,6 +51,8 @@ cdef extern from "lru_stack.h" nogil:
 
 LRU, RR, MIN = 0, 1, 2  # policy codes
 LITERAL, PIN_BOTH = 0, 1  # pinning codes
+POLICY_CODES = {"lru": LRU, "rr": RR, "min": MIN}
+PINNING_CODES = {"literal": LITERAL, "pin_both": PIN_BOTH}
 MAX_CONNECTIONS = 2**30 - 1  # positions of the two accesses per connection are kept in 31 bits
 
 cdef int64_t SLICE = 1 << 20  # connections between two looks at Ctrl-C

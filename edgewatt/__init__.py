@@ -15,6 +15,7 @@ _FACADE = {
     "InputError": "traces.errors",
     "Network": "traces.network",
     "count_io": "hwmodel.iomodel",
+    "order": "reorder.order",
     "io_bounds": "hwmodel.iomodel",
     "io_curve": "hwmodel.iomodel",
     "Ordering": "reorder.base",

@@ -17,16 +17,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import cython_ext.iomodel as kernel
 import numpy as np
 import numpy.typing as npt
 
-import cython_ext.iomodel as kernel
-from traces.errors import InputError, unknown_name
+from traces.errors import InputError
 from traces.network import Network
-from traces.order import check_order
-
-POLICY_CODES = {"lru": kernel.LRU, "rr": kernel.RR, "min": kernel.MIN}
-PINNING_CODES = {"literal": kernel.LITERAL, "pin_both": kernel.PIN_BOTH}
+from traces.order import checked_memory, policy_codes, processing_arrays
 
 
 @dataclass(frozen=True)
@@ -181,35 +178,3 @@ def natural_ranks(network: Network) -> list[npt.NDArray[np.int64]]:
     starts = network.in_degree == 0
     late = as_rank(~starts, np.where(starts, first_need, by_depth))
     return [by_depth, latest, late]
-
-
-def processing_arrays(network: Network, order: Any) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return sources and targets as int32[W] in processing order, after checking that the order is a valid one."""
-    if network.n_connections > kernel.MAX_CONNECTIONS or network.n_neurons > 2**31 - 1:
-        raise InputError(f"the I/O model counts up to {kernel.MAX_CONNECTIONS} connections and 2^31 - 1 neurons")
-    edges = getattr(order, "edges", order)
-    if edges is None:
-        check_order(network, np.arange(network.n_connections))
-        return network.sources.astype(np.int32), network.targets.astype(np.int32)
-    edges = check_order(network, edges)
-    return network.sources[edges].astype(np.int32), network.targets[edges].astype(np.int32)
-
-
-def policy_codes(policy: str, pinning: str) -> tuple[int, int]:
-    """Return the kernel's codes of the two names."""
-    if policy not in POLICY_CODES:
-        raise unknown_name("policy", policy, POLICY_CODES)
-    if pinning not in PINNING_CODES:
-        raise unknown_name("pinning", pinning, PINNING_CODES)
-    return POLICY_CODES[policy], PINNING_CODES[pinning]
-
-
-def checked_memory(memory: int) -> int:
-    """Return M after checking that it is an integer of at least 3: a connection and the two values it joins."""
-    if isinstance(memory, bool) or not isinstance(memory, int | np.integer):
-        raise InputError(f"memory must be an integer, not {memory!r}")
-    if memory < 3:
-        raise InputError(f"memory is {memory}: at least 3 are needed, a connection and the two values it joins")
-    if memory > 2**62:
-        raise InputError(f"memory is {memory}: at most 2^62 can be counted with")
-    return int(memory)
