@@ -70,9 +70,7 @@ def curve_points(iterations: int) -> list[int]:
     summary="the published simulated annealing over edge moves (Gleinig et al. 2023)",
     parameters=ConnectionReorderingParameters,
 )
-def connection_reordering(
-    network: Network, task: Task, parameters: ConnectionReorderingParameters
-) -> Ordering:
+def connection_reordering(network: Network, task: Task, parameters: ConnectionReorderingParameters) -> Ordering:
     """Anneal from the start order; return the best order met, with the curve of the best objective so far."""
     began = time.monotonic()
     objective = make_objective(task.objective)
