@@ -91,6 +91,7 @@ def check_order(network: Network, edges: npt.ArrayLike) -> npt.NDArray[np.int64]
         source, target = network.sources[edge], network.targets[edge]
         raise InputError(
             f"the order is not topological: position {position[edge]} processes connection {edge} "
-            f"({source} -> {target}) before every connection into neuron {source} is done (the last is at position {last_in[source]})"
+            f"({source} -> {target}) before every connection into neuron {source} is done "
+            f"(the last is at position {last_in[source]})"
         )
     return order
