@@ -15,6 +15,7 @@ _FACADE = {
     "InputError": "traces.errors",
     "Network": "traces.network",
     "Ordering": "reorder.base",
+    "simulate_cache": "hwmodel.cache",
 }
 
 __all__ = ["__version__", *_FACADE]
