@@ -13,6 +13,8 @@ from traces.network import Network
 from traces.order import check_order
 from traces.registry import Registry
 
+__all__ = ["METHODS", "PINNINGS", "POLICIES", "Method", "Ordering", "Progress", "Task", "check_order"]
+
 Progress = Callable[[int, int | None, str], None]  # (work done, total work or None, short text)
 
 __all__ = ["METHODS", "PINNINGS", "POLICIES", "Method", "Ordering", "Progress", "Task", "check_order"]
