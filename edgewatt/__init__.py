@@ -19,6 +19,7 @@ _FACADE = {
     "io_bounds": "hwmodel.iomodel",
     "io_curve": "hwmodel.iomodel",
     "Ordering": "reorder.base",
+    "simulate_cache": "hwmodel.cache",
 }
 
 __all__ = ["__version__", *_FACADE]
