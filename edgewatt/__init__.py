@@ -15,6 +15,8 @@ _FACADE = {
     "InputError": "traces.errors",
     "Network": "traces.network",
     "Ordering": "reorder.base",
+    "encode": "hwmodel.encoders",
+    "decode": "hwmodel.encoders",
 }
 
 __all__ = ["__version__", *_FACADE]
