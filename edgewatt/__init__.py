@@ -14,6 +14,10 @@ _FACADE = {
     "EdgewattError": "traces.errors",
     "InputError": "traces.errors",
     "Network": "traces.network",
+    "count_io": "hwmodel.iomodel",
+    "order": "reorder.order",
+    "io_bounds": "hwmodel.iomodel",
+    "io_curve": "hwmodel.iomodel",
     "Ordering": "reorder.base",
 }
 
