@@ -1,7 +1,7 @@
 """The store: a folder with one JSON file a point, written whole or not at all.
 
     records/HASH.json   finished points           failures/HASH.json   points that raised, with their traceback
-    stages/             what points share (see `edgewatt.stages`)
+    sweeps/HASH.json    the points of each sweep        stages/              what points share
 
 Several sweeps may work on one store at once: a file appears complete under its final name, and two writers of one point
 write the same canonical part.
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from edgewatt.record import Record, canonical_json
+from edgewatt.record import Record, canonical_json, content_hash
 from traces.errors import EdgewattError, InputError
 
 
@@ -31,10 +31,11 @@ class Store:
         self.fsync = fsync
         self.records = self.folder / "records"
         self.failures = self.folder / "failures"
+        self.plans = self.folder / "sweeps"
 
     def open(self) -> Store:
         """Make the folders. Raises InputError if that cannot be done."""
-        for folder in (self.records, self.failures):
+        for folder in (self.records, self.failures, self.plans):
             try:
                 folder.mkdir(parents=True, exist_ok=True)
             except (OSError, ValueError) as error:
@@ -58,6 +59,22 @@ class Store:
         path = self.failures / f"{config_hash}.json"
         self._write(path, (canonical_json(failure) + "\n").encode("utf-8", "surrogatepass"))
         return path
+
+    def put_plan(self, name: str, hashes: list[str]) -> None:
+        """Note the points of a sweep in the order written; the first is the baseline of comparisons."""
+        plan = {"name": name, "points": hashes}
+        self._write(self.plans / f"{content_hash(plan)}.json", (canonical_json(plan) + "\n").encode("utf-8", "surrogatepass"))
+
+    def plan(self) -> tuple[str, list[str]]:
+        """Return name and hashes of the sweep noted last; ("", []) if there is none."""
+        newest = sorted(self.plans.glob("[!.]*.json"), key=lambda path: path.stat().st_mtime_ns)
+        for path in reversed(newest):
+            try:
+                plan = json.loads(path.read_text("utf-8", "surrogatepass"))
+                return str(plan["name"]), [str(name) for name in plan["points"]]
+            except (OSError, ValueError, KeyError, TypeError):
+                continue
+        return "", []
 
     def get(self, config_hash: str) -> Record | None:
         """Return a finished point, None if there is none. Raises InputError naming the file if it is damaged."""

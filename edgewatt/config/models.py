@@ -10,8 +10,10 @@ from pydantic_core import PydanticCustomError
 
 from edgewatt.config.document import shown
 from edgewatt.config.sections import Choice, Section, section_for
+from hwmodel.controller import ControllerSpec
 from hwmodel.machine import BusSpec, CacheSpec, EngineSpec
 from traces.errors import unknown_name
+from traces.layout import Layout
 from traces.registry import Registry
 
 
@@ -156,27 +158,20 @@ class FastMemory(Section):
     )
 
 
-class LayoutSection(Section):
-    """Where values, ids and activations lie in memory."""
-
-    kind: Literal["auto", "csr", "tuples", "coo", "csc", "ell"] = Field(
-        "auto", description="auto: csr where the ordering is row-contiguous, else tuples"
-    )
-    id_bits: Literal[16, 32] = Field(16, description="bits of one neuron id")
-    stride_restart: Literal["row", "continuous"] = Field("row", description="whether strides restart at each row")
+LayoutSection = section_for(Layout, name="LayoutSection", omit=("value_format",))
+CacheSection = section_for(CacheSpec, name="CacheSection")
+BusSection = section_for(BusSpec, name="BusSection", extra=(("element_bytes", int | None, None),))
+EngineSection = section_for(EngineSpec, name="EngineSection")
+ControllerSection = section_for(ControllerSpec, name="ControllerSection")
 
 
 class DramSection(Section):
     """The memory part and its controller."""
 
-    part: str = Field("lpddr4-3200-x16", description="shipped part (`edgewatt list parts`) or a YAML file")
+    part: str = Field("lpddr4-3200", description="shipped part (`edgewatt list parts`) or a YAML file")
     overrides: dict[str, Any] = Field({}, description="fields of the part to replace, as in its own file")
-    controller: dict[str, Any] = Field({}, description="fields of the controller to replace")
+    controller: ControllerSection = ControllerSection()  # type: ignore[valid-type]
 
-
-CacheSection = section_for(CacheSpec)
-BusSection = section_for(BusSpec)
-EngineSection = section_for(EngineSpec)
 
 
 class RunConfig(Section):
@@ -198,7 +193,7 @@ class RunConfig(Section):
         ["fp32"], description="number formats of weights and activations (`edgewatt list formats`)"
     )
     fast_memory: FastMemory = FastMemory()
-    layout: LayoutSection = LayoutSection()
+    layout: LayoutSection = LayoutSection()  # type: ignore[valid-type]
     sample: int = Field(0, ge=0, description="which input vector of the network's batch fills the payload")
     caches: list[CacheSection] = Field(  # type: ignore[valid-type]
         [CacheSection(size_bytes=32768, line_bytes=64, ways=8)],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import types
 import typing
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -20,6 +21,9 @@ from traces.errors import InputError, unknown_name
 from traces.registry import Registry
 
 
+Extra = tuple[tuple[str, Any, Any], ...]  # (name, type, default) of further fields
+
+
 class Section(BaseModel):
     """A mapping of a configuration: unknown keys and loose types are errors."""
 
@@ -27,7 +31,7 @@ class Section(BaseModel):
 
 
 @cache
-def section_for(what: type, *, name: str | None = None, omit: tuple[str, ...] = (), extra: tuple = ()) -> type[Section]:
+def section_for(what: type, *, name: str | None = None, omit: tuple[str, ...] = (), extra: Extra = ()) -> type[Section]:
     """Derive the section that fills a dataclass (fields `omit` left out, ``(name, type, default)`` triples added).
 
     Validating the section builds the dataclass once, so that its own checks speak too.
@@ -54,7 +58,7 @@ def _loosen(hint: Any) -> Any:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is tuple:
         return typing.Annotated[hint, Field(strict=False)]
-    if arguments and origin in (typing.Union, getattr(__import__("types"), "UnionType", None)):
+    if arguments and origin in (typing.Union, types.UnionType):
         return typing.Union[tuple(_loosen(a) for a in arguments)]  # noqa: UP007 - built at run time
     return hint
 
@@ -79,7 +83,7 @@ class Choice:
     The parameters of each kind come from the registry's dataclass; the validated value is that section, with `kind`.
     """
 
-    def __init__(self, registry: Callable[[], Registry[Any]], extra: tuple = ()) -> None:
+    def __init__(self, registry: Callable[[], Registry[Any]], extra: Extra = ()) -> None:
         self.registry = registry
         self.extra = extra
 
@@ -117,26 +121,10 @@ class Choice:
 
 
 @cache
-def _kind_section(kind: str, parameters: type | None, summary: str, extra: tuple) -> type[Section]:
+def _kind_section(kind: str, parameters: type | None, summary: str, extra: Extra) -> type[Section]:
     tag = ("kind", typing.Literal[kind], kind)
     name = "".join(part.capitalize() for part in kind.split("-"))
     if parameters is None:
         fields: dict[str, Any] = {key: (hint, default) for key, hint, default in (tag, *extra)}
         return create_model(name, __base__=Section, __doc__=summary, **fields)
     return section_for(parameters, name=name, extra=(tag, *extra))
-
-
-def known_name(what: str, names: Callable[[], typing.Iterable[str]]) -> Any:
-    """Return the type of a field that holds one of `names` (called late, so nothing heavy loads with the models)."""
-    from pydantic import AfterValidator, WithJsonSchema
-
-    def check(value: str) -> str:
-        known = list(names())
-        if value not in known:
-            raise unknown_name(what, value, known)
-        return value
-
-    class _Late(WithJsonSchema):
-        pass
-
-    return typing.Annotated[str, AfterValidator(check)]
