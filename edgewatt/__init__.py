@@ -21,6 +21,9 @@ _FACADE = {
     "io_bounds": "hwmodel.iomodel",
     "io_curve": "hwmodel.iomodel",
     "Ordering": "reorder.base",
+    "simulate_cache": "hwmodel.cache",
+    "encode": "hwmodel.encoders",
+    "decode": "hwmodel.encoders",
 }
 
 __all__ = ["__version__", *_FACADE]
