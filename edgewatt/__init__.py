@@ -20,6 +20,8 @@ _FACADE = {
     "io_curve": "hwmodel.iomodel",
     "Ordering": "reorder.base",
     "simulate_cache": "hwmodel.cache",
+    "encode": "hwmodel.encoders",
+    "decode": "hwmodel.encoders",
 }
 
 __all__ = ["__version__", *_FACADE]
