@@ -15,6 +15,8 @@ _FACADE = {
     "InputError": "traces.errors",
     "Network": "traces.network",
     "Ordering": "reorder.base",
+    "load_part": "hwmodel.dram",
+    "simulate_dram": "hwmodel.dram",
 }
 
 __all__ = ["__version__", *_FACADE]
