@@ -14,9 +14,16 @@ _FACADE = {
     "EdgewattError": "traces.errors",
     "InputError": "traces.errors",
     "Network": "traces.network",
+    "count_io": "hwmodel.iomodel",
+    "order": "reorder.order",
+    "io_bounds": "hwmodel.iomodel",
+    "io_curve": "hwmodel.iomodel",
     "Ordering": "reorder.base",
     "load_part": "hwmodel.dram",
     "simulate_dram": "hwmodel.dram",
+    "simulate_cache": "hwmodel.cache",
+    "encode": "hwmodel.encoders",
+    "decode": "hwmodel.encoders",
 }
 
 __all__ = ["__version__", *_FACADE]
