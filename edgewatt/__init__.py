@@ -21,6 +21,8 @@ _FACADE = {
     "io_bounds": "hwmodel.iomodel",
     "io_curve": "hwmodel.iomodel",
     "Ordering": "reorder.base",
+    "load_part": "hwmodel.dram",
+    "simulate_dram": "hwmodel.dram",
     "simulate_cache": "hwmodel.cache",
     "encode": "hwmodel.encoders",
     "decode": "hwmodel.encoders",
