@@ -108,6 +108,7 @@ cdef class CacheKernel:
     cdef uint32_t[::1] missed
     cdef int64_t[::1] access_of
     cdef const int64_t[::1] next_use
+    cdef bint knows_future
     cdef int64_t position, sets, first_access
     cdef int line_shift, through, one_to_one
     cdef readonly int64_t loads, stores, load_lookups, store_lookups, load_misses, store_misses, evictions, writebacks
@@ -136,6 +137,7 @@ cdef class CacheKernel:
     def set_future(self, const int64_t[::1] next_use):
         """Give MIN the position of the next look-up of the same line (or a large number) for every look-up to come."""
         self.next_use = next_use
+        self.knows_future = True
         self.position = 0
 
     def access(self, const uint8_t[::1] op, const uint64_t[::1] address, size_type[::1] size, bint emit):
@@ -167,7 +169,7 @@ cdef class CacheKernel:
         cdef int64_t i, n = 0
         for i in range(address.shape[0]):
             n += <int64_t>((address[i] + size[i] - 1) >> self.line_shift) - <int64_t>(address[i] >> self.line_shift) + 1
-        if self.next_use is None or self.position + n > self.next_use.shape[0]:
+        if not self.knows_future or self.position + n > self.next_use.shape[0]:
             raise ValueError("policy 'min' has been given no future for these look-ups")
 
     cdef int64_t _expand(self, const uint8_t[::1] op, const uint64_t[::1] address, size_type[::1] size,

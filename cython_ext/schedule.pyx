@@ -27,6 +27,7 @@ cdef extern from "schedule_graph.h" nogil:
         const int32_t *users
         const int64_t *bytes
         const uint8_t *kept
+        int64_t live_at_start
     ctypedef struct sg_point:
         int64_t live
     int sg_point_new(const sg_graph *, sg_point *)
@@ -75,7 +76,7 @@ cdef class Graph:
     cdef sg_graph g
     cdef object arrays
 
-    def __init__(self, int n_nodes, int n_buffers, dict arrays):
+    def __init__(self, int n_nodes, int n_buffers, dict arrays, int64_t live_at_start=0):
         cdef const int32_t[::1] a
         cdef const int64_t[::1] sizes = arrays["bytes"]
         cdef const uint8_t[::1] kept = arrays["kept"]
@@ -83,6 +84,7 @@ cdef class Graph:
         self.g.n_nodes = n_nodes
         self.g.n_buffers = n_buffers
         self.g.words = (n_nodes + 63) // 64
+        self.g.live_at_start = live_at_start
         self.g.bytes = &sizes[0]
         self.g.kept = &kept[0]
         a = arrays["before_start"]; self.g.before_start = &a[0]

@@ -93,7 +93,7 @@ static inline int sc_create(sc_scratch *s, const sg_graph *g, int64_t capacity, 
 /* Peak of an order; `during` and `after` (or NULL) take the bytes live while and after each step. */
 static inline int64_t sc_footprint(sc_scratch *s, const int32_t *order, int64_t *during, int64_t *after) {
     const sg_graph *g = s->g;
-    int64_t live = 0, peak = 0;
+    int64_t live = g->live_at_start, peak = 0;
     memset(s->done, 0, (size_t)g->words * 8);
     for (int32_t i = 0; i < g->n_nodes; i++) {
         int32_t v = order[i];

@@ -20,6 +20,7 @@ typedef struct {
     const int32_t *users_start, *users;     /* buffer -> nodes that read or write it, distinct */
     const int64_t *bytes;                   /* buffer -> size */
     const uint8_t *kept;                    /* buffer -> 1 for outputs */
+    int64_t live_at_start;                  /* 0; in a reversed graph the outputs */
 } sg_graph;
 
 static inline int sg_has(const uint64_t *set, int32_t v) { return (int)((set[v >> 6] >> (v & 63)) & 1); }
@@ -80,7 +81,7 @@ static inline void sg_point_free(sg_point *p) {
 static inline void sg_point_start(const sg_graph *g, sg_point *p) {
     memset(p->done, 0, (size_t)g->words * 8);
     p->n_ready = p->n_done = 0;
-    p->live = 0;
+    p->live = g->live_at_start;
     for (int32_t v = 0; v < g->n_nodes; v++)
         if (g->before_start[v] == g->before_start[v + 1]) p->ready[p->n_ready++] = v;
 }

@@ -258,6 +258,23 @@ static inline void ss_settle(ss_search *s, sg_point *p, int64_t limit, int32_t *
     }
 }
 
+/* Settle `p`, whose path has the peak `peak`, and look one operator ahead: if every next operator needs more, that peak
+ * cannot be avoided either, so it becomes the limit, and more may be safe under it. Returns the peak of any completion,
+ * as far as this shows. */
+static inline int64_t ss_close(ss_search *s, sg_point *p, int64_t peak, int32_t *trail, int32_t *n_trail) {
+    for (;;) {
+        ss_settle(s, p, peak, trail, n_trail);
+        if (!s->safe_moves || !p->n_ready) return peak;
+        int64_t least = SS_INFINITE;
+        for (int32_t i = 0; i < p->n_ready && least > peak; i++) {
+            int64_t transient = p->live + sg_allocated(&s->g, p->done, p->ready[i]);
+            if (transient < least) least = transient;
+        }
+        if (least <= peak) return peak;
+        peak = least;
+    }
+}
+
 static inline int64_t ss_tie(const ss_search *s, const sg_point *p) {
     switch (s->tie_rule) {
     case 1: return -(int64_t)p->n_done;
@@ -308,7 +325,7 @@ static inline int ss_create(ss_search *s, const sg_graph *g, int64_t floor, int6
             for (int32_t k = v >> 6; k < w; k++) row[k] |= s->closure[(uint64_t)g->after[i] * w + k];
     }
     sg_point_start(g, &s->here);
-    ss_settle(s, &s->here, floor, NULL, NULL);
+    floor = ss_close(s, &s->here, floor, NULL, NULL);
     int is_new;
     uint32_t first = ss_intern(s, &s->here, &is_new);
     if (first == SS_NONE) {
@@ -354,8 +371,12 @@ static inline int ss_best_first(ss_search *s, uint64_t max_expanded) {
             }
             sg_point_copy(g, &s->child, &s->here);
             sg_run(g, &s->child, i);
-            ss_settle(s, &s->child, peak, NULL, NULL);
+            peak = ss_close(s, &s->child, peak, NULL, NULL);
             s->n_generated++;
+            if (peak >= s->upper) {
+                if (peak < s->pruned_peak) s->pruned_peak = peak;
+                continue;
+            }
             int is_new = 0;
             uint32_t to = ss_intern(s, &s->child, &is_new);
             if (to == SS_NONE) {
@@ -438,7 +459,7 @@ static inline int32_t ss_path(ss_search *s, uint32_t state, int32_t *order, uint
     sg_point *p = &s->child;
     int32_t count = 0;
     sg_point_start(g, p);
-    ss_settle(s, p, s->floor, order, &count);
+    ss_close(s, p, s->floor, order, &count);
     for (uint64_t i = n - 1; i-- > 0;) { /* from the stored parent, so that every step repeats what the search did */
         const ss_state *step = &s->states[steps[i]];
         ss_point_of(s, step->parent, p);
@@ -446,8 +467,8 @@ static inline int32_t ss_path(ss_search *s, uint32_t state, int32_t *order, uint
         while (k < p->n_ready && p->ready[k] != step->via) k++;
         if (k == p->n_ready) return -1;
         order[count++] = step->via;
-        sg_run(g, p, k);
-        ss_settle(s, p, step->peak, order, &count);
+        int64_t peak = sg_run(g, p, k), before = s->states[step->parent].peak;
+        ss_close(s, p, peak > before ? peak : before, order, &count);
     }
     return count;
 }

@@ -14,6 +14,8 @@ _FACADE = {
     "EdgewattError": "traces.errors",
     "InputError": "traces.errors",
     "Network": "traces.network",
+    "from_matrices": "traces.readers.scipy_sparse",
+    "load": "traces.readers",
     "count_io": "hwmodel.iomodel",
     "order": "reorder.order",
     "io_bounds": "hwmodel.iomodel",

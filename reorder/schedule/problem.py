@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -31,10 +31,8 @@ class Problem:
     graph: OpGraph
 
     @cached_property
-    def compiled(self) -> Any:
-        """The cython_ext.schedule.Graph of this problem."""
-        from cython_ext import schedule as kernel
-
+    def _buffer_rows(self) -> dict[str, list[Sequence[int]]]:
+        """Which operators write, read and use which buffers, by number."""
         graph = self.graph
         number = {name: i for i, name in enumerate(graph.buffers)}
         tensors = graph.tensors
@@ -43,26 +41,57 @@ class Problem:
             tuple(dict.fromkeys(b for name in node.inputs if (b := number[tensors[name].buffer]) not in own))
             for node, own in zip(graph.nodes, writes, strict=True)
         ]
-        touches = [tuple(dict.fromkeys((*r, *w))) for r, w in zip(reads, writes, strict=True)]
-        users: list[list[int]] = [[] for _ in graph.buffers]
-        for v, buffers in enumerate(touches):
-            for b in buffers:
-                users[b].append(v)
-        arrays: dict[str, Any] = {
-            "bytes": np.ascontiguousarray(graph.buffer_bytes),
-            "kept": np.array([name in graph.output_buffers for name in graph.buffers], np.uint8),
+        touches = [(*r, *w) for r, w in zip(reads, writes, strict=True)]
+        return {"writes": list(writes), "reads": list(reads), "touches": list(touches)}
+
+    @cached_property
+    def kept(self) -> npt.NDArray[np.uint8]:
+        """uint8[buffers]: 1 for storage that is never freed."""
+        return np.array([name in self.graph.output_buffers for name in self.graph.buffers], np.uint8)
+
+    @cached_property
+    def compiled(self) -> Any:
+        """The cython_ext.schedule.Graph of this problem."""
+        rows = {"before": self.graph.predecessors, "after": self.graph.successors, **self._buffer_rows}
+        return self._compile(rows, self.kept, 0)
+
+    @cached_property
+    def reversed(self) -> Any:
+        """The same problem run backwards, as a cython_ext.schedule.Graph; operator v is number n - 1 - v there.
+
+        A buffer comes alive with the first of its users (outputs: at the start) and goes with the last of its writers.
+        Bytes live between and during the steps of an order are those of the reversed order here, so a search may start
+        from either end. (Only footprints are meaningful on it.)
+        """
+        flip = self.graph.n_nodes - 1
+        rows = {
+            "before": [[flip - u for u in row] for row in self.graph.successors[::-1]],
+            "after": [[flip - u for u in row] for row in self.graph.predecessors[::-1]],
+            "writes": [[b for b in row if not self.kept[b]] for row in self._buffer_rows["touches"][::-1]],
+            "reads": [[] for _ in self.graph.nodes],
+            "touches": self._buffer_rows["writes"][::-1],
         }
-        for name, rows in (
-            ("before", graph.predecessors),
-            ("after", graph.successors),
-            ("writes", writes),
-            ("reads", reads),
-            ("touches", touches),
-            ("writers", list(graph.writers.values())),
-            ("users", users),
+        start = int(self.graph.buffer_bytes[self.kept != 0].sum())
+        return self._compile(rows, np.zeros_like(self.kept), start)
+
+    def _compile(self, rows: Mapping[str, Sequence[Sequence[int]]], kept: npt.NDArray[np.uint8], start: int) -> Any:
+        from cython_ext import schedule as kernel
+
+        def by_buffer(of_nodes: Sequence[Sequence[int]]) -> list[list[int]]:
+            found: list[list[int]] = [[] for _ in self.graph.buffers]
+            for v, buffers in enumerate(of_nodes):
+                for b in buffers:
+                    found[b].append(v)
+            return found
+
+        arrays: dict[str, Any] = {"bytes": np.ascontiguousarray(self.graph.buffer_bytes), "kept": kept}
+        for name, values in (
+            *rows.items(),
+            ("writers", by_buffer(rows["writes"])),
+            ("users", by_buffer(rows["touches"])),
         ):
-            arrays[f"{name}_start"], arrays[name] = _rows(rows)
-        return kernel.Graph(graph.n_nodes, len(graph.buffers), arrays)
+            arrays[f"{name}_start"], arrays[name] = _rows(values)
+        return kernel.Graph(self.graph.n_nodes, len(self.graph.buffers), arrays, start)
 
     @cached_property
     def costs(self) -> Any:
