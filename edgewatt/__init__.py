@@ -24,6 +24,8 @@ _FACADE = {
     "io_curve": "hwmodel.iomodel",
     "Ordering": "reorder.base",
     "validate": "edgewatt.validate",
+    "core_energy": "hwmodel.energy",
+    "interface_energy": "hwmodel.energy",
     "load_part": "hwmodel.dram",
     "simulate_dram": "hwmodel.dram",
     "simulate_cache": "hwmodel.cache",
