@@ -98,10 +98,22 @@ class _StrideChoice(Choice):
 FilePath = Annotated[str, AfterValidator(_existing)]
 Format = Annotated[str, AfterValidator(_known_format), WithJsonSchema({"type": "string", "title": "number format"})]
 Encoder = Annotated[str, AfterValidator(_known_encoder)]
-OrderingChoice = Annotated[Any, Choice(_orderings)]
 Stride = Annotated[int, Field(ge=1)] | Literal["row", "matrix"]
-StrideChoice = Annotated[Any, BeforeValidator(_stride), _StrideChoice(_tuple_methods, (("stride", Stride, "row"),))]
+_ORDERING = Choice(_orderings)
+_STRIDE = _StrideChoice(_tuple_methods, (("stride", Stride, "row"),))
+OrderingChoice = Annotated[Any, _ORDERING]
+StrideChoice = Annotated[Any, BeforeValidator(_stride), _STRIDE]
 GeneratorChoice = Annotated[Any, Choice(_generators)]
+
+
+def ordering_section(kind: str) -> type[Section]:
+    """Return the section of one ordering method. Raises InputError with a suggestion if there is none."""
+    return _ORDERING.section(kind)
+
+
+def stride_section(kind: str) -> type[Section]:
+    """Return the section of one tuple order. Raises InputError with a suggestion if there is none."""
+    return _STRIDE.section(kind)
 
 
 class Prune(Section):
