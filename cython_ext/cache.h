@@ -111,27 +111,29 @@ EDGEWATT_AVX512 static inline int64_t edgewatt_find_avx512(const uint64_t *words
 #undef CORE_TARGET
 
 /* LRU with up to eight ways: the whole set is one register, and a rotation is one permutation. No branch depends on
- * the outcome but those of stores that do not allocate. A miss is a rotation from the last way whose word is replaced. */
+ * the outcome of a look-up but those of repeated lines and of stores that do not allocate. A miss is a rotation from the last way whose word is replaced. */
 EDGEWATT_AVX512 static int64_t edgewatt_lru8_avx512(edgewatt_cache *cache, const uint64_t *keys, int64_t n,
                                                     uint32_t *missed, uint64_t *displaced) {
     uint64_t rotation[8][8] __attribute__((aligned(64)));
     for (uint64_t at = 0; at < 8; at++)
         for (uint64_t way = 0; way < 8; way++) rotation[at][way] = way == 0 ? at : way <= at ? way - 1 : way;
     const __m512i line_bits = _mm512_set1_epi64(~1ll);
-    const uint64_t dirty = cache->dirty;
+    const uint64_t dirty = cache->dirty, set_mask = cache->set_mask;
+    const int allocate = cache->allocate;
     const unsigned last = 1u << (cache->ways - 1);
     uint64_t *words = cache->words;
     int64_t misses = 0;
+    uint64_t previous = EDGEWATT_NO_LINE;
     for (int64_t i = 0; i < n; i++) {
         const uint64_t key = keys[i];
-        uint64_t *set = words + ((key >> 1) & cache->set_mask) * 8;
-        __m512i held = _mm512_load_si512(set);
-        unsigned hits = _mm512_testn_epi64_mask(_mm512_xor_si512(held, _mm512_set1_epi64((long long)key)), line_bits);
-        if (hits & 1) { /* most recent already: nothing moves */
-            if (key & dirty) set[0] |= 1;
+        uint64_t *set = words + ((key >> 1) & set_mask) * 8;
+        if ((key ^ previous) <= 1) { /* the line of the look-up before: it is the most recent of its set */
+            set[0] |= key & dirty;
             continue;
         }
-        if (!hits && !cache->allocate && (key & 1)) {
+        __m512i held = _mm512_load_si512(set);
+        unsigned hits = _mm512_testn_epi64_mask(_mm512_xor_si512(held, _mm512_set1_epi64((long long)key)), line_bits);
+        if (!hits && !allocate && (key & 1)) {
             missed[misses] = (uint32_t)i;
             displaced[misses++] = EDGEWATT_NO_FILL;
             continue;
@@ -145,9 +147,18 @@ EDGEWATT_AVX512 static int64_t edgewatt_lru8_avx512(edgewatt_cache *cache, const
         missed[misses] = (uint32_t)i;
         displaced[misses] = front;
         misses += !hits;
+        previous = key;
     }
     return misses;
 }
+#endif
+
+#if EDGEWATT_X86
+#define EDGEWATT_BY_LEVEL(name, ...)                                                         \
+    (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX512   ? name##_avx512(__VA_ARGS__)           \
+     : edgewatt_simd_level() == EDGEWATT_LEVEL_AVX2 ? name##_avx2(__VA_ARGS__) : name##_baseline(__VA_ARGS__))
+#else
+#define EDGEWATT_BY_LEVEL(name, ...) name##_baseline(__VA_ARGS__)
 #endif
 
 /* Make `n` look-ups. For each miss write its index and the displaced word (or NO_LINE, NO_FILL); return the misses.
@@ -155,15 +166,44 @@ EDGEWATT_AVX512 static int64_t edgewatt_lru8_avx512(edgewatt_cache *cache, const
 static int64_t edgewatt_cache_lookups(edgewatt_cache *cache, const uint64_t *keys, const int64_t *next_use, int64_t n,
                                       uint32_t *missed, uint64_t *displaced) {
 #if EDGEWATT_X86
-    int level = edgewatt_simd_level();
-    if (level == EDGEWATT_LEVEL_AVX512) {
-        if (cache->policy == EDGEWATT_LRU && cache->stride == 8)
-            return edgewatt_lru8_avx512(cache, keys, n, missed, displaced);
-        return edgewatt_lookups_avx512(cache, keys, next_use, n, missed, displaced);
-    }
-    if (level == EDGEWATT_LEVEL_AVX2) return edgewatt_lookups_avx2(cache, keys, next_use, n, missed, displaced);
+    if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX512 && cache->policy == EDGEWATT_LRU && cache->stride == 8)
+        return edgewatt_lru8_avx512(cache, keys, n, missed, displaced);
 #endif
-    return edgewatt_lookups_baseline(cache, keys, next_use, n, missed, displaced);
+    return EDGEWATT_BY_LEVEL(edgewatt_lookups, cache, keys, next_use, n, missed, displaced);
+}
+
+static int edgewatt_cache_all_good(const uint64_t *address, const uint8_t *bytes, const uint16_t *halves,
+                                   const uint8_t *op, int64_t n, uint64_t limit) {
+    return EDGEWATT_BY_LEVEL(edgewatt_all_good, address, bytes, halves, op, n, limit);
+}
+
+static int64_t edgewatt_cache_keys(const uint64_t *address, const uint8_t *bytes, const uint16_t *halves,
+                                   const uint8_t *op, int64_t n, int shift, uint64_t *keys) {
+    return EDGEWATT_BY_LEVEL(edgewatt_keys, address, bytes, halves, op, n, shift, keys);
+}
+
+/* Write the transactions of a write-back, allocating level's misses: a dirty victim's write-back, then the fill.
+ * `access` numbers the access of each look-up, or is null where look-up k is access first + k. Returns their number. */
+static int64_t edgewatt_cache_emit(const uint64_t *keys, const uint32_t *missed, const uint64_t *displaced, int64_t misses,
+                                   const int64_t *access, int64_t first, int shift, uint64_t *restrict to_address,
+                                   uint16_t *restrict to_size, uint8_t *restrict to_write, int64_t *restrict to_access) {
+    const uint16_t line_bytes = (uint16_t)((uint64_t)1 << shift);
+    int64_t n = 0;
+    for (int64_t j = 0; j < misses; j++) {
+        const uint64_t victim = displaced[j];
+        const int64_t k = missed[j], at = access ? access[k] : first + k;
+        to_address[n] = victim >> 1 << shift; /* stands only if the victim was dirty */
+        to_size[n] = line_bytes;
+        to_write[n] = 1;
+        to_access[n] = at;
+        n += victim != EDGEWATT_NO_LINE && (victim & 1);
+        to_address[n] = keys[k] >> 1 << shift;
+        to_size[n] = line_bytes;
+        to_write[n] = 0;
+        to_access[n] = at;
+        n++;
+    }
+    return n;
 }
 
 #endif

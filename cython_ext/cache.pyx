@@ -5,9 +5,11 @@ from libc.stdlib cimport free, realloc
 
 import numpy as np
 
+ctypedef const uint8_t const_uint8_t
+ctypedef const uint16_t const_uint16_t
 ctypedef fused size_type:
-    const uint8_t
-    const uint16_t
+    const_uint8_t
+    const_uint16_t
 
 
 cdef extern from "cache.h" nogil:
@@ -22,6 +24,13 @@ cdef extern from "cache.h" nogil:
         int policy, allocate
     int64_t edgewatt_cache_lookups(edgewatt_cache *cache, const uint64_t *keys, const int64_t *next_use, int64_t n,
                                    uint32_t *missed, uint64_t *displaced)
+    int edgewatt_cache_all_good(const uint64_t *address, const uint8_t *bytes, const uint16_t *halves,
+                                const uint8_t *op, int64_t n, uint64_t limit)
+    int64_t edgewatt_cache_keys(const uint64_t *address, const uint8_t *bytes, const uint16_t *halves,
+                                const uint8_t *op, int64_t n, int shift, uint64_t *keys)
+    int64_t edgewatt_cache_emit(const uint64_t *keys, const uint32_t *missed, const uint64_t *displaced, int64_t misses,
+                                const int64_t *access, int64_t first, int shift, uint64_t *to_address,
+                                uint16_t *to_size, uint8_t *to_write, int64_t *to_access)
 
 
 cdef enum:
@@ -73,17 +82,21 @@ cdef inline void put(Transactions *out, uint64_t address, int64_t size, int is_w
 
 
 def first_bad_access(const uint64_t[::1] address, size_type[::1] size, const uint8_t[::1] op, uint64_t limit):
-    """Return the index of the first access that is empty, not 0 or 1 in `op`, or does not end below `limit`; or -1."""
+    """Return the index of the first access that is empty, not 0 or 1 in `op`, or does not end by `limit`; or -1."""
     cdef Py_ssize_t i, n = address.shape[0]
-    cdef uint64_t bad = 0
-    with nogil:
-        for i in range(n):
-            bad |= (address[i] >= limit) | (address[i] + size[i] > limit) | (size[i] == 0) | (op[i] > 1)
-        if bad:
-            for i in range(n):
-                if address[i] >= limit or address[i] + size[i] > limit or size[i] == 0 or op[i] > 1:
-                    break
-    return i if bad else -1
+    cdef const uint8_t *bytes = NULL
+    cdef const uint16_t *halves = NULL
+    if n == 0:
+        return -1
+    if size_type is const_uint8_t:
+        bytes = &size[0]
+    else:
+        halves = &size[0]
+    if edgewatt_cache_all_good(&address[0], bytes, halves, &op[0], n, limit):
+        return -1
+    for i in range(n):
+        if address[i] >= limit or address[i] + size[i] > limit or size[i] == 0 or op[i] > 1:
+            return i
 
 
 cdef class CacheKernel:
@@ -95,8 +108,9 @@ cdef class CacheKernel:
     cdef uint32_t[::1] missed
     cdef int64_t[::1] access_of
     cdef const int64_t[::1] next_use
-    cdef int64_t position, sets
-    cdef int line_shift, through
+    cdef bint knows_future
+    cdef int64_t position, sets, first_access
+    cdef int line_shift, through, one_to_one
     cdef readonly int64_t loads, stores, load_lookups, store_lookups, load_misses, store_misses, evictions, writebacks
     cdef readonly int64_t fills, through_writes
 
@@ -123,6 +137,7 @@ cdef class CacheKernel:
     def set_future(self, const int64_t[::1] next_use):
         """Give MIN the position of the next look-up of the same line (or a large number) for every look-up to come."""
         self.next_use = next_use
+        self.knows_future = True
         self.position = 0
 
     def access(self, const uint8_t[::1] op, const uint64_t[::1] address, size_type[::1] size, bint emit):
@@ -154,15 +169,33 @@ cdef class CacheKernel:
         cdef int64_t i, n = 0
         for i in range(address.shape[0]):
             n += <int64_t>((address[i] + size[i] - 1) >> self.line_shift) - <int64_t>(address[i] >> self.line_shift) + 1
-        if self.next_use is None or self.position + n > self.next_use.shape[0]:
+        if not self.knows_future or self.position + n > self.next_use.shape[0]:
             raise ValueError("policy 'min' has been given no future for these look-ups")
 
     cdef int64_t _expand(self, const uint8_t[::1] op, const uint64_t[::1] address, size_type[::1] size,
                          int64_t *access, int64_t *line) noexcept nogil:
         """Fill the block with keys from access `access[0]`, line `line[0]` (-1: its first) on; return their number."""
-        cdef int64_t i = access[0], n = address.shape[0], m = 0, at, last
+        cdef int64_t i = access[0], n = min(address.shape[0] - i, <int64_t>BLOCK), m = 0, at, last, stores = -1
         cdef int shift = self.line_shift
-        cdef uint64_t stores = 0
+        cdef const uint8_t *bytes = NULL
+        cdef const uint16_t *halves = NULL
+        self.first_access = i
+        self.one_to_one = 0
+        if line[0] < 0:
+            if size_type is const_uint8_t:
+                bytes = &size[i]
+            else:
+                halves = &size[i]
+            stores = edgewatt_cache_keys(&address[i], bytes, halves, &op[i], n, shift, &self.keys[0])
+        if stores >= 0:
+            self.one_to_one = 1
+            self.stores += stores
+            self.loads += n - stores
+            self.store_lookups += stores
+            self.load_lookups += n - stores
+            access[0] = i + n
+            return n
+        stores, n = 0, address.shape[0]
         while i < n and m < BLOCK:
             at = line[0] if line[0] >= 0 else <int64_t>(address[i] >> shift)
             last = <int64_t>((address[i] + size[i] - 1) >> shift)
@@ -186,6 +219,9 @@ cdef class CacheKernel:
         self.load_lookups += m - stores
         access[0] = i
         return m
+
+    cdef inline int64_t _access_of(self, int64_t k) noexcept nogil:
+        return self.first_access + k if self.one_to_one else self.access_of[k]
 
     cdef int _look_up(self, int64_t m, bint emit, const uint64_t[::1] address, size_type[::1] size,
                       Transactions *out) noexcept nogil:
@@ -211,8 +247,14 @@ cdef class CacheKernel:
             if self.through or skipped:
                 self.through_writes += self._count_through(m) if self.through else skipped
             return 0
-        if reserve(out, 3 * m if self.through else 2 * misses):
+        if reserve(out, 3 * m if self.through else 2 * misses + 1):
             return -1
+        if self.core.allocate and not self.through:
+            k = out.n
+            out.n += edgewatt_cache_emit(
+                &self.keys[0], &self.missed[0], &self.displaced[0], misses, NULL if self.one_to_one else &self.access_of[0],
+                self.first_access, self.line_shift, out.address + k, out.size + k, out.is_write + k, out.access + k)
+            return 0
         if not self.through:
             for j in range(misses):
                 self._emit_miss(self.missed[j], self.displaced[j], address, size, out)
@@ -240,12 +282,12 @@ cdef class CacheKernel:
             self._emit_store(k, address, size, out)
             return
         if victim < EDGEWATT_NO_FILL and victim & 1:
-            put(out, (victim >> 1) << self.line_shift, 1 << self.line_shift, 1, self.access_of[k])
-        put(out, (self.keys[k] >> 1) << self.line_shift, 1 << self.line_shift, 0, self.access_of[k])
+            put(out, (victim >> 1) << self.line_shift, 1 << self.line_shift, 1, self._access_of(k))
+        put(out, (self.keys[k] >> 1) << self.line_shift, 1 << self.line_shift, 0, self._access_of(k))
 
     cdef inline void _emit_store(self, int64_t k, const uint64_t[::1] address, size_type[::1] size,
                                  Transactions *out) noexcept nogil:
-        cdef int64_t i = self.access_of[k]
+        cdef int64_t i = self._access_of(k)
         cdef uint64_t start = (self.keys[k] >> 1) << self.line_shift, end = start + (<uint64_t>1 << self.line_shift)
         start = max(start, address[i])
         end = min(end, address[i] + size[i])

@@ -32,7 +32,7 @@ def _frozen(values: Any, dtype: type, name: str) -> np.ndarray:
             raise InputError(f"{name} must hold integers, not {given.dtype}")
         if given.dtype == np.uint64 and given.size and given.max() > np.iinfo(np.int64).max:
             raise InputError(f"{name} holds a value above 2^63 - 1")
-    elif given.size and not _is_real(given.dtype):
+    elif given.size and not is_real(given.dtype):
         raise InputError(f"{name} must hold real numbers, not {given.dtype}")
     with np.errstate(over="ignore", invalid="ignore"):  # what float32 cannot hold becomes infinite and is refused below
         array: np.ndarray = np.array(given, dtype=dtype, order="C", copy=True)
@@ -44,7 +44,8 @@ def _read_only(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _is_real(dtype: np.dtype) -> bool:
+def is_real(dtype: np.dtype) -> bool:
+    """Tell whether values of this type are real numbers (ml_dtypes' small floats included)."""
     if dtype.kind == "V" and dtype.names is None:  # ml_dtypes' small floats
         return np.can_cast(dtype, np.float32)
     return dtype.kind in "iuf"
