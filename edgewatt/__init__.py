@@ -21,6 +21,8 @@ _FACADE = {
     "io_bounds": "hwmodel.iomodel",
     "io_curve": "hwmodel.iomodel",
     "Ordering": "reorder.base",
+    "core_energy": "hwmodel.energy",
+    "interface_energy": "hwmodel.energy",
     "load_part": "hwmodel.dram",
     "simulate_dram": "hwmodel.dram",
     "simulate_cache": "hwmodel.cache",

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import cython_ext.dram as kernel
 import numpy as np
 
+import cython_ext.dram as kernel
 from hwmodel.constraints import COMMANDS, gap_table
 from hwmodel.controller import PAGE_POLICIES, ControllerSpec
 from hwmodel.part import AddressMap, Part
