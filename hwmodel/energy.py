@@ -7,9 +7,10 @@ rising edges x C x VDDQ x swing. Every term is a row `count x constant = energy`
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from hwmodel.part import Part
 
 if TYPE_CHECKING:
     from hwmodel.dram import DramCounts
+    from hwmodel.interface import InterfaceCounts
 
 
 @dataclass(frozen=True)
@@ -115,3 +117,102 @@ def energy_by_term(rows: Iterable[EnergyRow]) -> dict[str, float]:
     for row in rows:
         result[row.term] = result.get(row.term, 0.0) + row.energy_pj
     return result
+
+
+@dataclass(frozen=True)
+class InterfaceEnergy:
+    """Counts and energy of the wires. energy_pj: per group and kind, e.g. energy_pj['dq']['static']."""
+
+    counts: InterfaceCounts
+    rows: tuple[EnergyRow, ...]
+
+    @property
+    def energy_pj(self) -> dict[str, dict[str, float]]:
+        """Energy per wire group: static, dynamic and total, read and write added."""
+        result: dict[str, dict[str, float]] = {}
+        for row in self.rows:
+            group, _, kind = row.term.split("_")
+            entry = result.setdefault(group, {"static": 0.0, "dynamic": 0.0, "total": 0.0})
+            entry[kind] += row.energy_pj
+            entry["total"] += row.energy_pj
+        return result
+
+    @property
+    def total_pj(self) -> float:
+        """Energy of all groups."""
+        return sum(row.energy_pj for row in self.rows)
+
+    @property
+    def total_data_pj(self) -> float:
+        """Energy of DQ and DBI, the part that the data decide."""
+        return sum(row.energy_pj for row in self.rows if row.term.startswith(("dq_", "dbi_")))
+
+
+def wire_constants_pj(part: Part, group: str, way: str, ui_ns: float) -> tuple[float, float]:
+    """Return (pJ of one unit interval at the costly level, pJ of one rising edge) of a wire of a group."""
+    wires = part.interface.wires[group]
+    resistance = wires.read_r_eq_ohm if way == "read" else wires.write_r_eq_ohm
+    static = 1e3 * part.interface.vddq_v**2 / resistance * ui_ns if resistance else 0.0
+    return static, wires.read_rise_pj if way == "read" else wires.write_rise_pj
+
+
+def interface_rows(counts: InterfaceCounts, part: Part) -> tuple[EnergyRow, ...]:
+    """Return the energy of the wires, two rows per group and direction: GROUP_WAY_static and GROUP_WAY_dynamic."""
+    rows = []
+    for group in counts.groups:
+        static, rise = wire_constants_pj(part, group.group, group.way, group.ui_ns)
+        costly = group.zeros if part.interface.costly_level == 0 else group.ones
+        rows.append(EnergyRow(f"{group.group}_{group.way}_static", costly, "unit intervals", static))
+        rows.append(EnergyRow(f"{group.group}_{group.way}_dynamic", group.rising, "rising edges", rise))
+    return tuple(rows)
+
+
+def interface_energy(
+    commands: Any,
+    *,
+    part: str | Path | Mapping[str, Any] | Part,
+    dbi: bool,
+    beat_order: str = "first-to-last",
+    lane_order: tuple[int, ...] | None = None,
+    end_cycle: int | None = None,
+) -> InterfaceEnergy:
+    """Count what the wires do for a command table with data, and its energy per wire group.
+
+    commands: CSV path, rows or columns as in hwmodel.command_table. part: shipped name, path or mapping. dbi: data bus
+    inversion by the part's rule. Other options: hwmodel.interface.count_interface. Raises InputError.
+    """
+    from hwmodel.interface import count_interface
+    from hwmodel.part_file import load_part
+
+    loaded = load_part(part)
+    counts = count_interface(
+        commands, part=loaded, dbi=dbi, beat_order=beat_order, lane_order=lane_order, end_cycle=end_cycle
+    )
+    return InterfaceEnergy(counts, interface_rows(counts, loaded))
+
+
+def core_energy(
+    commands: Any, *, part: str | Path | Mapping[str, Any] | Part, end_cycle: int | None = None
+) -> tuple[EnergyRow, ...]:
+    """Return the core energy of a command table (data not needed), term by term."""
+    from hwmodel.command_table import command_table, count_commands
+    from hwmodel.part_file import load_part
+
+    loaded = load_part(part)
+    return tuple(
+        core_rows(count_commands(command_table(commands, part=loaded, end_cycle=end_cycle), part=loaded), loaded)
+    )
+
+
+def explain(rows: Iterable[EnergyRow]) -> list[dict[str, Any]]:
+    """Return the rows as dicts (term, count, unit, constant_pj, energy_pj), ready for a table or JSON."""
+    return [
+        {
+            "term": row.term,
+            "count": row.count,
+            "unit": row.unit,
+            "constant_pj": row.constant_pj,
+            "energy_pj": row.energy_pj,
+        }
+        for row in rows
+    ]

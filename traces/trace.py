@@ -49,14 +49,15 @@ _VERSION = 1
 class Chunk:
     """n consecutive accesses, in program order.
 
-    address: uint64[n] byte address. size: uint8[n] bytes. op: uint8[n], 0 load, 1 store. stream: uint8[n], see STREAMS.
+    address: uint64[n] byte address. size: uint8[n] bytes (uint16 between cache levels, whose lines may be longer).
+    op: uint8[n], 0 load, 1 store. stream: uint8[n], see STREAMS.
     payload: uint8 bytes of all accesses one after another, those of access i at
         ``payload[payload_offset[i]:payload_offset[i + 1]]`` (int64[n + 1]): the bytes read by a load, written by a
         store. Both are None in an address-only trace.
     """
 
     address: npt.NDArray[np.uint64]
-    size: npt.NDArray[np.uint8]
+    size: npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
     op: npt.NDArray[np.uint8]
     stream: npt.NDArray[np.uint8]
     payload_offset: npt.NDArray[np.int64] | None = None
