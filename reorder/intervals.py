@@ -12,8 +12,8 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-
 from cython_ext.residency import PAD, Residency
+
 from traces.network import Network
 
 Int32Array = npt.NDArray[np.int32]

@@ -17,8 +17,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, ValidationInfo, create_model
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from traces.errors import InputError
+from traces.errors import InputError, unknown_name
 from traces.registry import Registry
+
 
 Extra = tuple[tuple[str, Any, Any], ...]  # (name, type, default) of further fields
 

@@ -107,7 +107,10 @@ class Problem:
         tensors = self.graph.tensors
         return np.array(
             [
-                sum(sizes[b] for b in {tensors[name].buffer for name in node.inputs} | {t.buffer for t in node.outputs})
+                sum(
+                    sizes[b]
+                    for b in {tensors[name].buffer for name in node.inputs} | {t.buffer for t in node.outputs}
+                )
                 for node in self.graph.nodes
             ],
             np.int64,

@@ -103,9 +103,7 @@ def best_first(
                     progress(_states(searches), None, f"peak {peak}, at least {floor}")
                 truncated = deadline is not None and time.monotonic() > deadline
             if one.status == kernel.NO_MEMORY:
-                raise MemoryError(
-                    f"{problem.graph.name}: out of memory after {_states(searches)} states: lower max_states"
-                )
+                raise MemoryError(f"{problem.graph.name}: out of memory after {_states(searches)} states: lower max_states")
             if one.status == kernel.EXHAUSTED:  # nothing below the best known peak is left
                 floor = peak
             elif one.search.goal_peak is not None and one.search.goal_peak < peak:
