@@ -44,6 +44,31 @@ static void close_row(dram_engine *e, dram_bank *bank) {
     e->rank[bank->rank].open--;
 }
 
+/* Play a command's levels on the command wires: they rest at 0 unless one command follows directly on another. */
+static void play_levels(dram_engine *e, int64_t t, int command, const dram_bank *bank, int row, int column) {
+    int beats = e->c.ca_beats[command], in_rank = e->c.groups * e->c.banks_per_group;
+    if (!beats) return;
+    uint64_t word = (uint64_t)row << ROW_BIT | (uint64_t)column << COLUMN_BIT;
+    if (bank) {
+        int b = (int)(bank - e->bank) % in_rank;
+        word |= (uint64_t)(b % e->c.banks_per_group) << BANK_BIT | (uint64_t)(b / e->c.banks_per_group) << GROUP_BIT;
+    }
+    uint32_t before = t <= e->ca_end ? e->ca_last : 0;
+    for (int beat = 0; beat < beats; beat++) {
+        uint32_t levels = 0;
+        for (int w = 0; w < e->c.ca_wires; w++) {
+            int source = e->c.ca_level[command][beat][w];
+            uint32_t bit = source < LEVEL_0 ? (uint32_t)(word >> source & 1) : (uint32_t)(source - LEVEL_0);
+            e->ca_ones[w] += bit;
+            e->ca_rising[w] += bit & ~(before >> w);
+            levels |= bit << w;
+        }
+        before = levels;
+    }
+    e->ca_last = before;
+    e->ca_end = t + (beats + e->c.ca_beats_per_clock - 1) / e->c.ca_beats_per_clock;
+}
+
 /* Record a command and let every constraint that follows from it hold. `bank` is NULL for a rank command. */
 static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank, const dram_node *node) {
     dram_rank *rank = &e->rank[r];
@@ -114,6 +139,8 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
         break;
     }
     if (bank) bank->stale = 1;
+    int row = command == ACT || is_column(command) ? node->row : 0, column = is_column(command) ? node->column : 0;
+    play_levels(e, t, command, bank, row, column);
     if (e->trace) {
         dram_command *out = &e->trace[e->n_trace++];
         int in_rank = e->c.groups * e->c.banks_per_group;
@@ -121,8 +148,7 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
         out->cycle = t, out->command = command, out->rank = r;
         out->request = node && is_column(command) ? node->id : NONE;
         out->group = b / e->c.banks_per_group, out->bank = b % e->c.banks_per_group;
-        out->row = command == ACT || is_column(command) ? node->row : 0;
-        out->column = is_column(command) ? node->column : 0;
+        out->row = row, out->column = column;
     }
 }
 

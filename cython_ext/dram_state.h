@@ -12,6 +12,7 @@
 enum { ACT, RD, WR, RDA, WRA, PRE, PREA, REFAB, REFPB, PDE, PDX, COMMANDS };
 enum { SAME_BANK, SAME_GROUP, SAME_RANK, OTHER_RANK, SCOPES };
 enum { MAX_BANKS = 64, MAX_RANKS = 8, MAX_PORTS = 64, MAX_FIELDS = 16, TRACE_MARGIN = 32 };
+enum { MAX_WIRES = 32, MAX_BEATS = 8, LEVEL_0 = 64, LEVEL_1 = 65, ROW_BIT = 0, COLUMN_BIT = 20, BANK_BIT = 36, GROUP_BIT = 44 };
 enum { FIELD_COLUMN, FIELD_BANK, FIELD_GROUP, FIELD_RANK, FIELD_ROW, FIELD_KINDS };
 enum { PAGE_OPEN, PAGE_CLOSED, PAGE_ADAPTIVE };
 enum { REFRESH_NONE, REFRESH_ALL_BANK, REFRESH_PER_BANK };
@@ -37,6 +38,8 @@ typedef struct {
     int32_t n_fields;
     int32_t field_kind[MAX_FIELDS], field_source[MAX_FIELDS], field_bits[MAX_FIELDS], field_target[MAX_FIELDS];
     int32_t offset_bits;
+    int32_t ca_wires, ca_beats_per_clock, ca_beats[COMMANDS]; /* levels of the command wires */
+    uint8_t ca_level[COMMANDS][MAX_BEATS][MAX_WIRES];         /* a bit of the command's word, LEVEL_0 or LEVEL_1 */
 } dram_config;
 
 typedef struct { /* one request inside the controller */
@@ -90,6 +93,8 @@ typedef struct {
     int64_t group_ready[MAX_RANKS * MAX_BANKS][COMMANDS];
     dram_port port[MAX_PORTS];
     dram_counts counts;
+    int64_t ca_end, ca_ones[MAX_WIRES], ca_rising[MAX_WIRES]; /* ca_end: first cycle after the last command's levels */
+    uint32_t ca_last;                                         /* its last levels */
     int64_t now, next_event, last_progress, wires_free[2];
     int64_t *flight_done; /* completion cycles of reads on their way back, a ring in order */
     uint8_t *flight_port;

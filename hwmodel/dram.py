@@ -45,22 +45,25 @@ class DramCounts:
     """What happened, as integers. Commands are indexed as in hwmodel.constraints.COMMANDS.
 
     bank_commands int64[channel, bank of the channel, command]: a PREA counts at each bank it closed.
-    rank_commands int64[channel, rank, command]. background_cycles int64[channel, rank, 4]: clocks with a bank open or
+    rank_commands int64[channel, rank, command]. ca_ones, ca_rising int64[channel, wires]: levels and rising edges of the
+    command wires. background_cycles int64[channel, rank, 4]: clocks with a bank open or
     refreshing, with all banks closed, and both of these in power-down.
     """
 
     bank_commands: np.ndarray
     rank_commands: np.ndarray
     background_cycles: np.ndarray
+    ca_ones: np.ndarray
+    ca_rising: np.ndarray
     reads: int
     writes: int
-    forwarded_reads: int  # answered by a waiting write, no burst
-    merged_reads: int  # answered by another read's burst
-    merged_writes: int  # replaced by a later write before they left
-    read_row_hits: int
-    write_row_hits: int
-    read_latency_cycles: int  # sum over reads, from acceptance
-    max_read_latency_cycles: int
+    forwarded_reads: int = 0  # answered by a waiting write, no burst
+    merged_reads: int = 0  # answered by another read's burst
+    merged_writes: int = 0  # replaced by a later write before they left
+    read_row_hits: int = 0
+    write_row_hits: int = 0
+    read_latency_cycles: int = 0  # sum over reads, from acceptance
+    max_read_latency_cycles: int = 0
 
     @property
     def commands(self) -> dict[str, int]:
@@ -318,11 +321,13 @@ def open_channel(
         "precharge_all": controller.refresh_precharge == "all",
         "power_down": controller.power_down_cycles,
         "watchdog": WATCHDOG_REFRESH_INTERVALS * t.tREFI,
+        "ca_beats_per_clock": part.interface.wires["ca"].beats_per_clock,
         "offset_bits": (o.burst_bytes - 1).bit_length(),
     }
     wires = [_wire_cycles(part, name) if controller.command_occupancy else 1 for name in COMMANDS]
+    column_shift = (o.burst_beats - 1).bit_length()  # the address counts bursts, the command columns
     fields_of_map = [
-        (kernel.FIELD_NAMES.index(f.name), f.source, f.bits, f.target)
+        (kernel.FIELD_NAMES.index(f.name), f.source, f.bits, f.target + (column_shift if f.name == "column" else 0))
         for f in address_map.fields
         if f.name in kernel.FIELD_NAMES
     ]
@@ -331,6 +336,7 @@ def open_channel(
         gap_table(part, read_dbi=controller.read_dbi),
         np.array(wires, np.int64),
         np.array(fields_of_map, np.int32),
+        [_level_codes(part.interface.command_levels.get(name)) for name in COMMANDS],
         n_ports=ports,
         trace=trace,
     )
@@ -339,6 +345,17 @@ def open_channel(
 def _wire_cycles(part: Part, command: str) -> int:
     stem = {"RDA": "RD", "WRA": "WR", "PREA": "PRE", "REFab": "REF", "REFpb": "REF"}.get(command, command)
     return part.command_cycles.get(stem, 0)  # power-down uses CKE, not the command wires
+
+
+def _level_codes(rows: tuple[tuple[str, ...], ...] | None) -> np.ndarray | None:
+    if not rows:
+        return None
+
+    def code(token: str) -> int:
+        stem = token.rstrip("0123456789")
+        return kernel.LEVELS[token] if token in kernel.LEVELS else kernel.WORD_BITS[stem] + int(token[len(stem) :])
+
+    return np.array([[code(token) for token in row] for row in rows], np.uint8)
 
 
 def channel_of(address: np.ndarray, address_map: AddressMap) -> np.ndarray:
@@ -404,6 +421,8 @@ def collect_counts(channels: list[kernel.Channel], end: int) -> DramCounts:
         bank_commands=np.stack([channel.bank_counts() for channel in channels]),
         rank_commands=np.stack([channel.rank_counts() for channel in channels]),
         background_cycles=np.stack([channel.background(end) for channel in channels]),
+        ca_ones=np.stack([channel.command_wires()[0] for channel in channels]),
+        ca_rising=np.stack([channel.command_wires()[1] for channel in channels]),
         reads=total("reads"),
         writes=total("writes"),
         forwarded_reads=total("forwarded"),
