@@ -76,6 +76,7 @@ cdef extern from "dram_engine.h" nogil:
         int64_t now, n_done, n_trace
         int64_t *done_id
         int64_t *done_cycle
+        int64_t *done_accepted
         dram_command *trace
         int32_t n_banks, n_ports, reads_waiting, writes_waiting, queued, pending
     dram_engine *dram_new(const dram_config *config, int n_ports, int64_t done_size, int64_t trace_size)
@@ -215,15 +216,20 @@ cdef class Channel:
                 if self.engine.port[p].next == self.engine.port[p].length and not self.engine.port[p].closed]
 
     def take_done(self):
-        """Return (request int64[n], cycle int64[n]) of the requests completed since the last call."""
+        """Return (request, cycle accepted, cycle done) int64[n] each, of the requests completed since the last call."""
         cdef int64_t n = self.engine.n_done
-        request, cycle = np.empty(n, np.int64), np.empty(n, np.int64)
-        cdef int64_t[::1] to_request = request, to_cycle = cycle
+        request, accepted, cycle = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+        cdef int64_t[::1] to_request = request, to_accepted = accepted, to_cycle = cycle
         if n:
             memcpy(&to_request[0], self.engine.done_id, n * sizeof(int64_t))
+            memcpy(&to_accepted[0], self.engine.done_accepted, n * sizeof(int64_t))
             memcpy(&to_cycle[0], self.engine.done_cycle, n * sizeof(int64_t))
         self.engine.n_done = 0
-        return request, cycle
+        return request, accepted, cycle
+
+    def waiting_output(self):
+        """Return (requests completed, commands issued) that were not taken yet."""
+        return self.engine.n_done, self.engine.n_trace
 
     def take_trace(self):
         """Return the commands issued since the last call, TRACE_DTYPE[n], in order of cycle."""

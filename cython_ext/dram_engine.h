@@ -154,8 +154,9 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
 
 /* ---- completion ------------------------------------------------------------------------------------------------- */
 
-static inline void complete(dram_engine *e, int64_t id, int64_t cycle) {
+static inline void complete(dram_engine *e, int64_t id, int64_t accepted, int64_t cycle) {
     e->done_id[e->n_done] = id;
+    e->done_accepted[e->n_done] = accepted;
     e->done_cycle[e->n_done++] = cycle;
     e->counts.last_done = later(e->counts.last_done, cycle);
 }
@@ -190,7 +191,7 @@ static void serve(dram_engine *e, int64_t t, dram_bank *bank, int at, int comman
     e->counts.last_data = later(e->counts.last_data, t + e->c.read_data_end);
     while (k != NONE) {
         node = &e->pool[k];
-        complete(e, node->id, done);
+        complete(e, node->id, node->accepted, done);
         note_latency(e, done - node->accepted);
         e->flight_done[e->flight_tail] = done;
         e->flight_port[e->flight_tail] = node->port;
@@ -436,14 +437,14 @@ static void accept(dram_engine *e, int64_t t, int p) {
     port->last_accepted = t;
     if (write) e->counts.writes++; else e->counts.reads++;
     int64_t posted = t + e->c.latency;
-    if (write) complete(e, id, posted);
+    if (write) complete(e, id, t, posted);
     int32_t same_write = e->c.strict_order ? NONE : find_pending(e, burst, 1);
     if (same_write != NONE) { /* the waiting write takes the new data, or answers the read */
         if (write) {
             e->counts.merged_writes++;
         } else {
             e->counts.forwarded++;
-            complete(e, id, posted);
+            complete(e, id, t, posted);
             note_latency(e, e->c.latency);
         }
         return;

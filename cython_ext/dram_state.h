@@ -103,7 +103,7 @@ typedef struct {
     int32_t *chains, *free_nodes, *read_queue, *write_queue;
     int32_t n_free, pool_size, chain_mask, reads_waiting, writes_waiting, queued, pending, draining, moved;
     int32_t n_banks, turn, port_turn, n_ports;
-    int64_t *done_id, *done_cycle; /* output, drained by the caller */
+    int64_t *done_id, *done_cycle, *done_accepted; /* output, drained by the caller */
     int64_t n_done, done_size;
     dram_command *trace;
     int64_t n_trace, trace_size; /* trace_size 0: no trace wanted */
@@ -151,6 +151,7 @@ static void dram_free(dram_engine *e) {
     free(e->flight_port);
     free(e->done_id);
     free(e->done_cycle);
+    free(e->done_accepted);
     free(e->trace);
     free(e);
 }
@@ -177,9 +178,10 @@ static dram_engine *dram_new(const dram_config *config, int n_ports, int64_t don
     e->flight_port = malloc((size_t)e->flight_size * sizeof *e->flight_port);
     e->done_id = malloc((size_t)e->done_size * sizeof *e->done_id);
     e->done_cycle = malloc((size_t)e->done_size * sizeof *e->done_cycle);
+    e->done_accepted = malloc((size_t)e->done_size * sizeof *e->done_accepted);
     e->trace = e->trace_size ? malloc((size_t)e->trace_size * sizeof *e->trace) : NULL;
     if (!e->pool || !e->chains || !e->free_nodes || !e->read_queue || !e->write_queue || !e->flight_done ||
-        !e->flight_port || !e->done_id || !e->done_cycle || (e->trace_size && !e->trace)) {
+        !e->flight_port || !e->done_id || !e->done_cycle || !e->done_accepted || (e->trace_size && !e->trace)) {
         dram_free(e);
         return NULL;
     }
