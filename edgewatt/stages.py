@@ -46,12 +46,10 @@ class Stages:
         if self.folder is None:
             arrays = self._make(kind, make)
         else:
-            folder = self.folder / kind
-            folder.mkdir(parents=True, exist_ok=True)
-            path = folder / f"{key}.npz"
+            path = self.folder / kind / f"{key}.npz"
             found = _read(path)
             if found is None:
-                with _locked(folder / f"{key}.lock"):
+                with _locked(path.with_suffix(".lock")):
                     found = _read(path)  # another worker may have finished it while we waited
                     if found is None:
                         found = self._make(kind, make)
@@ -99,27 +97,25 @@ def _read(path: Path) -> Arrays | None:
 
 
 def _write(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    from edgewatt.store import StoreError
-
+    """Keep a result for others. A disk that is full costs repeated work here, and is reported by the record's write."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with temporary.open("wb") as stream:
             np.savez(stream, **dict(arrays))  # type: ignore[arg-type]
         os.replace(temporary, path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise StoreError(f"{path}: cannot be written ({error.strerror or error})") from error
+    except OSError:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
 
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Hold an advisory lock on a file; where locks are not supported two workers may compute the same."""
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    with path.open("a") as stream:
-        with contextlib.suppress(OSError):
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(ImportError, OSError):
+            import fcntl
+
+            path.parent.mkdir(parents=True, exist_ok=True)
+            stream = stack.enter_context(path.open("a"))
             fcntl.flock(stream, fcntl.LOCK_EX)
         yield

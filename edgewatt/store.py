@@ -9,6 +9,7 @@ write the same canonical part.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator
@@ -128,7 +129,8 @@ class Store:
             if self.fsync:
                 _sync_folder(path.parent)
         except OSError as error:
-            temporary.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                temporary.unlink()
             raise StoreError(
                 f"{path}: cannot be written ({error.strerror or error}); what is finished is kept, "
                 "make room and run the same command again"

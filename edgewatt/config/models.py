@@ -17,29 +17,40 @@ from traces.layout import Layout
 from traces.registry import Registry
 
 
-def _orderings() -> Registry[Any]:
+def orderings() -> Registry[Any]:
+    """Return the registry of edge orderings, in-tree methods loaded."""
     import reorder.order  # noqa: F401 - registers the methods
     from reorder.base import METHODS
 
     return METHODS
 
 
-def _tuple_methods() -> Registry[Any]:
+def tuple_orders() -> Registry[Any]:
+    """Return the registry of tuple orders."""
     from reorder.cdr import TUPLE_METHODS
 
     return TUPLE_METHODS
 
 
-def _generators() -> Registry[Any]:
+def generators() -> Registry[Any]:
+    """Return the registry of network generators."""
     from traces.generate import GENERATORS
 
     return GENERATORS
 
 
-def _format_names() -> list[str]:
+def formats() -> Registry[Any]:
+    """Return the registry of number formats."""
     from traces.formats import FORMATS
 
-    return list(FORMATS)
+    return FORMATS
+
+
+def encoders() -> Registry[Any]:
+    """Return the registry of encoders."""
+    from hwmodel.encoders import ENCODERS
+
+    return ENCODERS
 
 
 def _existing(value: str) -> str:
@@ -63,9 +74,9 @@ def _not_empty(value: list[Any]) -> list[Any]:
 
 
 def _known_format(value: str) -> str:
-    names = _format_names()
-    if value not in names:
-        raise unknown_name("number format", value, names)
+    known = formats()
+    if value not in known:
+        raise unknown_name("number format", value, known)
     return value
 
 
@@ -98,10 +109,22 @@ class _StrideChoice(Choice):
 FilePath = Annotated[str, AfterValidator(_existing)]
 Format = Annotated[str, AfterValidator(_known_format), WithJsonSchema({"type": "string", "title": "number format"})]
 Encoder = Annotated[str, AfterValidator(_known_encoder)]
-OrderingChoice = Annotated[Any, Choice(_orderings)]
 Stride = Annotated[int, Field(ge=1)] | Literal["row", "matrix"]
-StrideChoice = Annotated[Any, BeforeValidator(_stride), _StrideChoice(_tuple_methods, (("stride", Stride, "row"),))]
-GeneratorChoice = Annotated[Any, Choice(_generators)]
+_ORDERING = Choice(orderings)
+_STRIDE = _StrideChoice(tuple_orders, (("stride", Stride, "row"),))
+OrderingChoice = Annotated[Any, _ORDERING]
+StrideChoice = Annotated[Any, BeforeValidator(_stride), _STRIDE]
+GeneratorChoice = Annotated[Any, Choice(generators)]
+
+
+def ordering_section(kind: str) -> type[Section]:
+    """Return the section of one ordering method. Raises InputError with a suggestion if there is none."""
+    return _ORDERING.section(kind)
+
+
+def stride_section(kind: str) -> type[Section]:
+    """Return the section of one tuple order. Raises InputError with a suggestion if there is none."""
+    return _STRIDE.section(kind)
 
 
 class Prune(Section):

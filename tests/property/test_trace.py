@@ -4,53 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles.trace_oracle import walk
+from oracles.trace_oracle import networks, random_network, topological_order, walk
 
 from traces.build import build_trace, stored_activations
 from traces.formats import from_bits, to_bits
 from traces.forward import forward
 from traces.layout import Layout
-from traces.network import ACTIVATIONS, Network
 from traces.trace import STREAMS, load_trace, save_trace
-
-
-def random_network(rng, *, whole_numbers=False, activation="relu"):
-    """A random acyclic network with skip connections, dead ends and isolated neurons."""
-    n = int(rng.integers(4, 24))
-    pairs = np.argwhere(np.triu(rng.random((n, n)) < rng.uniform(0.1, 0.6), 1))
-    if not len(pairs):
-        pairs = np.array([[0, n - 1]])
-    relabel = rng.permutation(n)
-    sources, targets = relabel[pairs].T
-    fed, feeds = np.isin(np.arange(n), targets), np.isin(np.arange(n), sources)
-    draw = (lambda *shape: rng.integers(-4, 5, shape)) if whole_numbers else (lambda *shape: rng.standard_normal(shape))
-    return Network(
-        sources,
-        targets,
-        n_neurons=n,
-        inputs=np.flatnonzero(~fed & feeds),
-        outputs=np.flatnonzero(fed & ~feeds),
-        weights=draw(len(pairs)).astype(np.float32),
-        biases=draw(n).astype(np.float32),
-        activation=activation,
-        batch=draw(3, int((~fed & feeds).sum())).astype(np.float32),
-    )
-
-
-def topological_order(network, rng, *, rows):
-    """A random topological order; with `rows`, all connections into a neuron side by side."""
-    rank = np.empty(network.n_neurons, int)
-    rank[np.lexsort((rng.random(network.n_neurons), network.depth))] = np.arange(network.n_neurons)
-    if rows:
-        return np.lexsort((rng.random(network.n_connections), rank[network.targets]))
-    return np.lexsort((rng.random(network.n_connections), network.depth[network.targets]))
-
-
-networks = st.builds(
-    lambda seed, activation: (np.random.default_rng(seed), activation),
-    st.integers(0, 2**32),
-    st.sampled_from(ACTIVATIONS),
-)
 
 
 def accesses(trace):

@@ -28,6 +28,11 @@ _LAYER_FILE = re.compile(r"n(\d{1,9})-l(\d{1,9})\.tsv")
 _MAX_BATCH_VALUES = 1 << 28
 
 
+def default_bias(width: int) -> float:
+    """Return the challenge's bias for a layer width; -0.3 for widths it does not have."""
+    return BIASES.get(width, _OTHER_BIAS)
+
+
 def is_folder(folder: Path) -> bool:
     """Tell whether a folder holds layer files of the challenge."""
     return any(_LAYER_FILE.fullmatch(path.name) for path in folder.iterdir())
@@ -53,7 +58,7 @@ def read(source: str | Path | Sequence[str | Path], *, bias: float | None = None
         name=folder.resolve().name if folder else files[0].stem,
     )
     width = len(network.inputs)
-    biases = np.where(network.in_degree > 0, BIASES.get(width, _OTHER_BIAS) if bias is None else bias, 0.0)
+    biases = np.where(network.in_degree > 0, default_bias(width) if bias is None else bias, 0.0)
     return network.with_(biases=biases, batch=_folder_images(folder, width) if folder else None)
 
 
