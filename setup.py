@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy
 from Cython.Build import cythonize
-from setuptools import Extension, setup
+from setuptools import Extension, find_packages, setup
 
 DEBUG = os.environ.get("EDGEWATT_DEBUG", "") not in ("", "0")
 
@@ -27,6 +27,10 @@ extensions = [
 ]
 
 setup(
+    packages=[
+        *find_packages(include=["cython_ext", "traces*", "hwmodel*", "reorder*", "edgewatt*"]),
+        "edgewatt.configs",
+    ],
     package_dir={"edgewatt.configs": "configs"},
     ext_modules=cythonize(
         extensions,
@@ -41,7 +45,5 @@ setup(
             "cdivision": True,
             "embedsignature": True,
         },
-    )
-    if list(Path("cython_ext").glob("*.pyx"))
-    else [],
+    ),
 )

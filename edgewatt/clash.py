@@ -11,8 +11,8 @@ def check_traces_package() -> str:
     place = (getattr(traces, "__file__", None) or "unknown").removesuffix("__init__.py")
     if not getattr(traces, "__edgewatt__", False):
         raise SystemExit(
-            f"edgewatt: the package 'traces' found at {place} is not edgewatt's: another distribution has the same name.\n"
-            "Mend it with:  pip uninstall traces && pip install --force-reinstall --no-deps edgewatt\n"
+            f"edgewatt: the package 'traces' found at {place} is not edgewatt's: another distribution has that name.\n"
+            "Mend it with:  pip uninstall traces; pip install --force-reinstall --no-deps edgewatt\n"
             "or install edgewatt in an environment of its own."
         )
     return place

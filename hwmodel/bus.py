@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import cython_ext.encode as kernels
 import numpy as np
 import numpy.typing as npt
 
+import cython_ext.encode as kernels
 from traces.errors import InputError
 
 MAX_LANES = 64

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import cython_ext.encode as kernels
 import numpy as np
 
+import cython_ext.encode as kernels
 from hwmodel.encoders.base import ENCODERS, Bytes, Coded, Geometry, Role, Stage, aligned_empty, same_bytes
 from traces.errors import InputError
 
