@@ -43,7 +43,7 @@ cdef class ForwardWalk:
     """
 
     cdef const int32_t[::1] source, target
-    cdef const float[::1] weight
+    cdef const float[::1] weight, bias
     cdef const uint8_t[::1] finish          # 0: not the target's last step; 1 + activation kind: its last
     cdef const int64_t[::1] slot
     cdef const int64_t[::1] event_step, event_offset
@@ -60,7 +60,7 @@ cdef class ForwardWalk:
     cdef int64_t last_byte[3]
 
     def __init__(self, plan, uint8_t[::1] image, streams):
-        self.source, self.target, self.weight = plan.source, plan.target, plan.weight
+        self.source, self.target, self.weight, self.bias = plan.source, plan.target, plan.weight, plan.bias
         self.finish, self.slot, self.element = plan.finish, plan.slot, plan.element
         self.event_step, self.event_offset, self.event_size = plan.event_step, plan.event_offset, plan.event_size
         self.image = image
@@ -136,6 +136,8 @@ cdef class ForwardWalk:
                 keep = self.registers and k + 1 < n_steps and self.target[k + 1] == target
                 if not keep:
                     if self.finish[k]:
+                        if self.finish[k] == 3 and self.partial == self.bias[target]:
+                            self.partial = 0  # clipped-relu adds the bias only where the weighted sum is not zero
                         self.partial = edgewatt_activate(self.partial, self.finish[k] - 1)
                     edgewatt_write_neuron(&self.image[at], self.partial, self.format)
                     self._emit(address, size, op, stream, payload_offset, payload, n, &filled, at, width, 1,

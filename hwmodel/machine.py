@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from traces.errors import InputError, unknown_name
@@ -123,3 +123,11 @@ class Machine:
             raise InputError(f"line_bytes must not shrink from one cache level to the next, not {lines}")
         if lines[-1] % self.bus.block_bytes:
             raise InputError(f"line_bytes {lines[-1]} is no multiple of the bus block_bytes {self.bus.block_bytes}")
+
+    def memory_controller(self) -> Any:
+        """Return the ControllerSpec, with the longer read latency of DBI where the encoder chain inverts."""
+        from hwmodel.dram import controller_spec
+
+        controller = controller_spec(self.controller)
+        inverts = any(name.startswith("dbi") for name in self.encoder.split("+"))
+        return replace(controller, read_dbi=True) if inverts else controller

@@ -80,7 +80,6 @@ def final_image(trace: Trace) -> npt.NDArray[np.uint8]:
 def stored_activations(trace: Trace, n_neurons: int, neuron_format: str = "fp32") -> npt.NDArray[np.float32]:
     """Return float32[B, N]: the neuron values in memory after the last access, one row per sample."""
     from cython_ext.trace import neuron_values
-
     from traces.layout import NEURON_FORMATS
 
     region = trace.memory.region("neurons")

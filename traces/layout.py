@@ -79,7 +79,8 @@ class Plan:
     """A network laid out for one order of work; K steps (connections in processing order, with ELLPACK padding).
 
     kind: the layout chosen. memory: regions and initial image, neuron values of all samples last.
-    source, target: int32[K] neurons. weight: float32[K], decoded from the stored bits. slot: int64[K] element index.
+    source, target: int32[K] neurons. weight: float32[K], decoded from the stored bits. bias: float32[N] as
+        stored. slot: int64[K] element index.
     finish: uint8[K], 1 + activation number at the last step of a target, else 0.
     element: int64[E, 3] arrays read at each step: (image offset, bits per element, stream number).
     event_step, event_offset, event_size: structure loads before a step: int64, image offset int64, bytes uint8.
@@ -92,6 +93,7 @@ class Plan:
     source: npt.NDArray[np.int32]
     target: npt.NDArray[np.int32]
     weight: npt.NDArray[np.float32]
+    bias: npt.NDArray[np.float32]
     slot: Int64Array
     finish: npt.NDArray[np.uint8]
     element: Int64Array
@@ -146,6 +148,8 @@ def plan_layout(network: Network, edges: Int64Array, layout: Layout, samples: np
     """
     if network.weights is None:
         raise InputError("the network has no weights, and a trace carries real bytes: give it weights first")
+    from cython_ext.trace import neuron_bits, neuron_values
+
     kind = choose_kind(network, edges, layout)
     steps = _Steps.of(network, edges, kind)
     bits, weight, value_bits, zeroed = _stored_weights(network.weights[edges], layout.value_format)
@@ -174,7 +178,8 @@ def plan_layout(network: Network, edges: Int64Array, layout: Layout, samples: np
 
     neuron_bytes = NEURON_FORMATS[layout.neuron_format]
     neuron_format = list(NEURON_FORMATS).index(layout.neuron_format)
-    neurons_offset = space.add("neurons", _neuron_image(network, samples, neuron_format))
+    neurons_offset = space.add("neurons", neuron_bits(_initial_values(network, samples), neuron_format))
+    bias = network.biases if network.biases is not None else np.zeros(network.n_neurons, np.float32)
     finish = np.zeros(len(steps.source), np.uint8)
     last = np.zeros(network.n_neurons, np.int64)
     last[steps.target] = np.arange(len(steps.target))  # the last assignment to an index stays
@@ -189,6 +194,7 @@ def plan_layout(network: Network, edges: Int64Array, layout: Layout, samples: np
         source=steps.source.astype(np.int32),
         target=steps.target.astype(np.int32),
         weight=weight,
+        bias=neuron_values(neuron_bits(bias, neuron_format), neuron_format),
         slot=slot,
         finish=finish,
         element=np.array(element, np.int64),
@@ -397,12 +403,10 @@ def _structure(
     )
 
 
-def _neuron_image(network: Network, samples: npt.NDArray[np.float32], neuron_format: int) -> npt.NDArray[np.uint8]:
-    """Return the initial neuron values of all samples: the input vector, and the bias of every other neuron."""
-    from cython_ext.trace import neuron_bits
-
+def _initial_values(network: Network, samples: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Return float32[B * N], the neuron values before the first access: the input vector, elsewhere the bias."""
     values = np.zeros((len(samples), network.n_neurons), np.float32)
     if network.biases is not None:
         values[:] = network.biases
     values[:, network.inputs] = samples
-    return neuron_bits(values.reshape(-1), neuron_format)
+    return values.reshape(-1)

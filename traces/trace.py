@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +30,17 @@ _COLUMNS = {
     "payload_offset": np.int64,
     "payload": np.uint8,
 }
+# What zipfile, zlib and numpy raise on a damaged file.
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    ValueError,
+    EOFError,
+    OSError,
+    NotImplementedError,
+    RuntimeError,
+)
 _FORMAT = "edgewatt-trace"
 _VERSION = 1
 
@@ -36,14 +49,15 @@ _VERSION = 1
 class Chunk:
     """n consecutive accesses, in program order.
 
-    address: uint64[n] byte address. size: uint8[n] bytes. op: uint8[n], 0 load, 1 store. stream: uint8[n], see STREAMS.
+    address: uint64[n] byte address. size: uint8[n] bytes (uint16 between cache levels, whose lines may be longer).
+    op: uint8[n], 0 load, 1 store. stream: uint8[n], see STREAMS.
     payload: uint8 bytes of all accesses one after another, those of access i at
         ``payload[payload_offset[i]:payload_offset[i + 1]]`` (int64[n + 1]): the bytes read by a load, written by a
         store. Both are None in an address-only trace.
     """
 
     address: npt.NDArray[np.uint64]
-    size: npt.NDArray[np.uint8]
+    size: npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
     op: npt.NDArray[np.uint8]
     stream: npt.NDArray[np.uint8]
     payload_offset: npt.NDArray[np.int64] | None = None
@@ -188,8 +202,8 @@ def _open(path: Path) -> zipfile.ZipFile:
         return zipfile.ZipFile(path)
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file") from error
-    except zipfile.BadZipFile as error:
-        raise InputError(f"{path}: no trace file, or a truncated one ({error}); write it again") from error
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, struct.error, ValueError) as error:
+        raise InputError(f"{path}: no trace file, or a damaged one ({error}); write it again") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
 
@@ -212,12 +226,8 @@ def _take(archive: zipfile.ZipFile, name: str, dtype: type, path: Path) -> np.nd
         raise InputError(f"{path}: {name} is missing: no trace file, or a damaged one") from error
     except InputError:
         raise
-    except (zipfile.BadZipFile, ValueError, EOFError, OSError, NotImplementedError, RuntimeError) as error:
+    except _DAMAGE as error:
         raise InputError(f"{path}: {name} is damaged ({error})") from error
-    except Exception as error:  # zlib.error is no subclass of anything above
-        if type(error).__module__ == "zlib":
-            raise InputError(f"{path}: {name} is damaged ({error})") from error
-        raise
 
 
 def _npy_header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
@@ -257,8 +267,8 @@ def _check_chunk(chunk: Chunk, memory: Memory, where: str) -> None:
         raise InputError(f"{where}: op, stream or size out of range: the file is damaged")
     offset, payload = chunk.payload_offset, chunk.payload
     if memory.image is not None:
-        low, high = int(chunk.address.min()), int((chunk.address + chunk.size).max())
-        if low < memory.base_address or high > memory.base_address + memory.total_bytes:
+        first = chunk.address - np.uint64(memory.base_address)  # wraps to a large number below the base
+        if first.max() > memory.total_bytes or (first + chunk.size).max() > memory.total_bytes:
             raise InputError(f"{where}: an access lies outside the footprint: the file is damaged")
         assert offset is not None and payload is not None
         if (
