@@ -85,9 +85,13 @@ def randwire(
     make, usual_p = RANDOM_GRAPHS[kind]
     p = usual_p if p is None else p
     if not (2 <= n <= 100_000 and 0 <= p <= 1 and 2 <= k < max(n, 3) and 1 <= m < n and stages >= 1):
-        raise InputError(f"randwire: n={n}, p={p}, k={k}, m={m}, stages={stages}: out of range (2 <= k, m < n; 0 <= p <= 1)")
+        raise InputError(
+            f"randwire: n={n}, p={p}, k={k}, m={m}, stages={stages}: out of range (2 <= k, m < n; 0 <= p <= 1)"
+        )
     if size >> stages < 1 or channels < 2:
-        raise InputError(f"randwire: a side of {size} cannot be halved {stages} times, or too few channels ({channels})")
+        raise InputError(
+            f"randwire: a side of {size} cannot be halved {stages} times, or too few channels ({channels})"
+        )
     build = _Builder()
     before = build.add("input", INPUT, (), (1, size, size, channels // 2))
     for stage in range(stages):

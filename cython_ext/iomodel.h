@@ -1,0 +1,259 @@
+/* Fast memory of C = M - 1 neuron values under LRU, RR and MIN (Gleinig et al. 2023, section II, Algorithm 1).
+ *
+ * Position 2i is the access of connection i's source a, position 2i + 1 that of its target b. Positions are kept in 31
+ * bits, so W <= 2^30. Each policy has a state and a function that plays connections [from, to), so that a caller can
+ * stop between slices. A value that is dirty when it dies is written only if it is an output, once, whenever that
+ * happens; so the dirty flags left at the end give writes_outputs, and evictions count only the live writes. */
+#ifndef EDGEWATT_IOMODEL_H
+#define EDGEWATT_IOMODEL_H
+
+#include <stdint.h>
+
+#define EW_INLINE static inline __attribute__((always_inline))
+#define EW_NEVER INT32_MAX /* no later use */
+
+typedef struct {
+    const int32_t *side[2]; /* side[0]: sources, side[1]: targets, in processing order */
+    int64_t capacity;       /* C */
+    int64_t used;           /* values resident */
+    int64_t reads_neurons, writes_live, evictions, skips;
+} ew_fast_memory;
+
+EW_INLINE int32_t ew_neuron_at(const ew_fast_memory *m, int64_t position) {
+    return m->side[position & 1][position >> 1];
+}
+
+/* ---- LRU and RR: what is known about a neuron ---------------------------------------------------------------- */
+
+typedef struct {
+    int32_t last;   /* LRU: position of its last access, -1 before the first; RR: 1 while resident, else 0 */
+    uint32_t final; /* twice the position of its very last access, plus 1 while dirty */
+} ew_value;
+
+/* Fill `final` for all accesses; `value` must be zeroed. */
+static void ew_note_final_uses(ew_value *value, const int32_t *sources, const int32_t *targets, int64_t from,
+                               int64_t to) {
+    for (int64_t i = from; i < to; i++) {
+        value[sources[i]].final = (uint32_t)(4 * i);
+        value[targets[i]].final = (uint32_t)(4 * i + 2);
+    }
+}
+
+/* An eviction at `position`: a dirty value with a later use is written and thereby clean. */
+EW_INLINE void ew_write_back(ew_fast_memory *m, ew_value *v, int64_t position) {
+    uint32_t live_write = v->final & (uint32_t)((v->final >> 1) > (uint32_t)position);
+    m->writes_live += live_write;
+    v->final -= live_write;
+    m->evictions++;
+}
+
+static int64_t ew_dirty_outputs(const ew_value *value, const uint8_t *is_output, int64_t n) {
+    int64_t count = 0;
+    for (int64_t x = 0; x < n; x++) count += (value[x].final & 1) & (is_output[x] != 0);
+    return count;
+}
+
+/* ---- LRU -------------------------------------------------------------------------------------------------------
+ * The recency list is the access stream itself: entry p stands for its neuron iff that neuron's last access is p, and
+ * a value is resident iff its last access is not behind `tail`. Finding the victim moves `tail` over stale entries, which costs
+ * one step per access in all. */
+
+typedef struct {
+    ew_fast_memory m;
+    ew_value *value;
+    int64_t tail;
+} ew_lru;
+
+EW_INLINE int64_t ew_oldest(const ew_lru *s, int64_t p) {
+    while (s->value[ew_neuron_at(&s->m, p)].last != (int32_t)p) p++;
+    return p;
+}
+
+EW_INLINE void ew_lru_play(ew_lru *state, int64_t from, int64_t to, const int pin_both) {
+    ew_lru s = *state;
+    for (int64_t i = from; i < to; i++) {
+        const int32_t a = s.m.side[0][i], b = s.m.side[1][i];
+        ew_value *va = &s.value[a], *vb = &s.value[b];
+        int b_kept = 0;
+        if (va->last < s.tail) {
+            s.m.reads_neurons++;
+            if (s.m.used == s.m.capacity) {
+                int64_t p = ew_oldest(&s, s.tail);
+                if (pin_both && ew_neuron_at(&s.m, p) == b) { /* b stays: it is about to become the most recent */
+                    b_kept = 1;
+                    p = ew_oldest(&s, p + 1);
+                }
+                ew_write_back(&s.m, &s.value[ew_neuron_at(&s.m, p)], 2 * i);
+                s.tail = p + 1;
+            } else
+                s.m.used++;
+        }
+        va->last = (int32_t)(2 * i);
+        if (vb->last < s.tail && !(pin_both && b_kept)) {
+            s.m.reads_neurons++;
+            if (s.m.used == s.m.capacity) { /* a is the most recent of at least two: never the victim */
+                const int64_t p = ew_oldest(&s, s.tail);
+                ew_write_back(&s.m, &s.value[ew_neuron_at(&s.m, p)], 2 * i + 1);
+                s.tail = p + 1;
+            } else
+                s.m.used++;
+        }
+        vb->last = (int32_t)(2 * i + 1);
+        vb->final |= 1;
+    }
+    *state = s;
+}
+
+static void ew_lru_run(ew_lru *s, int64_t from, int64_t to, int pin_both) {
+    if (pin_both)
+        ew_lru_play(s, from, to, 1);
+    else
+        ew_lru_play(s, from, to, 0);
+}
+
+/* ---- RR --------------------------------------------------------------------------------------------------------
+ * Slots in a ring; the pointer passes over pinned values and moves on by one after each eviction. */
+
+typedef struct {
+    ew_fast_memory m;
+    ew_value *value;
+    int32_t *slot; /* [C] */
+    int64_t pointer;
+} ew_rr;
+
+EW_INLINE void ew_rr_load(ew_rr *s, int32_t x, int32_t pinned, int64_t position) {
+    s->m.reads_neurons++;
+    s->value[x].last = 1;
+    if (s->m.used < s->m.capacity) {
+        s->slot[s->m.used++] = x;
+        return;
+    }
+    int64_t p = s->pointer;
+    if (s->slot[p] == pinned) { /* one value at most is pinned */
+        s->m.skips++;
+        p = p + 1 == s->m.capacity ? 0 : p + 1;
+    }
+    ew_value *victim = &s->value[s->slot[p]];
+    victim->last = 0;
+    ew_write_back(&s->m, victim, position);
+    s->slot[p] = x;
+    s->pointer = p + 1 == s->m.capacity ? 0 : p + 1;
+}
+
+EW_INLINE void ew_rr_play(ew_rr *state, int64_t from, int64_t to, const int pin_both) {
+    ew_rr s = *state;
+    for (int64_t i = from; i < to; i++) {
+        const int32_t a = s.m.side[0][i], b = s.m.side[1][i];
+        if (!s.value[a].last) ew_rr_load(&s, a, pin_both ? b : -1, 2 * i);
+        if (!s.value[b].last) ew_rr_load(&s, b, a, 2 * i + 1);
+        s.value[b].final |= 1;
+    }
+    *state = s;
+}
+
+static void ew_rr_run(ew_rr *s, int64_t from, int64_t to, int pin_both) {
+    if (pin_both)
+        ew_rr_play(s, from, to, 1);
+    else
+        ew_rr_play(s, from, to, 0);
+}
+
+/* ---- MIN -------------------------------------------------------------------------------------------------------
+ * Next uses are distinct integers below 2W, so the resident values are a set of bits, one at each value's next use: the
+ * stream itself says which value a bit stands for, an access hits iff its own bit is set, and the victim is the highest
+ * bit, found through summaries of 64 words per level. Bits behind the present are left: they are never the highest.
+ * Values without a later use carry no bit; they are evicted first, at no cost, so a number of them is enough.
+ * `literal` and `pin_both` agree: while a is loaded, this step's b has the nearest use of all. */
+
+enum { EW_LEVELS = 4 };
+
+typedef struct {
+    ew_fast_memory m;
+    const int32_t *next_use;   /* [2W] position of the next access of the same neuron, or EW_NEVER */
+    uint8_t *dirty;            /* [N] */
+    uint64_t *level[EW_LEVELS]; /* level[0]: bit per position; level[k]: bit per non-zero word of level[k - 1] */
+    int64_t top;               /* no word of the last level above this one is non-zero */
+    int64_t dead;              /* resident values without a later use */
+} ew_min;
+
+static void ew_find_next_uses(int32_t *next_use, int32_t *seen, const int32_t *sources, const int32_t *targets,
+                              int64_t from, int64_t to) {
+    for (int64_t i = to - 1; i >= from; i--) { /* `seen` starts as EW_NEVER; call for descending ranges */
+        const int32_t a = sources[i], b = targets[i];
+        next_use[2 * i + 1] = seen[b];
+        seen[b] = (int32_t)(2 * i + 1);
+        next_use[2 * i] = seen[a];
+        seen[a] = (int32_t)(2 * i);
+    }
+}
+
+EW_INLINE void ew_set_bit(ew_min *s, int64_t p) {
+    for (int k = 0;; k++) {
+        const int64_t word = p >> 6;
+        const uint64_t before = s->level[k][word];
+        s->level[k][word] = before | (uint64_t)1 << (p & 63);
+        if (k == EW_LEVELS - 1) {
+            if (word > s->top) s->top = word;
+            return;
+        }
+        if (before) return;
+        p = word;
+    }
+}
+
+/* Clear the highest bit and return its position. The set must not be empty. */
+EW_INLINE int64_t ew_take_highest(ew_min *s) {
+    while (!s->level[EW_LEVELS - 1][s->top]) s->top--;
+    int64_t p = s->top;
+    for (int k = EW_LEVELS - 1; k >= 0; k--) p = p << 6 | (63 - __builtin_clzll(s->level[k][p]));
+    const int64_t highest = p;
+    for (int k = 0; k < EW_LEVELS; k++) {
+        const int64_t word = p >> 6;
+        s->level[k][word] ^= (uint64_t)1 << (p & 63);
+        if (s->level[k][word]) break;
+        p = word;
+    }
+    return highest;
+}
+
+EW_INLINE void ew_min_load(ew_min *s) {
+    s->m.reads_neurons++;
+    if (s->m.used < s->m.capacity) {
+        s->m.used++;
+        return;
+    }
+    s->m.evictions++;
+    if (s->dead) {
+        s->dead--;
+        return;
+    }
+    const int32_t victim = ew_neuron_at(&s->m, ew_take_highest(s));
+    s->m.writes_live += s->dirty[victim];
+    s->dirty[victim] = 0;
+}
+
+EW_INLINE int ew_is_resident(const ew_min *s, int64_t position) {
+    return (s->level[0][position >> 6] >> (position & 63)) & 1;
+}
+
+EW_INLINE void ew_keep(ew_min *s, int32_t next_use) {
+    if (next_use == EW_NEVER)
+        s->dead++;
+    else
+        ew_set_bit(s, next_use);
+}
+
+static void ew_min_run(ew_min *state, int64_t from, int64_t to) {
+    ew_min s = *state;
+    for (int64_t i = from; i < to; i++) {
+        /* a gets its bit only after b is in, so it cannot be b's victim, dead or not: it is pinned */
+        if (!ew_is_resident(&s, 2 * i)) ew_min_load(&s);
+        if (!ew_is_resident(&s, 2 * i + 1)) ew_min_load(&s);
+        ew_keep(&s, s.next_use[2 * i]);
+        ew_keep(&s, s.next_use[2 * i + 1]);
+        s.dirty[s.m.side[1][i]] = 1;
+    }
+    *state = s;
+}
+
+#endif

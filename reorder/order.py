@@ -1,0 +1,53 @@
+"""One way to ask for an order of work; importing this module makes every in-tree method known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from reorder import natural
+from reorder.base import METHODS, Ordering, Progress, Task, check_order
+from traces.errors import InputError
+from traces.network import Network
+from traces.order import checked_memory, policy_codes
+
+IN_TREE = (natural,)  # importing a module registers its methods
+
+
+def order(
+    network: Network,
+    method: str,
+    *,
+    memory: int,
+    policy: str = "min",
+    pinning: str = "literal",
+    objective: Any = "io",
+    seed: int = 0,
+    time_limit_s: float | None = None,
+    progress: Progress | None = None,
+    **parameters: Any,
+) -> Ordering:
+    """Return an order of the network's connections, checked to be a topological permutation.
+
+    method: a name of `edgewatt list orderings`, with `parameters` of its own.
+    memory, policy, pinning: the fast memory the order is for (see hwmodel.iomodel). M >= 3.
+    objective: what searches lower; see reorder.objectives.
+    time_limit_s: a search may end earlier for it, and then says `truncated`.
+    Raises InputError for an unknown name, parameter or value out of range.
+    """
+    entry = METHODS[method]
+    checked_memory(memory)
+    policy_codes(policy, pinning)
+    if time_limit_s is not None and not (time_limit_s > 0 and math.isfinite(time_limit_s)):
+        raise InputError(f"time_limit_s is {time_limit_s}: a number of seconds above 0 is needed (or none at all)")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InputError(f"seed must be an integer of at least 0, not {seed!r}")
+    task = Task(memory, policy, pinning, objective, seed, time_limit_s, progress)
+    found = entry.item(network, task, entry.make_parameters(parameters))
+    return replace(found, edges=check_order(network, found.edges))
+
+
+def methods() -> dict[str, str]:
+    """Return name -> one line, for every in-tree method."""
+    return {name: METHODS[name].summary for name in METHODS}

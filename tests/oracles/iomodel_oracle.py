@@ -1,0 +1,122 @@
+"""The I/O model of Gleinig et al. 2023 (section II, Algorithm 1), written as plainly as possible.
+
+Fast memory is a Python list scanned in full; nothing here is fast, and nothing is shared with the kernels.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+
+def count(
+    connections: Sequence[tuple[int, int]], outputs: Sequence[int], memory: int, policy: str, pinning: str = "literal"
+) -> dict[str, int]:
+    """Return reads_neurons, writes_live, writes_outputs, evictions and skips for connections in processing order."""
+    capacity = memory - 1
+    stream = [neuron for connection in connections for neuron in connection]
+    uses: dict[int, list[int]] = {}
+    for position, neuron in enumerate(stream):
+        uses.setdefault(neuron, []).append(position)
+    slots: list[int] = []
+    last_access: dict[int, int] = {}
+    dirty: set[int] = set()
+    pointer = 0
+    done = {"reads_neurons": 0, "writes_live": 0, "writes_outputs": 0, "evictions": 0, "skips": 0}
+
+    def next_use(neuron: int, now: int) -> float:
+        return min((position for position in uses[neuron] if position > now), default=math.inf)
+
+    def access(neuron: int, now: int, pinned: set[int]) -> None:
+        nonlocal pointer
+        if neuron not in slots:
+            done["reads_neurons"] += 1
+            if len(slots) < capacity:
+                slots.append(neuron)
+            else:
+                candidates = [other for other in slots if other not in pinned]
+                if policy == "lru":
+                    victim = min(candidates, key=lambda other: last_access[other])
+                elif policy == "min":
+                    victim = max(candidates, key=lambda other: next_use(other, now))
+                else:
+                    while slots[pointer] in pinned:
+                        pointer = (pointer + 1) % capacity
+                        done["skips"] += 1
+                    victim = slots[pointer]
+                    pointer = (pointer + 1) % capacity
+                done["evictions"] += 1
+                if victim in dirty:
+                    if next_use(victim, now) < math.inf:
+                        done["writes_live"] += 1
+                    elif victim in outputs:
+                        done["writes_outputs"] += 1
+                    dirty.discard(victim)
+                slots[slots.index(victim)] = neuron
+        last_access[neuron] = now
+
+    for step, (a, b) in enumerate(connections):
+        access(a, 2 * step, {b} if pinning == "pin_both" else set())
+        access(b, 2 * step + 1, {a})
+        dirty.add(b)
+    done["writes_outputs"] += sum(1 for neuron in slots if neuron in dirty and neuron in outputs)
+    return done
+
+
+def least_memory_without_extra(connections: Sequence[tuple[int, int]]) -> int:
+    """Return the least M with which this order reads and writes nothing twice: most values alive at once, plus one."""
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for step, connection in enumerate(connections):
+        for neuron in connection:
+            first.setdefault(neuron, step)
+            last[neuron] = step
+    return 1 + max(sum(first[n] <= step <= last[n] for n in first) for step in range(len(connections)))
+
+
+def least_total_over_evictions(connections: Sequence[tuple[int, int]], outputs: Sequence[int], memory: int) -> int:
+    """Return the least reads + writes over every choice of evictions for this order (exhaustive dynamic program).
+
+    State: the resident values and which of them are dirty. Values leave only to make room, as in Algorithm 1.
+    """
+    capacity = memory - 1
+    last_use: dict[int, int] = {}
+    for position, neuron in enumerate(itertools.chain.from_iterable(connections)):
+        last_use[neuron] = position
+    states: dict[tuple[frozenset[int], frozenset[int]], int] = {(frozenset(), frozenset()): 0}
+
+    def loads(neuron: int, now: int, pinned: int | None) -> None:
+        nonlocal states
+        following: dict[tuple[frozenset[int], frozenset[int]], int] = {}
+        for (resident, dirty), cost in states.items():
+            if neuron in resident:
+                options = [(resident, dirty, cost)]
+            elif len(resident) < capacity:
+                options = [(resident | {neuron}, dirty, cost + 1)]
+            else:
+                options = [
+                    (
+                        resident - {out} | {neuron},
+                        dirty - {out},
+                        cost + 1 + (out in dirty and (last_use[out] > now or out in outputs)),
+                    )
+                    for out in resident
+                    if out != pinned
+                ]
+            for resident_, dirty_, cost_ in options:
+                key = (resident_, dirty_)
+                following[key] = min(cost_, following.get(key, cost_))
+        states = following
+
+    for step, (a, b) in enumerate(connections):
+        loads(a, 2 * step, None)
+        loads(b, 2 * step + 1, a)
+        merged: dict[tuple[frozenset[int], frozenset[int]], int] = {}
+        for (resident, dirty), cost in states.items():
+            key = (resident, dirty | {b})
+            merged[key] = min(cost, merged.get(key, cost))
+        states = merged
+    return len(connections) + min(
+        cost + sum(1 for neuron in dirty if neuron in outputs) for (_, dirty), cost in states.items()
+    )

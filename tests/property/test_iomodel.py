@@ -1,0 +1,140 @@
+"""The I/O kernels against the plain oracle, the reference counts, and laws that hold on any input."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import iomodel_oracle as oracle
+from oracles.random_networks import dags
+
+from hwmodel.iomodel import bandwidth_memory, compact_growth_memory, count_io, io_bounds, io_curve
+from traces.errors import InputError
+from traces.network import Network
+
+POLICIES = ("lru", "rr", "min")
+PINNINGS = ("literal", "pin_both")
+
+
+@settings(max_examples=150, deadline=None)
+@given(dags(), st.integers(3, 9))
+def test_counts_equal_the_oracle(network: Network, memory: int) -> None:
+    connections = list(zip(network.sources.tolist(), network.targets.tolist(), strict=True))
+    for policy in POLICIES:
+        for pinning in PINNINGS:
+            expected = oracle.count(connections, network.outputs.tolist(), memory, policy, pinning)
+            found = count_io(network, memory=memory, policy=policy, pinning=pinning)
+            for name in ("reads_neurons", "writes_live", "writes_outputs"):
+                assert getattr(found, name) == expected[name], (policy, pinning, name)
+
+
+@settings(max_examples=80, deadline=None)
+@given(dags())
+def test_the_curve_equals_single_counts(network: Network) -> None:
+    memories = list(range(3, network.n_neurons + 4))
+    for policy in POLICIES:
+        for pinning in PINNINGS:
+            singles = [count_io(network, memory=m, policy=policy, pinning=pinning) for m in memories]
+            assert io_curve(network, None, memories, policy, pinning) == singles
+
+
+@settings(max_examples=80, deadline=None)
+@given(dags(), st.integers(3, 12))
+def test_laws(network: Network, memory: int) -> None:
+    bounds = io_bounds(network)
+    counts = {policy: count_io(network, memory=memory, policy=policy) for policy in POLICIES}
+    for found in counts.values():
+        assert found.total >= bounds.lower_total and found.reads >= bounds.lower_reads
+        assert found.writes >= bounds.lower_writes
+        assert found.reads >= counts["min"].reads  # Belady
+    least = compact_growth_memory(network)
+    connections = list(zip(network.sources.tolist(), network.targets.tolist(), strict=True))
+    assert least == oracle.least_memory_without_extra(connections)
+    assert (counts["min"].total == bounds.lower_total) == (memory >= least)
+    by_target = np.lexsort((network.sources, network.targets, network.depth[network.targets]))
+    enough = bandwidth_memory(network)
+    assert enough >= 3
+    assert count_io(network, by_target, memory=memory).total <= bounds.upper_total or memory < 3
+    assert count_io(network, by_target, memory=network.n_neurons + 1).total == bounds.lower_total
+
+
+def instance(reference: Path, name: str, order: str) -> Network:
+    with np.load(reference / "iomodel" / f"{name}.npz", allow_pickle=False) as data:
+        return Network(
+            data[f"src_{order}"],
+            data[f"dst_{order}"],
+            n_neurons=int(data["n_neurons"]),
+            inputs=np.arange(int(data["n_inputs"])),
+            outputs=data["outputs"].astype(np.int64),
+        )
+
+
+def rows(reference: Path, name: str) -> list[dict[str, str]]:
+    with open(reference / "iomodel" / name) as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_reference_row(reference: Path) -> None:
+    networks: dict[tuple[str, str], Network] = {}
+    seen = 0
+    for row in rows(reference, "results.csv"):
+        key = row["instance"], row["order"]
+        network = networks.setdefault(key, instance(reference, *key)) if key not in networks else networks[key]
+        found = count_io(network, memory=int(row["M"]), policy=row["policy"].lower(), pinning=row["pinning"])
+        for name in ("reads_connections", "reads_neurons", "writes_live", "writes_outputs", "reads", "writes", "total"):
+            assert getattr(found, name) == int(row[name]), (row, name)
+        bounds = io_bounds(network)
+        assert bounds.lower_total == int(row["lower_bound_total"])
+        assert bounds.upper_total == int(row["upper_bound_total_grouped_MIN"])
+        seen += 1
+    assert seen == 672
+
+
+def test_plain_caches_where_they_apply(reference: Path) -> None:
+    """LRU `literal` is an ordinary LRU on a, b; MIN is Belady on a, b, a; RR without a skip is FIFO."""
+    skips = {
+        (r["instance"], r["order"], r["M"]): int(r["rr_pointer_skips"])
+        for r in rows(reference, "results.csv")
+        if r["policy"] == "RR" and r["pinning"] == "literal"
+    }
+    for row in rows(reference, "plain_stream_misses.csv"):
+        network, memory = instance(reference, row["instance"], row["order"]), int(row["M"])
+        reads = {policy: count_io(network, memory=memory, policy=policy).reads_neurons for policy in POLICIES}
+        assert reads["lru"] == int(row["lru_misses_ab_stream_cap_M-1"])
+        assert reads["min"] == int(row["belady_misses_aba_stream_cap_M-1"])
+        if not skips[row["instance"], row["order"], row["M"]]:
+            assert reads["rr"] == int(row["fifo_misses_ab_stream_cap_M-1"])
+
+
+def test_compact_growth_instance_needs_its_memory(reference: Path) -> None:
+    network = instance(reference, "c01", "grouped")
+    assert compact_growth_memory(network) <= 20
+
+
+@pytest.fixture
+def chain() -> Network:
+    return Network([0, 1, 2], [1, 2, 3], n_neurons=5, inputs=[0], outputs=[3])
+
+
+def test_bad_requests(chain: Network) -> None:
+    with pytest.raises(InputError, match="memory is 2: at least 3"):
+        count_io(chain, memory=2)
+    with pytest.raises(InputError, match=r"unknown policy .lrv. .did you mean .lru."):
+        count_io(chain, memory=3, policy="lrv")
+    with pytest.raises(InputError, match="unknown pinning"):
+        count_io(chain, memory=3, pinning="pinboth")
+    with pytest.raises(InputError, match="not topological"):
+        count_io(chain, [2, 1, 0], memory=3)
+    with pytest.raises(InputError, match="integer"):
+        count_io(chain, memory=3.0)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="goes backwards"):
+        bandwidth_memory(chain, [3, 2, 1, 0, 4])
+
+
+def test_isolated_neurons_count_in_nothing(chain: Network) -> None:
+    counts = count_io(chain, memory=3)
+    assert (counts.total, counts.reads_neurons, counts.writes, counts.runs) == (3 + 4 + 1, 4, 1, 3)
+    assert io_bounds(chain).lower_total == 8
+    assert bandwidth_memory(chain) == 3
