@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import cython_ext.topological as kernel
 import numpy as np
 import numpy.typing as npt
 
+import cython_ext.topological as kernel
 from reorder.base import METHODS, Ordering, Task
 from traces.network import Network
 

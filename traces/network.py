@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from traces.errors import InputError, unknown_name
 
+MAX_NEURONS = 1 << 25  # a dozen arrays of 8 bytes per neuron are made: a file of one line must not fill the memory
 ACTIVATIONS = ("identity", "relu", "clipped-relu")  # clipped-relu: the Graph Challenge's min(max(z, 0), 32)
 
 Int64Array = npt.NDArray[np.int64]
@@ -18,19 +20,35 @@ Int64Array = npt.NDArray[np.int64]
 
 def _frozen(values: Any, dtype: type, name: str) -> np.ndarray:
     """Return a read-only C-contiguous copy of `values` with `dtype`; refuse values that the dtype cannot hold."""
-    given = np.asarray(values)
-    if given.ndim != 1 and name != "batch":
-        raise InputError(f"{name} must be one-dimensional, not of shape {given.shape}")
+    try:
+        given = np.asarray(values)
+    except ValueError as error:  # ragged lists
+        raise InputError(f"{name} is not an array of numbers: {error}") from None
+    if given.ndim != (2 if name == "batch" else 1):
+        shape = "two-dimensional, (B, I)" if name == "batch" else "one-dimensional"
+        raise InputError(f"{name} must be {shape}, not of shape {given.shape}")
     if np.issubdtype(dtype, np.integer):
         if given.size and not np.issubdtype(given.dtype, np.integer):
             raise InputError(f"{name} must hold integers, not {given.dtype}")
         if given.dtype == np.uint64 and given.size and given.max() > np.iinfo(np.int64).max:
             raise InputError(f"{name} holds a value above 2^63 - 1")
-    elif given.size and not (np.issubdtype(given.dtype, np.number) or given.dtype.kind == "V"):
-        raise InputError(f"{name} must hold numbers, not {given.dtype}")
-    array: np.ndarray = np.array(given, dtype=dtype, order="C", copy=True)
+    elif given.size and not is_real(given.dtype):
+        raise InputError(f"{name} must hold real numbers, not {given.dtype}")
+    with np.errstate(over="ignore", invalid="ignore"):  # what float32 cannot hold becomes infinite and is refused below
+        array: np.ndarray = np.array(given, dtype=dtype, order="C", copy=True)
+    return _read_only(array)
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
     array.setflags(write=False)
     return array
+
+
+def is_real(dtype: np.dtype) -> bool:
+    """Tell whether values of this type are real numbers (ml_dtypes' small floats included)."""
+    if dtype.kind == "V" and dtype.names is None:  # ml_dtypes' small floats
+        return np.can_cast(dtype, np.float32)
+    return dtype.kind in "iuf"
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,13 +89,18 @@ class Network:
                 put(name, _frozen(getattr(self, name), np.float32, name))
         if self.layer is not None:
             put("layer", _frozen(self.layer, np.int64, "layer"))
-        put("n_neurons", int(self.n_neurons))
+        try:
+            put("n_neurons", operator.index(self.n_neurons))
+        except TypeError:
+            raise InputError(f"n_neurons must be an integer, not {self.n_neurons!r}") from None
         self._validate()
 
     def _validate(self) -> None:
         n, w = self.n_neurons, len(self.sources)
         if n < 1 or w < 1:
             raise InputError(f"the network is empty: {n} neurons, {w} connections")
+        if n > MAX_NEURONS:
+            raise InputError(f"{n} neurons are too many: at most {MAX_NEURONS} can be held")
         if len(self.targets) != w:
             raise InputError(f"{w} sources but {len(self.targets)} targets")
         for name in ("sources", "targets", "inputs", "outputs"):
@@ -90,11 +113,15 @@ class Network:
             unique, counts = np.unique(getattr(self, name), return_counts=True)
             if (counts > 1).any():
                 raise InputError(f"{name}: neuron {unique[counts > 1][0]} is named twice")
+        if self.activation not in ACTIVATIONS:
+            raise unknown_name("activation", self.activation, ACTIVATIONS)
         self._validate_edges()
         for name, length in (("weights", w), ("biases", n), ("layer", w)):
             values = getattr(self, name)
             if values is not None and len(values) != length:
                 raise InputError(f"{name} has {len(values)} values, expected {length}")
+        if self.layer is not None and self.layer.min() < 0:
+            raise InputError(f"connection {int(np.argmax(self.layer < 0))}: its layer is negative")
         for name in ("weights", "biases", "batch"):
             values = getattr(self, name)
             if values is not None and not np.isfinite(values).all():
@@ -103,12 +130,10 @@ class Network:
                     name == "weights"
                 )
                 raise InputError(f"{place}{name}{list(where)} is {values[where]}: only finite numbers can be used")
-        if self.batch is not None and (self.batch.ndim != 2 or self.batch.shape[1] != len(self.inputs)):
+        if self.batch is not None and self.batch.shape[1] != len(self.inputs):
             raise InputError(
                 f"batch has shape {self.batch.shape}, expected (B, {len(self.inputs)}): one column per input"
             )
-        if self.activation not in ACTIVATIONS:
-            raise unknown_name("activation", self.activation, ACTIVATIONS)
 
     def _validate_edges(self) -> None:
         s, t = self.sources, self.targets
@@ -120,11 +145,16 @@ class Network:
         fed = np.flatnonzero(is_input[t])
         if fed.size:
             raise InputError(f"connection {fed[0]} ({s[fed[0]]} -> {t[fed[0]]}) goes into an input neuron")
-        by_pair = np.lexsort((t, s))
-        same = np.flatnonzero((np.diff(s[by_pair]) == 0) & (np.diff(t[by_pair]) == 0))
-        if same.size:
-            first, second = sorted((by_pair[same[0]], by_pair[same[0] + 1]))
+        pair = np.sort(s * self.n_neurons + t)  # fits: both ids are below 2^25
+        if (pair[1:] == pair[:-1]).any():
+            by_pair = np.lexsort((t, s))
+            same = np.flatnonzero((np.diff(s[by_pair]) == 0) & (np.diff(t[by_pair]) == 0))
+            repeats = np.stack((by_pair[same], by_pair[same + 1]), axis=1)  # lexsort is stable: the earlier one first
+            first, second = repeats[np.argmin(repeats[:, 1])]
             raise InputError(f"connection {second} repeats connection {first} ({s[first]} -> {t[first]})")
+        both = np.flatnonzero(is_input & self.is_output & self.touched)
+        if both.size:
+            raise InputError(f"neuron {both[0]} is an input and an output and has connections: it can be only one")
         if (self.depth < 0).any():
             raise InputError(f"the network has a cycle through connection {self._edge_on_cycle()}")
 
@@ -150,24 +180,24 @@ class Network:
     @cached_property
     def in_degree(self) -> Int64Array:
         """int64[N]: connections into each neuron."""
-        return np.bincount(self.targets, minlength=self.n_neurons)
+        return _read_only(np.bincount(self.targets, minlength=self.n_neurons))
 
     @cached_property
     def out_degree(self) -> Int64Array:
         """int64[N]: connections out of each neuron."""
-        return np.bincount(self.sources, minlength=self.n_neurons)
+        return _read_only(np.bincount(self.sources, minlength=self.n_neurons))
 
     @cached_property
     def touched(self) -> npt.NDArray[np.bool_]:
         """bool[N]: the neuron has at least one connection. Isolated neurons count in none of the I/O figures."""
-        return (self.in_degree + self.out_degree) > 0
+        return _read_only((self.in_degree + self.out_degree) > 0)
 
     @cached_property
     def is_output(self) -> npt.NDArray[np.bool_]:
         """bool[N]."""
         mask = np.zeros(self.n_neurons, bool)
         mask[self.outputs] = True
-        return mask
+        return _read_only(mask)
 
     @cached_property
     def depth(self) -> Int64Array:
@@ -176,7 +206,7 @@ class Network:
         pending = self.in_degree.copy()
         by_source = np.argsort(self.sources, kind="stable")
         start = np.concatenate(([0], np.cumsum(self.out_degree)))
-        frontier, level = np.flatnonzero(pending == 0), 0
+        frontier, level = np.flatnonzero((pending == 0) & (self.out_degree > 0)), 0
         while frontier.size:  # one vectorised round per level
             counts = self.out_degree[frontier]
             offsets = np.repeat(start[frontier] - np.concatenate(([0], np.cumsum(counts)[:-1])), counts)
@@ -185,7 +215,7 @@ class Network:
             frontier = np.unique(reached[pending[reached] == 0])
             level += 1
             depth[frontier] = level
-        return depth
+        return _read_only(depth)
 
     # -- changed copies --------------------------------------------------------------------------------------------
 
@@ -196,6 +226,8 @@ class Network:
     def in_order(self, edges: npt.ArrayLike) -> Self:
         """Return the same network with its connections stored in the order `edges` (a permutation of 0..W-1)."""
         edges = np.asarray(edges)
+        if edges.shape != self.sources.shape or not np.array_equal(np.sort(edges), np.arange(self.n_connections)):
+            raise InputError(f"an order of connections is a permutation of 0 to {self.n_connections - 1}")
         pick = lambda values: None if values is None else values[edges]  # noqa: E731
         return self.with_(
             sources=self.sources[edges], targets=self.targets[edges], weights=pick(self.weights), layer=pick(self.layer)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from cython_ext.iomodel import MAX_CONNECTIONS, PINNING_CODES, POLICY_CODES
 
+from cython_ext.iomodel import MAX_CONNECTIONS, PINNING_CODES, POLICY_CODES
 from traces.errors import InputError, unknown_name
 from traces.network import Network
 

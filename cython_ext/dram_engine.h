@@ -1,0 +1,547 @@
+/* Timing of one DRAM channel: an event loop over the cycles at which a request, a command or a refresh can move.
+ *
+ * Each processed cycle: accept at most one request, issue at most one command per set of command wires (a refresh that
+ * is due goes first, then the banks in turn), move at most one request from the read or write queue to its bank's queue.
+ * Cycles in which nothing can happen are skipped, which changes no result. */
+#ifndef EDGEWATT_DRAM_ENGINE_H
+#define EDGEWATT_DRAM_ENGINE_H
+
+#include "dram_state.h"
+
+static inline int is_column(int command) { return command >= RD && command <= WRA; }
+
+static inline int64_t earliest(const dram_engine *e, const dram_bank *bank, int command) {
+    const dram_rank *rank = &e->rank[bank->rank];
+    int64_t t = later(later(bank->ready[command], e->group_ready[bank->group][command]), rank->ready[command]);
+    if (command == ACT) t = later(t, rank->acts[rank->act_index] + e->c.faw);
+    return t;
+}
+
+static inline int64_t wires_ready(const dram_engine *e, int command) {
+    return e->wires_free[e->c.command_buses == 2 && is_column(command)];
+}
+
+/* ---- what a command changes ------------------------------------------------------------------------------------- */
+
+/* Background time up to `now`. Refreshing and a pending auto-precharge count as open, as in DRAMPower. */
+static void account(dram_rank *rank, int64_t now) {
+    int64_t span = now - rank->accounted;
+    if (span <= 0) return;
+    if (rank->powered_down) {
+        if (rank->open) rank->down_active += span; else rank->down_precharged += span;
+    } else {
+        int64_t active = rank->open ? span : later(0, sooner(rank->refreshing_until, now) - rank->accounted);
+        rank->active += active;
+        rank->precharged += span - active;
+    }
+    rank->accounted = now;
+}
+
+static void close_row(dram_engine *e, dram_bank *bank) {
+    bank->row = NONE;
+    bank->hits = 0;
+    bank->stale = 1;
+    e->rank[bank->rank].open--;
+}
+
+/* Play a command's levels on the command wires: they rest at 0 unless one command follows directly on another. */
+static void play_levels(dram_engine *e, int64_t t, int command, const dram_bank *bank, int row, int column) {
+    int beats = e->c.ca_beats[command], in_rank = e->c.groups * e->c.banks_per_group;
+    if (!beats) return;
+    uint64_t word = (uint64_t)row << ROW_BIT | (uint64_t)column << COLUMN_BIT;
+    if (bank) {
+        int b = (int)(bank - e->bank) % in_rank;
+        word |= (uint64_t)(b % e->c.banks_per_group) << BANK_BIT | (uint64_t)(b / e->c.banks_per_group) << GROUP_BIT;
+    }
+    uint32_t before = t <= e->ca_end ? e->ca_last : 0;
+    for (int beat = 0; beat < beats; beat++) {
+        uint32_t levels = 0;
+        for (int w = 0; w < e->c.ca_wires; w++) {
+            int source = e->c.ca_level[command][beat][w];
+            uint32_t bit = source < LEVEL_0 ? (uint32_t)(word >> source & 1) : (uint32_t)(source - LEVEL_0);
+            e->ca_ones[w] += bit;
+            e->ca_rising[w] += bit & ~(before >> w);
+            levels |= bit << w;
+        }
+        before = levels;
+    }
+    e->ca_last = before;
+    e->ca_end = t + (beats + e->c.ca_beats_per_clock - 1) / e->c.ca_beats_per_clock;
+}
+
+/* Record a command and let every constraint that follows from it hold. `bank` is NULL for a rank command. */
+static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank, const dram_node *node) {
+    dram_rank *rank = &e->rank[r];
+    const int64_t(*gap)[COMMANDS][COMMANDS] = e->c.gap;
+    account(rank, t);
+    rank->count[command]++;
+    for (int to = 0; to < COMMANDS; to++) rank->ready[to] = later(rank->ready[to], t + gap[SAME_RANK][command][to]);
+    if (bank) {
+        int64_t *group = e->group_ready[bank->group];
+        for (int to = 0; to < COMMANDS; to++) {
+            bank->ready[to] = later(bank->ready[to], t + gap[SAME_BANK][command][to]);
+            group[to] = later(group[to], t + gap[SAME_GROUP][command][to]);
+        }
+        bank->count[command]++;
+    }
+    if (e->c.ranks > 1 && is_column(command))
+        for (int other = 0; other < e->c.ranks; other++)
+            for (int to = RD; other != r && to <= WRA; to++)
+                e->rank[other].ready[to] = later(e->rank[other].ready[to], t + gap[OTHER_RANK][command][to]);
+    if (command < PDE) {
+        e->wires_free[e->c.command_buses == 2 && is_column(command)] = t + e->c.wire_cycles[command];
+        rank->last_command = t;
+    }
+    switch (command) {
+    case ACT:
+        bank->row = node->row;
+        bank->hits = 0;
+        rank->open++;
+        rank->acts[rank->act_index] = t;
+        rank->act_index = (rank->act_index + 1) & 3;
+        break;
+    case RDA:
+    case WRA: { /* the bank closes itself as soon as tRAS, tRTP and tWR allow */
+        int64_t closes = later(t + (command == RDA ? e->c.rtp : e->c.write_recovery), bank->ready[PRE]);
+        bank->ready[ACT] = later(bank->ready[ACT], closes + e->c.rp);
+        bank->ready[REFAB] = later(bank->ready[REFAB], closes + e->c.rp);
+        bank->ready[REFPB] = later(bank->ready[REFPB], closes + e->c.rp);
+        rank->ready[PDE] = later(rank->ready[PDE], closes + e->c.rp);
+        rank->refreshing_until = later(rank->refreshing_until, closes);
+        close_row(e, bank);
+        break;
+    }
+    case PRE:
+        close_row(e, bank);
+        break;
+    case PREA:
+        for (int b = 0; b < e->n_banks; b++)
+            if (e->bank[b].rank == r && e->bank[b].row != NONE) {
+                e->bank[b].count[PREA]++;
+                close_row(e, &e->bank[b]);
+            }
+        break;
+    case REFAB:
+        rank->refreshing_until = later(rank->refreshing_until, t + e->c.refresh_cycles);
+        rank->refresh_due--;
+        break;
+    case REFPB:
+        rank->refreshing_until = later(rank->refreshing_until, t + e->c.refresh_bank_cycles);
+        rank->refresh_due--;
+        rank->refresh_bank = (rank->refresh_bank + 1) % (e->c.groups * e->c.banks_per_group);
+        break;
+    case PDE:
+        rank->powered_down = 1;
+        rank->powered_down_at = t;
+        break;
+    case PDX:
+        rank->powered_down = 0;
+        break;
+    }
+    if (bank) bank->stale = 1;
+    int row = command == ACT || is_column(command) ? node->row : 0, column = is_column(command) ? node->column : 0;
+    play_levels(e, t, command, bank, row, column);
+    if (e->trace) {
+        dram_command *out = &e->trace[e->n_trace++];
+        int in_rank = e->c.groups * e->c.banks_per_group;
+        int b = bank ? (int)(bank - e->bank) % in_rank : 0;
+        out->cycle = t, out->command = command, out->rank = r;
+        out->request = node && is_column(command) ? node->id : NONE;
+        out->group = b / e->c.banks_per_group, out->bank = b % e->c.banks_per_group;
+        out->row = row, out->column = column;
+    }
+}
+
+/* ---- completion ------------------------------------------------------------------------------------------------- */
+
+static inline void complete(dram_engine *e, int64_t id, int64_t accepted, int64_t cycle) {
+    e->done_id[e->n_done] = id;
+    e->done_accepted[e->n_done] = accepted;
+    e->done_cycle[e->n_done++] = cycle;
+    e->counts.last_done = later(e->counts.last_done, cycle);
+}
+
+static inline void note_latency(dram_engine *e, int64_t latency) {
+    e->counts.latency_sum += latency;
+    e->counts.latency_max = later(e->counts.latency_max, latency);
+}
+
+/* Serve one request of a bank's queue: the read it belongs to and those merged with it, or the write. */
+static void serve(dram_engine *e, int64_t t, dram_bank *bank, int at, int command) {
+    int32_t k = bank->queue[at];
+    dram_node *node = &e->pool[k];
+    if (bank->hits++) { /* not the first after the activate */
+        if (node->write) e->counts.write_hits++; else e->counts.read_hits++;
+    }
+    issue(e, t, command, bank->rank, bank, node);
+    bank->last_column = t;
+    e->counts.bursts++;
+    e->last_progress = t;
+    remove_at(bank->queue, &bank->queued, at);
+    e->queued--;
+    e->rank[bank->rank].queued--;
+    drop_pending(e, k);
+    if (node->write) {
+        e->counts.last_data = later(e->counts.last_data, t + e->c.write_data_end);
+        e->free_nodes[e->n_free++] = k;
+        e->pending--;
+        return;
+    }
+    int64_t done = t + e->c.read_data_end + e->c.latency - 1;
+    e->counts.last_data = later(e->counts.last_data, t + e->c.read_data_end);
+    while (k != NONE) {
+        node = &e->pool[k];
+        complete(e, node->id, node->accepted, done);
+        note_latency(e, done - node->accepted);
+        e->flight_done[e->flight_tail] = done;
+        e->flight_port[e->flight_tail] = node->port;
+        e->flight_tail = e->flight_tail + 1 == e->flight_size ? 0 : e->flight_tail + 1;
+        e->free_nodes[e->n_free++] = k;
+        e->pending--;
+        k = node->merged;
+    }
+}
+
+/* ---- choosing a command ----------------------------------------------------------------------------------------- */
+
+/* What a bank's queue asks for: may the row be closed, and the first read and write to the open row. A row is given up
+ * when nothing queued hits it, or when hit_cap hits were served while the oldest request waits for another row. */
+static void bank_summary(dram_engine *e, dram_bank *bank) {
+    bank->stale = 0;
+    bank->first_read = bank->first_write = NONE;
+    bank->may_close = 0;
+    if (bank->row == NONE || !bank->queued) return;
+    for (int at = 0; at < bank->queued; at++) {
+        const dram_node *node = &e->pool[bank->queue[at]];
+        if (node->row != bank->row) continue;
+        if (!node->write) {
+            if (bank->first_read == NONE) bank->first_read = at;
+        } else if (bank->first_write == NONE) {
+            int older_read = 0; /* a write must not overtake a read of the same burst */
+            for (int k = 0; k < at && !older_read; k++) {
+                const dram_node *before = &e->pool[bank->queue[k]];
+                older_read = !before->write && before->burst == node->burst;
+            }
+            if (!older_read) bank->first_write = at;
+        }
+    }
+    int hits = bank->first_read != NONE || bank->first_write != NONE;
+    bank->may_close = e->pool[bank->queue[0]].row != bank->row && (!hits || bank->hits >= e->c.hit_cap);
+}
+
+/* Closed page: the last hit known, or the last one allowed, precharges the bank itself. */
+static inline int closes_itself(const dram_engine *e, const dram_bank *bank, int at) {
+    if (e->c.page != PAGE_CLOSED) return 0;
+    int others = 0, waiting = 0;
+    for (int k = 0; k < bank->queued; k++)
+        if (k != at) {
+            if (e->pool[bank->queue[k]].row == bank->row) others = 1; else waiting = 1;
+        }
+    return !others || (waiting && bank->hits + 1 >= e->c.hit_cap);
+}
+
+/* Try one command of one bank; return 1 if issued, else lower *next to the first cycle worth another look. */
+static int try_bank(dram_engine *e, int64_t t, dram_bank *bank, int row_wires, int column_wires, int64_t *next) {
+    if (bank->stale) bank_summary(e, bank);
+    if (bank->row == NONE) {
+        if (!bank->queued) return 0;
+        int64_t when = later(earliest(e, bank, ACT), wires_ready(e, ACT));
+        if (when <= t && row_wires) {
+            issue(e, t, ACT, bank->rank, bank, &e->pool[bank->queue[0]]);
+            return 1;
+        }
+        *next = sooner(*next, later(when, t + 1));
+        return 0;
+    }
+    int64_t close_at = NEVER;
+    if (bank->may_close) close_at = earliest(e, bank, PRE);
+    else if (!bank->queued && e->c.page == PAGE_ADAPTIVE)
+        close_at = later(earliest(e, bank, PRE), bank->last_column + bank->idle_limit);
+    if (close_at != NEVER) {
+        close_at = later(close_at, wires_ready(e, PRE));
+        if (close_at <= t && row_wires) {
+            if (!bank->queued) bank->idle_row = bank->row;
+            issue(e, t, PRE, bank->rank, bank, NULL);
+            return 1;
+        }
+        *next = sooner(*next, later(close_at, t + 1));
+    }
+    int first[2] = {bank->first_read, bank->first_write};
+    if (first[0] != NONE && first[1] != NONE && first[1] < first[0]) first[0] = first[1], first[1] = bank->first_read;
+    for (int k = 0; k < 2; k++) {
+        if (first[k] == NONE) continue;
+        int write = e->pool[bank->queue[first[k]]].write;
+        int64_t when = later(earliest(e, bank, write ? WR : RD), wires_ready(e, RD));
+        if (when <= t && column_wires) {
+            int itself = closes_itself(e, bank, first[k]);
+            serve(e, t, bank, first[k], write ? (itself ? WRA : WR) : (itself ? RDA : RD));
+            return 1;
+        }
+        *next = sooner(*next, later(when, t + 1));
+    }
+    return 0;
+}
+
+/* A refresh that is due: close what is open, then refresh. Returns 1 if a command was issued. */
+static int try_refresh(dram_engine *e, int64_t t, int r, int64_t *next) {
+    dram_rank *rank = &e->rank[r];
+    int in_rank = e->c.groups * e->c.banks_per_group;
+    int all = e->c.refresh == REFRESH_ALL_BANK;
+    int from = r * in_rank + (all ? 0 : rank->refresh_bank), count = all ? in_rank : 1;
+    int open = 0;
+    int64_t close_at = 0, refresh_at = 0;
+    dram_bank *first = NULL; /* of the open banks, the one that may be precharged first */
+    int64_t first_at = NEVER;
+    for (int b = from; b < from + count; b++) {
+        dram_bank *bank = &e->bank[b];
+        if (bank->row != NONE) {
+            int64_t when = earliest(e, bank, PRE);
+            open++;
+            close_at = later(close_at, when);
+            if (later(when, t) < first_at) first_at = later(when, t), first = bank;
+        }
+        refresh_at = later(refresh_at, earliest(e, bank, all ? REFAB : REFPB));
+    }
+    int together = open > 1 && e->c.precharge_all;
+    int command = together ? PREA : open ? PRE : all ? REFAB : REFPB;
+    int64_t when = together ? close_at : open ? first_at : refresh_at;
+    when = later(later(when, wires_ready(e, command)), command == PREA ? rank->ready[PREA] : 0);
+    if (when <= t) {
+        issue(e, t, command, r, command == PRE ? first : command == REFPB ? &e->bank[from] : NULL, NULL);
+        return 1;
+    }
+    *next = sooner(*next, when);
+    return 0;
+}
+
+/* Enter or leave power-down; returns 1 if the rank changed state. */
+static int try_power(dram_engine *e, int64_t t, int r, int64_t *next) {
+    dram_rank *rank = &e->rank[r];
+    int wanted = rank->queued || rank->refresh_due;
+    int64_t when;
+    if (rank->powered_down) {
+        if (!wanted) return 0;
+        when = later(rank->powered_down_at + e->c.cke, rank->ready[PDX]);
+    } else {
+        if (wanted || !e->c.power_down) return 0;
+        when = later(rank->last_command + e->c.power_down, rank->ready[PDE]);
+    }
+    if (when <= t) {
+        issue(e, t, rank->powered_down ? PDX : PDE, r, NULL, NULL);
+        return 1;
+    }
+    *next = sooner(*next, when);
+    return 0;
+}
+
+static int blocked_by_refresh(const dram_engine *e, const dram_bank *bank) {
+    const dram_rank *rank = &e->rank[bank->rank];
+    if (!rank->refresh_due) return 0;
+    if (e->c.refresh == REFRESH_ALL_BANK) return 1;
+    return (int)(bank - e->bank) % (e->c.groups * e->c.banks_per_group) == rank->refresh_bank;
+}
+
+static int issue_one(dram_engine *e, int64_t t, int row_wires, int column_wires, int64_t *next) {
+    if (row_wires)
+        for (int r = 0; r < e->c.ranks; r++)
+            if (e->rank[r].refresh_due && !e->rank[r].powered_down && try_refresh(e, t, r, next)) return 1;
+    if (!e->queued && e->c.page != PAGE_ADAPTIVE) return 0;
+    for (int k = 0, b = e->turn; k < e->n_banks; k++) {
+        b = b + 1 == e->n_banks ? 0 : b + 1;
+        dram_bank *bank = &e->bank[b];
+        if (!bank->queued && (e->c.page != PAGE_ADAPTIVE || bank->row == NONE)) continue;
+        if (e->rank[bank->rank].powered_down || blocked_by_refresh(e, bank)) continue;
+        if (try_bank(e, t, bank, row_wires, column_wires, next)) {
+            e->turn = b;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* ---- the queues before the banks -------------------------------------------------------------------------------- */
+
+/* Adaptive page: learn from each request that reaches a bank whether closing its last row early was right. */
+static void learn_idle_limit(const dram_engine *e, dram_bank *bank, int32_t row) {
+    if (bank->row == NONE && bank->idle_row == row && bank->idle_limit < 64 * e->c.page_idle) bank->idle_limit *= 2;
+    else if (bank->row != NONE && bank->row != row && bank->idle_limit > 1) bank->idle_limit /= 2;
+    bank->idle_row = NONE;
+}
+
+static int move_from(dram_engine *e, int32_t *queue, int32_t *length) {
+    for (int at = 0; at < *length; at++) {
+        int32_t k = queue[at];
+        dram_node *node = &e->pool[k];
+        dram_bank *bank = &e->bank[node->bank];
+        if (bank->queued >= e->c.bank_entries) continue;
+        if (node->write && !e->c.strict_order && find_pending(e, node->burst, 0) != NONE) continue;
+        if (e->c.page == PAGE_ADAPTIVE) learn_idle_limit(e, bank, node->row);
+        bank->queue[bank->queued++] = k;
+        bank->stale = 1;
+        e->queued++;
+        e->rank[bank->rank].queued++;
+        remove_at(queue, length, at);
+        return 1;
+    }
+    return 0;
+}
+
+/* Move one request to its bank: writes while draining, else reads. */
+static int move_request(dram_engine *e, int flush) {
+    if (e->c.strict_order) return !e->queued && move_from(e, e->read_queue, &e->reads_waiting);
+    if (!e->draining) {
+        if (e->writes_waiting >= e->c.write_high) e->draining = e->writes_waiting - e->c.write_low;
+        else if (e->writes_waiting > e->c.write_idle && !e->queued) e->draining = e->writes_waiting;
+        else if (flush && !e->reads_waiting && !e->queued) e->draining = e->writes_waiting;
+    }
+    if (e->draining) {
+        if (move_from(e, e->write_queue, &e->writes_waiting)) {
+            e->draining--;
+            return 1;
+        }
+        /* Writes that wait for an older read of the same burst must not keep that read from moving. */
+        for (int at = 0; at < e->writes_waiting; at++) {
+            const dram_node *node = &e->pool[e->write_queue[at]];
+            if (find_pending(e, node->burst, 0) != NONE) return move_from(e, e->read_queue, &e->reads_waiting);
+        }
+        return 0;
+    }
+    return move_from(e, e->read_queue, &e->reads_waiting);
+}
+
+/* ---- acceptance ------------------------------------------------------------------------------------------------- */
+
+static inline int has_room(const dram_engine *e, const dram_port *port) {
+    if (e->n_free == 0) return 0;
+    if (port->write[port->next] && !e->c.strict_order) return e->writes_waiting < e->c.write_entries;
+    return e->reads_waiting < e->c.read_entries;
+}
+
+/* Earliest cycle at which a port can hand over its next request, NEVER while a queue is full. */
+static int64_t offer_cycle(const dram_engine *e, const dram_port *port) {
+    if (port->next == port->length || !has_room(e, port)) return NEVER;
+    int64_t arrival = port->arrival[port->next];
+    if (port->relative) arrival += later(port->last_accepted, 0);
+    if (!port->write[port->next] && port->in_flight >= port->limit)
+        arrival = e->flight_head == e->flight_tail ? NEVER : later(arrival, e->flight_done[e->flight_head]);
+    return arrival;
+}
+
+static void accept(dram_engine *e, int64_t t, int p) {
+    dram_port *port = &e->port[p];
+    uint64_t address = port->address[port->next];
+    int write = port->write[port->next] != 0;
+    int64_t id = port->request[port->next];
+    int64_t burst = (int64_t)(address >> e->c.offset_bits);
+    port->next++;
+    port->last_accepted = t;
+    if (write) e->counts.writes++; else e->counts.reads++;
+    int64_t posted = t + e->c.latency;
+    if (write) complete(e, id, t, posted);
+    int32_t same_write = e->c.strict_order ? NONE : find_pending(e, burst, 1);
+    if (same_write != NONE) { /* the waiting write takes the new data, or answers the read */
+        if (write) {
+            e->counts.merged_writes++;
+        } else {
+            e->counts.forwarded++;
+            complete(e, id, t, posted);
+            note_latency(e, e->c.latency);
+        }
+        return;
+    }
+    int32_t k = e->free_nodes[--e->n_free];
+    dram_node *node = &e->pool[k];
+    int32_t value[FIELD_KINDS] = {0};
+    for (int f = 0; f < e->c.n_fields; f++)
+        value[e->c.field_kind[f]] |=
+            (int32_t)((address >> e->c.field_source[f]) & (((uint64_t)1 << e->c.field_bits[f]) - 1)) << e->c.field_target[f];
+    node->id = id, node->burst = burst, node->accepted = t;
+    node->write = (uint8_t)write, node->port = (uint8_t)p, node->merged = NONE;
+    node->row = value[FIELD_ROW], node->column = value[FIELD_COLUMN];
+    node->bank = (int16_t)((value[FIELD_RANK] * e->c.groups + value[FIELD_GROUP]) * e->c.banks_per_group + value[FIELD_BANK]);
+    e->pending++;
+    if (!write) {
+        port->in_flight++;
+        int32_t same_read = e->c.strict_order ? NONE : find_pending(e, burst, 0);
+        if (same_read != NONE) { /* one burst answers both */
+            node->merged = e->pool[same_read].merged;
+            e->pool[same_read].merged = k;
+            e->counts.merged_reads++;
+            return;
+        }
+    }
+    add_pending(e, k);
+    if (write && !e->c.strict_order) e->write_queue[e->writes_waiting++] = k;
+    else e->read_queue[e->reads_waiting++] = k;
+}
+
+static void accept_one(dram_engine *e, int64_t t) {
+    while (e->flight_head != e->flight_tail && e->flight_done[e->flight_head] <= t) {
+        e->port[e->flight_port[e->flight_head]].in_flight--;
+        e->flight_head = e->flight_head + 1 == e->flight_size ? 0 : e->flight_head + 1;
+    }
+    for (int k = 0, p = e->port_turn; k < e->n_ports; k++) {
+        p = p + 1 >= e->n_ports ? 0 : p + 1;
+        if (offer_cycle(e, &e->port[p]) <= t) {
+            e->port_turn = p;
+            accept(e, t, p);
+            return;
+        }
+    }
+}
+
+/* ---- the loop --------------------------------------------------------------------------------------------------- */
+
+static void process(dram_engine *e, int64_t t, int flush) {
+    int64_t next = NEVER;
+    e->now = t;
+    if (!e->queued && !e->reads_waiting) e->last_progress = t;
+    accept_one(e, t);
+    for (int r = 0; r < e->c.ranks; r++) {
+        dram_rank *rank = &e->rank[r];
+        if (t >= rank->next_refresh) {
+            int64_t interval = e->c.refresh_interval;
+            if (e->c.refresh == REFRESH_PER_BANK) interval /= e->c.groups * e->c.banks_per_group;
+            rank->refresh_due++;
+            rank->next_refresh += interval;
+        }
+        next = sooner(next, rank->next_refresh);
+        if ((e->c.power_down || rank->powered_down) && try_power(e, t, r, &next)) next = t + 1;
+    }
+    if (e->c.command_buses == 2) {
+        int row = issue_one(e, t, 1, 0, &next), column = issue_one(e, t, 0, 1, &next);
+        if (row || column) next = t + 1;
+    } else if (issue_one(e, t, 1, 1, &next)) {
+        next = t + 1;
+    }
+    if (move_request(e, flush)) next = t + 1;
+    e->next_event = later(next, t + 1);
+}
+
+/* Run until input is needed, output is full, all is done, `slice` cycles were processed, or nothing moves any more. */
+static int dram_run(dram_engine *e, int64_t slice) {
+    for (; slice > 0; slice--) {
+        int flush = 1;
+        int64_t when = e->next_event;
+        for (int p = 0; p < e->n_ports; p++) {
+            const dram_port *port = &e->port[p];
+            if (port->next == port->length) {
+                if (!port->closed) return RUN_NEEDS_INPUT;
+            } else {
+                flush = 0;
+                when = sooner(when, later(offer_cycle(e, port), e->now + 1));
+            }
+        }
+        if (flush && !e->pending) return RUN_DONE;
+        if (flush && !e->queued && e->next_event > e->now + 1) when = sooner(when, e->now + 1);
+        if (when == NEVER || when - e->last_progress > e->c.watchdog) {
+            if (when == NEVER || e->queued || e->reads_waiting) return RUN_STUCK;
+        }
+        if (e->done_size - e->n_done < e->pool_size + 2 || (e->trace && e->trace_size - e->n_trace < TRACE_MARGIN))
+            return RUN_OUTPUT_FULL;
+        process(e, when, flush);
+    }
+    return RUN_SLICE;
+}
+
+#endif

@@ -1,0 +1,214 @@
+/* State of one DRAM channel and its controller: requests, queues, banks, the earliest cycle of each command.
+ *
+ * Timing is one table: after command `from`, command `to` may follow after gap[scope][from][to] clocks, where scope says
+ * how close the two are (same bank, bank group, rank, or another rank). Parts differ in the table alone. */
+#ifndef EDGEWATT_DRAM_STATE_H
+#define EDGEWATT_DRAM_STATE_H
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ACT, RD, WR, RDA, WRA, PRE, PREA, REFAB, REFPB, PDE, PDX, COMMANDS };
+enum { SAME_BANK, SAME_GROUP, SAME_RANK, OTHER_RANK, SCOPES };
+enum { MAX_BANKS = 64, MAX_RANKS = 8, MAX_PORTS = 64, MAX_FIELDS = 16, TRACE_MARGIN = 32 };
+enum { MAX_WIRES = 32, MAX_BEATS = 8, LEVEL_0 = 64, LEVEL_1 = 65, ROW_BIT = 0, COLUMN_BIT = 20, BANK_BIT = 36, GROUP_BIT = 44 };
+enum { FIELD_COLUMN, FIELD_BANK, FIELD_GROUP, FIELD_RANK, FIELD_ROW, FIELD_KINDS };
+enum { PAGE_OPEN, PAGE_CLOSED, PAGE_ADAPTIVE };
+enum { REFRESH_NONE, REFRESH_ALL_BANK, REFRESH_PER_BANK };
+enum { RUN_DONE, RUN_NEEDS_INPUT, RUN_OUTPUT_FULL, RUN_SLICE, RUN_STUCK };
+
+#define NEVER INT64_MAX
+#define NONE (-1)
+
+static inline int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int64_t sooner(int64_t a, int64_t b) { return a < b ? a : b; }
+
+typedef struct {
+    int64_t gap[SCOPES][COMMANDS][COMMANDS]; /* 0: no constraint */
+    int64_t wire_cycles[COMMANDS];           /* clocks a command holds the command wires */
+    int64_t faw, refresh_interval, refresh_cycles, refresh_bank_cycles;
+    int64_t read_data_end, write_data_end; /* RL + burst, WL + burst */
+    int64_t rp, rtp, write_recovery;       /* auto-precharge: tRP, RD to PRE, WR to PRE */
+    int64_t cke;
+    int32_t ranks, groups, banks_per_group, command_buses;
+    int32_t strict_order, hit_cap, page, page_idle;
+    int32_t read_entries, write_entries, bank_entries, write_high, write_low, write_idle;
+    int32_t latency, refresh, precharge_all, power_down, watchdog;
+    int32_t n_fields;
+    int32_t field_kind[MAX_FIELDS], field_source[MAX_FIELDS], field_bits[MAX_FIELDS], field_target[MAX_FIELDS];
+    int32_t offset_bits;
+    int32_t ca_wires, ca_beats_per_clock, ca_beats[COMMANDS]; /* levels of the command wires */
+    uint8_t ca_level[COMMANDS][MAX_BEATS][MAX_WIRES];         /* a bit of the command's word, LEVEL_0 or LEVEL_1 */
+} dram_config;
+
+typedef struct { /* one request inside the controller */
+    int64_t id, burst, accepted; /* burst: address in units of one burst */
+    int32_t row, column, chain, merged;
+    int16_t bank;
+    uint8_t write, port;
+} dram_node;
+
+typedef struct {
+    int64_t ready[COMMANDS]; /* earliest cycle as far as this bank's own history goes */
+    int64_t last_column;     /* cycle of the last column command */
+    int64_t count[COMMANDS];
+    int32_t row, hits, queued, idle_limit, idle_row;
+    int32_t stale, may_close, first_read, first_write; /* what the queue asks for; see bank_summary */
+    int16_t rank, group;
+    int32_t queue[64];
+} dram_bank;
+
+typedef struct {
+    int64_t ready[COMMANDS], count[COMMANDS];
+    int64_t acts[4]; /* cycles of the last four activates, a ring */
+    int64_t refresh_due, next_refresh, refreshing_until, accounted, last_command, powered_down_at;
+    int64_t active, precharged, down_active, down_precharged; /* clocks in each background state */
+    int32_t act_index, open, queued, refresh_bank, powered_down;
+} dram_rank;
+
+typedef struct { /* where requests enter; a port offers them in order */
+    const uint64_t *address;
+    const uint8_t *write;
+    const int64_t *arrival; /* absolute cycle, or clocks after the previous acceptance of this port */
+    const int64_t *request; /* the caller's numbers */
+    int64_t next, length, last_accepted, limit, in_flight;
+    int32_t relative, closed;
+} dram_port;
+
+typedef struct {
+    int64_t reads, writes, forwarded, merged_reads, merged_writes, read_hits, write_hits;
+    int64_t latency_sum, latency_max, last_done, last_data, bursts;
+} dram_counts;
+
+typedef struct { /* a command as it went over the wires */
+    int64_t cycle, request;
+    int32_t command, rank, group, bank, row, column;
+} dram_command;
+
+typedef struct {
+    dram_config c;
+    dram_bank bank[MAX_BANKS];
+    dram_rank rank[MAX_RANKS];
+    int64_t group_ready[MAX_RANKS * MAX_BANKS][COMMANDS];
+    dram_port port[MAX_PORTS];
+    dram_counts counts;
+    int64_t ca_end, ca_ones[MAX_WIRES], ca_rising[MAX_WIRES]; /* ca_end: first cycle after the last command's levels */
+    uint32_t ca_last;                                         /* its last levels */
+    int64_t now, next_event, last_progress, wires_free[2];
+    int64_t *flight_done; /* completion cycles of reads on their way back, a ring in order */
+    uint8_t *flight_port;
+    int64_t flight_head, flight_tail, flight_size;
+    dram_node *pool;
+    int32_t *chains, *free_nodes, *read_queue, *write_queue;
+    int32_t n_free, pool_size, chain_mask, reads_waiting, writes_waiting, queued, pending, draining, moved;
+    int32_t n_banks, turn, port_turn, n_ports;
+    int64_t *done_id, *done_cycle, *done_accepted; /* output, drained by the caller */
+    int64_t n_done, done_size;
+    dram_command *trace;
+    int64_t n_trace, trace_size; /* trace_size 0: no trace wanted */
+} dram_engine;
+
+/* ---- pending requests by address -------------------------------------------------------------------------------- */
+
+static inline int32_t chain_of(const dram_engine *e, int64_t burst) {
+    return (int32_t)(((uint64_t)burst * 0x9E3779B97F4A7C15ull) >> 40) & e->chain_mask;
+}
+
+static inline int32_t find_pending(const dram_engine *e, int64_t burst, int write) {
+    for (int32_t k = e->chains[chain_of(e, burst)]; k != NONE; k = e->pool[k].chain)
+        if (e->pool[k].burst == burst && e->pool[k].write == write) return k;
+    return NONE;
+}
+
+static inline void add_pending(dram_engine *e, int32_t node) {
+    int32_t chain = chain_of(e, e->pool[node].burst);
+    e->pool[node].chain = e->chains[chain];
+    e->chains[chain] = node;
+}
+
+static inline void drop_pending(dram_engine *e, int32_t node) {
+    int32_t *link = &e->chains[chain_of(e, e->pool[node].burst)];
+    while (*link != node) link = &e->pool[*link].chain;
+    *link = e->pool[node].chain;
+}
+
+static inline void remove_at(int32_t *queue, int32_t *length, int32_t at) {
+    *length -= 1;
+    memmove(queue + at, queue + at + 1, (size_t)(*length - at) * sizeof *queue);
+}
+
+/* ---- life cycle ------------------------------------------------------------------------------------------------- */
+
+static void dram_free(dram_engine *e) {
+    if (!e) return;
+    free(e->pool);
+    free(e->chains);
+    free(e->free_nodes);
+    free(e->read_queue);
+    free(e->write_queue);
+    free(e->flight_done);
+    free(e->flight_port);
+    free(e->done_id);
+    free(e->done_cycle);
+    free(e->done_accepted);
+    free(e->trace);
+    free(e);
+}
+
+static dram_engine *dram_new(const dram_config *config, int n_ports, int64_t done_size, int64_t trace_size) {
+    dram_engine *e = calloc(1, sizeof *e);
+    if (!e) return NULL;
+    e->c = *config;
+    e->n_banks = config->ranks * config->groups * config->banks_per_group;
+    /* Every queue full, and as many reads again that wait for a read of the same address. */
+    e->pool_size = 2 * (config->read_entries + config->write_entries + e->n_banks * config->bank_entries);
+    int32_t chains = 16;
+    while (chains < 2 * e->pool_size) chains *= 2;
+    e->chain_mask = chains - 1;
+    e->flight_size = e->pool_size + config->read_data_end + config->latency + 2; /* at most one read per clock */
+    e->done_size = done_size + 2 * e->pool_size; /* a command can complete many merged reads */
+    e->trace_size = trace_size ? trace_size + TRACE_MARGIN : 0;
+    e->pool = calloc((size_t)e->pool_size, sizeof *e->pool);
+    e->chains = malloc((size_t)chains * sizeof *e->chains);
+    e->free_nodes = malloc((size_t)e->pool_size * sizeof *e->free_nodes);
+    e->read_queue = malloc((size_t)config->read_entries * sizeof *e->read_queue);
+    e->write_queue = malloc((size_t)config->write_entries * sizeof *e->write_queue);
+    e->flight_done = malloc((size_t)e->flight_size * sizeof *e->flight_done);
+    e->flight_port = malloc((size_t)e->flight_size * sizeof *e->flight_port);
+    e->done_id = malloc((size_t)e->done_size * sizeof *e->done_id);
+    e->done_cycle = malloc((size_t)e->done_size * sizeof *e->done_cycle);
+    e->done_accepted = malloc((size_t)e->done_size * sizeof *e->done_accepted);
+    e->trace = e->trace_size ? malloc((size_t)e->trace_size * sizeof *e->trace) : NULL;
+    if (!e->pool || !e->chains || !e->free_nodes || !e->read_queue || !e->write_queue || !e->flight_done ||
+        !e->flight_port || !e->done_id || !e->done_cycle || !e->done_accepted || (e->trace_size && !e->trace)) {
+        dram_free(e);
+        return NULL;
+    }
+    for (int32_t k = 0; k < chains; k++) e->chains[k] = NONE;
+    for (int32_t k = 0; k < e->pool_size; k++) e->free_nodes[k] = e->pool_size - 1 - k;
+    e->n_free = e->pool_size;
+    e->n_ports = n_ports;
+    for (int p = 0; p < n_ports; p++) e->port[p].last_accepted = -1, e->port[p].limit = NEVER;
+    for (int b = 0; b < e->n_banks; b++) {
+        dram_bank *bank = &e->bank[b];
+        bank->row = bank->idle_row = NONE;
+        bank->stale = 1;
+        bank->idle_limit = config->page_idle;
+        bank->rank = (int16_t)(b / (config->groups * config->banks_per_group));
+        bank->group = (int16_t)(b / config->banks_per_group); /* counted over all ranks */
+    }
+    int64_t interval = config->refresh_interval;
+    if (config->refresh == REFRESH_PER_BANK) interval /= config->groups * config->banks_per_group;
+    for (int r = 0; r < config->ranks; r++) {
+        /* Ranks take turns, so that not all of them are busy at once; cycle 0 is the first clock of the interval. */
+        e->rank[r].next_refresh =
+            config->refresh == REFRESH_NONE ? NEVER : interval * (r + 1) / config->ranks - 1;
+        for (int k = 0; k < 4; k++) e->rank[r].acts[k] = -config->faw;
+    }
+    e->next_event = NEVER;
+    e->now = -1;
+    return e;
+}
+
+#endif

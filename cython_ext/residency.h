@@ -1,0 +1,150 @@
+/* Residency-interval annealing: the state, and one compiled body per lane width and SIMD level.
+ *
+ * Every neuron with connections into it (an "item") is resident once, from its open to its drop; P items at most are
+ * resident at once. A state is two permutations of the items: the stage of drop k is k, and open i comes as soon as a
+ * slot is free, at stage max(1, i - P + 1). With A[v] the stage at which v opens, D[v] the one at which it drops and
+ * F[v] <= D[v] the one at which its sum is finished:
+ *   a target v of s that opens while the finished s is resident (A[v] <= D[s]) uses it for nothing;
+ *   the others need s again, loaded at the fewest stages that pierce their intervals [A, F], after one write.
+ * Input neurons may be items too: loaded at A, resident until D, loaded again for the targets that miss this window.
+ * Piercing greedily at the smallest right end is exact (interval graphs), and point k + 1 depends on point k alone, so
+ * a move repeats the search only from the first point it can change until the new points meet the old ones.
+ *
+ * Lanes: the intervals of each source's targets side by side, A and F apart, padded to whole vectors with A = 0. */
+#ifndef EDGEWATT_RESIDENCY_H
+#define EDGEWATT_RESIDENCY_H
+
+#include <math.h>
+#include <stdint.h>
+#include "simd.h"
+
+#define EW_PAD 32     /* lanes of one source are padded to a multiple of this: one 64-byte vector of 16-bit lanes */
+#define EW_DISTANCES 1024
+#define EW_CHANCES 64
+
+enum { EW_MOVE_OPEN = 0, EW_MOVE_DROP = 1, EW_MOVE_BOTH = 2, EW_MOVES = 3 };
+
+typedef struct {
+    int64_t n, n_sources, slots;
+    /* the network, by item and by source; fixed */
+    const int32_t *in_start, *in_source, *in_lane; /* [n + 1], [edges], [edges]: connections into each item */
+    const int64_t *lane_start;                     /* [n_sources + 1] */
+    const int32_t *own;                            /* [n]: the source that item is, or -1 */
+    const int32_t *item;                           /* [n_sources]: the item that source is, or -1 (an input) */
+    /* the state */
+    int32_t *open_at, *drop_at;     /* [n]: the item at each rank (from 0) */
+    int32_t *open_rank, *drop_rank; /* [n]: from 1; drop_rank is the stage D */
+    int32_t *finish;                /* [n]: F */
+    void *lane_open, *lane_finish;  /* A and F of the target in each lane */
+    void *points;                   /* per source s, at lane_start[s] + s: points 1, 2, ... ascending, then a sentinel */
+    int32_t *n_points;              /* [n_sources] */
+    int64_t cost;                   /* sum over sources of their loads, plus one write if a hidden one has any */
+    /* scratch of a move */
+    int64_t move;
+    int64_t *mark;      /* [n_sources]: move << 32 | connection, of the last move that looked at the source */
+    int64_t *listed;    /* [n_sources]: move << 32 | place in the list */
+    int32_t *list;      /* [n_sources]: sources whose points change */
+    int32_t *from;      /* [n_sources]: the first point that may change */
+    int32_t *lane_v, *lane_w; /* [n_sources]: the lanes of the moved items, or -1 */
+    int32_t *old_end, *new_end; /* [n_sources]: old points up to here give way to new ones up to there */
+    void *fresh;        /* new points of all listed sources, one after another */
+    /* proposals */
+    uint64_t random[2];
+    int32_t distance[EW_DISTANCES];
+    double chance[EW_CHANCES];
+    double share[EW_MOVES]; /* cumulative shares of the kinds of move */
+    /* counts */
+    int64_t tried, accepted, checks, searches;
+} ew_residency;
+
+static inline uint64_t ew_random(uint64_t *s) { /* xoroshiro128++ 1.0 (Blackman, Vigna) */
+    const uint64_t a = s[0];
+    uint64_t b = s[1];
+    const uint64_t sum = a + b;
+    const uint64_t result = ((sum << 17) | (sum >> 47)) + a;
+    b ^= a;
+    s[0] = ((a << 49) | (a >> 15)) ^ b ^ (b << 21);
+    s[1] = (b << 28) | (b >> 36);
+    return result;
+}
+
+static inline uint32_t ew_below(uint64_t random32, uint32_t n) { return (uint32_t)(((random32 & 0xffffffffu) * n) >> 32); }
+
+/* chance[d] = exp(-d / temperature). Distances: log-uniform from 1 to `longest`. */
+static void ew_residency_tune(ew_residency *r, double temperature, int64_t longest) {
+    for (int d = 0; d < EW_CHANCES; d++) r->chance[d] = temperature > 0 ? exp(-d / temperature) : d == 0;
+    for (int k = 0; k < EW_DISTANCES; k++)
+        r->distance[k] = (int32_t)exp(log((double)longest + 0.999) * (k + 0.5) / EW_DISTANCES);
+}
+
+#define EW_LANE uint16_t
+#define EW_BITS 16
+#define EW_NEVER_POINT 0xffffu
+#define EW_NAME(x) x##_16_baseline
+#define EW_TARGET
+#define EW_SIMD 0
+#include "residency_body.h"
+#define EW_LANE uint32_t
+#define EW_BITS 32
+#define EW_NEVER_POINT 0x7fffffffu
+#define EW_NAME(x) x##_32_baseline
+#define EW_TARGET
+#define EW_SIMD 0
+#include "residency_body.h"
+#if EDGEWATT_X86
+#define EW_LANE uint16_t
+#define EW_BITS 16
+#define EW_NEVER_POINT 0xffffu
+#define EW_NAME(x) x##_16_avx2
+#define EW_TARGET EDGEWATT_AVX2
+#define EW_SIMD 0
+#include "residency_body.h"
+#define EW_LANE uint32_t
+#define EW_BITS 32
+#define EW_NEVER_POINT 0x7fffffffu
+#define EW_NAME(x) x##_32_avx2
+#define EW_TARGET EDGEWATT_AVX2
+#define EW_SIMD 0
+#include "residency_body.h"
+#define EW_LANE uint16_t
+#define EW_BITS 16
+#define EW_NEVER_POINT 0xffffu
+#define EW_NAME(x) x##_16_avx512
+#define EW_TARGET EDGEWATT_AVX512
+#define EW_SIMD 2
+#include "residency_body.h"
+#define EW_LANE uint32_t
+#define EW_BITS 32
+#define EW_NEVER_POINT 0x7fffffffu
+#define EW_NAME(x) x##_32_avx512
+#define EW_TARGET EDGEWATT_AVX512
+#define EW_SIMD 2
+#include "residency_body.h"
+#endif
+
+typedef void (*ew_residency_run_fn)(ew_residency *, int64_t);
+typedef void (*ew_residency_refresh_fn)(ew_residency *);
+
+static void ew_residency_run(ew_residency *r, int bits, int64_t moves) {
+#if EDGEWATT_X86
+    static const ew_residency_run_fn variants[3][2] = {{ew_anneal_16_baseline, ew_anneal_32_baseline},
+                                                       {ew_anneal_16_avx2, ew_anneal_32_avx2},
+                                                       {ew_anneal_16_avx512, ew_anneal_32_avx512}};
+    variants[edgewatt_simd_level()][bits == 32](r, moves);
+#else
+    (bits == 32 ? ew_anneal_32_baseline : ew_anneal_16_baseline)(r, moves);
+#endif
+}
+
+static void ew_residency_refresh(ew_residency *r, int bits) {
+#if EDGEWATT_X86
+    static const ew_residency_refresh_fn variants[3][2] = {{ew_refresh_16_baseline, ew_refresh_32_baseline},
+                                                           {ew_refresh_16_avx2, ew_refresh_32_avx2},
+                                                           {ew_refresh_16_avx512, ew_refresh_32_avx512}};
+    variants[edgewatt_simd_level()][bits == 32](r);
+#else
+    (bits == 32 ? ew_refresh_32_baseline : ew_refresh_16_baseline)(r);
+#endif
+}
+
+#endif

@@ -1,0 +1,111 @@
+"""Every name a configuration may use: what `edgewatt list` prints and the configuration reference is made from."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from traces.errors import unknown_name
+from traces.resources import config_root, shipped_names
+
+_FOLDERS = {"parts": "dram", "caches": "cache", "buses": "bus", "systems": "systems"}
+
+_POLICIES = {
+    "lru": "least recently used",
+    "fifo": "first in, first out",
+    "rr": "round robin over the ways of a set",
+    "random": "seeded random way",
+    "plru": "tree pseudo-LRU",
+    "min": "Belady's MIN: the line used furthest in the future (offline)",
+}
+_LAYOUTS = {
+    "auto": "csr where the ordering allows it, else tuples",
+    "csr": "values, column ids, row pointers",
+    "csc": "values, row ids, column pointers",
+    "coo": "values, row ids, column ids",
+    "ell": "rows padded to the longest",
+    "tuples": "(source, target, weight) records",
+}
+
+
+def catalogue(what: str) -> list[dict[str, Any]]:
+    """Return name, summary and parameters ('name = default') of each entry. Raises InputError for an unknown list."""
+    from edgewatt.config import models
+
+    if what in _FOLDERS:
+        return [_entry(name, _description(_FOLDERS[what], name)) for name in shipped_names(_FOLDERS[what])]
+    if what == "cache-policies":
+        return [_entry(name, text) for name, text in _POLICIES.items()]
+    if what == "layouts":
+        return [_entry(name, text) for name, text in _LAYOUTS.items()]
+    if what == "tuple-orders":
+        entries = _registry(models.tuple_orders())
+        return [_entry("none", "the tuples stay as the ordering gives them"), *entries]
+    registries = {"orderings": models.orderings, "formats": models.formats, "generators": models.generators, "encoders": models.encoders}
+    if what not in registries:
+        raise unknown_name("list", what, [*_FOLDERS, *registries, "cache-policies", "layouts", "tuple-orders"])
+    return _registry(registries[what]())
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of a run configuration and of a sweep file."""
+    from edgewatt.config.models import RunConfig
+    from edgewatt.sweep import SweepConfig
+
+    run = RunConfig.model_json_schema()
+    definitions = run.pop("$defs", {})
+    _allow_names(run)
+    sweep = SweepConfig.model_json_schema()
+    definitions |= sweep.pop("$defs", {})
+    sweep["properties"]["base"] = {"anyOf": [{"type": "string"}, {"type": "object"}]}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "edgewatt configuration",
+        "oneOf": [{"$ref": "#/$defs/RunConfig"}, {"$ref": "#/$defs/SweepConfig"}],
+        "$defs": {**definitions, "RunConfig": run, "SweepConfig": sweep},
+    }
+
+
+def _allow_names(run: dict[str, Any]) -> None:
+    """Add what the loader accepts before validation: shipped names, single values for lists, `system`."""
+    properties = run["properties"]
+    properties["system"] = {"type": "string", "description": "named machine (`edgewatt list systems`) or a .yaml file"}
+    for key in ("orderings", "strides", "formats"):
+        properties[key] = {**properties[key], "anyOf": [_without_list(properties[key]), properties[key]["items"]]}
+        for part in ("items", "type"):
+            properties[key].pop(part, None)
+    properties["bus"] = {"anyOf": [{"type": "string"}, properties["bus"]]}
+    caches = properties["caches"]
+    caches["items"] = {"anyOf": [{"type": "string"}, caches["items"]]}
+
+
+def _without_list(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": schema["items"]}
+
+
+def _registry(registry: Any) -> list[dict[str, Any]]:
+    return [_entry(entry.name, entry.summary, entry.parameters) for entry in registry.values()]
+
+
+def _entry(name: str, summary: str, parameters: type | None = None) -> dict[str, Any]:
+    return {"name": name, "summary": summary, "parameters": [_default(f) for f in _fields(parameters)]}
+
+
+def _fields(parameters: type | None) -> tuple[Any, ...]:
+    return dataclasses.fields(parameters) if parameters is not None else ()
+
+
+def _default(field: Any) -> str:
+    if field.default is not dataclasses.MISSING:
+        return f"{field.name} = {field.default!r}"
+    if field.default_factory is not dataclasses.MISSING:
+        return f"{field.name} = {field.default_factory()!r}"
+    return field.name
+
+
+def _description(folder: str, name: str) -> str:
+    from edgewatt.config.document import read_document
+
+    data = read_document(config_root() / folder / f"{name}.yaml").data
+    text = data.get("description") or data.get("note") or data.get("standard") or "" if isinstance(data, dict) else ""
+    return " ".join(str(text).split())

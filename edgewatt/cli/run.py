@@ -1,0 +1,148 @@
+"""`edgewatt run`, `sweep`, `collect` and `rerun`: from a configuration to records."""
+
+from __future__ import annotations
+
+import typer
+
+_OVERRIDE = typer.Option(
+    None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the file, such as -s dram.part=lpddr4-3200."
+)
+_JSON = typer.Option(None, "--json", metavar="FILE", help="Write the table as JSON ('-': standard output).")
+
+
+def run(
+    file: str = typer.Argument(..., help="A run configuration (YAML)."),
+    overrides: list[str] = _OVERRIDE,
+    results: str = typer.Option("results", "-o", "--results", help="Folder for the records."),
+    json_file: str = _JSON,
+) -> None:
+    """Compute every ordering x stride x format of a configuration and print one row for each.
+
+    Example:  edgewatt run configs/examples/quickstart.yaml -s fast_memory.size=50
+    """
+    from pathlib import Path
+
+    from edgewatt.cli.output import progress, write_json
+    from edgewatt.cli.tables import row_of, show_records
+    from edgewatt.run import run_points
+    from edgewatt.store import Store
+    from edgewatt.sweep import load_sweep
+
+    plan = load_sweep(Path(file), overrides or ())
+    store = Store(results).open()
+    with progress("run") as update:
+        records = run_points(plan.points, stages=store.folder / "stages", progress=update)
+    store.put_plan(plan.name, [record.hash for record in records])
+    paths = [store.put(record) for record in records]
+    if write_json([{**row_of(record), "record": str(path)} for record, path in zip(records, paths, strict=True)], json_file):
+        return
+    show_records(records, title=plan.name or Path(file).name)
+    typer.echo("\n".join(["records:", *(f"  {path}" for path in paths)]))
+
+
+def sweep(
+    file: str = typer.Argument(..., help="A sweep file with 'base', 'grid', ... or a run configuration (YAML)."),
+    overrides: list[str] = _OVERRIDE,
+    results: str = typer.Option(None, "-o", "--results", help="Results folder (default: results/FILE's name)."),
+    executor: str = typer.Option("processes", help="processes, inline or dask."),
+    workers: int = typer.Option(None, "-j", "--workers", help="Worker processes (default: one per core)."),
+    scheduler: str = typer.Option(None, metavar="ADDRESS", help="Join this Dask scheduler, such as tcp://host:8786."),
+    retry_failed: bool = typer.Option(False, "--retry-failed", help="Compute points again that failed before."),
+    resume: bool = typer.Option(True, help="Keep finished points; --no-resume computes all again."),
+    fsync: bool = typer.Option(False, "--fsync", help="Make every record survive a power cut (slower)."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Say what would be computed and how long it may take."),
+    json_file: str = _JSON,
+) -> None:
+    """Compute every point of a sweep; stop it when you like, the same command goes on where it was.
+
+    Example:  edgewatt sweep configs/examples/sweep.yaml -j 4 -o results/mine
+    """
+    from pathlib import Path
+
+    from edgewatt.cli.output import progress, write_json
+    from edgewatt.sweep import load_sweep
+    from edgewatt.sweep import sweep as run_sweep
+
+    plan = load_sweep(Path(file), overrides or ())
+    folder = Path(results) if results else Path("results") / Path(file).stem
+    if dry_run:
+        from edgewatt.cli.tables import show_estimate
+        from edgewatt.estimate import estimate
+
+        found = estimate(plan, folder, workers)
+        if not write_json(found, json_file):
+            show_estimate(found)
+        return
+    with progress("sweep") as update:
+        done = run_sweep(
+            plan,
+            results=folder,
+            executor=executor,
+            workers=workers,
+            scheduler=scheduler,
+            resume=resume,
+            retry_failed=retry_failed,
+            fsync=fsync,
+            progress=update,
+        )
+    summary = {
+        "results": str(folder),
+        "points": len(done.points),
+        "computed": done.computed,
+        "reused": done.reused,
+        "failed": {name: failure.get("error", "") for name, failure in sorted(done.failed.items())},
+        "damaged": done.damaged,
+    }
+    if not write_json(summary, json_file):
+        for path in done.damaged:
+            typer.echo(f"damaged, computed again: {path}")
+        for name, error in list(summary["failed"].items())[:10]:  # type: ignore[attr-defined]
+            typer.echo(f"failed: {name}: {error}", err=True)
+        typer.echo(
+            f"{len(done.points)} points: {done.computed} computed, {done.reused} found finished, {len(done.failed)} failed"
+        )
+        typer.echo(f"results: {folder}    next:  edgewatt report {folder} -o report.html")
+    if done.failed:
+        raise typer.Exit(1)
+
+
+def collect(
+    results: str = typer.Argument(..., help="Results folder."),
+    output: str = typer.Option(..., "-o", "--output", help="Table to write: .parquet or .csv."),
+) -> None:
+    """Put all records of a results folder into one table, a row a point.
+
+    Example:  edgewatt collect results/mine -o mine.parquet
+    """
+    from edgewatt.collect import collect as collect_to
+
+    n_rows, n_columns = collect_to(results, output)
+    typer.echo(f"{output}: {n_rows} rows, {n_columns} columns")
+
+
+def rerun(
+    record: str = typer.Argument(..., help="A record (records/HASH.json)."),
+    json_file: str = _JSON,
+) -> None:
+    """Repeat the run behind a record and compare: exit status 1 if anything in its canonical part differs.
+
+    Example:  edgewatt rerun results/mine/records/0123456789abcdef01234567.json
+    """
+    from edgewatt.cli.output import show_table, write_json
+    from edgewatt.run import rerun as repeat
+
+    differences = repeat(record)
+    if not write_json({"record": record, "differences": differences}, json_file):
+        if differences:
+            rows = [(d["key"], d["recorded"], d["repeated"]) for d in differences]
+            show_table(("value", "recorded", "repeated"), rows, title=record)
+        else:
+            typer.echo(f"{record}: repeated, identical")
+    if differences:
+        raise typer.Exit(1)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register this module's commands."""
+    for command in (run, sweep, collect, rerun):
+        app.command()(command)

@@ -1,0 +1,62 @@
+"""`edgewatt validate`: orders, matrices and our own models, with expected and measured side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+
+def validate(
+    order: Path = typer.Option(
+        None, "--order", metavar="FILE", help="Check this order (npy, npz or one index a line)."
+    ),
+    network: Path = typer.Option(None, "--network", metavar="FILE", help="The network the order belongs to."),
+    matrix: Path = typer.Option(None, "--matrix", metavar="FILE", help="The original sparse matrix (SciPy npz, mtx)."),
+    reordered: Path = typer.Option(None, "--reordered", metavar="FILE", help="The same matrix, its tuples reordered."),
+    stride: int = typer.Option(None, help="With --reordered: tuples may only move inside strides of this length."),
+    config: Path = typer.Option(None, "--config", metavar="FILE", help="Check a configuration and the parts it names."),
+    reference: Path = typer.Option(
+        None, envvar="EDGEWATT_REFERENCE", metavar="DIR", help="Folder of reference numbers made by other simulators."
+    ),
+    seed: int = typer.Option(0, help="Seed of the random cases."),
+    json_file: str = typer.Option(
+        None, "--json", metavar="FILE", help="Write the checks as JSON ('-': standard output)."
+    ),
+) -> None:
+    """Check models, orders, matrices and configurations; exit status 1 if a check fails.
+
+    Without files: our models against theory, and against the reference numbers if they are present. Examples:
+
+      edgewatt validate
+
+      edgewatt validate --network net.npz --order order.txt
+
+      edgewatt validate --matrix w.npz --reordered w128.npz --stride 128
+    """
+    from edgewatt.cli.output import show_table, write_json
+    from edgewatt.validate import run_checks
+    from edgewatt.validate.checks import COLUMNS
+
+    checks = run_checks(
+        network=network,
+        order=order,
+        matrix=matrix,
+        reordered=reordered,
+        stride=stride,
+        config=config,
+        reference=reference,
+        seed=seed,
+    )
+    failed = sum(not check.passed for check in checks)
+    report = {"passed": len(checks) - failed, "failed": failed, "checks": [check.as_dict() for check in checks]}
+    if not write_json(report, json_file):
+        show_table(COLUMNS, [check.row() for check in checks], title="edgewatt validate")
+        typer.echo(f"{len(checks) - failed} checks passed, {failed} failed")
+    if failed:
+        raise typer.Exit(1)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register this module's commands."""
+    app.command()(validate)

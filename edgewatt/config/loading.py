@@ -1,0 +1,175 @@
+"""From files and ``-s key=value`` to one validated configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from edgewatt.config.document import (
+    ConfigError,
+    Document,
+    Mark,
+    Place,
+    dotted,
+    parse_document,
+    printable,
+    read_document,
+    undotted,
+)
+from edgewatt.config.models import RunConfig, SystemFile
+from edgewatt.config.problems import validate
+from traces.errors import InputError
+from traces.resources import shipped_path
+
+_FILE_KEYS = ("network.file", "network.files", "trace.file")  # always paths
+_NAME_OR_FILE_KEYS = ("dram.part", "system", "bus", "caches", "base")  # paths only where they end in .yaml
+_SYSTEM_KEYS = ("fast_memory", "caches", "bus", "encoder", "dram", "engine")
+
+
+def load_run(path: str | Path, overrides: Iterable[str] = ()) -> RunConfig:
+    """Read the configuration of one run. Raises ConfigError with every problem of the file."""
+    document = read_with_paths(path)
+    apply_overrides(document, overrides)
+    return complete(document)
+
+
+def complete(document: Document) -> RunConfig:
+    """Put named pieces (system, caches, bus) into a document and validate it."""
+    return validate(RunConfig, resolve(document))
+
+
+def read_with_paths(path: str | Path) -> Document:
+    """Read a file and make the paths in it absolute, so that parts of it can be put into other documents."""
+    document = read_document(path)
+    if not isinstance(document.data, dict):
+        raise document.fail((), "a configuration is a mapping: lines such as 'network:' and 'orderings:'")
+    absolute_paths(document, Path(path).resolve().parent)
+    return document
+
+
+def absolute_paths(document: Document, folder: Path, prefix: Place = ()) -> None:
+    """Resolve every path in the document against `folder`; `prefix` is where the document will be put."""
+    for place, value in list(_strings(document.data, ())):
+        key = dotted(tuple(step for step in prefix + place if isinstance(step, str)))
+        is_path = any(key == k or key.endswith(f".{k}") for k in _FILE_KEYS)
+        is_path |= value.endswith((".yaml", ".yml")) and any(
+            key == k or key.endswith(f".{k}") for k in _NAME_OR_FILE_KEYS
+        )
+        if is_path and value:
+            resolved = str(folder / value)
+            if place:
+                target = document.data
+                for step in place[:-1]:
+                    target = target[step]
+                target[place[-1]] = resolved
+            else:
+                document.data = resolved
+
+
+def _strings(data: Any, place: Place) -> Iterator[tuple[Place, str]]:
+    if isinstance(data, str):
+        yield place, data
+    elif isinstance(data, dict):
+        for key, value in data.items():
+            yield from _strings(value, (*place, key))
+    elif isinstance(data, list):
+        for index, value in enumerate(data):
+            yield from _strings(value, (*place, index))
+
+
+def apply_overrides(document: Document, overrides: Iterable[str]) -> None:
+    """Apply ``key=value`` texts; values are YAML, paths in them are relative to the working folder."""
+    for text in overrides:
+        key, equals, value = text.partition("=")
+        mark = Mark(f"-s {printable(text)}")
+        if not equals or not key or not all(key.split(".")):
+            raise ConfigError([(mark, "expected KEY=VALUE, such as -s dram.part=lpddr4-3200")])
+        try:
+            part = parse_document(value or "~", mark.file)
+        except ConfigError as error:
+            raise ConfigError([(mark, message) for _, message in error.problems]) from None
+        place = undotted(key)
+        absolute_paths(part, Path.cwd(), place)
+        document.put(place, Document(part.data, dict.fromkeys(part.keys, mark), dict.fromkeys(part.values, mark)), mark)
+
+
+def resolve(document: Document) -> Document:
+    """Return the document with `system`, and the names in `caches` and `bus`, replaced by what they name."""
+    if not isinstance(document.data, dict):
+        raise document.fail((), "a configuration is a mapping")
+    document = document.copy()
+    if "system" in document.data:
+        piece = _piece(document, ("system",), "systems")
+        validate(SystemFile, piece)
+        under = Document({})
+        for key in _SYSTEM_KEYS:
+            if key in piece.data:
+                under.put((key,), piece.at((key,)), piece.mark((key,), key=True))
+        _remove(document, ("system",))
+        merge(under, document)
+        document = under
+    if isinstance(document.data.get("bus"), str):
+        document.put(("bus",), _described(_piece(document, ("bus",), "bus")), document.mark(("bus",), key=True))
+    caches = document.data.get("caches")
+    if isinstance(caches, str):
+        caches = [caches]
+        document.put(("caches",), Document(caches, {}, {(0,): document.mark(("caches",))}))
+    for index, cache in enumerate(caches if isinstance(caches, list) else ()):
+        if isinstance(cache, str):
+            place = ("caches", index)
+            document.put(place, _described(_piece(document, place, "cache")), document.mark(place))
+    return document
+
+
+def merge(under: Document, over: Document, place: Place = ()) -> None:
+    """Lay `over` on `under`: mappings key by key, everything else replaced."""
+    data = _get(over, place)
+    for key in data:
+        here = (*place, key)
+        if isinstance(data[key], dict) and isinstance(_get(under, place).get(key), dict):
+            under.values[here] = over.mark(here)
+            merge(under, over, here)
+        else:
+            under.put(here, over.at(here), over.mark(here, key=True))
+
+
+def _get(document: Document, place: Place) -> Any:
+    data = document.data
+    for step in place:
+        data = data[step]
+    return data
+
+
+def _remove(document: Document, place: Place) -> None:
+    target = _get(document, place[:-1])
+    del target[place[-1]]
+
+
+def _described(piece: Document) -> Document:
+    for key in ("description", "source"):
+        if key in piece.data:
+            _remove(piece, (key,))
+    return piece
+
+
+def _piece(document: Document, place: Place, folder: str) -> Document:
+    name = _get(document, place)
+    if not isinstance(name, str):
+        raise document.fail(place, f"expected the name of a file under configs/{folder}, or a path ending in .yaml")
+    try:
+        path = Path(name) if name.endswith((".yaml", ".yml")) else shipped_path(folder, name)
+    except InputError as error:
+        raise document.fail(place, str(error)) from None
+    try:
+        return _read_piece(path).copy()
+    except ConfigError as error:
+        if not path.exists():
+            raise document.fail(place, f"no such file: {printable(path)}") from None
+        raise error
+
+
+@lru_cache(maxsize=256)
+def _read_piece(path: Path) -> Document:
+    return read_with_paths(path)

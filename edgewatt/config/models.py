@@ -1,0 +1,255 @@
+"""What a configuration may say. Field descriptions here become the configuration reference and the JSON Schema."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic_core import PydanticCustomError
+
+from edgewatt.config.document import shown
+from edgewatt.config.sections import Choice, Section, section_for
+from hwmodel.controller import ControllerSpec
+from hwmodel.machine import BusSpec, CacheSpec, EngineSpec
+from traces.errors import unknown_name
+from traces.layout import Layout
+from traces.registry import Registry
+
+
+def orderings() -> Registry[Any]:
+    """Return the registry of edge orderings, in-tree methods loaded."""
+    import reorder.order  # noqa: F401 - registers the methods
+    from reorder.base import METHODS
+
+    return METHODS
+
+
+def tuple_orders() -> Registry[Any]:
+    """Return the registry of tuple orders."""
+    from reorder.cdr import TUPLE_METHODS
+
+    return TUPLE_METHODS
+
+
+def generators() -> Registry[Any]:
+    """Return the registry of network generators."""
+    from traces.generate import GENERATORS
+
+    return GENERATORS
+
+
+def formats() -> Registry[Any]:
+    """Return the registry of number formats."""
+    from traces.formats import FORMATS
+
+    return FORMATS
+
+
+def encoders() -> Registry[Any]:
+    """Return the registry of encoders."""
+    from hwmodel.encoders import ENCODERS
+
+    return ENCODERS
+
+
+def _existing(value: str) -> str:
+    try:
+        there = bool(value) and Path(value).exists()
+    except (OSError, ValueError):  # too long, or a NUL in it
+        there = False
+    if not there:
+        raise PydanticCustomError("missing_file", "{message}", {"message": f"no such file: {shown(value, 200)}"})
+    return value
+
+
+def _one_or_many(value: Any) -> Any:
+    return value if isinstance(value, list) else [value]
+
+
+def _not_empty(value: list[Any]) -> list[Any]:
+    if not value:
+        raise PydanticCustomError("empty", "{message}", {"message": "the list is empty: name at least one"})
+    return value
+
+
+def _known_format(value: str) -> str:
+    known = formats()
+    if value not in known:
+        raise unknown_name("number format", value, known)
+    return value
+
+
+def _known_encoder(value: str) -> str:
+    from hwmodel.encoders import parse_chain
+
+    parse_chain(value)
+    return value
+
+
+def _stride(value: Any) -> Any:
+    if value == "none":
+        return {"kind": "none"}
+    if isinstance(value, bool) or not (isinstance(value, int) or value in ("row", "matrix")):
+        return value
+    return {"kind": "sort", "stride": value}
+
+
+class NoTupleOrder(Section):
+    """The tuples stay as the edge ordering gives them."""
+
+    kind: Literal["none"] = "none"
+
+
+class _StrideChoice(Choice):
+    def section(self, kind: str) -> type[Section]:
+        return NoTupleOrder if kind == "none" else super().section(kind)
+
+
+FilePath = Annotated[str, AfterValidator(_existing)]
+Format = Annotated[str, AfterValidator(_known_format), WithJsonSchema({"type": "string", "title": "number format"})]
+Encoder = Annotated[str, AfterValidator(_known_encoder)]
+Stride = Annotated[int, Field(ge=1)] | Literal["row", "matrix"]
+_ORDERING = Choice(orderings)
+_STRIDE = _StrideChoice(tuple_orders, (("stride", Stride, "row"),))
+OrderingChoice = Annotated[Any, _ORDERING]
+StrideChoice = Annotated[Any, BeforeValidator(_stride), _STRIDE]
+GeneratorChoice = Annotated[Any, Choice(generators)]
+
+
+def ordering_section(kind: str) -> type[Section]:
+    """Return the section of one ordering method. Raises InputError with a suggestion if there is none."""
+    return _ORDERING.section(kind)
+
+
+def stride_section(kind: str) -> type[Section]:
+    """Return the section of one tuple order. Raises InputError with a suggestion if there is none."""
+    return _STRIDE.section(kind)
+
+
+class Prune(Section):
+    """Magnitude pruning before anything else: keep a density or a number of connections."""
+
+    density: float | None = Field(None, gt=0, le=1, description="share of the connections to keep")
+    n_connections: int | None = Field(None, ge=1, description="connections to keep")
+    scope: Literal["global", "layer"] = Field("global", description="one threshold, or one per layer")
+
+    @model_validator(mode="after")
+    def _one_of(self) -> Prune:
+        if (self.density is None) == (self.n_connections is None):
+            raise ValueError("give either density or n_connections")
+        return self
+
+
+class NetworkSection(Section):
+    """The work: a network from files or from a generator, pruned if wished."""
+
+    file: FilePath | None = Field(None, description="network file or folder, relative to the configuration file")
+    files: list[FilePath] | None = Field(None, description="one file per layer, first layer first")
+    orientation: Literal["rows-are-outputs", "rows-are-inputs"] | None = Field(
+        None, description="what the rows of matrix files are (default: rows-are-outputs)"
+    )
+    generate: GeneratorChoice | None = Field(None, description="generator and its parameters, instead of a file")
+    prune: Prune | None = None
+    activation: Literal["identity", "relu", "clipped-relu"] | None = Field(
+        None, description="replaces the activation that the file names"
+    )
+
+    @model_validator(mode="after")
+    def _one_source(self) -> NetworkSection:
+        if sum(source is not None for source in (self.file, self.files, self.generate)) != 1:
+            raise ValueError("give one of file, files and generate")
+        if self.generate is not None and self.orientation is not None:
+            raise ValueError("unused key 'orientation': a generated network has no matrix files")
+        return self
+
+
+class TraceSection(Section):
+    """A recorded memory trace instead of a network; only the machine is simulated."""
+
+    file: FilePath = Field(description="trace file (npz) as `edgewatt export --format npz` writes it")
+
+
+class FastMemory(Section):
+    """The fast memory of the I/O model (Gleinig et al. 2023)."""
+
+    size: int = Field(100, ge=3, description="M: neuron values plus the connection in hand")
+    policy: Literal["lru", "rr", "min"] = Field("min", description="eviction policy")
+    pinning: Literal["literal", "pin_both"] = Field("literal", description="reading of Algorithm 1's pinning")
+    curve: list[Annotated[int, Field(ge=3)]] = Field(
+        [], description="sizes at which the I/Os are counted besides `size`, for the curve in the report"
+    )
+
+
+LayoutSection = section_for(Layout, name="LayoutSection", omit=("value_format",))
+CacheSection = section_for(CacheSpec, name="CacheSection")
+BusSection = section_for(BusSpec, name="BusSection", extra=(("element_bytes", int | None, None),))
+EngineSection = section_for(EngineSpec, name="EngineSection")
+ControllerSection = section_for(ControllerSpec, name="ControllerSection")
+
+
+class DramSection(Section):
+    """The memory part and its controller."""
+
+    part: str = Field("lpddr4-3200", description="shipped part (`edgewatt list parts`) or a YAML file")
+    overrides: dict[str, Any] = Field({}, description="fields of the part to replace, as in its own file")
+    controller: ControllerSection = ControllerSection()  # type: ignore[valid-type]
+
+
+
+class RunConfig(Section):
+    """One `edgewatt run`: a network, one machine, and the small grid of orderings, strides and formats."""
+
+    name: str = Field("", description="label in tables and reports")
+    description: str = Field("", description="free text")
+    network: NetworkSection | None = None
+    trace: TraceSection | None = None
+    orderings: Annotated[list[OrderingChoice], BeforeValidator(_one_or_many), AfterValidator(_not_empty)] = Field(
+        ["two-optimal"], description="edge orderings (`edgewatt list orderings`)", validate_default=True
+    )
+    strides: Annotated[list[StrideChoice], BeforeValidator(_one_or_many), AfterValidator(_not_empty)] = Field(
+        ["none"],
+        description="tuple orders: none, a stride (sorted), or {kind: greedy, stride: 32}",
+        validate_default=True,
+    )
+    formats: Annotated[list[Format], BeforeValidator(_one_or_many), AfterValidator(_not_empty)] = Field(
+        ["fp32"], description="number formats of weights and activations (`edgewatt list formats`)"
+    )
+    fast_memory: FastMemory = FastMemory()
+    layout: LayoutSection = LayoutSection()  # type: ignore[valid-type]
+    sample: int = Field(0, ge=0, description="which input vector of the network's batch fills the payload")
+    caches: list[CacheSection] = Field(  # type: ignore[valid-type]
+        [CacheSection(size_bytes=32768, line_bytes=64, ways=8)],
+        description="cache levels from the engine outward: shipped names (`edgewatt list caches`) or mappings",
+    )
+    bus: BusSection = BusSection()  # type: ignore[valid-type]
+    encoder: Encoder = Field("raw", description="encoder chain on the bus, such as base-xor+dbi-dc")
+    dram: DramSection = DramSection()
+    engine: EngineSection = EngineSection()  # type: ignore[valid-type]
+    timing: Literal["replay", "system"] = Field(
+        "replay", description="replay: array kernels; system: SimPy processes with contention"
+    )
+    seed: int = Field(0, ge=0, lt=2**63, description="seed of every random choice")
+
+    @model_validator(mode="after")
+    def _one_work(self) -> RunConfig:
+        if (self.network is None) == (self.trace is None):
+            raise ValueError("give a network or a trace" + (", not both" if self.network else ""))
+        if self.trace is not None:
+            unused = {"orderings", "strides", "formats", "fast_memory", "layout", "sample"} & self.model_fields_set
+            if unused:
+                raise ValueError(f"unused key {sorted(unused)[0]!r}: a recorded trace fixes it already")
+        return self
+
+
+class SystemFile(Section):
+    """A named machine under configs/systems: defaults for a configuration that says ``system: NAME``."""
+
+    description: str = ""
+    source: str = ""
+    fast_memory: Any = None
+    caches: Any = None
+    bus: Any = None
+    encoder: Any = None
+    dram: Any = None
+    engine: Any = None

@@ -1,0 +1,176 @@
+"""From pydantic's errors to lines a user can act on: where in which file, what is wrong, what was perhaps meant."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from edgewatt.config.document import ConfigError, Document, Mark, Place, shown
+from edgewatt.config.sections import Choice
+from traces.errors import did_you_mean
+
+M = TypeVar("M", bound=BaseModel)
+
+_WANTED = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "none_required": "nothing",
+    "finite_number": "a finite number",
+}
+_BOUNDS = {
+    "greater_than": ("gt", "must be more than"),
+    "greater_than_equal": ("ge", "must be at least"),
+    "less_than": ("lt", "must be less than"),
+    "less_than_equal": ("le", "must be at most"),
+}
+
+
+def validate(model: type[M], document: Document) -> M:
+    """Validate a document. Raises ConfigError with every problem at its file, line and column."""
+    try:
+        return model.model_validate(document.data)
+    except ValidationError as error:
+        raise ConfigError(_problems(model, document, error)) from None
+
+
+def _problems(model: type[BaseModel], document: Document, error: ValidationError) -> Iterable[tuple[Mark, str]]:
+    by_place: dict[Place, list[dict[str, Any]]] = {}
+    for item in error.errors(include_url=False):
+        place, rest = _locate(document.data, item["loc"])
+        by_place.setdefault(place, []).append({**item, "rest": rest})
+    # A union reports each of its members; what went deepest into the data says most, so ancestors' type errors go.
+    for place, items in by_place.items():
+        wanted = [_WANTED[item["type"]] for item in items if item["type"] in _WANTED]
+        others = [item for item in items if item["type"] not in _WANTED]
+        if wanted and not (others and any(item["type"] == "literal_error" for item in others) and len(items) > 1):
+            yield document.mark(place), _wrong_type(wanted, _at(document.data, place))
+        for item in others:
+            yield _one(model, document, place, item, wanted)
+
+
+def _one(
+    model: type[BaseModel], document: Document, place: Place, item: dict[str, Any], wanted: list[str]
+) -> tuple[Mark, str]:
+    kind, context = item["type"], item.get("ctx", {})
+    value = _at(document.data, place)
+    if kind == "extra_forbidden":
+        known = _known_keys(model, place[:-1], document.data)
+        present = set(_at(document.data, place[:-1]) or ())
+        hint = did_you_mean(place[-1], known - present or known) if known else ""
+        return document.mark(place, key=True), f"unknown key {shown(place[-1])}{hint}"
+    if kind == "missing":
+        missing = item["rest"][-1] if item["rest"] else "?"
+        return document.mark(place, key=True), f"missing key {shown(missing)}"
+    if kind == "literal_error":
+        names = [part.strip().strip("'") for part in context["expected"].replace(" or ", ", ").split(",")]
+        if not isinstance(value, str):
+            return document.mark(place), _wrong_type([*wanted, f"one of {', '.join(names)}"], value)
+        number = _as_number(value)
+        if wanted and number:
+            return document.mark(place), _wrong_type([*wanted, f"one of {', '.join(names)}"], value)
+        return document.mark(place), f"{shown(place[-1] if place else '')} cannot be {shown(value)}{did_you_mean(value, names)}"
+    if kind in _BOUNDS:
+        key, text = _BOUNDS[kind]
+        return document.mark(place), f"{text} {context[key]}, not {shown(value)}"
+    message = str(context.get("error") or item["msg"]).removeprefix("Value error, ")
+    return document.mark(place, key=kind == "value_error" and isinstance(value, dict)), " ".join(message.split())
+
+
+def _as_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _wrong_type(wanted: list[str], value: Any) -> str:
+    due = " or ".join(dict.fromkeys(wanted))
+    names = {dict: "a mapping", list: "a list", type(None): "nothing", bool: "true or false", str: "the text"}
+    what = names.get(type(value), "")
+    if isinstance(value, (str, int, float)):
+        what = f"{what} {shown(value)}".strip() if not isinstance(value, bool) else str(value).lower()
+    hint = ""
+    if isinstance(value, str) and "number" in due and _as_number(value):
+        hint = " (remove the quotes)"
+    elif isinstance(value, str) and "true" in due and value.lower() in ("yes", "no", "on", "off"):
+        hint = f" (write {'true' if value.lower() in ('yes', 'on') else 'false'})"
+    return f"expected {due}, not {what}{hint}"
+
+
+def _locate(data: Any, location: tuple[str | int, ...]) -> tuple[Place, tuple[str | int, ...]]:
+    """Follow pydantic's location as far as the data goes; union tags and wrapped scalars are no steps in the data."""
+    place: list[str | int] = []
+    rest: list[str | int] = []
+    for step in location:
+        if not rest and isinstance(data, dict) and step in data:
+            place.append(step)
+            data = data[step]
+        elif not rest and isinstance(data, list) and isinstance(step, int) and step < len(data):
+            place.append(step)
+            data = data[step]
+        elif isinstance(data, dict):
+            rest.append(step)
+    return tuple(place), tuple(rest)
+
+
+def _at(data: Any, place: Place) -> Any:
+    for step in place:
+        data = data[step]
+    return data
+
+
+def _known_keys(model: Any, place: Place, data: Any) -> set[str]:
+    """Return the keys that the section at `place` may have: follow the model's annotations beside the data."""
+    hints: list[Any] = [model]
+    for step in (*place, None):
+        sections = [section for hint in hints for section in _sections(hint, data)]
+        if step is None:
+            return {key for section in sections for key in section.model_fields}
+        data = data[step]
+        if isinstance(step, int):
+            continue  # a list: _sections looks through it
+        hints = [
+            _annotated(section.model_fields[step]) for section in sections if step in section.model_fields
+        ]
+    return set()
+
+
+def _annotated(field: Any) -> Any:
+    return (field.annotation, field.metadata)
+
+
+def _sections(hint: Any, data: Any) -> list[type[BaseModel]]:
+    if isinstance(hint, tuple):  # (annotation, metadata) of a field
+        hint, metadata = hint
+        found = [section for item in metadata if isinstance(item, Choice) for section in _chosen(item, data)]
+        return found or _sections(hint, data)
+    if isinstance(hint, type) and issubclass(hint, BaseModel):
+        return [hint]
+    if typing.get_origin(hint) is typing.Annotated:
+        return _sections((hint.__origin__, hint.__metadata__), data)
+    if typing.get_origin(hint) in (list, typing.Union, types.UnionType):
+        return [section for inner in typing.get_args(hint) for section in _sections(inner, data)]
+    return []
+
+
+def _chosen(choice: Choice, data: Any) -> list[type[BaseModel]]:
+    kind = data.get("kind") if isinstance(data, dict) else None
+    try:
+        return [choice.section(kind)] if isinstance(kind, str) else []
+    except ValueError:
+        return []
+
+

@@ -1,0 +1,130 @@
+"""How configuration sections are made: strict pydantic models, many of them derived from the dataclasses they fill.
+
+A frozen dataclass (an ordering's parameters, a cache, an engine) stays the one place that names its fields, types and
+defaults; `section_for` derives the section of the same shape from it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, ValidationInfo, create_model
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from traces.errors import InputError, unknown_name
+from traces.registry import Registry
+
+
+Extra = tuple[tuple[str, Any, Any], ...]  # (name, type, default) of further fields
+
+
+class Section(BaseModel):
+    """A mapping of a configuration: unknown keys and loose types are errors."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+@cache
+def section_for(what: type, *, name: str | None = None, omit: tuple[str, ...] = (), extra: Extra = ()) -> type[Section]:
+    """Derive the section that fills a dataclass (fields `omit` left out, ``(name, type, default)`` triples added).
+
+    Validating the section builds the dataclass once, so that its own checks speak too.
+    """
+    hints = typing.get_type_hints(what)
+    fields: dict[str, Any] = {}
+    for item in dataclasses.fields(what):
+        if item.name in omit:
+            continue
+        default: Any = item.default
+        if default is dataclasses.MISSING and item.default_factory is not dataclasses.MISSING:
+            default = item.default_factory()
+        required = default is dataclasses.MISSING
+        fields[item.name] = (_loosen(hints[item.name]), ... if required else Field(default, validate_default=False))
+    for key, kind, default in extra:
+        fields[key] = (kind, default)
+    derived = create_model(name or what.__name__, __base__=_Filling, __doc__=inspect.getdoc(what), **fields)
+    derived._fills = what  # type: ignore[attr-defined]
+    return derived
+
+
+def _loosen(hint: Any) -> Any:
+    """Let a YAML list fill a tuple: strict models would want a tuple."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is tuple:
+        return typing.Annotated[hint, Field(strict=False)]
+    if arguments and origin in (typing.Union, types.UnionType):
+        return typing.Union[tuple(_loosen(a) for a in arguments)]  # noqa: UP007 - built at run time
+    return hint
+
+
+class _Filling(Section):
+    """A section derived from a dataclass."""
+
+    _fills: typing.ClassVar[type]
+
+    def model_post_init(self, context: Any, /) -> None:
+        self.build()
+
+    def build(self) -> Any:
+        """Return the dataclass that this section fills. Raises InputError where its own checks do."""
+        names = {item.name for item in dataclasses.fields(self._fills)}
+        return self._fills(**{name: getattr(self, name) for name in type(self).model_fields if name in names})
+
+
+class Choice:
+    """Annotation of a field that holds one kind of a registry: ``kind`` alone, or ``{kind: ..., parameter: ...}``.
+
+    The parameters of each kind come from the registry's dataclass; the validated value is that section, with `kind`.
+    """
+
+    def __init__(self, registry: Callable[[], Registry[Any]], extra: Extra = ()) -> None:
+        self.registry = registry
+        self.extra = extra
+
+    def section(self, kind: str) -> type[Section]:
+        """Return the section of one kind. Raises InputError with a suggestion if there is none."""
+        entry = self.registry()[kind]
+        return _kind_section(entry.name, entry.parameters, entry.summary, self.extra)
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
+        return core_schema.with_info_plain_validator_function(self._validate)
+
+    def _validate(self, value: Any, info: ValidationInfo) -> Section:
+        if isinstance(value, Section):
+            return value
+        if isinstance(value, str):
+            value = {"kind": value}
+        if not isinstance(value, Mapping) or not isinstance(value.get("kind"), str):
+            what = self.registry().what
+            raise PydanticCustomError(
+                "choice", "{message}", {"message": f"expected the name of one {what}, or a mapping with 'kind'"}
+            )
+        try:
+            section = self.section(value["kind"])
+        except InputError as error:
+            raise PydanticCustomError("unknown_kind", "{message}", {"message": str(error)}) from None
+        return section.model_validate(value, context=info.context)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        kinds = list(self.registry())
+        variants = [self.section(kind).model_json_schema(ref_template="#/$defs/{model}") for kind in kinds]
+        for variant in variants:
+            variant.pop("$defs", None)
+            variant["required"] = sorted({"kind", *variant.get("required", ())})
+        return {"anyOf": [{"enum": kinds}, *variants]}
+
+
+@cache
+def _kind_section(kind: str, parameters: type | None, summary: str, extra: Extra) -> type[Section]:
+    tag = ("kind", typing.Literal[kind], kind)
+    name = "".join(part.capitalize() for part in kind.split("-"))
+    if parameters is None:
+        fields: dict[str, Any] = {key: (hint, default) for key, hint, default in (tag, *extra)}
+        return create_model(name, __base__=Section, __doc__=summary, **fields)
+    return section_for(parameters, name=name, extra=(tag, *extra))

@@ -1,0 +1,77 @@
+"""Does it hold? Orderings, matrices, configurations and our own models, checked against definitions and theory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from edgewatt.validate.checks import Check
+from traces.errors import InputError
+
+__all__ = ["Check", "run_checks", "validate"]
+
+
+def run_checks(
+    *,
+    network: Path | None = None,
+    order: Path | None = None,
+    matrix: Path | None = None,
+    reordered: Path | None = None,
+    stride: int | None = None,
+    config: Path | None = None,
+    reference: Path | None = None,
+    seed: int = 0,
+) -> list[Check]:
+    """Run the checks that the given files ask for; without files, our models against theory and reference data.
+
+    Raises InputError where a file cannot be used or one of a pair is missing.
+    """
+    for (one, first), (two, second) in (
+        (("--order", order), ("--network", network)),
+        (("--matrix", matrix), ("--reordered", reordered)),
+    ):
+        if (first is None) != (second is None):
+            raise InputError(f"{one} and {two} belong together: give both")
+    if stride is not None and (stride < 1 or matrix is None):
+        raise InputError("--stride is a number of at least 1 and goes with --matrix and --reordered")
+    checks: list[Check] = []
+    if order is not None and network is not None:
+        checks += _order_checks(network, order, seed)
+    if matrix is not None and reordered is not None:
+        checks += _matrix_checks(matrix, reordered, stride)
+    if config is not None:
+        from edgewatt.validate.configuration import configuration_checks
+
+        checks += configuration_checks(config)
+    if not checks:
+        checks += validate(reference=reference, seed=seed)
+    return checks
+
+
+def validate(*, reference: Path | None = None, seed: int = 0) -> list[Check]:
+    """Check our models against theory and, where `reference` is a folder of reference numbers, against those."""
+    from edgewatt.validate.reference import reference_checks
+    from edgewatt.validate.theory import theory_checks
+
+    checks = list(theory_checks(seed=seed))
+    if reference is not None and str(reference):
+        if not reference.is_dir():
+            raise InputError(f"{reference}: there is no such folder of reference numbers")
+        checks += reference_checks(reference)
+    return checks
+
+
+def _order_checks(network: Path, order: Path, seed: int) -> list[Check]:
+    from edgewatt.validate.orderings import read_order, validate_order
+    from traces.network import Network
+    from traces.readers import load
+
+    given = load(network, kind="network")
+    if not isinstance(given, Network):
+        raise InputError(f"{network}: holds no network of neurons")
+    return validate_order(given, read_order(order), seed=seed)
+
+
+def _matrix_checks(matrix: Path, reordered: Path, stride: int | None) -> list[Check]:
+    from edgewatt.validate.matrices import read_matrix, validate_matrix
+
+    return validate_matrix(read_matrix(matrix), read_matrix(reordered), stride=stride)

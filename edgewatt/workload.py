@@ -1,0 +1,249 @@
+"""From a point's configuration to its work: the network, the order of its connections, and the memory trace."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from edgewatt.record import content_hash
+from edgewatt.stages import Stages
+from traces.errors import InputError
+from traces.network import Int64Array, Network
+from traces.trace import Trace
+
+Progress = Callable[[int, int | None, str], None]
+
+_CURVE_POINTS = 200  # of a search's best-so-far curve kept in a record
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """The order of work of one point.
+
+    edges: int64[W] after tuple ordering. curve: (work units, objective). curve_seconds: seconds of the same points, on
+    whatever machine made the ordering. truncated: a wall-clock limit ended the search.
+    """
+
+    network: Network
+    edges: Int64Array
+    curve: list[list[float]]
+    curve_seconds: list[float]
+    truncated: bool
+    tuple_order: dict[str, Any]
+
+    @property
+    def edges_hash(self) -> str:
+        """Hash of the order, for stages that depend on the order alone."""
+        return hashlib.sha256(np.ascontiguousarray(self.edges).tobytes()).hexdigest()[:24]
+
+
+def ordering_identity(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an edge ordering depends on."""
+    memory = {key: config["fast_memory"][key] for key in ("size", "policy", "pinning")}
+    return {"network": config["network"], "ordering": config["ordering"], "memory": memory, "seed": config["seed"]}
+
+
+def tuple_order_identity(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the order of tuples inside runs depends on."""
+    keys = ("stride", "format", "layout", "encoder", "bus")
+    return {**ordering_identity(config), **{key: config[key] for key in keys}}
+
+
+def load_network(config: Mapping[str, Any], paths: Mapping[str, list[str]]) -> Network:
+    """Read or generate the network of a configuration and prune it. Raises InputError naming file or parameter."""
+    section = config["network"]
+    if section["generate"] is not None:
+        network = _generate(section["generate"], config["seed"])
+    else:
+        network = _read(section, paths["network"])
+    if section["activation"] is not None:
+        network = network.with_(activation=section["activation"])
+    if section["prune"] is not None:
+        from traces.prune import prune_magnitude
+
+        given = {key: value for key, value in section["prune"].items() if value is not None}
+        network = prune_magnitude(network, **given)
+    return network
+
+
+def _generate(section: Mapping[str, Any], seed: int) -> Network:
+    from traces.generate import GENERATORS
+
+    given = {key: value for key, value in section.items() if key != "kind"}
+    if given.get("seed", 0) is None:
+        given["seed"] = seed
+    entry = GENERATORS[section["kind"]]
+    network: Network = entry.item(entry.make_parameters(given))
+    return network
+
+
+def _read(section: Mapping[str, Any], paths: list[str]) -> Network:
+    from edgewatt.config.points import file_identity
+    from traces.readers import load
+
+    for path, wanted in zip(paths, section["files"], strict=True):
+        if not Path(path).exists():
+            raise InputError(f"{path}: no such file")
+        if file_identity(path)["sha256"] != wanted["sha256"]:
+            raise InputError(f"{path}: the file has changed since this configuration was read")
+    orientation = {} if section["orientation"] is None else {"orientation": section["orientation"]}
+    network = load(paths if section["one_per_layer"] else paths[0], kind="network", **orientation)
+    assert isinstance(network, Network)
+    return network
+
+
+def make_work(
+    config: Mapping[str, Any], paths: Mapping[str, list[str]], stages: Stages, progress: Progress | None = None
+) -> Work:
+    """Return network and order of a point; ordering and tuple order are stages."""
+    network = stages.value(
+        "network", [config["network"], config["seed"]], lambda: load_network(config, paths)
+    )
+    found = stages.arrays("ordering", ordering_identity(config), lambda: _order(network, config, progress))
+    meta = json.loads(found["meta"].tobytes())
+    edges, tuple_order = found["edges"], {}
+    if config["stride"]["kind"] != "none":
+        tuples = stages.arrays(
+            "tuple_order", tuple_order_identity(config), lambda: _order_tuples(network, edges, config)
+        )
+        edges, tuple_order = tuples["edges"], json.loads(tuples["meta"].tobytes())
+    return Work(
+        network,
+        edges,
+        meta["curve"],
+        meta["curve_seconds"],
+        meta["truncated"],
+        tuple_order,
+    )
+
+
+def _order(network: Network, config: Mapping[str, Any], progress: Progress | None) -> dict[str, np.ndarray]:
+    from reorder.order import order
+
+    parameters = dict(config["ordering"])
+    found = order(
+        network,
+        parameters.pop("kind"),
+        memory=config["fast_memory"]["size"],
+        policy=config["fast_memory"]["policy"],
+        pinning=config["fast_memory"]["pinning"],
+        seed=config["seed"],
+        progress=progress,
+        **parameters,
+    )
+    step = max(1, -(-len(found.curve) // _CURVE_POINTS))
+    curve = [*found.curve[:-1:step], *found.curve[-1:]]
+    return {
+        "edges": found.edges,
+        "meta": _pack(
+            {
+                "curve": [[int(work), float(objective)] for work, _, objective in curve],
+                "curve_seconds": [float(seconds) for _, seconds, _ in curve],
+                "truncated": found.truncated,
+            }
+        ),
+    }
+
+
+def _order_tuples(network: Network, edges: Int64Array, config: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    from reorder.cdr import order_run_tuples
+
+    parameters = dict(config["stride"])
+    method, stride = parameters.pop("kind"), parameters.pop("stride")
+    reordered = order_run_tuples(
+        network,
+        edges,
+        stride=stride,
+        method=method,
+        value_format=config["format"],
+        encoder=config["encoder"],
+        block_bytes=config["bus"]["block_bytes"],
+        seed=config["seed"],
+        **parameters,
+    )
+    return {"edges": reordered, "meta": _pack({})}
+
+
+def _pack(values: Any) -> np.ndarray:
+    return np.frombuffer(json.dumps(values).encode(), np.uint8)
+
+
+def make_trace(config: Mapping[str, Any], work: Work) -> Trace:
+    """Return the memory trace of a point: an actual forward pass of one sample in the point's format and layout."""
+    from traces.build import build_trace
+    from traces.layout import Layout
+
+    layout = Layout(value_format=config["format"], **config["layout"])
+    return build_trace(work.network, work.edges, layout=layout, sample=config["sample"], seed=config["seed"])
+
+
+def open_trace(paths: Mapping[str, list[str]]) -> Trace:
+    """Open the recorded trace of a point."""
+    from traces.trace import load_trace
+
+    return load_trace(paths["trace"][0])
+
+
+def count_work(config: Mapping[str, Any], work: Work, stages: Stages) -> dict[str, Any]:
+    """Return the I/O model's results: counts, bounds, gap, and the I/Os at other memory sizes."""
+    identity = {"network": config["network"], "seed": config["seed"], "memory": config["fast_memory"]}
+    stage = {**identity, "edges": work.edges_hash}
+    found = stages.arrays("io", stage, lambda: {"meta": _pack(_count(config, work.network, work.edges))})
+    results: dict[str, Any] = json.loads(found["meta"].tobytes())
+    base = stages.arrays("io_two_optimal", identity, lambda: {"total": _two_optimal(config, work.network)})
+    bounds, total = results["bounds"], results["io"]["total"]
+    lower, two_optimal = bounds["lower_total"], int(base["total"])
+    # design.md section 2: 0 when found = lower, none when two-optimal = lower < found
+    results["gap"] = (
+        0.0 if total == lower else None if two_optimal == lower else (total - lower) / (two_optimal - lower)
+    )
+    return results
+
+
+def _two_optimal(config: Mapping[str, Any], network: Network) -> np.ndarray:
+    from hwmodel.iomodel import count_io
+    from reorder.order import order
+
+    memory = {"memory": config["fast_memory"]["size"], "policy": config["fast_memory"]["policy"]}
+    memory["pinning"] = config["fast_memory"]["pinning"]
+    return np.int64(count_io(network, order(network, "two-optimal", **memory), **memory).total)[()]
+
+
+def _count(config: Mapping[str, Any], network: Network, edges: Int64Array) -> dict[str, Any]:
+    from hwmodel.iomodel import io_bounds, io_curve
+
+    memory = config["fast_memory"]
+    sizes = sorted({memory["size"], *memory["curve"]})
+    counted = {
+        counts.memory: counts for counts in io_curve(network, edges, sizes, memory["policy"], memory["pinning"])
+    }
+    io = counted[memory["size"]]
+    return {
+        "io": {**asdict(io), "reads": io.reads, "writes": io.writes, "total": io.total},
+        "bounds": asdict(io_bounds(network)),
+        "io_curve": [[size, counted[size].reads, counted[size].writes] for size in sizes] if memory["curve"] else [],
+    }
+
+
+def describe(network: Network) -> dict[str, int]:
+    """Return the sizes of a network."""
+    return {
+        "neurons": network.n_neurons,
+        "connections": network.n_connections,
+        "inputs": len(network.inputs),
+        "outputs": len(network.outputs),
+        "isolated": int((~network.touched).sum()),
+        "depth": int(network.depth.max()),
+    }
+
+
+def work_hash(config: Mapping[str, Any], work: Work) -> str:
+    """Return the identity of a point's trace: network, order, format, layout and input sample."""
+    keys = ("network", "seed", "format", "layout", "sample")
+    return content_hash([{key: config[key] for key in keys}, work.edges_hash])

@@ -1,0 +1,135 @@
+"""The wires of a byte-lane data bus: which bit is on which wire in which beat, and how often each wire is 1 or flips.
+
+Byte i of a stream travels on lane i mod bus_bytes. Wire ``8 * lane + bit`` carries that bit of the lane's bytes; wire
+``8 * bus_bytes + lane`` is the lane's flag (DBI) wire. All wires start at the idle level. A lane that gets no byte in
+the last beat keeps its level: no ones, no toggles there. What the bus carries is kept between transfers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+import cython_ext.encode as kernels
+from traces.errors import InputError
+
+MAX_LANES = 64
+
+Bytes = npt.NDArray[np.uint8]
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class WireCounts:
+    """Unit intervals at 1, edges of both directions and rising edges: int64[..., 9 * bus_bytes], DBI wires last."""
+
+    ones: Counts
+    toggles: Counts
+    rising: Counts
+
+    def __add__(self, other: WireCounts) -> WireCounts:
+        return WireCounts(self.ones + other.ones, self.toggles + other.toggles, self.rising + other.rising)
+
+    @property
+    def n_data_wires(self) -> int:
+        """Wires before the flag wires."""
+        return self.ones.shape[-1] // 9 * 8
+
+    @property
+    def data(self) -> WireCounts:
+        """The data (DQ) wires alone."""
+        stop = self.n_data_wires
+        return WireCounts(self.ones[..., :stop], self.toggles[..., :stop], self.rising[..., :stop])
+
+    @property
+    def flag(self) -> WireCounts:
+        """The flag (DBI) wires alone."""
+        start = self.n_data_wires
+        return WireCounts(self.ones[..., start:], self.toggles[..., start:], self.rising[..., start:])
+
+    @property
+    def totals(self) -> tuple[int, int, int]:
+        """Ones, toggles and rising edges over all wires (and streams)."""
+        return int(self.ones.sum()), int(self.toggles.sum()), int(self.rising.sum())
+
+
+class Bus:
+    """A bus of `bus_bytes` byte lanes with one flag wire each; counts accumulate per stream.
+
+    bus_bytes: 1 to 64 lanes (1, 2, 4, ... 64 run on the wide kernels). idle_level: 0 or 1, where every wire starts.
+    n_streams: how many streams (`traces.trace.STREAMS`) the counts are kept apart for.
+    level, flag_level: uint8[bus_bytes], what the wires carry now. lane: the lane of the next byte.
+    """
+
+    def __init__(self, bus_bytes: int = 2, *, idle_level: int = 0, n_streams: int = 1) -> None:
+        if not 1 <= bus_bytes <= MAX_LANES:
+            raise InputError(f"bus_bytes is {bus_bytes}: a bus has 1 to {MAX_LANES} byte lanes")
+        if idle_level not in (0, 1):
+            raise InputError(f"idle_level is {idle_level}: wires rest at 0 or at 1")
+        if n_streams < 1:
+            raise InputError(f"n_streams is {n_streams}: at least one stream is counted")
+        self.bus_bytes = bus_bytes
+        self.idle_level = idle_level
+        self.level = np.full(bus_bytes, 255 * idle_level, np.uint8)
+        self.flag_level = np.full(bus_bytes, idle_level, np.uint8)
+        self.lane = 0
+        self._counts = np.zeros((n_streams, 3, 9 * bus_bytes), np.int64)
+
+    @property
+    def counts(self) -> WireCounts:
+        """int64[n_streams, 9 * bus_bytes] each: everything sent so far, per stream and wire."""
+        return WireCounts(*(self._counts[:, k].copy() for k in range(3)))
+
+    def send(
+        self,
+        data: Bytes,
+        flags: Bytes | None = None,
+        *,
+        ends: npt.ArrayLike | None = None,
+        streams: npt.ArrayLike | int = 0,
+        idle_before: npt.ArrayLike | None = None,
+    ) -> None:
+        """Put bytes on the wires, O(n).
+
+        data: uint8[n], as encoded. flags: uint8[ceil(n / 8)], bit i (LSB first) travels with byte i; None: flags are 0.
+        ends: int64[k], segment j is ``data[ends[j-1]:ends[j]]`` (default: one segment). streams: int or int64[k].
+        idle_before: bool[k]; True: the bus has rested before the segment, all wires went back to the idle level and the
+        segment starts on lane 0. The edges of that return are counted with the segment.
+        """
+        data = np.ascontiguousarray(data, np.uint8)
+        stops = np.array([len(data)] if ends is None else ends, np.int64, ndmin=1)
+        if np.any(np.diff(stops, prepend=0) < 0) or (stops[-1] if stops.size else 0) != len(data):
+            raise InputError(f"segment ends must ascend to the number of bytes, {len(data)}")
+        names = np.ascontiguousarray(np.broadcast_to(np.asarray(streams, np.int64), stops.shape))
+        if names.size and (names.min() < 0 or names.max() >= len(self._counts)):
+            raise InputError(
+                f"stream numbers run from 0 to {len(self._counts) - 1}, not {names.min()} to {names.max()}"
+            )
+        rests = np.zeros(len(stops), np.uint8) if idle_before is None else np.asarray(idle_before, bool).view(np.uint8)
+        if rests.shape != stops.shape:
+            raise InputError(f"{len(stops)} segments but {rests.size} idle_before marks")
+        if flags is not None and len(flags) * 8 < len(data):
+            raise InputError(f"{len(data)} bytes need {(len(data) + 7) // 8} bytes of flags, not {len(flags)}")
+        self.lane = kernels.count_wires(
+            data, flags, stops, names, rests, self.idle_level, self.level, self.flag_level, self.lane, self._counts
+        )
+
+    def restore(self, level: Sequence[int] | Bytes, flag_level: Sequence[int] | Bytes, lane: int) -> None:
+        """Set what the wires carry, to continue where another bus stopped."""
+        self.level[:] = level
+        self.flag_level[:] = flag_level
+        self.lane = lane
+
+
+def dbi_dc_totals(data: Bytes, bus_bytes: int = 2) -> tuple[int, int]:
+    """Return (ones, toggles) of `data` under DBI-DC from an idle bus at 0, flag wires counted, faster than a copy.
+
+    len(data) must be a multiple of bus_bytes.
+    """
+    if not 1 <= bus_bytes <= MAX_LANES or len(data) % bus_bytes:
+        raise InputError(f"{len(data)} bytes do not fill whole beats of a {bus_bytes}-byte bus")
+    level, flag_level = np.zeros(bus_bytes, np.uint8), np.zeros(bus_bytes, np.uint8)
+    return kernels.dbi_totals(np.ascontiguousarray(data, np.uint8), level, flag_level)

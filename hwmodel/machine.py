@@ -1,0 +1,132 @@
+"""The machine a trace is played on, as frozen dataclasses: what `replay` and `system` both read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from traces.errors import InputError, unknown_name
+
+CACHE_POLICIES = ("lru", "fifo", "rr", "random", "plru", "min")
+WRITE_MODES = ("back", "through")
+
+
+def _whole(value: object, what: str, least: int = 1) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InputError(f"{what} must be a whole number of at least {least}, not {value!r}")
+    return value
+
+
+@dataclass(frozen=True)
+class CacheSpec:
+    """One cache level.
+
+    size_bytes = sets x ways x line_bytes; sets and line_bytes are powers of two. policy: see CACHE_POLICIES
+    (lru, fifo, rr = round robin over the ways of a set, random (seeded), plru = tree
+    pseudo-LRU, min = Belady, offline). write: 'back' or 'through'. allocate: whether a store miss fills the line.
+    Raises InputError naming the field.
+    """
+
+    size_bytes: int
+    line_bytes: int = 64
+    ways: int = 8
+    policy: str = "lru"
+    write: str = "back"
+    allocate: bool = True
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("size_bytes", "line_bytes", "ways"):
+            _whole(getattr(self, name), f"cache {name}")
+        _whole(self.seed, "cache seed", 0)
+        line, ways, size = self.line_bytes, self.ways, self.size_bytes
+        if line & (line - 1) or line > 4096:
+            raise InputError(f"cache line_bytes must be a power of two up to 4096, not {line}")
+        if size % line:
+            raise InputError(f"cache size_bytes {size} is no multiple of line_bytes {line}")
+        lines = size // line
+        if ways > lines:
+            raise InputError(f"cache ways {ways} exceed its {lines} lines ({size} bytes / {line})")
+        if lines % ways or (lines // ways) & (lines // ways - 1):
+            raise InputError(
+                f"cache of {size} bytes, {line}-byte lines and {ways} ways has {lines / ways:g} sets: "
+                "the number of sets must be a power of two"
+            )
+        if self.size_bytes > 2**40:
+            raise InputError(f"cache size_bytes {size} is beyond 2^40")
+        if self.policy not in CACHE_POLICIES:
+            raise unknown_name("cache policy", self.policy, CACHE_POLICIES)
+        if self.policy == "plru" and ways & (ways - 1):
+            raise InputError(f"policy 'plru' needs a power of two of ways, not {ways}")
+        if self.write not in WRITE_MODES:
+            raise unknown_name("cache write mode", self.write, WRITE_MODES)
+        if not isinstance(self.allocate, bool):
+            raise InputError(f"cache allocate must be true or false, not {self.allocate!r}")
+
+    @property
+    def sets(self) -> int:
+        """Number of sets."""
+        return self.size_bytes // (self.line_bytes * self.ways)
+
+
+@dataclass(frozen=True)
+class BusSpec:
+    """The data bus between cache and memory: `bus_bytes` byte lanes, encoded in blocks of `block_bytes` (one burst)."""
+
+    bus_bytes: int = 2
+    block_bytes: int = 32
+
+    def __post_init__(self) -> None:
+        for name in ("bus_bytes", "block_bytes"):
+            value = _whole(getattr(self, name), f"bus {name}")
+            if value & (value - 1):
+                raise InputError(f"bus {name} must be a power of two, not {value}")
+        if self.block_bytes % self.bus_bytes:
+            raise InputError(f"bus block_bytes {self.block_bytes} is no multiple of bus_bytes {self.bus_bytes}")
+
+
+@dataclass(frozen=True)
+class EngineSpec:
+    """The compute engine: `outstanding_misses` line requests in flight, `accesses_per_ns` cache accesses per ns."""
+
+    outstanding_misses: int = 8
+    accesses_per_ns: float = 1.0
+
+    def __post_init__(self) -> None:
+        _whole(self.outstanding_misses, "engine outstanding_misses")
+        if not self.accesses_per_ns > 0 or self.accesses_per_ns == float("inf"):
+            raise InputError(f"engine accesses_per_ns must be a positive number, not {self.accesses_per_ns!r}")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Caches, encoder chain on the bus, DRAM part with its controller, engine.
+
+    caches: from the engine outward; none means that every access goes to memory. encoder: a chain of
+    hwmodel.encoders, e.g. 'base-xor+dbi-dc'. element_bytes: what the encoder takes for one value. part, controller: of
+    hwmodel.dram; part None stops after the bus. flush: write dirty lines back at the end (counted apart).
+    """
+
+    caches: tuple[CacheSpec, ...]
+    encoder: str = "raw"
+    element_bytes: int = 4
+    bus: BusSpec = field(default_factory=BusSpec)
+    part: Any = None
+    controller: Any = None
+    engine: EngineSpec = field(default_factory=EngineSpec)
+    flush: bool = True
+
+    def __post_init__(self) -> None:
+        lines = [cache.line_bytes for cache in self.caches]
+        if lines != sorted(lines):
+            raise InputError(f"line_bytes must not shrink from one cache level to the next, not {lines}")
+        if lines and lines[-1] % self.bus.block_bytes:
+            raise InputError(f"line_bytes {lines[-1]} is no multiple of the bus block_bytes {self.bus.block_bytes}")
+
+    def memory_controller(self) -> Any:
+        """Return the ControllerSpec, with the longer read latency of DBI where the encoder chain inverts."""
+        from hwmodel.dram import controller_spec
+
+        controller = controller_spec(self.controller)
+        inverts = any(name.startswith("dbi") for name in self.encoder.split("+"))
+        return replace(controller, read_dbi=True) if inverts else controller

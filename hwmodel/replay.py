@@ -1,0 +1,351 @@
+"""The array path through the machine: trace -> caches -> line transactions with real bytes -> encoder and bus -> DRAM.
+
+Each cache level turns a chunk of accesses into a chunk of line transactions for the next level; what leaves the last
+one is cut into bursts. Bursts go over the wires and to the DRAM in program order. Nothing here depends on the length
+of the trace, except that policy 'min' must see every look-up first (8 bytes each).
+
+Without a cache every access is a request of whole bursts.
+
+Choices: the bus carries one burst after the other without going back to its idle level in between. A store that passes
+the last level sends whole bursts (a burst has a fixed length), the bytes around it with their current content.
+Time is open-loop: an access is made when the engine's rate says so (or when the trace recorded it), whether earlier
+ones have been answered or not; hwmodel.system adds the waiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hwmodel.bus import Bus, WireCounts
+from hwmodel.cache import CacheCounts, CacheLevel
+from hwmodel.encoders import Chain, Geometry
+from hwmodel.hierarchy import Bursts, CacheHierarchy
+from hwmodel.machine import CacheSpec, Machine
+from traces.errors import InputError
+from traces.trace import STREAMS, Chunk, Trace
+
+if TYPE_CHECKING:
+    from hwmodel.dram import DramResult
+
+SLICE_ACCESSES = 2**17  # accesses in flight: bounds memory (64-byte lines: 20 MB) and answers Ctrl-C
+
+Int64Array = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Traffic:
+    """Bursts between the last cache level and memory, int64[len(STREAMS)] each, and what they did on the wires.
+
+    A fill belongs to the stream of the access that missed, a write-back to the stream of the line's last store.
+    way_wires, way_extra_wires: int64[2, len(STREAMS), ...] for reads and writes, which have drivers of their own (data
+    wires, then one flag wire per lane; extra wires of wide codes); None where the trace has no data or the encoder no
+    extra wires.
+    """
+
+    reads: Int64Array
+    writes: Int64Array
+    way_wires: WireCounts | None
+    way_extra_wires: WireCounts | None
+
+    def __add__(self, other: Traffic) -> Traffic:
+        def add(a: WireCounts | None, b: WireCounts | None) -> WireCounts | None:
+            return None if a is None or b is None else a + b
+
+        return Traffic(
+            self.reads + other.reads,
+            self.writes + other.writes,
+            add(self.way_wires, other.way_wires),
+            add(self.way_extra_wires, other.way_extra_wires),
+        )
+
+    @property
+    def wires(self) -> WireCounts | None:
+        """int64[len(STREAMS), ...]: both ways together."""
+        return _both_ways(self.way_wires)
+
+    @property
+    def extra_wires(self) -> WireCounts | None:
+        """int64[len(STREAMS), ...]: both ways together."""
+        return _both_ways(self.way_extra_wires)
+
+    @property
+    def ones(self) -> int | None:
+        """Unit intervals at 1 on all wires, DBI and extra wires included."""
+        return self._total("ones")
+
+    @property
+    def toggles(self) -> int | None:
+        """Edges of both directions on all wires."""
+        return self._total("toggles")
+
+    def _total(self, name: str) -> int | None:
+        if self.wires is None:
+            return None
+        return sum(int(getattr(wires, name).sum()) for wires in (self.wires, self.extra_wires) if wires is not None)
+
+
+def _both_ways(wires: WireCounts | None) -> WireCounts | None:
+    return None if wires is None else WireCounts(wires.ones.sum(0), wires.toggles.sum(0), wires.rising.sum(0))
+
+
+@dataclass(frozen=True, eq=False)
+class ReplayResult:
+    """What a trace did on a machine; integers, but for the DRAM's core energy, which hwmodel.energy derived.
+
+    loads, stores, load_bytes, store_bytes: int64[len(STREAMS)], what the engine asked for.
+    caches: counts per level before the final flush. run, flush: traffic of the trace, and of writing dirty lines back
+    at its end. block_bytes: bytes of a burst. partial_writes: stores that passed the last level.
+    dram: the DRAM's result for all bursts, None without a part. description: of the trace.
+    """
+
+    loads: Int64Array
+    stores: Int64Array
+    load_bytes: Int64Array
+    store_bytes: Int64Array
+    caches: tuple[CacheCounts, ...]
+    run: Traffic
+    flush: Traffic
+    block_bytes: int
+    partial_writes: int
+    dram: DramResult | None
+    description: dict[str, Any]
+
+    @property
+    def total(self) -> Traffic:
+        """Traffic with the final flush."""
+        return self.run + self.flush
+
+    @property
+    def read_bytes(self) -> int:
+        """Bytes read from memory."""
+        return int(self.total.reads.sum()) * self.block_bytes
+
+    @property
+    def written_bytes(self) -> int:
+        """Bytes written to memory, the final flush included."""
+        return int(self.total.writes.sum()) * self.block_bytes
+
+    @property
+    def hit_rate(self) -> float:
+        """Line look-ups of the first level that hit; 0 without a cache."""
+        first = self.caches[0] if self.caches else None
+        return first.hits / first.lookups if first and first.lookups else 0.0
+
+
+class Wires:
+    """Encoder and bus: bursts in; ones, toggles and rising edges per way, stream and wire; state kept between calls."""
+
+    def __init__(self, machine: Machine) -> None:
+        bus = machine.bus
+        self.block_bytes = bus.block_bytes
+        self._chain = Chain(machine.encoder, Geometry(machine.element_bytes, bus.bus_bytes, bus.block_bytes))
+        self._state = self._chain.start()
+        self._bus = Bus(bus.bus_bytes, n_streams=2 * len(STREAMS))
+        self._extra = Bus(bus.bus_bytes, n_streams=2 * len(STREAMS))
+        self._has_extra = False
+
+    def send(
+        self, data: npt.NDArray[np.uint8], stream: npt.NDArray[np.uint8], is_write: npt.NDArray[np.uint8]
+    ) -> None:
+        """Send bursts: uint8[n * block_bytes] bytes, uint8[n] stream and direction of each."""
+        coded, self._state = self._chain.encode(data, self._state, last=False)
+        if len(coded.data) != len(data):
+            raise InputError(f"encoder {self._chain.encoder!r} does not work on blocks of {self.block_bytes} bytes")
+        # One segment per stretch of bursts of one stream and direction.
+        kind = stream.astype(np.int64) + len(STREAMS) * is_write.astype(np.int64)
+        last = np.flatnonzero(np.r_[np.diff(kind) != 0, True]) if len(kind) else np.zeros(0, np.int64)
+        ends, streams = (last + 1) * self.block_bytes, kind[last]
+        self._bus.send(coded.data, coded.flags, ends=ends, streams=streams)
+        if coded.extra is not None:
+            self._has_extra = True
+            self._extra.send(coded.extra, ends=ends, streams=streams)
+
+    @property
+    def counts(self) -> WireCounts:
+        """Data and flag wires so far, int64[2, len(STREAMS), wires]."""
+        return _by_way(self._bus.counts)
+
+    @property
+    def extra_counts(self) -> WireCounts | None:
+        """Extra wires of wide codes so far, None without any."""
+        return _by_way(self._extra.counts.data) if self._has_extra else None
+
+
+def _by_way(counts: WireCounts) -> WireCounts:
+    split = lambda array: array.reshape(2, len(STREAMS), -1)  # noqa: E731
+    return WireCounts(split(counts.ones), split(counts.toggles), split(counts.rising))
+
+
+def replay(
+    trace: Trace, machine: Machine, *, progress: Callable[[int, int | None, str], None] | None = None
+) -> ReplayResult:
+    """Play a trace on a machine and count.
+
+    Returns a ReplayResult; wire counts are None for an address-only trace, dram is None without a part.
+    progress(accesses done, total or None, text) is called after each slice. Memory is independent of the trace's length
+    (policy 'min' excepted). Raises InputError where the trace does not fit the machine.
+    """
+    hierarchy = CacheHierarchy(machine, trace.memory)
+    for k, spec in enumerate(machine.caches):
+        if spec.policy == "min":
+            hierarchy.levels[k].set_future(_lookups_of_level(trace, machine.caches[: k + 1]))
+    meter = _Meter(machine, trace.has_data)
+    asked = np.zeros((2, 2, len(STREAMS)), np.int64)  # loads and stores; accesses and bytes
+    done = 0
+    for chunk in slices(trace):
+        for op in (0, 1):
+            mine = chunk.op == op
+            asked[op, 0] += np.bincount(chunk.stream[mine], minlength=len(STREAMS))
+            sizes = np.bincount(chunk.stream[mine], weights=chunk.size[mine], minlength=len(STREAMS))
+            asked[op, 1] += sizes.astype(np.int64)
+        meter.take(hierarchy.feed(chunk))
+        done += len(chunk)
+        if progress is not None:
+            progress(done, trace.n_accesses, "accesses replayed")
+    caches = tuple(level.counts for level in hierarchy.levels)
+    run = meter.traffic()
+    if machine.flush:
+        for bursts in hierarchy.flush():
+            meter.take(bursts)
+    result = ReplayResult(
+        loads=asked[0, 0],
+        stores=asked[1, 0],
+        load_bytes=asked[0, 1],
+        store_bytes=asked[1, 1],
+        caches=caches,
+        run=run,
+        flush=_difference(meter.traffic(), run),
+        block_bytes=machine.bus.block_bytes,
+        partial_writes=hierarchy.partial_writes,
+        dram=meter.finish(),
+        description=dict(trace.description),
+    )
+    _check_conservation(result, hierarchy, machine)
+    return result
+
+
+def slices(trace: Trace, accesses: int = SLICE_ACCESSES) -> Iterator[Chunk]:
+    """Yield the trace in chunks of at most `accesses`; the slices share memory with the trace's chunks."""
+    for chunk in trace:
+        if len(chunk) <= accesses:
+            yield chunk
+            continue
+        for start in range(0, len(chunk), accesses):
+            part = slice(start, start + accesses)
+            offset = None
+            if chunk.payload_offset is not None:
+                offset = chunk.payload_offset[start : start + accesses + 1]
+            cycle = None if chunk.cycle is None else chunk.cycle[part]
+            address, size, op, stream = chunk.address[part], chunk.size[part], chunk.op[part], chunk.stream[part]
+            yield Chunk(address, size, op, stream, offset, chunk.payload, cycle)
+
+
+class _Meter:
+    """Counts bursts, sends their bytes over the wires and their addresses to the DRAM."""
+
+    def __init__(self, machine: Machine, has_data: bool) -> None:
+        self.machine = machine
+        self.counts = np.zeros((2, len(STREAMS)), np.int64)
+        self.wires = Wires(machine) if has_data else None
+        self.engine: Any = None
+        self.last_arrival = 0
+        if machine.part is not None:
+            from hwmodel.dram import DramEngine
+
+            self.engine = DramEngine(machine.part, machine.memory_controller())
+            burst = self.engine.part.organisation.burst_bytes
+            if burst != machine.bus.block_bytes:
+                raise InputError(f"bus block_bytes {machine.bus.block_bytes} is not the part's burst of {burst} bytes")
+            self.cycles_per_access = 1 / (machine.engine.accesses_per_ns * self.engine.part.tck_ns)
+
+    def take(self, bursts: Bursts) -> None:
+        for write in (0, 1):
+            self.counts[write] += np.bincount(bursts.stream[bursts.is_write == write], minlength=len(STREAMS))
+        if self.wires is not None:
+            assert bursts.data is not None
+            self.wires.send(bursts.data, bursts.stream, bursts.is_write)
+        if self.engine is not None:
+            arrival = bursts.cycle
+            if arrival is None:
+                arrival = (bursts.access * self.cycles_per_access).astype(np.int64)
+            if len(arrival):
+                arrival = np.maximum(arrival, self.last_arrival)  # a final flush comes after everything recorded
+                self.last_arrival = int(arrival[-1])
+            self.engine.feed(bursts.address, bursts.is_write, arrival)
+
+    def traffic(self) -> Traffic:
+        wires = self.wires.counts if self.wires is not None else None
+        extra = self.wires.extra_counts if self.wires is not None else None
+        return Traffic(self.counts[0].copy(), self.counts[1].copy(), wires, extra)
+
+    def finish(self) -> Any:
+        if self.engine is None:
+            return None
+        self.engine.finish()
+        return self.engine.result(np.zeros(0, np.int64))
+
+
+def _lookups_of_level(trace: Trace, specs: tuple[CacheSpec, ...]) -> npt.NDArray[np.uint64]:
+    """Return uint64: every line look-up the last of these levels will see, found by running the levels before it."""
+    levels = [CacheLevel(spec) for spec in specs]
+    for k, spec in enumerate(specs[:-1]):
+        if spec.policy == "min":
+            levels[k].set_future(_lookups_of_level(trace, specs[: k + 1]))
+    seen = []
+    for chunk in slices(trace):
+        op, address, size = chunk.op, chunk.address, np.asarray(chunk.size, np.uint16)
+        for level in levels[:-1]:
+            out = level.access(op, address, size)
+            op, address, size = out.is_write, out.address, out.size
+        seen.append(levels[-1].lines(address, size))
+    for k, level in enumerate(levels[:-1]):  # the final flush is seen too
+        out = level.flush()
+        op, address, size = out.is_write, out.address, out.size
+        for deeper in levels[k + 1 : -1]:
+            out = deeper.access(op, address, size)
+            op, address, size = out.is_write, out.address, out.size
+        seen.append(levels[-1].lines(address, size))
+    return np.concatenate(seen) if seen else np.zeros(0, np.uint64)
+
+
+def _difference(after: Traffic, before: Traffic) -> Traffic:
+    def less(a: WireCounts | None, b: WireCounts | None) -> WireCounts | None:
+        if a is None or b is None:
+            return a
+        return WireCounts(a.ones - b.ones, a.toggles - b.toggles, a.rising - b.rising)
+
+    return Traffic(
+        after.reads - before.reads,
+        after.writes - before.writes,
+        less(after.way_wires, before.way_wires),
+        less(after.way_extra_wires, before.way_extra_wires),
+    )
+
+
+def _check_conservation(result: ReplayResult, hierarchy: CacheHierarchy, machine: Machine) -> None:
+    """Assert that nothing was lost or made up between the levels."""
+    final = [level.counts for level in hierarchy.levels]
+    if not final:
+        return
+    assert int(result.loads.sum() + result.stores.sum()) == result.caches[0].loads + result.caches[0].stores
+    for inner, outer in pairwise(final):
+        assert outer.loads == inner.fills and outer.stores == inner.writebacks + inner.flushed + inner.through_writes
+    last, spec = final[-1], machine.caches[-1]
+    assert result.read_bytes == last.fills * spec.line_bytes
+    whole = (last.writebacks + last.flushed) * spec.line_bytes
+    if last.through_writes == 0:
+        assert result.written_bytes == whole
+    else:
+        assert result.written_bytes >= whole + last.through_writes * machine.bus.block_bytes
+    if machine.flush:
+        assert all(counts.dirty_at_end == 0 for counts in final)
+    for wires in (result.total.wires, result.total.extra_wires):
+        if wires is not None:
+            beats = (result.read_bytes + result.written_bytes) // machine.bus.bus_bytes
+            assert int(wires.toggles.sum(axis=0).max()) <= beats and int(wires.ones.sum(axis=0).max()) <= beats

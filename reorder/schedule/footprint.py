@@ -1,0 +1,32 @@
+"""Memory over time of an operator order.
+
+At each step the buffers that the operator is first to write are allocated, then the peak is taken (inputs and outputs
+are live together), then every buffer is freed, outputs excepted, all of whose writers and readers have run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from reorder.schedule.problem import Problem
+from traces.opgraph import OpGraph
+
+
+@dataclass(frozen=True, eq=False)
+class Footprint:
+    """peak_bytes, and int64[n] bytes live while each step runs and after it."""
+
+    peak_bytes: int
+    during_bytes: npt.NDArray[np.int64]
+    after_bytes: npt.NDArray[np.int64]
+
+
+def footprint(graph: OpGraph | Problem, order: npt.ArrayLike | None = None) -> Footprint:
+    """Evaluate an order (default: the file's own). Raises InputError if the order cannot run. O(edges)."""
+    problem = graph if isinstance(graph, Problem) else Problem(graph)
+    steps = problem.check_order(np.arange(problem.graph.n_nodes) if order is None else order)
+    peak, during, after = problem.costs.footprint(steps)
+    return Footprint(int(peak), during, after)

@@ -1,0 +1,159 @@
+"""An operator graph as flat arrays for the kernels, and the check that an order can run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from traces.errors import InputError
+from traces.opgraph import MAX_BYTES, OpGraph
+
+Order = npt.NDArray[np.int32]
+
+
+def _rows(rows: Iterable[Sequence[int]]) -> tuple[Order, Order]:
+    """Return compressed rows (start, values); a spare value keeps empty arrays addressable."""
+    lists = list(rows)
+    start = np.zeros(len(lists) + 1, np.int32)
+    start[1:] = np.cumsum([len(row) for row in lists])
+    return start, np.array([v for row in lists for v in row] + [0], np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """The scheduling problem of one graph. Node and buffer numbers follow the graph's file order.
+
+    work_bytes: memory beyond inputs and outputs that each operator needs while it runs (fused operators: what they hold
+    in between, reorder.schedule.fusion; may be negative where that is less), empty for none.
+    """
+
+    graph: OpGraph
+    work_bytes: tuple[int, ...] = ()
+
+    @cached_property
+    def work(self) -> npt.NDArray[np.int64]:
+        """int64[nodes]: `work_bytes`, or zeros."""
+        return np.array(self.work_bytes or [0] * self.graph.n_nodes, np.int64)
+
+    @cached_property
+    def buffer_rows(self) -> dict[str, list[Sequence[int]]]:
+        """Which operators write, read and use which buffers, by number."""
+        graph = self.graph
+        number = {name: i for i, name in enumerate(graph.buffers)}
+        tensors = graph.tensors
+        writes = [tuple(dict.fromkeys(number[t.buffer] for t in node.outputs)) for node in graph.nodes]
+        reads = [
+            tuple(dict.fromkeys(b for name in node.inputs if (b := number[tensors[name].buffer]) not in own))
+            for node, own in zip(graph.nodes, writes, strict=True)
+        ]
+        touches = [(*r, *w) for r, w in zip(reads, writes, strict=True)]
+        return {"writes": list(writes), "reads": list(reads), "touches": list(touches)}
+
+    @cached_property
+    def kept(self) -> npt.NDArray[np.uint8]:
+        """uint8[buffers]: 1 for storage that is never freed."""
+        return np.array([name in self.graph.output_buffers for name in self.graph.buffers], np.uint8)
+
+    @cached_property
+    def compiled(self) -> Any:
+        """The cython_ext.schedule.Graph of this problem."""
+        rows = {"before": self.graph.predecessors, "after": self.graph.successors, **self.buffer_rows}
+        return self._compile(rows, self.kept, 0)
+
+    @cached_property
+    def reversed(self) -> Any:
+        """The same problem run backwards, as a cython_ext.schedule.Graph; operator v is number n - 1 - v there.
+
+        A buffer comes alive with the first of its users (outputs: at the start) and goes with the last of its writers.
+        Bytes live between and during the steps of an order are those of the reversed order here, so a search may start
+        from either end. (Only footprints are meaningful on it.)
+        """
+        flip = self.graph.n_nodes - 1
+        rows = {
+            "before": [[flip - u for u in row] for row in self.graph.successors[::-1]],
+            "after": [[flip - u for u in row] for row in self.graph.predecessors[::-1]],
+            "writes": [[b for b in row if not self.kept[b]] for row in self.buffer_rows["touches"][::-1]],
+            "reads": [[] for _ in self.graph.nodes],
+            "touches": self.buffer_rows["writes"][::-1],
+        }
+        start = int(self.graph.buffer_bytes[self.kept != 0].sum())
+        return self._compile(rows, np.zeros_like(self.kept), start, forwards=False)
+
+    def _compile(
+        self, rows: Mapping[str, Sequence[Sequence[int]]], kept: npt.NDArray[np.uint8], start: int, forwards: bool = True
+    ) -> Any:
+        from cython_ext import schedule as kernel
+
+        def by_buffer(of_nodes: Sequence[Sequence[int]]) -> list[list[int]]:
+            found: list[list[int]] = [[] for _ in self.graph.buffers]
+            for v, buffers in enumerate(of_nodes):
+                for b in buffers:
+                    found[b].append(v)
+            return found
+
+        arrays: dict[str, Any] = {
+            "bytes": np.ascontiguousarray(self.graph.buffer_bytes),
+            "kept": kept,
+            "work": np.ascontiguousarray(self.work if forwards else self.work[::-1]),
+        }
+        for name, values in (
+            *rows.items(),
+            ("writers", by_buffer(rows["writes"])),
+            ("users", by_buffer(rows["touches"])),
+        ):
+            arrays[f"{name}_start"], arrays[name] = _rows(values)
+        return kernel.Graph(self.graph.n_nodes, len(self.graph.buffers), arrays, start)
+
+    @cached_property
+    def costs(self) -> Any:
+        """Scratch memory for footprints and arenas."""
+        from cython_ext import schedule as kernel
+
+        return kernel.Costs(self.compiled)
+
+    @cached_property
+    def single_operator_bytes(self) -> npt.NDArray[np.int64]:
+        """int64[nodes]: bytes of what each operator reads and writes, which are live together while it runs."""
+        sizes = dict(zip(self.graph.buffers, self.graph.buffer_bytes.tolist(), strict=True))
+        tensors = self.graph.tensors
+        return np.array(
+            [
+                sum(
+                    sizes[b]
+                    for b in {tensors[name].buffer for name in node.inputs} | {t.buffer for t in node.outputs}
+                )
+                for node in self.graph.nodes
+            ],
+            np.int64,
+        ) + self.work
+
+    def check_order(self, order: npt.ArrayLike) -> Order:
+        """Return `order` as int32[n] after checking that it is a topological permutation of the operators."""
+        given = np.asarray(order)
+        n = self.graph.n_nodes
+        if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer) or len(given) != n:
+            raise InputError(f"{self.graph.name}: an operator order is a list of {n} whole numbers")
+        place = np.full(n, -1, np.int64)
+        for step, v in enumerate(given.tolist()):
+            if not 0 <= v < n or place[v] >= 0:
+                raise InputError(f"{self.graph.name}: order position {step}: operator {v} is unknown or repeated")
+            place[v] = step
+        for v, before in enumerate(self.graph.predecessors):
+            for u in before:
+                if place[u] > place[v]:
+                    names = self.graph.nodes
+                    raise InputError(
+                        f"{self.graph.name}: the order runs {names[v].name!r} (position {place[v]}) before "
+                        f"{names[u].name!r} (position {place[u]}), whose result it needs"
+                    )
+        return np.ascontiguousarray(given, np.int32)
+
+    def check_room_for_arena(self) -> None:
+        """Refuse graphs whose arena offsets could leave 63 bits."""
+        if int(self.graph.buffer_bytes.astype(object).sum()) + 64 * len(self.graph.buffers) > MAX_BYTES:
+            raise InputError(f"{self.graph.name}: the buffers are too large to place in one arena of 2^63 - 1 bytes")

@@ -1,0 +1,136 @@
+"""Encoders and wire counts against the bitarray oracle; cutting a stream anywhere changes nothing; decode inverts."""
+
+import numpy as np
+import pytest
+from bitarray import bitarray
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import encoders_oracle as oracle
+
+from hwmodel.bus import Bus, dbi_dc_totals
+from hwmodel.encoders import Chain, Coded, Geometry, decode, encode
+
+SIMILARITY = ("base-xor", "base-xor-zdr", "universal-xor")
+CHAINS = (
+    "raw",
+    "dbi-dc",
+    "dbi-ac",
+    "transition",
+    "dbi-dc+transition",
+    *SIMILARITY,
+    *(f"{name}+dbi-dc" for name in SIMILARITY),
+    "base-xor+dbi-ac",
+    "base-xor+dbi-dc+transition",
+)
+quick = settings(max_examples=60, deadline=None)
+
+
+@st.composite
+def streams(draw):
+    """Bytes with runs, zeros and noise, long enough to reach the wide kernels now and then."""
+    n = draw(st.integers(0, 90) | st.integers(120, 700))
+    kind = draw(st.sampled_from(("noise", "zeros", "smooth")))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    if kind == "zeros":
+        return (rng.integers(0, 256, n) * (rng.random(n) < 0.3)).astype(np.uint8)
+    if kind == "smooth":
+        return np.cumsum(rng.integers(-2, 3, n)).astype(np.uint8)
+    return rng.integers(0, 256, n, dtype=np.uint8)
+
+
+geometries = st.tuples(
+    st.sampled_from((1, 2, 4, 8)), st.sampled_from((1, 2, 3, 4, 8, 16)), st.sampled_from((8, 16, 24, 32, 64, 128))
+)
+
+
+def flag_bits(encoded) -> bitarray:
+    bits = bitarray(endian="little")
+    bits.frombytes(encoded.flags.tobytes() if encoded.flags is not None else bytes(len(encoded.data)))
+    return bits[: len(encoded.data)] if encoded.flags is not None else bitarray(len(encoded.data))
+
+
+@quick
+@given(streams(), geometries, st.sampled_from(CHAINS))
+def test_encoders_match_the_oracle(data, geometry, encoder):
+    element, bus, block = geometry
+    if "universal" in encoder and (block // element) & (block // element - 1):
+        block = 32
+    got = encode(data, encoder, element_bytes=element, bus_bytes=bus, block_bytes=block)
+    want, flags = oracle.encode(data.tobytes(), encoder, element, bus, block)
+    assert got.data.tobytes() == want
+    if got.flags is not None:
+        assert flag_bits(got) == flags
+        assert not np.unpackbits(got.flags, bitorder="little")[len(data) :].any()
+    ones, toggles, rising = oracle.wire_counts(want, flags, bus)
+    assert (got.wires.ones.tolist(), got.wires.toggles.tolist(), got.wires.rising.tolist()) == (ones, toggles, rising)
+    assert (got.ones, got.toggles, got.rising) == (sum(ones), sum(toggles), sum(rising))
+    back = decode(got, encoder, element_bytes=element, bus_bytes=bus, block_bytes=block)
+    assert back.tobytes() == data.tobytes()
+
+
+@quick
+@given(streams(), geometries, st.sampled_from(CHAINS), st.lists(st.integers(0, 700), max_size=4))
+def test_a_stream_may_be_cut_anywhere(data, geometry, encoder, cuts):
+    element, bus, block = geometry
+    if "universal" in encoder and (block // element) & (block // element - 1):
+        block = 32
+    sizes = dict(element_bytes=element, bus_bytes=bus, block_bytes=block)
+    whole = encode(data, encoder, **sizes)
+    pieces, state, decoded, decoder = [], None, b"", None
+    bounds = [*sorted({min(c, len(data)) for c in cuts}), len(data)]
+    chain = Chain(encoder, Geometry(element, bus, block))
+    for k, (start, stop) in enumerate(zip([0, *bounds], bounds, strict=False)):
+        piece = encode(data[start:stop], encoder, **sizes, state=state, last=k == len(bounds) - 1)
+        state = piece.state
+        pieces.append(piece)
+
+        back, decoder = chain.decode(Coded(piece.data, piece.flags), decoder)
+        decoded += back.tobytes()
+    assert b"".join(p.data.tobytes() for p in pieces) == whole.data.tobytes()
+    assert sum((flag_bits(p) for p in pieces), bitarray()) == flag_bits(whole)
+    for name in ("ones", "toggles", "rising"):
+        assert sum(getattr(p, name) for p in pieces) == getattr(whole, name)
+        assert (sum(getattr(p.wires, name) for p in pieces) == getattr(whole.wires, name)).all()
+    assert decoded == data.tobytes()
+
+
+@quick
+@given(streams(), st.sampled_from((1, 2, 3, 4, 8)), st.sampled_from((0, 1)), st.lists(st.integers(0, 700), max_size=6))
+def test_streams_share_the_wires_but_not_the_counts(data, lanes, idle, cuts):
+    flags = np.packbits(data & 1, bitorder="little")
+    ends = np.array(sorted({min(c, len(data)) for c in cuts} | {len(data)}), np.int64)
+    names = np.arange(len(ends)) % 3
+    together, apart = Bus(lanes, idle_level=idle), Bus(lanes, idle_level=idle, n_streams=3)
+    together.send(data, flags)
+    apart.send(data, flags, ends=ends, streams=names)
+    bits = bitarray(endian="little")
+    bits.frombytes(flags.tobytes())
+    want = oracle.wire_counts(data.tobytes(), bits[: len(data)], lanes, idle)
+    for k, name in enumerate(("ones", "toggles", "rising")):
+        assert getattr(together.counts, name)[0].tolist() == want[k]
+        assert getattr(apart.counts, name).sum(axis=0).tolist() == want[k]
+    assert (together.level == apart.level).all() and together.lane == apart.lane
+
+
+@quick
+@given(streams(), st.sampled_from((1, 2, 4, 8, 3)))
+def test_fast_dbi_totals_equal_encoding_and_counting(data, lanes):
+    data = data[: len(data) // lanes * lanes]
+    whole = encode(data, "dbi-dc", element_bytes=1, bus_bytes=lanes)
+    assert dbi_dc_totals(data, lanes) == (whole.ones, whole.toggles)
+
+
+def test_rest_between_bursts_returns_every_wire_to_idle():
+    bus = Bus(1, n_streams=2)
+    bus.send(np.array([0xFF, 0xFF], np.uint8), ends=[1, 2], streams=[0, 1], idle_before=[False, True])
+    assert bus.counts.rising.sum(axis=1).tolist() == [8, 8]
+    assert bus.counts.toggles.sum(axis=1).tolist() == [8, 16]  # eight wires fall, then rise again
+    assert bus.counts.ones.sum() == 16
+
+
+@pytest.mark.parametrize("byte", range(256))
+def test_dbi_dc_on_every_byte(byte):
+    weight = byte.bit_count()
+    got = encode(bytes([byte]), "dbi-dc", element_bytes=1, bus_bytes=1)
+    assert got.ones == (0, 1, 2, 3, 4, 4, 3, 2, 1)[weight]
+    assert got.flags[0] == (weight >= 5)

@@ -1,0 +1,113 @@
+"""Replay must move the right bytes: what memory holds at each burst decides, on any hierarchy."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles.trace_oracle import networks, random_network, topological_order
+
+from hwmodel.cache import simulate_levels
+from hwmodel.encoders import encode
+from hwmodel.hierarchy import CacheHierarchy
+from hwmodel.machine import CACHE_POLICIES, BusSpec, CacheSpec, Machine
+from hwmodel.replay import replay, slices
+from traces.build import build_trace, final_image
+from traces.layout import Layout
+from traces.trace import STREAMS, Chunk, Memory, Trace
+
+
+@st.composite
+def hierarchies(draw, encoder="raw", **more):
+    caches, line = [], 8
+    for _ in range(draw(st.integers(0, 3))):
+        line *= 2 ** draw(st.integers(0, 2))
+        ways = 2 ** draw(st.integers(0, 2))
+        caches.append(
+            CacheSpec(
+                line * ways * 2 ** draw(st.integers(0, 2)),
+                line,
+                ways,
+                draw(st.sampled_from(CACHE_POLICIES)),
+                draw(st.sampled_from(("back", "through"))),
+                draw(st.booleans()),
+            )
+        )
+    return Machine(tuple(caches), encoder=encoder, bus=BusSpec(2, 8), **more)
+
+
+def a_trace(made, chunk_accesses=64):
+    rng, activation = made
+    network = random_network(rng, activation=activation)
+    layout = Layout(kind="tuples", base_address=12, alignment_bytes=4, registers="none")
+    order = topological_order(network, rng, rows=False)
+    return build_trace(network, order, layout=layout, sample=[0, 1], chunk_accesses=chunk_accesses)
+
+
+def bursts_of(trace, machine):
+    hierarchy = CacheHierarchy(machine, trace.memory)
+    if any(spec.policy == "min" for spec in machine.caches):
+        return None
+    parts = [hierarchy.feed(chunk) for chunk in slices(trace, 50)]
+    return [*parts, *hierarchy.flush()]
+
+
+@settings(max_examples=120, deadline=None)
+@given(networks, hierarchies())
+def test_every_burst_carries_what_memory_holds_and_the_end_is_the_final_image(made, machine):
+    trace = a_trace(made)
+    parts = bursts_of(trace, machine)
+    if parts is None:
+        return
+    low, total, n = trace.memory.base_address, trace.memory.total_bytes, machine.bus.block_bytes
+    memory = np.zeros(low + total + 4096, np.uint8)
+    memory[low : low + total] = trace.memory.image
+    for bursts in parts:
+        for i, data in enumerate(bursts.data.reshape(-1, n)):
+            at = int(bursts.address[i])
+            if bursts.is_write[i]:
+                memory[at : at + n] = data
+            else:
+                assert np.array_equal(memory[at : at + n], data)
+    assert np.array_equal(memory[low : low + total], final_image(trace))
+
+
+@settings(max_examples=40, deadline=None)
+@given(networks, hierarchies("base-xor+dbi-dc"))
+def test_counts_equal_the_parts_taken_one_by_one(made, machine):
+    trace = a_trace(made)
+    result = replay(trace, machine)
+    op, address, size, stream = (
+        np.concatenate([getattr(chunk, name) for chunk in trace]) for name in ("op", "address", "size", "stream")
+    )
+    assert result.caches[:1] == simulate_levels(op, address, size, machine.caches)[:1]
+    for name, s in (("inputs", 0), ("outputs", 1)):
+        number = STREAMS.index(name)
+        assert (result.stores if s else result.loads)[number] == np.count_nonzero((stream == number) & (op == s))
+    parts = bursts_of(trace, machine)
+    if parts is None:
+        return
+    data = np.concatenate([bursts.data for bursts in parts])
+    whole = encode(data, "base-xor+dbi-dc", element_bytes=machine.element_bytes, bus_bytes=2, block_bytes=8)
+    assert (result.total.ones, result.total.toggles) == (whole.ones, whole.toggles)
+    assert np.array_equal(result.total.wires.ones.sum(axis=0), whole.wires.ones)
+    assert result.total.reads.sum() == sum(int((bursts.is_write == 0).sum()) for bursts in parts)
+
+
+@settings(max_examples=20, deadline=None)
+@given(networks, hierarchies())
+def test_addresses_alone_make_the_same_counts(made, machine):
+    trace = a_trace(made)
+    chunks = [Chunk(c.address, c.size, c.op, np.full(len(c), STREAMS.index("external"), np.uint8)) for c in trace]
+    memory = Memory(trace.memory.base_address, trace.memory.total_bytes, None)
+    bare, full = replay(Trace.from_chunks(chunks, memory), machine), replay(trace, machine)
+    assert bare.caches == full.caches and bare.run.ones is None
+    for name in ("reads", "writes"):
+        assert getattr(bare.total, name).sum() == getattr(full.total, name).sum()
+
+
+def test_write_backs_belong_to_the_stream_of_the_last_store():
+    rng = np.random.default_rng(4)
+    trace = a_trace((rng, "relu"))
+    result = replay(trace, Machine((CacheSpec(1 << 20, 64, 8),), bus=BusSpec(2, 32)))
+    assert result.run.writes.sum() == 0
+    written = {name for name, n in zip(STREAMS, result.flush.writes, strict=True) if n}
+    assert written <= {"partial_sums", "outputs"} and "outputs" in written

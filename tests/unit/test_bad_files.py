@@ -1,0 +1,231 @@
+"""Damaged and hostile files: one InputError that names the place, whatever is in the file."""
+
+import io
+import re
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from traces.errors import InputError
+from traces.readers import graph_challenge, load, native
+from traces.readers.scipy_sparse import from_matrices
+
+MTX = "%%MatrixMarket matrix coordinate real general\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("n4-l1.tsv", "1\t1\t1\n1\t2\n", r"n4-l1.tsv:2: 2 fields, expected row, column and value"),
+        ("n4-l1.tsv", "1\t1\t1\n\n1\t5\t1\n", r"n4-l1.tsv:3: column 5 is out of range: ids run from 1 to 4"),
+        ("n4-l1.tsv", "0\t1\t1\n", r"n4-l1.tsv:1: row 0 is out of range"),
+        ("n4-l1.tsv", "-1\t1\t1\n", r"n4-l1.tsv:1: row -1 is out of range"),
+        ("n4-l1.tsv", "1.5\t1\t1\n", r"n4-l1.tsv:1: row '1.5' is not a whole number"),
+        ("n4-l1.tsv", "1\tx\t1\n", r"n4-l1.tsv:1: column 'x' is not a whole number"),
+        ("n4-l1.tsv", f"{2**64}\t1\t1\n", r"n4-l1.tsv:1: row 18446744073709551616 is out of range"),
+        ("n4-l1.tsv", "1\t1\tnan\n", r"n4-l1.tsv:1: value nan is not finite"),
+        ("n4-l1.tsv", "1\t1\t1e999\n", r"n4-l1.tsv:1: value 1e999 is not finite"),
+        ("n4-l1.tsv", "1\t1\t1\n1\t1\t1e39\n", r"n4-l1.tsv:2 \(row 0, column 0.*1e\+39: not a finite float32"),
+        ("n4-l1.tsv", "1\t1\t0x1\n", r"n4-l1.tsv:1: value '0x1' is not a number"),
+        ("n4-l1.tsv", "1\t1\té\n", r"n4-l1.tsv:1: value .* is not a number"),
+        ("n4-l1.tsv", "1\t1\t1\n2\t1\t1\n\n1\t1\t2\n", r"n4-l1.tsv:4 \(row 0, column 0.*is there twice"),
+        ("n4-l1.tsv", "", r"n4-l1.tsv: the network is empty"),
+        ("a.tsv", f"{2**62}\t1\t1\n", r"a.tsv: shape .* is too large"),
+        ("a.mtx", "hello\n", r"a.mtx:1: no Matrix Market file"),
+        ("a.mtx", MTX, r"a.mtx: ends before the sizes"),
+        ("a.mtx", MTX.replace("real", "complex"), r"a.mtx:1: 'complex' matrices cannot be read"),
+        ("a.mtx", MTX + "2 2\n", r"a.mtx:2: expected the sizes"),
+        ("a.mtx", MTX + "2 2 2\n1 1 1\n", r"a.mtx:2: 2 entries announced, 1 found"),
+        ("a.mtx", MTX + "%x\n2 2 1\n3 1 1\n", r"a.mtx:4: row 3 is out of range: ids run from 1 to 2"),
+        ("a.mtx", MTX + "2 2 1\n1 1 one\n", r"a.mtx:3: value 'one' is not a number"),
+        ("a.mtx", MTX + "0 2 0\n", r"a.mtx: an empty matrix"),
+        ("a.mtx", MTX + "2 2 0\n", r"a.mtx: the network is empty"),
+        ("a.mtx", MTX + f"{2**40} 2 1\n1 1 1\n", r"a.mtx: shape .* is too large"),
+        ("a.mtx", MTX.replace("coordinate", "array") + "2 1\n1\nx\n", r"a.mtx:4: 'x' is not one number"),
+        ("a.mtx", MTX.replace("coordinate", "array") + "2 1\n1\nnan\n", r"a.mtx:4 \(row 1.* is nan"),
+        ("a.mtx", MTX.replace("coordinate", "array") + "3 1\n1\n2\n", r"3 x 1 values announced, 2 found"),
+        ("a.mtx", MTX.replace("general", "symmetric") + "2 3 0\n", r"a.mtx:2: a symmetric matrix .* is not square"),
+        ("a.mtx", MTX.replace("general", "symmetric") + "2 2 1\n1 2 1\n", r"a.mtx:3 .* stores its lower triangle"),
+        ("a.npz", "not a zip", r"a.npz: damaged or no npz file"),
+        ("a.safetensors", "\xff" * 20, r"a.safetensors: damaged or no safetensors file"),
+        ("a.mxt", "", r"unknown kind of file '.mxt' \(did you mean '.mtx'"),
+    ],
+)
+def test_text_files(tmp_path: Path, name: str, text: str, message: str) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        load(tmp_path / name)
+
+
+def test_missing_files_get_a_suggestion(tmp_path: Path) -> None:
+    (tmp_path / "weights.mtx").write_text("")
+    with pytest.raises(InputError, match=r"wieghts.mtx: no such file \(did you mean 'weights.mtx'"):
+        load(tmp_path / "wieghts.mtx")
+    with pytest.raises(InputError, match="holds no layer files"):
+        (tmp_path / "empty").mkdir()
+        load(tmp_path / "empty")
+    with pytest.raises(InputError, match="no file given"):
+        load([])
+    with pytest.raises(InputError, match=r"unknown orientation 'rows-are-output' \(did you mean 'rows-are-outputs'"):
+        load(tmp_path / "weights.mtx", orientation="rows-are-output")
+    with pytest.raises(InputError, match="unknown kind 'net'"):
+        load(tmp_path / "weights.mtx", kind="net")
+    with pytest.raises(InputError, match=r".mtx files hold a network, not an operator graph"):
+        load(tmp_path / "weights.mtx", kind="opgraph")
+
+
+def test_layers_that_do_not_fit_and_mixed_kinds(tmp_path: Path) -> None:
+    scipy.sparse.save_npz(tmp_path / "1.npz", scipy.sparse.eye(3, format="csr"))
+    scipy.sparse.save_npz(tmp_path / "2.npz", scipy.sparse.csr_matrix(np.ones((3, 5))))
+    with pytest.raises(InputError, match=r"2.npz: .*takes 5 inputs, but the layer before gives 3 outputs.*turn them"):
+        load(tmp_path)
+    (tmp_path / "3.mtx").write_text(MTX + "1 3 1\n1 1 1\n")
+    with pytest.raises(InputError, match="different kinds of file"):
+        load(tmp_path)
+
+
+def npz(path: Path, **arrays: object) -> Path:
+    np.savez_compressed(path, **arrays)  # type: ignore[arg-type]
+    return path
+
+
+GOOD = dict(
+    data=np.ones(2), indices=np.array([0, 1]), indptr=np.array([0, 1, 2]), shape=np.array([2, 2]), format=b"csr"
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (dict(indices=np.array([0, 5])), r"entry 1 \(row 1, column 5.*outside the shape \(2, 2\)"),
+        (dict(indices=np.array([0, -1])), "outside the shape"),
+        (dict(indices=np.array([0.0, 1.0])), "'indices' must be one-dimensional integers"),
+        (dict(indptr=np.array([0, 3, 2])), "'indptr' falls from 3 to 2 at position 1"),
+        (dict(indptr=np.array([0, 2])), "'indptr' must have 3 values from 0 to 2"),
+        (dict(data=np.array([1.0, np.nan])), r"entry 1 \(row 1, column 1.* is nan"),
+        (dict(data=np.array([1j, 2])), "must be real numbers, not complex"),
+        (dict(data=np.ones(3)), "3 values but 2 indices"),
+        (dict(data=np.array(["a", "b"])), "must be real numbers"),
+        (dict(data=np.array([object(), 1])), "pickled Python objects"),
+        (dict(shape=np.array([2, 2, 2])), "two dimensions"),
+        (dict(format=b"bsr"), "sparse format 'bsr' is not read"),
+        (dict(format=np.array([1, 2])), "sparse format"),
+    ],
+)
+def test_scipy_npz(tmp_path: Path, change: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load(npz(tmp_path / "m.npz", **{**GOOD, **change}))
+
+
+def test_scipy_npz_without_an_array(tmp_path: Path) -> None:
+    for name in GOOD:
+        arrays = {key: value for key, value in GOOD.items() if key != name}
+        with pytest.raises(InputError, match=f"array '{name}'.* is missing"):
+            load(npz(tmp_path / "m.npz", **arrays))
+
+
+def native_file(path: Path) -> bytes:
+    native.save(from_matrices([np.ones((4, 4))]), path)
+    return path.read_bytes()
+
+
+def test_truncated_or_flipped_native_files_never_give_a_traceback(tmp_path: Path) -> None:
+    path = tmp_path / "n.npz"
+    data = native_file(path)
+    rng = np.random.default_rng(1)
+    for cut in range(0, len(data), 37):
+        path.write_bytes(data[:cut])
+        with pytest.raises(InputError, match=re.escape(str(path))):
+            load(path)
+    refused = 0
+    for _ in range(300):
+        damaged = bytearray(data)
+        damaged[rng.integers(len(data))] ^= 1 << rng.integers(8)
+        path.write_bytes(damaged)
+        try:
+            load(path)  # a flip in a time stamp or such changes nothing
+        except InputError as error:
+            refused += 1
+            assert str(path) in str(error)
+    assert refused > 150
+
+
+def rewritten(path: Path, **changes: bytes | np.ndarray | None) -> Path:
+    """Replace or drop members of a native file; bytes are taken as they are."""
+    native_file(path)
+    with zipfile.ZipFile(path) as archive:
+        members = {info.filename: archive.read(info) for info in archive.infolist()}
+    for name, value in changes.items():
+        if value is None:
+            del members[f"{name}.npy"]
+            continue
+        buffer = io.BytesIO()
+        if isinstance(value, np.ndarray):
+            np.save(buffer, value)
+        members[f"{name}.npy"] = value if isinstance(value, bytes) else buffer.getvalue()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return path
+
+
+def header(shape: str) -> bytes:
+    text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (dict(weights=header("(1000000000000,)") + b"1234"), "claims 4000000000000 bytes, the archive holds"),
+        (dict(weights=header("(9223372036854775807, 9223372036854775807)")), "claims .* bytes"),
+        (dict(weights=header("(-4,)")), "negative length|damaged"),
+        (dict(weights=b"\x93NUMPY\x07\x00"), "unknown npy version|damaged"),
+        (dict(weights=b""), "damaged"),
+        (dict(weights=np.ones(15, np.float32)), "weights has 15 values, expected 16"),
+        (dict(weights=np.full(16, np.inf, np.float32)), r"weights\[0\] is inf"),
+        (dict(sources=np.full(16, 200)), "connection 0: source neuron 200 does not exist"),
+        (dict(sources=np.full(16, -1)), "connection 0: source neuron -1 does not exist"),
+        (dict(sources=None), "array 'sources' is missing"),
+        (dict(n_neurons=np.array(10**15)), "neurons are too many"),
+        (dict(n_neurons=np.array([1, 2])), "'n_neurons' must be one integer"),
+        (dict(activation=np.array(3)), "'activation' must be text"),
+        (dict(activation=np.array("tanh")), "unknown activation 'tanh'"),
+        (dict(edgewatt_network=np.array(99)), "version 99, this edgewatt reads version 1"),
+    ],
+)
+def test_hostile_native_files(tmp_path: Path, changes: dict[str, bytes | np.ndarray | None], message: str) -> None:
+    path = rewritten(tmp_path / "n.npz", **changes)
+    with pytest.raises(InputError, match=message):
+        load(path)
+
+
+def test_a_zip_bomb_is_refused_before_it_unfolds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("traces.archive.MAX_BYTES", 1 << 20)
+    path = rewritten(tmp_path / "n.npz", weights=np.zeros(1 << 20, np.float32))
+    assert path.stat().st_size < 1 << 14
+    with pytest.raises(InputError, match="take more than 1048576 bytes: refused"):
+        load(path)
+
+
+def test_graph_challenge_folders(tmp_path: Path) -> None:
+    (tmp_path / "n2-l1.tsv").write_text("1\t1\t1\n")
+    (tmp_path / "n2-l3.tsv").write_text("1\t1\t1\n")
+    with pytest.raises(InputError, match=r"n2-l2.tsv is missing"):
+        load(tmp_path)
+    (tmp_path / "n2-l2.tsv").write_text("1\t1\t1\n")
+    (tmp_path / "sparse-images-2.tsv").write_text("1\t3\t1\n")
+    with pytest.raises(InputError, match=r"sparse-images-2.tsv:1: column 3 is out of range: there are 2 inputs"):
+        load(tmp_path)
+    (tmp_path / "sparse-images-2.tsv").write_text(f"{10**12}\t1\t1\n")
+    with pytest.raises(InputError, match="too many at once"):
+        load(tmp_path)
+    (tmp_path / "n4-l1.tsv").write_text("1\t1\t1\n")
+    with pytest.raises(InputError, match="several networks"):
+        load(tmp_path)
+    (tmp_path / "c.tsv").write_text("3\n0\n")
+    with pytest.raises(InputError, match=r"c.tsv:2: '0' is not a sample number"):
+        graph_challenge.read_categories(tmp_path / "c.tsv")

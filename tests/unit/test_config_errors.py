@@ -1,0 +1,116 @@
+"""Every mistake in a configuration is named with file, line, column and, where possible, what was meant."""
+
+from pathlib import Path
+
+import pytest
+
+from edgewatt.config import ConfigError, load_run
+
+GOOD = """\
+network: {generate: {kind: random-layered, n_layers: 3, width: 8, density: 0.5}}
+orderings: [two-optimal, {kind: random-topological}]
+fast_memory: {size: 10}
+"""
+
+
+def problems(tmp_path: Path, text: str, overrides: tuple[str, ...] = ()) -> list[str]:
+    file = tmp_path / "run.yaml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        load_run(file, overrides)
+    return str(caught.value).replace(f"{tmp_path}/", "").splitlines()
+
+
+def test_good(tmp_path: Path) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text(GOOD)
+    run = load_run(file, ["fast_memory.size=1e2", "strides=[none, 8, {kind: greedy, stride: row}]", "formats=fp16"])
+    assert run.fast_memory.size == 100
+    assert [ordering.kind for ordering in run.orderings] == ["two-optimal", "random-topological"]
+    assert [stride.kind for stride in run.strides] == ["none", "sort", "greedy"]
+    assert run.formats == ["fp16"]
+
+
+def test_all_problems_at_once(tmp_path: Path) -> None:
+    (tmp_path / "n.npz").write_bytes(b"x")
+    text = """\
+network: {file: n.npz}
+orderings: [two-optimal, {kind: by-sauce}]
+formats: [fp32, fp17, 3]
+fast_memory: {size: 2, policy: lur}
+cashes: []
+caches:
+  - {size_bytes: "32768", wayz: 8}
+  - {size_bytes: 1000}
+engine: {accesses_per_ns: fast}
+timing: yes
+seed: 1.5
+"""
+    assert problems(tmp_path, text) == [
+        "run.yaml:2:33: unknown ordering 'by-sauce' (did you mean 'by-source'?)",
+        "run.yaml:3:17: unknown number format 'fp17' (did you mean 'fp16'?)",
+        "run.yaml:3:23: expected text, not 3",
+        "run.yaml:4:21: must be at least 3, not 2",
+        "run.yaml:4:32: 'policy' cannot be 'lur' (did you mean 'lru'?)",
+        "run.yaml:5:1: unknown key 'cashes' (known: bus, description, dram, encoder, layout, name, sample, strides, trace)",
+        "run.yaml:7:18: expected a whole number, not the text '32768' (remove the quotes)",
+        "run.yaml:7:27: unknown key 'wayz' (did you mean 'ways'?)",
+        "run.yaml:8:5: cache size_bytes 1000 is no multiple of line_bytes 64",
+        "run.yaml:9:27: expected a number, not the text 'fast'",
+        "run.yaml:10:9: 'timing' cannot be 'yes' (known: replay, system)",
+        "run.yaml:11:7: expected a whole number, not 1.5",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ("network.file=absent.npz", "no such file"),
+        ("fast_memory.sise=3", "-s fast_memory.sise=3: unknown key 'sise' (did you mean 'size'?)"),
+        ("fast_memory.size", "expected KEY=VALUE"),
+        ("=3", "expected KEY=VALUE"),
+        ("caches=[l1-99k]", "unknown shipped cache file 'l1-99k'"),
+        ("system=nonesuch", "unknown shipped systems file 'nonesuch'"),
+        ("system=3", "expected the name of a file under configs/systems"),
+        ("bus=[1]", "expected a mapping, not a list"),
+        ("orderings=[]", "the list is empty"),
+        ("orderings={kind: 3}", "expected the name of one ordering"),
+        ("orderings={kind: two-optimal, iterations: 3}", "unknown key 'iterations'"),
+        ("encoder=dbi-dc+base-xor", "encoder"),
+        ("dram.part=lpddr9", "lpddr9"),
+        ("network.prune={density: 0.5, n_connections: 3}", "give either density or n_connections"),
+        ("network.prune.density=0", "must be more than 0"),
+        ("seed=-1", "must be at least 0, not -1"),
+        ("strides=0", "must be at least 1"),
+        ("sample=true", "expected a whole number, not true"),
+        ("seed.x=1", "seed"),
+        ("fast_memory.size=.inf", "expected a whole number"),
+    ],
+)
+def test_override_problems(tmp_path: Path, change: str, expected: str) -> None:
+    found = problems(tmp_path, GOOD, (change,))
+    assert any(expected in line for line in found), found
+    assert all(line.startswith(("-s ", "run.yaml:")) for line in found)
+
+
+def test_trace_makes_other_keys_unused(tmp_path: Path) -> None:
+    (tmp_path / "t.npz").write_bytes(b"x")
+    assert "unused key 'formats'" in problems(tmp_path, "trace: {file: t.npz}\nformats: [fp16]\n")[0]
+    assert "give a network or a trace" in problems(tmp_path, "seed: 1\n")[0]
+
+
+def test_errors_in_a_named_piece_point_into_it(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("caches:\n  - {size_bytes: 4096, ways: 3}\nencoder: raw\n")
+    found = problems(tmp_path, GOOD + "system: mine.yaml\n")
+    assert found == [
+        "mine.yaml:2:5: cache of 4096 bytes, 64-byte lines and 3 ways has 21.3333 sets: the number of sets must be a power of two"
+    ]
+
+
+def test_own_keys_win_over_the_system(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("caches: [{size_bytes: 4096}]\nencoder: dbi-dc\nfast_memory: {size: 50, policy: lru}\n")
+    file = tmp_path / "run.yaml"
+    file.write_text(GOOD + "system: mine.yaml\n")
+    run = load_run(file)
+    assert (run.caches[0].size_bytes, run.encoder) == (4096, "dbi-dc")
+    assert (run.fast_memory.size, run.fast_memory.policy) == (10, "lru")

@@ -1,0 +1,101 @@
+"""Reference vectors, worked examples, bad input."""
+
+import json
+
+import numpy as np
+import pytest
+
+import edgewatt as ew
+from hwmodel.bus import Bus
+from hwmodel.encoders import ENCODERS
+from traces.errors import InputError
+
+NAMES = {
+    "raw": "raw",
+    "dbi_dc": "dbi-dc",
+    "dbi_ac": "dbi-ac",
+    "bx": "base-xor",
+    "bx_dbi_dc": "base-xor+dbi-dc",
+    "bx_zdr": "base-xor-zdr",
+    "bx_zdr_dbi_dc": "base-xor-zdr+dbi-dc",
+    "ubx": "universal-xor",
+    "ubx_dbi_dc": "universal-xor+dbi-dc",
+    "transition": "transition",
+}
+
+
+def test_all_reference_vectors(reference):
+    cases = json.loads((reference / "encoders" / "vectors.json").read_text())
+    assert len(cases) == 40
+    for case in cases:
+        data = bytes.fromhex(case["hex"])
+        sizes = dict(element_bytes=case["elem_bytes"], bus_bytes=case["bus_bytes"])
+        assert set(case["enc"]) == set(NAMES)
+        for key, want in case["enc"].items():
+            got = ew.encode(data, NAMES[key], **sizes)
+            where = f"{case['id']} {key}"
+            assert got.data.tobytes().hex() == want["hex"], where
+            flags = got.flags if got.flags is not None else np.zeros((len(data) + 7) // 8, np.uint8)
+            assert flags.tobytes().hex() == want["flags"], where
+            assert (got.ones, got.toggles) == (want["ones"], want["toggles"]), where
+            assert ew.decode(got, NAMES[key], **sizes).tobytes() == data, where
+
+
+def test_worked_examples():
+    got = ew.encode(bytes([0xF0, 0xF8]), "dbi-dc", element_bytes=1)
+    assert (got.data.tobytes(), got.flags.tolist(), got.ones) == (bytes([0xF0, 0x07]), [0b10], 8)
+    assert got.extra_wires == 2
+
+
+def test_a_state_can_be_resumed_twice():
+    first = ew.encode(bytes(range(8)), "base-xor+dbi-dc", element_bytes=2, last=False)
+    again = [ew.encode(b"\x01\x02", "base-xor+dbi-dc", element_bytes=2, state=first.state) for _ in range(2)]
+    assert again[0].toggles == again[1].toggles and (again[0].data == again[1].data).all()
+
+
+@pytest.mark.parametrize(
+    ("encoder", "words"),
+    [
+        ("dbi-dc+base-xor", "'dbi-dc' is misplaced.*try 'base-xor\\+dbi-dc'"),
+        ("base-xor+universal-xor", "do the same job"),
+        ("raw+dbi-dc", "'raw' does nothing"),
+        ("dbi-ac+transition", "makes no sense"),
+        ("dbi-dc+dbi-ac", "do the same job"),
+        ("base-xr", "did you mean 'base-xor'"),
+        ("", "unknown encoder"),
+    ],
+)
+def test_senseless_chains_are_refused(encoder, words):
+    with pytest.raises(InputError, match=words):
+        ew.encode(b"", encoder, element_bytes=2)
+
+
+def test_bad_sizes_are_refused():
+    with pytest.raises(InputError, match="whole number of 4-byte"):
+        ew.encode(b"", "base-xor", element_bytes=4, block_bytes=30)
+    with pytest.raises(InputError, match="elements have"):
+        ew.encode(b"", "base-xor", element_bytes=3)
+    with pytest.raises(InputError, match="byte lanes"):
+        ew.encode(b"", "base-xor", element_bytes=2, bus_bytes=0)
+    with pytest.raises(InputError, match="power of two"):
+        ew.encode(b"", "universal-xor", element_bytes=2, block_bytes=24)
+    first = ew.encode(b"abc", "base-xor", element_bytes=2)
+    with pytest.raises(InputError, match="last=False"):
+        ew.encode(b"d", "base-xor", element_bytes=2, state=first.state)
+    with pytest.raises(InputError, match="belongs to 'base-xor'"):
+        ew.encode(b"d", "raw", element_bytes=2, state=first.state)
+    with pytest.raises(InputError, match="needs the flags"):
+        ew.decode(b"abcd", "dbi-dc", element_bytes=2)
+    bus = Bus(2)
+    with pytest.raises(InputError, match="ascend"):
+        bus.send(np.zeros(4, np.uint8), ends=[3, 2, 4])
+    with pytest.raises(InputError, match="stream numbers"):
+        bus.send(np.zeros(4, np.uint8), streams=1)
+
+
+@pytest.mark.parametrize("name", list(ENCODERS))
+def test_every_registered_encoder_is_inverted_by_decode(name):
+    data = np.random.default_rng(5).integers(0, 256, 997, dtype=np.uint8)
+    got = ew.encode(data, name, element_bytes=2)
+    assert (ew.decode(got, name, element_bytes=2) == data).all()
+    assert ENCODERS[name].summary

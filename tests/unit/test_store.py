@@ -1,0 +1,147 @@
+"""The store: whole records or none, damage detected, a full disk loses nothing."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from edgewatt.record import Record, canonical_json, content_hash
+from edgewatt.store import Store, StoreError, open_results
+from traces.errors import InputError
+
+
+def record(number: int, text: str = "x") -> Record:
+    config = {"number": number, "text": text}
+    return Record(
+        {"config": config, "hash": content_hash(config), "seed": 0, "results": {"a": 0.1 + number}}, {"host": "here"}
+    )
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    store = Store(tmp_path, fsync=True).open()
+    hostile = record(1, "<script>\u202e../../\ud800\u0000" + "y" * 5000)
+    for item in (record(0), hostile):
+        store.put(item)
+    assert store.get(hostile.hash) == hostile
+    assert [item.hash for item in store] == store.hashes() == sorted([record(0).hash, hostile.hash])
+    assert store.get("absent") is None
+    assert not list(tmp_path.rglob(".*"))
+
+
+def test_canonical_json_is_one_form() -> None:
+    assert canonical_json({"b": 1.0, "a": [1e-3, None]}) == '{"a":[0.001,null],"b":1.0}'
+    with pytest.raises(ValueError):
+        canonical_json({"a": float("nan")})
+
+
+def test_every_damage_is_detected(tmp_path: Path) -> None:
+    store = Store(tmp_path).open()
+    path = store.put(record(3))
+    raw = path.read_bytes()
+    for damaged in [raw[: len(raw) // 2], b"", raw.replace(b"3.1", b"3.2"), raw.replace(b"here", b"nope"), b"[]", b"\xff" * 9]:
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match=r"record.*damaged") as caught:
+            store.get(record(3).hash)
+        assert str(path) in str(caught.value)
+    path.write_bytes(raw.replace(b'"schema":1', b'"schema":99'))
+    with pytest.raises(InputError, match="newer than this edgewatt"):
+        store.get(record(3).hash)
+    store.path("0" * 24).write_bytes(raw)
+    with pytest.raises(InputError, match="another point"):
+        store.get("0" * 24)
+
+
+def test_every_byte_flip_is_detected(tmp_path: Path) -> None:
+    store = Store(tmp_path).open()
+    path = store.put(record(7))
+    raw = path.read_bytes()
+    for position in range(len(raw)):
+        changed = bytearray(raw)
+        changed[position] ^= 1
+        try:
+            found = Record.from_bytes(bytes(changed), "f")
+        except InputError:
+            continue
+        assert found == record(7), position  # a change in white space or in a key's escape changes nothing
+
+
+def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match="choose another folder"):
+        Store(tmp_path / "file" / "results").open()
+    with pytest.raises(InputError, match="choose another folder"):
+        Store("a\0b").open()
+    with pytest.raises(InputError, match="no results here"):
+        open_results(tmp_path)
+
+
+def test_failed_write_keeps_what_was_there(tmp_path: Path) -> None:
+    store = Store(tmp_path).open()
+    path = store.put(record(1))
+    before = path.read_bytes()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        with pytest.raises(StoreError, match="what is finished is kept"):
+            store.put(Record({**record(1).canonical, "more": "z" * 1000}))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.read_bytes() == before
+    assert os.listdir(store.records) == [path.name]
+
+
+def test_full_disk(tmp_path: Path) -> None:
+    """A tiny file system of its own where that is allowed, else /dev/full stands in for the disk."""
+    store = Store(tmp_path).open()
+    store.records.rmdir()
+    try:
+        store.records.symlink_to("/dev/full")
+        with pytest.raises(StoreError):
+            store.put(record(1))
+    finally:
+        store.records.unlink()
+
+
+def test_failures_and_plans(tmp_path: Path) -> None:
+    store = Store(tmp_path).open()
+    store.put_failure(record(1).hash, {"error": "boom", "traceback": "..."})
+    assert store.failed()[record(1).hash]["error"] == "boom"
+    store.put(record(1))
+    assert store.failed() == {}
+    store.put_plan("first", ["a"])
+    os.utime(next(store.plans.iterdir()), (1, 1))
+    store.put_plan("second", ["b"])
+    assert store.plan() == ("second", ["b"])
+
+
+def test_leftovers_are_swept(tmp_path: Path) -> None:
+    store = Store(tmp_path).open()
+    old, new = store.records / ".a.json.1", store.records / ".b.json.2"
+    for path in (old, new):
+        path.write_text("half")
+    os.utime(old, (1, 1))
+    store.sweep_leftovers()
+    assert not old.exists() and new.exists()
+    assert store.hashes() == []
+
+
+def test_two_writers_of_one_record(tmp_path: Path) -> None:
+    """Readers of a file that two processes keep writing never see a half-written one."""
+    Store(tmp_path).open()
+    code = (
+        "import sys; sys.path[:0] = sys.argv[2:]\n"
+        "from edgewatt.store import Store; from edgewatt.record import *\n"
+        "c = {'n': 1}; r = Record({'config': c, 'hash': content_hash(c), 'results': 'x' * 20000})\n"
+        "s = Store(sys.argv[1])\n"
+        "for _ in range(300): s.put(r)\n"
+    )
+    writers = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path), *sys.path]) for _ in range(2)]
+    store, reads = Store(tmp_path), 0
+    while any(writer.poll() is None for writer in writers):
+        reads += len(list(store))
+    assert [writer.returncode for writer in writers] == [0, 0]
+    assert reads > 0 and len(store.hashes()) == 1 and json.loads(store.path(store.hashes()[0]).read_text())

@@ -1,0 +1,139 @@
+"""Sparse DNN Graph Challenge files: tab-separated `row column value`, 1-based; rows are source neurons.
+
+A folder holds ``n1024-l1.tsv``, ``n1024-l2.tsv``, ..., and optionally images ``sparse-images-1024.tsv`` (row = sample)
+and the true categories ``neuron1024-l120-categories.tsv`` (one 1-based sample number per line).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from traces.errors import InputError
+from traces.forward import forward
+from traces.network import Network
+from traces.readers.layers import Matrix, from_layers
+from traces.readers.names import natural_key
+from traces.readers.triplets import read_triplets
+
+# Bias of every neuron by layer width, from the challenge's public reference program (reference/radixnet/README.md).
+BIASES = {1024: -0.3, 4096: -0.35, 16384: -0.4, 65536: -0.45}
+_OTHER_BIAS = -0.3
+_LAYER_FILE = re.compile(r"n(\d{1,9})-l(\d{1,9})\.tsv")
+_MAX_BATCH_VALUES = 1 << 28
+
+
+def default_bias(width: int) -> float:
+    """Return the challenge's bias for a layer width; -0.3 for widths it does not have."""
+    return BIASES.get(width, _OTHER_BIAS)
+
+
+def is_folder(folder: Path) -> bool:
+    """Tell whether a folder holds layer files of the challenge."""
+    return any(_LAYER_FILE.fullmatch(path.name) for path in folder.iterdir())
+
+
+def read(source: str | Path | Sequence[str | Path], *, bias: float | None = None) -> Network:
+    """Read a network from a folder, one layer file, or a list of layer files in order.
+
+    bias: of every neuron that is no input; None takes the challenge's value for the width (-0.3 for widths it does not
+    have). Images in the folder become the batch. Raises InputError naming file and line.
+    """
+    folder: Path | None = None
+    if isinstance(source, str | Path):
+        folder = Path(source) if Path(source).is_dir() else None
+        files = _layer_files(folder) if folder else [Path(source)]
+    else:
+        files = [Path(path) for path in source]
+    layers = _layers(files)
+    network = from_layers(
+        layers,
+        orientation="rows-are-inputs",
+        activation="clipped-relu",
+        name=folder.resolve().name if folder else files[0].stem,
+    )
+    width = len(network.inputs)
+    biases = np.where(network.in_degree > 0, default_bias(width) if bias is None else bias, 0.0)
+    return network.with_(biases=biases, batch=_folder_images(folder, width) if folder else None)
+
+
+def read_images(path: str | Path, n_inputs: int) -> npt.NDArray[np.float32]:
+    """Return float32[B, n_inputs] from an image file; B is the largest sample number in it."""
+    table = read_triplets(path, skip=0, has_values=True, shape=None)
+    outside = np.flatnonzero(table.columns >= n_inputs)
+    if outside.size:
+        k = int(outside[0])
+        raise InputError(f"{table.line(k)}: column {table.columns[k] + 1} is out of range: there are {n_inputs} inputs")
+    n_samples = int(table.rows.max(initial=-1)) + 1
+    if n_samples * n_inputs > _MAX_BATCH_VALUES:
+        raise InputError(f"{path}: {n_samples} samples of {n_inputs} values are too many at once: give fewer samples")
+    assert table.values is not None
+    images = np.zeros((n_samples, n_inputs), np.float32)
+    images[table.rows, table.columns] = table.values
+    return images
+
+
+def read_categories(path: str | Path) -> npt.NDArray[np.int64]:
+    """Return the 1-based sample numbers of a category file, ascending."""
+    numbers = []
+    try:
+        with open(path, encoding="ascii", errors="replace") as stream:
+            for line_number, line in enumerate(stream, 1):
+                word = line.strip()
+                if not word:
+                    continue
+                if not re.fullmatch("0*[1-9][0-9]{0,17}", word):
+                    raise InputError(f"{path}:{line_number}: {word[:40]!r} is not a sample number from 1 up")
+                numbers.append(int(word))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+    return np.array(sorted(numbers), np.int64)
+
+
+def categories(network: Network, batch: npt.ArrayLike | None = None) -> npt.NDArray[np.int64]:
+    """Return the challenge's result: 1-based numbers of the samples whose outputs do not sum to zero."""
+    sums = forward(network, batch)[:, network.outputs].sum(axis=1, dtype=np.float64)
+    return np.flatnonzero(sums) + 1
+
+
+def _layer_files(folder: Path) -> list[Path]:
+    found = {path: match for path in folder.iterdir() if (match := _LAYER_FILE.fullmatch(path.name))}
+    if not found:
+        raise InputError(f"{folder}: holds no layer files n<neurons>-l<layer>.tsv")
+    if len({match[1] for match in found.values()}) > 1:
+        raise InputError(f"{folder}: holds layer files of several networks (different n<neurons>): keep one per folder")
+    files = sorted(found, key=natural_key)
+    numbers = [int(found[path][2]) for path in files]
+    for expected, number in enumerate(numbers, 1):
+        if number != expected:
+            raise InputError(f"{folder}: layer file {files[0].name.split('-')[0]}-l{expected}.tsv is missing")
+    return files
+
+
+def _layers(files: Sequence[Path]) -> list[Matrix]:
+    """Read the files; a width that a file name does not tell is the largest id used on either side of it."""
+    layers = []
+    for path in files:
+        named = _LAYER_FILE.fullmatch(path.name)
+        shape = (int(named[1]),) * 2 if named else None
+        table = read_triplets(path, skip=0, has_values=True, shape=shape)
+        if shape is None:
+            shape = (int(table.rows.max(initial=0)) + 1, int(table.columns.max(initial=0)) + 1)
+        layers.append(Matrix(table.rows, table.columns, table.values, shape, str(path), entry=table.line))
+    for k in range(len(layers) - 1):
+        width = max(layers[k].shape[1], layers[k + 1].shape[0])
+        layers[k] = replace(layers[k], shape=(layers[k].shape[0], width))
+        layers[k + 1] = replace(layers[k + 1], shape=(width, layers[k + 1].shape[1]))
+    return layers
+
+
+def _folder_images(folder: Path, n_inputs: int) -> npt.NDArray[np.float32] | None:
+    found = sorted(folder.glob("sparse-images-*.tsv"))
+    if len(found) > 1:
+        raise InputError(f"{folder}: holds {len(found)} image files: keep the one that belongs to the network")
+    return read_images(found[0], n_inputs) if found else None

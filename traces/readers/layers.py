@@ -1,0 +1,134 @@
+"""A network from one sparse matrix per layer: what every matrix format has in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from traces.errors import InputError, unknown_name
+from traces.network import MAX_NEURONS, Network, is_real
+
+ORIENTATIONS = ("rows-are-outputs", "rows-are-inputs")
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """The stored entries of one layer's matrix.
+
+    rows, columns: int64[nnz], 0-based. values: real[nnz] or None (a pattern: every entry counts as 1).
+    where: names the matrix in messages; entry: names its k-th entry there (a line of a text file, for example).
+    bias: real[outputs] or None.
+    """
+
+    rows: npt.NDArray[np.int64]
+    columns: npt.NDArray[np.int64]
+    values: npt.NDArray[Any] | None
+    shape: tuple[int, int]
+    where: str
+    entry: Callable[[int], str] | None = None
+    bias: npt.NDArray[Any] | None = None
+
+    def name_entry(self, k: int) -> str:
+        """Return where the k-th entry stands and which one it is."""
+        place = self.entry(k) if self.entry else f"{self.where}: entry {k}"
+        return f"{place} (row {self.rows[k]}, column {self.columns[k]}, counted from 0)"
+
+
+def check_orientation(orientation: str) -> None:
+    """Raise InputError unless `orientation` is a known one."""
+    if orientation not in ORIENTATIONS:
+        raise unknown_name("orientation", orientation, ORIENTATIONS)
+
+
+def from_layers(
+    layers: Sequence[Matrix], *, orientation: str = "rows-are-outputs", name: str = "network", activation: str = "relu"
+) -> Network:
+    """Build a layered network: neurons are numbered layer by layer, the first layer's are the inputs.
+
+    Connections are stored layer by layer, by target, then source (two-optimal, Gleinig et al. 2023, Theorem 1),
+    whatever order the file had. Every stored entry is a connection, also one whose value is zero.
+    Raises InputError naming file and entry for ids out of range, repeated entries, values that are not finite and
+    layers that do not fit each other.
+    """
+    check_orientation(orientation)
+    if not layers:
+        raise InputError("no layer given: a network needs at least one matrix")
+    outputs_first = orientation == "rows-are-outputs"
+    sizes: list[int] = []
+    parts: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float32]]] = []
+    biases: list[npt.NDArray[Any]] = []
+    for matrix in layers:
+        _check(matrix)
+        n_out, n_in = matrix.shape if outputs_first else matrix.shape[::-1]
+        if not sizes:
+            sizes.append(n_in)
+        elif sizes[-1] != n_in:
+            turned = " (or turn them: orientation)" if n_out == sizes[-1] else ""
+            raise InputError(
+                f"{matrix.where}: a matrix of shape {matrix.shape} takes {n_in} inputs, but the layer before gives "
+                f"{sizes[-1]} outputs: order the layers from input to output{turned}"
+            )
+        if matrix.bias is not None and matrix.bias.shape != (n_out,):
+            raise InputError(f"{matrix.where}: the bias has shape {matrix.bias.shape}, expected ({n_out},)")
+        first = sum(sizes[:-1])
+        sizes.append(n_out)
+        source, target = (matrix.columns, matrix.rows) if outputs_first else (matrix.rows, matrix.columns)
+        order = np.lexsort((source, target))
+        values = np.ones(len(order), np.float32) if matrix.values is None else _as_float32(matrix)
+        parts.append((source[order] + first, target[order] + first + n_in, values[order]))
+        biases.append(np.zeros(n_out) if matrix.bias is None else matrix.bias)
+    n = sum(sizes)
+    if n > MAX_NEURONS:
+        raise InputError(f"{layers[0].where}: {n} neurons in all are too many: at most {MAX_NEURONS} can be held")
+    sources, targets, weights = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    has_bias = any(matrix.bias is not None for matrix in layers)
+    try:
+        return Network(
+            sources,
+            targets,
+            n_neurons=n,
+            inputs=np.arange(sizes[0]),
+            outputs=np.arange(n - sizes[-1], n),
+            weights=weights,
+            biases=np.concatenate([np.zeros(sizes[0]), *biases]) if has_bias else None,
+            layer=np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts]),
+            activation=activation,
+            name=name,
+        )
+    except InputError as error:
+        raise InputError(f"{layers[0].where}: {error}") from None
+
+
+def _check(matrix: Matrix) -> None:
+    n_rows, n_columns = matrix.shape
+    if n_rows < 1 or n_columns < 1:
+        raise InputError(f"{matrix.where}: an empty matrix of shape {matrix.shape}")
+    if max(matrix.shape) > MAX_NEURONS:
+        raise InputError(f"{matrix.where}: shape {matrix.shape} is too large: at most {MAX_NEURONS} neurons")
+    bad = np.flatnonzero(
+        (matrix.rows < 0) | (matrix.rows >= n_rows) | (matrix.columns < 0) | (matrix.columns >= n_columns)
+    )
+    if bad.size:
+        raise InputError(f"{matrix.name_entry(int(bad[0]))} lies outside the shape {matrix.shape}")
+    if matrix.values is not None:
+        if matrix.values.dtype != bool and not is_real(matrix.values.dtype):
+            raise InputError(f"{matrix.where}: weights must be real numbers, not {matrix.values.dtype}")
+        bad = np.flatnonzero(~np.isfinite(_as_float32(matrix)))
+        if bad.size:
+            value = matrix.values[bad[0]]
+            raise InputError(f"{matrix.name_entry(int(bad[0]))} is {value}: not a finite float32 number")
+    pair = matrix.rows * n_columns + matrix.columns
+    if (np.diff(np.sort(pair)) == 0).any():
+        by_pair = np.argsort(pair, kind="stable")
+        again = by_pair[1:][np.diff(pair[by_pair]) == 0].min()
+        raise InputError(f"{matrix.name_entry(int(again))} is there twice: every connection may appear once")
+
+
+def _as_float32(matrix: Matrix) -> npt.NDArray[np.float32]:
+    assert matrix.values is not None
+    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite and is refused
+        return matrix.values.astype(np.float32)

@@ -1,0 +1,93 @@
+"""Our own file of one network: an npz archive of its arrays in the smallest integer types that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from traces.archive import read_npz
+from traces.errors import InputError
+from traces.files import whole_file
+from traces.network import Network
+
+MARKER = "edgewatt_network"  # holds the version of this layout; its presence tells our files from SciPy's
+VERSION = 1
+_REQUIRED = ("sources", "targets", "n_neurons", "inputs", "outputs", "activation", "name")
+_OPTIONAL = ("weights", "biases", "layer", "batch")
+_EXTRA = "extra_"
+
+
+def save(network: Network, path: str | Path, *, extras: Mapping[str, Any] | None = None) -> None:
+    """Write the network, complete or not at all. The order of its connections is kept.
+
+    extras: further numbers or arrays to keep beside it (labels, accuracy, seed); `read_extras` returns them.
+    Raises InputError if the file cannot be written.
+    """
+    arrays: dict[str, Any] = {
+        MARKER: np.int64(VERSION),
+        "n_neurons": np.int64(network.n_neurons),
+        "activation": np.array(network.activation),
+        "name": np.array(network.name),
+    }
+    for name in ("sources", "targets", "inputs", "outputs", "layer"):
+        ids = getattr(network, name)
+        if ids is not None:
+            arrays[name] = ids.astype(np.min_scalar_type(int(ids.max(initial=0))))
+    for name in ("weights", "biases", "batch"):
+        if getattr(network, name) is not None:
+            arrays[name] = getattr(network, name)
+    for name, value in (extras or {}).items():
+        arrays[_EXTRA + name] = np.asarray(value)
+        if arrays[_EXTRA + name].dtype.hasobject:
+            raise InputError(f"extra {name!r} is no plain array of numbers or text")
+    with whole_file(path) as stream:
+        np.savez_compressed(stream, **arrays)
+
+
+def load(path: str | Path) -> Network:
+    """Read a network that `save` wrote. Raises InputError naming the file and the array at fault."""
+    arrays = read_npz(path, (MARKER, *_REQUIRED, *_OPTIONAL))
+    if MARKER not in arrays:
+        raise InputError(f"{path}: no network file (array {MARKER!r} is missing)")
+    version = _scalar(arrays, MARKER, path)
+    if version != VERSION:
+        raise InputError(f"{path}: network file of version {version}, this edgewatt reads version {VERSION}")
+    for name in _REQUIRED:
+        if name not in arrays:
+            raise InputError(f"{path}: array {name!r} is missing")
+    try:
+        return Network(
+            arrays["sources"],
+            arrays["targets"],
+            n_neurons=_scalar(arrays, "n_neurons", path),
+            inputs=arrays["inputs"],
+            outputs=arrays["outputs"],
+            activation=_text(arrays, "activation", path),
+            name=_text(arrays, "name", path),
+            **{name: arrays.get(name) for name in _OPTIONAL},
+        )
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def read_extras(path: str | Path) -> dict[str, np.ndarray]:
+    """Return what `save` was given as extras, by name."""
+    arrays = read_npz(path)
+    return {name.removeprefix(_EXTRA): value for name, value in arrays.items() if name.startswith(_EXTRA)}
+
+
+def _scalar(arrays: Mapping[str, np.ndarray], name: str, path: str | Path) -> int:
+    value = arrays[name]
+    if value.shape != () or value.dtype.kind not in "iu":
+        raise InputError(f"{path}: array {name!r} must be one integer, not {value.dtype} of shape {value.shape}")
+    return int(value)
+
+
+def _text(arrays: Mapping[str, np.ndarray], name: str, path: str | Path) -> str:
+    value = arrays[name]
+    if value.shape != () or value.dtype.kind != "U":
+        raise InputError(f"{path}: array {name!r} must be text, not {value.dtype} of shape {value.shape}")
+    return str(value)

@@ -1,0 +1,112 @@
+"""Operator graphs in JSON: one object with `name`, `nodes` and `outputs` (docs/concepts/operator-schedules.md)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from traces.errors import InputError, did_you_mean
+from traces.opgraph import INPUT, Operator, OpGraph, Tensor
+
+NODE_KEYS = ("name", "op", "inputs", "shape", "bytes", "buffer", "dtype", "also", "attributes")
+ALSO_KEYS = ("name", "shape", "bytes", "buffer", "dtype")
+
+
+def read(path: Path) -> OpGraph:
+    """Read one operator graph. Raises InputError naming file, node and key."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as text ({error})") from error
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from error
+    except (RecursionError, ValueError) as error:
+        raise InputError(f"{path}: not a usable JSON file ({error})") from error
+    return from_dict(value, source=str(path))
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number a graph can hold")
+
+
+def looks_like_opgraph(value: Any) -> bool:
+    """Tell whether a decoded JSON value is meant as an operator graph."""
+    return isinstance(value, Mapping) and "nodes" in value and "outputs" in value
+
+
+def from_dict(value: Any, *, source: str = "") -> OpGraph:
+    """Build the graph from a decoded JSON object; see `read`."""
+    where = f"{source}: " if source else ""
+    if not isinstance(value, Mapping) or not isinstance(value.get("nodes"), list):
+        raise InputError(f"{where}an operator graph is an object with a list `nodes`")
+    outputs = value.get("outputs")
+    if not isinstance(outputs, list) or not all(isinstance(name, str) for name in outputs):
+        raise InputError(f"{where}an operator graph needs `outputs`: a list of tensor names")
+    name = value.get("name", Path(source).stem or "graph")
+    if not isinstance(name, str):
+        raise InputError(f"{where}`name` must be text, not {name!r}")
+    nodes = [_node(entry, i, where) for i, entry in enumerate(value["nodes"])]
+    return OpGraph(name, tuple(nodes), tuple(outputs), source=source)
+
+
+def to_dict(graph: OpGraph) -> dict[str, Any]:
+    """Return the JSON form of a graph (without constants)."""
+
+    def tensor(t: Tensor) -> dict[str, Any]:
+        return {"name": t.name, "shape": list(t.shape), "bytes": t.n_bytes, "buffer": t.buffer, "dtype": t.dtype}
+
+    nodes = []
+    for node in graph.nodes:
+        if node.name != node.output.name:
+            raise InputError(f"{graph.name}: operator {node.name!r} must be named like its first tensor to be written")
+        entry = {**tensor(node.output), "op": node.op, "inputs": list(node.inputs)}
+        if len(node.outputs) > 1:
+            entry["also"] = [tensor(t) for t in node.outputs[1:]]
+        nodes.append(entry)
+    return {"name": graph.name, "nodes": nodes, "outputs": list(graph.outputs)}
+
+
+def _node(entry: Any, index: int, where: str) -> Operator:
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
+        raise InputError(f"{where}nodes[{index}] must be an object with a `name`")
+    at = f"{where}node {entry['name']!r}"
+    _known_keys(entry, NODE_KEYS, at)
+    op = entry.get("op", INPUT if not entry.get("inputs") else "OP")
+    inputs = entry.get("inputs", [])
+    if not isinstance(op, str) or not op:
+        raise InputError(f"{at}: `op` must be a name, not {op!r}")
+    if not isinstance(inputs, list) or not all(isinstance(name, str) for name in inputs):
+        raise InputError(f"{at}: `inputs` must be a list of tensor names")
+    also = entry.get("also", [])
+    if not isinstance(also, list) or not all(isinstance(t, Mapping) and isinstance(t.get("name"), str) for t in also):
+        raise InputError(f"{at}: `also` must be a list of further tensors, each with a `name`")
+    attributes = entry.get("attributes", {})
+    if not isinstance(attributes, Mapping):
+        raise InputError(f"{at}: `attributes` must be an object")
+    for extra in also:
+        _known_keys(extra, ALSO_KEYS, f"{at}, tensor {extra['name']!r}")
+    tensors = (_tensor(entry, at), *(_tensor(extra, f"{at}, tensor {extra['name']!r}") for extra in also))
+    return Operator(entry["name"], op, tuple(inputs), tensors, attributes=dict(attributes))
+
+
+def _known_keys(entry: Mapping[str, Any], known: tuple[str, ...], at: str) -> None:
+    for key in entry:
+        if key not in known:
+            raise InputError(f"{at}: unknown key {key!r}{did_you_mean(key, known)}")
+
+
+def _tensor(entry: Mapping[str, Any], at: str) -> Tensor:
+    shape = entry.get("shape")
+    if not isinstance(shape, list) or any(isinstance(s, bool) or not isinstance(s, int) or s < 0 for s in shape):
+        raise InputError(f"{at}: unknown shape {shape!r}: give every dimension as a whole number")
+    n_bytes = entry.get("bytes")
+    if isinstance(n_bytes, bool) or not isinstance(n_bytes, int):
+        raise InputError(f"{at}: `bytes` must be a whole number, not {n_bytes!r}")
+    buffer, dtype = entry.get("buffer", entry["name"]), entry.get("dtype", "uint8")
+    if not isinstance(buffer, str) or not isinstance(dtype, str):
+        raise InputError(f"{at}: `buffer` and `dtype` must be text")
+    return Tensor(entry["name"], tuple(shape), n_bytes, buffer, dtype)

@@ -1,0 +1,109 @@
+"""SciPy sparse matrices: npz files of scipy.sparse.save_npz, and matrices in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from traces.archive import read_npz
+from traces.errors import InputError
+from traces.network import Network, is_real
+from traces.readers.layers import Matrix, from_layers
+
+_PARTS = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
+
+
+def looks_like(names: Sequence[str]) -> bool:
+    """Tell whether an npz file with these arrays is one of scipy.sparse.save_npz."""
+    return {"format", "shape", "data"} <= set(names)
+
+
+def read(path: str | Path) -> list[Matrix]:
+    """Read one matrix (csr, csc or coo). Raises InputError naming file and array."""
+    arrays = read_npz(path)
+    for name in ("format", "shape", "data"):
+        if name not in arrays:
+            raise InputError(f"{path}: array {name!r} is missing: write the matrix with scipy.sparse.save_npz")
+    kind = _format_name(arrays["format"])
+    if kind not in _PARTS:
+        raise InputError(f"{path}: sparse format {kind!r} is not read: save it as csr (matrix.tocsr())")
+    shape = arrays["shape"]
+    if shape.shape != (2,) or shape.dtype.kind not in "iu":
+        raise InputError(f"{path}: a layer is a matrix with two dimensions, not shape {shape.tolist()}")
+    for name in _PARTS[kind]:
+        if name not in arrays:
+            raise InputError(f"{path}: array {name!r} of a {kind} matrix is missing")
+        if arrays[name].ndim != 1 or arrays[name].dtype.kind not in "iu":
+            raise InputError(f"{path}: array {name!r} must be one-dimensional integers")
+    size = (int(shape[0]), int(shape[1]))
+    data = arrays["data"]
+    first, second = (_as_int64(arrays[name], f"{path}: array {name!r}") for name in _PARTS[kind])
+    if data.ndim != 1 or len(data) != len(first):
+        raise InputError(f"{path}: {data.size} values but {len(first)} {_PARTS[kind][0]}")
+    if kind == "coo":
+        if len(second) != len(first):
+            raise InputError(f"{path}: {len(first)} row but {len(second)} col")
+        rows, columns = first, second
+    else:
+        major = _expand(second, size[0] if kind == "csr" else size[1], len(first), f"{path}: array 'indptr'")
+        rows, columns = (major, first) if kind == "csr" else (first, major)
+    return [Matrix(rows, columns, data, size, where=str(path))]
+
+
+def from_matrices(
+    matrices: Sequence[Any], *, orientation: str = "rows-are-outputs", activation: str = "relu", name: str = "network"
+) -> Network:
+    """Build a network from matrices in memory, one per layer from input to output.
+
+    matrices: SciPy sparse matrices (any format) or dense two-dimensional arrays (non-zeros become connections).
+    Raises InputError naming the layer and entry at fault.
+    """
+    layers = [_in_memory(matrix, f"layer {k}") for k, matrix in enumerate(matrices)]
+    return from_layers(layers, orientation=orientation, activation=activation, name=name)
+
+
+def dense_layer(values: np.ndarray, where: str, *, bias: np.ndarray | None = None) -> Matrix:
+    """Return the non-zero entries of a dense matrix as a layer."""
+    rows, columns = np.nonzero(values)
+    return Matrix(rows, columns, values[rows, columns], (values.shape[0], values.shape[1]), where, bias=bias)
+
+
+def _in_memory(matrix: Any, where: str) -> Matrix:
+    if hasattr(matrix, "tocoo"):
+        if len(matrix.shape) != 2:
+            raise InputError(f"{where}: a layer is a matrix with two dimensions, not shape {matrix.shape}")
+        coo = matrix.tocoo()
+        return Matrix(coo.row.astype(np.int64), coo.col.astype(np.int64), coo.data, coo.shape, where)
+    try:
+        dense = np.asarray(matrix)
+    except ValueError as error:
+        raise InputError(f"{where} is no matrix: {error}") from None
+    if dense.ndim != 2 or not (dense.dtype == bool or is_real(dense.dtype)):
+        raise InputError(f"{where} must be a matrix of real numbers, not {dense.dtype} of shape {dense.shape}")
+    return dense_layer(dense, where)
+
+
+def _format_name(value: np.ndarray) -> str:
+    if value.shape != () or value.dtype.kind not in "SU":
+        return repr(value)
+    text = value.item()
+    return text.decode("ascii", "replace") if isinstance(text, bytes) else str(text)
+
+
+def _as_int64(ids: np.ndarray, where: str) -> np.ndarray:
+    if ids.dtype == np.uint64 and ids.size and ids.max() > np.iinfo(np.int64).max:
+        raise InputError(f"{where} holds a value above 2^63 - 1")
+    return ids.astype(np.int64)
+
+
+def _expand(pointers: np.ndarray, n_major: int, n_entries: int, where: str) -> np.ndarray:
+    """Return the row (csr) or column (csc) of each entry from its pointers, which must rise from 0 to the end."""
+    if len(pointers) != n_major + 1 or pointers[0] != 0 or pointers[-1] != n_entries:
+        raise InputError(f"{where} must have {n_major + 1} values from 0 to {n_entries}")
+    falls = np.flatnonzero(np.diff(pointers) < 0)
+    if falls.size:
+        raise InputError(f"{where} falls from {pointers[falls[0]]} to {pointers[falls[0] + 1]} at position {falls[0]}")
+    return np.repeat(np.arange(n_major), np.diff(pointers))
