@@ -13,8 +13,8 @@ import time
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from cython_ext.connection_reordering import Annealer
 
+from cython_ext.connection_reordering import Annealer
 from reorder.base import METHODS, Ordering, Task
 from reorder.natural import by_target, topological_rank
 from reorder.objectives import make_objective

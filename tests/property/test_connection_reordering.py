@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cython_ext.connection_reordering import Annealer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import iomodel_oracle
@@ -12,6 +11,7 @@ from oracles.connection_reordering_oracle import anneal
 from oracles.random_networks import dags
 from oracles.reference_networks import reorder_network
 
+from cython_ext.connection_reordering import Annealer
 from hwmodel.iomodel import count_io
 from reorder.connection_reordering import curve_points, paper_window
 from reorder.order import order
