@@ -41,22 +41,36 @@ class Traffic:
     """Bursts between the last cache level and memory, int64[len(STREAMS)] each, and what they did on the wires.
 
     A fill belongs to the stream of the access that missed, a write-back to the stream of the line's last store.
-    wires, extra_wires: int64[len(STREAMS), ...] (data wires, then one flag wire per lane; extra wires of wide codes),
-    None where the trace has no data or the encoder no extra wires.
+    way_wires, way_extra_wires: int64[2, len(STREAMS), ...] for reads and writes, which have drivers of their own (data
+    wires, then one flag wire per lane; extra wires of wide codes); None where the trace has no data or the encoder no
+    extra wires.
     """
 
     reads: Int64Array
     writes: Int64Array
-    wires: WireCounts | None
-    extra_wires: WireCounts | None
+    way_wires: WireCounts | None
+    way_extra_wires: WireCounts | None
 
     def __add__(self, other: Traffic) -> Traffic:
+        def add(a: WireCounts | None, b: WireCounts | None) -> WireCounts | None:
+            return None if a is None or b is None else a + b
+
         return Traffic(
             self.reads + other.reads,
             self.writes + other.writes,
-            None if self.wires is None or other.wires is None else self.wires + other.wires,
-            None if self.extra_wires is None or other.extra_wires is None else self.extra_wires + other.extra_wires,
+            add(self.way_wires, other.way_wires),
+            add(self.way_extra_wires, other.way_extra_wires),
         )
+
+    @property
+    def wires(self) -> WireCounts | None:
+        """int64[len(STREAMS), ...]: both ways together."""
+        return _both_ways(self.way_wires)
+
+    @property
+    def extra_wires(self) -> WireCounts | None:
+        """int64[len(STREAMS), ...]: both ways together."""
+        return _both_ways(self.way_extra_wires)
 
     @property
     def ones(self) -> int | None:
@@ -72,6 +86,10 @@ class Traffic:
         if self.wires is None:
             return None
         return sum(int(getattr(wires, name).sum()) for wires in (self.wires, self.extra_wires) if wires is not None)
+
+
+def _both_ways(wires: WireCounts | None) -> WireCounts | None:
+    return None if wires is None else WireCounts(wires.ones.sum(0), wires.toggles.sum(0), wires.rising.sum(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,25 +137,28 @@ class ReplayResult:
 
 
 class Wires:
-    """Encoder and bus: bursts in, ones, toggles and rising edges per stream and wire, state kept between calls."""
+    """Encoder and bus: bursts in; ones, toggles and rising edges per way, stream and wire; state kept between calls."""
 
     def __init__(self, machine: Machine) -> None:
         bus = machine.bus
         self.block_bytes = bus.block_bytes
         self._chain = Chain(machine.encoder, Geometry(machine.element_bytes, bus.bus_bytes, bus.block_bytes))
         self._state = self._chain.start()
-        self._bus = Bus(bus.bus_bytes, n_streams=len(STREAMS))
-        self._extra = Bus(bus.bus_bytes, n_streams=len(STREAMS))
+        self._bus = Bus(bus.bus_bytes, n_streams=2 * len(STREAMS))
+        self._extra = Bus(bus.bus_bytes, n_streams=2 * len(STREAMS))
         self._has_extra = False
 
-    def send(self, data: npt.NDArray[np.uint8], stream: npt.NDArray[np.uint8]) -> None:
-        """Send bursts: uint8[n * block_bytes] bytes, uint8[n] stream of each."""
+    def send(
+        self, data: npt.NDArray[np.uint8], stream: npt.NDArray[np.uint8], is_write: npt.NDArray[np.uint8]
+    ) -> None:
+        """Send bursts: uint8[n * block_bytes] bytes, uint8[n] stream and direction of each."""
         coded, self._state = self._chain.encode(data, self._state, last=False)
         if len(coded.data) != len(data):
             raise InputError(f"encoder {self._chain.encoder!r} does not work on blocks of {self.block_bytes} bytes")
-        # One segment per stretch of bursts of one stream.
-        last = np.flatnonzero(np.r_[np.diff(stream) != 0, True]) if len(stream) else np.zeros(0, np.int64)
-        ends, streams = (last + 1) * self.block_bytes, stream[last].astype(np.int64)
+        # One segment per stretch of bursts of one stream and direction.
+        kind = stream.astype(np.int64) + len(STREAMS) * is_write.astype(np.int64)
+        last = np.flatnonzero(np.r_[np.diff(kind) != 0, True]) if len(kind) else np.zeros(0, np.int64)
+        ends, streams = (last + 1) * self.block_bytes, kind[last]
         self._bus.send(coded.data, coded.flags, ends=ends, streams=streams)
         if coded.extra is not None:
             self._has_extra = True
@@ -145,13 +166,18 @@ class Wires:
 
     @property
     def counts(self) -> WireCounts:
-        """Data and flag wires so far."""
-        return self._bus.counts
+        """Data and flag wires so far, int64[2, len(STREAMS), wires]."""
+        return _by_way(self._bus.counts)
 
     @property
     def extra_counts(self) -> WireCounts | None:
         """Extra wires of wide codes so far, None without any."""
-        return self._extra.counts.data if self._has_extra else None
+        return _by_way(self._extra.counts.data) if self._has_extra else None
+
+
+def _by_way(counts: WireCounts) -> WireCounts:
+    split = lambda array: array.reshape(2, len(STREAMS), -1)  # noqa: E731
+    return WireCounts(split(counts.ones), split(counts.toggles), split(counts.rising))
 
 
 def replay(
@@ -222,7 +248,7 @@ class _Meter:
             self.counts[write] += np.bincount(bursts.stream[bursts.is_write == write], minlength=len(STREAMS))
         if self.wires is not None:
             assert bursts.data is not None
-            self.wires.send(bursts.data, bursts.stream)
+            self.wires.send(bursts.data, bursts.stream, bursts.is_write)
         if self.engine is not None:
             arrival = bursts.cycle
             if arrival is None:
@@ -253,8 +279,8 @@ def _difference(after: Traffic, before: Traffic) -> Traffic:
     return Traffic(
         after.reads - before.reads,
         after.writes - before.writes,
-        less(after.wires, before.wires),
-        less(after.extra_wires, before.extra_wires),
+        less(after.way_wires, before.way_wires),
+        less(after.way_extra_wires, before.way_extra_wires),
     )
 
 
