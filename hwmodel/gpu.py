@@ -196,7 +196,7 @@ def _issue(problem: SpmvProblem, spec: GpuSpec, p: int, rows: Int64Array, length
     key_issue = np.concatenate([c[0] for c in columns])
     key_instruction = np.concatenate([c[1] for c in columns])
     key_sector = np.concatenate([c[2] for c in columns])
-    stream = np.concatenate([np.full(len(c[0]), c[3], np.uint8) for c in columns])
+    streams = np.concatenate([np.full(len(c[0]), c[3], np.uint8) for c in columns])
     order = np.lexsort((key_sector, key_instruction, key_issue))
     keys = np.stack((key_issue[order], key_instruction[order], key_sector[order]))
     new = np.r_[True, (np.diff(keys, axis=1) != 0).any(axis=0)] if keys.shape[1] else np.zeros(0, bool)
@@ -204,7 +204,7 @@ def _issue(problem: SpmvProblem, spec: GpuSpec, p: int, rows: Int64Array, length
     return WarpAccesses(
         (key_sector[kept] * sector).astype(np.uint64),
         (key_instruction[kept] == 5).astype(np.uint8),
-        stream[kept],
+        streams[kept],
         step_of[key_issue[kept]],
     )
 

@@ -119,9 +119,9 @@ def lay_out_convolution(
     base_address: int = 0,
     alignment_bytes: int = 256,
 ) -> SpmvProblem:
-    """Lay out a direct sparse convolution: weights float[Cout, Cin, R, S] (zeros are not stored), image float[Cin, H, W].
+    """Lay out a direct sparse convolution: weights float[Cout, Cin, R, S], image float[Cin, H, W].
 
-    Column ids are offsets into the padded image, c * Hp * Wp + r * Wp + s; output position (h, w) shifts them all by
+    Zero weights are not stored. Column ids are offsets into the padded image, c * Hp * Wp + r * Wp + s; output position (h, w) shifts them all by
     (h * Wp + w) * stride. y is [Cout, Hout, Wout].
     """
     kernel, picture = np.asarray(weights, np.float32), np.asarray(image, np.float32)
