@@ -15,8 +15,9 @@ field of `GpuSpec` whose default is an ASSUMPTION of this project:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,9 @@ from hwmodel.machine import CacheSpec
 from traces.errors import InputError
 from traces.spmv import SpmvProblem
 from traces.trace import STREAMS
+
+if TYPE_CHECKING:
+    from hwmodel.dram import DramResult
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -76,8 +80,9 @@ class WarpAccesses:
 class GpuResult:
     """l1: counts summed over the SMs. l2: counts of the L2. l1_accesses: int64[len(STREAMS)] sector accesses.
 
-    misses_by_stream: int64[len(STREAMS)] L1 load misses. memory_address, memory_is_write, memory_step: what leaves the
-    L2, in order. steps: of the longest SM. busy_cycles: clocks the busiest SM needs at one sector access each.
+    misses_by_stream: int64[len(STREAMS)] L1 load misses. memory_address uint64[n], memory_is_write uint8[n],
+    memory_cycle int64[n]: what leaves the L2, in order, with the clock of the access that caused it. busy_cycles:
+    clocks the SMs need at one sector access each, the busiest one of each product counted.
     """
 
     l1: CacheCounts
@@ -93,8 +98,7 @@ class GpuResult:
 def simulate_gpu_spmv(problem: SpmvProblem, spec: GpuSpec | None = None) -> GpuResult:
     """Play all products of a problem, one kernel after the other, on a GPU; caches stay warm between kernels.
 
-    memory_cycle of a request: the clock (of the GPU) at which its SM made the access that caused it. The dirty sectors
-    left in the L2 are flushed at the end. O(accesses log accesses).
+    The dirty sectors left in the L2 are flushed at the end. O(accesses log accesses).
     """
     spec = spec or GpuSpec()
     l1 = [CacheLevel(spec.l1) for _ in range(spec.sms)]
@@ -144,6 +148,59 @@ def simulate_gpu_spmv(problem: SpmvProblem, spec: GpuSpec | None = None) -> GpuR
         memory_cycle=np.maximum.accumulate(np.concatenate([part[2] for part in out])),
         busy_cycles=int(clock.max()),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class GpuTime:
+    """time_ns: until the last sector has arrived and the last SM is done. dram: the memory's result, its energy too."""
+
+    time_ns: float
+    dram: DramResult
+
+
+def gpu_time(result: GpuResult, spec: GpuSpec, part: Any, controller: Any = None) -> GpuTime:
+    """Return how long the product takes with a memory: its requests arrive when the SMs make them (open loop).
+
+    part, controller: as in hwmodel.dram.simulate_dram; the part's burst must be the L2's line.
+    """
+    from hwmodel.dram import load_part, simulate_dram
+
+    loaded = load_part(part)
+    if loaded.organisation.burst_bytes != spec.l2.line_bytes:
+        raise InputError(
+            f"the L2's lines of {spec.l2.line_bytes} bytes are not the part's bursts of "
+            f"{loaded.organisation.burst_bytes}"
+        )
+    clock_ns = 1e3 / spec.clock_mhz
+    arrival = (result.memory_cycle * (clock_ns / loaded.tck_ns)).astype(np.int64)
+    dram = simulate_dram(result.memory_address, result.memory_is_write, arrival, part=loaded, controller=controller)
+    return GpuTime(max(dram.time_ns, result.busy_cycles * clock_ns), dram)
+
+
+def choose_stride(
+    lay_out: Callable[[int | None], SpmvProblem],
+    strides: Sequence[int],
+    *,
+    part: Any,
+    controller: Any = None,
+    spec: GpuSpec | None = None,
+    tolerance: float = 0.0,
+) -> tuple[int | None, dict[int | None, float]]:
+    """Choose a stride as Feinberg et al. 2020 section V-B do: the largest one that costs no time.
+
+    lay_out(stride) gives the problem with its tuples ordered inside that stride (any order found quickly will do), and
+    lay_out(None) the unsorted one. strides: multiples of the warp. tolerance: slowdown that still counts as none.
+    Returns (stride or None where every one costs time, time in ns by stride).
+    """
+    spec = spec or GpuSpec()
+    wrong = [stride for stride in strides if stride < 1 or stride % spec.warp_lanes]
+    if wrong:
+        raise InputError(f"stride {wrong[0]} is no multiple of the warp of {spec.warp_lanes} lanes")
+    times: dict[int | None, float] = {}
+    for stride in (None, *sorted(strides)):
+        times[stride] = gpu_time(simulate_gpu_spmv(lay_out(stride), spec), spec, part, controller).time_ns
+    free = [stride for stride in strides if times[stride] <= times[None] * (1 + tolerance)]
+    return max(free, default=None), times
 
 
 def warp_accesses(problem: SpmvProblem, spec: GpuSpec, p: int) -> Iterator[WarpAccesses]:

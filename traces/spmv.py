@@ -121,8 +121,8 @@ def lay_out_convolution(
 ) -> SpmvProblem:
     """Lay out a direct sparse convolution: weights float[Cout, Cin, R, S], image float[Cin, H, W].
 
-    Zero weights are not stored. Column ids are offsets into the padded image, c * Hp * Wp + r * Wp + s; output position (h, w) shifts them all by
-    (h * Wp + w) * stride. y is [Cout, Hout, Wout].
+    Zero weights are not stored. Column ids are offsets into the padded image, c * Hp * Wp + r * Wp + s; output position
+    (h, w) shifts them all by (h * Wp + w) * stride. y is [Cout, Hout, Wout].
     """
     kernel, picture = np.asarray(weights, np.float32), np.asarray(image, np.float32)
     if kernel.ndim != 4 or picture.ndim != 3 or kernel.shape[1] != picture.shape[0]:

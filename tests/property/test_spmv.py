@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from oracles.spmv_oracle import gpu, row_wise
 from scipy.sparse import csr_array, random_array
 
-from hwmodel.gpu import GpuSpec, simulate_gpu_spmv
+from hwmodel.gpu import GpuSpec, choose_stride, gpu_time, simulate_gpu_spmv
 from hwmodel.machine import CacheSpec, Machine
 from hwmodel.replay import replay
 from traces.build import final_image
@@ -150,3 +150,30 @@ def test_shapes_and_specs_are_checked():
         lay_out_convolution(np.ones((1, 2, 2, 2)), np.ones((1, 3, 3)))
     with pytest.raises(InputError, match="gpu sms"):
         GpuSpec(sms=0)
+
+
+def shuffled(matrix, stride, rng):
+    """Positions with the tuples of each stride of a row shuffled."""
+    lengths = np.diff(matrix.indptr)
+    within = np.arange(matrix.nnz) - np.repeat(matrix.indptr[:-1], lengths)
+    block = within // stride if stride else within
+    return np.lexsort((rng.random(matrix.nnz), block, np.repeat(np.arange(len(lengths)), lengths)))
+
+
+def test_longer_strides_cost_coalescing_and_the_free_one_is_chosen():
+    rng = np.random.default_rng(6)
+    matrix = random_array((256, 2048), density=0.2, rng=rng, format="csr")
+    x = rng.random(2048)
+
+    def lay_out(stride):
+        return lay_out_spmv(matrix, x, positions=shuffled(matrix, stride, np.random.default_rng(1)))
+
+    accesses = [int(simulate_gpu_spmv(lay_out(stride)).l1_accesses[3]) for stride in (None, 32, 128, 512)]
+    assert accesses[0] == accesses[1] < accesses[2] < accesses[3]  # a warp reads a stride of 32 in one step
+    spec = GpuSpec()
+    done = gpu_time(simulate_gpu_spmv(lay_out(32)), spec, "lpddr4-3200")
+    assert done.time_ns >= done.dram.time_ns > 0
+    stride, times = choose_stride(lay_out, (32, 64, 128), part="lpddr4-3200", tolerance=10)
+    assert stride == 128 and set(times) == {None, 32, 64, 128}
+    with pytest.raises(InputError, match="stride 48 is no multiple of the warp"):
+        choose_stride(lay_out, (48,), part="lpddr4-3200")
