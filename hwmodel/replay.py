@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 SLICE_ACCESSES = 2**17  # accesses in flight: bounds memory (64-byte lines: 20 MB) and answers Ctrl-C
 
+WIRE_COUNTS = ("wires", "extra_wires", "write_wires", "write_extra_wires")  # fields of Traffic
+
 Int64Array = npt.NDArray[np.int64]
 
 
@@ -44,21 +46,25 @@ class Traffic:
 
     A fill belongs to the stream of the access that missed, a write-back to the stream of the line's last store.
     wires, extra_wires: int64[len(STREAMS), ...] (data wires, then one flag wire per lane; extra wires of wide codes),
-    None where the trace has no data or the encoder no extra wires.
+    None where the trace has no data or the encoder no extra wires. write_wires, write_extra_wires: the share of written
+    bursts in them.
     """
 
     reads: Int64Array
     writes: Int64Array
     wires: WireCounts | None
     extra_wires: WireCounts | None
+    write_wires: WireCounts | None = None
+    write_extra_wires: WireCounts | None = None
 
     def __add__(self, other: Traffic) -> Traffic:
+        def both(name: str) -> WireCounts | None:
+            a, b = getattr(self, name), getattr(other, name)
+            return None if a is None or b is None else a + b
+
         return Traffic(
-            self.reads + other.reads,
-            self.writes + other.writes,
-            None if self.wires is None or other.wires is None else self.wires + other.wires,
-            None if self.extra_wires is None or other.extra_wires is None else self.extra_wires + other.extra_wires,
-        )
+            self.reads + other.reads, self.writes + other.writes, *(both(name) for name in WIRE_COUNTS)
+        )  # fmt: skip
 
     @property
     def ones(self) -> int | None:
@@ -121,39 +127,58 @@ class ReplayResult:
 
 
 class Wires:
-    """Encoder and bus: bursts in, ones, toggles and rising edges per stream and wire, state kept between calls."""
+    """Encoder and bus: bursts in, ones, toggles and rising edges per group and wire, state kept between calls.
 
-    def __init__(self, machine: Machine) -> None:
+    Bursts are counted in `n_sets` sets of 2 * len(STREAMS) groups: first those read, then those written, by stream.
+    """
+
+    def __init__(self, machine: Machine, n_sets: int = 1) -> None:
         bus = machine.bus
         self.block_bytes = bus.block_bytes
         self._chain = Chain(machine.encoder, Geometry(machine.element_bytes, bus.bus_bytes, bus.block_bytes))
         self._state = self._chain.start()
-        self._bus = Bus(bus.bus_bytes, n_streams=len(STREAMS))
-        self._extra = Bus(bus.bus_bytes, n_streams=len(STREAMS))
+        self._bus = Bus(bus.bus_bytes, n_streams=2 * len(STREAMS) * n_sets)
+        self._extra = Bus(bus.bus_bytes, n_streams=2 * len(STREAMS) * n_sets)
         self._has_extra = False
 
-    def send(self, data: npt.NDArray[np.uint8], stream: npt.NDArray[np.uint8]) -> None:
-        """Send bursts: uint8[n * block_bytes] bytes, uint8[n] stream of each."""
+    def send(
+        self,
+        data: npt.NDArray[np.uint8],
+        stream: npt.NDArray[np.uint8],
+        is_write: npt.NDArray[np.uint8],
+        which_set: npt.NDArray[np.int64] | int = 0,
+    ) -> None:
+        """Send bursts: uint8[n * block_bytes] bytes; uint8[n] stream, is_write and the set to count each in."""
         coded, self._state = self._chain.encode(data, self._state, last=False)
         if len(coded.data) != len(data):
             raise InputError(f"encoder {self._chain.encoder!r} does not work on blocks of {self.block_bytes} bytes")
-        # One segment per stretch of bursts of one stream.
-        last = np.flatnonzero(np.r_[np.diff(stream) != 0, True]) if len(stream) else np.zeros(0, np.int64)
-        ends, streams = (last + 1) * self.block_bytes, stream[last].astype(np.int64)
-        self._bus.send(coded.data, coded.flags, ends=ends, streams=streams)
+        group = stream.astype(np.int64) + len(STREAMS) * (is_write + 2 * np.asarray(which_set, np.int64))
+        # One segment per stretch of bursts of one group.
+        last = np.flatnonzero(np.r_[np.diff(group) != 0, True]) if len(group) else np.zeros(0, np.int64)
+        ends, groups = (last + 1) * self.block_bytes, group[last]
+        self._bus.send(coded.data, coded.flags, ends=ends, streams=groups)
         if coded.extra is not None:
             self._has_extra = True
-            self._extra.send(coded.extra, ends=ends, streams=streams)
+            self._extra.send(coded.extra, ends=ends, streams=groups)
 
-    @property
-    def counts(self) -> WireCounts:
-        """Data and flag wires so far."""
-        return self._bus.counts
+    def traffic(self, reads: Int64Array, writes: Int64Array, which_set: int = 0) -> Traffic:
+        """Return the traffic of one set so far, with the numbers of bursts per stream given."""
+        first = 2 * len(STREAMS) * which_set
+        read, write = slice(first, first + len(STREAMS)), slice(first + len(STREAMS), first + 2 * len(STREAMS))
+        counts = self._bus.counts
+        extra = self._extra.counts.data if self._has_extra else None
+        return Traffic(
+            reads,
+            writes,
+            _rows(counts, read) + _rows(counts, write),
+            _rows(extra, read) + _rows(extra, write) if extra is not None else None,
+            _rows(counts, write),
+            _rows(extra, write) if extra is not None else None,
+        )
 
-    @property
-    def extra_counts(self) -> WireCounts | None:
-        """Extra wires of wide codes so far, None without any."""
-        return self._extra.counts.data if self._has_extra else None
+
+def _rows(counts: WireCounts, rows: slice) -> WireCounts:
+    return WireCounts(counts.ones[rows], counts.toggles[rows], counts.rising[rows])
 
 
 def replay(
@@ -165,19 +190,12 @@ def replay(
     progress(accesses done, total or None, text) is called after each slice. Memory is independent of the trace's length
     (policy 'min' excepted). Raises InputError where the trace does not fit the machine.
     """
-    hierarchy = CacheHierarchy(machine, trace.memory)
-    for k, spec in enumerate(machine.caches):
-        if spec.policy == "min":
-            hierarchy.levels[k].set_future(_lookups_of_level(trace, machine.caches[: k + 1]))
+    hierarchy = open_hierarchy(trace, machine)
     meter = _Meter(machine, trace.has_data)
     asked = np.zeros((2, 2, len(STREAMS)), np.int64)  # loads and stores; accesses and bytes
     done = 0
     for chunk in slices(trace):
-        for op in (0, 1):
-            mine = chunk.op == op
-            asked[op, 0] += np.bincount(chunk.stream[mine], minlength=len(STREAMS))
-            sizes = np.bincount(chunk.stream[mine], weights=chunk.size[mine], minlength=len(STREAMS))
-            asked[op, 1] += sizes.astype(np.int64)
+        asked += count_accesses(chunk)
         meter.take(hierarchy.feed(chunk))
         done += len(chunk)
         if progress is not None:
@@ -200,8 +218,28 @@ def replay(
         dram=meter.finish(),
         description=dict(trace.description),
     )
-    _check_conservation(result, hierarchy, machine)
+    check_conservation(result, hierarchy, machine)
     return result
+
+
+def open_hierarchy(trace: Trace, machine: Machine) -> CacheHierarchy:
+    """Return the machine's caches, empty; where the policy is 'min', they are told the future of this trace."""
+    hierarchy = CacheHierarchy(machine, trace.memory)
+    for k, spec in enumerate(machine.caches):
+        if spec.policy == "min":
+            hierarchy.levels[k].set_future(_lookups_of_level(trace, machine.caches[: k + 1]))
+    return hierarchy
+
+
+def count_accesses(chunk: Chunk) -> Int64Array:
+    """Return int64[2 (load, store), 2 (accesses, bytes), len(STREAMS)] of a chunk."""
+    counts = np.zeros((2, 2, len(STREAMS)), np.int64)
+    for op in (0, 1):
+        mine = chunk.op == op
+        counts[op, 0] = np.bincount(chunk.stream[mine], minlength=len(STREAMS))
+        sizes = np.bincount(chunk.stream[mine], weights=chunk.size[mine], minlength=len(STREAMS))
+        counts[op, 1] = sizes.astype(np.int64)
+    return counts
 
 
 def slices(trace: Trace, accesses: int = SLICE_ACCESSES) -> Iterator[Chunk]:
@@ -243,7 +281,7 @@ class _Meter:
             self.counts[write] += np.bincount(bursts.stream[bursts.is_write == write], minlength=len(STREAMS))
         if self.wires is not None:
             assert bursts.data is not None
-            self.wires.send(bursts.data, bursts.stream)
+            self.wires.send(bursts.data, bursts.stream, bursts.is_write)
         if self.engine is not None:
             arrival = bursts.cycle
             if arrival is None:
@@ -254,9 +292,8 @@ class _Meter:
             self.engine.feed(bursts.address, bursts.is_write, arrival)
 
     def traffic(self) -> Traffic:
-        wires = self.wires.counts if self.wires is not None else None
-        extra = self.wires.extra_counts if self.wires is not None else None
-        return Traffic(self.counts[0].copy(), self.counts[1].copy(), wires, extra)
+        reads, writes = self.counts[0].copy(), self.counts[1].copy()
+        return Traffic(reads, writes, None, None) if self.wires is None else self.wires.traffic(reads, writes)
 
     def finish(self) -> Any:
         if self.engine is None:
@@ -297,12 +334,11 @@ def _difference(after: Traffic, before: Traffic) -> Traffic:
     return Traffic(
         after.reads - before.reads,
         after.writes - before.writes,
-        less(after.wires, before.wires),
-        less(after.extra_wires, before.extra_wires),
+        *(less(getattr(after, name), getattr(before, name)) for name in WIRE_COUNTS),
     )
 
 
-def _check_conservation(result: ReplayResult, hierarchy: CacheHierarchy, machine: Machine) -> None:
+def check_conservation(result: ReplayResult, hierarchy: CacheHierarchy, machine: Machine) -> None:
     """Assert that nothing was lost or made up between the levels."""
     final = [level.counts for level in hierarchy.levels]
     if not final:
