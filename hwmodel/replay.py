@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 SLICE_ACCESSES = 2**17  # accesses in flight: bounds memory (64-byte lines: 20 MB) and answers Ctrl-C
 
-WIRE_COUNTS = ("wires", "extra_wires", "write_wires", "write_extra_wires")  # fields of Traffic
-
 Int64Array = npt.NDArray[np.int64]
 
 
@@ -45,26 +43,36 @@ class Traffic:
     """Bursts between the last cache level and memory, int64[len(STREAMS)] each, and what they did on the wires.
 
     A fill belongs to the stream of the access that missed, a write-back to the stream of the line's last store.
-    wires, extra_wires: int64[len(STREAMS), ...] (data wires, then one flag wire per lane; extra wires of wide codes),
-    None where the trace has no data or the encoder no extra wires. write_wires, write_extra_wires: the share of written
-    bursts in them.
+    way_wires, way_extra_wires: int64[2, len(STREAMS), ...] for reads and writes, which have drivers of their own (data
+    wires, then one flag wire per lane; extra wires of wide codes); None where the trace has no data or the encoder no
+    extra wires.
     """
 
     reads: Int64Array
     writes: Int64Array
-    wires: WireCounts | None
-    extra_wires: WireCounts | None
-    write_wires: WireCounts | None = None
-    write_extra_wires: WireCounts | None = None
+    way_wires: WireCounts | None
+    way_extra_wires: WireCounts | None
 
     def __add__(self, other: Traffic) -> Traffic:
-        def both(name: str) -> WireCounts | None:
-            a, b = getattr(self, name), getattr(other, name)
+        def add(a: WireCounts | None, b: WireCounts | None) -> WireCounts | None:
             return None if a is None or b is None else a + b
 
         return Traffic(
-            self.reads + other.reads, self.writes + other.writes, *(both(name) for name in WIRE_COUNTS)
-        )  # fmt: skip
+            self.reads + other.reads,
+            self.writes + other.writes,
+            add(self.way_wires, other.way_wires),
+            add(self.way_extra_wires, other.way_extra_wires),
+        )
+
+    @property
+    def wires(self) -> WireCounts | None:
+        """int64[len(STREAMS), ...]: both ways together."""
+        return _both_ways(self.way_wires)
+
+    @property
+    def extra_wires(self) -> WireCounts | None:
+        """int64[len(STREAMS), ...]: both ways together."""
+        return _both_ways(self.way_extra_wires)
 
     @property
     def ones(self) -> int | None:
@@ -80,6 +88,10 @@ class Traffic:
         if self.wires is None:
             return None
         return sum(int(getattr(wires, name).sum()) for wires in (self.wires, self.extra_wires) if wires is not None)
+
+
+def _both_ways(wires: WireCounts | None) -> WireCounts | None:
+    return None if wires is None else WireCounts(wires.ones.sum(0), wires.toggles.sum(0), wires.rising.sum(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,9 +139,9 @@ class ReplayResult:
 
 
 class Wires:
-    """Encoder and bus: bursts in, ones, toggles and rising edges per group and wire, state kept between calls.
+    """Encoder and bus: bursts in; ones, toggles and rising edges per way, stream and wire; state kept between calls.
 
-    Bursts are counted in `n_sets` sets of 2 * len(STREAMS) groups: first those read, then those written, by stream.
+    Counts are kept in `n_sets` sets apart, e.g. that of a run and that of its final flush.
     """
 
     def __init__(self, machine: Machine, n_sets: int = 1) -> None:
@@ -146,39 +158,32 @@ class Wires:
         data: npt.NDArray[np.uint8],
         stream: npt.NDArray[np.uint8],
         is_write: npt.NDArray[np.uint8],
-        which_set: npt.NDArray[np.int64] | int = 0,
+        which_set: npt.NDArray[np.uint8] | int = 0,
     ) -> None:
-        """Send bursts: uint8[n * block_bytes] bytes; uint8[n] stream, is_write and the set to count each in."""
+        """Send bursts: uint8[n * block_bytes] bytes, uint8[n] stream, direction and set of each."""
         coded, self._state = self._chain.encode(data, self._state, last=False)
         if len(coded.data) != len(data):
             raise InputError(f"encoder {self._chain.encoder!r} does not work on blocks of {self.block_bytes} bytes")
-        group = stream.astype(np.int64) + len(STREAMS) * (is_write + 2 * np.asarray(which_set, np.int64))
-        # One segment per stretch of bursts of one group.
-        last = np.flatnonzero(np.r_[np.diff(group) != 0, True]) if len(group) else np.zeros(0, np.int64)
-        ends, groups = (last + 1) * self.block_bytes, group[last]
-        self._bus.send(coded.data, coded.flags, ends=ends, streams=groups)
+        # One segment per stretch of bursts of one stream and direction.
+        kind = stream.astype(np.int64) + len(STREAMS) * (is_write + 2 * np.asarray(which_set, np.int64))
+        last = np.flatnonzero(np.r_[np.diff(kind) != 0, True]) if len(kind) else np.zeros(0, np.int64)
+        ends, streams = (last + 1) * self.block_bytes, kind[last]
+        self._bus.send(coded.data, coded.flags, ends=ends, streams=streams)
         if coded.extra is not None:
             self._has_extra = True
-            self._extra.send(coded.extra, ends=ends, streams=groups)
+            self._extra.send(coded.extra, ends=ends, streams=streams)
 
     def traffic(self, reads: Int64Array, writes: Int64Array, which_set: int = 0) -> Traffic:
-        """Return the traffic of one set so far, with the numbers of bursts per stream given."""
-        first = 2 * len(STREAMS) * which_set
-        read, write = slice(first, first + len(STREAMS)), slice(first + len(STREAMS), first + 2 * len(STREAMS))
-        counts = self._bus.counts
-        extra = self._extra.counts.data if self._has_extra else None
-        return Traffic(
-            reads,
-            writes,
-            _rows(counts, read) + _rows(counts, write),
-            _rows(extra, read) + _rows(extra, write) if extra is not None else None,
-            _rows(counts, write),
-            _rows(extra, write) if extra is not None else None,
-        )
+        """Return one set so far, with the bursts per stream given (int64[len(STREAMS)] each)."""
+        extra = _by_way(self._extra.counts.data, which_set) if self._has_extra else None
+        return Traffic(reads, writes, _by_way(self._bus.counts, which_set), extra)
 
 
-def _rows(counts: WireCounts, rows: slice) -> WireCounts:
-    return WireCounts(counts.ones[rows], counts.toggles[rows], counts.rising[rows])
+def _by_way(counts: WireCounts, which_set: int) -> WireCounts:
+    def split(array: Int64Array) -> Int64Array:
+        return array.reshape(-1, 2, len(STREAMS), array.shape[-1])[which_set]
+
+    return WireCounts(split(counts.ones), split(counts.toggles), split(counts.rising))
 
 
 def replay(
@@ -334,7 +339,8 @@ def _difference(after: Traffic, before: Traffic) -> Traffic:
     return Traffic(
         after.reads - before.reads,
         after.writes - before.writes,
-        *(less(getattr(after, name), getattr(before, name)) for name in WIRE_COUNTS),
+        less(after.way_wires, before.way_wires),
+        less(after.way_extra_wires, before.way_extra_wires),
     )
 
 

@@ -265,7 +265,7 @@ class _World:
                 stream[mine], write[mine], which[mine] = taken[:3]
                 data[mine] = taken[3]
         if self.wires is not None:
-            self.wires[channel].send(data.reshape(-1), stream, write, which.astype(np.int64))
+            self.wires[channel].send(data.reshape(-1), stream, write, which)
 
     # ---- the result ----
 

@@ -129,8 +129,10 @@ class Trace:
         return cls(lambda: iter(held), memory, sum(map(len, held)), description)
 
 
-def save_trace(trace: Trace, path: str | Path) -> None:
+def save_trace(trace: Trace, path: str | Path) -> int:
     """Write a trace as one npz file, chunk by chunk: complete or absent, constant memory, no pickle.
+
+    Returns the number of accesses written.
 
     Members: meta.json.npy (format, version, footprint, number of chunks), image.npy, and per chunk 00000000/address.npy
     and so on; ``numpy.load`` reads them. Raises InputError if the file cannot be written.
@@ -159,6 +161,7 @@ def save_trace(trace: Trace, path: str | Path) -> None:
             "description": dict(trace.description),
         }
         _put(archive, "meta.json", np.frombuffer(json.dumps(meta).encode(), np.uint8))
+    return n_accesses
 
 
 def load_trace(path: str | Path) -> Trace:

@@ -65,8 +65,7 @@ def test_one_engine_in_order_counts_as_replay_does(seed, n, encoder):
         assert np.array_equal(getattr(counted, name), getattr(timed.counts, name))
     for a, b in ((counted.run, timed.counts.run), (counted.flush, timed.counts.flush)):
         assert np.array_equal(a.reads, b.reads) and np.array_equal(a.writes, b.writes)
-    assert_same_wires(counted.total.wires, timed.counts.total.wires)
-    assert_same_wires(counted.total.write_wires, timed.counts.total.write_wires)
+    assert_same_wires(counted.total.way_wires, timed.counts.total.way_wires)
     assert counted.dram.commands == timed.dram.commands
 
 
@@ -87,7 +86,7 @@ def test_the_served_order_replayed_gives_the_same_counts(seed, n, engines, block
         wires = Wires(machine)
         wires.send(data[order].reshape(-1), requests.stream[order], requests.is_write[order])
         zero = np.zeros(len(STREAMS), np.int64)
-        assert_same_wires(wires.traffic(zero, zero).wires, timed.counts.total.wires)
+        assert_same_wires(wires.traffic(zero, zero).way_wires, timed.counts.total.way_wires)
     # Offered at the cycles of their acceptance, the requests alone make the controller do the same.
     at = np.argsort(requests.accept_cycle, kind="stable")
     alone = simulate_dram(
