@@ -31,6 +31,8 @@ _FACADE = {
     "simulate_cache": "hwmodel.cache",
     "encode": "hwmodel.encoders",
     "decode": "hwmodel.encoders",
+    "order_tuples": "reorder.cdr",
+    "order_run_tuples": "reorder.cdr",
 }
 
 __all__ = ["__version__", *_FACADE]
