@@ -27,7 +27,7 @@ class _Builder:
         return name
 
 
-# -- randomly wired networks --------------------------------------------------------------------------------------------
+# -- randomly wired networks -------------------------------------------------------------------------------------------
 
 
 def _erdos_renyi(networkx: Any, n: int, p: float, k: int, m: int, seed: int) -> Any:
@@ -69,9 +69,9 @@ def randwire(
     """A randomly wired network (Xie et al. 2019): per stage one random graph, directed from small to large label.
 
     kind: 'er' (Erdős-Rényi, edge probability p), 'ba' (Barabási-Albert, m new edges) or 'ws' (Watts-Strogatz, k
-    neighbours, rewiring probability p). The seed of stage s is seed + s. The input is size x size x channels/2; a stage
-    halves the side and (from the second on) doubles the channels; nodes without predecessors read the stage's input, the
-    mean of the sinks leaves it; global pooling ends the network. One byte per element.
+    neighbours, rewiring probability p). The seed of stage s is seed + s. The input is size x size x channels/2; a
+    stage halves the side and (from the second on) doubles the channels; nodes without predecessors read the stage's
+    input, the mean of the sinks leaves it; global pooling ends the network. One byte per element.
     expanded: aggregation, depthwise and pointwise convolution of a node as separate operators.
 
     Needs networkx (extra `models`). Raises InputError for parameters out of range.

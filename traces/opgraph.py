@@ -261,8 +261,8 @@ class _Validation:
             raise InputError(f"{self.where}the graph has a cycle: {self._cycle(stuck)}")
         i = next(i for i, ids in enumerate(before) if ids and ids[-1] > i)
         raise InputError(
-            f"{self.where}operator {nodes[i].name!r} comes before {nodes[before[i][-1]].name!r}, whose result it needs: "
-            "list the operators in an order in which they can run"
+            f"{self.where}operator {nodes[i].name!r} comes before {nodes[before[i][-1]].name!r}, whose result it "
+            "needs: list the operators in an order in which they can run"
         )
 
     def _cycle(self, stuck: list[int]) -> str:
@@ -294,7 +294,7 @@ class _Validation:
         if len(seen) < self.graph.n_nodes:
             apart = next(i for i in range(self.graph.n_nodes) if i not in seen)
             raise InputError(
-                f"{self.where}the graph is disconnected: {self.graph.nodes[apart].name!r} shares no tensor, directly or "
-                f"through others, with {self.graph.nodes[0].name!r}: remove the unused part or schedule each part on "
-                "its own (allow_disconnected=True accepts both)"
+                f"{self.where}the graph is disconnected: {self.graph.nodes[apart].name!r} shares no tensor, directly "
+                f"or through others, with {self.graph.nodes[0].name!r}: remove the unused part or schedule "
+                "each on its own (allow_disconnected=True accepts both)"
             )
