@@ -66,7 +66,8 @@ def channel_axis(node: Operator) -> int:
 
 def gathered(node: Operator) -> tuple[str, ...]:
     """Return the tensors that make up the first operand, in order (with repetitions), of a node that gathers it."""
-    return tuple(node.attributes.get("gather", node.inputs))
+    listed = node.attributes.get("operands", node.inputs) if node.op == CONCAT else node.inputs
+    return tuple(node.attributes.get("gather", listed))
 
 
 class _Rewriter:
@@ -103,6 +104,7 @@ class _Rewriter:
             if (
                 concat.output.name in self.outputs
                 or not readers
+                or concat.constants
                 or not self._along_channels(concat)
                 or concat.attributes.get("activation", "NONE") != "NONE"
                 or any(node.op not in takers or len(gathered(node)) < len(node.inputs) for node in readers)
@@ -189,7 +191,7 @@ class _Rewriter:
             for k, (name, first, last) in enumerate(ranges):
                 piece = f"{node.name}#part{k}"
                 tensor = replace(out, name=piece)
-                attributes = _partial(node, channels=(first, last))
+                attributes = _partial(node, channels=(first, last), all_channels=ranges[-1][2])
                 if apart:
                     shape = list(out.shape)
                     shape[axis] = (last - first) * multiplier
