@@ -59,7 +59,7 @@ def load_network(config: Mapping[str, Any], paths: Mapping[str, list[str]]) -> N
     """Read or generate the network of a configuration and prune it. Raises InputError naming file or parameter."""
     section = config["network"]
     if section["generate"] is not None:
-        network = _generate(section["generate"], config["seed"])
+        network = _generate(section["generate"])
     else:
         network = _read(section, paths["network"])
     if section["activation"] is not None:
@@ -72,14 +72,11 @@ def load_network(config: Mapping[str, Any], paths: Mapping[str, list[str]]) -> N
     return network
 
 
-def _generate(section: Mapping[str, Any], seed: int) -> Network:
-    from traces.generate import GENERATORS
+def _generate(section: Mapping[str, Any]) -> Network:
+    from edgewatt.config.generators import GENERATORS
 
-    given = {key: value for key, value in section.items() if key != "kind"}
-    if given.get("seed", 0) is None:
-        given["seed"] = seed
     entry = GENERATORS[section["kind"]]
-    network: Network = entry.item(entry.make_parameters(given))
+    network: Network = entry.item(**{key: value for key, value in section.items() if key != "kind"})
     return network
 
 
@@ -102,9 +99,7 @@ def make_work(
     config: Mapping[str, Any], paths: Mapping[str, list[str]], stages: Stages, progress: Progress | None = None
 ) -> Work:
     """Return network and order of a point; ordering and tuple order are stages."""
-    network = stages.value(
-        "network", [config["network"], config["seed"]], lambda: load_network(config, paths)
-    )
+    network = stages.value("network", config["network"], lambda: load_network(config, paths))
     found = stages.arrays("ordering", ordering_identity(config), lambda: _order(network, config, progress))
     meta = json.loads(found["meta"].tobytes())
     edges, tuple_order = found["edges"], {}
@@ -192,7 +187,7 @@ def open_trace(paths: Mapping[str, list[str]]) -> Trace:
 
 def count_work(config: Mapping[str, Any], work: Work, stages: Stages) -> dict[str, Any]:
     """Return the I/O model's results: counts, bounds, gap, and the I/Os at other memory sizes."""
-    identity = {"network": config["network"], "seed": config["seed"], "memory": config["fast_memory"]}
+    identity = {"network": config["network"], "memory": config["fast_memory"]}
     stage = {**identity, "edges": work.edges_hash}
     found = stages.arrays("io", stage, lambda: {"meta": _pack(_count(config, work.network, work.edges))})
     results: dict[str, Any] = json.loads(found["meta"].tobytes())

@@ -103,6 +103,14 @@ class Document:
         self.keys.update({place + p: m for p, m in part.keys.items()})
         self.values.update({place + p: m for p, m in part.values.items()})
 
+    def take(self, place: Place) -> Document:
+        """Remove the part at `place` and return it."""
+        part, target = self.at(place), self.data
+        for step in place[:-1]:
+            target = target[step]
+        del target[place[-1]]
+        return part
+
     def copy(self) -> Document:
         """Return an independent copy."""
         return Document(_copy(self.data), dict(self.keys), dict(self.values))

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from edgewatt.config.document import shown
 from edgewatt.config.sections import Choice, Section, section_for
 from hwmodel.controller import ControllerSpec
-from hwmodel.machine import BusSpec, CacheSpec, EngineSpec
+from hwmodel.machine import CacheSpec, EngineSpec
 from traces.errors import unknown_name
 from traces.layout import Layout
 from traces.registry import Registry
@@ -34,7 +34,7 @@ def tuple_orders() -> Registry[Any]:
 
 def generators() -> Registry[Any]:
     """Return the registry of network generators."""
-    from traces.generate import GENERATORS
+    from edgewatt.config.generators import GENERATORS
 
     return GENERATORS
 
@@ -183,9 +183,16 @@ class FastMemory(Section):
 
 LayoutSection = section_for(Layout, name="LayoutSection", omit=("value_format",))
 CacheSection = section_for(CacheSpec, name="CacheSection")
-BusSection = section_for(BusSpec, name="BusSection", extra=(("element_bytes", int | None, None),))
 EngineSection = section_for(EngineSpec, name="EngineSection")
 ControllerSection = section_for(ControllerSpec, name="ControllerSection")
+
+
+class BusSection(Section):
+    """The data bus between the last cache and memory."""
+
+    bus_bytes: int | None = Field(None, ge=1, le=64, description="byte lanes (default: those of the DRAM part)")
+    block_bytes: int | None = Field(None, ge=1, description="bytes encoded together (default: the part's burst)")
+    element_bytes: int | None = Field(None, ge=1, le=8, description="element of Base+XOR (default: the number format's)")
 
 
 class DramSection(Section):
@@ -222,7 +229,7 @@ class RunConfig(Section):
         [CacheSection(size_bytes=32768, line_bytes=64, ways=8)],
         description="cache levels from the engine outward: shipped names (`edgewatt list caches`) or mappings",
     )
-    bus: BusSection = BusSection()  # type: ignore[valid-type]
+    bus: BusSection = BusSection()
     encoder: Encoder = Field("raw", description="encoder chain on the bus, such as base-xor+dbi-dc")
     dram: DramSection = DramSection()
     engine: EngineSection = EngineSection()  # type: ignore[valid-type]

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from edgewatt.config.document import ConfigError, Document, Mark, Place, shown
-from edgewatt.config.sections import Choice
+from edgewatt.config.sections import Choice, keys_of
 from traces.errors import did_you_mean
 
 M = TypeVar("M", bound=BaseModel)
@@ -138,13 +138,11 @@ def _known_keys(model: Any, place: Place, data: Any) -> set[str]:
     for step in (*place, None):
         sections = [section for hint in hints for section in _sections(hint, data)]
         if step is None:
-            return {key for section in sections for key in section.model_fields}
+            return {key for section in sections for key in keys_of(section)}
         data = data[step]
         if isinstance(step, int):
             continue  # a list: _sections looks through it
-        hints = [
-            _annotated(section.model_fields[step]) for section in sections if step in section.model_fields
-        ]
+        hints = [_annotated(keys_of(section)[step]) for section in sections if step in keys_of(section)]
     return set()
 
 

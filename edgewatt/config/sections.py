@@ -30,6 +30,11 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
+def keys_of(section: type[BaseModel]) -> dict[str, Any]:
+    """Return the keys that a section may have, with their fields."""
+    return {field.alias or name: field for name, field in section.model_fields.items()}
+
+
 @cache
 def section_for(what: type, *, name: str | None = None, omit: tuple[str, ...] = (), extra: Extra = ()) -> type[Section]:
     """Derive the section that fills a dataclass (fields `omit` left out, ``(name, type, default)`` triples added).

@@ -9,11 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from edgewatt.compare import load_records
+from edgewatt.comparison import load_records
 from edgewatt.record import Record
-from edgewatt.report.charts import charts, datasets, save_figures
-from edgewatt.report.data import ReportData, gather
-from edgewatt.report.words import summary
+from edgewatt.reporting.charts import charts, datasets, save_figures
+from edgewatt.reporting.data import ReportData, gather
+from edgewatt.reporting.words import summary
 from traces.errors import MissingExtraError
 
 _COLUMNS = (  # key, head, digits after the point (None: text)

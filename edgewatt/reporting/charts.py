@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgewatt.report.data import ReportData
+from edgewatt.reporting.data import ReportData
 
 Spec = dict[str, Any]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from edgewatt.compare import pareto_front
+from edgewatt.comparison import pareto_front
 from edgewatt.record import Record
 from edgewatt.rows import distinct_labels, row_of
 
