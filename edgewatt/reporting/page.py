@@ -11,7 +11,7 @@ from typing import Any
 
 from edgewatt.comparison import load_records
 from edgewatt.record import Record
-from edgewatt.reporting.charts import charts, datasets, save_figures
+from edgewatt.reporting.charts import LEGEND, charts, datasets, save_figures
 from edgewatt.reporting.data import ReportData, gather
 from edgewatt.reporting.words import summary
 from traces.errors import MissingExtraError
@@ -68,6 +68,7 @@ def render(records: Sequence[Record], data: ReportData) -> str:
         "datasets": {key: _columnar(rows) for key, rows in named.items() if rows},
         "columns": _columns(data),
         "baseline": data.baseline,
+        "legend": LEGEND,
     }
     words = "".join(f"<p>{html.escape(line)}</p>" for line in summary(data))
     figures = "".join(f'<figure id="chart-{name}" class="chart"></figure>' for name in payload["charts"])

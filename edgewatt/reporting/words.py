@@ -57,7 +57,8 @@ def _work_words(data: ReportData) -> list[str]:
         low = min(rows, key=lambda r: (r["io"] / r["io_lower"], r["label"]))
         above = low["io"] / low["io_lower"] - 1
         text = "exactly its lower bound" if above == 0 else f"{100 * above:.1f} % above its lower bound of {low['io_lower']:,}"
-        said.append(f"Fewest I/Os for its network: {low['label']} with {low['io']:,}, {text}.")
+        name = ", ".join([low["ordering"], *([] if low["stride"] == "none" else [low["stride"]]), f"M = {low['memory']}"])
+        said.append(f"Fewest I/Os for its network: {name} with {low['io']:,}, {text}.")
     zeroed = {row["format"]: row["zeroed_weights"] for row in rows if row["zeroed_weights"]}
     for name, count in zeroed.items():
         said.append(f"In {name}, {count:,} stored non-zero weights become zero.")
