@@ -6,6 +6,7 @@
  * F[v] <= D[v] the one at which its sum is finished:
  *   a target v of s that opens while the finished s is resident (A[v] <= D[s]) uses it for nothing;
  *   the others need s again, loaded at the fewest stages that pierce their intervals [A, F], after one write.
+ * Input neurons may be items too: loaded at A, resident until D, loaded again for the targets that miss this window.
  * Piercing greedily at the smallest right end is exact (interval graphs), and point k + 1 depends on point k alone, so
  * a move repeats the search only from the first point it can change until the new points meet the old ones.
  *

@@ -175,15 +175,19 @@ ctypedef fused lane_t:
 
 cdef void _stages(const ew_residency *r, lane_t *points, int32_t[::1] stage) noexcept nogil:
     cdef int64_t v, s, e, low, high, middle
-    cdef int32_t opened, finish, drop
+    cdef int32_t opened, finish, drop, begin
     cdef lane_t *own
     for v in range(r.n):
         opened = max(1, r.open_rank[v] - <int32_t> r.slots + 1)
         finish = r.finish[v]
         for e in range(r.in_start[v], r.in_start[v + 1]):
             s = r.in_source[e]
-            drop = r.drop_rank[r.item[s]] if r.item[s] >= 0 else 0
-            if opened <= drop:
+            drop = begin = 0
+            if r.item[s] >= 0:
+                drop = r.drop_rank[r.item[s]]
+                if r.in_start[r.item[s]] == r.in_start[r.item[s] + 1]:
+                    begin = max(1, r.open_rank[r.item[s]] - <int32_t> r.slots + 1)
+            if opened <= drop and finish >= begin:
                 stage[e] = min(drop, finish)
                 continue
             own = points + r.lane_start[s] + s

@@ -5,7 +5,9 @@ The names below are the stable façade. Each loads its module on first use, so `
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from edgewatt._version import __version__
@@ -28,11 +30,18 @@ _FACADE = {
     "io_bounds": "hwmodel.iomodel",
     "io_curve": "hwmodel.iomodel",
     "Ordering": "reorder.base",
+    "validate": "edgewatt.validate",
     "core_energy": "hwmodel.energy",
     "interface_energy": "hwmodel.energy",
     "load_part": "hwmodel.dram",
     "simulate_dram": "hwmodel.dram",
     "simulate_cache": "hwmodel.cache",
+    "build_trace": "traces.build",
+    "load_trace": "traces.trace",
+    "save_trace": "traces.trace",
+    "Machine": "hwmodel.machine",
+    "CacheSpec": "hwmodel.machine",
+    "replay": "hwmodel.replay",
     "encode": "hwmodel.encoders",
     "decode": "hwmodel.encoders",
 }
@@ -50,3 +59,14 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+class _FacadeModule(ModuleType):
+    """Keeps ``edgewatt.run`` the function: importing the submodule of that name would put the module in its place."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _FACADE and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _FacadeModule

@@ -4,10 +4,12 @@ Each cache level turns a chunk of accesses into a chunk of line transactions for
 one is cut into bursts. Bursts go over the wires and to the DRAM in program order. Nothing here depends on the length
 of the trace, except that policy 'min' must see every look-up first (8 bytes each).
 
+Without a cache every access is a request of whole bursts.
+
 Choices: the bus carries one burst after the other without going back to its idle level in between. A store that passes
-the last level sends whole bursts (a burst has a fixed length), the bytes around it with their current content. In
-`open-loop` time, an access is made when the engine's rate says so, whether earlier ones have been answered or not:
-hwmodel.system adds the waiting.
+the last level sends whole bursts (a burst has a fixed length), the bytes around it with their current content.
+Time is open-loop: an access is made when the engine's rate says so (or when the trace recorded it), whether earlier
+ones have been answered or not; hwmodel.system adds the waiting.
 """
 
 from __future__ import annotations
@@ -21,11 +23,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hwmodel.bus import Bus, WireCounts
-from hwmodel.cache import CacheCounts, CacheLevel, LineTransactions
+from hwmodel.cache import CacheCounts, CacheLevel
 from hwmodel.encoders import Chain, Geometry
+from hwmodel.hierarchy import Bursts, CacheHierarchy
 from hwmodel.machine import CacheSpec, Machine
 from traces.errors import InputError
-from traces.trace import STREAMS, Chunk, Memory, Trace
+from traces.trace import STREAMS, Chunk, Trace
 
 if TYPE_CHECKING:
     from hwmodel.dram import DramResult
@@ -130,86 +133,9 @@ class ReplayResult:
 
     @property
     def hit_rate(self) -> float:
-        """Line look-ups of the first level that hit."""
-        first = self.caches[0]
-        return first.hits / first.lookups if first.lookups else 0.0
-
-
-@dataclass(frozen=True, eq=False)
-class Bursts:
-    """Bursts in program order: uint64[n] addresses, uint8[n] is_write, uint8[n] stream, int64[n] index of the access
-    that caused each, and their bytes uint8[n * block_bytes] (None in an address-only trace)."""
-
-    address: npt.NDArray[np.uint64]
-    is_write: npt.NDArray[np.uint8]
-    stream: npt.NDArray[np.uint8]
-    access: Int64Array
-    data: npt.NDArray[np.uint8] | None
-
-    def __len__(self) -> int:
-        return len(self.address)
-
-
-class CacheHierarchy:
-    """The cache levels of a machine with the bytes they hold: accesses in, bursts out, state kept between calls."""
-
-    def __init__(self, machine: Machine, memory: Memory) -> None:
-        self.block_bytes = machine.bus.block_bytes
-        self.levels = [CacheLevel(spec) for spec in machine.caches]
-        self.data: list[Any] | None = None
-        self.partial_writes = 0
-        self._accesses = 0
-        if memory.image is not None:
-            self.data = _views(machine, memory)
-
-    def feed(self, chunk: Chunk) -> Bursts:
-        """Make the accesses of a chunk and return the bursts they cause."""
-        first, index = self._accesses, None
-        self._accesses += len(chunk)
-        for k, level in enumerate(self.levels):
-            out = level.access(chunk.op, chunk.address, chunk.size)
-            chunk = self._next(chunk, k, out)
-            index = out.access_index if index is None else index[out.access_index]
-        assert index is not None
-        return self._bursts(chunk, index + first)
-
-    def flush(self) -> Iterator[Bursts]:
-        """Write dirty lines back, the first level's first; yield the bursts (their access: the number of accesses)."""
-        for k, level in enumerate(self.levels):
-            out = level.flush()
-            if not len(out):
-                continue
-            if self.data is None:
-                chunk = Chunk(out.address, out.size, out.is_write, np.zeros(len(out), np.uint8))
-            else:
-                stream, offset, payload = self.data[k].flush(out.address)
-                chunk = Chunk(out.address, out.size, out.is_write, stream, offset, payload)
-            for deeper in range(k + 1, len(self.levels)):
-                chunk = self._next(chunk, deeper, self.levels[deeper].access(chunk.op, chunk.address, chunk.size))
-            yield self._bursts(chunk, np.full(len(chunk), self._accesses))
-
-    def _next(self, chunk: Chunk, k: int, out: LineTransactions) -> Chunk:
-        """Return the transactions of level k as the accesses of the next one."""
-        if self.data is None:
-            return Chunk(out.address, out.size, out.is_write, chunk.stream[out.access_index])
-        stream, offset, payload = self.data[k].move(
-            chunk.address, chunk.size, chunk.op, chunk.stream, chunk.payload_offset, chunk.payload,
-            out.address, out.size, out.is_write, out.access_index,
-        )  # fmt: skip
-        return Chunk(out.address, out.size, out.is_write, stream, offset, payload)
-
-    def _bursts(self, chunk: Chunk, access: Int64Array) -> Bursts:
-        """Cut transactions into bursts of block_bytes, ascending."""
-        block = np.uint64(self.block_bytes)
-        first = chunk.address // block
-        n = (((chunk.address + chunk.size - np.uint64(1)) // block) - first).astype(np.int64) + 1
-        self.partial_writes += int(np.count_nonzero(chunk.size % self.levels[-1].spec.line_bytes))
-        start = np.concatenate(([0], np.cumsum(n)))
-        which = np.repeat(np.arange(len(chunk)), n)
-        address = (first[which] + (np.arange(start[-1]) - start[:-1][which]).astype(np.uint64)) * block
-        if chunk.payload is not None:
-            assert len(chunk.payload) == len(address) * self.block_bytes, "bytes were lost or made up"
-        return Bursts(address, chunk.op[which], chunk.stream[which], access[which], chunk.payload)
+        """Line look-ups of the first level that hit; 0 without a cache."""
+        first = self.caches[0] if self.caches else None
+        return first.hits / first.lookups if first and first.lookups else 0.0
 
 
 class Wires:
@@ -315,9 +241,9 @@ def slices(trace: Trace, accesses: int = SLICE_ACCESSES) -> Iterator[Chunk]:
             offset = None
             if chunk.payload_offset is not None:
                 offset = chunk.payload_offset[start : start + accesses + 1]
-            yield Chunk(
-                chunk.address[part], chunk.size[part], chunk.op[part], chunk.stream[part], offset, chunk.payload
-            )
+            cycle = None if chunk.cycle is None else chunk.cycle[part]
+            address, size, op, stream = chunk.address[part], chunk.size[part], chunk.op[part], chunk.stream[part]
+            yield Chunk(address, size, op, stream, offset, chunk.payload, cycle)
 
 
 class _Meter:
@@ -328,6 +254,7 @@ class _Meter:
         self.counts = np.zeros((2, len(STREAMS)), np.int64)
         self.wires = Wires(machine) if has_data else None
         self.engine: Any = None
+        self.last_arrival = 0
         if machine.part is not None:
             from hwmodel.dram import DramEngine
 
@@ -344,7 +271,12 @@ class _Meter:
             assert bursts.data is not None
             self.wires.send(bursts.data, bursts.stream, bursts.is_write)
         if self.engine is not None:
-            arrival = (bursts.access * self.cycles_per_access).astype(np.int64)
+            arrival = bursts.cycle
+            if arrival is None:
+                arrival = (bursts.access * self.cycles_per_access).astype(np.int64)
+            if len(arrival):
+                arrival = np.maximum(arrival, self.last_arrival)  # a final flush comes after everything recorded
+                self.last_arrival = int(arrival[-1])
             self.engine.feed(bursts.address, bursts.is_write, arrival)
 
     def traffic(self) -> Traffic:
@@ -357,24 +289,6 @@ class _Meter:
             return None
         self.engine.finish()
         return self.engine.result(np.zeros(0, np.int64))
-
-
-def _views(machine: Machine, memory: Memory) -> list[Any]:
-    """Return one LineData per level, each with its own copy of the footprint, padded to whole lines."""
-    from cython_ext.replay import LineData
-
-    assert memory.image is not None
-    widest = max(spec.line_bytes for spec in machine.caches)
-    base = memory.base_address // widest * widest
-    end = -(-(memory.base_address + memory.total_bytes) // widest) * widest
-    views = []
-    for k, spec in enumerate(machine.caches):
-        image = np.zeros(end - base, np.uint8)
-        image[memory.base_address - base :][: memory.total_bytes] = memory.image
-        block = machine.bus.block_bytes if k == len(machine.caches) - 1 else 1
-        shift = spec.line_bytes.bit_length() - 1
-        views.append(LineData(image, base, shift, spec.write == "through", not spec.allocate, block))
-    return views
 
 
 def _lookups_of_level(trace: Trace, specs: tuple[CacheSpec, ...]) -> npt.NDArray[np.uint64]:
@@ -417,6 +331,8 @@ def _difference(after: Traffic, before: Traffic) -> Traffic:
 def _check_conservation(result: ReplayResult, hierarchy: CacheHierarchy, machine: Machine) -> None:
     """Assert that nothing was lost or made up between the levels."""
     final = [level.counts for level in hierarchy.levels]
+    if not final:
+        return
     assert int(result.loads.sum() + result.stores.sum()) == result.caches[0].loads + result.caches[0].stores
     for inner, outer in pairwise(final):
         assert outer.loads == inner.fills and outer.stores == inner.writebacks + inner.flushed + inner.through_writes

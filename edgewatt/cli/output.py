@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 Progress = Any  # a callable (done, total or None, text) -> None
@@ -41,38 +40,11 @@ def write_json(value: Any, file: str | None) -> bool:
     if file == "-":
         sys.stdout.write(text)
         return True
-    write_whole_file(Path(file), text.encode())
+    from traces.files import whole_file
+
+    with whole_file(file) as stream:
+        stream.write(text.encode())
     return False
-
-
-def write_whole_file(path: Path, data: bytes) -> None:
-    """Write a file under a temporary name in the same folder, flush it and rename it: it is complete or absent."""
-    import os
-    import tempfile
-
-    from traces.errors import InputError
-
-    name = None
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent or Path("."))
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
-    except OSError as error:
-        if name is not None:
-            Path(name).unlink(missing_ok=True)
-        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
-
-
-def _umask() -> int:
-    import os
-
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 @contextmanager

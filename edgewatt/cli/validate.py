@@ -8,7 +8,9 @@ import typer
 
 
 def validate(
-    order: Path = typer.Option(None, "--order", metavar="FILE", help="Check this order (npy, npz or one index a line)."),
+    order: Path = typer.Option(
+        None, "--order", metavar="FILE", help="Check this order (npy, npz or one index a line)."
+    ),
     network: Path = typer.Option(None, "--network", metavar="FILE", help="The network the order belongs to."),
     matrix: Path = typer.Option(None, "--matrix", metavar="FILE", help="The original sparse matrix (SciPy npz, mtx)."),
     reordered: Path = typer.Option(None, "--reordered", metavar="FILE", help="The same matrix, its tuples reordered."),
@@ -18,7 +20,9 @@ def validate(
         None, envvar="EDGEWATT_REFERENCE", metavar="DIR", help="Folder of reference numbers made by other simulators."
     ),
     seed: int = typer.Option(0, help="Seed of the random cases."),
-    json_file: str = typer.Option(None, "--json", metavar="FILE", help="Write the checks as JSON ('-': standard output)."),
+    json_file: str = typer.Option(
+        None, "--json", metavar="FILE", help="Write the checks as JSON ('-': standard output)."
+    ),
 ) -> None:
     """Check models, orders, matrices and configurations; exit status 1 if a check fails.
 

@@ -25,7 +25,10 @@ def run_checks(
 
     Raises InputError where a file cannot be used or one of a pair is missing.
     """
-    for (one, first), (two, second) in ((("--order", order), ("--network", network)), (("--matrix", matrix), ("--reordered", reordered))):
+    for (one, first), (two, second) in (
+        (("--order", order), ("--network", network)),
+        (("--matrix", matrix), ("--reordered", reordered)),
+    ):
         if (first is None) != (second is None):
             raise InputError(f"{one} and {two} belong together: give both")
     if stride is not None and (stride < 1 or matrix is None):

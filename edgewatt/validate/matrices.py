@@ -2,11 +2,36 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from edgewatt.validate.checks import Check, equal
+from traces.errors import InputError
+
+
+def read_matrix(path: Path) -> Any:
+    """Read a SciPy npz or Matrix Market file as scipy.sparse CSR, the tuples of each row in the order of the file.
+
+    Raises InputError naming the file.
+    """
+    from scipy.sparse import csr_matrix
+
+    from traces.readers import matrix_market, scipy_sparse
+
+    readers = {".npz": scipy_sparse.read, ".mtx": matrix_market.read}
+    if path.suffix not in readers:
+        raise InputError(f"{path}: a matrix to validate is a SciPy .npz or a Matrix Market .mtx file")
+    stored = readers[path.suffix](path)[0]
+    for ids, limit in ((stored.rows, stored.shape[0]), (stored.columns, stored.shape[1])):
+        bad = np.flatnonzero((ids < 0) | (ids >= limit))
+        if bad.size:
+            raise InputError(f"{stored.name_entry(int(bad[0]))} lies outside the shape {stored.shape}")
+    by_row = np.argsort(stored.rows, kind="stable")
+    pointers = np.concatenate(([0], np.cumsum(np.bincount(stored.rows, minlength=stored.shape[0]))))
+    values = np.ones(len(by_row)) if stored.values is None else stored.values
+    return csr_matrix((values[by_row], stored.columns[by_row], pointers), shape=stored.shape)
 
 
 def validate_matrix(original: Any, reordered: Any, *, stride: int | None = None) -> list[Check]:

@@ -6,7 +6,6 @@ neuron; in float32 each neuron must stay within the rounding bound of its own su
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy.typing as npt
 
 from edgewatt.validate.checks import Check, at_most, equal
 from reorder.base import check_order
+from traces.archive import read_npz
 from traces.errors import InputError
 from traces.network import Network
 
@@ -27,18 +27,18 @@ def read_order(path: Path) -> npt.NDArray[np.int64]:
 
     Raises InputError naming the file, and the line of a text file.
     """
+    if path.suffix == ".npz":
+        arrays = read_npz(path)
+        if "edges" not in arrays:
+            raise InputError(f"{path}: has no array 'edges' (it holds {', '.join(arrays) or 'nothing'})")
+        return _integers(path, arrays["edges"])
     try:
         if path.suffix == ".npy":
             return _integers(path, np.load(path, allow_pickle=False))
-        if path.suffix == ".npz":
-            with np.load(path, allow_pickle=False) as archive:
-                if "edges" not in archive:
-                    raise InputError(f"{path}: has no array 'edges' (it holds {', '.join(archive.files) or 'nothing'})")
-                return _integers(path, archive["edges"])
         lines = path.read_text().split("\n")
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        if isinstance(error, InputError):
-            raise
+    except InputError:
+        raise
+    except (OSError, ValueError, EOFError) as error:
         raise InputError(f"{path}: cannot be read as an order ({getattr(error, 'strerror', None) or error})") from error
     numbers = []
     for number, line in enumerate(lines, 1):

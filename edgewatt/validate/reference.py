@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from edgewatt.validate.checks import Check, equal
+from edgewatt.validate.checks import Check, equal, within
 from traces.network import Network
 
 # Names of the encoders in the reference vectors -> ours.
@@ -32,6 +32,7 @@ def reference_checks(folder: Path) -> Iterator[Check]:
         ("iomodel/results.csv", io_model_rows),
         ("cache/results.csv", cache_rows),
         ("encoders/vectors.json", encoder_vectors),
+        ("dram/dramsim3_results.csv", dram_traces),
     )
     for file, check in tables:
         if (folder / file).is_file():
@@ -115,3 +116,30 @@ def encoder_vectors(folder: Path) -> Iterator[Check]:
             same_ones = "ones" not in wanted or found.ones == wanted["ones"]
             right += same_bytes and same_ones and found.toggles == wanted["toggles"]
         yield equal(f"encoder {ours}: vectors that agree", len(present), right)
+
+
+# Largest accepted deviation of the total cycles from DRAMsim3 (docs/concepts/dram.md).
+CYCLE_TOLERANCE = {"single_bank": 0.15, "pingpong_a": 0.25}
+
+
+def dram_traces(folder: Path) -> Iterator[Check]:
+    """Total cycles of each trace run on the LPDDR4-3200 configuration of the reference."""
+    from hwmodel.dram import simulate_dram
+
+    for row in read_rows(folder / "dram" / "dramsim3_results.csv"):
+        if row["config"] != "jedec3200x16":
+            continue
+        requests = read_rows(folder / "dram" / f"dramsim3_{row['trace']}.csv")
+        run = simulate_dram(
+            np.array([int(request["addr_hex"], 16) for request in requests], np.uint64),
+            np.array([request["op"] == "WRITE" for request in requests]),
+            np.array([int(request["arrival_cycle"]) for request in requests]),
+            part="lpddr4-3200",
+        )
+        tolerance = next((limit for name, limit in CYCLE_TOLERANCE.items() if row["trace"].startswith(name)), 0.05)
+        yield within(
+            f"DRAM, {row['trace']}: total cycles against DRAMsim3 (within {100 * tolerance:.0f} %)",
+            int(row["last_completion_cycle"]),
+            run.total_cycles,
+            tolerance,
+        )

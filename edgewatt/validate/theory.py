@@ -19,6 +19,7 @@ def theory_checks(*, seed: int = 0, cases: int = 20) -> Iterator[Check]:
     yield from io_model_checks(networks)
     yield from cache_checks(rng, cases)
     yield from encoder_checks(rng, cases)
+    yield from dram_checks()
 
 
 def random_network(rng: np.random.Generator) -> Network:
@@ -120,3 +121,24 @@ def encoder_checks(rng: np.random.Generator, cases: int) -> Iterator[Check]:
     ones = [min(weight, 9 - weight) for weight in (value.bit_count() for value in range(256))]
     dbi = encode(np.arange(256, dtype=np.uint8), "dbi-dc", element_bytes=1)
     yield equal("dbi-dc: ones on every byte once (3.26953 a byte, DBI wire counted)", sum(ones), dbi.ones)
+
+
+def dram_checks() -> Iterator[Check]:
+    """Unloaded read latencies of each shipped part are the sums its timing says."""
+    from hwmodel.controller import ControllerSpec
+    from hwmodel.dram import simulate_dram
+    from hwmodel.part import AddressMap
+    from hwmodel.part_file import load_part, part_names
+
+    for name in part_names():
+        part = load_part(name)
+        t, burst = part.timing, part.organisation.burst_cycles
+        named = ControllerSpec().controller_latency_cycles
+        fields = AddressMap.parse(part.address_map, part.organisation).fields
+        next_row = 1 << next(field.source for field in fields if field.name == "row" and field.target == 0)
+        apart = 4 * (t.tRC + t.RL + burst)  # far enough apart that only the state of the bank matters
+        arrival = np.array([0, apart, 2 * apart])
+        run = simulate_dram([0, 0, next_row], [0, 0, 0], arrival, part=part)
+        sums = {"closed bank": t.tRCD + t.RL, "row hit": t.RL, "row conflict": t.tRP + t.tRCD + t.RL}
+        for (state, total), found in zip(sums.items(), run.done_cycle - arrival, strict=True):
+            yield equal(f"{name}: unloaded read, {state} (cycles)", named + total + burst, int(found))

@@ -1,0 +1,36 @@
+"""The names of the façade: all there, stable, cheap, and functions even where a submodule has the same name."""
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+import edgewatt
+
+
+@pytest.mark.parametrize("name", edgewatt.__all__)
+def test_every_name_of_the_facade_is_there(name: str) -> None:
+    assert getattr(edgewatt, name) is not None
+    assert name in dir(edgewatt)
+
+
+def test_a_submodule_does_not_take_the_place_of_a_function() -> None:
+    import_module("edgewatt.validate")
+    assert callable(edgewatt.validate)
+    script = "import edgewatt.validate.checks; import edgewatt; assert callable(edgewatt.validate), edgewatt.validate"
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_unknown_names_are_attribute_errors() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'ordre'"):
+        edgewatt.ordre  # noqa: B018
+
+
+def test_import_loads_nothing_heavy() -> None:
+    script = (
+        "import sys, edgewatt, edgewatt.cli;"
+        "heavy = {'numpy', 'scipy', 'ortools', 'simpy', 'pydantic', 'rich', 'ml_dtypes', 'yaml'} & set(sys.modules);"
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)

@@ -1,0 +1,84 @@
+"""edgewatt validate: theory always, reference numbers where they are, files of others."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from typer.testing import CliRunner
+
+from edgewatt.cli import app
+from edgewatt.validate import run_checks
+from edgewatt.validate.checks import Check, equal, within
+from edgewatt.validate.reference import reference_checks
+from edgewatt.validate.theory import theory_checks
+from traces.errors import InputError
+from traces.network import Network
+from traces.readers.native import save
+
+
+def failures(checks: list[Check]) -> list[tuple[str, ...]]:
+    return [check.row() for check in checks if not check.passed]
+
+
+def test_our_models_hold_against_theory() -> None:
+    checks = list(theory_checks(seed=3, cases=4))
+    assert len(checks) > 15
+    assert failures(checks) == []
+
+
+def test_our_models_hold_against_the_reference(reference: Path) -> None:
+    checks = list(reference_checks(reference))
+    assert len(checks) > 15
+    assert failures(checks) == []
+
+
+def test_a_deviation_is_shown_and_fails() -> None:
+    assert within("cycles", 100, 106, 0.05).row() == ("cycles", "100", "106", "+6 %", "FAILED")
+    assert equal("rows", 3, 3).passed
+    assert not equal("rows", 3, 2).passed
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> Path:
+    network = Network([0, 1, 2], [1, 2, 3], n_neurons=4, inputs=[0], outputs=[3], weights=[1.0, 2.0, 3.0])
+    save(network, tmp_path / "chain.npz")
+    return tmp_path
+
+
+def test_a_good_and_a_bad_order_from_files(chain: Path) -> None:
+    (chain / "good.txt").write_text("0\n1\n2\n")
+    (chain / "bad.txt").write_text("1\n0\n2\n")
+    call = ["validate", "--network", str(chain / "chain.npz"), "--json", "-", "--order"]
+    good = CliRunner().invoke(app, [*call, str(chain / "good.txt")])
+    assert good.exit_code == 0, good.output
+    assert json.loads(good.output)["failed"] == 0
+    bad = CliRunner().invoke(app, [*call, str(chain / "bad.txt")])
+    assert bad.exit_code == 1
+    assert (
+        "not topological: position 0 processes connection 1 (1 -> 2)" in json.loads(bad.output)["checks"][0]["measured"]
+    )
+
+
+def test_a_matrix_of_another_tool(tmp_path: Path) -> None:
+    matrix = sp.csr_matrix(np.array([[1.0, 2, 0, 3], [0, 4, 5, 0]]))
+    sp.save_npz(tmp_path / "a.npz", matrix)
+    swapped = sp.csr_matrix((matrix.data[[2, 0, 1, 4, 3]], matrix.indices[[2, 0, 1, 4, 3]], matrix.indptr))
+    sp.save_npz(tmp_path / "b.npz", swapped)
+    assert failures(run_checks(matrix=tmp_path / "a.npz", reordered=tmp_path / "b.npz")) == []
+    assert failures(run_checks(matrix=tmp_path / "a.npz", reordered=tmp_path / "b.npz", stride=2)) != []
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"order": Path("o.txt")}, "--order and --network belong together"),
+        ({"stride": 4}, "--stride .* goes with --matrix"),
+        ({"reference": Path("nowhere")}, "nowhere: there is no such folder"),
+        ({"matrix": Path("a.csv"), "reordered": Path("b.csv")}, "is a SciPy .npz or a Matrix Market"),
+    ],
+)
+def test_bad_requests_say_what_to_do(given: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        run_checks(**given)  # type: ignore[arg-type]
