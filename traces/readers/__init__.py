@@ -51,6 +51,18 @@ def load(
     check_orientation(orientation)
     if kind is not None and kind not in KINDS:
         raise unknown_name("kind", kind, KINDS)
+    try:
+        return _load(path, kind, orientation, names)
+    except OSError as error:  # a folder that may not be listed, a file that vanishes
+        raise InputError(f"{error.filename or path}: cannot be read ({error.strerror or error})") from error
+
+
+def _load(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    kind: str | None,
+    orientation: str,
+    names: Sequence[str] | None,
+) -> Network | OpGraph:
     if isinstance(path, str | os.PathLike) and _is_challenge_folder(Path(path)) and kind != "opgraph":
         from traces.readers import graph_challenge
 
