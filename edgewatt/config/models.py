@@ -90,7 +90,7 @@ def _known_encoder(value: str) -> str:
 def _stride(value: Any) -> Any:
     if value == "none":
         return {"kind": "none"}
-    if isinstance(value, bool) or not (isinstance(value, int) or value in ("row", "matrix")):
+    if isinstance(value, bool) or not (isinstance(value, int) or value == "row"):
         return value
     return {"kind": "sort", "stride": value}
 
@@ -109,9 +109,16 @@ class _StrideChoice(Choice):
 FilePath = Annotated[str, AfterValidator(_existing)]
 Format = Annotated[str, AfterValidator(_known_format), WithJsonSchema({"type": "string", "title": "number format"})]
 Encoder = Annotated[str, AfterValidator(_known_encoder)]
-Stride = Annotated[int, Field(ge=1)] | Literal["row", "matrix"]
+Stride = Annotated[int, Field(ge=1)] | Literal["row"]
 _ORDERING = Choice(orderings)
-_STRIDE = _StrideChoice(tuple_orders, (("stride", Stride, "row"),))
+_STRIDE = _StrideChoice(
+    tuple_orders,
+    (
+        ("stride", Stride, "row"),  # tuples that may change places
+        ("stride_restart", Literal["row", "continuous"], "row"),  # at each run, or counted through the whole order
+        ("objective", Literal["joint", "values", "ids"], "joint"),  # whose ones count
+    ),
+)
 OrderingChoice = Annotated[Any, _ORDERING]
 StrideChoice = Annotated[Any, BeforeValidator(_stride), _STRIDE]
 GeneratorChoice = Annotated[Any, Choice(generators)]
