@@ -191,24 +191,12 @@ def _search(
     tried = compute([space[0]])
     base = row_of(tried[space[0].hash])
 
-    def broken(trial: Any) -> list[float]:
-        return list(trial.user_attrs.get("violations", [1.0] * len(constraints)))
-
-    bound: dict[str, Any] = {"constraints_func": broken} if constraints else {}
-    samplers = {
-        "tpe": lambda: optuna.samplers.TPESampler(
-            seed=section.seed, multivariate=True, n_startup_trials=min(10, section.trials), **bound
-        ),
-        "nsga2": lambda: optuna.samplers.NSGAIISampler(seed=section.seed, **bound),
+    samplers: dict[str, Callable[[], Any]] = {
+        "tpe": lambda: optuna.samplers.TPESampler(seed=section.seed, n_startup_trials=min(10, section.trials)),
+        "nsga2": lambda: optuna.samplers.NSGAIISampler(seed=section.seed),
         "random": lambda: optuna.samplers.RandomSampler(seed=section.seed),
     }
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        study = optuna.create_study(
-            sampler=samplers[section.sampler](), directions=["minimize"] * len(section.objectives)
-        )
+    study = optuna.create_study(sampler=samplers[section.sampler](), directions=["minimize"] * len(section.objectives))
     misses = 0
     while len(tried) < section.trials and misses < 20:
         trials, points = [], []
@@ -228,7 +216,8 @@ def _search(
                 study.tell(trial, state=optuna.trial.TrialState.FAIL)
                 continue
             row = row_of(record)
-            trial.set_user_attr("violations", [c.violation(row, base) for c in constraints])
+            for constraint in constraints:
+                trial.set_constraint(constraint.text, constraint.violation(row, base))
             study.tell(trial, [float(row[name]) for name in section.objectives])
         if progress is not None:
             progress(len(tried), section.trials, "points tried")

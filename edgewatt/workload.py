@@ -46,7 +46,8 @@ class Work:
 def ordering_identity(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return what an edge ordering depends on."""
     memory = {key: config["fast_memory"][key] for key in ("size", "policy", "pinning")}
-    return {"network": config["network"], "ordering": config["ordering"], "memory": memory, "seed": config["seed"]}
+    keys = ("network", "ordering", "search", "seed")
+    return {**{key: config[key] for key in keys}, "memory": memory}
 
 
 def tuple_order_identity(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -126,6 +127,8 @@ def _order(network: Network, config: Mapping[str, Any], progress: Progress | Non
         memory=config["fast_memory"]["size"],
         policy=config["fast_memory"]["policy"],
         pinning=config["fast_memory"]["pinning"],
+        objective=config["search"]["objective"],
+        time_limit_s=config["search"]["time_limit_s"],
         seed=config["seed"],
         progress=progress,
         **parameters,

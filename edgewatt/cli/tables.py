@@ -175,4 +175,5 @@ def _signed(change: float | None) -> str:
 
 def show_front(found: Any) -> None:
     """Print the Pareto front that `edgewatt.optimization` found."""
-    show_records(found.front, title=f"Pareto front: {len(found.front)} points; {found.text}")
+    title = f"Pareto front: {len(found.front)} points, after the baseline; {found.text}"
+    show_records([found.baseline, *(r for r in found.front if r.hash != found.baseline.hash)], title=title)

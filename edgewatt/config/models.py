@@ -87,6 +87,13 @@ def _known_encoder(value: str) -> str:
     return value
 
 
+def _known_objective(value: Any) -> Any:
+    from reorder.objectives import make_objective
+
+    make_objective(value)
+    return value
+
+
 def _stride(value: Any) -> Any:
     if value == "none":
         return {"kind": "none"}
@@ -120,7 +127,7 @@ _STRIDE = _StrideChoice(
     ),
 )
 OrderingChoice = Annotated[Any, _ORDERING]
-StrideChoice = Annotated[Any, BeforeValidator(_stride), _STRIDE]
+StrideChoice = Annotated[Any, _STRIDE, BeforeValidator(_stride)]
 GeneratorChoice = Annotated[Any, Choice(generators)]
 
 
@@ -216,6 +223,19 @@ class BusSection(Section):
     )
 
 
+class SearchSection(Section):
+    """What ordering methods that search are asked for."""
+
+    objective: Annotated[Any, AfterValidator(_known_objective)] = Field(
+        default="io",
+        description="what to lower: io, runs, or {kind: weighted, a: 1.0, b: 0.5} (a x runs + b x I/Os), "
+        "{kind: memories, sizes: [50, 100]}, {kind: io, policy: lru}",
+    )
+    time_limit_s: float | None = Field(
+        default=None, gt=0, description="wall-clock limit of each search; the record then says `truncated`"
+    )
+
+
 class DramSection(Section):
     """The memory part and its controller."""
 
@@ -243,6 +263,7 @@ class RunConfig(Section):
         default=["fp32"], description="number formats of weights and activations (`edgewatt list formats`)"
     )
     fast_memory: FastMemory = FastMemory()
+    search: SearchSection = SearchSection()
     layout: LayoutSection = LayoutSection()
     sample: int = Field(default=0, ge=0, description="which input vector of the network's batch fills the payload")
     caches: list[CacheSection] = Field(
@@ -263,7 +284,15 @@ class RunConfig(Section):
         if (self.network is None) == (self.trace is None):
             raise ValueError("give a network or a trace" + (", not both" if self.network else ""))
         if self.trace is not None:
-            unused = {"orderings", "strides", "formats", "fast_memory", "layout", "sample"} & self.model_fields_set
+            unused = {
+                "orderings",
+                "strides",
+                "formats",
+                "fast_memory",
+                "search",
+                "layout",
+                "sample",
+            } & self.model_fields_set
             if unused:
                 raise ValueError(f"unused key {sorted(unused)[0]!r}: a recorded trace fixes it already")
         return self
