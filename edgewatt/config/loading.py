@@ -107,7 +107,7 @@ def resolve(document: Document) -> Document:
         for key in _SYSTEM_KEYS:
             if key in piece.data:
                 under.put((key,), piece.at((key,)), piece.mark((key,), key=True))
-        _remove(document, ("system",))
+        document.take(("system",))
         merge(under, document)
         document = under
     if isinstance(document.data.get("bus"), str):
@@ -142,15 +142,10 @@ def _get(document: Document, place: Place) -> Any:
     return data
 
 
-def _remove(document: Document, place: Place) -> None:
-    target = _get(document, place[:-1])
-    del target[place[-1]]
-
-
 def _described(piece: Document) -> Document:
     for key in ("description", "source"):
         if key in piece.data:
-            _remove(piece, (key,))
+            piece.take((key,))
     return piece
 
 

@@ -29,6 +29,11 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
+def keys_of(section: type[BaseModel]) -> dict[str, Any]:
+    """Return the keys that a section may have, with their fields."""
+    return {field.alias or name: field for name, field in section.model_fields.items()}
+
+
 @cache
 def section_for(what: type, *, name: str | None = None, omit: tuple[str, ...] = (), extra: Extra = ()) -> type[Section]:
     """Derive the section that fills a dataclass (fields `omit` left out, ``(name, type, default)`` triples added).
@@ -42,13 +47,13 @@ def section_for(what: type, *, name: str | None = None, omit: tuple[str, ...] = 
             continue
         default: Any = item.default
         if default is dataclasses.MISSING and item.default_factory is not dataclasses.MISSING:
-            default = item.default_factory()
+            default = typing.cast(Any, item.default_factory)()
         required = default is dataclasses.MISSING
         fields[item.name] = (_loosen(hints[item.name]), ... if required else Field(default, validate_default=False))
     for key, kind, default in extra:
         fields[key] = (kind, default)
     derived = create_model(name or what.__name__, __base__=_Filling, __doc__=inspect.getdoc(what), **fields)
-    derived._fills = what  # type: ignore[attr-defined]
+    derived._fills = what
     return derived
 
 

@@ -22,7 +22,7 @@ from edgewatt.config.document import ConfigError, Document, Mark, Place, printab
 from edgewatt.config.loading import absolute_paths, apply_overrides, complete, read_with_paths
 from edgewatt.config.points import Point, expand
 from edgewatt.config.problems import validate
-from edgewatt.config.sections import Section
+from edgewatt.config.sections import Section, keys_of
 from edgewatt.executors import Executor, make_executor
 from edgewatt.record import Record, content_hash
 from edgewatt.store import Store
@@ -37,13 +37,19 @@ Progress = Callable[[int, int | None, str], None]
 class SweepConfig(Section):
     """A sweep file."""
 
-    name: str = Field("", description="label in tables and reports")
-    description: str = Field("", description="free text")
+    name: str = Field(default="", description="label in tables and reports")
+    description: str = Field(default="", description="free text")
     base: Any = Field(description="a run configuration, or the path of one")
-    grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field({}, description="key: values, every combination")
-    zip: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field({}, description="key: values, side by side")
-    list: list[dict[str, Any]] = Field([], description="further points: key: value")
-    exclude: list[dict[str, Any]] = Field([], description="points to leave out: all the values given must agree")
+    grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(
+        default={}, description="key: values, every combination"
+    )
+    side_by_side: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(
+        default={}, alias="zip", description="key: values, side by side"
+    )
+    further: list[dict[str, Any]] = Field(default=[], alias="list", description="further points: key: value")
+    exclude: list[dict[str, Any]] = Field(
+        default=[], description="points to leave out: all the values given must agree"
+    )
 
 
 @dataclass(frozen=True)
@@ -59,11 +65,23 @@ def load_sweep(config: str | Path | Mapping[str, Any], overrides: Iterable[str] 
 
     Raises ConfigError with every problem at its file, line and column.
     """
+<<<<<<< HEAD:edgewatt/sweep.py
     document = as_document(config)
     own = [
         text
         for text in overrides
         if text.split("=")[0].split(".")[0] in SweepConfig.model_fields and "base" in document.data
+=======
+    return load_sweep_document(as_document(config), overrides)
+
+
+def load_sweep_document(document: Document, overrides: Iterable[str] = ()) -> SweepPlan:
+    """Expand a sweep that has been read already."""
+    own = [
+        text
+        for text in overrides
+        if text.split("=")[0].split(".")[0] in keys_of(SweepConfig) and "base" in document.data
+>>>>>>> app:edgewatt/sweeps.py
     ]
     every = [text for text in overrides if text not in own]
     if "base" not in document.data:
@@ -149,7 +167,7 @@ def _variants(document: Document, settings: SweepConfig) -> Iterator[list[Change
     def change(place: Place, key: str) -> Change:
         return undotted(key), document.at(place), document.mark(place)
 
-    lengths = {key: len(values) for key, values in settings.zip.items()}
+    lengths = {key: len(values) for key, values in settings.side_by_side.items()}
     if len(set(lengths.values())) > 1:
         text = ", ".join(f"{key} has {n}" for key, n in lengths.items())
         raise document.fail(
@@ -158,17 +176,24 @@ def _variants(document: Document, settings: SweepConfig) -> Iterator[list[Change
     axes = [[[change(("grid", key, i), key)] for i in range(len(values))] for key, values in settings.grid.items()]
     if lengths:
         axes.append(
+<<<<<<< HEAD:edgewatt/sweep.py
             [[change(("zip", key, i), key) for key in settings.zip] for i in range(next(iter(lengths.values())))]
+=======
+            [
+                [change(("zip", key, i), key) for key in settings.side_by_side]
+                for i in range(next(iter(lengths.values())))
+            ]
+>>>>>>> app:edgewatt/sweeps.py
         )
     total = 1
     for axis in axes:
         total *= len(axis)
     if total > MAX_POINTS:
         raise document.fail(("grid",), f"{total} combinations: cut the grid into several sweeps", key=True)
-    if axes or not settings.list:
+    if axes or not settings.further:
         for combination in itertools.product(*axes):
             yield [item for part in combination for item in part]
-    for i, entry in enumerate(settings.list):
+    for i, entry in enumerate(settings.further):
         yield [change(("list", i, key), key) for key in entry]
 
 
@@ -322,9 +347,11 @@ def make_task(point: Point, *, stages: str | None) -> dict[str, Any]:
 
 def leaders_first(points: list[Point]) -> list[Point]:
     """Put one point of every distinct ordering first, so that workers do not wait for each other's orderings."""
-    from edgewatt.run import ordering_identity
+    from edgewatt.workload import ordering_identity
 
-    leaders, others, seen = [], [], set()
+    leaders: list[Point] = []
+    others: list[Point] = []
+    seen: set[str] = set()
     for point in points:
         key = content_hash(ordering_identity(point.config)) if "ordering" in point.config else point.hash
         (others if key in seen else leaders).append(point)

@@ -19,7 +19,7 @@ function theme(dark) {
   const text = { labelColor: ink, titleColor: ink };
   return {
     background: "transparent", font: "system-ui, sans-serif", view: { stroke: grid }, title: { color: ink, fontSize: 14 },
-    axis: { ...text, gridColor: grid, domainColor: grid, tickColor: grid }, legend: { ...text, labelLimit: 260 }, header: text,
+    axis: { ...text, gridColor: grid, domainColor: grid, tickColor: grid }, legend: { ...text, symbolBaseFillColor: ink, symbolBaseStrokeColor: ink, ...data.legend }, header: text,
   };
 }
 let views = [];
