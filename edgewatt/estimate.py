@@ -21,8 +21,8 @@ PROBE_S = 10.0  # points are tried for this long, in a worker that is then ended
 def estimate(plan: SweepPlan, results: str | Path, workers: int | None = None) -> dict[str, Any]:
     """Return points, points to do, distinct stages and seconds, with a sentence that says what the time is based on.
 
-    Finished points of the results folder are the basis if there are any; else points are computed for up to ten seconds,
-    one of each ordering method in turn, without keeping them.
+    Finished points of the results folder are the basis if there are any; else points are computed for up to ten
+    seconds, one of each ordering method in turn, without keeping them.
     """
     workers = workers or available_cores()
     store = Store(results)
@@ -31,7 +31,12 @@ def estimate(plan: SweepPlan, results: str | Path, workers: int | None = None) -
     basis = f"{len(measured)} finished points"
     if not measured and todo:
         measured, basis = _probe(todo)
-    found: dict[str, Any] = {"points": len(plan.points), "to_do": len(todo), "stages": _stages(plan.points), "workers": workers}
+    found: dict[str, Any] = {
+        "points": len(plan.points),
+        "to_do": len(todo),
+        "stages": _stages(plan.points),
+        "workers": workers,
+    }
     if not todo:
         return {**found, "seconds": 0.0, "text": "everything is computed"}
     if not measured:
@@ -87,7 +92,12 @@ def _probe(todo: list[Point]) -> tuple[list[tuple[str, float]], str]:
     by_kind: dict[str, list[Point]] = {}
     for point in todo:
         by_kind.setdefault(_kind(point.config), []).append(point)
-    queue = [p for turn in zip(*(points[:4] + [None] * (4 - len(points[:4])) for points in by_kind.values()), strict=True) for p in turn if p]
+    queue = [
+        p
+        for turn in zip(*(points[:4] + [None] * (4 - len(points[:4])) for points in by_kind.values()), strict=True)
+        for p in turn
+        if p
+    ]
     measured: list[tuple[str, float]] = []
     with tempfile.TemporaryDirectory() as folder, Probe() as probe:
         timer = threading.Timer(PROBE_S, probe.end)

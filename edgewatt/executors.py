@@ -1,7 +1,7 @@
 """Who computes the points: this process, local worker processes, or a Dask cluster. One idea: tasks in, outcomes out.
 
-A task and an outcome are JSON values (see `edgewatt.compute.work`), so nothing is pickled and nothing depends on who runs
-it. Executors know nothing of the store.
+A task and an outcome are JSON values (see `edgewatt.compute.work`), so nothing is pickled and nothing depends on who
+runs it. Executors know nothing of the store.
 """
 
 from __future__ import annotations

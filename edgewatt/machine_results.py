@@ -100,7 +100,11 @@ def _by_stream(**columns: Any) -> dict[str, dict[str, int]]:
 def _bus(total: Any, machine: Machine) -> dict[str, Any]:
     """Return ones and toggles in total, per stream and per wire; None and empty for an address-only trace."""
     bursts = int(total.reads.sum() + total.writes.sum())
-    counts = {"beats": bursts * machine.bus.block_bytes // machine.bus.bus_bytes, "ones": total.ones, "toggles": total.toggles}
+    counts = {
+        "beats": bursts * machine.bus.block_bytes // machine.bus.bus_bytes,
+        "ones": total.ones,
+        "toggles": total.toggles,
+    }
     if total.wires is None:
         return {**counts, "streams": {}, "wires": {}}
     groups = {"dq": total.wires.data, "dbi": total.wires.flag}

@@ -37,12 +37,16 @@ _CONSTRAINT = re.compile(r"(\w+)\s*(<=|>=)\s*([0-9.eE+-]+)\s*(?:([x*])\s*baselin
 class OptimizeSection(Section):
     """What to search for."""
 
-    objectives: list[str] = Field(["energy_pj", "time_ns"], min_length=1, description="columns to minimise")
-    constraints: list[str] = Field([], description="such as 'time_ns <= 1.01 x baseline' or 'io <= 90000'")
-    trials: int = Field(100, ge=1, description="points to try; a space of no more points is searched completely")
-    sampler: Literal["tpe", "nsga2", "random"] = Field("tpe", description="Optuna sampler")
-    batch: int = Field(8, ge=1, description="points proposed at a time; part of the search's seed, unlike workers")
-    seed: int = Field(0, ge=0, lt=2**32, description="seed of the sampler")
+    objectives: list[str] = Field(default=["energy_pj", "time_ns"], min_length=1, description="columns to minimise")
+    constraints: list[str] = Field(default=[], description="such as 'time_ns <= 1.01 x baseline' or 'io <= 90000'")
+    trials: int = Field(
+        default=100, ge=1, description="points to try; a space of no more points is searched completely"
+    )
+    sampler: Literal["tpe", "nsga2", "random"] = Field(default="tpe", description="Optuna sampler")
+    batch: int = Field(
+        default=8, ge=1, description="points proposed at a time; part of the search's seed, unlike workers"
+    )
+    seed: int = Field(default=0, ge=0, lt=2**32, description="seed of the sampler")
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Front:
-    """The outcome: records of the Pareto front by the first objective, all records tried, the baseline, how it was done."""
+    """Records of the Pareto front by the first objective, all records tried, the baseline, how it was made."""
 
     front: list[Record]
     tried: list[Record]
@@ -84,7 +88,9 @@ def parse_constraint(text: str) -> Constraint:
             raise ValueError
         limit = float(match[3]) / (100.0 if match[5] else 1.0)
     except ValueError:
-        raise InputError(f"cannot read the constraint {text!r}: write 'time_ns <= 1.01 x baseline' or 'io <= 90000'") from None
+        raise InputError(
+            f"cannot read the constraint {text!r}: write 'time_ns <= 1.01 x baseline' or 'io <= 90000'"
+        ) from None
     column = {"time": "time_ns", "energy": "energy_pj"}.get(match[1], match[1])
     if column not in METRICS:
         raise unknown_name("column", match[1], METRICS)
@@ -102,8 +108,8 @@ def optimize(
 ) -> Front:
     """Search for the Pareto front of a sweep file's space and return it; every point tried is in the store `results`.
 
-    The first point of the space is the baseline. Raises ConfigError for a bad file, MissingExtraError where the space is
-    too large for `trials` and Optuna is absent.
+    The first point of the space is the baseline. Raises ConfigError for a bad file, MissingExtraError where the space
+    is too large for `trials` and Optuna is absent.
     """
     document = as_document(config)
     plan, section = _read(document, overrides)
@@ -188,9 +194,11 @@ def _search(
     def broken(trial: Any) -> list[float]:
         return list(trial.user_attrs.get("violations", [1.0] * len(constraints)))
 
-    bound = {"constraints_func": broken} if constraints else {}
+    bound: dict[str, Any] = {"constraints_func": broken} if constraints else {}
     samplers = {
-        "tpe": lambda: optuna.samplers.TPESampler(seed=section.seed, multivariate=True, n_startup_trials=min(10, section.trials), **bound),
+        "tpe": lambda: optuna.samplers.TPESampler(
+            seed=section.seed, multivariate=True, n_startup_trials=min(10, section.trials), **bound
+        ),
         "nsga2": lambda: optuna.samplers.NSGAIISampler(seed=section.seed, **bound),
         "random": lambda: optuna.samplers.RandomSampler(seed=section.seed),
     }
@@ -198,7 +206,9 @@ def _search(
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        study = optuna.create_study(sampler=samplers[section.sampler](), directions=["minimize"] * len(section.objectives))
+        study = optuna.create_study(
+            sampler=samplers[section.sampler](), directions=["minimize"] * len(section.objectives)
+        )
     misses = 0
     while len(tried) < section.trials and misses < 20:
         trials, points = [], []
@@ -234,7 +244,9 @@ def _axes(space: list[Point]) -> tuple[dict[str, list[str]], dict[tuple[int, ...
     axes = {key: list(dict.fromkeys(text.get(key, "") for text in texts)) for key in keys}
     axes = {key: values for key, values in axes.items() if len(values) > 1}
     place = {key: {value: i for i, value in enumerate(values)} for key, values in axes.items()}
-    index = {tuple(place[key][text.get(key, "")] for key in axes): point for text, point in zip(texts, space, strict=True)}
+    index = {
+        tuple(place[key][text.get(key, "")] for key in axes): point for text, point in zip(texts, space, strict=True)
+    }
     return axes, index
 
 

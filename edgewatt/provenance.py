@@ -15,8 +15,11 @@ def environment() -> dict[str, Any]:
     import platform
     from importlib.metadata import PackageNotFoundError, version
 
-    from cython_ext import cpu
+    from importlib import import_module
+
     from edgewatt import __version__
+
+    cpu = import_module("cython_ext.cpu")
 
     def found(name: str) -> str | None:
         try:

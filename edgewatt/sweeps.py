@@ -37,15 +37,19 @@ Progress = Callable[[int, int | None, str], None]
 class SweepConfig(Section):
     """A sweep file."""
 
-    name: str = Field("", description="label in tables and reports")
-    description: str = Field("", description="free text")
+    name: str = Field(default="", description="label in tables and reports")
+    description: str = Field(default="", description="free text")
     base: Any = Field(description="a run configuration, or the path of one")
-    grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field({}, description="key: values, every combination")
-    side_by_side: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(
-        {}, alias="zip", description="key: values, side by side"
+    grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(
+        default={}, description="key: values, every combination"
     )
-    further: list[dict[str, Any]] = Field([], alias="list", description="further points: key: value")
-    exclude: list[dict[str, Any]] = Field([], description="points to leave out: all the values given must agree")
+    side_by_side: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(
+        default={}, alias="zip", description="key: values, side by side"
+    )
+    further: list[dict[str, Any]] = Field(default=[], alias="list", description="further points: key: value")
+    exclude: list[dict[str, Any]] = Field(
+        default=[], description="points to leave out: all the values given must agree"
+    )
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,11 @@ def load_sweep(config: str | Path | Mapping[str, Any], overrides: Iterable[str] 
 
 def load_sweep_document(document: Document, overrides: Iterable[str] = ()) -> SweepPlan:
     """Expand a sweep that has been read already."""
-    own = [text for text in overrides if text.split("=")[0].split(".")[0] in keys_of(SweepConfig) and "base" in document.data]
+    own = [
+        text
+        for text in overrides
+        if text.split("=")[0].split(".")[0] in keys_of(SweepConfig) and "base" in document.data
+    ]
     every = [text for text in overrides if text not in own]
     if "base" not in document.data:
         apply_overrides(document, every)
@@ -154,12 +162,17 @@ def _variants(document: Document, settings: SweepConfig) -> Iterator[list[Change
     lengths = {key: len(values) for key, values in settings.side_by_side.items()}
     if len(set(lengths.values())) > 1:
         text = ", ".join(f"{key} has {n}" for key, n in lengths.items())
-        raise document.fail(("zip",), f"lists under 'zip' go side by side and must be equally long, but {text}", key=True)
-    axes = [
-        [[change(("grid", key, i), key)] for i in range(len(values))] for key, values in settings.grid.items()
-    ]
+        raise document.fail(
+            ("zip",), f"lists under 'zip' go side by side and must be equally long, but {text}", key=True
+        )
+    axes = [[[change(("grid", key, i), key)] for i in range(len(values))] for key, values in settings.grid.items()]
     if lengths:
-        axes.append([[change(("zip", key, i), key) for key in settings.side_by_side] for i in range(next(iter(lengths.values())))])
+        axes.append(
+            [
+                [change(("zip", key, i), key) for key in settings.side_by_side]
+                for i in range(next(iter(lengths.values())))
+            ]
+        )
     total = 1
     for axis in axes:
         total *= len(axis)
@@ -176,7 +189,9 @@ def _without(points: list[Point], document: Document, settings: SweepConfig) -> 
     used = [False] * len(settings.exclude)
     kept = []
     for point in points:
-        hits = [i for i, rule in enumerate(settings.exclude) if all(_agrees(point.config, k, v) for k, v in rule.items())]
+        hits = [
+            i for i, rule in enumerate(settings.exclude) if all(_agrees(point.config, k, v) for k, v in rule.items())
+        ]
         for i in hits:
             used[i] = True
         if not hits:
@@ -322,7 +337,9 @@ def leaders_first(points: list[Point]) -> list[Point]:
     """Put one point of every distinct ordering first, so that workers do not wait for each other's orderings."""
     from edgewatt.workload import ordering_identity
 
-    leaders, others, seen = [], [], set()
+    leaders: list[Point] = []
+    others: list[Point] = []
+    seen: set[str] = set()
     for point in points:
         key = content_hash(ordering_identity(point.config)) if "ordering" in point.config else point.hash
         (others if key in seen else leaders).append(point)

@@ -58,10 +58,8 @@ def tuple_order_identity(config: Mapping[str, Any]) -> dict[str, Any]:
 def load_network(config: Mapping[str, Any], paths: Mapping[str, list[str]]) -> Network:
     """Read or generate the network of a configuration and prune it. Raises InputError naming file or parameter."""
     section = config["network"]
-    if section["generate"] is not None:
-        network = _generate(section["generate"])
-    else:
-        network = _read(section, paths["network"])
+    generated = section["generate"]
+    network = _generate(generated) if generated is not None else _read(section, paths["network"])
     if section["activation"] is not None:
         network = network.with_(activation=section["activation"])
     if section["prune"] is not None:
@@ -191,7 +189,7 @@ def count_work(config: Mapping[str, Any], work: Work, stages: Stages) -> dict[st
     stage = {**identity, "edges": work.edges_hash}
     found = stages.arrays("io", stage, lambda: {"meta": _pack(_count(config, work.network, work.edges))})
     results: dict[str, Any] = json.loads(found["meta"].tobytes())
-    base = stages.arrays("io_two_optimal", identity, lambda: {"total": _two_optimal(config, work.network)})
+    base = stages.arrays("io_two_optimal", identity, lambda: {"total": np.array(_two_optimal(config, work.network))})
     bounds, total = results["bounds"], results["io"]["total"]
     lower, two_optimal = bounds["lower_total"], int(base["total"])
     # design.md section 2: 0 when found = lower, none when two-optimal = lower < found
@@ -201,13 +199,13 @@ def count_work(config: Mapping[str, Any], work: Work, stages: Stages) -> dict[st
     return results
 
 
-def _two_optimal(config: Mapping[str, Any], network: Network) -> np.ndarray:
+def _two_optimal(config: Mapping[str, Any], network: Network) -> int:
     from hwmodel.iomodel import count_io
     from reorder.order import order
 
     memory = {"memory": config["fast_memory"]["size"], "policy": config["fast_memory"]["policy"]}
     memory["pinning"] = config["fast_memory"]["pinning"]
-    return np.int64(count_io(network, order(network, "two-optimal", **memory), **memory).total)[()]
+    return count_io(network, order(network, "two-optimal", **memory), **memory).total
 
 
 def _count(config: Mapping[str, Any], network: Network, edges: Int64Array) -> dict[str, Any]:
@@ -215,9 +213,7 @@ def _count(config: Mapping[str, Any], network: Network, edges: Int64Array) -> di
 
     memory = config["fast_memory"]
     sizes = sorted({memory["size"], *memory["curve"]})
-    counted = {
-        counts.memory: counts for counts in io_curve(network, edges, sizes, memory["policy"], memory["pinning"])
-    }
+    counted = {counts.memory: counts for counts in io_curve(network, edges, sizes, memory["policy"], memory["pinning"])}
     io = counted[memory["size"]]
     return {
         "io": {**asdict(io), "reads": io.reads, "writes": io.writes, "total": io.total},

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hwmodel.dram import DramCounts
 from hwmodel.energy import EnergyRow, core_rows, interface_rows, wire_constants_pj
 from hwmodel.interface import WAYS, GroupCounts, InterfaceCounts, running_wires
 from hwmodel.machine import Machine
@@ -55,8 +56,19 @@ def replay_energy(result: ReplayResult, machine: Machine) -> ReplayEnergy:
         groups += [running_wires("dqs", way, n * o.burst_cycles, part) for way, n in zip(WAYS, bursts, strict=True)]
     if "ck" in part.interface.wires:
         groups.append(running_wires("ck", "write", result.dram.end_cycle * o.channels, part))
+    if "ca" in part.interface.wires:
+        groups.append(_command_group(result.dram.counts, part))
     counts = InterfaceCounts(tuple(groups), sum(bursts), 0)
     return ReplayEnergy((*interface_rows(counts, part), *extra), core)
+
+
+def _command_group(counts: DramCounts, part: Part) -> GroupCounts:
+    group, levels = part.interface.wires["ca"], part.interface.command_levels
+    ones, rising = counts.ca_ones.sum(axis=0), counts.ca_rising.sum(axis=0)
+    driven = group.count * sum(n * len(levels.get(name, ())) for name, n in counts.commands.items())
+    n_ones, edges = int(ones.sum()), int(rising.sum())
+    ui_ns = part.tck_ns / group.beats_per_clock
+    return GroupCounts("ca", "write", ui_ns, n_ones, driven - n_ones, edges, 2 * edges, ones, rising)
 
 
 def _data_groups(result: ReplayResult, part: Part, *, inverts: bool) -> tuple[list[GroupCounts], list[EnergyRow]]:
@@ -76,7 +88,15 @@ def _data_groups(result: ReplayResult, part: Part, *, inverts: bool) -> tuple[li
             n_ones = int(ones.sum())
             groups.append(
                 GroupCounts(
-                    name, way, part.beat_ns, n_ones, driven - n_ones, int(rising.sum()), int(toggles.sum()), ones, rising
+                    name,
+                    way,
+                    part.beat_ns,
+                    n_ones,
+                    driven - n_ones,
+                    int(rising.sum()),
+                    int(toggles.sum()),
+                    ones,
+                    rising,
                 )
             )
         if total.way_extra_wires is not None:

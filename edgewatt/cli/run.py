@@ -34,7 +34,9 @@ def run(
         records = run_points(plan.points, stages=store.folder / "stages", progress=update)
     store.put_plan(plan.name, [record.hash for record in records])
     paths = [store.put(record) for record in records]
-    if write_json([{**row_of(record), "record": str(path)} for record, path in zip(records, paths, strict=True)], json_file):
+    if write_json(
+        [{**row_of(record), "record": str(path)} for record, path in zip(records, paths, strict=True)], json_file
+    ):
         return
     show_records(records, title=plan.name or Path(file).name)
     typer.echo("\n".join(["records:", *(f"  {path}" for path in paths)]))
@@ -99,7 +101,8 @@ def sweep(
         for name, error in list(summary["failed"].items())[:10]:  # type: ignore[attr-defined]
             typer.echo(f"failed: {name}: {error}", err=True)
         typer.echo(
-            f"{len(done.points)} points: {done.computed} computed, {done.reused} found finished, {len(done.failed)} failed"
+            f"{len(done.points)} points: {done.computed} computed, {done.reused} found finished, "
+            f"{len(done.failed)} failed"
         )
         typer.echo(f"results: {folder}    next:  edgewatt report {folder} -o report.html")
     if done.failed:

@@ -133,7 +133,12 @@ def show_estimate(found: dict[str, Any]) -> None:
     from edgewatt.cli.output import show_table
 
     rows = [(name, str(count)) for name, count in found["stages"].items()]
-    show_table(("stage", "distinct"), rows, title=f"{found['points']} points, {found['to_do']} to compute", numeric=("distinct",))
+    show_table(
+        ("stage", "distinct"),
+        rows,
+        title=f"{found['points']} points, {found['to_do']} to compute",
+        numeric=("distinct",),
+    )
     print(found["text"])
 
 
@@ -147,7 +152,8 @@ def show_comparison(pairs: Sequence[dict[str, Any]]) -> None:
     if len(pairs) > 1:
         names = ("io", "ones", "toggles", "io_energy_pj", "energy_pj", "time_ns")
         rows = [
-            (pair["point"], *(_signed(pair["changes"].get(name, {}).get("percent")) for name in names)) for pair in pairs
+            (pair["point"], *(_signed(pair["changes"].get(name, {}).get("percent")) for name in names))
+            for pair in pairs
         ]
         heads = ("point", "I/Os %", "ones %", "toggles %", "IO energy %", "energy %", "time %")
         show_table(heads, rows, title=f"{len(pairs)} points, change from A to B", numeric=heads[1:])

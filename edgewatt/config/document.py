@@ -1,7 +1,7 @@
 """YAML read so that every key and value knows its file, line and column.
 
-Stricter than YAML at large: no duplicate keys, no tags, no merge keys, bounded depth and alias expansion; numbers follow
-YAML 1.2, so ``1e-3`` is a number and ``yes`` a word. Nothing read is ever executed.
+Stricter than YAML at large: no duplicate keys, no tags, no merge keys, bounded depth and alias expansion; numbers
+follow YAML 1.2, so ``1e-3`` is a number and ``yes`` a word. Nothing read is ever executed.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Document:
         if not place:
             self.data, self.keys, self.values = part.data, dict(part.keys), dict(part.values)
             return
-        target = self.data
+        target: Any = self.data
         for depth, step in enumerate(place[:-1], 1):
             if isinstance(target, dict) and target.get(step) is None:
                 target[step] = {}
@@ -93,12 +93,15 @@ class Document:
         if not isinstance(target, dict) and not (
             isinstance(target, list) and isinstance(place[-1], int) and place[-1] < len(target)
         ):
-            raise ConfigError([(key or part.mark(()), f"{dotted(place[:-1])} has no parts, so {dotted(place)} is none")])
+            raise ConfigError(
+                [(key or part.mark(()), f"{dotted(place[:-1])} has no parts, so {dotted(place)} is none")]
+            )
         n = len(place)
         for table in (self.keys, self.values):
             for old in [p for p in table if p[:n] == place]:
                 del table[old]
-        target[place[-1]] = part.data
+        last: Any = place[-1]
+        target[last] = part.data
         self.keys[place] = key or part.mark(())
         self.keys.update({place + p: m for p, m in part.keys.items()})
         self.values.update({place + p: m for p, m in part.values.items()})

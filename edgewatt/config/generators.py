@@ -32,12 +32,10 @@ def _parameters(function: Callable[..., Network]) -> type:
         if name == "name":
             continue
         hint = _as_list(hints[name])
-        default = parameter.default
-        if default is inspect.Parameter.empty:
+        if parameter.default is inspect.Parameter.empty:
             fields.append((name, hint))
         else:
-            value = [*default] if isinstance(default, tuple) else default
-            fields.append((name, hint, dataclasses.field(default_factory=lambda value=value: value)))
+            fields.append((name, hint, dataclasses.field(default=parameter.default)))
     return dataclasses.make_dataclass(f"{function.__name__}_parameters", fields, frozen=True, kw_only=True)
 
 

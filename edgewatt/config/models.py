@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
@@ -130,9 +130,9 @@ def stride_section(kind: str) -> type[Section]:
 class Prune(Section):
     """Magnitude pruning before anything else: keep a density or a number of connections."""
 
-    density: float | None = Field(None, gt=0, le=1, description="share of the connections to keep")
-    n_connections: int | None = Field(None, ge=1, description="connections to keep")
-    scope: Literal["global", "layer"] = Field("global", description="one threshold, or one per layer")
+    density: float | None = Field(default=None, gt=0, le=1, description="share of the connections to keep")
+    n_connections: int | None = Field(default=None, ge=1, description="connections to keep")
+    scope: Literal["global", "layer"] = Field(default="global", description="one threshold, or one per layer")
 
     @model_validator(mode="after")
     def _one_of(self) -> Prune:
@@ -144,15 +144,19 @@ class Prune(Section):
 class NetworkSection(Section):
     """The work: a network from files or from a generator, pruned if wished."""
 
-    file: FilePath | None = Field(None, description="network file or folder, relative to the configuration file")
-    files: list[FilePath] | None = Field(None, description="one file per layer, first layer first")
-    orientation: Literal["rows-are-outputs", "rows-are-inputs"] | None = Field(
-        None, description="what the rows of matrix files are (default: rows-are-outputs)"
+    file: FilePath | None = Field(
+        default=None, description="network file or folder, relative to the configuration file"
     )
-    generate: GeneratorChoice | None = Field(None, description="generator and its parameters, instead of a file")
+    files: list[FilePath] | None = Field(default=None, description="one file per layer, first layer first")
+    orientation: Literal["rows-are-outputs", "rows-are-inputs"] | None = Field(
+        default=None, description="what the rows of matrix files are (default: rows-are-outputs)"
+    )
+    generate: GeneratorChoice | None = Field(
+        default=None, description="generator and its parameters, instead of a file"
+    )
     prune: Prune | None = None
     activation: Literal["identity", "relu", "clipped-relu"] | None = Field(
-        None, description="replaces the activation that the file names"
+        default=None, description="replaces the activation that the file names"
     )
 
     @model_validator(mode="after")
@@ -173,70 +177,79 @@ class TraceSection(Section):
 class FastMemory(Section):
     """The fast memory of the I/O model (Gleinig et al. 2023)."""
 
-    size: int = Field(100, ge=3, description="M: neuron values plus the connection in hand")
-    policy: Literal["lru", "rr", "min"] = Field("min", description="eviction policy")
-    pinning: Literal["literal", "pin_both"] = Field("literal", description="reading of Algorithm 1's pinning")
+    size: int = Field(default=100, ge=3, description="M: neuron values plus the connection in hand")
+    policy: Literal["lru", "rr", "min"] = Field(default="min", description="eviction policy")
+    pinning: Literal["literal", "pin_both"] = Field(default="literal", description="reading of Algorithm 1's pinning")
     curve: list[Annotated[int, Field(ge=3)]] = Field(
-        [], description="sizes at which the I/Os are counted besides `size`, for the curve in the report"
+        default=[], description="sizes at which the I/Os are counted besides `size`, for the curve in the report"
     )
 
 
-LayoutSection = section_for(Layout, name="LayoutSection", omit=("value_format",))
-CacheSection = section_for(CacheSpec, name="CacheSection")
-EngineSection = section_for(EngineSpec, name="EngineSection")
-ControllerSection = section_for(ControllerSpec, name="ControllerSection")
+if TYPE_CHECKING:  # made at run time from the dataclasses they fill
+    LayoutSection: TypeAlias = Any
+    CacheSection: TypeAlias = Any
+    EngineSection: TypeAlias = Any
+    ControllerSection: TypeAlias = Any
+else:
+    LayoutSection = section_for(Layout, name="LayoutSection", omit=("value_format",))
+    CacheSection = section_for(CacheSpec, name="CacheSection")
+    EngineSection = section_for(EngineSpec, name="EngineSection")
+    ControllerSection = section_for(ControllerSpec, name="ControllerSection")
 
 
 class BusSection(Section):
     """The data bus between the last cache and memory."""
 
-    bus_bytes: int | None = Field(None, ge=1, le=64, description="byte lanes (default: those of the DRAM part)")
-    block_bytes: int | None = Field(None, ge=1, description="bytes encoded together (default: the part's burst)")
-    element_bytes: int | None = Field(None, ge=1, le=8, description="element of Base+XOR (default: the number format's)")
+    bus_bytes: int | None = Field(default=None, ge=1, le=64, description="byte lanes (default: those of the DRAM part)")
+    block_bytes: int | None = Field(
+        default=None, ge=1, description="bytes encoded together (default: the part's burst)"
+    )
+    element_bytes: int | None = Field(
+        default=None, ge=1, le=8, description="element of Base+XOR (default: the number format's)"
+    )
 
 
 class DramSection(Section):
     """The memory part and its controller."""
 
-    part: str = Field("lpddr4-3200", description="shipped part (`edgewatt list parts`) or a YAML file")
-    overrides: dict[str, Any] = Field({}, description="fields of the part to replace, as in its own file")
-    controller: ControllerSection = ControllerSection()  # type: ignore[valid-type]
-
+    part: str = Field(default="lpddr4-3200", description="shipped part (`edgewatt list parts`) or a YAML file")
+    overrides: dict[str, Any] = Field(default={}, description="fields of the part to replace, as in its own file")
+    controller: ControllerSection = ControllerSection()
 
 
 class RunConfig(Section):
     """One `edgewatt run`: a network, one machine, and the small grid of orderings, strides and formats."""
 
-    name: str = Field("", description="label in tables and reports")
-    description: str = Field("", description="free text")
+    name: str = Field(default="", description="label in tables and reports")
+    description: str = Field(default="", description="free text")
     network: NetworkSection | None = None
     trace: TraceSection | None = None
     orderings: Annotated[list[OrderingChoice], BeforeValidator(_one_or_many), AfterValidator(_not_empty)] = Field(
-        ["two-optimal"], description="edge orderings (`edgewatt list orderings`)", validate_default=True
+        default=["two-optimal"], description="edge orderings (`edgewatt list orderings`)", validate_default=True
     )
     strides: Annotated[list[StrideChoice], BeforeValidator(_one_or_many), AfterValidator(_not_empty)] = Field(
-        ["none"],
+        default=["none"],
         description="tuple orders: none, a stride (sorted), or {kind: greedy, stride: 32}",
         validate_default=True,
     )
     formats: Annotated[list[Format], BeforeValidator(_one_or_many), AfterValidator(_not_empty)] = Field(
-        ["fp32"], description="number formats of weights and activations (`edgewatt list formats`)"
+        default=["fp32"], description="number formats of weights and activations (`edgewatt list formats`)"
     )
     fast_memory: FastMemory = FastMemory()
-    layout: LayoutSection = LayoutSection()  # type: ignore[valid-type]
-    sample: int = Field(0, ge=0, description="which input vector of the network's batch fills the payload")
-    caches: list[CacheSection] = Field(  # type: ignore[valid-type]
-        [CacheSection(size_bytes=32768, line_bytes=64, ways=8)],
+    layout: LayoutSection = LayoutSection()
+    sample: int = Field(default=0, ge=0, description="which input vector of the network's batch fills the payload")
+    caches: list[CacheSection] = Field(
+        default=[CacheSection.model_validate({"size_bytes": 32768})],
         description="cache levels from the engine outward: shipped names (`edgewatt list caches`) or mappings",
     )
     bus: BusSection = BusSection()
-    encoder: Encoder = Field("raw", description="encoder chain on the bus, such as base-xor+dbi-dc")
+    encoder: Encoder = Field(default="raw", description="encoder chain on the bus, such as base-xor+dbi-dc")
     dram: DramSection = DramSection()
-    engine: EngineSection = EngineSection()  # type: ignore[valid-type]
+    engine: EngineSection = EngineSection()
     timing: Literal["replay", "system"] = Field(
-        "replay", description="replay: array kernels; system: SimPy processes with contention"
+        default="replay", description="replay: array kernels; system: SimPy processes with contention"
     )
-    seed: int = Field(0, ge=0, lt=2**63, description="seed of every random choice")
+    seed: int = Field(default=0, ge=0, lt=2**63, description="seed of every random choice")
 
     @model_validator(mode="after")
     def _one_work(self) -> RunConfig:

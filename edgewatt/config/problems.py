@@ -47,9 +47,9 @@ def validate(model: type[M], document: Document) -> M:
 
 def _problems(model: type[BaseModel], document: Document, error: ValidationError) -> Iterable[tuple[Mark, str]]:
     by_place: dict[Place, list[dict[str, Any]]] = {}
-    for item in error.errors(include_url=False):
-        place, rest = _locate(document.data, item["loc"])
-        by_place.setdefault(place, []).append({**item, "rest": rest})
+    for found in error.errors(include_url=False):
+        place, rest = _locate(document.data, found["loc"])
+        by_place.setdefault(place, []).append({**found, "rest": rest})
     # A union reports each of its members; what went deepest into the data says most, so ancestors' type errors go.
     for place, items in by_place.items():
         wanted = [_WANTED[item["type"]] for item in items if item["type"] in _WANTED]
@@ -80,7 +80,9 @@ def _one(
         number = _as_number(value)
         if wanted and number:
             return document.mark(place), _wrong_type([*wanted, f"one of {', '.join(names)}"], value)
-        return document.mark(place), f"{shown(place[-1] if place else '')} cannot be {shown(value)}{did_you_mean(value, names)}"
+        return document.mark(
+            place
+        ), f"{shown(place[-1] if place else '')} cannot be {shown(value)}{did_you_mean(value, names)}"
     if kind in _BOUNDS:
         key, text = _BOUNDS[kind]
         return document.mark(place), f"{text} {context[key]}, not {shown(value)}"
@@ -115,15 +117,18 @@ def _locate(data: Any, location: tuple[str | int, ...]) -> tuple[Place, tuple[st
     place: list[str | int] = []
     rest: list[str | int] = []
     for step in location:
-        if not rest and isinstance(data, dict) and step in data:
-            place.append(step)
-            data = data[step]
-        elif not rest and isinstance(data, list) and isinstance(step, int) and step < len(data):
+        if not rest and _has(data, step):
             place.append(step)
             data = data[step]
         elif isinstance(data, dict):
             rest.append(step)
     return tuple(place), tuple(rest)
+
+
+def _has(data: Any, step: str | int) -> bool:
+    if isinstance(data, dict):
+        return step in data
+    return isinstance(data, list) and isinstance(step, int) and step < len(data)
 
 
 def _at(data: Any, place: Place) -> Any:
@@ -170,5 +175,3 @@ def _chosen(choice: Choice, data: Any) -> list[type[BaseModel]]:
         return [choice.section(kind)] if isinstance(kind, str) else []
     except ValueError:
         return []
-
-

@@ -17,9 +17,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, ValidationInfo, create_model
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from traces.errors import InputError, unknown_name
+from traces.errors import InputError
 from traces.registry import Registry
-
 
 Extra = tuple[tuple[str, Any, Any], ...]  # (name, type, default) of further fields
 
@@ -48,13 +47,13 @@ def section_for(what: type, *, name: str | None = None, omit: tuple[str, ...] = 
             continue
         default: Any = item.default
         if default is dataclasses.MISSING and item.default_factory is not dataclasses.MISSING:
-            default = item.default_factory()
+            default = typing.cast(Any, item.default_factory)()
         required = default is dataclasses.MISSING
         fields[item.name] = (_loosen(hints[item.name]), ... if required else Field(default, validate_default=False))
     for key, kind, default in extra:
         fields[key] = (kind, default)
     derived = create_model(name or what.__name__, __base__=_Filling, __doc__=inspect.getdoc(what), **fields)
-    derived._fills = what  # type: ignore[attr-defined]
+    derived._fills = what
     return derived
 
 

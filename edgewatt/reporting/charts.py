@@ -60,7 +60,12 @@ def _quantity(field: str, title: str, **more: Any) -> Spec:
 
 def _tooltip(*fields: tuple[str, str, str]) -> list[Spec]:
     return [
-        {"field": field, "title": title, "type": "quantitative" if form else "nominal", **({"format": form} if form else {})}
+        {
+            "field": field,
+            "title": title,
+            "type": "quantitative" if form else "nominal",
+            **({"format": form} if form else {}),
+        }
         for field, title, form in fields
     ]
 
@@ -166,7 +171,8 @@ def _io_memory(data: ReportData) -> Spec:
     sizes = {mark["memory"] for mark in data.io_curves}
     networks = {mark["network"] for mark in data.io_curves}
     x = {"field": "memory", "type": "quantitative", "title": "fast memory M (values)",
-         "scale": {"type": "log", "nice": False, "padding": 15} if len(sizes) > 2 else {"zero": False, "padding": 30}}  # fmt: skip
+         "scale": {"type": "log", "nice": False, "padding": 15} if len(sizes) > 2 else {"zero": False, "padding": 30},
+    }  # fmt: skip
     y = {**_quantity("io", "I/Os per inference"), "scale": {"zero": False}}
     bound: Spec = {"mark": {"type": "line", "strokeDash": [5, 4], "color": "#8C8C8C", "point": len(sizes) < 2}}
     layers: list[Spec] = [
@@ -183,7 +189,10 @@ def _io_memory(data: ReportData) -> Spec:
             },
         },
         *(
-            {**bound, "encoding": {"x": x, "y": {**y, "field": field}, "tooltip": _tooltip((field, f"{field} bound", ",d"))}}
+            {
+                **bound,
+                "encoding": {"x": x, "y": {**y, "field": field}, "tooltip": _tooltip((field, f"{field} bound", ",d"))},
+            }
             for field in ("lower", "upper")
         ),
     ]  # fmt: skip
@@ -228,11 +237,12 @@ def _convergence(data: ReportData) -> Spec:
         "curves",
         mark={"type": "line", "interpolate": "step-after", "point": {"size": 15}},
         encoding={
-            "x": {"field": "work", "type": "quantitative", "title": "work units", "scale": {"type": "log", "nice": False},
-                  "axis": {"format": "~s"}},
+            "x": {**_quantity("work", "work units"), "scale": {"type": "log", "nice": False}},
             "y": {**_quantity("objective", "objective"), "scale": {"zero": False}},
             "color": _category("series", "search", data.convergence, legend={"labelLimit": 400, "columns": 1}),
-            "tooltip": _tooltip(("series", "search", ""), ("work", "work units", ",d"), ("objective", "objective", ",.0f")),
+            "tooltip": _tooltip(
+                ("series", "search", ""), ("work", "work units", ",d"), ("objective", "objective", ",.0f")
+            ),
         },
     )  # fmt: skip
 
