@@ -103,7 +103,6 @@ def _simulate(
 ) -> dict[str, Any]:
     from edgewatt.machine_results import build_machine, simulate
 
-    machine = build_machine(config, paths)
     results: dict[str, Any] = {}
     if "trace" in config:
         trace_hash, make = content_hash(config["trace"]), lambda: open_trace(paths)
@@ -117,7 +116,10 @@ def _simulate(
         }
         if work.curve_seconds:
             seconds["curve_seconds"] = work.curve_seconds
+        if config["measure"] == "io":
+            return results
         trace_hash, make = work_hash(config, work), lambda: make_trace(config, work)
+    machine = build_machine(config, paths)
     keys = ("caches", "bus", "encoder", "engine", "dram", "timing")
     identity = {"trace": trace_hash, "element_bytes": machine.element_bytes, **{key: config[key] for key in keys}}
 

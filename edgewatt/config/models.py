@@ -249,6 +249,9 @@ class RunConfig(Section):
     timing: Literal["replay", "system"] = Field(
         default="replay", description="replay: array kernels; system: SimPy processes with contention"
     )
+    measure: Literal["io", "all"] = Field(
+        default="all", description="io: the I/O model's counts alone, without trace and machine; all: also the machine"
+    )
     seed: int = Field(default=0, ge=0, lt=2**63, description="seed of every random choice")
 
     @model_validator(mode="after")

@@ -84,7 +84,7 @@ def render(records: Sequence[Record], data: ReportData) -> str:
         provenance=html.escape(_pretty(_common_provenance(records))),
         data=_script_json(payload),
         libraries=_libraries(),
-        script=_asset("page.js"),
+        script=_asset("charts.js") + _asset("table.js"),
     )
 
 
