@@ -66,9 +66,7 @@ def construct(items: Items, slots: int, keep: int, age: float, degree: float) ->
     return State(opens, drops, slots)
 
 
-def best_state(
-    items: Items, slots: int, budget: Budget, given: StationaryParameters
-) -> tuple[State, int]:
+def best_state(items: Items, slots: int, budget: Budget, given: StationaryParameters) -> tuple[State, int]:
     """Return the cheapest state (by the residency model) among the settings, and how many were tried.
 
     The states of two natural orders are tried as well: on dense uniform layers nothing rolling beats two-optimal, on

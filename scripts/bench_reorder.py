@@ -208,7 +208,9 @@ def main() -> None:
             record = measure(case, seed)
             with arguments.results.open("a") as file:  # one whole line per cell: a killed run loses one cell
                 file.write(json.dumps(record) + "\n")
-            print(f"{case.key} seed {seed}: gap {record['gap']} (wanted {case.wanted}) in {record['cpu_s']} s", flush=True)
+            print(
+                f"{case.key} seed {seed}: gap {record['gap']} (wanted {case.wanted}) in {record['cpu_s']} s", flush=True
+            )
 
 
 if __name__ == "__main__":
