@@ -16,7 +16,9 @@ def papers(
     run: bool = typer.Option(True, "--run/--no-run", help="--no-run: the page from what is finished already."),
     executor: str = typer.Option("processes", help="processes, inline or dask."),
     workers: int = typer.Option(None, "-j", "--workers", help="Worker processes (default: one per core)."),
-    json_file: str = typer.Option(None, "--json", metavar="FILE", help="Write the claims as JSON ('-': standard output)."),
+    json_file: str = typer.Option(
+        None, "--json", metavar="FILE", help="Write the claims as JSON ('-': standard output)."
+    ),
 ) -> None:
     """Repeat figures of the papers and put their printed claims beside ours; without a name, list the figures.
 
@@ -56,7 +58,8 @@ def papers(
     claims = compare_claims(done)
     if not write_json({"page": page, "claims": claims}, json_file):
         heads = ("printed, in our words", "the paper's method", "our method", "comparable")
-        show_table(heads, [(c["claim"], _lines(c["theirs"]), _lines(c["ours"]), c["comparable"]) for c in claims])
+        shown = [c for c in claims if c["measured"]]
+        show_table(heads, [(c["claim"], _lines(c["theirs"]), _lines(c["ours"]), c["comparable"]) for c in shown])
         for r in done:
             typer.echo(f"{r.name}: {len(r.records)} of {len(r.plan.points)} points finished")
         typer.echo(f"page: {page}")

@@ -109,4 +109,9 @@ def chart(name: str, figure: Figure, rows: list[Row]) -> Spec:
 
 def _shape(order: list[str]) -> Spec:
     shapes = ["circle", "square", "triangle-up", "diamond", "cross"]
-    return {"field": "method", "type": "nominal", "sort": order, "scale": {"domain": order, "range": shapes[: len(order)]}}
+    return {
+        "field": "method",
+        "type": "nominal",
+        "sort": order,
+        "scale": {"domain": order, "range": shapes[: len(order)]},
+    }

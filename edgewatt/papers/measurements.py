@@ -82,9 +82,7 @@ def _misses(figure: Figure, record: Record) -> Iterator[Measurement]:
 _SHOWS = {"io": _io, "curve": _curve, "misses": _misses}
 
 
-def _one(
-    figure: Figure, record: Record, panel: str, x: float, value: float, lower: int | None = None
-) -> Measurement:
+def _one(figure: Figure, record: Record, panel: str, x: float, value: float, lower: int | None = None) -> Measurement:
     role = role_of(figure, record)
     assert role is not None
     ordering = record.config["ordering"]

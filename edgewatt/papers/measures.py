@@ -36,8 +36,8 @@ def _up_to(figures: Figures, role: str, compare: Any) -> str:
     if not found:
         return NOT_RUN
     value, name, pairs = max(found, key=lambda item: item[0])
-    place = f"{name}, x = {pairs.x:g}" + (f", {pairs.panel}" if pairs.panel else "")
-    return f"up to {100 * value:.1f} % ({pairs.kind}; {place})"
+    place = f"{name} at x = {pairs.x:g}" + (f", {pairs.panel}" if pairs.panel else "")
+    return f"up to {100 * value:.1f} % ({pairs.kind}, {place})"
 
 
 def saved(figures: Figures, role: str) -> str:

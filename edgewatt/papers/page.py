@@ -21,27 +21,34 @@ from traces.errors import InputError
 _MAX_TABLE_X = 40  # rows of a figure's table; curves have more, and are thinned
 
 
-def compare_claims(reproductions: Sequence[Reproduction]) -> list[dict[str, str]]:
-    """Return one row a claim of the papers that were run: what is printed, what we measured, how far they compare."""
+Row = dict[str, Any]
+
+
+def compare_claims(reproductions: Sequence[Reproduction]) -> list[Row]:
+    """Return one row a claim of the papers that were run: what is printed, what we measured, how far they compare.
+
+    `measured` is False where none of the claim's figures has been run, or the claim is none that can be measured here.
+    """
     catalogue, measured = load_catalogue(), _measurements(reproductions)
     papers = {catalogue.figures[name].paper for name in measured}
     return [_claim_row(catalogue, claim, measured) for claim in catalogue.claims if claim.paper in papers]
 
 
-def _claim_row(catalogue: Catalogue, claim: Claim, measured: Mapping[str, list[Measurement]]) -> dict[str, str]:
+def _claim_row(catalogue: Catalogue, claim: Claim, measured: Mapping[str, list[Measurement]]) -> Row:
     paper = catalogue.papers[claim.paper]
-    row = {
+    run = {name: measured[name] for name in claim.figures if measured.get(name)}
+    row: Row = {
         "claim": claim.says,
         "where": f"{paper.authors.split(',')[0].split('. ')[-1]} {paper.year}, {claim.where}",
         "theirs": "",
         "ours": "",
         "comparable": claim.comparable,
         "because": claim.because,
+        "measured": claim.measure is not None and bool(run),
     }
     if claim.measure is None:
         return row | {"theirs": "not measured", "ours": "not measured"}
-    run = {name: measured[name] for name in claim.figures if name in measured}
-    missing = [name for name in claim.figures if not measured.get(name)]
+    missing = [name for name in claim.figures if name not in run]
     finding = MEASURES[claim.measure]
     note = f" (without {', '.join(missing)})" if run and missing else ""
     for role in ("theirs", "ours"):
@@ -95,7 +102,7 @@ def _measurements(reproductions: Sequence[Reproduction]) -> dict[str, list[Measu
     return {r.name: measure(figures[r.name], r.records) for r in reproductions}
 
 
-def _claims_table(rows: list[dict[str, str]]) -> str:
+def _claims_table(rows: list[Row]) -> str:
     heads = ("printed, in our words", "the paper's method, as we ran it", "our method", "comparable?")
     body = "".join(
         f"<tr><td>{_text(r['claim'])}<br><small>{_text(r['where'])}</small></td><td>{_list(r['theirs'])}</td>"
@@ -107,7 +114,11 @@ def _claims_table(rows: list[dict[str, str]]) -> str:
 
 def _section(catalogue: Catalogue, run: Reproduction, figure: Figure, groups: list[Group]) -> str:
     networks = max(group.median.n for group in groups)
-    state = "" if run.complete else f" {len(run.records)} of {len(run.plan.points)} points are finished; the rest is missing here."
+    state = (
+        ""
+        if run.complete
+        else f" {len(run.records)} of {len(run.plan.points)} points are finished; the rest is missing here."
+    )
     return (
         f'<section class="figure"><h2>{_text(cited(catalogue, figure))}: {_text(figure.title)}</h2>'
         f"<p>{_text(figure.setting)}. Medians; {_text(interval_words(networks))}.{state} {_text(_iterations(run))}</p>"
@@ -157,7 +168,12 @@ def _provenance(reproductions: Sequence[Reproduction]) -> dict[str, Any]:
     same = {k: v for k, v in first.items() if k != "name" and all(r.provenance.get(k) == v for r in records)}
     cpu = sum(float(r.provenance.get("cpu_s") or 0.0) for r in records)
     finished = sorted(str(r.provenance.get("finished", "")) for r in records)
-    return {**same, "points": len(records), "cpu_s of all points": round(cpu, 1), "finished": [finished[0], finished[-1]]}
+    return {
+        **same,
+        "points": len(records),
+        "cpu_s of all points": round(cpu, 1),
+        "finished": [finished[0], finished[-1]],
+    }
 
 
 def _text(value: str) -> str:

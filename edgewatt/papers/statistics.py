@@ -43,5 +43,7 @@ def interval_words(n: int, confidence: float = 0.95) -> str:
     if n == 1:
         return "one network: no interval"
     if found.coverage >= confidence:
-        return f"intervals: order statistics {found.low + 1:g} to {found.high + 1:g} of {n}, coverage {found.coverage:.1%}"
+        return (
+            f"intervals: order statistics {found.low + 1:g} to {found.high + 1:g} of {n}, coverage {found.coverage:.1%}"
+        )
     return f"intervals: least to greatest of {n} networks, coverage {found.coverage:.2%} (95 % would take six)"
