@@ -185,7 +185,9 @@ class NetworkSection(Section):
 class TraceSection(Section):
     """A recorded memory trace instead of a network; only the machine is simulated."""
 
-    file: FilePath = Field(description="trace file (npz) as `edgewatt export --format npz` writes it")
+    file: FilePath = Field(description="trace file: our npz, or another simulator's (then without data)")
+    format: str | None = Field(default=None, description="format of the file (default: found by its content)")
+    access_bytes: int = Field(default=32, ge=1, le=255, description="size of an access where the file has none")
 
 
 class FastMemory(Section):
