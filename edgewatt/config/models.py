@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler, WithJsonSchema, model_validator
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from edgewatt.config.document import shown
 from edgewatt.config.sections import Choice, Section, section_for
@@ -111,6 +111,11 @@ class NoTupleOrder(Section):
 class _StrideChoice(Choice):
     def section(self, kind: str) -> type[Section]:
         return NoTupleOrder if kind == "none" else super().section(kind)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        kinds = super().__get_pydantic_json_schema__(schema, handler)
+        none = {"type": "object", "properties": {"kind": {"const": "none"}}, "additionalProperties": False}
+        return {"anyOf": [{"enum": ["none", "row"]}, {"type": "integer", "minimum": 1}, none, *kinds["anyOf"]]}
 
 
 FilePath = Annotated[str, AfterValidator(_existing)]
