@@ -18,7 +18,7 @@ import numpy as np
 from edgewatt.config.points import Point, expand
 from edgewatt.record import Record, content_hash
 from edgewatt.stages import Stages
-from edgewatt.workload import count_work, describe, make_trace, make_work, open_trace, work_hash
+from edgewatt.workload import count_work, describe, make_trace, make_work, open_recorded, work_hash
 from traces.errors import InputError
 
 Progress = Callable[[int, int | None, str], None]
@@ -105,7 +105,7 @@ def _simulate(
 
     results: dict[str, Any] = {}
     if "trace" in config:
-        trace_hash, make = content_hash(config["trace"]), lambda: open_trace(paths)
+        trace_hash, make = content_hash(config["trace"]), lambda: open_recorded(config, paths)
     else:
         work = make_work(config, paths, stages, progress)
         results = {

@@ -13,6 +13,8 @@ import numpy as np
 from edgewatt.config.points import load_part_with
 from edgewatt.record import canonical_json
 from hwmodel.machine import BusSpec, CacheSpec, EngineSpec, Machine
+from hwmodel.replay import ReplayResult
+from traces.errors import InputError
 from traces.formats import element_bits
 from traces.trace import STREAMS, Trace
 
@@ -24,14 +26,14 @@ def build_machine(config: Mapping[str, Any], paths: Mapping[str, list[str]]) -> 
     from hwmodel.controller import ControllerSpec
 
     part = _part(paths["part"][0], canonical_json(config["dram"]["overrides"]))
-    bus = config["bus"]
+    bus, lanes = config["bus"], part.organisation.dq_bits // 8
+    if bus["bus_bytes"] not in (None, lanes):
+        raise InputError(f"a bus of {bus['bus_bytes']} byte lanes does not fit part {part.name!r}, which has {lanes}")
     return Machine(
         caches=tuple(CacheSpec(**cache) for cache in config["caches"]),
         encoder=config["encoder"],
         element_bytes=bus["element_bytes"] or max(1, element_bits(config.get("format", "fp32")) // 8),
-        bus=BusSpec(
-            bus["bus_bytes"] or part.organisation.dq_bits // 8, bus["block_bytes"] or part.organisation.burst_bytes
-        ),
+        bus=BusSpec(lanes, bus["block_bytes"] or part.organisation.burst_bytes),
         part=part,
         controller=ControllerSpec(**config["dram"]["controller"]),
         engine=EngineSpec(**config["engine"]),
@@ -45,14 +47,10 @@ def _part(part: str, overrides: str) -> Any:
 
 def simulate(trace: Trace, machine: Machine, timing: str, progress: Progress | None = None) -> dict[str, Any]:
     """Play a trace on a machine and return its results as JSON values; `timing` is 'replay' or 'system'."""
-    from hwmodel.replay import replay
     from hwmodel.replay_energy import replay_energy
 
-    system: dict[str, Any] = {}
-    result = replay(trace, machine, progress=progress)
+    result, time_ns, system = (_system if timing == "system" else _replay)(trace, machine, progress)
     assert result.dram is not None
-    accesses = int(result.loads.sum() + result.stores.sum())
-    time_ns = max(result.dram.time_ns, accesses / machine.engine.accesses_per_ns)
     energy = replay_energy(result, machine)
     rows = (*energy.interface, *energy.core)
     total = result.total
@@ -86,6 +84,23 @@ def simulate(trace: Trace, machine: Machine, timing: str, progress: Progress | N
         "time_ns": time_ns,
         **system,
     }  # fmt: skip
+
+
+def _replay(trace: Trace, machine: Machine, progress: Progress | None) -> tuple[ReplayResult, float, dict[str, Any]]:
+    from hwmodel.replay import replay
+
+    result = replay(trace, machine, progress=progress)
+    assert result.dram is not None
+    accesses = int(result.loads.sum() + result.stores.sum())
+    return result, max(result.dram.time_ns, accesses / machine.engine.accesses_per_ns), {}
+
+
+def _system(trace: Trace, machine: Machine, progress: Progress | None) -> tuple[ReplayResult, float, dict[str, Any]]:
+    from hwmodel.system import simulate as simulate_system
+
+    result = simulate_system(trace, machine, progress=progress)
+    engines = [{**asdict(engine), "stall_cycles": engine.stall_cycles} for engine in result.engines]
+    return result.counts, result.time_ns, {"engines": engines}
 
 
 def _by_stream(**columns: Any) -> dict[str, dict[str, int]]:

@@ -15,15 +15,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import Field
+from typing import Any
 
 from edgewatt.comparison import pareto_front
 from edgewatt.config.document import Document
 from edgewatt.config.points import Point
 from edgewatt.config.problems import validate
-from edgewatt.config.sections import Section
+from edgewatt.config.sweep_file import OptimizeSection
 from edgewatt.record import Record
 from edgewatt.rows import METRICS, row_of
 from edgewatt.sweeps import SweepPlan, as_document, load_sweep_document, sweep
@@ -32,21 +30,6 @@ from traces.errors import InputError, MissingExtraError, unknown_name
 Progress = Callable[[int, int | None, str], None]
 
 _CONSTRAINT = re.compile(r"(\w+)\s*(<=|>=)\s*([0-9.eE+-]+)\s*(?:([x*])\s*baseline|(%)\s*of\s*baseline)?")
-
-
-class OptimizeSection(Section):
-    """What to search for."""
-
-    objectives: list[str] = Field(default=["energy_pj", "time_ns"], min_length=1, description="columns to minimise")
-    constraints: list[str] = Field(default=[], description="such as 'time_ns <= 1.01 x baseline' or 'io <= 90000'")
-    trials: int = Field(
-        default=100, ge=1, description="points to try; a space of no more points is searched completely"
-    )
-    sampler: Literal["tpe", "nsga2", "random"] = Field(default="tpe", description="Optuna sampler")
-    batch: int = Field(
-        default=8, ge=1, description="points proposed at a time; part of the search's seed, unlike workers"
-    )
-    seed: int = Field(default=0, ge=0, lt=2**32, description="seed of the sampler")
 
 
 @dataclass(frozen=True)
@@ -165,11 +148,9 @@ def _read(document: Document, overrides: Iterable[str]) -> tuple[SweepPlan, Opti
 
     mine = [text for text in overrides if text.startswith("optimize.")]
     apply_overrides(document, mine)
+    section = OptimizeSection()
     if "optimize" in document.data:
         section = validate(OptimizeSection, document.at(("optimize",)))
-        document.take(("optimize",))
-    else:
-        section = OptimizeSection()
     return load_sweep_document(document, [text for text in overrides if text not in mine]), section
 
 
@@ -191,24 +172,12 @@ def _search(
     tried = compute([space[0]])
     base = row_of(tried[space[0].hash])
 
-    def broken(trial: Any) -> list[float]:
-        return list(trial.user_attrs.get("violations", [1.0] * len(constraints)))
-
-    bound: dict[str, Any] = {"constraints_func": broken} if constraints else {}
-    samplers = {
-        "tpe": lambda: optuna.samplers.TPESampler(
-            seed=section.seed, multivariate=True, n_startup_trials=min(10, section.trials), **bound
-        ),
-        "nsga2": lambda: optuna.samplers.NSGAIISampler(seed=section.seed, **bound),
+    samplers: dict[str, Callable[[], Any]] = {
+        "tpe": lambda: optuna.samplers.TPESampler(seed=section.seed, n_startup_trials=min(10, section.trials)),
+        "nsga2": lambda: optuna.samplers.NSGAIISampler(seed=section.seed),
         "random": lambda: optuna.samplers.RandomSampler(seed=section.seed),
     }
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        study = optuna.create_study(
-            sampler=samplers[section.sampler](), directions=["minimize"] * len(section.objectives)
-        )
+    study = optuna.create_study(sampler=samplers[section.sampler](), directions=["minimize"] * len(section.objectives))
     misses = 0
     while len(tried) < section.trials and misses < 20:
         trials, points = [], []
@@ -228,7 +197,8 @@ def _search(
                 study.tell(trial, state=optuna.trial.TrialState.FAIL)
                 continue
             row = row_of(record)
-            trial.set_user_attr("violations", [c.violation(row, base) for c in constraints])
+            for constraint in constraints:
+                trial.set_constraint(constraint.text, constraint.violation(row, base))
             study.tell(trial, [float(row[name]) for name in section.objectives])
         if progress is not None:
             progress(len(tried), section.trials, "points tried")

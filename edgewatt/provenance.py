@@ -13,9 +13,8 @@ _LIBRARIES = ("numpy", "scipy", "simpy", "ml_dtypes", "ortools", "pydantic", "Py
 def environment() -> dict[str, Any]:
     """Return versions and machine, the same for every point that this process computes."""
     import platform
-    from importlib.metadata import PackageNotFoundError, version
-
     from importlib import import_module
+    from importlib.metadata import PackageNotFoundError, version
 
     from edgewatt import __version__
 

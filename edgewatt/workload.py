@@ -46,7 +46,8 @@ class Work:
 def ordering_identity(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return what an edge ordering depends on."""
     memory = {key: config["fast_memory"][key] for key in ("size", "policy", "pinning")}
-    return {"network": config["network"], "ordering": config["ordering"], "memory": memory, "seed": config["seed"]}
+    keys = ("network", "ordering", "search", "seed")
+    return {**{key: config[key] for key in keys}, "memory": memory}
 
 
 def tuple_order_identity(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,18 +80,23 @@ def _generate(section: Mapping[str, Any]) -> Network:
 
 
 def _read(section: Mapping[str, Any], paths: list[str]) -> Network:
-    from edgewatt.config.points import file_identity
     from traces.readers import load
 
-    for path, wanted in zip(paths, section["files"], strict=True):
-        if not Path(path).exists():
-            raise InputError(f"{path}: no such file")
-        if file_identity(path)["sha256"] != wanted["sha256"]:
-            raise InputError(f"{path}: the file has changed since this configuration was read")
+    _check_unchanged(section["files"], paths)
     orientation = {} if section["orientation"] is None else {"orientation": section["orientation"]}
     network = load(paths if section["one_per_layer"] else paths[0], kind="network", **orientation)
     assert isinstance(network, Network)
     return network
+
+
+def _check_unchanged(files: list[dict[str, str]], paths: list[str]) -> None:
+    from edgewatt.config.points import file_identity
+
+    for path, wanted in zip(paths, files, strict=True):
+        if not Path(path).exists():
+            raise InputError(f"{path}: no such file")
+        if file_identity(path)["sha256"] != wanted["sha256"]:
+            raise InputError(f"{path}: the file has changed since this configuration was read")
 
 
 def make_work(
@@ -126,6 +132,8 @@ def _order(network: Network, config: Mapping[str, Any], progress: Progress | Non
         memory=config["fast_memory"]["size"],
         policy=config["fast_memory"]["policy"],
         pinning=config["fast_memory"]["pinning"],
+        objective=config["search"]["objective"],
+        time_limit_s=config["search"]["time_limit_s"],
         seed=config["seed"],
         progress=progress,
         **parameters,
@@ -176,11 +184,13 @@ def make_trace(config: Mapping[str, Any], work: Work) -> Trace:
     return build_trace(work.network, work.edges, layout=layout, sample=config["sample"], seed=config["seed"])
 
 
-def open_trace(paths: Mapping[str, list[str]]) -> Trace:
+def open_recorded(config: Mapping[str, Any], paths: Mapping[str, list[str]]) -> Trace:
     """Open the recorded trace of a point."""
-    from traces.trace import load_trace
+    from traces.external import open_trace
 
-    return load_trace(paths["trace"][0])
+    section = config["trace"]
+    _check_unchanged(section["files"], paths["trace"])
+    return open_trace(paths["trace"][0], section["format"], access_bytes=section["access_bytes"])
 
 
 def count_work(config: Mapping[str, Any], work: Work, stages: Stages) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,10 +22,12 @@ def show_records(records: Sequence[Record], *, title: str) -> None:
 
     rows = [row_of(record) for record in records]
     console = Console(highlight=False, soft_wrap=True)
-    console.print(title, style="bold", markup=False)
+    for line in textwrap.wrap(title, console.width) or [""]:
+        console.print(line, style="bold", markup=False)
     for line in _notes(records[0], rows):
-        console.print(line, markup=False)
-    groups = [str(row.get("ordering", row.get("trace"))) for row in rows]
+        for part in textwrap.wrap(line, console.width, subsequent_indent=" " * 9, drop_whitespace=True):
+            console.print(part, markup=False)
+    groups = _groups(rows)
     io, cost = _io_columns(rows), _cost_columns(rows)
     if not io or not cost or console.width >= _WIDE:
         _print(console, groups, [*_name_columns(rows), *io, *cost])
@@ -35,6 +38,17 @@ def show_records(records: Sequence[Record], *, title: str) -> None:
         others = [column for column in pick(_name_columns(rows)) if column[0] != "format"]
         _print(console, [groups[n] for n in first], [*others, *names, *pick(io)])
         _print(console, groups, [*_name_columns(rows), *cost])
+
+
+def _groups(rows: list[Row]) -> list[str]:
+    """Return the heading above each row: its ordering, and what else differs between rows and has no column."""
+    words = {"memory": "M = {}", "policy": "policy {}", "encoder": "{} bus", "part": "{}", "timing": "{} timing"}
+    words |= {"network": "{}", "seed": "seed {}"}
+    varying = [name for name in words if len({row.get(name) for row in rows}) > 1]
+    return [
+        ", ".join([str(row.get("ordering", row.get("trace"))), *(words[name].format(row[name]) for name in varying)])
+        for row in rows
+    ]
 
 
 def _distinct_work(rows: list[Row]) -> list[int]:
@@ -75,7 +89,6 @@ def _notes(record: Record, rows: list[Row]) -> list[str]:
 
 def _name_columns(rows: list[Row]) -> list[Column]:
     names = ["stride", "format"] if "ordering" in rows[0] else []
-    names += [name for name in ("memory", "encoder", "part") if len({row.get(name) for row in rows}) > 1]
     return [(name, "", [str(row[name]) for row in rows]) for name in names]
 
 
@@ -177,4 +190,5 @@ def _signed(change: float | None) -> str:
 
 def show_front(found: Any) -> None:
     """Print the Pareto front that `edgewatt.optimization` found."""
-    show_records(found.front, title=f"Pareto front: {len(found.front)} points; {found.text}")
+    title = f"Pareto front: {len(found.front)} points, after the baseline; {found.text}"
+    show_records([found.baseline, *(r for r in found.front if r.hash != found.baseline.hash)], title=title)

@@ -8,6 +8,8 @@ import typing
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy.typing as npt
+
 from traces import generate
 from traces.network import Network
 from traces.registry import Registry
@@ -16,7 +18,9 @@ GENERATORS: Registry[Callable[..., Network]] = Registry("network generator", "ed
 
 
 def _as_list(hint: Any) -> Any:
-    """A YAML list fills a Sequence."""
+    """A YAML list fills a Sequence or an array."""
+    if hint == npt.ArrayLike:
+        return list[int]
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is Sequence:
         return list[_as_list(arguments[0])]  # type: ignore[misc]

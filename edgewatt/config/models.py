@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler, WithJsonSchema, model_validator
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from edgewatt.config.document import shown
 from edgewatt.config.sections import Choice, Section, section_for
@@ -87,10 +87,17 @@ def _known_encoder(value: str) -> str:
     return value
 
 
+def _known_objective(value: Any) -> Any:
+    from reorder.objectives import make_objective
+
+    make_objective(value)
+    return value
+
+
 def _stride(value: Any) -> Any:
     if value == "none":
         return {"kind": "none"}
-    if isinstance(value, bool) or not (isinstance(value, int) or value in ("row", "matrix")):
+    if isinstance(value, bool) or not (isinstance(value, int) or value == "row"):
         return value
     return {"kind": "sort", "stride": value}
 
@@ -105,15 +112,27 @@ class _StrideChoice(Choice):
     def section(self, kind: str) -> type[Section]:
         return NoTupleOrder if kind == "none" else super().section(kind)
 
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        kinds = super().__get_pydantic_json_schema__(schema, handler)
+        none = {"type": "object", "properties": {"kind": {"const": "none"}}, "additionalProperties": False}
+        return {"anyOf": [{"enum": ["none", "row"]}, {"type": "integer", "minimum": 1}, none, *kinds["anyOf"]]}
+
 
 FilePath = Annotated[str, AfterValidator(_existing)]
 Format = Annotated[str, AfterValidator(_known_format), WithJsonSchema({"type": "string", "title": "number format"})]
 Encoder = Annotated[str, AfterValidator(_known_encoder)]
-Stride = Annotated[int, Field(ge=1)] | Literal["row", "matrix"]
+Stride = Annotated[int, Field(ge=1)] | Literal["row"]
 _ORDERING = Choice(orderings)
-_STRIDE = _StrideChoice(tuple_orders, (("stride", Stride, "row"),))
+_STRIDE = _StrideChoice(
+    tuple_orders,
+    (
+        ("stride", Stride, "row"),  # tuples that may change places
+        ("stride_restart", Literal["row", "continuous"], "row"),  # at each run, or counted through the whole order
+        ("objective", Literal["joint", "values", "ids"], "joint"),  # whose ones count
+    ),
+)
 OrderingChoice = Annotated[Any, _ORDERING]
-StrideChoice = Annotated[Any, BeforeValidator(_stride), _STRIDE]
+StrideChoice = Annotated[Any, _STRIDE, BeforeValidator(_stride)]
 GeneratorChoice = Annotated[Any, Choice(generators)]
 
 
@@ -171,7 +190,9 @@ class NetworkSection(Section):
 class TraceSection(Section):
     """A recorded memory trace instead of a network; only the machine is simulated."""
 
-    file: FilePath = Field(description="trace file (npz) as `edgewatt export --format npz` writes it")
+    file: FilePath = Field(description="trace file: our npz, or another simulator's (then without data)")
+    format: str | None = Field(default=None, description="format of the file (default: found by its content)")
+    access_bytes: int = Field(default=32, ge=1, le=255, description="size of an access where the file has none")
 
 
 class FastMemory(Section):
@@ -209,6 +230,19 @@ class BusSection(Section):
     )
 
 
+class SearchSection(Section):
+    """What ordering methods that search are asked for."""
+
+    objective: Annotated[Any, AfterValidator(_known_objective)] = Field(
+        default="io",
+        description="what to lower: io, runs, or {kind: weighted, a: 1.0, b: 0.5} (a x runs + b x I/Os), "
+        "{kind: memories, sizes: [50, 100]}, {kind: io, policy: lru}",
+    )
+    time_limit_s: float | None = Field(
+        default=None, gt=0, description="wall-clock limit of each search; the record then says `truncated`"
+    )
+
+
 class DramSection(Section):
     """The memory part and its controller."""
 
@@ -236,6 +270,7 @@ class RunConfig(Section):
         default=["fp32"], description="number formats of weights and activations (`edgewatt list formats`)"
     )
     fast_memory: FastMemory = FastMemory()
+    search: SearchSection = SearchSection()
     layout: LayoutSection = LayoutSection()
     sample: int = Field(default=0, ge=0, description="which input vector of the network's batch fills the payload")
     caches: list[CacheSection] = Field(
@@ -259,7 +294,15 @@ class RunConfig(Section):
         if (self.network is None) == (self.trace is None):
             raise ValueError("give a network or a trace" + (", not both" if self.network else ""))
         if self.trace is not None:
-            unused = {"orderings", "strides", "formats", "fast_memory", "layout", "sample"} & self.model_fields_set
+            unused = {
+                "orderings",
+                "strides",
+                "formats",
+                "fast_memory",
+                "search",
+                "layout",
+                "sample",
+            } & self.model_fields_set
             if unused:
                 raise ValueError(f"unused key {sorted(unused)[0]!r}: a recorded trace fixes it already")
         return self

@@ -38,10 +38,14 @@ async function draw() {
   document.body.dataset.charts = String(views.length);
 }
 const wish = window.matchMedia("(prefers-color-scheme: dark)");
-function setTheme(dark) { document.documentElement.classList.toggle("dark", dark); return draw(); }
+let drawing = Promise.resolve(); /* one drawing after the other */
+function setTheme(dark) {
+  document.documentElement.classList.toggle("dark", dark);
+  drawing = drawing.then(draw).catch((error) => {
+    document.body.dataset.error = String(error);
+    throw error;
+  });
+}
 wish.addEventListener("change", (event) => setTheme(event.matches));
 document.getElementById("theme").addEventListener("click", () => setTheme(!document.documentElement.classList.contains("dark")));
-setTheme(wish.matches).catch((error) => {
-  document.body.dataset.error = String(error);
-  throw error;
-});
+setTheme(wish.matches);
