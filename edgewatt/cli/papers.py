@@ -29,6 +29,7 @@ def papers(
       edgewatt papers gleinig --seeds 2 --iterations 1000 -o page.html
     """
     from pathlib import Path
+    from typing import Any
 
     from edgewatt.cli.output import progress, show_table, write_json
     from edgewatt.papers.catalogue import chosen, paper_figures
@@ -41,18 +42,15 @@ def papers(
             show_table(("name", "figure"), [(figure["name"], figure["what"]) for figure in figures])
         return
     wanted = chosen(names)
-    settings = {"full": full, "iterations": iterations, "seeds": seeds, "overrides": overrides or ()}
+    settings: dict[str, Any] = {"full": full, "iterations": iterations, "seeds": seeds, "overrides": overrides or ()}
+    execution: dict[str, Any] = {"run": run, "executor": executor, "workers": workers}
     for name in wanted:
-        figure_plan(name, **settings)  # type: ignore[arg-type]  # a mistake shows before hours of work
+        figure_plan(name, **settings)  # a mistake shows before hours of work
     done: list[Reproduction] = []
     failed = 0
     for name in wanted:
         with progress(name) as update:
-            done.append(
-                reproduce(
-                    name, results=results, run=run, executor=executor, workers=workers, progress=update, **settings
-                )  # type: ignore[arg-type]
-            )
+            done.append(reproduce(name, results=results, progress=update, **execution, **settings))
         failed += len(done[-1].results.failed) if done[-1].results is not None else 0
     page = paper_page(done, output or Path(results) / "papers.html")
     claims = compare_claims(done)

@@ -50,7 +50,7 @@ class Figure(Section):
 
 
 class Claim(Section):
-    """What a paper prints, in our words. measure: a name of edgewatt.papers.measures, None where nothing is measured."""
+    """What a paper prints, in our words. measure: a name of edgewatt.papers.measures, None: not measured here."""
 
     paper: str
     where: str

@@ -57,9 +57,9 @@ def chart(name: str, figure: Figure, rows: list[Row]) -> Spec:
         "type": "quantitative",
         "title": figure.x.title,
         "scale": {"type": "log", "nice": False, "padding": 12} if log else {"zero": False, "padding": 12},
-        "axis": {"format": "~s" if figure.shows == "curve" else "~g", **({"tickCount": 5} if log else {})},
+        "axis": {"format": "~s" if figure.shows == "curve" else ",.6~g", **({"tickCount": 5} if log else {})},
     }
-    y_axis: Spec = {"format": "~s" if figure.shows == "curve" else "~g"}
+    y_axis: Spec = {"format": "~s" if figure.shows == "curve" else ",.6~g"}
     y: Spec = {
         "field": "value",
         "type": "quantitative",
@@ -77,7 +77,7 @@ def chart(name: str, figure: Figure, rows: list[Row]) -> Spec:
     }
     tooltip = [
         {"field": "method", "type": "nominal"},
-        {"field": "x", "type": "quantitative", "title": figure.x.title, "format": ",~g"},
+        {"field": "x", "type": "quantitative", "title": figure.x.title, "format": ",.6~g"},
         {"field": "median", "type": "quantitative", "format": ",.4~g" if figure.shows == "misses" else ",.0f"},
         {"field": "low", "type": "quantitative", "format": ",.4~g"},
         {"field": "high", "type": "quantitative", "format": ",.4~g"},

@@ -1,4 +1,4 @@
-"""What we measure beside each printed claim. A measure takes the measurements of its figures and a role, and finds words.
+"""What we measure beside each printed claim: from the measurements of its figures and a role to words.
 
 Every measure is a median over networks of a value per network; "up to" is its maximum over the points that were run.
 """
@@ -79,7 +79,7 @@ def least_memory(figures: Figures, role: str) -> str:
 def memory_for_bound(figures: Figures, role: str) -> str:
     """As least_memory, and how much nearer to the bound the order comes below it."""
     words = _memory_words(figures, role)
-    return words if words == NOT_RUN else f"{words}; {_up_to(figures, role, _closer)} of the distance gone"
+    return words if words == NOT_RUN else f"{words}; {_up_to(figures, role, _closer)} closer to it"
 
 
 def _memory_words(figures: Figures, role: str) -> str:
@@ -89,8 +89,8 @@ def _memory_words(figures: Figures, role: str) -> str:
             here = [m for m in measurements if m.panel == panel]
             by_method = {r: _least([m for m in here if m.role == r]) for r in ("baseline", role)}
             if any(m.role == role for m in here):
-                texts = ["never" if m is None else f"M = {m:g}" for m in by_method.values()]
-                parts.append((f"{panel}: " if panel else "") + f"bound from {texts[1]} on (baseline {texts[0]})")
+                texts = ["at no M run" if m is None else f"from M = {m:g} on" for m in by_method.values()]
+                parts.append((f"{panel}: " if panel else "") + f"at the bound {texts[1]} (baseline {texts[0]})")
     return "; ".join(parts) or NOT_RUN
 
 

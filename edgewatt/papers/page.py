@@ -103,22 +103,20 @@ def _measurements(reproductions: Sequence[Reproduction]) -> dict[str, list[Measu
 
 
 def _claims_table(rows: list[Row]) -> str:
+    muted = ' class="muted"'
     heads = ("printed, in our words", "the paper's method, as we ran it", "our method", "comparable?")
     body = "".join(
-        f"<tr><td>{_text(r['claim'])}<br><small>{_text(r['where'])}</small></td><td>{_list(r['theirs'])}</td>"
-        f"<td>{_list(r['ours'])}</td><td><b>{_text(r['comparable'])}</b><br><small>{_text(r['because'])}</small></td></tr>"
-        for r in rows
+        f"<tr{'' if r['measured'] else muted}><td>{_text(r['claim'])}<br><small>{_text(r['where'])}</small></td>"
+        f"<td>{_list(r['theirs'])}</td><td>{_list(r['ours'])}</td>"
+        f"<td><b>{_text(r['comparable'])}</b><br><small>{_text(r['because'])}</small></td></tr>"
+        for r in sorted(rows, key=lambda row: not row["measured"])
     )
     return f"<table><thead><tr>{''.join(f'<th>{h}</th>' for h in heads)}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _section(catalogue: Catalogue, run: Reproduction, figure: Figure, groups: list[Group]) -> str:
     networks = max(group.median.n for group in groups)
-    state = (
-        ""
-        if run.complete
-        else f" {len(run.records)} of {len(run.plan.points)} points are finished; the rest is missing here."
-    )
+    state = "" if run.complete else f" {len(run.records)} of {len(run.plan.points)} points are finished."
     return (
         f'<section class="figure"><h2>{_text(cited(catalogue, figure))}: {_text(figure.title)}</h2>'
         f"<p>{_text(figure.setting)}. Medians; {_text(interval_words(networks))}.{state} {_text(_iterations(run))}</p>"
@@ -149,12 +147,11 @@ def _numbers(figure: Figure, groups: list[Group]) -> str:
         lower = next((g.lower for g in found.values()), None)
         cells = [panel, f"{x:,g}", "" if lower is None else f"{lower:,.0f}"]
         for method in methods:
-            group = found.get(method)
-            if group is None:
+            if method not in found:
                 cells += ["", "", ""]
                 continue
-            m = group.median
-            change = "" if not base or group.role == "baseline" else f"{100 * (m.median / base - 1):+.1f} %"
+            m = found[method].median
+            change = "" if not base or found[method].role == "baseline" else f"{100 * (m.median / base - 1):+.1f} %"
             cells += [f"{m.median:{digits}}", f"{m.low:{digits}} – {m.high:{digits}}" if m.n > 1 else "", change]
         body.append("<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in cells) + "</tr>")
     heads = "".join(f"<th>{_text(method)}</th><th>interval</th><th>change</th>" for method in methods)

@@ -76,7 +76,7 @@ def reproduce(
 ) -> Reproduction:
     """Compute what is missing of a figure's sweep in the folder ``results/NAME`` and return its points.
 
-    name: of `paper_figures`. See `figure_plan` for full, iterations, seeds and overrides. run: False takes what is there.
+    name: of `paper_figures`. run: False takes what is there. Others: see `figure_plan` and `edgewatt.sweep`.
     Stopping at any moment loses the points in flight at most; the same call goes on.
     """
     plan = figure_plan(name, full=full, iterations=iterations, seeds=seeds, overrides=overrides)
