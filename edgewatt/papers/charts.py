@@ -52,20 +52,20 @@ def chart(name: str, figure: Figure, rows: list[Row]) -> Spec:
     )
     order = [method for method, _ in methods]
     log = figure.x.scale == "log"
+    numbers = "~s" if figure.shows == "curve" else ",.6~g"
     x: Spec = {
         "field": "x",
         "type": "quantitative",
         "title": figure.x.title,
-        "scale": {"type": "log", "nice": False, "padding": 12} if log else {"zero": False, "padding": 12},
-        "axis": {"format": "~s" if figure.shows == "curve" else ",.6~g", **({"tickCount": 5} if log else {})},
+        "scale": {**({"type": "log"} if log else {"zero": False}), "nice": False, "padding": 12},
+        "axis": {"format": numbers, **({"values": _marks(figure, rows)} if log else {})},
     }
-    y_axis: Spec = {"format": "~s" if figure.shows == "curve" else ",.6~g"}
     y: Spec = {
         "field": "value",
         "type": "quantitative",
         "title": _TITLES[figure.shows],
-        "scale": {"zero": figure.shows == "misses"},
-        "axis": y_axis,
+        "scale": {"zero": figure.shows == "misses", "nice": False, "padding": 8},
+        "axis": {"format": numbers},
     }
     colour: Spec = {
         "field": "method",
@@ -73,7 +73,7 @@ def chart(name: str, figure: Figure, rows: list[Row]) -> Spec:
         "title": None,
         "sort": order,
         "scale": {"domain": order, "range": PALETTE[: len(order)]},
-        "legend": {"columns": min(4, len(order)), "labelLimit": 320},
+        "legend": {"columns": min(4, len(order)), "labelLimit": 320, "symbolOpacity": 1},
     }
     tooltip = [
         {"field": "method", "type": "nominal"},
@@ -86,11 +86,11 @@ def chart(name: str, figure: Figure, rows: list[Row]) -> Spec:
     line: Spec = {"type": "line", "point": {"size": 36} if figure.shows != "curve" else False}
     spread: Spec = {"type": "area", "opacity": 0.2} if figure.shows == "curve" else {"type": "rule", "strokeWidth": 2}
     layers: list[Spec] = [
-        {"mark": spread, "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour}},
         {
             "mark": line,
             "encoding": {"x": x, "y": y, "color": colour, "shape": _shape(order), "tooltip": tooltip},
         },
+        {"mark": spread, "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour}},
     ]
     if figure.shows != "misses":
         bound: Spec = {"type": "line", "strokeDash": [5, 4], "color": "#8C8C8C"}
@@ -105,6 +105,14 @@ def chart(name: str, figure: Figure, rows: list[Row]) -> Spec:
         "spec": {"width": 280, "height": 220, "layer": layers},
         "resolve": {"scale": {"y": "independent"}},
     }
+
+
+def _marks(figure: Figure, rows: list[Row]) -> list[float]:
+    """Return where a logarithmic axis has its ticks: the values that were run, or powers of ten along a curve."""
+    values = sorted({row["x"] for row in rows})
+    if figure.shows != "curve":
+        return values
+    return [10.0**k for k in range(len(str(int(max(values)))))]
 
 
 def _shape(order: list[str]) -> Spec:

@@ -42,8 +42,7 @@ def interval_words(n: int, confidence: float = 0.95) -> str:
     found = median_interval(range(n), confidence)
     if n == 1:
         return "one network: no interval"
+    covers = f"coverage {100 * found.coverage:.4g} %"
     if found.coverage >= confidence:
-        return (
-            f"intervals: order statistics {found.low + 1:g} to {found.high + 1:g} of {n}, coverage {found.coverage:.1%}"
-        )
-    return f"intervals: least to greatest of {n} networks, coverage {found.coverage:.2%} (95 % would take six)"
+        return f"intervals: order statistics {found.low + 1:g} to {found.high + 1:g} of {n}, {covers}"
+    return f"intervals: least to greatest of {n} networks, {covers} (95 % would take six)"
