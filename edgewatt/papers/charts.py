@@ -11,7 +11,7 @@ from edgewatt.reporting.charts import PALETTE
 Spec = dict[str, Any]
 Row = dict[str, Any]
 
-_TITLES = {"io": "I/Os per inference ÷ lower bound", "curve": "I/Os per inference", "misses": "per connection"}
+_TITLES = {"io": "I/Os per inference ÷ lower bound", "curve": "I/Os per inference", "misses": "misses per connection"}
 
 
 def chart_rows(figure: Figure, groups: list[Group]) -> list[Row]:

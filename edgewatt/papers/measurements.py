@@ -33,7 +33,7 @@ class Measurement:
 
 
 def measure(figure: Figure, records: Iterable[Record]) -> list[Measurement]:
-    """Return what a figure shows of its records, each value once."""
+    """Return what a figure shows of its records, each value once; panels in the order in which they appear."""
     values = _SHOWS[figure.shows]
     found = {
         (m.panel, m.x, m.method, m.seed): m
@@ -41,7 +41,8 @@ def measure(figure: Figure, records: Iterable[Record]) -> list[Measurement]:
         if role_of(figure, record) is not None
         for m in values(figure, record)
     }
-    return sorted(found.values(), key=lambda m: (m.panel, m.x, ROLES.index(m.role), m.method, m.seed))
+    panels = {panel: place for place, panel in enumerate(dict.fromkeys(panel for panel, *_ in found))}
+    return sorted(found.values(), key=lambda m: (panels[m.panel], m.x, ROLES.index(m.role), m.method, m.seed))
 
 
 def role_of(figure: Figure, record: Record) -> str | None:
@@ -71,11 +72,13 @@ def _curve(figure: Figure, record: Record) -> Iterator[Measurement]:
 def _misses(figure: Figure, record: Record) -> Iterator[Measurement]:
     x, results = float(_at(record, figure.x.path)), record.results
     connections = results["network"]["connections"]
-    machine = " + ".join(size_words(level["size_bytes"]) for level in record.config["caches"])
-    for number, level in enumerate(results["cache"], 1):
-        yield _one(figure, record, f"L{number} of {machine}", x, level["misses"] / connections)
+    sizes = [size_words(level["size_bytes"]) for level in record.config["caches"]]
+    for number, level in enumerate(results["cache"]):
+        behind = f" behind {' + '.join(sizes[:number])}" if number else ""
+        panel = f"L{number + 1} of {sizes[number]}{behind}"
+        yield _one(figure, record, panel, x, level["misses"] / connections)
     for memory, reads, writes in results["io_curve"]:
-        panel = f"values, M = {memory:,} ({record.config['fast_memory']['policy'].upper()})"
+        panel = f"values, M = {memory:,}"
         yield _one(figure, record, panel, x, (reads + writes - connections) / connections)
 
 

@@ -155,12 +155,17 @@ def _ratios(pairs: list[tuple[str, Pairs]], *, ends: bool) -> str:
     for _, pair in pairs:
         if pair.kind == kind:
             panels.setdefault(pair.panel, {})[pair.x] = pair.median(_ratio)
-    parts = []
+    same: dict[str, list[str]] = {}
     for panel, by_x in panels.items():
-        low, high = (by_x[min(by_x)], by_x[max(by_x)]) if ends else (min(by_x.values()), max(by_x.values()))
-        joint = f" at x = {min(by_x):g}, {high:.3g} at {max(by_x):g}" if ends else f" to {high:.3g}"
-        parts.append(f"{panel}: {low:.3g}{joint} times")
-    return "; ".join(parts) or NOT_RUN
+        least, most = (by_x[min(by_x)], by_x[max(by_x)]) if ends else (min(by_x.values()), max(by_x.values()))
+        if f"{least:.2f}" == f"{most:.2f}":
+            words = f"{least:.2f} times"
+        elif ends:
+            words = f"{least:.2f} times at x = {min(by_x):g}, {most:.2f} at {max(by_x):g}"
+        else:
+            words = f"{least:.2f} to {most:.2f} times"
+        same.setdefault(words, []).append(panel)
+    return "; ".join(f"{words}: {', '.join(where)}" for words, where in same.items()) or NOT_RUN
 
 
 def random_against_radix(figures: Figures, role: str) -> str:
@@ -172,11 +177,11 @@ def random_against_radix(figures: Figures, role: str) -> str:
     if not common:
         return NOT_RUN
     depth = max(x for _, x in common)
-    return "; ".join(
-        f"{panel}: {random[panel, x].median.median / radix[panel, x].median.median:.3g} times"
-        for panel, x in sorted(common)
-        if x == depth
-    )
+    same: dict[str, list[str]] = {}
+    for panel in (panel for panel, x in radix if x == depth and (panel, x) in common):
+        ratio = random[panel, depth].median.median / radix[panel, depth].median.median
+        same.setdefault(f"{ratio:.2f} times", []).append(panel)
+    return "; ".join(f"{words}: {', '.join(where)}" for words, where in same.items())
 
 
 MEASURES: dict[str, Callable[[Figures, str], str]] = {

@@ -123,7 +123,7 @@ def test_a_figure_of_cache_misses_runs(tmp_path: Path) -> None:
     ]
     found = ew.reproduce("ego-6", results=tmp_path, seeds=1, overrides=small, executor="inline")
     text = Path(ew.paper_page([found], tmp_path / "page.html")).read_text()
-    assert "L1 of 32 KiB" in text and "M = 16 (LRU)" in text
+    assert "L1 of 32 KiB" in text and "values, M = 16" in text
 
 
 def test_the_command_lists_runs_and_writes_its_claims(tmp_path: Path) -> None:
