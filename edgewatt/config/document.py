@@ -81,13 +81,18 @@ class Document:
             self.data, self.keys, self.values = part.data, dict(part.keys), dict(part.values)
             return
         target: Any = self.data
-        for depth, step in enumerate(place[:-1], 1):
-            if isinstance(target, dict) and target.get(step) is None:
-                target[step] = {}
+        for depth, step in enumerate(place, 1):
+            if isinstance(target, dict):  # 'a.1' names the key '1' of a mapping, the second item of a list
+                place = (*place[: depth - 1], str(step), *place[depth:])
+            here = place[depth - 1]
+            if depth == len(place):
+                break
+            if isinstance(target, dict) and target.get(here) is None:
+                target[here] = {}
                 self.keys.setdefault(place[:depth], key or part.mark(()))
                 self.values.setdefault(place[:depth], part.mark(()))
             try:
-                target = target[step]
+                target = target[here]
             except (KeyError, IndexError, TypeError):
                 raise ConfigError([(key or part.mark(()), f"there is no {dotted(place[:depth])} to set")]) from None
         if not isinstance(target, dict) and not (
