@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from cython_ext.residency import Residency
 
+from cython_ext.residency import Residency
 from reorder.base import METHODS, Ordering, Task
 from reorder.budget import Best, Budget, Scorer, at_least
 from reorder.intervals import Items, State
@@ -16,11 +16,25 @@ from reorder.stationary import StationaryParameters, best_state, slot_choices
 from traces.network import Network
 
 END_TEMPERATURE = 0.07
+DENSE = 20  # connections per neuron above which the model is exact
 MOVES_PER_ITEM = 2000  # the default budget
 CHECKPOINTS = 24  # exact counts of the decoded order along one annealing run
-# (open swaps, drop swaps; the rest swaps whole intervals), longest swap as a share of the items
-SHARES = (0.12, 0.08)
-REACH = 0.2
+CHECKPOINT_SHARE = 0.04  # of the time at most, for those counts
+
+
+@dataclass(frozen=True)
+class Moves:
+    """What annealing proposes: shares of open swaps and of drop swaps (the rest swaps whole intervals), the longest swap
+    as a share of the items, and the temperature against `start_temperature`. Measured on random layered networks."""
+
+    opens: float
+    drops: float
+    reach: float
+    heat: float
+
+
+DENSE_MOVES = Moves(0.12, 0.08, 0.2, 1.0)
+SPARSE_MOVES = Moves(0.2, 0.2, 0.33, 1.8)
 
 
 @dataclass(frozen=True)
@@ -48,19 +62,19 @@ def start_temperature(moves_per_item: float) -> float:
     return min(0.45, max(0.06, 0.2 * (max(1.0, moves_per_item) / 2700) ** 0.18))
 
 
-def slot_ladder(task: Task, n_items: int) -> list[int]:
+def slot_ladder(task: Task, items: Items) -> list[int]:
     """Return the numbers of slots to try.
 
-    MIN: M - 2 is what the model allows; a neuron opened long before its first use takes no room, so one or two more can
-    pay on sparse networks. LRU and RR: shares of M - 1 around the best ones found.
+    MIN: M - 2 is what the model allows. A neuron opened long before its first use takes no room, so a few more can pay
+    on sparse networks. LRU and RR: shares of M - 1 around the best ones found.
     """
-    free = task.memory - 1
+    ladder = slot_choices(task)
     if task.policy == "min":
-        ladder = [free - 1, free, free + 1]
-    else:
-        first = slot_choices(task)
-        ladder = [*first, round((first[0] + first[1]) / 2), round((first[0] + first[2]) / 2)]
-    return list(dict.fromkeys(max(1, min(slots, n_items)) for slots in ladder))
+        dense = len(items.edges) > DENSE * len(items.items)
+        ladder = [task.memory - 2] if dense else [task.memory - 2, task.memory]
+    elif len(ladder) > 2:
+        ladder = [*ladder, (ladder[0] + ladder[1]) // 2, (ladder[0] + ladder[2]) // 2]
+    return list(dict.fromkeys(max(1, min(slots, len(items.items))) for slots in ladder))
 
 
 class Annealing:
@@ -70,6 +84,7 @@ class Annealing:
         self.items, self.slots = items, state.slots
         self.search: Residency = items.search(state.slots, seed, wide)
         self.search.set_state(state.opens, state.drops)
+        self.moves = DENSE_MOVES if len(items.edges) > DENSE * len(items.items) else SPARSE_MOVES
         self.done = 0
 
     def order(self) -> npt.NDArray[np.int64]:
@@ -83,27 +98,30 @@ class Annealing:
 
     def run(self, moves: int | None, seconds: float, best: Best, temperature: float | None = None) -> None:
         """Anneal for `moves` moves or `seconds`, whichever ends first, offering orders to `best` on the way."""
-        n = len(self.items.items)
+        n, kinds = len(self.items.items), self.moves
         started, done = best.budget.spent(), 0
         chunk = max(256, min(50_000, n * 16))
         next_checkpoint = 1 / CHECKPOINTS
-        reach = max(2, round(REACH * n))
-        start = temperature
+        reach = max(2, round(kinds.reach * n))
+        start = temperature if temperature is not None else kinds.heat * start_temperature((moves or 300 * n) / n)
         while True:
             spent = best.budget.spent() - started
             share = max(done / moves if moves else 0.0, spent / seconds if seconds < math.inf else 0.0)
             if share >= 1 or (moves is not None and done >= moves):
                 break
             if done and temperature is None:  # what the whole budget comes to, at the speed so far
-                start = start_temperature(done / max(share, 1e-6) / n)
-            now = max(start if start is not None else start_temperature((moves or 300 * n) / n), END_TEMPERATURE)
-            self.search.tune(now * (END_TEMPERATURE / now) ** share, reach, *SHARES)
-            self.search.run(chunk if moves is None else min(chunk, moves - done))
-            done += chunk if moves is None else min(chunk, moves - done)
-            best.work += chunk
+                start = kinds.heat * start_temperature(done / max(share, 1e-6) / n)
+            now = max(start, END_TEMPERATURE)
+            self.search.tune(now * (END_TEMPERATURE / now) ** share, reach, kinds.opens, kinds.drops)
+            step = chunk if moves is None else min(chunk, moves - done)
+            self.search.run(step)
+            done += step
+            best.work += step
             if share >= next_checkpoint:
+                began = best.budget.spent()
                 best.offer(self.order(), f"{self.slots}")
-                next_checkpoint = share + 1 / CHECKPOINTS
+                took = best.budget.spent() - began
+                next_checkpoint = share + max(1 / CHECKPOINTS, took / CHECKPOINT_SHARE / max(seconds, 1e-9))
             if best.task.progress:
                 best.task.progress(round(1000 * share), 1000, f"{best.value:.0f}")
         self.done += done
@@ -118,20 +136,19 @@ def anneal(network: Network, items: Items, best: Best, parameters: ResidencyPara
     if moves is None and seconds == math.inf:
         moves = MOVES_PER_ITEM * n
     ends = best.budget.spent() + seconds
-    ladder = [min(parameters.slots, n)] if parameters.slots else slot_ladder(task, n)
+    ladder = [min(parameters.slots, n)] if parameters.slots else slot_ladder(task, items)
     runs: dict[int, Annealing] = {}
     values: dict[int, float] = {}
     probe = 0.06
     for slots in ladder:
         if runs and (best.budget.spent() >= ends or best.budget.over):
             break
-        state, _ = best_state(items, slots, best.budget, StationaryParameters(), seed)
+        state, _ = best_state(items, slots, best.budget, StationaryParameters())
         runs[slots] = Annealing(items, state, seed, parameters.wide)
-        values[slots] = best.offer(runs[slots].order(), f"{slots}")
         if len(ladder) > 1:
             share = None if moves is None else round(moves * probe)
-            runs[slots].run(share, seconds * probe, best, 0.08)
-            values[slots] = best.offer(runs[slots].order(), f"{slots}")
+            runs[slots].run(share, seconds * probe, best, 0.1)
+        values[slots] = best.offer(runs[slots].order(), f"{slots}")
     chosen = min(values, key=lambda slots: (values[slots], abs(slots - ladder[0])))
     used = sum(run.done for run in runs.values())
     left = ends - best.budget.spent() if seconds < math.inf else math.inf
