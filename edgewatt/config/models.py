@@ -255,8 +255,8 @@ class RunConfig(Section):
 
     name: str = Field(default="", description="label in tables and reports")
     description: str = Field(default="", description="free text")
-    network: NetworkSection | None = None
-    trace: TraceSection | None = None
+    network: NetworkSection | None = Field(default=None, description="the work: this or `trace` is required")
+    trace: TraceSection | None = Field(default=None, description="a recorded memory trace instead of a network")
     orderings: Annotated[list[OrderingChoice], BeforeValidator(_one_or_many), AfterValidator(_not_empty)] = Field(
         default=["two-optimal"], description="edge orderings (`edgewatt list orderings`)", validate_default=True
     )

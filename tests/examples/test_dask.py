@@ -37,7 +37,16 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]
     """A scheduler and two workers as processes of their own, as on two machines."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     file = tmp_path / "scheduler.json"
-    start = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard", "--host", "127.0.0.1"]
+    start = [
+        sys.executable,
+        "-m",
+        "distributed.cli.dask_scheduler",
+        "--port",
+        "0",
+        "--no-dashboard",
+        "--host",
+        "127.0.0.1",
+    ]
     started = [subprocess.Popen([*start, "--scheduler-file", str(file)], env=environment, stderr=subprocess.DEVNULL)]
     deadline = time.monotonic() + 60
     while not file.exists() and time.monotonic() < deadline:
