@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from cython_ext.residency import Residency
 
+from cython_ext.residency import Residency
 from reorder.base import METHODS, Ordering, Task
 from reorder.budget import Best, Budget, Scorer, at_least
 from reorder.intervals import Items, State

@@ -61,16 +61,20 @@ def gather(records: Sequence[Record], *, title: str, baseline: str | None, faile
 
 
 def _io_curves(records: Sequence[Record], rows: list[Row]) -> list[Row]:
-    """I/Os against memory size: from each record's own curve, and across records that differ in their memory."""
+    """I/Os against memory size: from each record's own curve, and across records that differ in their memory.
+
+    Tuple orders move few I/Os: the first stride stands for all.
+    """
     marks: dict[tuple[Any, ...], Row] = {}
+    stride = next((row["stride"] for row in rows if "io" in row), None)
     for record, row in zip(records, rows, strict=True):
-        if "io" not in row:
+        if "io" not in row or row["stride"] != stride:
             continue
         sizes = record.results["io_curve"] or [[row["memory"], row["reads"], row["writes"]]]
         for size, reads, writes in sizes:
-            key = (row["network"], row["ordering"], row["stride"], row["policy"], size)
+            key = (row["network"], row["ordering"], row["policy"], size)
             marks[key] = {
-                "series": row["ordering"] + ("" if row["stride"] == "none" else f", {row['stride']}"),
+                "series": row["ordering"],
                 "network": row["network"],
                 "policy": row["policy"],
                 "memory": size,

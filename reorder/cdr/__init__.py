@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+import reorder.cdr.routing  # noqa: F401 - registers its methods
 from reorder.cdr.cost import field_edges, field_ones, objective_cost
 from reorder.cdr.matrix import LAYOUTS, Entries, entries_of, id_field, stride_bounds, value_field
 from reorder.cdr.methods import TUPLE_METHODS, Progress, lower_bounds

@@ -15,9 +15,43 @@ from traces.resources import config_root
 
 EXAMPLES = sorted((config_root() / "examples").glob("*.yaml"))
 PLACED = re.compile(r".+:\d+:\d+: .+")
-WORDS = ["null", "true", "-1", "0", "1e308", "1e999", ".inf", ".nan", '"8"', "[]", "{}", "[[]]", "a: b", "yes", "~", "\t"]
-WORDS += ["<script>", "../../etc/passwd", "\u202eabc", "\x00", "\x07", "&a [*a]", "*x", "!!python/name:os.system", "9" * 400]
-WORDS += ["2000000000000000000000", "\ufeff", "'", '"', "{", "}", "[", "]", ":", "-", "|", ">", "#", "%", "@", "`", "? x"]
+WORDS = [
+    r"null",
+    r"true",
+    r"-1",
+    r"0",
+    r"1e308",
+    r"1e999",
+    r".inf",
+    r".nan",
+    r'"8"',
+    r"[]",
+    r"{}",
+    r"[[]]",
+    r"yes",
+    r"~",
+    r"<script>",
+    r"../../etc/passwd",
+    r"*x",
+    r"!!python/name:os.system",
+    r"2000000000000000000000",
+    r"'",
+    r'"',
+    r"{",
+    r"}",
+    r"[",
+    r"]",
+    r":",
+    r"-",
+    r"|",
+    r">",
+    r"#",
+    r"%",
+    r"@",
+    r"`",
+    r"?",
+]
+WORDS += ["\t", "\u202eabc", "\x00", "\x07", "\ufeff", "9" * 400, "a: b", "? x", "&a [*a]"]
 
 
 def delete_line(lines: list[str], pick: random.Random) -> None:

@@ -106,6 +106,21 @@ def test_tuples_stay_in_their_strides_and_the_matrix_stays_the_same(
         assert got.cost <= order_tuples(matrix, **{**kind, "method": "greedy"}).cost
 
 
+@settings(max_examples=12, deadline=None)
+@given(
+    matrices(3, 40),
+    st.sampled_from(("fp16", "int8")),
+    st.sampled_from((5, "row")),
+    st.sampled_from(("or-tools-tsp", "or-tools-cvrp")),
+)
+def test_routing_orders_are_permutations_above_the_bound(matrix, value_format, stride, method):
+    got = order_tuples(matrix, value_format=value_format, stride=stride, method=method)
+    cuts = stride_bounds(got.entries.major, stride, "row", rows_may_mix=False)
+    for a, b in windows(cuts):
+        assert sorted(got.positions[a:b].tolist()) == list(range(a, b))
+    assert got.lower_bound <= got.cost
+
+
 def padded_array(rows, values, per_block):
     out = []
     for row in range(max(rows, default=-1) + 1):

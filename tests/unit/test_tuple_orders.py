@@ -98,6 +98,9 @@ def test_worked_example_of_the_encoder_readme():
         (dict(efort=1), "did you mean 'effort'"),
         (dict(method="exact"), "at most 12"),
         (dict(rows="padded", layout="coo"), "no rows to pad"),
+        (dict(method="or-tools-cvrp", search="annealing"), "did you mean 'simulated-annealing'"),
+        (dict(method="or-tools-tsp", solutions=0), "at least one"),
+        (dict(method="or-tools-tsp", time_limit_s=0), "above 0"),
         (dict(workers=0), "at least one process"),
     ],
 )
