@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Mapping, Sequence
+from math import log10
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,6 @@ from edgewatt.papers.statistics import interval_words
 from edgewatt.reporting.charts import LEGEND
 from edgewatt.reporting.page import asset, columnar, libraries, script_json
 from traces.errors import InputError
-
-_MAX_TABLE_X = 40  # rows of a figure's table; curves have more, and are thinned
-
 
 Row = dict[str, Any]
 
@@ -137,12 +135,12 @@ def _numbers(figure: Figure, groups: list[Group]) -> str:
     lines: dict[tuple[str, float], dict[str, Group]] = {}
     for group in groups:
         lines.setdefault((group.panel, group.x), {})[group.method] = group
-    step = max(1, len(lines) // _MAX_TABLE_X) if figure.shows == "curve" else 1
+    last = {panel: x for panel, x in sorted(lines)}
     digits = ".4g" if figure.shows == "misses" else ",.0f"
     body = []
-    for number, ((panel, x), found) in enumerate(lines.items()):
-        if number % step:
-            continue
+    for (panel, x), found in lines.items():
+        if figure.shows == "curve" and x != last[panel] and x != 10.0 ** round(log10(x)):
+            continue  # a curve is told by its powers of ten
         base = next((g.median.median for g in found.values() if g.role == "baseline"), None)
         lower = next((g.lower for g in found.values()), None)
         cells = [panel, f"{x:,g}", "" if lower is None else f"{lower:,.0f}"]
