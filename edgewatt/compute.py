@@ -60,9 +60,14 @@ def run_points(
     shared = Stages(stages)
     records = []
     for number, point in enumerate(points):
+
+        def inside(done: int, total: int | None, text: str, number: int = number) -> None:
+            if progress is not None:  # the step under way, beside the number of points
+                progress(number, len(points), f"{text} {done}{f' of {total}' if total else ''}")
+
         if progress is not None:
             progress(number, len(points), "")
-        records.append(compute(point.config, point.paths, point.hash, point.name, shared))
+        records.append(compute(point.config, point.paths, point.hash, point.name, shared, inside))
     return records
 
 
