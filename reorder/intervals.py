@@ -12,8 +12,8 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from cython_ext.residency import PAD, Residency
 
+from cython_ext.residency import PAD, Residency
 from traces.network import Network
 
 Int32Array = npt.NDArray[np.int32]
@@ -107,7 +107,7 @@ class Items:
         drops = np.argsort(last, kind="stable").astype(np.int32)
         drop_rank, wish = np.empty(n, np.int64), np.empty(n, np.int64)
         drop_rank[drops] = np.arange(n)
-        wish[np.argsort(first, kind='stable')] = np.arange(n)
+        wish[np.argsort(first, kind="stable")] = np.arange(n)
         opens = np.empty(n, np.int32)
         eligible: list[tuple[int, int]] = []
         next_drop = n - 1

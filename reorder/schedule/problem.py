@@ -85,7 +85,11 @@ class Problem:
         return self._compile(rows, np.zeros_like(self.kept), start, forwards=False)
 
     def _compile(
-        self, rows: Mapping[str, Sequence[Sequence[int]]], kept: npt.NDArray[np.uint8], start: int, forwards: bool = True
+        self,
+        rows: Mapping[str, Sequence[Sequence[int]]],
+        kept: npt.NDArray[np.uint8],
+        start: int,
+        forwards: bool = True,
     ) -> Any:
         from cython_ext import schedule as kernel
 
@@ -121,16 +125,19 @@ class Problem:
         """int64[nodes]: bytes of what each operator reads and writes, which are live together while it runs."""
         sizes = dict(zip(self.graph.buffers, self.graph.buffer_bytes.tolist(), strict=True))
         tensors = self.graph.tensors
-        return np.array(
-            [
-                sum(
-                    sizes[b]
-                    for b in {tensors[name].buffer for name in node.inputs} | {t.buffer for t in node.outputs}
-                )
-                for node in self.graph.nodes
-            ],
-            np.int64,
-        ) + self.work
+        return (
+            np.array(
+                [
+                    sum(
+                        sizes[b]
+                        for b in {tensors[name].buffer for name in node.inputs} | {t.buffer for t in node.outputs}
+                    )
+                    for node in self.graph.nodes
+                ],
+                np.int64,
+            )
+            + self.work
+        )
 
     def check_order(self, order: npt.ArrayLike) -> Order:
         """Return `order` as int32[n] after checking that it is a topological permutation of the operators."""

@@ -56,8 +56,15 @@ class SearchResult:
 class _Search:
     """Best order, bound and work so far, and the three ways to improve them."""
 
-    def __init__(self, problem: Problem, start: Order, floor: int, max_states: int, deadline: float | None,
-                 progress: Progress | None) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        start: Order,
+        floor: int,
+        max_states: int,
+        deadline: float | None,
+        progress: Progress | None,
+    ) -> None:
         self.problem, self.max_states, self.deadline, self.progress = problem, max_states, deadline, progress
         self.best, self.peak = start, int(problem.costs.peak(start))
         self.floor = min(floor, self.peak)
