@@ -110,6 +110,41 @@ EDGEWATT_AVX512 static inline int64_t edgewatt_find_avx512(const uint64_t *words
 #undef CORE
 #undef CORE_TARGET
 
+/* FIFO with up to eight ways: the victim is known before the search, so no branch depends on the outcome. */
+EDGEWATT_AVX512 static int64_t edgewatt_fifo8_avx512(edgewatt_cache *cache, const uint64_t *keys, int64_t n,
+                                                     uint32_t *missed, uint64_t *displaced) {
+    const __m512i line_bits = _mm512_set1_epi64(~1ll);
+    const uint64_t dirty = cache->dirty, set_mask = cache->set_mask;
+    const uint32_t ways = (uint32_t)cache->ways;
+    uint64_t previous = EDGEWATT_NO_LINE, *its_word = cache->words;
+    int64_t misses = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t key = keys[i], set = (key >> 1) & set_mask;
+        if ((key ^ previous) <= 1) {
+            *its_word |= key & dirty;
+            continue;
+        }
+        uint64_t *words = cache->words + set * 8;
+        const __m512i found = _mm512_xor_si512(_mm512_load_si512(words), _mm512_set1_epi64((long long)key));
+        const unsigned hits = _mm512_testn_epi64_mask(found, line_bits);
+        if (!hits && !cache->allocate && (key & 1)) {
+            missed[misses] = (uint32_t)i;
+            displaced[misses++] = EDGEWATT_NO_FILL;
+            continue;
+        }
+        const uint32_t next = cache->pointer[set], after = next + 1 == ways ? 0 : next + 1;
+        its_word = words + (hits ? (uint32_t)__builtin_ctz(hits) : next);
+        cache->pointer[set] = hits ? next : after;
+        missed[misses] = (uint32_t)i;
+        displaced[misses] = *its_word;
+        misses += !hits;
+        const uint64_t word = hits ? *its_word | (key & dirty) : (key & ~1ull) | (key & dirty);
+        if (*its_word != word) *its_word = word; /* a store would delay the next wide load of this set */
+        previous = key;
+    }
+    return misses;
+}
+
 /* LRU with up to eight ways and half-width registers: blends of the set and of the set shifted by a place. */
 EDGEWATT_AVX2 static int64_t edgewatt_lru8_avx2(edgewatt_cache *cache, const uint64_t *keys, int64_t n,
                                                 uint32_t *missed, uint64_t *displaced) {
@@ -215,6 +250,8 @@ static int64_t edgewatt_cache_lookups(edgewatt_cache *cache, const uint64_t *key
 #if EDGEWATT_X86
     if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX512 && cache->policy == EDGEWATT_LRU && cache->stride == 8)
         return edgewatt_lru8_avx512(cache, keys, n, missed, displaced);
+    if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX512 && cache->policy == EDGEWATT_FIFO && cache->stride == 8)
+        return edgewatt_fifo8_avx512(cache, keys, n, missed, displaced);
     if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX2 && cache->policy == EDGEWATT_LRU && cache->stride == 8)
         return edgewatt_lru8_avx2(cache, keys, n, missed, displaced);
 #endif
