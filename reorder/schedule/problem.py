@@ -62,7 +62,7 @@ class Problem:
     @cached_property
     def compiled(self) -> Any:
         """The cython_ext.schedule.Graph of this problem."""
-        rows = {"before": self.graph.predecessors, "after": self.graph.successors, **self.buffer_rows}
+        rows: dict[str, Any] = {"before": self.graph.predecessors, "after": self.graph.successors, **self.buffer_rows}
         return self._compile(rows, self.kept, 0)
 
     @cached_property
@@ -74,7 +74,7 @@ class Problem:
         from either end. (Only footprints are meaningful on it.)
         """
         flip = self.graph.n_nodes - 1
-        rows = {
+        rows: dict[str, Any] = {
             "before": [[flip - u for u in row] for row in self.graph.successors[::-1]],
             "after": [[flip - u for u in row] for row in self.graph.predecessors[::-1]],
             "writes": [[b for b in row if not self.kept[b]] for row in self.buffer_rows["touches"][::-1]],
@@ -91,7 +91,7 @@ class Problem:
         start: int,
         forwards: bool = True,
     ) -> Any:
-        from cython_ext import schedule as kernel
+        import cython_ext.schedule as kernel
 
         def by_buffer(of_nodes: Sequence[Sequence[int]]) -> list[list[int]]:
             found: list[list[int]] = [[] for _ in self.graph.buffers]
@@ -116,7 +116,7 @@ class Problem:
     @cached_property
     def costs(self) -> Any:
         """Scratch memory for footprints and arenas."""
-        from cython_ext import schedule as kernel
+        import cython_ext.schedule as kernel
 
         return kernel.Costs(self.compiled)
 
