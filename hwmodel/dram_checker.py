@@ -87,7 +87,7 @@ def rules(part: Part, *, read_dbi: bool = False) -> tuple[Rule, ...]:
 class _Bank:
     def __init__(self) -> None:
         self.row: int | None = None
-        self.opened = -(10**9)
+        self.recovered = -(10**9)  # first cycle at which tRAS, tRTP and tWR allow the row to be closed
         self.closed_by_itself = -(10**9)  # cycle of an auto-precharge
 
 
@@ -182,9 +182,12 @@ class _Checker:
                     at = [self.last.get((rule.scope, places[rule.scope], before))]
                 for earlier in at:
                     if earlier is not None and cycle < earlier + rule.clocks:
-                        yield rule.name, (
-                            f"{rule.name} after {before} at cycle {earlier} is {rule.clocks} clocks: "
-                            f"not before cycle {earlier + rule.clocks}"
+                        yield (
+                            rule.name,
+                            (
+                                f"{rule.name} after {before} at cycle {earlier} is {rule.clocks} clocks: "
+                                f"not before cycle {earlier + rule.clocks}"
+                            ),
                         )
         t = self.part.timing
         if name in ("ACT", "REFab", "REFpb"):
@@ -201,14 +204,14 @@ class _Checker:
         if name == "ACT":
             if bank.row is not None:
                 yield "state", f"the bank has row {bank.row} open"
-            bank.row, bank.opened = row, cycle
+            bank.row, bank.recovered = row, cycle + t.tRAS
         elif name in COLUMN:
             if bank.row != row:
                 yield "state", f"row {row} is not open (open: {bank.row})"
+            recovery = t.tRTP if name in READ else t.WL + burst + t.tWR
+            bank.recovered = max(bank.recovered, cycle + recovery)
             if name in ("RDA", "WRA"):
-                recovery = t.tRTP if name == "RDA" else t.WL + burst + t.tWR
-                bank.closed_by_itself = max(cycle + recovery, bank.opened + t.tRAS)
-                bank.row = None
+                bank.closed_by_itself, bank.row = bank.recovered, None
         elif name == "PRE":
             bank.row = None
         elif name == "PREA":
