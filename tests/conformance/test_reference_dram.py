@@ -179,6 +179,7 @@ def test_interface_energy_per_bit(reference):
             {
                 "extends": "lpddr4-3200",
                 "clock": {"tCK_ns": made(2000 / float(row["data_rate_MTps"]))},
+                "timing": {"tRC_cycles": made(200)},
                 "interface": {
                     "vddq_V": made(float(row["vddq_V"])), "vddq_per_voh": made(divisor), "wires": {"dq": wire},
                 },
