@@ -188,7 +188,7 @@ def count_commands(table: CommandTable, *, part: Part) -> DramCounts:
         banks = table.bank_group[mine] * o.banks_per_group + table.bank[mine] % o.banks_per_group
         if o.bank_groups == 1:
             banks = table.bank[mine]
-        opened = [-1] * o.banks
+        opened, recovered = [-1] * o.banks, [0] * o.banks  # cycle of ACT; first cycle at which the bank may be closed
         intervals: list[tuple[int, int]] = []
         for at, bank in zip(mine.tolist(), banks.tolist(), strict=True):
             cycle, command = int(table.cycle[at]), COMMANDS[table.command[at]]
@@ -196,13 +196,15 @@ def count_commands(table: CommandTable, *, part: Part) -> DramCounts:
             if command in ("ACT", "RD", "WR", "RDA", "WRA", "PRE", "REFpb"):
                 bank_counts[0, r * o.banks + bank, index[command]] += 1
             if command == "ACT":
-                opened[bank] = cycle
+                opened[bank], recovered[bank] = cycle, cycle + t.tRAS
+            elif command in ("RD", "WR", "RDA", "WRA"):
+                recovery = t.tRTP if command in ("RD", "RDA") else t.WL + o.burst_cycles + t.tWR
+                recovered[bank] = max(recovered[bank], cycle + recovery)
+                if command in ("RDA", "WRA") and opened[bank] >= 0:
+                    intervals.append((opened[bank], recovered[bank]))
+                    opened[bank] = -1
             elif command == "PRE" and opened[bank] >= 0:
                 intervals.append((opened[bank], cycle))
-                opened[bank] = -1
-            elif command in ("RDA", "WRA") and opened[bank] >= 0:
-                recovery = t.tRTP if command == "RDA" else t.WL + o.burst_cycles + t.tWR
-                intervals.append((opened[bank], max(cycle + recovery, opened[bank] + t.tRAS)))
                 opened[bank] = -1
             elif command == "PREA":
                 for b in range(o.banks):
