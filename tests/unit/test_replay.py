@@ -1,5 +1,7 @@
 """Replay on a machine with a memory part: time, recorded arrivals, exported bursts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from oracles.trace_oracle import small_network
@@ -58,3 +60,33 @@ def test_an_external_trace_through_caches_keeps_its_arrivals(tmp_path):
 def test_a_bus_that_does_not_fit_the_part_is_refused():
     with pytest.raises(InputError, match="bus block_bytes 64 is not the part's burst of 32 bytes"):
         replay(build_trace(small_network()), Machine((), bus=BusSpec(2, 64), part="lpddr4-3200"))
+
+
+def test_an_exported_command_trace_has_the_commands_and_the_bytes(tmp_path):
+    from hwmodel.command_export import export_commands
+    from hwmodel.command_table import command_table, count_commands
+    from hwmodel.dram import load_part
+
+    part = load_part("lpddr4-3200")
+    machine = Machine(MACHINE.caches, part=part, engine=MACHINE.engine, controller={"power_down_cycles": 100})
+    trace = build_trace(small_network(), sample=[0, 1] * 200)
+    path = tmp_path / "commands.csv"
+    written = export_commands(trace, machine, path)
+    table = command_table(path, part=part)
+    result = replay(trace, machine)
+    assert len(table) == written
+    counted = count_commands(table, part=part)
+    assert counted.commands == result.dram.commands
+    assert (counted.background_cycles == result.dram.counts.background_cycles).all()
+    sent = np.concatenate([c.payload for c in burst_trace(trace, machine)]).reshape(-1, 32)
+    assert {row.tobytes() for row in table.data} <= {row.tobytes() for row in sent}
+    with pytest.raises(InputError, match="addresses only"):
+        export_commands(trace_without_data(trace), machine, path)
+    with pytest.raises(InputError, match="channel 1 does not exist"):
+        export_commands(trace, machine, path, channel=1)
+    with pytest.raises(InputError, match="needs a memory part"):
+        export_commands(trace, Machine(MACHINE.caches), path)
+
+
+def trace_without_data(trace):
+    return replace(trace, memory=replace(trace.memory, image=None))
