@@ -43,7 +43,7 @@ EW_TARGET static inline int64_t EW_NAME(ew_first_not_below)(const EW_LANE *point
     return low;
 }
 
-/* Stage after which targets of source s must be loaded for: the drop of a hidden source, 0 for an input. */
+/* The stage until which source s is resident for nothing: its drop; an input streams past and never stays. */
 EW_TARGET static inline EW_LANE EW_NAME(ew_release)(const ew_residency *r, int64_t s) {
     return r->item[s] < 0 ? 0 : (EW_LANE)r->drop_rank[r->item[s]];
 }
@@ -52,27 +52,33 @@ EW_TARGET static inline int64_t EW_NAME(ew_loads_cost)(const ew_residency *r, in
     return n_points + (n_points > 0 && r->item[s] >= 0);
 }
 
-/* The first point (index from 0) of source s that changes when a target's interval [A, F] becomes [A2, F2], or -1.
- * Point j + 1 is the least F among A > point j, so an interval matters only at the first point not below its A. */
-EW_TARGET static inline int64_t EW_NAME(ew_change)(const EW_LANE *points, int64_t n, EW_LANE release, EW_LANE a,
-                                                   EW_LANE f, EW_LANE a2, EW_LANE f2) {
-    int64_t first = -1;
+/* Which points (indices from 0) of a source change when a target's interval [A, F] becomes [A2, F2]: widen
+ * [*first, *last] to hold them. Point j is the least F among A > point j - 1, so an interval matters only at the first
+ * point not below its A, and not at all if the source is still resident when it opens. */
+EW_TARGET static inline void EW_NAME(ew_change)(const EW_LANE *points, int64_t n, EW_LANE release, EW_LANE a,
+                                                EW_LANE f, EW_LANE a2, EW_LANE f2, int64_t *first, int64_t *last) {
     if (a > release) {
         const int64_t j = EW_NAME(ew_first_not_below)(points, n, a);
-        if (points[j] == f && !(a2 == a && f2 == f)) first = j;
+        if (points[j] == f && !(a2 == a && f2 == f)) {
+            if (j < *first) *first = j;
+            if (j > *last) *last = j;
+        }
     }
     if (a2 > release) {
         const int64_t j = EW_NAME(ew_first_not_below)(points, n, a2);
-        if (f2 < points[j] && (first < 0 || j < first)) first = j;
+        if (f2 < points[j]) {
+            if (j < *first) *first = j;
+            if (j > *last) *last = j;
+        }
     }
-    return first;
 }
 
-/* Put source s on the list of those to search again from point `from` on. */
-static inline int64_t EW_NAME(ew_list)(ew_residency *r, int64_t *n_listed, int64_t s, int64_t from) {
+/* Put source s on the list of those to search again: points first to last change, the others follow from them. */
+static inline int64_t EW_NAME(ew_list)(ew_residency *r, int64_t *n_listed, int64_t s, int64_t first, int64_t last) {
     const int64_t place = *n_listed;
     r->list[place] = (int32_t)s;
-    r->from[place] = (int32_t)from;
+    r->first[place] = (int32_t)first;
+    r->last[place] = (int32_t)last;
     r->lane_v[place] = r->lane_w[place] = -1;
     r->listed[s] = r->move << 32 | place;
     ++*n_listed;
@@ -86,7 +92,8 @@ EW_TARGET static int EW_NAME(ew_try)(ew_residency *r, int64_t v, int64_t w, int 
     const int32_t p = (int32_t)r->slots;
 #define EW_STAGE(rank) ((rank) <= p ? 1 : (rank) - p + 1)
     const int32_t a_v = EW_STAGE(r->open_rank[v]), a_w = EW_STAGE(r->open_rank[w]);
-    const int32_t f_v = r->finish[v], f_w = r->finish[w], d_v = r->drop_rank[v], d_w = r->drop_rank[w];
+    const int32_t d_v = r->drop_rank[v], d_w = r->drop_rank[w];
+    const int32_t f_v = r->finish[v], f_w = r->finish[w];
     const int32_t a_v2 = opens ? a_w : a_v, a_w2 = opens ? a_v : a_w;
     const int32_t d_v2 = drops ? d_w : d_v, d_w2 = drops ? d_v : d_w;
     int32_t f_v2 = f_v, f_w2 = f_w;
@@ -114,46 +121,54 @@ EW_TARGET static int EW_NAME(ew_try)(ew_residency *r, int64_t v, int64_t w, int 
     int64_t n_listed = 0;
     r->move++;
     if (drops) { /* as sources, both get another release */
-        if (r->own[v] >= 0) EW_NAME(ew_list)(r, &n_listed, r->own[v], 0);
-        if (r->own[w] >= 0) EW_NAME(ew_list)(r, &n_listed, r->own[w], 0);
+        if (r->own[v] >= 0) EW_NAME(ew_list)(r, &n_listed, r->own[v], 0, 0);
+        if (r->own[w] >= 0) EW_NAME(ew_list)(r, &n_listed, r->own[w], 0, 0);
     }
     for (int32_t e = r->in_start[v]; e < r->in_start[v + 1]; e++) {
         const int64_t s = r->in_source[e];
-        r->mark[s] = r->move << 32 | e;
         int64_t place = -1;
-        if (r->listed[s] >> 32 == r->move) place = r->listed[s] & 0xffffffff;
-        else {
-            const int64_t from = EW_NAME(ew_change)(points + r->lane_start[s] + s, r->n_points[s],
-                                                    EW_NAME(ew_release)(r, s), a_v, f_v, a_v2, f_v2);
-            if (from >= 0) place = EW_NAME(ew_list)(r, &n_listed, s, from);
+        r->mark[s] = r->move << 32 | e;
+        if (r->listed[s] >> 32 == r->move) { /* its release changes too: search to the end */
+            place = r->listed[s] & 0xffffffff;
+            r->last[place] = r->n_points[s];
+        } else {
+            int64_t first = INT32_MAX, last = -1;
+            EW_NAME(ew_change)(points + r->lane_start[s] + s, r->n_points[s], EW_NAME(ew_release)(r, s), (EW_LANE)a_v,
+                               (EW_LANE)f_v, (EW_LANE)a_v2, (EW_LANE)f_v2, &first, &last);
+            if (last >= 0) place = EW_NAME(ew_list)(r, &n_listed, s, first, last);
         }
         if (place >= 0) r->lane_v[place] = r->in_lane[e];
     }
     for (int32_t e = r->in_start[w]; e < r->in_start[w + 1]; e++) {
         const int64_t s = r->in_source[e];
-        const int64_t from = EW_NAME(ew_change)(points + r->lane_start[s] + s, r->n_points[s],
-                                                EW_NAME(ew_release)(r, s), a_w, f_w, a_w2, f_w2);
-        int64_t place = -1;
-        if (r->listed[s] >> 32 == r->move) {
-            place = r->listed[s] & 0xffffffff;
-            if (from >= 0 && from < r->from[place]) r->from[place] = (int32_t)from;
-        } else if (from >= 0) {
-            place = EW_NAME(ew_list)(r, &n_listed, s, from);
-            if (r->mark[s] >> 32 == r->move) r->lane_v[place] = r->in_lane[r->mark[s] & 0xffffffff];
+        const int is_listed = r->listed[s] >> 32 == r->move;
+        int64_t place = is_listed ? r->listed[s] & 0xffffffff : -1;
+        if (is_listed && (r->item[s] == v || r->item[s] == w)) r->last[place] = r->n_points[s];
+        else {
+            int64_t first = is_listed ? r->first[place] : INT32_MAX, last = is_listed ? r->last[place] : -1;
+            EW_NAME(ew_change)(points + r->lane_start[s] + s, r->n_points[s], EW_NAME(ew_release)(r, s), (EW_LANE)a_w,
+                               (EW_LANE)f_w, (EW_LANE)a_w2, (EW_LANE)f_w2, &first, &last);
+            if (is_listed) {
+                r->first[place] = (int32_t)first;
+                r->last[place] = (int32_t)last;
+            } else if (last >= 0) {
+                place = EW_NAME(ew_list)(r, &n_listed, s, first, last);
+                if (r->mark[s] >> 32 == r->move) r->lane_v[place] = r->in_lane[r->mark[s] & 0xffffffff];
+            }
         }
         if (place >= 0) r->lane_w[place] = r->in_lane[e];
     }
     r->checks += r->in_start[v + 1] - r->in_start[v] + r->in_start[w + 1] - r->in_start[w];
     r->searches += n_listed;
 
-    int64_t delta = 0, end = 0;
+    int64_t delta = 0, fresh_end = 0;
     for (int64_t k = 0; k < n_listed; k++) {
         const int64_t s = r->list[k], base = r->lane_start[s], lanes = r->lane_start[s + 1] - base;
         const int64_t lv = r->lane_v[k], lw = r->lane_w[k];
         const EW_LANE *old = points + base + s;
         if (lv >= 0) lane_open[lv] = (EW_LANE)a_v2, lane_finish[lv] = (EW_LANE)f_v2;
         if (lw >= 0) lane_open[lw] = (EW_LANE)a_w2, lane_finish[lw] = (EW_LANE)f_w2;
-        const int64_t from = r->from[k], begin = end;
+        const int64_t from = r->first[k], last = r->last[k], fresh_from = fresh_end;
         EW_LANE point;
         if (from > 0) point = old[from - 1];
         else if (drops && r->item[s] == v) point = (EW_LANE)d_v2;
@@ -163,12 +178,13 @@ EW_TARGET static int EW_NAME(ew_try)(ew_residency *r, int64_t v, int64_t w, int 
         for (;;) {
             point = EW_NAME(ew_next_point)(lane_open + base, lane_finish + base, lanes, point);
             while (old[i] < point) i++;
-            if (old[i] == point) break; /* met the old points (or both have ended) */
-            fresh[end++] = point;
+            /* met the old points, with no change to come; or both have ended */
+            if (old[i] == point && (i >= last || point == (EW_LANE)EW_NEVER_POINT)) break;
+            fresh[fresh_end++] = point;
         }
         r->old_end[k] = (int32_t)i;
-        r->new_end[k] = (int32_t)end;
-        const int64_t before = r->n_points[s], after = before + (end - begin) - (i - from);
+        r->new_end[k] = (int32_t)fresh_end;
+        const int64_t before = r->n_points[s], after = before + (fresh_end - fresh_from) - (i - from);
         delta += EW_NAME(ew_loads_cost)(r, s, after) - EW_NAME(ew_loads_cost)(r, s, before);
         if (lv >= 0) lane_open[lv] = (EW_LANE)a_v, lane_finish[lv] = (EW_LANE)f_v;
         if (lw >= 0) lane_open[lw] = (EW_LANE)a_w, lane_finish[lw] = (EW_LANE)f_w;
@@ -176,15 +192,15 @@ EW_TARGET static int EW_NAME(ew_try)(ew_residency *r, int64_t v, int64_t w, int 
     if (delta > 0 && (delta >= EW_CHANCES || random32 * 0x1p-32 >= r->chance[delta])) return 0;
 
     r->cost += delta;
-    end = 0;
+    fresh_end = 0;
     for (int64_t k = 0; k < n_listed; k++) { /* splice the new points in */
-        const int64_t s = r->list[k], from = r->from[k], old_end = r->old_end[k], added = r->new_end[k] - end;
+        const int64_t s = r->list[k], from = r->first[k], old_end = r->old_end[k], added = r->new_end[k] - fresh_end;
         EW_LANE *old = points + r->lane_start[s] + s;
         const int64_t rest = r->n_points[s] + 1 - old_end; /* with the sentinel */
         if (added != old_end - from) memmove(old + from + added, old + old_end, (size_t)rest * sizeof(EW_LANE));
-        memcpy(old + from, fresh + end, (size_t)added * sizeof(EW_LANE));
+        memcpy(old + from, fresh + fresh_end, (size_t)added * sizeof(EW_LANE));
         r->n_points[s] = (int32_t)(from + added + rest - 1);
-        end = r->new_end[k];
+        fresh_end = r->new_end[k];
     }
     for (int32_t e = r->in_start[v]; e < r->in_start[v + 1]; e++)
         lane_open[r->in_lane[e]] = (EW_LANE)a_v2, lane_finish[r->in_lane[e]] = (EW_LANE)f_v2;

@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +41,7 @@ class Items:
 
     def __init__(self, network: Network) -> None:
         self.network = network
+        self.known: dict[Any, State] = {}  # constructed states, so that a portfolio makes each once
         n = network.n_neurons
         by_depth = np.argsort(network.depth, kind="stable")
         self.items: Int64Array = by_depth[network.in_degree[by_depth] > 0]

@@ -37,7 +37,7 @@ class Recipe:
     steps: int
     seed: int
     learning_rate: float = 1e-3
-    weight_decay: float = 1e-4
+    weight_decay: float = 1.0  # decoupled, times the learning rate: pixels that are always 0 lose their connections
     rows_per_step: int = 64
     prune_every: int = 20
     prune_from: float = 0.15  # share of the steps before pruning starts, and after which the mask stays
@@ -46,7 +46,7 @@ class Recipe:
 
 RECIPES = {
     "digits_small": Recipe((64, 256, 256, 10), n_connections=8_000, steps=3_000, seed=1),
-    "digits_wide": Recipe((64, 1024, 1024, 10), n_connections=64_000, steps=1_500, seed=2),
+    "digits_wide": Recipe((64, 1024, 1024, 10), n_connections=64_000, steps=3_000, seed=2),
 }
 
 

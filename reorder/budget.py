@@ -1,0 +1,95 @@
+"""What a search may spend and what it has found: limits, progress, the best order so far and its curve."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from reorder.base import Ordering, Task
+from reorder.objectives import make_objective
+from traces.errors import InputError, unknown_name
+from traces.network import Network
+
+CLOCKS: dict[str, Callable[[], float]] = {"wall": time.perf_counter, "cpu": time.process_time}
+
+
+class Scorer:
+    """The task's objective on orders of one network, without checking them again: for the inside of searches."""
+
+    def __init__(self, network: Network, task: Task) -> None:
+        self._network, self._task = network, task
+        self._objective = make_objective(task.objective)
+        self._sources, self._targets = network.sources.astype(np.int32), network.targets.astype(np.int32)
+
+    def __call__(self, edges: npt.NDArray[np.int64]) -> float:
+        """O(W) per term of the objective."""
+        return float(self._objective.of_arrays(self._sources[edges], self._targets[edges], self._network, self._task))
+
+
+@dataclass
+class Budget:
+    """A clock that started when the search did.
+
+    clock: 'wall' for users; 'cpu' counts the process's CPU seconds, for measurements on a busy machine.
+    """
+
+    limit_s: float | None = None
+    clock: str = "wall"
+    started: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.clock not in CLOCKS:
+            raise unknown_name("clock", self.clock, CLOCKS)
+        self.started = CLOCKS[self.clock]()
+
+    def spent(self) -> float:
+        """Seconds since the start."""
+        return CLOCKS[self.clock]() - self.started
+
+    def left(self) -> float:
+        """Seconds until the limit; infinite without one."""
+        return float("inf") if self.limit_s is None else self.limit_s - self.spent()
+
+    @property
+    def over(self) -> bool:
+        """Whether the limit has passed."""
+        return self.left() <= 0
+
+
+@dataclass
+class Best:
+    """The best order offered so far, with the curve (work units, seconds, objective) of how it came about."""
+
+    score: Callable[[npt.NDArray[np.int64]], float]
+    budget: Budget
+    task: Task
+    edges: npt.NDArray[np.int64] | None = None
+    value: float = float("inf")
+    method: str = ""
+    curve: list[tuple[int, float, float]] = field(default_factory=list)
+    work: int = 0
+
+    def offer(self, edges: npt.NDArray[np.int64], method: str = "") -> float:
+        """Score an order, keep it if it is better than every one before, and return its value."""
+        value = self.score(edges)
+        if value < self.value:
+            self.edges, self.value, self.method = edges, value, method
+            self.curve.append((self.work, self.budget.spent(), value))
+        return value
+
+    def ordering(self, method: str, parameters: dict[str, Any], truncated: bool) -> Ordering:
+        """Return the best order as the result of `method`; the curve ends with a point at the work done in all."""
+        assert self.edges is not None
+        curve = (*self.curve, (self.work, self.budget.spent(), self.value))
+        return Ordering(self.edges, method, parameters, self.task.seed, curve, truncated)
+
+
+def at_least(name: str, value: float | None, least: float) -> None:
+    """Refuse a parameter below `least`; None stands for automatic."""
+    if value is not None and not (isinstance(value, int | float) and value >= least):
+        raise InputError(f"{name} must be at least {least}, not {value!r}")
