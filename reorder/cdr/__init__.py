@@ -18,10 +18,23 @@ from reorder.cdr.cost import field_edges, field_ones, objective_cost
 from reorder.cdr.matrix import LAYOUTS, Entries, entries_of, id_field, stride_bounds, value_field
 from reorder.cdr.methods import TUPLE_METHODS, Progress, lower_bounds
 from reorder.cdr.parallel import order_all
+from reorder.cdr.pareto import Tradeoff, pareto_orders
 from reorder.cdr.problem import Int64Array, Problem
 from reorder.cdr.runs import order_run_tuples
+from reorder.cdr.windows import BothOrder, order_both, still_windows
 
-__all__ = ["LAYOUTS", "TUPLE_METHODS", "TupleOrder", "order_run_tuples", "order_tuples"]
+__all__ = [
+    "LAYOUTS",
+    "TUPLE_METHODS",
+    "BothOrder",
+    "Tradeoff",
+    "TupleOrder",
+    "order_both",
+    "order_run_tuples",
+    "order_tuples",
+    "pareto_orders",
+    "still_windows",
+]
 
 
 @dataclass(frozen=True, eq=False)
