@@ -45,7 +45,8 @@ class TupleOrder:
     ones_values, ones_ids: ones on the wires, DBI wires counted where the encoder has them (ids: row and column ids).
     original_ones_values, original_ones_ids: the same for the order given. cost, original_cost: the objective.
     toggles: of all arrays, each sent alone, where the metric is toggles or energy; else None.
-    lower_bound: no order inside these strides has a lower cost (None: not computed).
+    lower_bound: no order inside these strides has a lower cost (None: not asked for, or no exact model, see
+        Problem.model_is_exact).
     zeroed: stored non-zeros that are zero in the format. parameters: what was asked for.
     """
 
@@ -122,7 +123,7 @@ def order_tuples(
         each block start; base_interval replaces it: bytes between bases, 'row' (once per row) or 'matrix' (once).
     objective: 'joint', 'values' or 'ids'. metric: 'ones' (terminated buses), 'toggles' (unterminated; each array alone
         on `bus_bytes` lanes, default the width of its elements, wires at 0 before) or 'energy' by energy_pj =
-        (per one, per rising edge), of a part.
+        (per one, per rising edge), of a part. Under Base+XOR ones stand in for toggles and energy in the search.
     method: of TUPLE_METHODS; `parameters` are its own (effort for 'local-search'). The result depends on the seed, not
         on `workers`. bound: also compute the spanning-tree bound. checkpoint: file that lets a killed run continue.
 
@@ -157,10 +158,10 @@ def order_tuples(
         problem, method, seed=seed, parameters=own, workers=workers, progress=progress, checkpoint=checkpoint
     )
     if method == "local-search":  # each stride beats its own nearest neighbour; make it hold for the sum as well
-        nearest = order_all(problem, "greedy")
-        if objective_cost(problem, nearest) < objective_cost(problem, found):
-            found = nearest
-    limit = lower_bounds(problem, found, 0, len(bounds) - 1) if bound and metric != "energy" else None
+        for other in (order_all(problem, "greedy"), given)[: 1 if problem.model_is_exact else 2]:
+            if objective_cost(problem, other) < objective_cost(problem, found):
+                found = other
+    limit = lower_bounds(problem, found, 0, len(bounds) - 1) if bound and problem.model_is_exact else None
     edges = metric != "ones"
     return TupleOrder(
         found,
