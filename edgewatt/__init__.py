@@ -55,6 +55,8 @@ _FACADE = {
     "decode": "hwmodel.encoders",
     "order_tuples": "reorder.cdr",
     "order_run_tuples": "reorder.cdr",
+    "order_both": "reorder.cdr",
+    "pareto_orders": "reorder.cdr",
 }
 
 __all__ = ["__version__", *_FACADE]

@@ -250,6 +250,7 @@ class DramSection(Section):
     overrides: dict[str, Any] = Field(default={}, description="fields of the part to replace, as in its own file")
     controller: ControllerSection = ControllerSection()
 
+
 class RunConfig(Section):
     """One `edgewatt run`: a network, one machine, and the small grid of orderings, strides and formats."""
 
