@@ -18,7 +18,7 @@ import numpy as np
 from edgewatt.config.points import Point, expand
 from edgewatt.record import Record, content_hash
 from edgewatt.stages import Stages
-from edgewatt.workload import count_work, describe, make_trace, make_work, open_trace, work_hash
+from edgewatt.workload import count_work, describe, make_trace, make_work, open_recorded, work_hash
 from traces.errors import InputError
 
 Progress = Callable[[int, int | None, str], None]
@@ -60,9 +60,14 @@ def run_points(
     shared = Stages(stages)
     records = []
     for number, point in enumerate(points):
+
+        def inside(done: int, total: int | None, text: str, number: int = number) -> None:
+            if progress is not None:  # the step under way, beside the number of points
+                progress(number, len(points), f"{text} {done}{f' of {total}' if total else ''}")
+
         if progress is not None:
             progress(number, len(points), "")
-        records.append(compute(point.config, point.paths, point.hash, point.name, shared))
+        records.append(compute(point.config, point.paths, point.hash, point.name, shared, inside))
     return records
 
 
@@ -103,10 +108,9 @@ def _simulate(
 ) -> dict[str, Any]:
     from edgewatt.machine_results import build_machine, simulate
 
-    machine = build_machine(config, paths)
     results: dict[str, Any] = {}
     if "trace" in config:
-        trace_hash, make = content_hash(config["trace"]), lambda: open_trace(paths)
+        trace_hash, make = content_hash(config["trace"]), lambda: open_recorded(config, paths)
     else:
         work = make_work(config, paths, stages, progress)
         results = {
@@ -117,7 +121,10 @@ def _simulate(
         }
         if work.curve_seconds:
             seconds["curve_seconds"] = work.curve_seconds
+        if config["measure"] == "io":
+            return results
         trace_hash, make = work_hash(config, work), lambda: make_trace(config, work)
+    machine = build_machine(config, paths)
     keys = ("caches", "bus", "encoder", "engine", "dram", "timing")
     identity = {"trace": trace_hash, "element_bytes": machine.element_bytes, **{key: config[key] for key in keys}}
 

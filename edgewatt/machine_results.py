@@ -14,6 +14,7 @@ from edgewatt.config.points import load_part_with
 from edgewatt.record import canonical_json
 from hwmodel.machine import BusSpec, CacheSpec, EngineSpec, Machine
 from hwmodel.replay import ReplayResult
+from traces.errors import InputError
 from traces.formats import element_bits
 from traces.trace import STREAMS, Trace
 
@@ -25,14 +26,14 @@ def build_machine(config: Mapping[str, Any], paths: Mapping[str, list[str]]) -> 
     from hwmodel.controller import ControllerSpec
 
     part = _part(paths["part"][0], canonical_json(config["dram"]["overrides"]))
-    bus = config["bus"]
+    bus, lanes = config["bus"], part.organisation.dq_bits // 8
+    if bus["bus_bytes"] not in (None, lanes):
+        raise InputError(f"a bus of {bus['bus_bytes']} byte lanes does not fit part {part.name!r}, which has {lanes}")
     return Machine(
         caches=tuple(CacheSpec(**cache) for cache in config["caches"]),
         encoder=config["encoder"],
         element_bytes=bus["element_bytes"] or max(1, element_bits(config.get("format", "fp32")) // 8),
-        bus=BusSpec(
-            bus["bus_bytes"] or part.organisation.dq_bits // 8, bus["block_bytes"] or part.organisation.burst_bytes
-        ),
+        bus=BusSpec(lanes, bus["block_bytes"] or part.organisation.burst_bytes),
         part=part,
         controller=ControllerSpec(**config["dram"]["controller"]),
         engine=EngineSpec(**config["engine"]),

@@ -15,15 +15,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import Field
+from typing import Any
 
 from edgewatt.comparison import pareto_front
 from edgewatt.config.document import Document
 from edgewatt.config.points import Point
 from edgewatt.config.problems import validate
-from edgewatt.config.sections import Section
+from edgewatt.config.sweep_file import OptimizeSection
 from edgewatt.record import Record
 from edgewatt.rows import METRICS, row_of
 from edgewatt.sweeps import SweepPlan, as_document, load_sweep_document, sweep
@@ -32,21 +30,6 @@ from traces.errors import InputError, MissingExtraError, unknown_name
 Progress = Callable[[int, int | None, str], None]
 
 _CONSTRAINT = re.compile(r"(\w+)\s*(<=|>=)\s*([0-9.eE+-]+)\s*(?:([x*])\s*baseline|(%)\s*of\s*baseline)?")
-
-
-class OptimizeSection(Section):
-    """What to search for."""
-
-    objectives: list[str] = Field(default=["energy_pj", "time_ns"], min_length=1, description="columns to minimise")
-    constraints: list[str] = Field(default=[], description="such as 'time_ns <= 1.01 x baseline' or 'io <= 90000'")
-    trials: int = Field(
-        default=100, ge=1, description="points to try; a space of no more points is searched completely"
-    )
-    sampler: Literal["tpe", "nsga2", "random"] = Field(default="tpe", description="Optuna sampler")
-    batch: int = Field(
-        default=8, ge=1, description="points proposed at a time; part of the search's seed, unlike workers"
-    )
-    seed: int = Field(default=0, ge=0, lt=2**32, description="seed of the sampler")
 
 
 @dataclass(frozen=True)
@@ -165,11 +148,9 @@ def _read(document: Document, overrides: Iterable[str]) -> tuple[SweepPlan, Opti
 
     mine = [text for text in overrides if text.startswith("optimize.")]
     apply_overrides(document, mine)
+    section = OptimizeSection()
     if "optimize" in document.data:
         section = validate(OptimizeSection, document.at(("optimize",)))
-        document.take(("optimize",))
-    else:
-        section = OptimizeSection()
     return load_sweep_document(document, [text for text in overrides if text not in mine]), section
 
 

@@ -14,15 +14,14 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any
 
 from edgewatt.config.document import ConfigError, Document, Mark, Place, printable, shown, undotted
 from edgewatt.config.loading import absolute_paths, apply_overrides, complete, read_with_paths
 from edgewatt.config.points import Point, expand
 from edgewatt.config.problems import validate
-from edgewatt.config.sections import Section, keys_of
+from edgewatt.config.sections import keys_of
+from edgewatt.config.sweep_file import SweepConfig
 from edgewatt.executors import Executor, make_executor
 from edgewatt.record import Record, content_hash
 from edgewatt.store import Store
@@ -32,24 +31,6 @@ MAX_POINTS = 1_000_000
 _SHOWN_PROBLEMS = 40
 
 Progress = Callable[[int, int | None, str], None]
-
-
-class SweepConfig(Section):
-    """A sweep file."""
-
-    name: str = Field(default="", description="label in tables and reports")
-    description: str = Field(default="", description="free text")
-    base: Any = Field(description="a run configuration, or the path of one")
-    grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(
-        default={}, description="key: values, every combination"
-    )
-    side_by_side: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(
-        default={}, alias="zip", description="key: values, side by side"
-    )
-    further: list[dict[str, Any]] = Field(default=[], alias="list", description="further points: key: value")
-    exclude: list[dict[str, Any]] = Field(
-        default=[], description="points to leave out: all the values given must agree"
-    )
 
 
 @dataclass(frozen=True)
@@ -65,13 +46,6 @@ def load_sweep(config: str | Path | Mapping[str, Any], overrides: Iterable[str] 
 
     Raises ConfigError with every problem at its file, line and column.
     """
-<<<<<<< HEAD:edgewatt/sweep.py
-    document = as_document(config)
-    own = [
-        text
-        for text in overrides
-        if text.split("=")[0].split(".")[0] in SweepConfig.model_fields and "base" in document.data
-=======
     return load_sweep_document(as_document(config), overrides)
 
 
@@ -81,7 +55,6 @@ def load_sweep_document(document: Document, overrides: Iterable[str] = ()) -> Sw
         text
         for text in overrides
         if text.split("=")[0].split(".")[0] in keys_of(SweepConfig) and "base" in document.data
->>>>>>> app:edgewatt/sweeps.py
     ]
     every = [text for text in overrides if text not in own]
     if "base" not in document.data:
@@ -176,14 +149,10 @@ def _variants(document: Document, settings: SweepConfig) -> Iterator[list[Change
     axes = [[[change(("grid", key, i), key)] for i in range(len(values))] for key, values in settings.grid.items()]
     if lengths:
         axes.append(
-<<<<<<< HEAD:edgewatt/sweep.py
-            [[change(("zip", key, i), key) for key in settings.zip] for i in range(next(iter(lengths.values())))]
-=======
             [
                 [change(("zip", key, i), key) for key in settings.side_by_side]
                 for i in range(next(iter(lengths.values())))
             ]
->>>>>>> app:edgewatt/sweeps.py
         )
     total = 1
     for axis in axes:

@@ -80,29 +80,30 @@ def _generate(section: Mapping[str, Any]) -> Network:
 
 
 def _read(section: Mapping[str, Any], paths: list[str]) -> Network:
-    from edgewatt.config.points import file_identity
     from traces.readers import load
 
-    for path, wanted in zip(paths, section["files"], strict=True):
-        if not Path(path).exists():
-            raise InputError(f"{path}: no such file")
-        if file_identity(path)["sha256"] != wanted["sha256"]:
-            raise InputError(f"{path}: the file has changed since this configuration was read")
+    _check_unchanged(section["files"], paths)
     orientation = {} if section["orientation"] is None else {"orientation": section["orientation"]}
     network = load(paths if section["one_per_layer"] else paths[0], kind="network", **orientation)
     assert isinstance(network, Network)
     return network
 
 
+def _check_unchanged(files: list[dict[str, str]], paths: list[str]) -> None:
+    from edgewatt.config.points import file_identity
+
+    for path, wanted in zip(paths, files, strict=True):
+        if not Path(path).exists():
+            raise InputError(f"{path}: no such file")
+        if file_identity(path)["sha256"] != wanted["sha256"]:
+            raise InputError(f"{path}: the file has changed since this configuration was read")
+
+
 def make_work(
     config: Mapping[str, Any], paths: Mapping[str, list[str]], stages: Stages, progress: Progress | None = None
 ) -> Work:
     """Return network and order of a point; ordering and tuple order are stages."""
-<<<<<<< HEAD
-    network = stages.value("network", [config["network"], config["seed"]], lambda: load_network(config, paths))
-=======
     network = stages.value("network", config["network"], lambda: load_network(config, paths))
->>>>>>> app
     found = stages.arrays("ordering", ordering_identity(config), lambda: _order(network, config, progress))
     meta = json.loads(found["meta"].tobytes())
     edges, tuple_order = found["edges"], {}
@@ -183,11 +184,13 @@ def make_trace(config: Mapping[str, Any], work: Work) -> Trace:
     return build_trace(work.network, work.edges, layout=layout, sample=config["sample"], seed=config["seed"])
 
 
-def open_trace(paths: Mapping[str, list[str]]) -> Trace:
+def open_recorded(config: Mapping[str, Any], paths: Mapping[str, list[str]]) -> Trace:
     """Open the recorded trace of a point."""
-    from traces.trace import load_trace
+    from traces.external import open_trace
 
-    return load_trace(paths["trace"][0])
+    section = config["trace"]
+    _check_unchanged(section["files"], paths["trace"])
+    return open_trace(paths["trace"][0], section["format"], access_bytes=section["access_bytes"])
 
 
 def count_work(config: Mapping[str, Any], work: Work, stages: Stages) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,14 +22,14 @@ def show_records(records: Sequence[Record], *, title: str) -> None:
 
     rows = [row_of(record) for record in records]
     console = Console(highlight=False, soft_wrap=True)
-    console.print(title, style="bold", markup=False)
+    for line in textwrap.wrap(title, console.width) or [""]:
+        console.print(line, style="bold", markup=False)
     for line in _notes(records[0], rows):
-        console.print(line, markup=False)
-    groups = [str(row.get("ordering", row.get("trace"))) for row in rows]
+        for part in textwrap.wrap(line, console.width, subsequent_indent=" " * 9, drop_whitespace=True):
+            console.print(part, markup=False)
+    groups = _groups(rows)
     io, cost = _io_columns(rows), _cost_columns(rows)
-    if not io:
-        _print(console, groups, [*_name_columns(rows), *cost])
-    elif console.width >= _WIDE:
+    if not io or not cost or console.width >= _WIDE:
         _print(console, groups, [*_name_columns(rows), *io, *cost])
     else:
         first = _distinct_work(rows)
@@ -39,28 +40,23 @@ def show_records(records: Sequence[Record], *, title: str) -> None:
         _print(console, groups, [*_name_columns(rows), *cost])
 
 
+def _groups(rows: list[Row]) -> list[str]:
+    """Return the heading above each row: its ordering, and what else differs between rows and has no column."""
+    words = {"memory": "M = {}", "policy": "policy {}", "encoder": "{} bus", "part": "{}", "timing": "{} timing"}
+    words |= {"network": "{}", "seed": "seed {}"}
+    varying = [name for name in words if len({row.get(name) for row in rows}) > 1]
+    return [
+        ", ".join([str(row.get("ordering", row.get("trace"))), *(words[name].format(row[name]) for name in varying)])
+        for row in rows
+    ]
+
+
 def _distinct_work(rows: list[Row]) -> list[int]:
     """Return the first row of every distinct order of work: formats that share it share one line."""
     seen: dict[tuple[Any, ...], int] = {}
     for number, row in enumerate(rows):
-<<<<<<< HEAD
-        key = tuple(row[k] for k in ("ordering", "stride", "runs", "reads", "writes"))
-        if key not in seen:
-            seen.add(key)
-            io_rows.append(number)
-    formats = {
-        "format": [
-            _formats([r["format"] for r in rows if _same_work(r, rows[n])], {r["format"] for r in rows})
-            for n in io_rows
-        ]
-    }
-    keep = lambda columns: {name: [cells[n] for n in io_rows] for name, cells in columns.items()}  # noqa: E731
-    _print(console, {**keep({k: v for k, v in names.items() if k != "format"}), **formats, **keep(io)})
-    _print(console, {**names, **cost})
-=======
         seen.setdefault(_work(row), number)
     return list(seen.values())
->>>>>>> app
 
 
 def _work(row: Row) -> tuple[Any, ...]:
@@ -82,6 +78,8 @@ def _notes(record: Record, rows: list[Row]) -> list[str]:
             f"I/Os     M = {first['memory']}, policy {first['policy']}; "
             f"bounds {first['io_lower']} to {first['io_upper']} (Theorem 1)"
         )
+    if "energy_pj" not in first:
+        return notes
     levels = " + ".join(f"{c['size_bytes'] / 1024:g} KiB {c['ways']}-way {c['policy']}" for c in config["caches"])
     notes.append(f"machine  {levels}; {first['encoder']} bus; {first['part']}; {first['timing']} timing")
     zeroed = {row["format"]: row["zeroed_weights"] for row in rows if row.get("zeroed_weights")}
@@ -91,7 +89,6 @@ def _notes(record: Record, rows: list[Row]) -> list[str]:
 
 def _name_columns(rows: list[Row]) -> list[Column]:
     names = ["stride", "format"] if "ordering" in rows[0] else []
-    names += [name for name in ("memory", "encoder", "part") if len({row.get(name) for row in rows}) > 1]
     return [(name, "", [str(row[name]) for row in rows]) for name in names]
 
 
@@ -109,6 +106,8 @@ def _io_columns(rows: list[Row]) -> list[Column]:
 
 def _cost_columns(rows: list[Row]) -> list[Column]:
     first = rows[0]
+    if "energy_pj" not in first:
+        return []
     return [
         ("hit", "%", ["-" if row["hit_rate"] is None else f"{100 * row['hit_rate']:.1f}" for row in rows]),
         ("ones", "", [compact(row["ones"]) for row in rows]),

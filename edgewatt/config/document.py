@@ -67,12 +67,15 @@ class Document:
 
     def at(self, place: Place) -> Document:
         """Return the part at `place` as a document of its own."""
-        data, n = self.data, len(place)
+        data = self.data
         for step in place:
             data = data[step]
-        cut = lambda table: {p[n:]: m for p, m in table.items() if p[:n] == place}  # noqa: E731
-        part = Document(data, cut(self.keys), cut(self.values))
-        part.keys.pop((), None)
+        part = Document(data)
+        for tail in _tails(data):
+            if tail and place + tail in self.keys:
+                part.keys[tail] = self.keys[place + tail]
+            if place + tail in self.values:
+                part.values[tail] = self.values[place + tail]
         return part
 
     def put(self, place: Place, part: Document, key: Mark | None = None) -> None:
@@ -81,13 +84,18 @@ class Document:
             self.data, self.keys, self.values = part.data, dict(part.keys), dict(part.values)
             return
         target: Any = self.data
-        for depth, step in enumerate(place[:-1], 1):
-            if isinstance(target, dict) and target.get(step) is None:
-                target[step] = {}
+        for depth, step in enumerate(place, 1):
+            if isinstance(target, dict):  # 'a.1' names the key '1' of a mapping, the second item of a list
+                place = (*place[: depth - 1], str(step), *place[depth:])
+            here = place[depth - 1]
+            if depth == len(place):
+                break
+            if isinstance(target, dict) and target.get(here) is None:
+                target[here] = {}
                 self.keys.setdefault(place[:depth], key or part.mark(()))
                 self.values.setdefault(place[:depth], part.mark(()))
             try:
-                target = target[step]
+                target = target[here]
             except (KeyError, IndexError, TypeError):
                 raise ConfigError([(key or part.mark(()), f"there is no {dotted(place[:depth])} to set")]) from None
         if not isinstance(target, dict) and not (

@@ -37,7 +37,26 @@ def load_run(path: str | Path, overrides: Iterable[str] = ()) -> RunConfig:
 
 def complete(document: Document) -> RunConfig:
     """Put named pieces (system, caches, bus) into a document and validate it."""
-    return validate(RunConfig, resolve(document))
+    document = resolve(document)
+    run = validate(RunConfig, document)
+    _check_machine(run, document)
+    return run
+
+
+def _check_machine(run: RunConfig, document: Document) -> None:
+    """Make sure that part, bus, caches and encoder fit each other before anything is computed."""
+    from edgewatt.config.points import expand
+    from edgewatt.machine_results import build_machine
+
+    place: Place = ("dram", "overrides") if run.dram.overrides else ("dram", "part")
+    try:
+        point = expand(run)[0]
+        place = ("bus",) if "bus" in document.data else ("caches",)
+        build_machine(point.config, point.paths)
+    except ConfigError:
+        raise
+    except InputError as error:
+        raise ConfigError([(document.mark(place), line) for line in str(error).splitlines()]) from None
 
 
 def read_with_paths(path: str | Path) -> Document:

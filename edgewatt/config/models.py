@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler, WithJsonSchema, model_validator
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from edgewatt.config.document import shown
 from edgewatt.config.sections import Choice, Section, section_for
@@ -112,6 +112,11 @@ class _StrideChoice(Choice):
     def section(self, kind: str) -> type[Section]:
         return NoTupleOrder if kind == "none" else super().section(kind)
 
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        kinds = super().__get_pydantic_json_schema__(schema, handler)
+        none = {"type": "object", "properties": {"kind": {"const": "none"}}, "additionalProperties": False}
+        return {"anyOf": [{"enum": ["none", "row"]}, {"type": "integer", "minimum": 1}, none, *kinds["anyOf"]]}
+
 
 FilePath = Annotated[str, AfterValidator(_existing)]
 Format = Annotated[str, AfterValidator(_known_format), WithJsonSchema({"type": "string", "title": "number format"})]
@@ -185,7 +190,9 @@ class NetworkSection(Section):
 class TraceSection(Section):
     """A recorded memory trace instead of a network; only the machine is simulated."""
 
-    file: FilePath = Field(description="trace file (npz) as `edgewatt export --format npz` writes it")
+    file: FilePath = Field(description="trace file: our npz, or another simulator's (then without data)")
+    format: str | None = Field(default=None, description="format of the file (default: found by its content)")
+    access_bytes: int = Field(default=32, ge=1, le=255, description="size of an access where the file has none")
 
 
 class FastMemory(Section):
@@ -249,8 +256,8 @@ class RunConfig(Section):
 
     name: str = Field(default="", description="label in tables and reports")
     description: str = Field(default="", description="free text")
-    network: NetworkSection | None = None
-    trace: TraceSection | None = None
+    network: NetworkSection | None = Field(default=None, description="the work: this or `trace` is required")
+    trace: TraceSection | None = Field(default=None, description="a recorded memory trace instead of a network")
     orderings: Annotated[list[OrderingChoice], BeforeValidator(_one_or_many), AfterValidator(_not_empty)] = Field(
         default=["two-optimal"], description="edge orderings (`edgewatt list orderings`)", validate_default=True
     )
@@ -276,6 +283,9 @@ class RunConfig(Section):
     engine: EngineSection = EngineSection()
     timing: Literal["replay", "system"] = Field(
         default="replay", description="replay: array kernels; system: SimPy processes with contention"
+    )
+    measure: Literal["io", "all"] = Field(
+        default="all", description="io: the I/O model's counts alone, without trace and machine; all: also the machine"
     )
     seed: int = Field(default=0, ge=0, lt=2**63, description="seed of every random choice")
 

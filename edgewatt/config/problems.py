@@ -68,7 +68,7 @@ def _one(
     if kind == "extra_forbidden":
         known = _known_keys(model, place[:-1], document.data)
         present = set(_at(document.data, place[:-1]) or ())
-        hint = did_you_mean(place[-1], known - present or known) if known else ""
+        hint = _hint(place[-1], known - present, known)
         return document.mark(place, key=True), f"unknown key {shown(place[-1])}{hint}"
     if kind == "missing":
         missing = item["rest"][-1] if item["rest"] else "?"
@@ -88,6 +88,15 @@ def _one(
         return document.mark(place), f"{text} {context[key]}, not {shown(value)}"
     message = str(context.get("error") or item["msg"]).removeprefix("Value error, ")
     return document.mark(place, key=kind == "value_error" and isinstance(value, dict)), " ".join(message.split())
+
+
+def _hint(given: object, free: set[str], known: set[str]) -> str:
+    """Suggest a key that is not there yet, else one that is, else list what could be there."""
+    for names in (free, known):
+        hint = did_you_mean(given, names)
+        if "did you mean" in hint:
+            return hint
+    return did_you_mean(given, free or known)
 
 
 def _as_number(text: str) -> bool:
@@ -117,13 +126,9 @@ def _locate(data: Any, location: tuple[str | int, ...]) -> tuple[Place, tuple[st
     place: list[str | int] = []
     rest: list[str | int] = []
     for step in location:
-<<<<<<< HEAD
-        if (not rest and isinstance(data, dict) and step in data) or (
-            not rest and isinstance(data, list) and isinstance(step, int) and step < len(data)
-        ):
-=======
+        if isinstance(step, int) and not isinstance(data, list):
+            continue  # a single value where a list may stand
         if not rest and _has(data, step):
->>>>>>> app
             place.append(step)
             data = data[step]
         elif isinstance(data, dict):
@@ -153,11 +158,7 @@ def _known_keys(model: Any, place: Place, data: Any) -> set[str]:
         data = data[step]
         if isinstance(step, int):
             continue  # a list: _sections looks through it
-<<<<<<< HEAD
-        hints = [_annotated(section.model_fields[step]) for section in sections if step in section.model_fields]
-=======
         hints = [_annotated(keys_of(section)[step]) for section in sections if step in keys_of(section)]
->>>>>>> app
     return set()
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, ValidationInfo, create_model
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, ValidationError, ValidationInfo, create_model
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from traces.errors import InputError
@@ -112,7 +112,9 @@ class Choice:
         try:
             section = self.section(value["kind"])
         except InputError as error:
-            raise PydanticCustomError("unknown_kind", "{message}", {"message": str(error)}) from None
+            problem = PydanticCustomError("unknown_kind", "{message}", {"message": str(error)})
+            details: Any = {"type": problem, "loc": ("kind",), "input": value["kind"]}
+            raise ValidationError.from_exception_data("kind", [details]) from None
         return section.model_validate(value, context=info.context)
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:

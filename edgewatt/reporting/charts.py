@@ -15,13 +15,14 @@ PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8
 _FORMATS = ["fp32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2", "int8", "int4"]
 _WIDTH, _HEIGHT = 470, 300
 MAX_BARS = 6
-LEGEND = {"labelLimit": 260, "orient": "bottom", "columns": 4}
+LEGEND = {"labelLimit": 260, "orient": "bottom", "columns": 2}
 
 
 def charts(data: ReportData) -> dict[str, Spec]:
     """Return the charts that the data can fill, by name. Their data sets are named 'rows', 'io', 'wires', 'curves'."""
-    found = {"energy_time": _energy_time(data)}
-    if data.rows and "stride" in data.rows[0] and len(data.rows) > 1:
+    played = any("energy_pj" in row for row in data.rows)
+    found = {"energy_time": _energy_time(data)} if played else {}
+    if played and "stride" in data.rows[0] and len(data.rows) > 1:
         found["energy_bars"] = _energy_bars(data)
     if data.io_curves:
         found["io_memory"] = _io_memory(data)
@@ -131,7 +132,8 @@ def _energy_bars(data: ReportData) -> Spec:
     formats = [name for name in _FORMATS if any(row["format"] == name for row in data.rows)]
     formats += sorted({row["format"] for row in data.rows} - set(formats))
     strides = list(dict.fromkeys(row["stride"] for row in data.rows))
-    columns = min(len(shown), 3)
+    columns = min(len(shown), 2)
+    width = max(120, (_WIDTH - 40) // columns)
     return {
         **_base("Energy by stride and format (median where several points share both)", "rows"),
         "transform": [{"filter": {"field": "ordering", "oneOf": shown}}] if len(orderings) > len(shown) else [],
@@ -140,12 +142,13 @@ def _energy_bars(data: ReportData) -> Spec:
             "type": "nominal",
             "title": "ordering",
             "sort": shown,
-            "header": {"titleOrient": "top", "labelFontWeight": "bold"},
+            "header": {"titleOrient": "top", "labelFontWeight": "bold", "labelLimit": width},
         },
         "columns": columns,
+        "spacing": 20,
         "spec": {
-            "width": max(120, _WIDTH // columns - 20),
-            "height": 220,
+            "width": width,
+            "height": 170,
             "mark": {"type": "bar", "cornerRadiusEnd": 2},
             "encoding": {
                 "x": {"field": "stride", "type": "nominal", "title": "tuple order and stride", "sort": strides,

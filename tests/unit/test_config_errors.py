@@ -52,8 +52,7 @@ seed: 1.5
         "run.yaml:3:23: expected text, not 3",
         "run.yaml:4:21: must be at least 3, not 2",
         "run.yaml:4:32: 'policy' cannot be 'lur' (did you mean 'lru'?)",
-        "run.yaml:5:1: unknown key 'cashes' "
-        "(known: bus, description, dram, encoder, layout, name, sample, strides, trace)",
+        "run.yaml:5:1: unknown key 'cashes' (did you mean 'caches'?)",
         "run.yaml:7:18: expected a whole number, not the text '32768' (remove the quotes)",
         "run.yaml:7:27: unknown key 'wayz' (did you mean 'ways'?)",
         "run.yaml:8:5: cache size_bytes 1000 is no multiple of line_bytes 64",
