@@ -353,7 +353,7 @@ def _level_codes(rows: tuple[tuple[str, ...], ...] | None) -> np.ndarray | None:
         stem = token.rstrip("0123456789")
         return kernel.LEVELS[token] if token in kernel.LEVELS else kernel.WORD_BITS[stem] + int(token[len(stem) :])
 
-    return np.array([[code(token) for token in row] for row in rows], np.uint8)
+    return np.array([[code(token) for token in row] for row in rows], np.int16)
 
 
 def channel_of(address: np.ndarray, address_map: AddressMap) -> np.ndarray:
