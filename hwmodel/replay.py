@@ -14,7 +14,7 @@ ones have been answered or not; hwmodel.system adds the waiting.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -23,17 +23,15 @@ import numpy as np
 import numpy.typing as npt
 
 from hwmodel.bus import Bus, WireCounts
-from hwmodel.cache import CacheCounts, CacheLevel
+from hwmodel.cache import CacheCounts
 from hwmodel.encoders import Chain, Geometry
-from hwmodel.hierarchy import Bursts, CacheHierarchy
-from hwmodel.machine import CacheSpec, Machine
+from hwmodel.hierarchy import Bursts, CacheHierarchy, open_hierarchy, slices
+from hwmodel.machine import Machine
 from traces.errors import InputError
 from traces.trace import STREAMS, Chunk, Trace
 
 if TYPE_CHECKING:
     from hwmodel.dram import DramResult
-
-SLICE_ACCESSES = 2**17  # accesses in flight: bounds memory (64-byte lines: 20 MB) and answers Ctrl-C
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -227,15 +225,6 @@ def replay(
     return result
 
 
-def open_hierarchy(trace: Trace, machine: Machine) -> CacheHierarchy:
-    """Return the machine's caches, empty; where the policy is 'min', they are told the future of this trace."""
-    hierarchy = CacheHierarchy(machine, trace.memory)
-    for k, spec in enumerate(machine.caches):
-        if spec.policy == "min":
-            hierarchy.levels[k].set_future(_lookups_of_level(trace, machine.caches[: k + 1]))
-    return hierarchy
-
-
 def count_accesses(chunk: Chunk) -> Int64Array:
     """Return int64[2 (load, store), 2 (accesses, bytes), len(STREAMS)] of a chunk."""
     counts = np.zeros((2, 2, len(STREAMS)), np.int64)
@@ -245,22 +234,6 @@ def count_accesses(chunk: Chunk) -> Int64Array:
         sizes = np.bincount(chunk.stream[mine], weights=chunk.size[mine], minlength=len(STREAMS))
         counts[op, 1] = sizes.astype(np.int64)
     return counts
-
-
-def slices(trace: Trace, accesses: int = SLICE_ACCESSES) -> Iterator[Chunk]:
-    """Yield the trace in chunks of at most `accesses`; the slices share memory with the trace's chunks."""
-    for chunk in trace:
-        if len(chunk) <= accesses:
-            yield chunk
-            continue
-        for start in range(0, len(chunk), accesses):
-            part = slice(start, start + accesses)
-            offset = None
-            if chunk.payload_offset is not None:
-                offset = chunk.payload_offset[start : start + accesses + 1]
-            cycle = None if chunk.cycle is None else chunk.cycle[part]
-            address, size, op, stream = chunk.address[part], chunk.size[part], chunk.op[part], chunk.stream[part]
-            yield Chunk(address, size, op, stream, offset, chunk.payload, cycle)
 
 
 class _Meter:
@@ -305,29 +278,6 @@ class _Meter:
             return None
         self.engine.finish()
         return self.engine.result(np.zeros(0, np.int64))
-
-
-def _lookups_of_level(trace: Trace, specs: tuple[CacheSpec, ...]) -> npt.NDArray[np.uint64]:
-    """Return uint64: every line look-up the last of these levels will see, found by running the levels before it."""
-    levels = [CacheLevel(spec) for spec in specs]
-    for k, spec in enumerate(specs[:-1]):
-        if spec.policy == "min":
-            levels[k].set_future(_lookups_of_level(trace, specs[: k + 1]))
-    seen = []
-    for chunk in slices(trace):
-        op, address, size = chunk.op, chunk.address, np.asarray(chunk.size, np.uint16)
-        for level in levels[:-1]:
-            out = level.access(op, address, size)
-            op, address, size = out.is_write, out.address, out.size
-        seen.append(levels[-1].lines(address, size))
-    for k, level in enumerate(levels[:-1]):  # the final flush is seen too
-        out = level.flush()
-        op, address, size = out.is_write, out.address, out.size
-        for deeper in levels[k + 1 : -1]:
-            out = deeper.access(op, address, size)
-            op, address, size = out.is_write, out.address, out.size
-        seen.append(levels[-1].lines(address, size))
-    return np.concatenate(seen) if seen else np.zeros(0, np.uint64)
 
 
 def _difference(after: Traffic, before: Traffic) -> Traffic:

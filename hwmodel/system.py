@@ -20,17 +20,9 @@ import numpy as np
 
 from hwmodel.channels import Channels
 from hwmodel.dram import DramResult, StuckError, load_part
-from hwmodel.hierarchy import Bursts, CacheHierarchy
+from hwmodel.hierarchy import SLICE_ACCESSES, Bursts, CacheHierarchy, open_hierarchy, slices
 from hwmodel.machine import Machine
-from hwmodel.replay import (
-    SLICE_ACCESSES,
-    ReplayResult,
-    Wires,
-    check_conservation,
-    count_accesses,
-    open_hierarchy,
-    slices,
-)
+from hwmodel.replay import ReplayResult, Wires, check_conservation, count_accesses
 from traces.errors import InputError
 from traces.trace import STREAMS, Chunk, Trace
 
