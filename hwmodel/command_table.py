@@ -1,8 +1,8 @@
 """DRAM commands in time order, with the data of their bursts: read from a table, taken from a run, and counted.
 
-A table needs the columns timestamp_cycles, command, rank, bank_group, bank, row, column, data_hex (the last may be
-empty), as in CSV files of command traces. Commands: ACT RD RDA WR WRA PRE PREA REFab REFpb PDE PDX, also REFA and REFB
-for the refreshes; END marks the end of the run.
+A table needs the columns timestamp_cycles, command, rank, bank_group, bank, row, column and, where it has data,
+data_hex (hexadecimal bytes of a burst), as in CSV files of command traces. Commands: ACT RD RDA WR WRA PRE PREA REFab
+REFpb PDE PDX, also REFA and REFB for the refreshes; END marks the end of the run.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _read_csv(path: Path) -> list[dict[str, str]]:
     try:
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file)
-            for name in _COLUMNS:
+            for name in _COLUMNS[:-1]:
                 if name not in (reader.fieldnames or ()):
                     raise InputError(f"{path}:1: the column {name!r} is missing{did_you_mean(name, _COLUMNS)}")
             return list(reader)
