@@ -14,6 +14,13 @@ from edgewatt._version import __version__
 
 _FACADE = {
     "EdgewattError": "traces.errors",
+    "run": "edgewatt.compute",
+    "sweep": "edgewatt.sweeps",
+    "collect": "edgewatt.collection",
+    "rerun": "edgewatt.compute",
+    "report": "edgewatt.reporting",
+    "compare": "edgewatt.comparison",
+    "optimize": "edgewatt.optimization",
     "InputError": "traces.errors",
     "Network": "traces.network",
     "from_matrices": "traces.readers.scipy_sparse",

@@ -1,7 +1,7 @@
 """Who computes the points: this process, local worker processes, or a Dask cluster. One idea: tasks in, outcomes out.
 
-A task and an outcome are JSON values (see `edgewatt.run.work`), so nothing is pickled and nothing depends on who runs
-it. Executors know nothing of the store.
+A task and an outcome are JSON values (see `edgewatt.compute.work`), so nothing is pickled and nothing depends on who
+runs it. Executors know nothing of the store.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class InlineExecutor:
     """Computes one task after the other in this process."""
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
-        from edgewatt.run import work
+        from edgewatt.compute import work
 
         return map(work, tasks)
 
@@ -106,6 +106,31 @@ class _Worker:
                     pipe.close()
 
 
+class Probe:
+    """One worker to try points on; `end` may be called from another thread and makes `compute` return None."""
+
+    def __enter__(self) -> Probe:
+        self._worker = _Worker()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._worker.end()
+
+    def end(self) -> None:
+        """Kill the worker."""
+        self._worker.process.kill()
+
+    def compute(self, task: Task) -> Outcome | None:
+        """Compute one task; None if the worker was ended."""
+        self._worker.give(task)
+        try:
+            while (outcome := self._worker.receive()) is None:
+                pass
+        except EOFError:
+            return None
+        return outcome
+
+
 class ProcessExecutor:
     """Local worker processes, one task each at a time; a task whose worker dies is given to a new one."""
 
@@ -114,13 +139,13 @@ class ProcessExecutor:
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
         source = iter(tasks)
-        again: deque[tuple[Task, int]] = deque()
+        again: deque[Task] = deque()
         attempts: dict[str, int] = {}
         workers: list[_Worker] = []
         ready = selectors.DefaultSelector()
 
         def next_task() -> Task | None:
-            return again.popleft()[0] if again else next(source, None)
+            return again.popleft() if again else next(source, None)
 
         def start(task: Task) -> None:
             worker = _Worker()
@@ -147,7 +172,7 @@ class ProcessExecutor:
                         if task is not None:
                             attempts[task["hash"]] = tried = attempts.get(task["hash"], 0) + 1
                             if tried < ATTEMPTS:
-                                again.append((task, tried))
+                                again.append(task)
                             else:
                                 yield lost(task, tried)
                         if (task := next_task()) is not None:
@@ -177,7 +202,7 @@ class DaskExecutor:
             import distributed
         except ImportError as error:
             raise MissingExtraError("distributed", "dask") from error
-        from edgewatt.run import work
+        from edgewatt.compute import work
 
         with contextlib.ExitStack() as stack:
             if self.scheduler is None:

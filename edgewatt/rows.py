@@ -63,7 +63,7 @@ def _worded(key: str, value: Any) -> str:
 
 
 def row_of(record: Record) -> dict[str, Any]:
-    """Return the numbers of one record as a flat row. Energies in pJ, times in ns; absent where they have no meaning."""
+    """Return the numbers of one record as a flat row. Energies in pJ, times in ns; absent where meaningless."""
     config, results = record.config, record.results
     row: dict[str, Any] = {"hash": record.hash, "name": record.provenance.get("name", "")}
     if "ordering" in config:

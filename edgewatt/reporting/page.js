@@ -19,7 +19,7 @@ function theme(dark) {
   const text = { labelColor: ink, titleColor: ink };
   return {
     background: "transparent", font: "system-ui, sans-serif", view: { stroke: grid }, title: { color: ink, fontSize: 14 },
-    axis: { ...text, gridColor: grid, domainColor: grid, tickColor: grid }, legend: { ...text, labelLimit: 260 }, header: text,
+    axis: { ...text, gridColor: grid, domainColor: grid, tickColor: grid }, legend: { ...text, symbolBaseFillColor: ink, symbolBaseStrokeColor: ink, ...data.legend }, header: text,
   };
 }
 let views = [];
@@ -39,7 +39,14 @@ async function draw() {
   document.body.dataset.charts = String(views.length);
 }
 const wish = window.matchMedia("(prefers-color-scheme: dark)");
-function setTheme(dark) { document.documentElement.classList.toggle("dark", dark); return draw(); }
+let drawing = Promise.resolve(); /* one drawing after the other */
+function setTheme(dark) {
+  document.documentElement.classList.toggle("dark", dark);
+  drawing = drawing.then(draw).catch((error) => {
+    document.body.dataset.error = String(error);
+    throw error;
+  });
+}
 wish.addEventListener("change", (event) => setTheme(event.matches));
 document.getElementById("theme").addEventListener("click", () => setTheme(!document.documentElement.classList.contains("dark")));
 
@@ -138,7 +145,4 @@ document.getElementById("csv").addEventListener("click", () => {
 });
 update();
 document.body.dataset.table = "ready";
-setTheme(wish.matches).catch((error) => {
-  document.body.dataset.error = String(error);
-  throw error;
-});
+setTheme(wish.matches);

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from edgewatt.compare import pareto_front
+from edgewatt.comparison import pareto_front
 from edgewatt.record import Record
 from edgewatt.rows import distinct_labels, row_of
 
@@ -60,16 +60,20 @@ def gather(records: Sequence[Record], *, title: str, baseline: str | None, faile
 
 
 def _io_curves(records: Sequence[Record], rows: list[Row]) -> list[Row]:
-    """I/Os against memory size: from each record's own curve, and across records that differ in their memory."""
+    """I/Os against memory size: from each record's own curve, and across records that differ in their memory.
+
+    Tuple orders move few I/Os: the first stride stands for all.
+    """
     marks: dict[tuple[Any, ...], Row] = {}
+    stride = next((row["stride"] for row in rows if "io" in row), None)
     for record, row in zip(records, rows, strict=True):
-        if "io" not in row:
+        if "io" not in row or row["stride"] != stride:
             continue
         sizes = record.results["io_curve"] or [[row["memory"], row["reads"], row["writes"]]]
         for size, reads, writes in sizes:
-            key = (row["network"], row["ordering"], row["stride"], row["policy"], size)
+            key = (row["network"], row["ordering"], row["policy"], size)
             marks[key] = {
-                "series": row["ordering"] + ("" if row["stride"] == "none" else f", {row['stride']}"),
+                "series": row["ordering"],
                 "network": row["network"],
                 "policy": row["policy"],
                 "memory": size,
@@ -77,7 +81,8 @@ def _io_curves(records: Sequence[Record], rows: list[Row]) -> list[Row]:
                 "lower": row["io_lower"],
                 "upper": row["io_upper"],
             }
-    kept = sorted(marks.values(), key=lambda m: (m["network"], m["series"], m["policy"], m["memory"]))
+    appeared = {series: i for i, series in enumerate(dict.fromkeys(m["series"] for m in marks.values()))}
+    kept = sorted(marks.values(), key=lambda m: (m["network"], appeared[m["series"]], m["policy"], m["memory"]))
     series = list(dict.fromkeys((m["network"], m["series"], m["policy"]) for m in kept))[:MAX_CURVES]
     return [m for m in kept if (m["network"], m["series"], m["policy"]) in set(series)]
 
@@ -85,10 +90,15 @@ def _io_curves(records: Sequence[Record], rows: list[Row]) -> list[Row]:
 def _wires(records: Sequence[Record], rows: list[Row], base: int, front: list[int]) -> list[Row]:
     """Toggles and ones of every wire, of the baseline, the front, and then the points of least energy."""
     by_energy = sorted(range(len(rows)), key=lambda i: rows[i]["energy_pj"])
-    chosen = list(dict.fromkeys([base, *front, *by_energy]))[:MAX_WIRE_POINTS]
-    marks = []
-    for i in chosen:
+    marks: list[Row] = []
+    shown: list[Any] = []  # points that differ only in what no wire sees (the I/O model's memory) look the same
+    for i in dict.fromkeys([base, *front, *by_energy]):
         wires = records[i].results["bus"]["wires"]
+        if not wires or wires in shown:
+            continue
+        shown.append(wires)
+        if len(shown) > MAX_WIRE_POINTS:
+            break
         beats = max(1, records[i].results["bus"]["beats"])
         for group, counts in wires.items():
             for wire, (ones, toggles) in enumerate(zip(counts["ones"], counts["toggles"], strict=True)):

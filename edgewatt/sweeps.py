@@ -14,15 +14,14 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any
 
 from edgewatt.config.document import ConfigError, Document, Mark, Place, printable, shown, undotted
 from edgewatt.config.loading import absolute_paths, apply_overrides, complete, read_with_paths
 from edgewatt.config.points import Point, expand
 from edgewatt.config.problems import validate
-from edgewatt.config.sections import Section
+from edgewatt.config.sections import keys_of
+from edgewatt.config.sweep_file import SweepConfig
 from edgewatt.executors import Executor, make_executor
 from edgewatt.record import Record, content_hash
 from edgewatt.store import Store
@@ -32,18 +31,6 @@ MAX_POINTS = 1_000_000
 _SHOWN_PROBLEMS = 40
 
 Progress = Callable[[int, int | None, str], None]
-
-
-class SweepConfig(Section):
-    """A sweep file."""
-
-    name: str = Field("", description="label in tables and reports")
-    description: str = Field("", description="free text")
-    base: Any = Field(description="a run configuration, or the path of one")
-    grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field({}, description="key: values, every combination")
-    zip: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field({}, description="key: values, side by side")
-    list: list[dict[str, Any]] = Field([], description="further points: key: value")
-    exclude: list[dict[str, Any]] = Field([], description="points to leave out: all the values given must agree")
 
 
 @dataclass(frozen=True)
@@ -59,11 +46,15 @@ def load_sweep(config: str | Path | Mapping[str, Any], overrides: Iterable[str] 
 
     Raises ConfigError with every problem at its file, line and column.
     """
-    document = as_document(config)
+    return load_sweep_document(as_document(config), overrides)
+
+
+def load_sweep_document(document: Document, overrides: Iterable[str] = ()) -> SweepPlan:
+    """Expand a sweep that has been read already."""
     own = [
         text
         for text in overrides
-        if text.split("=")[0].split(".")[0] in SweepConfig.model_fields and "base" in document.data
+        if text.split("=")[0].split(".")[0] in keys_of(SweepConfig) and "base" in document.data
     ]
     every = [text for text in overrides if text not in own]
     if "base" not in document.data:
@@ -149,7 +140,7 @@ def _variants(document: Document, settings: SweepConfig) -> Iterator[list[Change
     def change(place: Place, key: str) -> Change:
         return undotted(key), document.at(place), document.mark(place)
 
-    lengths = {key: len(values) for key, values in settings.zip.items()}
+    lengths = {key: len(values) for key, values in settings.side_by_side.items()}
     if len(set(lengths.values())) > 1:
         text = ", ".join(f"{key} has {n}" for key, n in lengths.items())
         raise document.fail(
@@ -158,17 +149,20 @@ def _variants(document: Document, settings: SweepConfig) -> Iterator[list[Change
     axes = [[[change(("grid", key, i), key)] for i in range(len(values))] for key, values in settings.grid.items()]
     if lengths:
         axes.append(
-            [[change(("zip", key, i), key) for key in settings.zip] for i in range(next(iter(lengths.values())))]
+            [
+                [change(("zip", key, i), key) for key in settings.side_by_side]
+                for i in range(next(iter(lengths.values())))
+            ]
         )
     total = 1
     for axis in axes:
         total *= len(axis)
     if total > MAX_POINTS:
         raise document.fail(("grid",), f"{total} combinations: cut the grid into several sweeps", key=True)
-    if axes or not settings.list:
+    if axes or not settings.further:
         for combination in itertools.product(*axes):
             yield [item for part in combination for item in part]
-    for i, entry in enumerate(settings.list):
+    for i, entry in enumerate(settings.further):
         yield [change(("list", i, key), key) for key in entry]
 
 
@@ -322,9 +316,11 @@ def make_task(point: Point, *, stages: str | None) -> dict[str, Any]:
 
 def leaders_first(points: list[Point]) -> list[Point]:
     """Put one point of every distinct ordering first, so that workers do not wait for each other's orderings."""
-    from edgewatt.run import ordering_identity
+    from edgewatt.workload import ordering_identity
 
-    leaders, others, seen = [], [], set()
+    leaders: list[Point] = []
+    others: list[Point] = []
+    seen: set[str] = set()
     for point in points:
         key = content_hash(ordering_identity(point.config)) if "ordering" in point.config else point.hash
         (others if key in seen else leaders).append(point)

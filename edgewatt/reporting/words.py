@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgewatt.report.data import ReportData
+from edgewatt.reporting.data import ReportData
 from edgewatt.rows import compact
 
 Row = dict[str, Any]
@@ -70,7 +70,10 @@ def _work_words(data: ReportData) -> list[str]:
             if above == 0
             else f"{100 * above:.1f} % above its lower bound of {low['io_lower']:,}"
         )
-        said.append(f"Fewest I/Os for its network: {low['label']} with {low['io']:,}, {text}.")
+        name = ", ".join(
+            [low["ordering"], *([] if low["stride"] == "none" else [low["stride"]]), f"M = {low['memory']}"]
+        )
+        said.append(f"Fewest I/Os for its network: {name} with {low['io']:,}, {text}.")
     zeroed = {row["format"]: row["zeroed_weights"] for row in rows if row["zeroed_weights"]}
     for name, count in zeroed.items():
         said.append(f"In {name}, {count:,} stored non-zero weights become zero.")

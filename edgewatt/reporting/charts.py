@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgewatt.report.data import ReportData
+from edgewatt.reporting.data import ReportData
 
 Spec = dict[str, Any]
 
 PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C8C8C", "#B5A800"]
 _FORMATS = ["fp32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2", "int8", "int4"]
-_WIDTH, _HEIGHT = 560, 320
+_WIDTH, _HEIGHT = 470, 300
 MAX_BARS = 6
+LEGEND = {"labelLimit": 260, "orient": "bottom", "columns": 2}
 
 
 def charts(data: ReportData) -> dict[str, Spec]:
@@ -47,8 +48,10 @@ def _base(title: str, name: str, **parts: Any) -> Spec:
     }
 
 
-def _category(field: str, title: str, **more: Any) -> Spec:
-    return {"field": field, "type": "nominal", "title": title, "scale": {"range": PALETTE}, **more}
+def _category(field: str, title: str, rows: list[dict[str, Any]], **more: Any) -> Spec:
+    """Colour by a field, in the order of first appearance."""
+    order = list(dict.fromkeys(row[field] for row in rows if field in row))
+    return {"field": field, "type": "nominal", "title": title, "sort": order, "scale": {"range": PALETTE}, **more}
 
 
 def _quantity(field: str, title: str, **more: Any) -> Spec:
@@ -93,7 +96,7 @@ def _energy_time(data: ReportData) -> Spec:
     }
     marks: Spec = dict(encoding)
     if varying:
-        marks["color"] = _category(varying[0], varying[0])
+        marks["color"] = _category(varying[0], varying[0], data.rows)
     if len(varying) > 1 and len({row.get(varying[1]) for row in data.rows}) <= 8:
         marks["shape"] = {"field": varying[1], "type": "nominal", "title": varying[1]}
     fields = _POINT if "io" in (data.rows or [{}])[0] else tuple(f for f in _POINT if f[0] != "io")
@@ -128,7 +131,8 @@ def _energy_bars(data: ReportData) -> Spec:
     formats = [name for name in _FORMATS if any(row["format"] == name for row in data.rows)]
     formats += sorted({row["format"] for row in data.rows} - set(formats))
     strides = list(dict.fromkeys(row["stride"] for row in data.rows))
-    columns = min(len(shown), 3)
+    columns = min(len(shown), 2)
+    width = max(120, (_WIDTH - 40) // columns)
     return {
         **_base("Energy by stride and format (median where several points share both)", "rows"),
         "transform": [{"filter": {"field": "ordering", "oneOf": shown}}] if len(orderings) > len(shown) else [],
@@ -137,19 +141,20 @@ def _energy_bars(data: ReportData) -> Spec:
             "type": "nominal",
             "title": "ordering",
             "sort": shown,
-            "header": {"titleOrient": "top", "labelFontWeight": "bold"},
+            "header": {"titleOrient": "top", "labelFontWeight": "bold", "labelLimit": width},
         },
         "columns": columns,
+        "spacing": 20,
         "spec": {
-            "width": max(120, _WIDTH // columns - 20),
-            "height": 220,
+            "width": width,
+            "height": 170,
             "mark": {"type": "bar", "cornerRadiusEnd": 2},
             "encoding": {
                 "x": {"field": "stride", "type": "nominal", "title": "tuple order and stride", "sort": strides,
                       "axis": {"labelAngle": -30 if len(strides) > 2 else 0}},
                 "xOffset": {"field": "format", "type": "nominal", "sort": formats},
                 "y": {**_quantity("energy_pj", "energy (pJ)"), "aggregate": "median"},
-                "color": _category("format", "format", sort=formats),
+                "color": _category("format", "format", data.rows, sort=formats),
                 "tooltip": [
                     {"field": "ordering", "type": "nominal"},
                     {"field": "stride", "type": "nominal"},
@@ -168,7 +173,8 @@ def _io_memory(data: ReportData) -> Spec:
     sizes = {mark["memory"] for mark in data.io_curves}
     networks = {mark["network"] for mark in data.io_curves}
     x = {"field": "memory", "type": "quantitative", "title": "fast memory M (values)",
-         "scale": {"type": "log"} if len(sizes) > 2 else {"zero": False, "padding": 30}}  # fmt: skip
+         "scale": {"type": "log", "nice": False, "padding": 15} if len(sizes) > 2 else {"zero": False, "padding": 30},
+    }  # fmt: skip
     y = {**_quantity("io", "I/Os per inference"), "scale": {"zero": False}}
     bound: Spec = {"mark": {"type": "line", "strokeDash": [5, 4], "color": "#8C8C8C", "point": len(sizes) < 2}}
     layers: list[Spec] = [
@@ -177,7 +183,7 @@ def _io_memory(data: ReportData) -> Spec:
             "encoding": {
                 "x": x,
                 "y": y,
-                "color": _category("series", "ordering"),
+                "color": _category("series", "ordering", data.io_curves),
                 "tooltip": _tooltip(
                     ("series", "ordering", ""), ("policy", "policy", ""), ("memory", "M", ",d"), ("io", "I/Os", ",d"),
                     ("lower", "lower bound", ",d"), ("upper", "upper bound", ",d"),
@@ -185,7 +191,10 @@ def _io_memory(data: ReportData) -> Spec:
             },
         },
         *(
-            {**bound, "encoding": {"x": x, "y": {**y, "field": field}, "tooltip": _tooltip((field, f"{field} bound", ",d"))}}
+            {
+                **bound,
+                "encoding": {"x": x, "y": {**y, "field": field}, "tooltip": _tooltip((field, f"{field} bound", ",d"))},
+            }
             for field in ("lower", "upper")
         ),
     ]  # fmt: skip
@@ -207,14 +216,15 @@ def _wires(data: ReportData) -> Spec:
     points = list(dict.fromkeys(mark["point"] for mark in data.wires))
     return {
         **_base("Wires: share of beats in which each one toggles", "wires"),
+        "width": 310,
         "height": {"step": 22},
         "mark": {"type": "rect"},
         "encoding": {
             "x": {"field": "wire", "type": "nominal", "title": "wire", "sort": {"field": "position"},
                   "axis": {"labelAngle": -60, "labelOverlap": True}},
-            "y": {"field": "point", "type": "nominal", "title": None, "sort": points, "axis": {"labelLimit": 320}},
+            "y": {"field": "point", "type": "nominal", "title": None, "sort": points, "axis": {"labelLimit": 260}},
             "color": {"field": "toggle_share", "type": "quantitative", "title": "toggles per beat",
-                      "scale": {"scheme": "cividis"}, "legend": {"format": ".0%"}},
+                      "scale": {"scheme": "cividis"}, "legend": {"format": ".0%", "gradientLength": 200}},
             "tooltip": _tooltip(
                 ("point", "point", ""), ("wire", "wire", ""), ("toggles", "toggles", ",d"), ("ones", "ones", ",d"),
                 ("toggle_share", "toggles per beat", ".1%"), ("ones_share", "ones per beat", ".1%"),
@@ -229,11 +239,12 @@ def _convergence(data: ReportData) -> Spec:
         "curves",
         mark={"type": "line", "interpolate": "step-after", "point": {"size": 15}},
         encoding={
-            "x": {"field": "work", "type": "quantitative", "title": "work units", "scale": {"type": "log"},
-                  "axis": {"format": "~s"}},
+            "x": {**_quantity("work", "work units"), "scale": {"type": "log", "nice": False}},
             "y": {**_quantity("objective", "objective"), "scale": {"zero": False}},
-            "color": _category("series", "search", legend={"labelLimit": 300, "orient": "bottom", "columns": 1}),
-            "tooltip": _tooltip(("series", "search", ""), ("work", "work units", ",d"), ("objective", "objective", ",.0f")),
+            "color": _category("series", "search", data.convergence, legend={"labelLimit": 400, "columns": 1}),
+            "tooltip": _tooltip(
+                ("series", "search", ""), ("work", "work units", ",d"), ("objective", "objective", ",.0f")
+            ),
         },
     )  # fmt: skip
 
@@ -242,7 +253,7 @@ def themed(spec: Spec, *, dark: bool = False) -> Spec:
     """Return the specification with the colours of a light or dark page."""
     ink, grid = ("#e6e6e6", "#3a3f46") if dark else ("#1f2328", "#d8dce1")
     axis = {"labelColor": ink, "titleColor": ink, "gridColor": grid, "domainColor": grid, "tickColor": grid}
-    legend = {"labelColor": ink, "titleColor": ink, "labelLimit": 260}
+    legend = {"labelColor": ink, "titleColor": ink, "symbolBaseFillColor": ink, "symbolBaseStrokeColor": ink, **LEGEND}
     config = {
         "background": "transparent" if dark else "white",
         "font": "system-ui, sans-serif",

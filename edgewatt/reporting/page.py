@@ -9,11 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from edgewatt.compare import load_records
+from edgewatt.comparison import load_records
 from edgewatt.record import Record
-from edgewatt.report.charts import charts, datasets, save_figures
-from edgewatt.report.data import ReportData, gather
-from edgewatt.report.words import summary
+from edgewatt.reporting.charts import LEGEND, charts, datasets, save_figures
+from edgewatt.reporting.data import ReportData, gather
+from edgewatt.reporting.words import summary
 from traces.errors import MissingExtraError
 
 _COLUMNS = (  # key, head, digits after the point (None: text)
@@ -51,7 +51,9 @@ def read_results(results: str | Path, title: str | None = None) -> tuple[list[Re
     from edgewatt.store import Store
 
     records = load_records(results)
-    name, planned, failed = "", [], {}
+    name = ""
+    planned: list[str] = []
+    failed: dict[str, str] = {}
     if Path(results).is_dir():
         store = Store(results)
         name, planned = store.plan()
@@ -63,11 +65,12 @@ def read_results(results: str | Path, title: str | None = None) -> tuple[list[Re
 def render(records: Sequence[Record], data: ReportData) -> str:
     """Return the page as text."""
     named = datasets(data)
-    payload = {
+    payload: dict[str, Any] = {
         "charts": charts(data),
         "datasets": {key: _columnar(rows) for key, rows in named.items() if rows},
         "columns": _columns(data),
         "baseline": data.baseline,
+        "legend": LEGEND,
     }
     words = "".join(f"<p>{html.escape(line)}</p>" for line in summary(data))
     figures = "".join(f'<figure id="chart-{name}" class="chart"></figure>' for name in payload["charts"])
@@ -95,18 +98,18 @@ def _columns(data: ReportData) -> list[list[Any]]:
     return found
 
 
-def _columnar(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+def _columnar(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Turn rows into columns, floats to seven digits: a third of the size."""
     keys = list(dict.fromkeys(key for row in rows for key in row))
     short = lambda v: float(f"{v:.{_SIGNIFICANT}g}") if isinstance(v, float) else v  # noqa: E731
-    columns: dict[str, list[Any]] = {}
+    columns: dict[str, Any] = {}
     for key in keys:
         values = [short(row.get(key)) for row in rows]
         texts = {v for v in values if isinstance(v, str)}
         if len(values) > 50 and texts and len(texts) < len(values) // 3 and all(isinstance(v, str) for v in values):
             levels = sorted(texts)
             place = {text: i for i, text in enumerate(levels)}
-            columns[key] = {"levels": levels, "codes": [place[v] for v in values]}  # type: ignore[assignment]
+            columns[key] = {"levels": levels, "codes": [place[str(v)] for v in values]}
         else:
             columns[key] = values
     return columns
@@ -165,5 +168,5 @@ def _libraries() -> str:
         import vl_convert
     except ImportError as error:
         raise MissingExtraError("vl-convert-python", "report") from error
-    script: str = vl_convert.javascript_bundle()
+    script: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]
     return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")

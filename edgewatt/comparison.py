@@ -69,20 +69,20 @@ def compare(a: str | Path, b: str | Path) -> list[dict[str, Any]]:
 
 def _match(first: list[Record], second: list[Record]) -> list[tuple[Record, Record]]:
     """Pair points that agree in every value that varies inside either folder."""
-    flat_a, flat_b = [_flat(r.config) for r in first], [_flat(r.config) for r in second]
+    flat_a, flat_b = [flat(r.config) for r in first], [flat(r.config) for r in second]
     varying = [
         key
-        for key in sorted({key for flat in (*flat_a, *flat_b) for key in flat})
+        for key in sorted({key for values in (*flat_a, *flat_b) for key in values})
         if len({repr(f.get(key)) for f in flat_a}) > 1 or len({repr(f.get(key)) for f in flat_b}) > 1
     ]
-    identity = lambda flat: tuple(repr(flat.get(key)) for key in varying)  # noqa: E731
-    index = {identity(flat): record for flat, record in zip(flat_b, second, strict=True)}
+    identity = lambda values: tuple(repr(values.get(key)) for key in varying)  # noqa: E731
+    index = {identity(values): record for values, record in zip(flat_b, second, strict=True)}
     return [(r, index[identity(f)]) for f, r in zip(flat_a, first, strict=True) if identity(f) in index]
 
 
 def _pair(a: Record, b: Record) -> dict[str, Any]:
     row_a, row_b = row_of(a), row_of(b)
-    flat_a, flat_b = _flat(a.config), _flat(b.config)
+    flat_a, flat_b = flat(a.config), flat(b.config)
     differs = {
         key: [flat_a.get(key), flat_b.get(key)]
         for key in sorted(flat_a.keys() | flat_b.keys())
@@ -112,11 +112,12 @@ def _because(a: Record, b: Record) -> list[dict[str, Any]]:
     return sorted(found, key=lambda term: -abs(term["pj"]))
 
 
-def _flat(value: Any, key: str = "") -> dict[str, Any]:
+def flat(value: Any, key: str = "") -> dict[str, Any]:
+    """Return nested JSON values as one mapping with dotted keys."""
     if isinstance(value, Mapping):
         items = [(f"{key}.{name}" if key else str(name), item) for name, item in value.items()]
     elif isinstance(value, list) and any(isinstance(item, Mapping | list) for item in value):
         items = [(f"{key}.{index}", item) for index, item in enumerate(value)]
     else:
         return {key: value}
-    return {name: leaf for sub, item in items for name, leaf in _flat(item, sub).items()}
+    return {name: leaf for sub, item in items for name, leaf in flat(item, sub).items()}
