@@ -32,6 +32,10 @@ typedef struct {
     sc_entry *heap;
     int64_t n_heap, heap_capacity;
     int64_t read_bytes, written_bytes;
+    int64_t *changed;           /* block -> access that last wrote it */
+    int64_t *log;               /* if kept: (access, block, is_write, changed) of every off-chip transfer */
+    int64_t n_log, log_capacity;
+    int keep_log;
 } sc_scratch;
 
 static inline void sc_destroy(sc_scratch *s) {
@@ -49,7 +53,26 @@ static inline void sc_destroy(sc_scratch *s) {
     free(s->dirty);
     free(s->owner);
     free(s->heap);
+    free(s->log);
+    free(s->changed);
     memset(s, 0, sizeof *s);
+}
+
+static inline int sc_note(sc_scratch *s, int64_t event, int64_t block, int64_t is_write) {
+    if (!s->keep_log) return 0;
+    if (4 * s->n_log == s->log_capacity) {
+        int64_t wanted = s->log_capacity ? s->log_capacity * 2 : 4 * 1024;
+        int64_t *grown = (int64_t *)realloc(s->log, (size_t)wanted * sizeof *grown);
+        if (!grown) return -1;
+        s->log = grown;
+        s->log_capacity = wanted;
+    }
+    int64_t *entry = s->log + 4 * s->n_log++;
+    entry[0] = event;
+    entry[1] = block;
+    entry[2] = is_write;
+    entry[3] = s->changed[block];
+    return 0;
 }
 
 static inline int64_t sc_blocks_of(const sc_scratch *s, int32_t b) {
@@ -81,10 +104,11 @@ static inline int sc_create(sc_scratch *s, const sg_graph *g, int64_t capacity, 
         s->event_kind = (uint8_t *)malloc(ne);
         s->next_use = (int64_t *)malloc(nk * 8);
         s->dirty = (uint8_t *)malloc(nk);
+        s->changed = (int64_t *)malloc(nk * 8);
         s->owner = (int32_t *)malloc(nk * 4);
         s->heap = (sc_entry *)malloc((size_t)s->heap_capacity * sizeof *s->heap);
         bad = !s->base || !s->event_at || !s->event_next || !s->event_buffer || !s->event_kind || !s->next_use ||
-              !s->dirty || !s->owner || !s->heap;
+              !s->dirty || !s->changed || !s->owner || !s->heap;
     }
     if (bad) sc_destroy(s);
     return bad ? -1 : 0;
@@ -283,7 +307,7 @@ static inline int64_t sc_traffic(sc_scratch *s, const int32_t *order, int64_t en
     const sg_graph *g = s->g;
     int64_t n_events = sc_events(s, order), resident = 0;
     s->n_heap = 0;
-    s->read_bytes = s->written_bytes = 0;
+    s->read_bytes = s->written_bytes = s->n_log = 0;
     memset(s->next_use, 0xFF, (size_t)s->n_blocks * 8);
     memset(s->dirty, 0, (size_t)s->n_blocks);
     for (int64_t e = 0; e < n_events; e++) {
@@ -292,20 +316,29 @@ static inline int64_t sc_traffic(sc_scratch *s, const int32_t *order, int64_t en
         for (int64_t k = 0; k < n; k++) {
             int64_t block = first + k;
             if (s->next_use[block] < 0) {
-                if (s->event_kind[e] != 1) s->read_bytes += sc_block_bytes(s, b, k);
                 if (resident == s->capacity) {
                     sc_entry out;
                     do out = sc_pop(s);
                     while (s->next_use[out.block] != out.next);
                     int32_t o = s->owner[out.block];
-                    if (s->dirty[out.block]) s->written_bytes += sc_block_bytes(s, o, out.block - s->base[o]);
+                    if (s->dirty[out.block]) {
+                        s->written_bytes += sc_block_bytes(s, o, out.block - s->base[o]);
+                        if (sc_note(s, e, out.block, 1)) return -1;
+                    }
                     s->dirty[out.block] = 0;
                     s->next_use[out.block] = -1;
                     resident--;
                 }
                 resident++;
+                if (s->event_kind[e] != 1) {
+                    s->read_bytes += sc_block_bytes(s, b, k);
+                    if (sc_note(s, e, block, 0)) return -1;
+                }
             }
-            if (s->event_kind[e]) s->dirty[block] = 1;
+            if (s->event_kind[e]) {
+                s->dirty[block] = 1;
+                s->changed[block] = e;
+            }
             if (next < 0 && !g->kept[b]) {
                 s->next_use[block] = -1;
                 s->dirty[block] = 0;

@@ -23,7 +23,7 @@ NAMES = {"float32": "f32", "int32": "i32", "uint8": "u8", "int8": "i8"}
 
 
 def make_tflite(operators, tensors, constants=(), inputs=(0,), outputs=(-1,)) -> bytes:  # type: ignore[no-untyped-def]
-    """A small model. operators: (builtin, inputs, outputs); tensors: (name, shape), float32; constants: index -> data."""
+    """A small float32 model: operators (builtin, inputs, outputs), tensors (name, shape), constants index to data."""
     constants = dict(constants)
     b = flatbuffers.Builder(1024)
 
