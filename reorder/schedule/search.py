@@ -27,7 +27,7 @@ from reorder.schedule import constructive
 from reorder.schedule.base import SearchResult
 from reorder.schedule.problem import Order, Problem
 
-SLICE_WORK = 400_000  # states x operators between two looks at the clock and at Ctrl-C
+SLICE_WORK = 50_000  # states x operators between two looks at the clock and at Ctrl-C
 QUICK_STATES = 8192  # of the first search
 DESCENT_STATES = 10_000  # of each budgeted descent
 MANY_OPERATORS = 512  # beyond, states have hundreds of successors: descents follow the best few, and come first
@@ -79,7 +79,7 @@ class _Search:
 
     @property
     def _slice(self) -> int:
-        return max(16, SLICE_WORK // self.problem.graph.n_nodes)
+        return max(4, SLICE_WORK // self.problem.graph.n_nodes)
 
     def _take(self, search: Any, backwards: bool) -> None:
         """Take over a better order."""
