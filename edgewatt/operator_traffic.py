@@ -209,3 +209,62 @@ def _image(graph: OpGraph, layout: _Layout) -> Bytes:
     for name, values in graph.constants.items():
         image[layout.address[name] : layout.address[name] + values.nbytes] = _raw(values)
     return image
+
+
+def operator_energy(
+    graph: OpGraph,
+    order: npt.ArrayLike,
+    *,
+    onchip_bytes: int,
+    part: Any = "lpddr4-3200",
+    encoder: str = "raw",
+    block_bytes: int = 256,
+    inputs: Mapping[str, npt.ArrayLike] | None = None,
+    weights: bool = True,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Play a schedule's off-chip transfers on a memory and return bytes, wire counts, time and energy in pJ.
+
+    part, encoder: as everywhere in the suite. A graph without constants moves no data: its wires are then not counted
+    and only the energy that does not depend on data is given. Keys: read_bytes, written_bytes, weight_bytes, ones,
+    toggles (None without data), io_pj (data wires; None without data), interface_pj, core_pj, total_pj, time_ns.
+    """
+    from hwmodel.machine import BusSpec, Machine
+    from hwmodel.part_file import load_part
+    from hwmodel.replay import replay
+    from hwmodel.replay_energy import replay_energy
+
+    loaded = load_part(part)
+    data = bool(graph.constants)
+    trace = operator_trace(
+        graph, order, onchip_bytes=onchip_bytes, block_bytes=block_bytes, inputs=inputs, weights=weights, data=data,
+        seed=seed,
+    )  # fmt: skip
+    o = loaded.organisation
+    bus = BusSpec(bus_bytes=o.dq_bits // 8, block_bytes=o.burst_bytes)
+    machine = Machine((), encoder=encoder, element_bytes=_element_bytes(graph), bus=bus, part=loaded)
+    result = replay(trace, machine)
+    energy = replay_energy(result, machine)
+    streams = result.load_bytes + result.store_bytes
+    assert result.dram is not None
+    return {
+        "read_bytes": int(result.load_bytes.sum() - result.load_bytes[WEIGHTS]),
+        "written_bytes": int(result.store_bytes.sum()),
+        "weight_bytes": int(streams[WEIGHTS]),
+        "ones": result.total.ones,
+        "toggles": result.total.toggles,
+        "io_pj": energy.io_pj if data else None,
+        "interface_pj": energy.interface_pj,
+        "core_pj": energy.core_pj,
+        "total_pj": energy.total_pj,
+        "time_ns": result.dram.time_ns,
+    }
+
+
+def _element_bytes(graph: OpGraph) -> int:
+    """Bytes of one value for the encoder: those of most activations."""
+    sizes: dict[int, int] = {}
+    for tensor in graph.tensors.values():
+        width = 1 if tensor.dtype == "int4" else np.dtype(tensor.dtype).itemsize
+        sizes[width] = sizes.get(width, 0) + tensor.n_bytes
+    return max(sizes, key=lambda width: sizes[width])

@@ -69,3 +69,28 @@ def compare_orders(
         }
         for name, problem, order in orders
     ]
+
+
+def add_energy(
+    rows: list[dict[str, Any]],
+    graph: OpGraph,
+    result: Schedule,
+    onchip_bytes: int,
+    block_bytes: int,
+    part: str,
+    encoder: str,
+    seed: int,
+) -> None:
+    """Add to each row of `compare_orders` the energy of its off-chip transfers, weights included, as `energy`."""
+    from edgewatt.operator_traffic import operator_energy
+
+    orders: tuple[tuple[OpGraph, Any], ...] = (
+        (graph, constructive.file_order(Problem(graph))),
+        (graph, constructive.kahn(Problem(graph))),
+        (result.graph, result.order),
+    )
+    for row, (which, order) in zip(rows, orders, strict=True):
+        row["energy"] = operator_energy(
+            which, order, onchip_bytes=onchip_bytes, block_bytes=block_bytes, part=part, encoder=encoder, seed=seed
+        )
+        row["energy_onchip_bytes"] = onchip_bytes

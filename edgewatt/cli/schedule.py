@@ -27,6 +27,10 @@ def schedule(
     time_limit: float = typer.Option(None, metavar="SECONDS", help="Stop then, with the best found and its bound."),
     evaluations: int = typer.Option(5_000, help="Orders the search for arena or traffic tries."),
     seed: int = typer.Option(0, help="Seed of that search and of the random orders in the figure."),
+    part: str = typer.Option(
+        None, help="Also energy of the off-chip transfers on this DRAM, at --onchip-bytes (or 64 KiB)."
+    ),
+    encoder: str = typer.Option("raw", help="Encoder of its data wires, e.g. base-xor+dbi-dc."),
     output: str = typer.Option(None, metavar="FILE", help="Write the .tflite model back with its operators reordered."),
     figure: str = typer.Option(
         None, metavar="FILE", help="Draw memory over time, random orders, graph (svg, png, html)."
@@ -45,7 +49,7 @@ def schedule(
     import time
 
     from edgewatt.cli.output import progress, write_json
-    from edgewatt.operators import compare_orders, load_graph
+    from edgewatt.operators import add_energy, compare_orders, load_graph
     from reorder.schedule.schedule import schedule as run
 
     started = time.perf_counter()
@@ -70,6 +74,8 @@ def schedule(
     search_s = time.perf_counter() - started
     sizes = tuple(dict.fromkeys((*ONCHIP_BYTES, *([onchip_bytes] if onchip_bytes else []))))
     rows = compare_orders(graph, result, onchip_bytes=sizes, block_bytes=block_bytes, allocator=allocator)
+    if part is not None:
+        add_energy(rows, graph, result, onchip_bytes or ONCHIP_BYTES[1], block_bytes, part, encoder, seed)
     if output is not None:
         _write_back(model, graph, result, output)
     if figure is not None:
@@ -115,6 +121,12 @@ def _print(result: Any, rows: list[dict[str, Any]], sizes: tuple[int, ...], read
     lines = [("operators", [row["operators"] for row in rows]), ("peak B", [row["peak_bytes"] for row in rows])]
     lines.append(("arena B", [row["arena_bytes"] for row in rows]))
     lines += [(name(size), [row["traffic_bytes"].get(str(size), "-") for row in rows]) for size in sizes]
+    if "energy" in rows[0]:
+        at = rows[0]["energy_onchip_bytes"] / 1024
+        terms = (("data wires", "io_pj"), ("all wires", "interface_pj"), ("DRAM core", "core_pj"))
+        lines += [
+            (f"{text}, µJ at {at:g} KiB", [_microjoules(row["energy"][key]) for row in rows]) for text, key in terms
+        ]
     columns = [f"{row['order']} order" if row["order"] == "file" else row["order"] for row in rows]
     show_table(
         ("", *columns),
@@ -124,6 +136,10 @@ def _print(result: Any, rows: list[dict[str, Any]], sizes: tuple[int, ...], read
     )
     typer.echo(proof_in_words(result))
     typer.echo(f"{result.states:,} states; read in {1000 * read_s:.1f} ms, scheduled in {1000 * search_s:.1f} ms")
+
+
+def _microjoules(pj: float | None) -> str:
+    return "-" if pj is None else f"{pj / 1e6:,.2f}"
 
 
 def proof_in_words(result: Any) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgewatt.operator_traffic import draw_inputs, operator_trace
+from edgewatt.operator_traffic import draw_inputs, operator_energy, operator_trace
 from edgewatt.operators import load_graph
 from hwmodel.machine import Machine
 from hwmodel.replay import replay
@@ -99,3 +99,23 @@ def test_published_model_on_the_wires(reference: Path) -> None:
         assert int(result.load_bytes.sum()) - int(result.load_bytes[STREAMS.index("values")]) == counted.read_bytes
         sent[name] = result.run.ones
     assert sent["scheduled"] < sent["file"]
+
+
+def test_energy_follows_the_traffic(reference: Path) -> None:
+    pytest.importorskip("hwmodel.replay_energy")
+    graph = load(reference / "models" / "swiftnet_vww_uint8.tflite")
+    found = schedule(graph)
+    before = operator_energy(graph, np.arange(graph.n_nodes), onchip_bytes=65536)
+    after = operator_energy(graph, found.order, onchip_bytes=65536)
+    assert (
+        after["weight_bytes"]
+        == before["weight_bytes"]
+        == sum(graph.constants[name].nbytes for node in graph.nodes for name in node.constants)
+    )
+    for key in ("ones", "toggles", "io_pj", "core_pj", "total_pj", "time_ns"):
+        assert 0 < after[key] < before[key], key
+    inverted = operator_energy(graph, found.order, onchip_bytes=65536, encoder="dbi-dc")
+    assert inverted["ones"] < after["ones"]
+    bare = operator_energy(load_graph("randwire-ws16"), schedule(load_graph("randwire-ws16")).order, onchip_bytes=32768)
+    assert bare["ones"] is None
+    assert bare["core_pj"] > 0
