@@ -1,7 +1,7 @@
 """Put the figures and tables of Ahn et al. 2020 beside ours: python scripts/reproduce_serenity.py [--json FILE].
 
-Reads configs/papers/serenity.yaml. Rows from the reference data need EDGEWATT_REFERENCE. Times are of this thread
-(time.thread_time), so other work on the machine hardly counts.
+Reads configs/papers/schedules/serenity.yaml. Rows from the reference data need EDGEWATT_REFERENCE. Times are of this
+thread (time.thread_time), so other work on the machine hardly counts.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", metavar="FILE", help="also write all numbers as JSON")
     options = parser.parse_args()
-    config = yaml.safe_load((config_root() / "papers" / "serenity.yaml").read_text(encoding="utf-8"))
+    config = yaml.safe_load((config_root() / "papers" / "schedules" / "serenity.yaml").read_text(encoding="utf-8"))
     schedule(load_graph("darts_v2"), method="large")  # load kernels and libraries before the clock runs
     cells = []
     for entry in config["graphs"]:
