@@ -47,6 +47,8 @@ cdef extern from "schedule_cost.h" nogil:
     int64_t sc_arena_linear(sc_scratch *, const int32_t *, int64_t *)
     int64_t sc_arena_by_size(sc_scratch *, const int32_t *, int, int64_t *)
     int64_t sc_traffic(sc_scratch *, const int32_t *, int64_t)
+
+cdef extern from "schedule_improve.h" nogil:
     int64_t sc_cost(sc_scratch *, const int32_t *, int, int64_t, int64_t *)
     int64_t sc_improve(sc_scratch *, int32_t *, int, int64_t, int64_t, int64_t, int64_t, int64_t, double, uint64_t *,
                        int32_t *, int32_t *, int32_t *, int64_t *, int64_t *, int64_t)
