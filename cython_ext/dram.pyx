@@ -58,7 +58,7 @@ cdef extern from "dram_engine.h" nogil:
         const int64_t *arrival
         const int64_t *request
         int64_t next, length, last_accepted, limit, in_flight
-        int32_t relative, closed
+        int32_t relative, closed, parked
     ctypedef struct dram_counts:
         int64_t reads, writes, forwarded, merged_reads, merged_writes, read_hits, write_hits
         int64_t latency_sum, latency_max, last_done, last_data, bursts
@@ -77,6 +77,7 @@ cdef extern from "dram_engine.h" nogil:
         int64_t *done_id
         int64_t *done_cycle
         int64_t *done_accepted
+        uint8_t *done_burst
         dram_command *trace
         int32_t n_banks, n_ports, reads_waiting, writes_waiting, queued, pending
     dram_engine *dram_new(const dram_config *config, int n_ports, int64_t done_size, int64_t trace_size)
@@ -190,7 +191,7 @@ cdef class Channel:
         if p.next != p.length or p.closed:
             raise ValueError(f"port {port} is closed or still has requests")
         self.held[port] = (request, address, is_write, arrival)
-        p.next = 0
+        p.next = p.parked = 0
         p.length = n
         if n:
             p.request, p.address, p.write, p.arrival = &request[0], &address[0], &is_write[0], &arrival[0]
@@ -199,6 +200,12 @@ cdef class Channel:
         """Say that a port gets no more requests."""
         self.check_port(port)
         self.engine.port[port].closed = 1
+        self.engine.port[port].parked = 0
+
+    def park(self, int port):
+        """Say that a port gets no requests before all other ports are closed."""
+        self.check_port(port)
+        self.engine.port[port].parked = 1
 
     def run(self, long slices=-1):
         """Run in slices (so that Ctrl-C works) until DONE, NEEDS_INPUT, OUTPUT_FULL or STUCK, or `slices` are over."""
@@ -211,21 +218,33 @@ cdef class Channel:
         return status
 
     def hungry_ports(self):
-        """Return the open ports whose requests are all accepted."""
-        return [p for p in range(self.engine.n_ports)
-                if self.engine.port[p].next == self.engine.port[p].length and not self.engine.port[p].closed]
+        """Return the ports that must be fed, closed or parked before the channel can go on."""
+        hungry, parked, busy = [], [], False
+        cdef int p
+        for p in range(self.engine.n_ports):
+            if self.engine.port[p].next < self.engine.port[p].length:
+                busy = True
+            elif self.engine.port[p].parked:
+                parked.append(p)
+            elif not self.engine.port[p].closed:
+                hungry.append(p)
+        return hungry if hungry or busy else parked
 
     def take_done(self):
-        """Return (request, cycle accepted, cycle done) int64[n] each, of the requests completed since the last call."""
+        """Return (request, cycle accepted, cycle done) int64[n] of the requests completed since the last call, and
+        uint8[n]: 1 if the request has a burst of its own (0: merged with another, or answered by a waiting write)."""
         cdef int64_t n = self.engine.n_done
         request, accepted, cycle = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+        burst = np.empty(n, np.uint8)
+        cdef uint8_t[::1] to_burst = burst
         cdef int64_t[::1] to_request = request, to_accepted = accepted, to_cycle = cycle
         if n:
             memcpy(&to_request[0], self.engine.done_id, n * sizeof(int64_t))
             memcpy(&to_accepted[0], self.engine.done_accepted, n * sizeof(int64_t))
             memcpy(&to_cycle[0], self.engine.done_cycle, n * sizeof(int64_t))
+            memcpy(&to_burst[0], self.engine.done_burst, n)
         self.engine.n_done = 0
-        return request, accepted, cycle
+        return request, accepted, cycle, burst
 
     def waiting_output(self):
         """Return (requests completed, commands issued) that were not taken yet."""

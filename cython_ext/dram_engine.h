@@ -154,8 +154,9 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
 
 /* ---- completion ------------------------------------------------------------------------------------------------- */
 
-static inline void complete(dram_engine *e, int64_t id, int64_t accepted, int64_t cycle) {
+static inline void complete(dram_engine *e, int64_t id, int64_t accepted, int64_t cycle, int own_burst) {
     e->done_id[e->n_done] = id;
+    e->done_burst[e->n_done] = (uint8_t)own_burst;
     e->done_accepted[e->n_done] = accepted;
     e->done_cycle[e->n_done++] = cycle;
     e->counts.last_done = later(e->counts.last_done, cycle);
@@ -187,11 +188,12 @@ static void serve(dram_engine *e, int64_t t, dram_bank *bank, int at, int comman
         e->pending--;
         return;
     }
+    int32_t first = k;
     int64_t done = t + e->c.read_data_end + e->c.latency - 1;
     e->counts.last_data = later(e->counts.last_data, t + e->c.read_data_end);
     while (k != NONE) {
         node = &e->pool[k];
-        complete(e, node->id, node->accepted, done);
+        complete(e, node->id, node->accepted, done, k == first);
         note_latency(e, done - node->accepted);
         e->flight_done[e->flight_tail] = done;
         e->flight_port[e->flight_tail] = node->port;
@@ -437,14 +439,13 @@ static void accept(dram_engine *e, int64_t t, int p) {
     port->last_accepted = t;
     if (write) e->counts.writes++; else e->counts.reads++;
     int64_t posted = t + e->c.latency;
-    if (write) complete(e, id, t, posted);
     int32_t same_write = e->c.strict_order ? NONE : find_pending(e, burst, 1);
+    if (write || same_write != NONE) complete(e, id, t, posted, same_write == NONE);
     if (same_write != NONE) { /* the waiting write takes the new data, or answers the read */
         if (write) {
             e->counts.merged_writes++;
         } else {
             e->counts.forwarded++;
-            complete(e, id, t, posted);
             note_latency(e, e->c.latency);
         }
         return;
@@ -521,17 +522,22 @@ static void process(dram_engine *e, int64_t t, int flush) {
 /* Run until input is needed, output is full, all is done, `slice` cycles were processed, or nothing moves any more. */
 static int dram_run(dram_engine *e, int64_t slice) {
     for (; slice > 0; slice--) {
-        int flush = 1;
+        int flush = 1, busy = 0, parked = 0;
         int64_t when = e->next_event;
         for (int p = 0; p < e->n_ports; p++) {
             const dram_port *port = &e->port[p];
             if (port->next == port->length) {
-                if (!port->closed) return RUN_NEEDS_INPUT;
+                if (port->closed) continue;
+                if (!port->parked) return RUN_NEEDS_INPUT;
+                flush = 0;
+                parked = 1;
             } else {
                 flush = 0;
+                busy = 1;
                 when = sooner(when, later(offer_cycle(e, port), e->now + 1));
             }
         }
+        if (parked && !busy) return RUN_NEEDS_INPUT;
         if (flush && !e->pending) return RUN_DONE;
         if (flush && !e->queued && e->next_event > e->now + 1) when = sooner(when, e->now + 1);
         if (when == NEVER || when - e->last_progress > e->c.watchdog) {

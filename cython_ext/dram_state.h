@@ -73,7 +73,7 @@ typedef struct { /* where requests enter; a port offers them in order */
     const int64_t *arrival; /* absolute cycle, or clocks after the previous acceptance of this port */
     const int64_t *request; /* the caller's numbers */
     int64_t next, length, last_accepted, limit, in_flight;
-    int32_t relative, closed;
+    int32_t relative, closed, parked; /* parked: offers nothing until all other ports are closed */
 } dram_port;
 
 typedef struct {
@@ -103,7 +103,8 @@ typedef struct {
     int32_t *chains, *free_nodes, *read_queue, *write_queue;
     int32_t n_free, pool_size, chain_mask, reads_waiting, writes_waiting, queued, pending, draining, moved;
     int32_t n_banks, turn, port_turn, n_ports;
-    int64_t *done_id, *done_cycle, *done_accepted; /* output, drained by the caller */
+    int64_t *done_id, *done_cycle, *done_accepted;
+    uint8_t *done_burst; /* whether the request has a burst of its own; these are output, drained by the caller */
     int64_t n_done, done_size;
     dram_command *trace;
     int64_t n_trace, trace_size; /* trace_size 0: no trace wanted */
@@ -152,6 +153,7 @@ static void dram_free(dram_engine *e) {
     free(e->done_id);
     free(e->done_cycle);
     free(e->done_accepted);
+    free(e->done_burst);
     free(e->trace);
     free(e);
 }
@@ -179,9 +181,11 @@ static dram_engine *dram_new(const dram_config *config, int n_ports, int64_t don
     e->done_id = malloc((size_t)e->done_size * sizeof *e->done_id);
     e->done_cycle = malloc((size_t)e->done_size * sizeof *e->done_cycle);
     e->done_accepted = malloc((size_t)e->done_size * sizeof *e->done_accepted);
+    e->done_burst = malloc((size_t)e->done_size);
     e->trace = e->trace_size ? malloc((size_t)e->trace_size * sizeof *e->trace) : NULL;
     if (!e->pool || !e->chains || !e->free_nodes || !e->read_queue || !e->write_queue || !e->flight_done ||
-        !e->flight_port || !e->done_id || !e->done_cycle || !e->done_accepted || (e->trace_size && !e->trace)) {
+        !e->flight_port || !e->done_id || !e->done_cycle || !e->done_accepted ||
+        !e->done_burst || (e->trace_size && !e->trace)) {
         dram_free(e);
         return NULL;
     }

@@ -6,9 +6,8 @@
  * F[v] <= D[v] the one at which its sum is finished:
  *   a target v of s that opens while the finished s is resident (A[v] <= D[s]) uses it for nothing;
  *   the others need s again, loaded at the fewest stages that pierce their intervals [A, F], after one write.
- * Input neurons may be items too: loaded at A, resident until D, loaded again for the targets that miss this window.
  * Piercing greedily at the smallest right end is exact (interval graphs), and point k + 1 depends on point k alone, so
- * a move repeats the search only from the first point it can change until the new points meet the old ones.
+ * a move repeats the search only from the first point it changes until, past the last, new points meet old ones.
  *
  * Lanes: the intervals of each source's targets side by side, A and F apart, padded to whole vectors with A = 0. */
 #ifndef EDGEWATT_RESIDENCY_H
@@ -44,7 +43,7 @@ typedef struct {
     int64_t *mark;      /* [n_sources]: move << 32 | connection, of the last move that looked at the source */
     int64_t *listed;    /* [n_sources]: move << 32 | place in the list */
     int32_t *list;      /* [n_sources]: sources whose points change */
-    int32_t *from;      /* [n_sources]: the first point that may change */
+    int32_t *first, *last; /* [n_sources]: the first and last point that changes by itself */
     int32_t *lane_v, *lane_w; /* [n_sources]: the lanes of the moved items, or -1 */
     int32_t *old_end, *new_end; /* [n_sources]: old points up to here give way to new ones up to there */
     void *fresh;        /* new points of all listed sources, one after another */

@@ -31,7 +31,8 @@ cdef extern from "residency.h" nogil:
         int64_t *mark
         int64_t *listed
         int32_t *list
-        int32_t *from_ "from"
+        int32_t *first
+        int32_t *last
         int32_t *lane_v
         int32_t *lane_w
         int32_t *old_end
@@ -74,7 +75,8 @@ cdef class Residency:
         self.r.points, self.r.fresh = self._lanes("points", lanes + n_sources), self._lanes("fresh", lanes + 1)
         self.r.n_points = self._int32("n_points", n_sources)
         self.r.mark, self.r.listed = self._int64("mark", n_sources), self._int64("listed", n_sources)
-        self.r.list, self.r.from_ = self._int32("list", n_sources), self._int32("from", n_sources)
+        self.r.list, self.r.first = self._int32("list", n_sources), self._int32("first", n_sources)
+        self.r.last = self._int32("last", n_sources)
         self.r.lane_v, self.r.lane_w = self._int32("lane_v", n_sources), self._int32("lane_w", n_sources)
         self.r.old_end, self.r.new_end = self._int32("old_end", n_sources), self._int32("new_end", n_sources)
         state = np.random.SeedSequence(seed).generate_state(2, np.uint64)
@@ -140,6 +142,11 @@ cdef class Residency:
         return self.r.cost
 
     @property
+    def slots(self):
+        """P, items resident at once."""
+        return self.r.slots
+
+    @property
     def counts(self):
         """Moves tried and accepted, sources looked at and searched again."""
         return self.r.tried, self.r.accepted, self.r.checks, self.r.searches
@@ -175,19 +182,17 @@ ctypedef fused lane_t:
 
 cdef void _stages(const ew_residency *r, lane_t *points, int32_t[::1] stage) noexcept nogil:
     cdef int64_t v, s, e, low, high, middle
-    cdef int32_t opened, finish, drop, begin
+    cdef int32_t opened, finish, drop
     cdef lane_t *own
     for v in range(r.n):
         opened = max(1, r.open_rank[v] - <int32_t> r.slots + 1)
         finish = r.finish[v]
         for e in range(r.in_start[v], r.in_start[v + 1]):
             s = r.in_source[e]
-            drop = begin = 0
+            drop = 0
             if r.item[s] >= 0:
                 drop = r.drop_rank[r.item[s]]
-                if r.in_start[r.item[s]] == r.in_start[r.item[s] + 1]:
-                    begin = max(1, r.open_rank[r.item[s]] - <int32_t> r.slots + 1)
-            if opened <= drop and finish >= begin:
+            if opened <= drop:
                 stage[e] = min(drop, finish)
                 continue
             own = points + r.lane_start[s] + s

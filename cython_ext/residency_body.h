@@ -43,58 +43,42 @@ EW_TARGET static inline int64_t EW_NAME(ew_first_not_below)(const EW_LANE *point
     return low;
 }
 
-/* The stages [begin, end] during which the value of source s is resident for nothing. A hidden source's targets all
- * finish after it does, so its begin may as well be 0; an input that is no item is never resident. */
-EW_TARGET static inline void EW_NAME(ew_window)(const ew_residency *r, int64_t s, EW_LANE *begin, EW_LANE *end) {
-    const int64_t v = r->item[s];
-    if (v < 0) {
-        *begin = EW_NEVER_POINT;
-        *end = 0;
-        return;
-    }
-    const int64_t rank = r->open_rank[v];
-    *begin = r->in_start[v] < r->in_start[v + 1] ? 0 : (EW_LANE)(rank <= r->slots ? 1 : rank - r->slots + 1);
-    *end = (EW_LANE)r->drop_rank[v];
+/* The stage until which source s is resident for nothing: its drop; an input streams past and never stays. */
+EW_TARGET static inline EW_LANE EW_NAME(ew_release)(const ew_residency *r, int64_t s) {
+    return r->item[s] < 0 ? 0 : (EW_LANE)r->drop_rank[r->item[s]];
 }
 
-/* The point after `point`: the free window, once its turn comes, takes its targets without one. */
-EW_TARGET static inline EW_LANE EW_NAME(ew_step)(const EW_LANE *open, const EW_LANE *finish, int64_t n, EW_LANE point,
-                                                 EW_LANE begin, EW_LANE end) {
-    if (begin == 0 && point < end) point = end;
-    EW_LANE next = EW_NAME(ew_next_point)(open, finish, n, point);
-    if (next >= begin && point < end) next = EW_NAME(ew_next_point)(open, finish, n, end);
-    return next;
-}
-
-/* Loads beyond an input's first one while resident, and the write of a hidden source that has any. */
 EW_TARGET static inline int64_t EW_NAME(ew_loads_cost)(const ew_residency *r, int64_t s, int64_t n_points) {
-    const int64_t v = r->item[s];
-    if (v < 0) return n_points;
-    return r->in_start[v] < r->in_start[v + 1] ? n_points + (n_points > 0) : n_points + 1;
+    return n_points + (n_points > 0 && r->item[s] >= 0);
 }
 
-/* The first point (index from 0) of source s that changes when a target's interval [A, F] becomes [A2, F2], or -1.
- * Point j + 1 is the least F among A > point j, so an interval matters only at the first point not below its A, and
- * not at all if the window serves it. */
-EW_TARGET static inline int64_t EW_NAME(ew_change)(const EW_LANE *points, int64_t n, EW_LANE begin, EW_LANE end,
-                                                   EW_LANE a, EW_LANE f, EW_LANE a2, EW_LANE f2) {
-    int64_t first = -1;
-    if (a > end || f < begin) {
+/* Which points (indices from 0) of a source change when a target's interval [A, F] becomes [A2, F2]: widen
+ * [*first, *last] to hold them. Point j is the least F among A > point j - 1, so an interval matters only at the first
+ * point not below its A, and not at all if the source is still resident when it opens. */
+EW_TARGET static inline void EW_NAME(ew_change)(const EW_LANE *points, int64_t n, EW_LANE release, EW_LANE a,
+                                                EW_LANE f, EW_LANE a2, EW_LANE f2, int64_t *first, int64_t *last) {
+    if (a > release) {
         const int64_t j = EW_NAME(ew_first_not_below)(points, n, a);
-        if (points[j] == f && !(a2 == a && f2 == f)) first = j;
+        if (points[j] == f && !(a2 == a && f2 == f)) {
+            if (j < *first) *first = j;
+            if (j > *last) *last = j;
+        }
     }
-    if (a2 > end || f2 < begin) {
+    if (a2 > release) {
         const int64_t j = EW_NAME(ew_first_not_below)(points, n, a2);
-        if (f2 < points[j] && (first < 0 || j < first)) first = j;
+        if (f2 < points[j]) {
+            if (j < *first) *first = j;
+            if (j > *last) *last = j;
+        }
     }
-    return first;
 }
 
-/* Put source s on the list of those to search again from point `from` on. */
-static inline int64_t EW_NAME(ew_list)(ew_residency *r, int64_t *n_listed, int64_t s, int64_t from) {
+/* Put source s on the list of those to search again: points first to last change, the others follow from them. */
+static inline int64_t EW_NAME(ew_list)(ew_residency *r, int64_t *n_listed, int64_t s, int64_t first, int64_t last) {
     const int64_t place = *n_listed;
     r->list[place] = (int32_t)s;
-    r->from[place] = (int32_t)from;
+    r->first[place] = (int32_t)first;
+    r->last[place] = (int32_t)last;
     r->lane_v[place] = r->lane_w[place] = -1;
     r->listed[s] = r->move << 32 | place;
     ++*n_listed;
@@ -109,13 +93,12 @@ EW_TARGET static int EW_NAME(ew_try)(ew_residency *r, int64_t v, int64_t w, int 
 #define EW_STAGE(rank) ((rank) <= p ? 1 : (rank) - p + 1)
     const int32_t a_v = EW_STAGE(r->open_rank[v]), a_w = EW_STAGE(r->open_rank[w]);
     const int32_t d_v = r->drop_rank[v], d_w = r->drop_rank[w];
-    const int input_v = r->in_start[v] == r->in_start[v + 1], input_w = r->in_start[w] == r->in_start[w + 1];
-    const int32_t f_v = input_v ? d_v : r->finish[v], f_w = input_w ? d_w : r->finish[w];
+    const int32_t f_v = r->finish[v], f_w = r->finish[w];
     const int32_t a_v2 = opens ? a_w : a_v, a_w2 = opens ? a_v : a_w;
     const int32_t d_v2 = drops ? d_w : d_v, d_w2 = drops ? d_v : d_w;
     int32_t f_v2 = f_v, f_w2 = f_w;
     if (drops) { /* the caller has seen to d_v < d_w: v moves later, w earlier */
-        if (r->own[v] >= 0 && !input_v) {
+        if (r->own[v] >= 0) {
             const int64_t s = r->own[v], base = r->lane_start[s];
             /* latest finish of v: its drop, and no later than its targets finish (pads open at 0: not looked at) */
             const EW_LANE target = EW_NAME(ew_next_point)(lane_open + base, lane_finish + base,
@@ -124,12 +107,12 @@ EW_TARGET static int EW_NAME(ew_try)(ew_residency *r, int64_t v, int64_t w, int 
         } else f_v2 = d_v2;
         f_w2 = f_w < d_w2 ? f_w : d_w2;
         if (a_w2 > f_w2) return 0;
-        if (f_w2 < f_w) /* an input among the sources has its finish at 0 */
+        if (f_w2 < f_w)
             for (int32_t e = r->in_start[w]; e < r->in_start[w + 1]; e++) {
                 const int32_t u = r->item[r->in_source[e]];
-                if (u >= 0 && ((u == v && !input_v) || r->finish[u] > f_w2)) return 0;
+                if (u >= 0 && (u == v || r->finish[u] > f_w2)) return 0;
             }
-        else if (f_v2 > f_v && !input_v)
+        else if (f_v2 > f_v)
             for (int32_t e = r->in_start[w]; e < r->in_start[w + 1]; e++)
                 if (r->item[r->in_source[e]] == v) return 0;
     }
@@ -137,38 +120,41 @@ EW_TARGET static int EW_NAME(ew_try)(ew_residency *r, int64_t v, int64_t w, int 
 
     int64_t n_listed = 0;
     r->move++;
-    /* as sources, both get another window */
-    if (r->own[v] >= 0 && (drops || input_v))
-        EW_NAME(ew_list)(r, &n_listed, r->own[v], 0);
-    if (r->own[w] >= 0 && (drops || input_w))
-        EW_NAME(ew_list)(r, &n_listed, r->own[w], 0);
+    if (drops) { /* as sources, both get another release */
+        if (r->own[v] >= 0) EW_NAME(ew_list)(r, &n_listed, r->own[v], 0, 0);
+        if (r->own[w] >= 0) EW_NAME(ew_list)(r, &n_listed, r->own[w], 0, 0);
+    }
     for (int32_t e = r->in_start[v]; e < r->in_start[v + 1]; e++) {
         const int64_t s = r->in_source[e];
-        r->mark[s] = r->move << 32 | e;
         int64_t place = -1;
-        if (r->listed[s] >> 32 == r->move) place = r->listed[s] & 0xffffffff;
-        else {
-            EW_LANE begin, end;
-            EW_NAME(ew_window)(r, s, &begin, &end);
-            const int64_t from = EW_NAME(ew_change)(points + r->lane_start[s] + s, r->n_points[s], begin, end,
-                                                    (EW_LANE)a_v, (EW_LANE)f_v, (EW_LANE)a_v2, (EW_LANE)f_v2);
-            if (from >= 0) place = EW_NAME(ew_list)(r, &n_listed, s, from);
+        r->mark[s] = r->move << 32 | e;
+        if (r->listed[s] >> 32 == r->move) { /* its release changes too: search to the end */
+            place = r->listed[s] & 0xffffffff;
+            r->last[place] = r->n_points[s];
+        } else {
+            int64_t first = INT32_MAX, last = -1;
+            EW_NAME(ew_change)(points + r->lane_start[s] + s, r->n_points[s], EW_NAME(ew_release)(r, s), (EW_LANE)a_v,
+                               (EW_LANE)f_v, (EW_LANE)a_v2, (EW_LANE)f_v2, &first, &last);
+            if (last >= 0) place = EW_NAME(ew_list)(r, &n_listed, s, first, last);
         }
         if (place >= 0) r->lane_v[place] = r->in_lane[e];
     }
     for (int32_t e = r->in_start[w]; e < r->in_start[w + 1]; e++) {
         const int64_t s = r->in_source[e];
-        EW_LANE begin, end;
-        EW_NAME(ew_window)(r, s, &begin, &end);
-        const int64_t from = EW_NAME(ew_change)(points + r->lane_start[s] + s, r->n_points[s], begin, end,
-                                                (EW_LANE)a_w, (EW_LANE)f_w, (EW_LANE)a_w2, (EW_LANE)f_w2);
-        int64_t place = -1;
-        if (r->listed[s] >> 32 == r->move) {
-            place = r->listed[s] & 0xffffffff;
-            if (from >= 0 && from < r->from[place]) r->from[place] = (int32_t)from;
-        } else if (from >= 0) {
-            place = EW_NAME(ew_list)(r, &n_listed, s, from);
-            if (r->mark[s] >> 32 == r->move) r->lane_v[place] = r->in_lane[r->mark[s] & 0xffffffff];
+        const int is_listed = r->listed[s] >> 32 == r->move;
+        int64_t place = is_listed ? r->listed[s] & 0xffffffff : -1;
+        if (is_listed && (r->item[s] == v || r->item[s] == w)) r->last[place] = r->n_points[s];
+        else {
+            int64_t first = is_listed ? r->first[place] : INT32_MAX, last = is_listed ? r->last[place] : -1;
+            EW_NAME(ew_change)(points + r->lane_start[s] + s, r->n_points[s], EW_NAME(ew_release)(r, s), (EW_LANE)a_w,
+                               (EW_LANE)f_w, (EW_LANE)a_w2, (EW_LANE)f_w2, &first, &last);
+            if (is_listed) {
+                r->first[place] = (int32_t)first;
+                r->last[place] = (int32_t)last;
+            } else if (last >= 0) {
+                place = EW_NAME(ew_list)(r, &n_listed, s, first, last);
+                if (r->mark[s] >> 32 == r->move) r->lane_v[place] = r->in_lane[r->mark[s] & 0xffffffff];
+            }
         }
         if (place >= 0) r->lane_w[place] = r->in_lane[e];
     }
@@ -182,20 +168,18 @@ EW_TARGET static int EW_NAME(ew_try)(ew_residency *r, int64_t v, int64_t w, int 
         const EW_LANE *old = points + base + s;
         if (lv >= 0) lane_open[lv] = (EW_LANE)a_v2, lane_finish[lv] = (EW_LANE)f_v2;
         if (lw >= 0) lane_open[lw] = (EW_LANE)a_w2, lane_finish[lw] = (EW_LANE)f_w2;
-        const int64_t from = r->from[k], fresh_from = fresh_end;
-        EW_LANE begin, end;
-        EW_NAME(ew_window)(r, s, &begin, &end);
-        if (r->item[s] == v || r->item[s] == w) {
-            const int is_v = r->item[s] == v;
-            if (begin > 0) begin = (EW_LANE)(is_v ? a_v2 : a_w2);
-            end = (EW_LANE)(is_v ? d_v2 : d_w2);
-        }
-        EW_LANE point = from > 0 ? old[from - 1] : 0;
+        const int64_t from = r->first[k], last = r->last[k], fresh_from = fresh_end;
+        EW_LANE point;
+        if (from > 0) point = old[from - 1];
+        else if (drops && r->item[s] == v) point = (EW_LANE)d_v2;
+        else if (drops && r->item[s] == w) point = (EW_LANE)d_w2;
+        else point = EW_NAME(ew_release)(r, s);
         int64_t i = from;
         for (;;) {
-            point = EW_NAME(ew_step)(lane_open + base, lane_finish + base, lanes, point, begin, end);
+            point = EW_NAME(ew_next_point)(lane_open + base, lane_finish + base, lanes, point);
             while (old[i] < point) i++;
-            if (old[i] == point) break; /* met the old points (or both have ended) */
+            /* met the old points, with no change to come; or both have ended */
+            if (old[i] == point && (i >= last || point == (EW_LANE)EW_NEVER_POINT)) break;
             fresh[fresh_end++] = point;
         }
         r->old_end[k] = (int32_t)i;
@@ -210,7 +194,7 @@ EW_TARGET static int EW_NAME(ew_try)(ew_residency *r, int64_t v, int64_t w, int 
     r->cost += delta;
     fresh_end = 0;
     for (int64_t k = 0; k < n_listed; k++) { /* splice the new points in */
-        const int64_t s = r->list[k], from = r->from[k], old_end = r->old_end[k], added = r->new_end[k] - fresh_end;
+        const int64_t s = r->list[k], from = r->first[k], old_end = r->old_end[k], added = r->new_end[k] - fresh_end;
         EW_LANE *old = points + r->lane_start[s] + s;
         const int64_t rest = r->n_points[s] + 1 - old_end; /* with the sentinel */
         if (added != old_end - from) memmove(old + from + added, old + old_end, (size_t)rest * sizeof(EW_LANE));
@@ -235,8 +219,8 @@ EW_TARGET static int EW_NAME(ew_try)(ew_residency *r, int64_t v, int64_t w, int 
         r->drop_at[d_v2 - 1] = (int32_t)v;
         r->drop_at[d_w2 - 1] = (int32_t)w;
     }
-    r->finish[v] = input_v ? 0 : f_v2;
-    r->finish[w] = input_w ? 0 : f_w2;
+    r->finish[v] = f_v2;
+    r->finish[w] = f_w2;
     return 1;
 #undef EW_STAGE
 }
@@ -268,10 +252,6 @@ EW_TARGET static void EW_NAME(ew_refresh)(ew_residency *r) {
     EW_LANE *const points = (EW_LANE *)r->points;
     const int64_t p = r->slots;
     for (int64_t v = r->n - 1; v >= 0; v--) { /* items are numbered topologically: targets come before sources here */
-        if (r->in_start[v] == r->in_start[v + 1]) {
-            r->finish[v] = 0; /* nothing to wait for */
-            continue;
-        }
         int64_t finish = r->drop_rank[v];
         const int64_t rank = r->open_rank[v], s = r->own[v];
         if (s >= 0) {
@@ -291,12 +271,10 @@ EW_TARGET static void EW_NAME(ew_refresh)(ew_residency *r) {
     for (int64_t s = 0; s < r->n_sources; s++) {
         const int64_t base = r->lane_start[s];
         EW_LANE *const own = points + base + s;
-        EW_LANE begin, end, point = 0;
-        EW_NAME(ew_window)(r, s, &begin, &end);
+        EW_LANE point = EW_NAME(ew_release)(r, s);
         int64_t count = 0;
         for (;; count++) {
-            point = EW_NAME(ew_step)(lane_open + base, lane_finish + base, r->lane_start[s + 1] - base, point, begin,
-                                     end);
+            point = EW_NAME(ew_next_point)(lane_open + base, lane_finish + base, r->lane_start[s + 1] - base, point);
             own[count] = point;
             if (point == (EW_LANE)EW_NEVER_POINT) break;
         }

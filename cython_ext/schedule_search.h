@@ -376,7 +376,8 @@ static inline int ss_create(ss_search *s, const sg_graph *g, int64_t floor, int6
     s->states[first].via = -1;
     s->level_end = 1;
     s->n_generated = 1;
-    if (s->here.n_done == g->n_nodes) s->goal = first;
+    if (floor >= upper) s->pruned_peak = floor;
+    if (s->here.n_done == g->n_nodes && floor < upper) s->goal = first;
     return ss_push(s, floor, ss_tie(s, &s->here), first);
 }
 

@@ -37,6 +37,8 @@ _FACADE = {
     "replay": "hwmodel.replay",
     "encode": "hwmodel.encoders",
     "decode": "hwmodel.encoders",
+    "order_tuples": "reorder.cdr",
+    "order_run_tuples": "reorder.cdr",
 }
 
 __all__ = ["__version__", *_FACADE]

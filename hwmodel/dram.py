@@ -255,7 +255,7 @@ class DramEngine:
             status = kernel.OUTPUT_FULL
             while status == kernel.OUTPUT_FULL:
                 status = self.channels[c].run()
-                request, taken, cycle = self.channels[c].take_done()
+                request, taken, cycle, _ = self.channels[c].take_done()
                 requests.append(request)
                 accepted.append(taken)
                 cycles.append(cycle)

@@ -14,7 +14,7 @@ ones have been answered or not; hwmodel.system adds the waiting.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -23,17 +23,15 @@ import numpy as np
 import numpy.typing as npt
 
 from hwmodel.bus import Bus, WireCounts
-from hwmodel.cache import CacheCounts, CacheLevel
+from hwmodel.cache import CacheCounts
 from hwmodel.encoders import Chain, Geometry
-from hwmodel.hierarchy import Bursts, CacheHierarchy
-from hwmodel.machine import CacheSpec, Machine
+from hwmodel.hierarchy import Bursts, CacheHierarchy, open_hierarchy, slices
+from hwmodel.machine import Machine
 from traces.errors import InputError
 from traces.trace import STREAMS, Chunk, Trace
 
 if TYPE_CHECKING:
     from hwmodel.dram import DramResult
-
-SLICE_ACCESSES = 2**17  # accesses in flight: bounds memory (64-byte lines: 20 MB) and answers Ctrl-C
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -139,26 +137,33 @@ class ReplayResult:
 
 
 class Wires:
-    """Encoder and bus: bursts in; ones, toggles and rising edges per way, stream and wire; state kept between calls."""
+    """Encoder and bus: bursts in; ones, toggles and rising edges per way, stream and wire; state kept between calls.
 
-    def __init__(self, machine: Machine) -> None:
+    Counts are kept in `n_sets` sets apart, e.g. that of a run and that of its final flush.
+    """
+
+    def __init__(self, machine: Machine, n_sets: int = 1) -> None:
         bus = machine.bus
         self.block_bytes = bus.block_bytes
         self._chain = Chain(machine.encoder, Geometry(machine.element_bytes, bus.bus_bytes, bus.block_bytes))
         self._state = self._chain.start()
-        self._bus = Bus(bus.bus_bytes, n_streams=2 * len(STREAMS))
-        self._extra = Bus(bus.bus_bytes, n_streams=2 * len(STREAMS))
+        self._bus = Bus(bus.bus_bytes, n_streams=2 * len(STREAMS) * n_sets)
+        self._extra = Bus(bus.bus_bytes, n_streams=2 * len(STREAMS) * n_sets)
         self._has_extra = False
 
     def send(
-        self, data: npt.NDArray[np.uint8], stream: npt.NDArray[np.uint8], is_write: npt.NDArray[np.uint8]
+        self,
+        data: npt.NDArray[np.uint8],
+        stream: npt.NDArray[np.uint8],
+        is_write: npt.NDArray[np.uint8],
+        which_set: npt.NDArray[np.uint8] | int = 0,
     ) -> None:
-        """Send bursts: uint8[n * block_bytes] bytes, uint8[n] stream and direction of each."""
+        """Send bursts: uint8[n * block_bytes] bytes, uint8[n] stream, direction and set of each."""
         coded, self._state = self._chain.encode(data, self._state, last=False)
         if len(coded.data) != len(data):
             raise InputError(f"encoder {self._chain.encoder!r} does not work on blocks of {self.block_bytes} bytes")
         # One segment per stretch of bursts of one stream and direction.
-        kind = stream.astype(np.int64) + len(STREAMS) * is_write.astype(np.int64)
+        kind = stream.astype(np.int64) + len(STREAMS) * (is_write + 2 * np.asarray(which_set, np.int64))
         last = np.flatnonzero(np.r_[np.diff(kind) != 0, True]) if len(kind) else np.zeros(0, np.int64)
         ends, streams = (last + 1) * self.block_bytes, kind[last]
         self._bus.send(coded.data, coded.flags, ends=ends, streams=streams)
@@ -166,19 +171,16 @@ class Wires:
             self._has_extra = True
             self._extra.send(coded.extra, ends=ends, streams=streams)
 
-    @property
-    def counts(self) -> WireCounts:
-        """Data and flag wires so far, int64[2, len(STREAMS), wires]."""
-        return _by_way(self._bus.counts)
-
-    @property
-    def extra_counts(self) -> WireCounts | None:
-        """Extra wires of wide codes so far, None without any."""
-        return _by_way(self._extra.counts.data) if self._has_extra else None
+    def traffic(self, reads: Int64Array, writes: Int64Array, which_set: int = 0) -> Traffic:
+        """Return one set so far, with the bursts per stream given (int64[len(STREAMS)] each)."""
+        extra = _by_way(self._extra.counts.data, which_set) if self._has_extra else None
+        return Traffic(reads, writes, _by_way(self._bus.counts, which_set), extra)
 
 
-def _by_way(counts: WireCounts) -> WireCounts:
-    split = lambda array: array.reshape(2, len(STREAMS), -1)  # noqa: E731
+def _by_way(counts: WireCounts, which_set: int) -> WireCounts:
+    def split(array: Int64Array) -> Int64Array:
+        return array.reshape(-1, 2, len(STREAMS), array.shape[-1])[which_set]
+
     return WireCounts(split(counts.ones), split(counts.toggles), split(counts.rising))
 
 
@@ -191,19 +193,12 @@ def replay(
     progress(accesses done, total or None, text) is called after each slice. Memory is independent of the trace's length
     (policy 'min' excepted). Raises InputError where the trace does not fit the machine.
     """
-    hierarchy = CacheHierarchy(machine, trace.memory)
-    for k, spec in enumerate(machine.caches):
-        if spec.policy == "min":
-            hierarchy.levels[k].set_future(_lookups_of_level(trace, machine.caches[: k + 1]))
+    hierarchy = open_hierarchy(trace, machine)
     meter = _Meter(machine, trace.has_data)
     asked = np.zeros((2, 2, len(STREAMS)), np.int64)  # loads and stores; accesses and bytes
     done = 0
     for chunk in slices(trace):
-        for op in (0, 1):
-            mine = chunk.op == op
-            asked[op, 0] += np.bincount(chunk.stream[mine], minlength=len(STREAMS))
-            sizes = np.bincount(chunk.stream[mine], weights=chunk.size[mine], minlength=len(STREAMS))
-            asked[op, 1] += sizes.astype(np.int64)
+        asked += count_accesses(chunk)
         meter.take(hierarchy.feed(chunk))
         done += len(chunk)
         if progress is not None:
@@ -226,24 +221,19 @@ def replay(
         dram=meter.finish(),
         description=dict(trace.description),
     )
-    _check_conservation(result, hierarchy, machine)
+    check_conservation(result, hierarchy, machine)
     return result
 
 
-def slices(trace: Trace, accesses: int = SLICE_ACCESSES) -> Iterator[Chunk]:
-    """Yield the trace in chunks of at most `accesses`; the slices share memory with the trace's chunks."""
-    for chunk in trace:
-        if len(chunk) <= accesses:
-            yield chunk
-            continue
-        for start in range(0, len(chunk), accesses):
-            part = slice(start, start + accesses)
-            offset = None
-            if chunk.payload_offset is not None:
-                offset = chunk.payload_offset[start : start + accesses + 1]
-            cycle = None if chunk.cycle is None else chunk.cycle[part]
-            address, size, op, stream = chunk.address[part], chunk.size[part], chunk.op[part], chunk.stream[part]
-            yield Chunk(address, size, op, stream, offset, chunk.payload, cycle)
+def count_accesses(chunk: Chunk) -> Int64Array:
+    """Return int64[2 (load, store), 2 (accesses, bytes), len(STREAMS)] of a chunk."""
+    counts = np.zeros((2, 2, len(STREAMS)), np.int64)
+    for op in (0, 1):
+        mine = chunk.op == op
+        counts[op, 0] = np.bincount(chunk.stream[mine], minlength=len(STREAMS))
+        sizes = np.bincount(chunk.stream[mine], weights=chunk.size[mine], minlength=len(STREAMS))
+        counts[op, 1] = sizes.astype(np.int64)
+    return counts
 
 
 class _Meter:
@@ -280,38 +270,14 @@ class _Meter:
             self.engine.feed(bursts.address, bursts.is_write, arrival)
 
     def traffic(self) -> Traffic:
-        wires = self.wires.counts if self.wires is not None else None
-        extra = self.wires.extra_counts if self.wires is not None else None
-        return Traffic(self.counts[0].copy(), self.counts[1].copy(), wires, extra)
+        reads, writes = self.counts[0].copy(), self.counts[1].copy()
+        return Traffic(reads, writes, None, None) if self.wires is None else self.wires.traffic(reads, writes)
 
     def finish(self) -> Any:
         if self.engine is None:
             return None
         self.engine.finish()
         return self.engine.result(np.zeros(0, np.int64))
-
-
-def _lookups_of_level(trace: Trace, specs: tuple[CacheSpec, ...]) -> npt.NDArray[np.uint64]:
-    """Return uint64: every line look-up the last of these levels will see, found by running the levels before it."""
-    levels = [CacheLevel(spec) for spec in specs]
-    for k, spec in enumerate(specs[:-1]):
-        if spec.policy == "min":
-            levels[k].set_future(_lookups_of_level(trace, specs[: k + 1]))
-    seen = []
-    for chunk in slices(trace):
-        op, address, size = chunk.op, chunk.address, np.asarray(chunk.size, np.uint16)
-        for level in levels[:-1]:
-            out = level.access(op, address, size)
-            op, address, size = out.is_write, out.address, out.size
-        seen.append(levels[-1].lines(address, size))
-    for k, level in enumerate(levels[:-1]):  # the final flush is seen too
-        out = level.flush()
-        op, address, size = out.is_write, out.address, out.size
-        for deeper in levels[k + 1 : -1]:
-            out = deeper.access(op, address, size)
-            op, address, size = out.is_write, out.address, out.size
-        seen.append(levels[-1].lines(address, size))
-    return np.concatenate(seen) if seen else np.zeros(0, np.uint64)
 
 
 def _difference(after: Traffic, before: Traffic) -> Traffic:
@@ -328,7 +294,7 @@ def _difference(after: Traffic, before: Traffic) -> Traffic:
     )
 
 
-def _check_conservation(result: ReplayResult, hierarchy: CacheHierarchy, machine: Machine) -> None:
+def check_conservation(result: ReplayResult, hierarchy: CacheHierarchy, machine: Machine) -> None:
     """Assert that nothing was lost or made up between the levels."""
     final = [level.counts for level in hierarchy.levels]
     if not final:

@@ -28,9 +28,7 @@ class Scorer:
 
     def __call__(self, edges: npt.NDArray[np.int64]) -> float:
         """O(W) per term of the objective."""
-        return float(
-            self._objective.of_arrays(self._sources[edges], self._targets[edges], self._network, self._task)
-        )
+        return float(self._objective.of_arrays(self._sources[edges], self._targets[edges], self._network, self._task))
 
 
 @dataclass

@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,17 +33,18 @@ class State:
 class Items:
     """A network seen as n items (topologically numbered) fed by sources. Memory and time linear in the connections.
 
-    items, sources: int64 neuron ids, by depth, ties by id. With `inputs`, inputs are items without connections into them.
+    items, sources: int64 neuron ids, by depth, ties by id.
     edges: int64[W], the connections grouped by item; the group of item v is start[v] to start[v + 1].
     source: int32[W], the source (position in `sources`) of each of `edges`.
     own: int32[n], the position in `sources` of each item, -1 without outgoing connections; item: the inverse.
     """
 
-    def __init__(self, network: Network, inputs: bool = False) -> None:
+    def __init__(self, network: Network) -> None:
         self.network = network
+        self.known: dict[Any, State] = {}  # constructed states, so that a portfolio makes each once
         n = network.n_neurons
         by_depth = np.argsort(network.depth, kind="stable")
-        self.items: Int64Array = by_depth[(network.touched if inputs else network.in_degree > 0)[by_depth]]
+        self.items: Int64Array = by_depth[network.in_degree[by_depth] > 0]
         self.sources: Int64Array = by_depth[network.out_degree[by_depth] > 0]
         item_of, source_of = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
         item_of[self.items] = np.arange(len(self.items), dtype=np.int32)
@@ -97,17 +99,11 @@ class Items:
         position[order] = np.arange(len(order))
         at = position[self.edges]
         n = len(self.items)
-        first, last = np.full(n, len(order)), np.full(n, -1)
-        np.minimum.at(first, self.target, at)
-        np.maximum.at(last, self.target, at)
-        alone = np.flatnonzero(np.diff(self.start) == 0)  # inputs: in and out again at their first use
-        first_use = np.full(len(self.sources), len(order))
-        np.minimum.at(first_use, self.source, at)
-        first[alone] = last[alone] = first_use[self.own[alone]]
-        drops = np.argsort(last, kind="stable").astype(np.int32)
+        first = np.minimum.reduceat(at, self.start[:-1])
+        drops = np.argsort(np.maximum.reduceat(at, self.start[:-1])).astype(np.int32)
         drop_rank, wish = np.empty(n, np.int64), np.empty(n, np.int64)
         drop_rank[drops] = np.arange(n)
-        wish[np.argsort(first, kind='stable')] = np.arange(n)
+        wish[np.argsort(first)] = np.arange(n)
         opens = np.empty(n, np.int32)
         eligible: list[tuple[int, int]] = []
         next_drop = n - 1

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cython_ext.stationary import rolling
-
 from reorder.base import METHODS, Ordering, Task
 from reorder.budget import Best, Budget, Scorer, at_least
 from reorder.intervals import Items, State
-from reorder.natural import two_optimal
+from reorder.natural import depth_first, two_optimal
 from traces.network import Network
 
 # Share of the M - 1 value slots that partial sums may fill. MIN throws out exactly the streamed values, so one slot is
@@ -51,10 +50,8 @@ def slot_choices(task: Task) -> list[int]:
 def settings(slots: int, large: bool, given: StationaryParameters) -> Iterator[tuple[int, float, float]]:
     """Yield (keep, age, degree) to try, the most promising first."""
     some = lambda value, choices: choices if value is None else (value,)  # noqa: E731
-    keeps = some(given.keep, (0, slots // 10, slots // 2))
-    ages = some(given.age, (0.5,) if large else (0.5, 2.0, 0.1))
-    for keep in dict.fromkeys(keeps[:2] if large else keeps):
-        for age in ages:
+    for keep in dict.fromkeys(some(given.keep, (0, slots // 10))):
+        for age in some(given.age, (0.5,) if large else (0.5, 2.0)):
             for degree in some(given.degree, (0.5,) if large else (0.5, 0.25)):
                 yield keep, age, degree
 
@@ -68,26 +65,29 @@ def construct(items: Items, slots: int, keep: int, age: float, degree: float) ->
     return State(opens, drops, slots)
 
 
-def best_state(
-    items: Items, slots: int, budget: Budget, given: StationaryParameters, seed: int = 0
-) -> tuple[State, list[tuple[int, float, float]]]:
-    """Return the cheapest state (by the residency model) among the settings, and the settings tried.
+def best_state(items: Items, slots: int, budget: Budget, given: StationaryParameters) -> tuple[State, int]:
+    """Return the cheapest state (by the residency model) among the settings, and how many were tried.
 
-    The two-optimal order's state is tried as well: on dense uniform layers nothing rolling beats it.
+    The states of two natural orders are tried as well: on dense uniform layers nothing rolling beats two-optimal, on
+    very sparse networks nothing beats depth-first.
     """
-    search = items.search(slots, seed)
-    states = [items.state_of(two_optimal(items.network, Task(3), None).edges, slots)]
-    tried: list[tuple[int, float, float]] = []
+    if (slots, given) in items.known:
+        return items.known[slots, given], 0
+    search = items.search(slots)
+    task = Task(3)
+    states = [items.state_of(make(items.network, task, None).edges, slots) for make in (two_optimal, depth_first)]
+    tried = 0
     for setting in settings(slots, len(items.edges) > MANY_CONNECTIONS, given):
         if tried and budget.over:
             break
         states.append(construct(items, slots, *setting))
-        tried.append(setting)
+        tried += 1
     costs = []
     for state in states:
         search.set_state(state.opens, state.drops)
         costs.append(search.cost)
-    return states[costs.index(min(costs))], tried
+    items.known[slots, given] = states[costs.index(min(costs))]
+    return items.known[slots, given], tried
 
 
 @METHODS.register(
@@ -99,7 +99,13 @@ def output_stationary(network: Network, task: Task, parameters: StationaryParame
     """Roll over the targets: finish the neuron with the least left, open the one that shares most of its sources."""
     budget = Budget(task.time_limit_s)
     best = Best(Scorer(network, task), budget, task)
-    items = Items(network)
+    roll(Items(network), best, parameters)
+    return best.ordering("output-stationary", {"slots": int(best.method)}, budget.over)
+
+
+def roll(items: Items, best: Best, parameters: StationaryParameters) -> None:
+    """Offer the orders of the best rolling constructions, one per number of slots."""
+    task, budget = best.task, best.budget
     given = [parameters.slots] if parameters.slots else slot_choices(task)
     for slots in given:
         if best.edges is not None and budget.over:
@@ -108,6 +114,5 @@ def output_stationary(network: Network, task: Task, parameters: StationaryParame
         state, tried = best_state(items, slots, budget, parameters)
         search = items.search(slots)
         search.set_state(state.opens, state.drops)
-        best.work += len(tried)
+        best.work += tried
         best.offer(items.decode(search.stages()), f"{slots}")
-    return best.ordering("output-stationary", {"slots": int(best.method)}, budget.over)

@@ -77,10 +77,10 @@ def guess_format(path: Path) -> str:
                 break
             for name, entry in LINE_PARSERS.items():
                 try:
-                    if entry.item(words) is not None:
-                        return name
+                    entry.item(list(words))
                 except ValueError:
                     continue
+                return name
             raise InputError(
                 f"{path}: its first line fits no known trace format ({', '.join(LINE_PARSERS)}): name the format"
             )

@@ -1,8 +1,8 @@
 """A lower bound of every order's peak by minimum cuts.
 
-When operator v runs, some downset S that holds all it needs and not v itself has run, and live(S) plus what v allocates
-is in memory. live(S) sums, over the buffers, [some writer in S][some user not in S] x bytes: a cut function. The smallest
-value over all such S is therefore a minimum cut, and the largest of these over v bounds every order from below.
+When operator v runs, some downset S that holds all it needs and not v itself has run, and live(S) plus what v
+allocates is in memory. live(S) sums, over the buffers, [some writer in S][some user not in S] x bytes: a cut function.
+The smallest value over all such S is therefore a minimum cut; the largest of these over v bounds every order.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class Problem:
     @cached_property
     def compiled(self) -> Any:
         """The cython_ext.schedule.Graph of this problem."""
-        rows = {"before": self.graph.predecessors, "after": self.graph.successors, **self.buffer_rows}
+        rows: dict[str, Any] = {"before": self.graph.predecessors, "after": self.graph.successors, **self.buffer_rows}
         return self._compile(rows, self.kept, 0)
 
     @cached_property
@@ -74,7 +74,7 @@ class Problem:
         from either end. (Only footprints are meaningful on it.)
         """
         flip = self.graph.n_nodes - 1
-        rows = {
+        rows: dict[str, Any] = {
             "before": [[flip - u for u in row] for row in self.graph.successors[::-1]],
             "after": [[flip - u for u in row] for row in self.graph.predecessors[::-1]],
             "writes": [[b for b in row if not self.kept[b]] for row in self.buffer_rows["touches"][::-1]],
@@ -85,9 +85,13 @@ class Problem:
         return self._compile(rows, np.zeros_like(self.kept), start, forwards=False)
 
     def _compile(
-        self, rows: Mapping[str, Sequence[Sequence[int]]], kept: npt.NDArray[np.uint8], start: int, forwards: bool = True
+        self,
+        rows: Mapping[str, Sequence[Sequence[int]]],
+        kept: npt.NDArray[np.uint8],
+        start: int,
+        forwards: bool = True,
     ) -> Any:
-        from cython_ext import schedule as kernel
+        import cython_ext.schedule as kernel
 
         def by_buffer(of_nodes: Sequence[Sequence[int]]) -> list[list[int]]:
             found: list[list[int]] = [[] for _ in self.graph.buffers]
@@ -112,7 +116,7 @@ class Problem:
     @cached_property
     def costs(self) -> Any:
         """Scratch memory for footprints and arenas."""
-        from cython_ext import schedule as kernel
+        import cython_ext.schedule as kernel
 
         return kernel.Costs(self.compiled)
 
@@ -121,16 +125,19 @@ class Problem:
         """int64[nodes]: bytes of what each operator reads and writes, which are live together while it runs."""
         sizes = dict(zip(self.graph.buffers, self.graph.buffer_bytes.tolist(), strict=True))
         tensors = self.graph.tensors
-        return np.array(
-            [
-                sum(
-                    sizes[b]
-                    for b in {tensors[name].buffer for name in node.inputs} | {t.buffer for t in node.outputs}
-                )
-                for node in self.graph.nodes
-            ],
-            np.int64,
-        ) + self.work
+        return (
+            np.array(
+                [
+                    sum(
+                        sizes[b]
+                        for b in {tensors[name].buffer for name in node.inputs} | {t.buffer for t in node.outputs}
+                    )
+                    for node in self.graph.nodes
+                ],
+                np.int64,
+            )
+            + self.work
+        )
 
     def check_order(self, order: npt.ArrayLike) -> Order:
         """Return `order` as int32[n] after checking that it is a topological permutation of the operators."""

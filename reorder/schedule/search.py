@@ -1,7 +1,7 @@
 """Best-first bottleneck search by peak, from both ends: the exact default.
 
-States are downsets (sets of executed operators), taken in order of the smallest peak of a path to them; a complete order
-that is taken first is optimal. Three things keep the search small:
+States are downsets (sets of executed operators), taken in order of the smallest peak of a path to them; a complete
+order that is taken first is optimal. Three things keep the search small:
 
 * **Safe moves.** Let live(S) be the bytes live after the downset S has run. A buffer is live while some writer has run
   and some user has not, so live is submodular: the more has run, the less an operator adds. Hence, if from S one can
@@ -18,46 +18,34 @@ that is taken first is optimal. Three things keep the search small:
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from reorder.base import Progress
 from reorder.schedule import constructive
+from reorder.schedule.base import SearchResult
 from reorder.schedule.problem import Order, Problem
 
 SLICE_WORK = 400_000  # states x operators between two looks at the clock and at Ctrl-C
 QUICK_STATES = 8192  # of the first search
 DESCENT_STATES = 10_000  # of each budgeted descent
-MANY_OPERATORS = 512
+MANY_OPERATORS = 512  # beyond, states have hundreds of successors: descents follow the best few, and come first
 MEMORY_BYTES = 1_500_000_000  # held by all states of a search, unless max_states says otherwise
-
-
-@dataclass(frozen=True, eq=False)
-class SearchResult:
-    """The best order found, its peak, a proved lower bound of any order's peak, and the work done.
-
-    proved: peak and lower bound are equal. truncated: a wall-clock limit ended the search.
-    """
-
-    order: Order
-    peak_bytes: int
-    lower_bound_bytes: int
-    states: int
-    truncated: bool = False
-
-    @property
-    def proved(self) -> bool:
-        """The order is optimal."""
-        return self.peak_bytes == self.lower_bound_bytes
 
 
 class _Search:
     """Best order, bound and work so far, and the three ways to improve them."""
 
-    def __init__(self, problem: Problem, start: Order, floor: int, max_states: int, deadline: float | None,
-                 progress: Progress | None) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        start: Order,
+        floor: int,
+        max_states: int,
+        deadline: float | None,
+        progress: Progress | None,
+    ) -> None:
         self.problem, self.max_states, self.deadline, self.progress = problem, max_states, deadline, progress
         self.best, self.peak = start, int(problem.costs.peak(start))
         self.floor = min(floor, self.peak)
@@ -70,7 +58,7 @@ class _Search:
 
     def _run(self, search: Any, states: int) -> int:
         """Expand up to `states` states in slices; return the last status."""
-        from cython_ext import schedule as kernel
+        import cython_ext.schedule as kernel
 
         status, done = kernel.RUNNING, 0
         while status == kernel.RUNNING and done < states and not self.truncated:
@@ -102,7 +90,7 @@ class _Search:
 
     def exact(self, states: int) -> None:
         """Best-first from both ends in turn, `states` in all."""
-        from cython_ext import schedule as kernel
+        import cython_ext.schedule as kernel
 
         held = max(2, min(self.max_states, states * 64) // 2)
         searches = [
@@ -130,7 +118,7 @@ class _Search:
         Under a budget every move that fits is weighed as unavoidable, so the search runs far ahead; what it cannot
         decide within `states` states it leaves open (compare the soft budgets of Ahn et al. 2020, Algorithm 2).
         """
-        from cython_ext import schedule as kernel
+        import cython_ext.schedule as kernel
 
         children = 0 if self.problem.graph.n_nodes <= MANY_OPERATORS else 8  # beyond: no bound from descents
         share = 2
@@ -181,7 +169,7 @@ def best_first(
     search = _Search(
         problem, best_simple_order(problem) if start is None else start, floor, max_states, deadline, progress
     )
-    if not search.over:
+    if not search.over and problem.graph.n_nodes <= MANY_OPERATORS:
         search.exact(min(QUICK_STATES, max_states))
     if not search.over and search.states < max_states:
         third = None if deadline is None else time.monotonic() + (deadline - time.monotonic()) / 3

@@ -15,7 +15,7 @@ def ones(value: int, element_bytes: int, dbi: bool) -> int:
 
 
 def step(position: int, before: int | None, value: int, element_bytes: int, interval: int | None, dbi: bool) -> int:
-    """Cost of `value` at element `position` of its array after `before`; interval: bytes between bases (None: never)."""
+    """Cost of `value` at element `position` of its array after `before`; interval: bytes between bases, or None."""
     base = before is None or (interval is not None and position * element_bytes % interval == 0)
     return ones(value if base else value ^ before, element_bytes, dbi)
 

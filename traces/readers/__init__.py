@@ -26,6 +26,8 @@ MATRIX_READERS = {
 # Models and graphs: `read(path) -> OpGraph`, and `read_network(path, orientation=...) -> Network` where the format can.
 MODEL_READERS = {
     ".json": "traces.readers.opgraph_json",
+    ".onnx": "traces.readers.onnx",
+    ".tflite": "traces.readers.tflite",
 }
 
 

@@ -1,0 +1,171 @@
+"""Residency-interval annealing: the search behind the best orders (docs/concepts/reordering-engine.md)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cython_ext.residency import Residency
+from reorder.base import METHODS, Ordering, Task
+from reorder.budget import Best, Budget, Scorer, at_least
+from reorder.intervals import Items, State
+from reorder.stationary import StationaryParameters, best_state, slot_choices
+from traces.network import Network
+
+END_TEMPERATURE = 0.07
+DENSE = 20  # connections per neuron above which the model is exact
+MOVES_PER_ITEM = 2000  # the default budget
+CHECKPOINTS = 24  # exact counts of the decoded order along one annealing run
+CHECKPOINT_SHARE = 0.04  # of the time at most, for those counts
+
+
+@dataclass(frozen=True)
+class Moves:
+    """What annealing proposes: shares of open swaps and of drop swaps (the rest swaps whole intervals), the longest swap
+    as a share of the items, and the temperature against `start_temperature`. Measured on random layered networks."""
+
+    opens: float
+    drops: float
+    reach: float
+    heat: float
+
+
+DENSE_MOVES = Moves(0.12, 0.08, 0.2, 1.0)
+SPARSE_MOVES = Moves(0.2, 0.2, 0.33, 1.8)
+
+
+@dataclass(frozen=True)
+class ResidencyParameters:
+    """moves: work units, proposed swaps; None: until the time limit, or 2000 per neuron without one.
+
+    slots: neurons resident at once; None: tried out. temperature: at the start, in I/Os; None: by the budget.
+    wide: 32-bit lanes even where 16 bits would do. clock: what time_limit_s counts, 'wall' or 'cpu' seconds.
+    """
+
+    moves: int | None = None
+    slots: int | None = None
+    temperature: float | None = None
+    wide: bool = False
+    clock: str = "wall"
+
+    def __post_init__(self) -> None:
+        at_least("moves", self.moves, 0)
+        at_least("slots", self.slots, 1)
+        at_least("temperature", self.temperature, 0)
+
+
+def start_temperature(moves_per_item: float) -> float:
+    """Return the temperature from which a budget still cools down well: colder the shorter it is (measured)."""
+    return min(0.45, max(0.06, 0.2 * (max(1.0, moves_per_item) / 2700) ** 0.18))
+
+
+def slot_ladder(task: Task, items: Items) -> list[int]:
+    """Return the numbers of slots to try.
+
+    MIN: M - 2 is what the model allows. A neuron opened long before its first use takes no room, so a few more can pay
+    on sparse networks. LRU and RR: shares of M - 1 around the best ones found.
+    """
+    ladder = slot_choices(task)
+    if task.policy == "min":
+        dense = len(items.edges) > DENSE * len(items.items)
+        ladder = [task.memory - 2] if dense else [task.memory - 2, task.memory]
+    elif len(ladder) > 2:
+        ladder = [*ladder, (ladder[0] + ladder[1]) // 2, (ladder[0] + ladder[2]) // 2]
+    return list(dict.fromkeys(max(1, min(slots, len(items.items))) for slots in ladder))
+
+
+class Annealing:
+    """One annealing run over one kernel state, cooling as its share of the budget is used up."""
+
+    def __init__(self, items: Items, state: State, seed: int, wide: bool = False) -> None:
+        self.items, self.slots = items, state.slots
+        self.search: Residency = items.search(state.slots, seed, wide)
+        self.search.set_state(state.opens, state.drops)
+        self.moves = DENSE_MOVES if len(items.edges) > DENSE * len(items.items) else SPARSE_MOVES
+        self.done = 0
+
+    def order(self) -> npt.NDArray[np.int64]:
+        """Return the edge order of the present state."""
+        self.search.refresh()
+        return self.items.decode(self.search.stages())
+
+    def state(self) -> State:
+        """Return the present state."""
+        return State(*self.search.state(), self.slots)
+
+    def run(self, moves: int | None, seconds: float, best: Best, temperature: float | None = None) -> None:
+        """Anneal for `moves` moves or `seconds`, whichever ends first, offering orders to `best` on the way."""
+        n, kinds = len(self.items.items), self.moves
+        started, done = best.budget.spent(), 0
+        chunk = max(256, min(50_000, n * 16))
+        next_checkpoint = 1 / CHECKPOINTS
+        reach = max(2, round(kinds.reach * n))
+        start = temperature if temperature is not None else kinds.heat * start_temperature((moves or 300 * n) / n)
+        while True:
+            spent = best.budget.spent() - started
+            share = max(done / moves if moves else 0.0, spent / seconds if seconds < math.inf else 0.0)
+            if share >= 1 or (moves is not None and done >= moves):
+                break
+            if done and temperature is None:  # what the whole budget comes to, at the speed so far
+                start = kinds.heat * start_temperature(done / max(share, 1e-6) / n)
+            now = max(start, END_TEMPERATURE)
+            self.search.tune(now * (END_TEMPERATURE / now) ** share, reach, kinds.opens, kinds.drops)
+            step = chunk if moves is None else min(chunk, moves - done)
+            self.search.run(step)
+            done += step
+            best.work += step
+            if share >= next_checkpoint:
+                began = best.budget.spent()
+                best.offer(self.order(), f"{self.slots}")
+                took = best.budget.spent() - began
+                next_checkpoint = share + max(1 / CHECKPOINTS, took / CHECKPOINT_SHARE / max(seconds, 1e-9))
+            if best.task.progress:
+                best.task.progress(round(1000 * share), 1000, f"{best.value:.0f}")
+        self.done += done
+        best.offer(self.order(), f"{self.slots}")
+
+
+def anneal(network: Network, items: Items, best: Best, parameters: ResidencyParameters, seconds: float) -> None:
+    """Find the number of slots on a small part of the budget, then anneal with it; offer all that is found."""
+    task, seed = best.task, best.task.seed
+    n = len(items.items)
+    moves = parameters.moves
+    if moves is None and seconds == math.inf:
+        moves = MOVES_PER_ITEM * n
+    ends = best.budget.spent() + seconds
+    ladder = [min(parameters.slots, n)] if parameters.slots else slot_ladder(task, items)
+    runs: dict[int, Annealing] = {}
+    values: dict[int, float] = {}
+    probe = 0.06
+    for slots in ladder:
+        if runs and (best.budget.spent() >= ends or best.budget.over):
+            break
+        state, _ = best_state(items, slots, best.budget, StationaryParameters())
+        runs[slots] = Annealing(items, state, seed, parameters.wide)
+        if len(ladder) > 1:
+            share = None if moves is None else round(moves * probe)
+            runs[slots].run(share, seconds * probe, best, 0.1)
+        values[slots] = best.offer(runs[slots].order(), f"{slots}")
+    chosen = min(values, key=lambda slots: (values[slots], abs(slots - ladder[0])))
+    used = sum(run.done for run in runs.values())
+    left = ends - best.budget.spent() if seconds < math.inf else math.inf
+    if left > 0:
+        runs[chosen].run(None if moves is None else max(0, moves - used), left, best, parameters.temperature)
+
+
+@METHODS.register(
+    "residency",
+    summary="annealing over one residency interval per neuron; the strongest search",
+    parameters=ResidencyParameters,
+)
+def residency(network: Network, task: Task, parameters: ResidencyParameters) -> Ordering:
+    """Anneal residency intervals from the best rolling construction. Deterministic unless a time limit ends it."""
+    budget = Budget(task.time_limit_s, parameters.clock)
+    best = Best(Scorer(network, task), budget, task)
+    items = Items(network)
+    anneal(network, items, best, parameters, budget.left())
+    truncated = task.time_limit_s is not None and (parameters.moves is None or budget.over)
+    return best.ordering("residency", {"slots": int(best.method or 0), "moves": best.work}, truncated)

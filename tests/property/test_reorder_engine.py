@@ -1,0 +1,96 @@
+"""Every ordering method on random networks: valid orders, honest counts; the annealing kernel against its oracle."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from oracles.residency_oracle import cost
+
+from hwmodel.iomodel import count_io, io_bounds
+from reorder.base import check_order
+from reorder.intervals import Items
+from reorder.natural import two_optimal
+from reorder.order import order
+from reorder.residency import residency  # noqa: F401 - registers
+from traces.network import Network
+
+ENGINE = ("output-stationary", "blocks", "tiles", "frontier", "residency", "auto")
+MODEST = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> Network:
+    """Any acyclic network: skips, isolated neurons, hidden neurons without inputs, several components, few edges."""
+    n = draw(st.integers(2, 30))
+    density = draw(st.sampled_from((0.03, 0.1, 0.3, 0.8)))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    pairs = [(a, b) for a in range(n) for b in range(a + 1, n) if rng.random() < density] or [(0, n - 1)]
+    relabel = rng.permutation(n)
+    s, t = np.array([(relabel[a], relabel[b]) for a, b in pairs]).T
+    fed, feeds = np.isin(np.arange(n), t), np.isin(np.arange(n), s)
+    lonely = ~fed & ~feeds
+    inputs = np.flatnonzero(~fed & (feeds & (rng.random(n) < 0.8) | lonely))  # the rest: hidden, nothing comes in
+    shuffle = rng.permutation(len(s))
+    return Network(s[shuffle], t[shuffle], n, inputs, np.flatnonzero(fed & ~feeds))
+
+
+@pytest.mark.parametrize("method", ENGINE)
+@MODEST
+@given(network=networks(), memory=st.integers(3, 14), policy=st.sampled_from(("min", "lru", "rr")))
+def test_orders_are_valid_and_not_below_the_bound(method: str, network: Network, memory: int, policy: str) -> None:
+    parameters = {"moves": 300} if method in ("residency", "auto") else {}
+    found = order(network, method, memory=memory, policy=policy, seed=1, **parameters)
+    check_order(network, found.edges)
+    total = count_io(network, found, memory=memory, policy=policy).total
+    assert total >= io_bounds(network).lower_total
+    if found.curve:
+        assert found.curve[-1][2] == total
+    if method == "auto":
+        plain = order(network, "two-optimal", memory=memory, policy=policy)
+        assert total <= count_io(network, plain, memory=memory, policy=policy).total
+    again = order(network, method, memory=memory, policy=policy, seed=1, **parameters)
+    assert (again.edges == found.edges).all() and not found.truncated
+
+
+@MODEST
+@given(
+    network=networks(), slots=st.integers(1, 8), seed=st.integers(0, 99), wide=st.booleans(), moves=st.integers(0, 400)
+)
+def test_annealing_keeps_the_cost_the_oracle_finds(
+    network: Network, slots: int, seed: int, wide: bool, moves: int
+) -> None:
+    items = Items(network)
+    search = items.search(slots, seed, wide)
+    state = items.state_of(two_optimal(network, None, None).edges, slots)  # type: ignore[arg-type]
+    search.set_state(state.opens, state.drops)
+    search.tune(1.0, len(items.items), 0.4, 0.3)
+    search.run(moves)
+    opens, drops = search.state()
+    expected = cost(network, items.items[opens].tolist(), items.items[drops].tolist(), slots)
+    assert expected is not None
+    assert search.cost >= expected  # moves leave finishes where they are if that is possible
+    assert search.refresh() == expected
+    # In the model every resident item has a slot and one more is for streaming: MIN with M = P + 2 does no worse than
+    # the model on reads; on writes it may differ by values it keeps or drops otherwise.
+    order_found = items.decode(search.stages())
+    check_order(network, order_found)
+    reads = count_io(network, order_found, memory=slots + 2).reads_neurons
+    inputs = int((network.touched & (network.in_degree == 0)).sum())
+    assert reads <= expected + len(items.items) + inputs
+
+
+def test_lane_widths_and_simd_levels_agree() -> None:
+    from traces.generate import random_layered
+
+    network = random_layered(3, 60, 0.2, seed=5)
+    items = Items(network)
+    results = []
+    for wide in (False, True):
+        search = items.search(20, 7, wide)
+        state = items.state_of(two_optimal(network, None, None).edges, 20)  # type: ignore[arg-type]
+        search.set_state(state.opens, state.drops)
+        search.tune(0.5, 40, 0.3, 0.3)
+        results.append((search.run(20_000), search.refresh(), *(tuple(part) for part in search.state())))
+    assert results[0] == results[1]
