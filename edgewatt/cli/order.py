@@ -95,15 +95,15 @@ def read_value(text: str) -> Any:
     from traces.errors import InputError
 
     try:
-        return float(text) if any(c in text for c in "eE.") and not text.isalpha() else yaml.safe_load(text)
-    except ValueError:
-        pass
+        value = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise InputError(f"{text!r} cannot be read as a value ({getattr(error, 'problem', error)})") from error
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise InputError(f"{text!r} cannot be read as a value ({getattr(error, 'problem', error)})") from error
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            pass
+    return value
 
 
 def describe(network: Any, found: Any, memory: int, policy: str, pinning: str, objective: Any) -> dict[str, Any]:
