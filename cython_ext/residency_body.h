@@ -225,17 +225,34 @@ EW_TARGET static int EW_NAME(ew_try)(ew_residency *r, int64_t v, int64_t w, int 
 #undef EW_STAGE
 }
 
+/* An item that shares a source with v, or a hidden source of v: where v may like to be. */
+static inline int64_t EW_NAME(ew_relative)(const ew_residency *r, int64_t v, uint64_t random) {
+    const int64_t begin = r->in_start[v];
+    const int64_t s = r->in_source[begin + ew_below(random, (uint32_t)(r->in_start[v + 1] - begin))];
+    const int64_t first = r->out_start[s];
+    if (r->item[s] >= 0 && (random >> 62) == 0) return r->item[s];
+    return r->out_target[first + ew_below(random >> 30, (uint32_t)(r->out_start[s + 1] - first))];
+}
+
 EW_TARGET static void EW_NAME(ew_anneal)(ew_residency *r, int64_t moves) {
     const uint32_t n = (uint32_t)r->n;
+    const int guided = (int)(r->guided * 256);
     for (int64_t k = 0; k < moves; k++) {
         const uint64_t a = ew_random(r->random), b = ew_random(r->random);
         const double kind = (a & 0xffff) * 0x1p-16;
+        const int opens = kind < r->share[EW_MOVE_OPEN];
         const int64_t i = ew_below(a >> 32, n);
-        const int64_t step = r->distance[(a >> 16) & (EW_DISTANCES - 1)];
-        const int64_t j = (a >> 26) & 1 ? i + step : i - step;
-        if (j < 0 || j >= (int64_t)n) continue;
+        int64_t step = (a >> 16) & (EW_DISTANCES - 1), centre = i;
+        if ((int)(b >> 56) < guided) {
+            const int64_t near = EW_NAME(ew_relative)(r, opens ? r->open_at[i] : r->drop_at[i], ew_random(r->random));
+            centre = (opens ? r->open_rank[near] : r->drop_rank[near]) - 1;
+            step >>= 1; /* the square root of the distance */
+        }
+        step = r->distance[step];
+        const int64_t j = (a >> 26) & 1 ? centre + step : centre - step;
+        if (j < 0 || j >= (int64_t)n || j == i) continue;
         r->tried++;
-        if (kind < r->share[EW_MOVE_OPEN]) {
+        if (opens) {
             if (i < r->slots && j < r->slots) continue; /* all of these open at stage 1 */
             r->accepted += EW_NAME(ew_try)(r, r->open_at[i], r->open_at[j], 1, 0, (uint32_t)b);
         } else {

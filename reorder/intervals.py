@@ -82,7 +82,10 @@ class Items:
     def search(self, slots: int, seed: int = 0, wide: bool = False) -> Residency:
         """Return a kernel object over these items with `slots` slots, without a state yet."""
         lane_start, lane = self.lanes
-        return Residency(self.start, self.source, lane, lane_start, self.own, self.item, slots, seed, wide)
+        start, target = self.by_source
+        return Residency(
+            self.start, self.source, lane, lane_start, self.own, self.item, start, target, slots, seed, wide
+        )
 
     def decode(self, stages: Int32Array) -> Int64Array:
         """Return the edge order int64[W] that processes every connection at its stage: by source, topologically."""

@@ -16,7 +16,7 @@ from reorder.stationary import StationaryParameters, best_state, slot_choices
 from traces.network import Network
 
 END_TEMPERATURE = 0.07
-DENSE = 20  # connections per neuron above which the model is exact
+DENSE = 20  # connections per neuron above which random swaps find as much as guided ones
 MOVES_PER_ITEM = 2000  # the default budget
 CHECKPOINTS = 24  # exact counts of the decoded order along one annealing run
 CHECKPOINT_SHARE = 0.04  # of the time at most, for those counts
@@ -25,16 +25,18 @@ CHECKPOINT_SHARE = 0.04  # of the time at most, for those counts
 @dataclass(frozen=True)
 class Moves:
     """What annealing proposes: shares of open swaps and of drop swaps (the rest swaps whole intervals), the longest swap
-    as a share of the items, and the temperature against `start_temperature`. Measured on random layered networks."""
+    as a share of the items, the share of swaps that bring a neuron near one it shares a source with, and the
+    temperature against `start_temperature`. Measured on random layered networks."""
 
     opens: float
     drops: float
     reach: float
+    guided: float
     heat: float
 
 
-DENSE_MOVES = Moves(0.12, 0.08, 0.2, 1.0)
-SPARSE_MOVES = Moves(0.2, 0.2, 0.33, 1.8)
+DENSE_MOVES = Moves(0.12, 0.08, 0.2, 0.0, 1.0)
+SPARSE_MOVES = Moves(0.1, 0.1, 0.33, 0.95, 3.0)
 
 
 @dataclass(frozen=True)
@@ -65,13 +67,11 @@ def start_temperature(moves_per_item: float) -> float:
 def slot_ladder(task: Task, items: Items) -> list[int]:
     """Return the numbers of slots to try.
 
-    MIN: M - 2 is what the model allows. A neuron opened long before its first use takes no room, so a few more can pay
-    on sparse networks. LRU and RR: shares of M - 1 around the best ones found.
+    MIN: M - 2, where the model is exact. LRU and RR: shares of M - 1 around the best ones found.
     """
     ladder = slot_choices(task)
     if task.policy == "min":
-        dense = len(items.edges) > DENSE * len(items.items)
-        ladder = [task.memory - 2] if dense else [task.memory - 2, task.memory]
+        ladder = [task.memory - 2]
     elif len(ladder) > 2:
         ladder = [*ladder, (ladder[0] + ladder[1]) // 2, (ladder[0] + ladder[2]) // 2]
     return list(dict.fromkeys(max(1, min(slots, len(items.items))) for slots in ladder))
@@ -112,7 +112,8 @@ class Annealing:
             if done and temperature is None:  # what the whole budget comes to, at the speed so far
                 start = kinds.heat * start_temperature(done / max(share, 1e-6) / n)
             now = max(start, END_TEMPERATURE)
-            self.search.tune(now * (END_TEMPERATURE / now) ** share, reach, kinds.opens, kinds.drops)
+            cooled = now * (END_TEMPERATURE / now) ** share
+            self.search.tune(cooled, reach, kinds.opens, kinds.drops, kinds.guided)
             step = chunk if moves is None else min(chunk, moves - done)
             self.search.run(step)
             done += step
