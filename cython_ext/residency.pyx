@@ -156,6 +156,11 @@ cdef class Residency:
         return self.r.slots
 
     @property
+    def slots(self):
+        """P, items resident at once."""
+        return self.r.slots
+
+    @property
     def counts(self):
         """Moves tried and accepted, sources looked at and searched again."""
         return self.r.tried, self.r.accepted, self.r.checks, self.r.searches

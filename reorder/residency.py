@@ -12,13 +12,16 @@ from cython_ext.residency import Residency
 from reorder.base import METHODS, Ordering, Task
 from reorder.budget import Best, Budget, Scorer, at_least
 from reorder.intervals import Items, State
-from reorder.stationary import StationaryParameters, best_state, slot_choices
+from reorder.stationary import SHARES, StationaryParameters, best_state
 from traces.network import Network
 
 END_TEMPERATURE = 0.07
 DENSE = 20  # connections per neuron above which random swaps find as much as guided ones
 MOVES_PER_ITEM = 2000  # the default budget
 CHECKPOINTS = 24  # exact counts of the decoded order along one annealing run
+# Looking for the number of slots: share of the budget per try, its temperature, the factor between tries, most tries.
+PROBE, PROBE_TEMPERATURE, STEP, MOST_PROBES = 0.05, 0.1, 0.85, 4
+DELAYS = (0, 1, 2, 4, 8, 16, 32)  # tried first, in stages
 CHECKPOINT_SHARE = 0.04  # of the time at most, for those counts
 
 
@@ -64,19 +67,6 @@ def start_temperature(moves_per_item: float) -> float:
     return min(0.45, max(0.06, 0.2 * (max(1.0, moves_per_item) / 2700) ** 0.18))
 
 
-def slot_ladder(task: Task, items: Items) -> list[int]:
-    """Return the numbers of slots to try.
-
-    MIN: M - 2, where the model is exact. LRU and RR: shares of M - 1 around the best ones found.
-    """
-    ladder = slot_choices(task)
-    if task.policy == "min":
-        ladder = [task.memory - 2]
-    elif len(ladder) > 2:
-        ladder = [*ladder, (ladder[0] + ladder[1]) // 2, (ladder[0] + ladder[2]) // 2]
-    return list(dict.fromkeys(max(1, min(slots, len(items.items))) for slots in ladder))
-
-
 class Annealing:
     """One annealing run over one kernel state, cooling as its share of the budget is used up."""
 
@@ -86,15 +76,18 @@ class Annealing:
         self.search.set_state(state.opens, state.drops)
         self.moves = DENSE_MOVES if len(items.edges) > DENSE * len(items.items) else SPARSE_MOVES
         self.done = 0
+        self.delay: int | None = None  # of decoding, once looked for
 
-    def order(self) -> npt.NDArray[np.int64]:
-        """Return the edge order of the present state."""
+    def offer(self, best: Best) -> float:
+        """Offer the order of the present state and return its value. Under LRU and RR, look for the best delay too."""
         self.search.refresh()
-        return self.items.decode(self.search.stages())
-
-    def state(self) -> State:
-        """Return the present state."""
-        return State(*self.search.state(), self.slots)
+        delays = [0]
+        if best.task.policy != "min":
+            step = max(1, (self.delay or 0) // 8)
+            delays = [*DELAYS] if self.delay is None else [self.delay, self.delay + step, max(0, self.delay - step)]
+        values = {d: best.offer(self.items.decode(self.search, d), f"{self.slots}") for d in dict.fromkeys(delays)}
+        self.delay = min(values, key=lambda d: (values[d], d))
+        return values[self.delay]
 
     def run(self, moves: int | None, seconds: float, best: Best, temperature: float | None = None) -> None:
         """Anneal for `moves` moves or `seconds`, whichever ends first, offering orders to `best` on the way."""
@@ -120,40 +113,55 @@ class Annealing:
             best.work += step
             if share >= next_checkpoint:
                 began = best.budget.spent()
-                best.offer(self.order(), f"{self.slots}")
+                self.offer(best)
                 took = best.budget.spent() - began
                 next_checkpoint = share + max(1 / CHECKPOINTS, took / CHECKPOINT_SHARE / max(seconds, 1e-9))
             if best.task.progress:
                 best.task.progress(round(1000 * share), 1000, f"{best.value:.0f}")
         self.done += done
-        best.offer(self.order(), f"{self.slots}")
+        self.offer(best)
 
 
 def anneal(network: Network, items: Items, best: Best, parameters: ResidencyParameters, seconds: float) -> None:
-    """Find the number of slots on a small part of the budget, then anneal with it; offer all that is found."""
+    """Find the number of slots on a small part of the budget, then anneal with it; offer all that is found.
+
+    MIN: M - 2, where the model is exact. LRU and RR: from a share of M - 1 downhill, up or down, while it pays.
+    """
     task, seed = best.task, best.task.seed
     n = len(items.items)
     moves = parameters.moves
     if moves is None and seconds == math.inf:
         moves = MOVES_PER_ITEM * n
     ends = best.budget.spent() + seconds
-    ladder = [min(parameters.slots, n)] if parameters.slots else slot_ladder(task, items)
     runs: dict[int, Annealing] = {}
     values: dict[int, float] = {}
-    probe = 0.06
-    for slots in ladder:
-        if runs and (best.budget.spent() >= ends or best.budget.over):
-            break
+
+    def start(slots: int) -> None:
         state, _ = best_state(items, slots, best.budget, StationaryParameters())
         runs[slots] = Annealing(items, state, seed, parameters.wide)
-        if len(ladder) > 1:
-            share = None if moves is None else round(moves * probe)
-            runs[slots].run(share, seconds * probe, best, 0.1)
-        values[slots] = best.offer(runs[slots].order(), f"{slots}")
-    chosen = min(values, key=lambda slots: (values[slots], abs(slots - ladder[0])))
-    used = sum(run.done for run in runs.values())
+
+    def probe(share: float) -> float:
+        slots = max(1, min(round(share * (task.memory - 1)), task.memory - 2, n))
+        if slots not in runs:
+            start(slots)
+            runs[slots].run(None if moves is None else round(moves * PROBE), seconds * PROBE, best, PROBE_TEMPERATURE)
+            values[slots] = runs[slots].offer(best)
+        return values[slots]
+
+    if parameters.slots or task.policy == "min":
+        chosen = min(parameters.slots or task.memory - 2, n)
+        start(chosen)
+    else:
+        share = SHARES[task.policy][0]
+        step = STEP if probe(share * STEP) < probe(share) else 1 / STEP
+        for _ in range(MOST_PROBES):  # the first step down has been made already, and costs nothing again
+            if best.budget.spent() >= ends or probe(share * step) >= probe(share):
+                break
+            share *= step
+        chosen = min(values, key=lambda slots: (values[slots], slots))
     left = ends - best.budget.spent() if seconds < math.inf else math.inf
     if left > 0:
+        used = sum(run.done for run in runs.values())
         runs[chosen].run(None if moves is None else max(0, moves - used), left, best, parameters.temperature)
 
 
