@@ -54,7 +54,7 @@ typedef struct {
     int32_t distance[EW_DISTANCES];
     double chance[EW_CHANCES];
     double share[EW_MOVES]; /* cumulative shares of the kinds of move */
-    double guided;          /* share of moves that bring an item near one it shares a source with */
+    double guided;          /* share of swaps with a partner where the network suggests one (ew_good_rank) */
     /* counts */
     int64_t tried, accepted, checks, searches;
 } ew_residency;

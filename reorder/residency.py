@@ -39,7 +39,7 @@ class Moves:
 
 
 DENSE_MOVES = Moves(0.12, 0.08, 0.2, 0.0, 1.0)
-SPARSE_MOVES = Moves(0.1, 0.1, 0.33, 0.95, 3.0)
+SPARSE_MOVES = Moves(0.1, 0.2, 0.33, 0.95, 4.0)
 
 
 @dataclass(frozen=True)
