@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
 from cython_ext.blocks import frontier as frontier_order
 from cython_ext.blocks import swap_blocks
-
 from reorder.base import METHODS, Ordering, Task
 from reorder.budget import Best, Budget, Scorer, at_least
 from reorder.intervals import Items

@@ -5,10 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 from cython_ext.residency import Residency
-
 from reorder.base import METHODS, Ordering, Task
 from reorder.budget import Best, Budget, Scorer, at_least
 from reorder.intervals import Items, State
@@ -27,9 +24,12 @@ CHECKPOINT_SHARE = 0.04  # of the time at most, for those counts
 
 @dataclass(frozen=True)
 class Moves:
-    """What annealing proposes: shares of open swaps and of drop swaps (the rest swaps whole intervals), the longest swap
-    as a share of the items, the share of swaps that bring a neuron near one it shares a source with, and the
-    temperature against `start_temperature`. Measured on random layered networks."""
+    """What annealing proposes, measured on random layered networks.
+
+    opens, drops: shares of open swaps and drop swaps; the rest swaps whole intervals. reach: the longest swap as a share
+    of the items. guided: share of swaps with a partner where the network suggests one. heat: start temperature
+    against `start_temperature`.
+    """
 
     opens: float
     drops: float
@@ -122,7 +122,7 @@ class Annealing:
         self.offer(best)
 
 
-def anneal(network: Network, items: Items, best: Best, parameters: ResidencyParameters, seconds: float) -> None:
+def anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: float) -> None:
     """Find the number of slots on a small part of the budget, then anneal with it; offer all that is found.
 
     MIN: M - 2, where the model is exact. LRU and RR: from a share of M - 1 downhill, up or down, while it pays.
@@ -175,6 +175,6 @@ def residency(network: Network, task: Task, parameters: ResidencyParameters) -> 
     budget = Budget(task.time_limit_s, parameters.clock)
     best = Best(Scorer(network, task), budget, task)
     items = Items(network)
-    anneal(network, items, best, parameters, budget.left())
+    anneal(items, best, parameters, budget.left())
     truncated = task.time_limit_s is not None and (parameters.moves is None or budget.over)
     return best.ordering("residency", {"slots": int(best.method or 0), "moves": best.work}, truncated)
