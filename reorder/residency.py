@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from cython_ext.residency import Residency
 from reorder.base import METHODS, Ordering, Task
@@ -26,8 +28,8 @@ CHECKPOINT_SHARE = 0.04  # of the time at most, for those counts
 class Moves:
     """What annealing proposes, measured on random layered networks.
 
-    opens, drops: shares of open swaps and drop swaps; the rest swaps whole intervals. reach: the longest swap as a share
-    of the items. guided: share of swaps with a partner where the network suggests one. heat: start temperature
+    opens, drops: shares of open swaps and drop swaps; the rest swaps whole intervals. reach: the longest swap as a
+    share of the items. guided: share of swaps with a partner where the network suggests one. heat: start temperature
     against `start_temperature`.
     """
 
@@ -40,6 +42,7 @@ class Moves:
 
 DENSE_MOVES = Moves(0.12, 0.08, 0.2, 0.0, 1.0)
 SPARSE_MOVES = Moves(0.1, 0.2, 0.33, 0.95, 4.0)
+HEATS = (1.0, 1.4, 0.7)  # of the first, second, third start, and again
 
 
 @dataclass(frozen=True)
@@ -47,16 +50,22 @@ class ResidencyParameters:
     """moves: work units, proposed swaps; None: until the time limit, or 2000 per neuron without one.
 
     slots: neurons resident at once; None: tried out. temperature: at the start, in I/Os; None: by the budget.
+    starts: independent searches, each with the whole budget, a seed and a temperature of its own; the best one is
+    returned. workers: processes that share them; their number does not change the result.
     wide: 32-bit lanes even where 16 bits would do. clock: what time_limit_s counts, 'wall' or 'cpu' seconds.
     """
 
     moves: int | None = None
     slots: int | None = None
     temperature: float | None = None
+    starts: int = 1
+    workers: int = 1
     wide: bool = False
     clock: str = "wall"
 
     def __post_init__(self) -> None:
+        at_least("starts", self.starts, 1)
+        at_least("workers", self.workers, 1)
         at_least("moves", self.moves, 0)
         at_least("slots", self.slots, 1)
         at_least("temperature", self.temperature, 0)
@@ -70,11 +79,12 @@ def start_temperature(moves_per_item: float) -> float:
 class Annealing:
     """One annealing run over one kernel state, cooling as its share of the budget is used up."""
 
-    def __init__(self, items: Items, state: State, seed: int, wide: bool = False) -> None:
+    def __init__(self, items: Items, state: State, seed: int, wide: bool = False, heat: float = 1.0) -> None:
         self.items, self.slots = items, state.slots
         self.search: Residency = items.search(state.slots, seed, wide)
         self.search.set_state(state.opens, state.drops)
-        self.moves = DENSE_MOVES if len(items.edges) > DENSE * len(items.items) else SPARSE_MOVES
+        kinds = DENSE_MOVES if len(items.edges) > DENSE * len(items.items) else SPARSE_MOVES
+        self.moves = replace(kinds, heat=heat * kinds.heat)
         self.done = 0
         self.delay: int | None = None  # of decoding, once looked for
 
@@ -122,7 +132,7 @@ class Annealing:
         self.offer(best)
 
 
-def anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: float) -> None:
+def anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: float, heat: float = 1.0) -> None:
     """Find the number of slots on a small part of the budget, then anneal with it; offer all that is found.
 
     MIN: M - 2, where the model is exact. LRU and RR: from a share of M - 1 downhill, up or down, while it pays.
@@ -138,7 +148,7 @@ def anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: f
 
     def start(slots: int) -> None:
         state, _ = best_state(items, slots, best.budget, StationaryParameters())
-        runs[slots] = Annealing(items, state, seed, parameters.wide)
+        runs[slots] = Annealing(items, state, seed, parameters.wide, heat)
 
     def probe(share: float) -> float:
         slots = max(1, min(round(share * (task.memory - 1)), task.memory - 2, n))
@@ -172,9 +182,30 @@ def anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: f
 )
 def residency(network: Network, task: Task, parameters: ResidencyParameters) -> Ordering:
     """Anneal residency intervals from the best rolling construction. Deterministic unless a time limit ends it."""
+    if parameters.starts == 1:
+        return _one_start(network, task, parameters)
+    children = [int(child.generate_state(1)[0]) for child in np.random.SeedSequence(task.seed).spawn(parameters.starts)]
+    tasks = [replace(task, seed=child, progress=None) for child in children]
+    heats = [HEATS[k % len(HEATS)] for k in range(parameters.starts)]
+    if parameters.workers == 1:
+        found = [_one_start(network, part, parameters, heat) for part, heat in zip(tasks, heats, strict=True)]
+    else:
+        from concurrent.futures import ProcessPoolExecutor
+        from multiprocessing import get_context
+
+        with ProcessPoolExecutor(parameters.workers, get_context("spawn")) as pool:
+            futures = [
+                pool.submit(_one_start, network, part, parameters, heat)
+                for part, heat in zip(tasks, heats, strict=True)
+            ]
+            found = [future.result() for future in futures]
+    best = min(found, key=lambda ordering: ordering.curve[-1][2])
+    return replace(best, seed=task.seed, parameters={**best.parameters, "starts": parameters.starts})
+
+
+def _one_start(network: Network, task: Task, parameters: ResidencyParameters, heat: float = 1.0) -> Ordering:
     budget = Budget(task.time_limit_s, parameters.clock)
     best = Best(Scorer(network, task), budget, task)
-    items = Items(network)
-    anneal(items, best, parameters, budget.left())
+    anneal(Items(network), best, parameters, budget.left(), heat)
     truncated = task.time_limit_s is not None and (parameters.moves is None or budget.over)
     return best.ordering("residency", {"slots": int(best.method or 0), "moves": best.work}, truncated)

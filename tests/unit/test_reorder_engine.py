@@ -119,6 +119,14 @@ def test_residency_beats_two_optimal_by_far() -> None:
     assert gaps["min"] < 0.36 and gaps["lru"] < 0.36 and gaps["rr"] < 0.65
 
 
+def test_starts_give_the_same_best_order_on_any_number_of_workers() -> None:
+    network = random_layered(3, 60, 0.2, seed=4)
+    alone = order(network, "residency", memory=20, moves=3000, starts=3)
+    shared = order(network, "residency", memory=20, moves=3000, starts=3, workers=2)
+    assert (alone.edges == shared.edges).all() and alone.parameters == shared.parameters
+    assert alone.curve[-1][2] <= order(network, "residency", memory=20, moves=3000, seed=5).curve[0][2]
+
+
 @pytest.mark.parametrize("level", ["baseline", "avx2", "avx512"])
 def test_simd_levels_agree(level: str) -> None:
     import os
