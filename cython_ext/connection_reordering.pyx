@@ -59,30 +59,27 @@ cdef extern from "cr_min.h" nogil:
         int64_t played
     ctypedef struct cr_span:
         int64_t start, end
-        int32_t edge
-    ctypedef struct cr_need:
-        int64_t key
+        int32_t edge, neuron
     ctypedef struct cr_min:
         int32_t *victim
         int32_t *moved_victim
         uint8_t *new_in
         uint8_t *old_in
-        int64_t differing
         int32_t *member
+        int64_t *key
+        int64_t *block_key
+        int64_t block, n_blocks
         int32_t *place
-        int64_t n_members
-        cr_need *heap
-        int64_t n_heap, heap_room
+        int32_t *free_slots
         cr_span *spans
+        cr_span *hot
         int64_t n_spans, every, n_checkpoints, lost
         int32_t *checkpoint
         int32_t *saved
         int32_t *saved_size
         uint8_t *version
         int32_t *rewritten
-        int64_t n_rewritten
         int32_t *unhooked
-        int64_t n_unhooked
     uint64_t CR_BASE
     int32_t cr_first(const cr_order *)
     void cr_relabel(cr_order *)
@@ -94,7 +91,7 @@ cdef extern from "cr_min.h" nogil:
     void cr_rr_segment(cr_counter *, const cr_order *, int32_t, int64_t *)
     void cr_min_changes(cr_counter *, cr_min *, const cr_order *)
     void cr_min_restore(cr_counter *, cr_min *, const cr_order *)
-    void cr_min_span(cr_counter *, cr_min *, const cr_order *, int64_t *)
+    void cr_min_segment(cr_counter *, cr_min *, const cr_order *, int64_t *)
     void cr_min_checkpoints(cr_counter *, cr_min *, const cr_order *)
 
 cdef enum:
@@ -174,15 +171,21 @@ cdef class _Counter:
         self.s.moved_victim = <int32_t *> self.room.zeros(2 * window, np.int32)
         self.s.new_in = <uint8_t *> self.room.zeros(n, np.uint8)
         self.s.old_in = <uint8_t *> self.room.zeros(n, np.uint8)
+        self.s.block = 4  # about the root of C: finding the farthest looks at all blocks, then at one's slots
+        while self.s.block * self.s.block < capacity:
+            self.s.block *= 2
+        self.s.n_blocks = (capacity + self.s.block - 1) // self.s.block
         self.s.member = <int32_t *> self.room.zeros(capacity + 1, np.int32)
+        self.s.key = <int64_t *> self.room.zeros(capacity, np.int64)
+        self.s.block_key = <int64_t *> self.room.zeros(self.s.n_blocks, np.int64)
         self.s.place = <int32_t *> self.room.zeros(n, np.int32)
-        self.s.heap_room = 4 * capacity + 64
-        self.s.heap = <cr_need *> self.room.zeros(self.s.heap_room * sizeof(cr_need), np.uint8)
-        self.s.spans = <cr_span *> self.room.zeros(4 * window * sizeof(cr_span), np.uint8)
+        self.s.free_slots = <int32_t *> self.room.zeros(capacity, np.int32)
+        self.s.spans = <cr_span *> self.room.zeros(6 * window * sizeof(cr_span), np.uint8)
+        self.s.hot = <cr_span *> self.room.zeros(6 * window * sizeof(cr_span), np.uint8)
         self.s.every = max(128, 2 * capacity)  # the saved sets then take no more room than the connections
         self.s.n_checkpoints = w // self.s.every + 1
         self.s.checkpoint = <int32_t *> self.room.zeros(w, np.int32, -1)
-        self.s.saved = <int32_t *> self.room.zeros(2 * self.s.n_checkpoints * capacity, np.int32)
+        self.s.saved = <int32_t *> self.room.zeros(2 * self.s.n_checkpoints * capacity + 1, np.int32)
         self.s.saved_size = <int32_t *> self.room.zeros(2 * self.s.n_checkpoints, np.int32)
         self.s.version = <uint8_t *> self.room.zeros(self.s.n_checkpoints, np.uint8)
         self.s.rewritten = <int32_t *> self.room.zeros(self.s.n_checkpoints, np.int32)
@@ -200,10 +203,10 @@ cdef class _Counter:
         else:
             self.s.n_spans = 1
             self.s.spans[0].start = o.label[cr_first(o)]
-            self.s.spans[0].end = 2**62
             self.s.spans[0].edge = cr_first(o)
+            self.s.spans[0].neuron = -1
             k = 0
-            cr_min_span(&self.c, &self.s, o, &k)
+            cr_min_segment(&self.c, &self.s, o, &k)
             cr_min_checkpoints(&self.c, &self.s, o)
         self.c.n_journal = 0
         self.c.played = 0

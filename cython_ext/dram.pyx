@@ -17,6 +17,14 @@ cdef extern from "dram_engine.h" nogil:
     enum: MAX_RANKS
     enum: MAX_PORTS
     enum: MAX_FIELDS
+    enum: MAX_WIRES
+    enum: MAX_BEATS
+    enum: LEVEL_0
+    enum: LEVEL_1
+    enum: ROW_BIT
+    enum: COLUMN_BIT
+    enum: BANK_BIT
+    enum: GROUP_BIT
     enum: RUN_DONE
     enum: RUN_NEEDS_INPUT
     enum: RUN_OUTPUT_FULL
@@ -35,6 +43,9 @@ cdef extern from "dram_engine.h" nogil:
         int32_t field_source[16]
         int32_t field_bits[16]
         int32_t field_target[16]
+        int32_t ca_wires, ca_beats_per_clock
+        int32_t ca_beats[11]
+        uint8_t ca_level[11][8][32]
     ctypedef struct dram_bank:
         int64_t count[11]
         int32_t queued
@@ -47,7 +58,7 @@ cdef extern from "dram_engine.h" nogil:
         const int64_t *arrival
         const int64_t *request
         int64_t next, length, last_accepted, limit, in_flight
-        int32_t relative, closed
+        int32_t relative, closed, parked
     ctypedef struct dram_counts:
         int64_t reads, writes, forwarded, merged_reads, merged_writes, read_hits, write_hits
         int64_t latency_sum, latency_max, last_done, last_data, bursts
@@ -60,9 +71,13 @@ cdef extern from "dram_engine.h" nogil:
         dram_rank rank[8]
         dram_port port[64]
         dram_counts counts
+        int64_t ca_ones[32]
+        int64_t ca_rising[32]
         int64_t now, n_done, n_trace
         int64_t *done_id
         int64_t *done_cycle
+        int64_t *done_accepted
+        uint8_t *done_burst
         dram_command *trace
         int32_t n_banks, n_ports, reads_waiting, writes_waiting, queued, pending
     dram_engine *dram_new(const dram_config *config, int n_ports, int64_t done_size, int64_t trace_size)
@@ -78,11 +93,15 @@ TRACE_DTYPE = np.dtype(
      ("row", "i4"), ("column", "i4")]
 )
 
+# Where a bit of a command wire comes from: bit numbers of the command's word, or a constant level.
+WORD_BITS = {"R": ROW_BIT, "C": COLUMN_BIT, "BA": BANK_BIT, "BG": GROUP_BIT}
+LEVELS = {"0": LEVEL_0, "V": LEVEL_0, "1": LEVEL_1}
 DONE, NEEDS_INPUT, OUTPUT_FULL, SLICE, STUCK = RUN_DONE, RUN_NEEDS_INPUT, RUN_OUTPUT_FULL, RUN_SLICE, RUN_STUCK
 
 
 cdef class Channel:
-    """One channel. `settings`: the scalar fields of dram_config; gap int64[scope, from, to]; fields int32[n, 4].
+    """One channel. `settings`: the scalar fields of dram_config; gap int64[scope, from, to]; fields int32[n, 4];
+    levels: per command a uint8[beats, wires] array of WORD_BITS + bit or LEVELS, what the command wires carry.
 
     Raises MemoryError, and KeyError for a missing setting.
     """
@@ -91,7 +110,7 @@ cdef class Channel:
     cdef list held
 
     def __cinit__(self, dict settings, const int64_t[:, :, ::1] gap, const int64_t[::1] wire_cycles,
-                  const int32_t[:, ::1] fields, int n_ports=1, long out_size=65536, bint trace=False):
+                  const int32_t[:, ::1] fields, list levels, int n_ports=1, long out_size=65536, bint trace=False):
         cdef dram_config c
         cdef int k, scope, before, after
         if gap.shape[0] != SCOPES or gap.shape[1] != COMMANDS or gap.shape[2] != COMMANDS:
@@ -110,7 +129,23 @@ cdef class Channel:
             c.field_source[k] = fields[k, 1]
             c.field_bits[k] = fields[k, 2]
             c.field_target[k] = fields[k, 3]
+        c.ca_wires = c.ca_beats_per_clock = 1
+        cdef const uint8_t[:, ::1] pattern
+        cdef int beat, wire
+        for k in range(COMMANDS):
+            c.ca_beats[k] = 0
+            if levels[k] is None:
+                continue
+            pattern = levels[k]
+            if pattern.shape[0] > MAX_BEATS or pattern.shape[1] > MAX_WIRES:
+                raise ValueError("at most 8 beats of 32 command wires")
+            c.ca_beats[k] = <int32_t>pattern.shape[0]
+            c.ca_wires = <int32_t>pattern.shape[1]
+            for beat in range(pattern.shape[0]):
+                for wire in range(pattern.shape[1]):
+                    c.ca_level[k][beat][wire] = pattern[beat, wire]
         s = settings
+        c.ca_beats_per_clock = s["ca_beats_per_clock"]
         c.faw, c.refresh_interval, c.refresh_cycles = s["faw"], s["refresh_interval"], s["refresh_cycles"]
         c.refresh_bank_cycles, c.read_data_end = s["refresh_bank_cycles"], s["read_data_end"]
         c.write_data_end, c.rp, c.rtp, c.write_recovery = s["write_data_end"], s["rp"], s["rtp"], s["write_recovery"]
@@ -156,7 +191,7 @@ cdef class Channel:
         if p.next != p.length or p.closed:
             raise ValueError(f"port {port} is closed or still has requests")
         self.held[port] = (request, address, is_write, arrival)
-        p.next = 0
+        p.next = p.parked = 0
         p.length = n
         if n:
             p.request, p.address, p.write, p.arrival = &request[0], &address[0], &is_write[0], &arrival[0]
@@ -165,6 +200,12 @@ cdef class Channel:
         """Say that a port gets no more requests."""
         self.check_port(port)
         self.engine.port[port].closed = 1
+        self.engine.port[port].parked = 0
+
+    def park(self, int port):
+        """Say that a port gets no requests before all other ports are closed."""
+        self.check_port(port)
+        self.engine.port[port].parked = 1
 
     def run(self, long slices=-1):
         """Run in slices (so that Ctrl-C works) until DONE, NEEDS_INPUT, OUTPUT_FULL or STUCK, or `slices` are over."""
@@ -177,20 +218,37 @@ cdef class Channel:
         return status
 
     def hungry_ports(self):
-        """Return the open ports whose requests are all accepted."""
-        return [p for p in range(self.engine.n_ports)
-                if self.engine.port[p].next == self.engine.port[p].length and not self.engine.port[p].closed]
+        """Return the ports that must be fed, closed or parked before the channel can go on."""
+        hungry, parked, busy = [], [], False
+        cdef int p
+        for p in range(self.engine.n_ports):
+            if self.engine.port[p].next < self.engine.port[p].length:
+                busy = True
+            elif self.engine.port[p].parked:
+                parked.append(p)
+            elif not self.engine.port[p].closed:
+                hungry.append(p)
+        return hungry if hungry or busy else parked
 
     def take_done(self):
-        """Return (request int64[n], cycle int64[n]) of the requests completed since the last call."""
+        """Return (request, cycle accepted, cycle done) int64[n] of the requests completed since the last call, and
+        uint8[n]: 1 if the request has a burst of its own (0: merged with another, or answered by a waiting write)."""
         cdef int64_t n = self.engine.n_done
-        request, cycle = np.empty(n, np.int64), np.empty(n, np.int64)
-        cdef int64_t[::1] to_request = request, to_cycle = cycle
+        request, accepted, cycle = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+        burst = np.empty(n, np.uint8)
+        cdef uint8_t[::1] to_burst = burst
+        cdef int64_t[::1] to_request = request, to_accepted = accepted, to_cycle = cycle
         if n:
             memcpy(&to_request[0], self.engine.done_id, n * sizeof(int64_t))
+            memcpy(&to_accepted[0], self.engine.done_accepted, n * sizeof(int64_t))
             memcpy(&to_cycle[0], self.engine.done_cycle, n * sizeof(int64_t))
+            memcpy(&to_burst[0], self.engine.done_burst, n)
         self.engine.n_done = 0
-        return request, cycle
+        return request, accepted, cycle, burst
+
+    def waiting_output(self):
+        """Return (requests completed, commands issued) that were not taken yet."""
+        return self.engine.n_done, self.engine.n_trace
 
     def take_trace(self):
         """Return the commands issued since the last call, TRACE_DTYPE[n], in order of cycle."""
@@ -237,6 +295,15 @@ cdef class Channel:
             for k in range(COMMANDS):
                 view[r, k] = self.engine.rank[r].count[k]
         return result
+
+    def command_wires(self):
+        """Return (ones int64[wires], rising int64[wires]) of the command wires."""
+        cdef int w
+        n = self.engine.c.ca_wires
+        ones, rising = np.empty(n, np.int64), np.empty(n, np.int64)
+        for w in range(n):
+            ones[w], rising[w] = self.engine.ca_ones[w], self.engine.ca_rising[w]
+        return ones, rising
 
     def background(self, long until):
         """Return clocks per rank up to `until`: int64[rank, 4] = active, precharged, power-down active, precharged."""

@@ -44,6 +44,31 @@ static void close_row(dram_engine *e, dram_bank *bank) {
     e->rank[bank->rank].open--;
 }
 
+/* Play a command's levels on the command wires: they rest at 0 unless one command follows directly on another. */
+static void play_levels(dram_engine *e, int64_t t, int command, const dram_bank *bank, int row, int column) {
+    int beats = e->c.ca_beats[command], in_rank = e->c.groups * e->c.banks_per_group;
+    if (!beats) return;
+    uint64_t word = (uint64_t)row << ROW_BIT | (uint64_t)column << COLUMN_BIT;
+    if (bank) {
+        int b = (int)(bank - e->bank) % in_rank;
+        word |= (uint64_t)(b % e->c.banks_per_group) << BANK_BIT | (uint64_t)(b / e->c.banks_per_group) << GROUP_BIT;
+    }
+    uint32_t before = t <= e->ca_end ? e->ca_last : 0;
+    for (int beat = 0; beat < beats; beat++) {
+        uint32_t levels = 0;
+        for (int w = 0; w < e->c.ca_wires; w++) {
+            int source = e->c.ca_level[command][beat][w];
+            uint32_t bit = source < LEVEL_0 ? (uint32_t)(word >> source & 1) : (uint32_t)(source - LEVEL_0);
+            e->ca_ones[w] += bit;
+            e->ca_rising[w] += bit & ~(before >> w);
+            levels |= bit << w;
+        }
+        before = levels;
+    }
+    e->ca_last = before;
+    e->ca_end = t + (beats + e->c.ca_beats_per_clock - 1) / e->c.ca_beats_per_clock;
+}
+
 /* Record a command and let every constraint that follows from it hold. `bank` is NULL for a rank command. */
 static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank, const dram_node *node) {
     dram_rank *rank = &e->rank[r];
@@ -114,6 +139,8 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
         break;
     }
     if (bank) bank->stale = 1;
+    int row = command == ACT || is_column(command) ? node->row : 0, column = is_column(command) ? node->column : 0;
+    play_levels(e, t, command, bank, row, column);
     if (e->trace) {
         dram_command *out = &e->trace[e->n_trace++];
         int in_rank = e->c.groups * e->c.banks_per_group;
@@ -121,15 +148,16 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
         out->cycle = t, out->command = command, out->rank = r;
         out->request = node && is_column(command) ? node->id : NONE;
         out->group = b / e->c.banks_per_group, out->bank = b % e->c.banks_per_group;
-        out->row = command == ACT || is_column(command) ? node->row : 0;
-        out->column = is_column(command) ? node->column : 0;
+        out->row = row, out->column = column;
     }
 }
 
 /* ---- completion ------------------------------------------------------------------------------------------------- */
 
-static inline void complete(dram_engine *e, int64_t id, int64_t cycle) {
+static inline void complete(dram_engine *e, int64_t id, int64_t accepted, int64_t cycle, int own_burst) {
     e->done_id[e->n_done] = id;
+    e->done_burst[e->n_done] = (uint8_t)own_burst;
+    e->done_accepted[e->n_done] = accepted;
     e->done_cycle[e->n_done++] = cycle;
     e->counts.last_done = later(e->counts.last_done, cycle);
 }
@@ -160,11 +188,12 @@ static void serve(dram_engine *e, int64_t t, dram_bank *bank, int at, int comman
         e->pending--;
         return;
     }
+    int32_t first = k;
     int64_t done = t + e->c.read_data_end + e->c.latency - 1;
     e->counts.last_data = later(e->counts.last_data, t + e->c.read_data_end);
     while (k != NONE) {
         node = &e->pool[k];
-        complete(e, node->id, done);
+        complete(e, node->id, node->accepted, done, k == first);
         note_latency(e, done - node->accepted);
         e->flight_done[e->flight_tail] = done;
         e->flight_port[e->flight_tail] = node->port;
@@ -410,14 +439,13 @@ static void accept(dram_engine *e, int64_t t, int p) {
     port->last_accepted = t;
     if (write) e->counts.writes++; else e->counts.reads++;
     int64_t posted = t + e->c.latency;
-    if (write) complete(e, id, posted);
     int32_t same_write = e->c.strict_order ? NONE : find_pending(e, burst, 1);
+    if (write || same_write != NONE) complete(e, id, t, posted, same_write == NONE);
     if (same_write != NONE) { /* the waiting write takes the new data, or answers the read */
         if (write) {
             e->counts.merged_writes++;
         } else {
             e->counts.forwarded++;
-            complete(e, id, posted);
             note_latency(e, e->c.latency);
         }
         return;
@@ -494,17 +522,22 @@ static void process(dram_engine *e, int64_t t, int flush) {
 /* Run until input is needed, output is full, all is done, `slice` cycles were processed, or nothing moves any more. */
 static int dram_run(dram_engine *e, int64_t slice) {
     for (; slice > 0; slice--) {
-        int flush = 1;
+        int flush = 1, busy = 0, parked = 0;
         int64_t when = e->next_event;
         for (int p = 0; p < e->n_ports; p++) {
             const dram_port *port = &e->port[p];
             if (port->next == port->length) {
-                if (!port->closed) return RUN_NEEDS_INPUT;
+                if (port->closed) continue;
+                if (!port->parked) return RUN_NEEDS_INPUT;
+                flush = 0;
+                parked = 1;
             } else {
                 flush = 0;
+                busy = 1;
                 when = sooner(when, later(offer_cycle(e, port), e->now + 1));
             }
         }
+        if (parked && !busy) return RUN_NEEDS_INPUT;
         if (flush && !e->pending) return RUN_DONE;
         if (flush && !e->queued && e->next_event > e->now + 1) when = sooner(when, e->now + 1);
         if (when == NEVER || when - e->last_progress > e->c.watchdog) {

@@ -12,6 +12,7 @@
 enum { ACT, RD, WR, RDA, WRA, PRE, PREA, REFAB, REFPB, PDE, PDX, COMMANDS };
 enum { SAME_BANK, SAME_GROUP, SAME_RANK, OTHER_RANK, SCOPES };
 enum { MAX_BANKS = 64, MAX_RANKS = 8, MAX_PORTS = 64, MAX_FIELDS = 16, TRACE_MARGIN = 32 };
+enum { MAX_WIRES = 32, MAX_BEATS = 8, LEVEL_0 = 64, LEVEL_1 = 65, ROW_BIT = 0, COLUMN_BIT = 20, BANK_BIT = 36, GROUP_BIT = 44 };
 enum { FIELD_COLUMN, FIELD_BANK, FIELD_GROUP, FIELD_RANK, FIELD_ROW, FIELD_KINDS };
 enum { PAGE_OPEN, PAGE_CLOSED, PAGE_ADAPTIVE };
 enum { REFRESH_NONE, REFRESH_ALL_BANK, REFRESH_PER_BANK };
@@ -37,6 +38,8 @@ typedef struct {
     int32_t n_fields;
     int32_t field_kind[MAX_FIELDS], field_source[MAX_FIELDS], field_bits[MAX_FIELDS], field_target[MAX_FIELDS];
     int32_t offset_bits;
+    int32_t ca_wires, ca_beats_per_clock, ca_beats[COMMANDS]; /* levels of the command wires */
+    uint8_t ca_level[COMMANDS][MAX_BEATS][MAX_WIRES];         /* a bit of the command's word, LEVEL_0 or LEVEL_1 */
 } dram_config;
 
 typedef struct { /* one request inside the controller */
@@ -70,7 +73,7 @@ typedef struct { /* where requests enter; a port offers them in order */
     const int64_t *arrival; /* absolute cycle, or clocks after the previous acceptance of this port */
     const int64_t *request; /* the caller's numbers */
     int64_t next, length, last_accepted, limit, in_flight;
-    int32_t relative, closed;
+    int32_t relative, closed, parked; /* parked: offers nothing until all other ports are closed */
 } dram_port;
 
 typedef struct {
@@ -90,6 +93,8 @@ typedef struct {
     int64_t group_ready[MAX_RANKS * MAX_BANKS][COMMANDS];
     dram_port port[MAX_PORTS];
     dram_counts counts;
+    int64_t ca_end, ca_ones[MAX_WIRES], ca_rising[MAX_WIRES]; /* ca_end: first cycle after the last command's levels */
+    uint32_t ca_last;                                         /* its last levels */
     int64_t now, next_event, last_progress, wires_free[2];
     int64_t *flight_done; /* completion cycles of reads on their way back, a ring in order */
     uint8_t *flight_port;
@@ -98,7 +103,8 @@ typedef struct {
     int32_t *chains, *free_nodes, *read_queue, *write_queue;
     int32_t n_free, pool_size, chain_mask, reads_waiting, writes_waiting, queued, pending, draining, moved;
     int32_t n_banks, turn, port_turn, n_ports;
-    int64_t *done_id, *done_cycle; /* output, drained by the caller */
+    int64_t *done_id, *done_cycle, *done_accepted;
+    uint8_t *done_burst; /* whether the request has a burst of its own; these are output, drained by the caller */
     int64_t n_done, done_size;
     dram_command *trace;
     int64_t n_trace, trace_size; /* trace_size 0: no trace wanted */
@@ -146,6 +152,8 @@ static void dram_free(dram_engine *e) {
     free(e->flight_port);
     free(e->done_id);
     free(e->done_cycle);
+    free(e->done_accepted);
+    free(e->done_burst);
     free(e->trace);
     free(e);
 }
@@ -172,9 +180,12 @@ static dram_engine *dram_new(const dram_config *config, int n_ports, int64_t don
     e->flight_port = malloc((size_t)e->flight_size * sizeof *e->flight_port);
     e->done_id = malloc((size_t)e->done_size * sizeof *e->done_id);
     e->done_cycle = malloc((size_t)e->done_size * sizeof *e->done_cycle);
+    e->done_accepted = malloc((size_t)e->done_size * sizeof *e->done_accepted);
+    e->done_burst = malloc((size_t)e->done_size);
     e->trace = e->trace_size ? malloc((size_t)e->trace_size * sizeof *e->trace) : NULL;
     if (!e->pool || !e->chains || !e->free_nodes || !e->read_queue || !e->write_queue || !e->flight_done ||
-        !e->flight_port || !e->done_id || !e->done_cycle || (e->trace_size && !e->trace)) {
+        !e->flight_port || !e->done_id || !e->done_cycle || !e->done_accepted ||
+        !e->done_burst || (e->trace_size && !e->trace)) {
         dram_free(e);
         return NULL;
     }

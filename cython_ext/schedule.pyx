@@ -26,6 +26,7 @@ cdef extern from "schedule_graph.h" nogil:
         const int32_t *users_start
         const int32_t *users
         const int64_t *bytes
+        const int64_t *work
         const uint8_t *kept
         int64_t live_at_start
     ctypedef struct sg_point:
@@ -59,7 +60,7 @@ cdef extern from "schedule_search.h" nogil:
         int64_t pruned_peak, key, upper
         uint32_t goal
         int32_t level
-    int ss_create(ss_search *, const sg_graph *, int64_t, int64_t, uint64_t, int, int, int)
+    int ss_create(ss_search *, const sg_graph *, int64_t, int64_t, uint64_t, int, int, int, int32_t)
     void ss_destroy(ss_search *)
     int ss_best_first(ss_search *, uint64_t)
     int ss_levels(ss_search *, uint64_t, uint64_t)
@@ -79,6 +80,7 @@ cdef class Graph:
     def __init__(self, int n_nodes, int n_buffers, dict arrays, int64_t live_at_start=0):
         cdef const int32_t[::1] a
         cdef const int64_t[::1] sizes = arrays["bytes"]
+        cdef const int64_t[::1] work = arrays["work"]
         cdef const uint8_t[::1] kept = arrays["kept"]
         self.arrays = arrays
         self.g.n_nodes = n_nodes
@@ -86,6 +88,7 @@ cdef class Graph:
         self.g.words = (n_nodes + 63) // 64
         self.g.live_at_start = live_at_start
         self.g.bytes = &sizes[0]
+        self.g.work = &work[0]
         self.g.kept = &kept[0]
         a = arrays["before_start"]; self.g.before_start = &a[0]
         a = arrays["before"]; self.g.before = &a[0]
@@ -196,7 +199,8 @@ cdef class Costs:
 cdef class Search:
     """A state search that is run in slices; see schedule_search.h.
 
-    floor: every peak counts as at least this. upper: states of this peak or more are cut off.
+    floor: every peak counts as at least this. upper: states of this peak or more are cut off. max_children: follow only so
+    many operators from each state (0: all), after which FULL stands for EXHAUSTED.
     """
 
     cdef ss_search s
@@ -204,9 +208,10 @@ cdef class Search:
     cdef bint made
 
     def __init__(self, Graph graph, int64_t floor, int64_t upper, uint64_t max_states, bint safe_moves=True,
-                 int chain_length=16, int tie_rule=1):
+                 int chain_length=16, int tie_rule=1, int max_children=0):
         self.graph = graph
-        if ss_create(&self.s, &graph.g, floor, upper, max_states, safe_moves, chain_length, tie_rule):
+        if ss_create(&self.s, &graph.g, floor, upper, max_states, safe_moves, chain_length, tie_rule,
+                     max_children):
             raise MemoryError("operator scheduling: not enough memory for the state search")
         self.made = True
 

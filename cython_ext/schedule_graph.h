@@ -19,6 +19,7 @@ typedef struct {
     const int32_t *writers_start, *writers; /* buffer -> nodes */
     const int32_t *users_start, *users;     /* buffer -> nodes that read or write it, distinct */
     const int64_t *bytes;                   /* buffer -> size */
+    const int64_t *work;                    /* node -> further bytes needed while it runs */
     const uint8_t *kept;                    /* buffer -> 1 for outputs */
     int64_t live_at_start;                  /* 0; in a reversed graph the outputs */
 } sg_graph;
@@ -97,8 +98,8 @@ static inline void sg_point_copy(const sg_graph *g, sg_point *to, const sg_point
 /* Run the operator at position `at` of the ready list; return the bytes live while it runs. */
 static inline int64_t sg_run(const sg_graph *g, sg_point *p, int32_t at) {
     int32_t v = p->ready[at];
-    int64_t transient = p->live + sg_allocated(g, p->done, v);
-    p->live = transient - sg_freed(g, p->done, v);
+    int64_t held = p->live + sg_allocated(g, p->done, v), transient = held + g->work[v];
+    p->live = held - sg_freed(g, p->done, v);
     p->ready[at] = p->ready[--p->n_ready];
     sg_put(p->done, v);
     p->n_done++;

@@ -9,6 +9,7 @@
 
 #define SS_NONE UINT32_MAX
 #define SS_INFINITE INT64_MAX
+#define SS_MANY 64 /* ready operators beyond which only neighbours are tried as safe moves */
 
 typedef struct {
     int64_t peak;    /* smallest peak of a path to this state found so far (at least the floor) */
@@ -45,13 +46,17 @@ typedef struct {
     uint64_t n_expanded, n_generated;
     uint32_t goal;
     int safe_moves, chain_length, tie_rule;
+    int32_t max_children;   /* > 0: only so many per state, the best by live bytes; then nothing is proved */
+    int incomplete;
     /* level-by-level programme */
     uint64_t level_begin, level_end, level_next;
     int32_t level;
     /* scratch */
     sg_point here, child;
     int32_t *stack;
-    uint64_t *key_scratch;
+    uint64_t *key_scratch, *near;
+    int64_t *deltas;
+    int32_t *chosen;
     int failed;             /* out of memory */
 } ss_search;
 
@@ -189,11 +194,11 @@ static inline int ss_chain(ss_search *s, sg_point *p, int32_t at, int64_t limit,
     for (;;) {
         int32_t went = 0;
         if (v >= 0) {
-            int64_t transient = live + sg_allocated(g, p->done, v);
+            int64_t held = live + sg_allocated(g, p->done, v);
             looked++;
-            if (transient <= limit && depth < s->chain_length) {
+            if (held + g->work[v] <= limit && depth < s->chain_length) {
                 gain[depth] = live;
-                live = transient - sg_freed(g, p->done, v);
+                live = held - sg_freed(g, p->done, v);
                 sg_put(p->done, v);
                 path[depth] = v;
                 branch[depth++] = g->after_start[v];
@@ -235,25 +240,50 @@ static inline int ss_chain(ss_search *s, sg_point *p, int32_t at, int64_t limit,
     return 1;
 }
 
-/* Run everything that is safe under `limit` (a peak that cannot be avoided): operators, then chains, that do not raise
- * live bytes. The set reached does not depend on the order tried. */
-static inline void ss_settle(ss_search *s, sg_point *p, int64_t limit, int32_t *trail, int32_t *n_trail) {
+static inline int ss_is_safe(const sg_graph *g, const sg_point *p, int32_t v, int64_t limit) {
+    int64_t allocated = sg_allocated(g, p->done, v);
+    return p->live + allocated + g->work[v] <= limit && allocated <= sg_freed(g, p->done, v);
+}
+
+/* Run what is safe under `limit` (a peak that cannot be avoided): operators, then chains, that do not raise live bytes.
+ * `after` is the operator just run from a settled point, or -1. Where many operators are ready only those are tried that
+ * share a buffer with one just run, or that it made ready: leaving a safe move out costs states, never correctness. */
+static inline void ss_settle(ss_search *s, sg_point *p, int64_t limit, int32_t after, int32_t *trail, int32_t *n_trail) {
     const sg_graph *g = &s->g;
     if (!s->safe_moves) return;
     for (;;) {
-        int32_t moved = 0;
-        for (int32_t i = 0; i < p->n_ready; i++) {
+        int32_t moved = 0, first = 0;
+        if (after >= 0 && p->n_ready > SS_MANY) { /* bring the neighbours to the front */
+            for (int32_t i = g->touches_start[after]; i < g->touches_start[after + 1]; i++)
+                for (int32_t k = g->users_start[g->touches[i]]; k < g->users_start[g->touches[i] + 1]; k++)
+                    sg_put(s->near, g->users[k]);
+            for (int32_t i = 0; i < p->n_ready; i++)
+                if (sg_has(s->near, p->ready[i])) {
+                    int32_t v = p->ready[i];
+                    p->ready[i] = p->ready[first];
+                    p->ready[first++] = v;
+                }
+            for (int32_t i = g->touches_start[after]; i < g->touches_start[after + 1]; i++)
+                for (int32_t k = g->users_start[g->touches[i]]; k < g->users_start[g->touches[i] + 1]; k++)
+                    sg_drop(s->near, g->users[k]);
+        } else
+            first = p->n_ready;
+        for (int32_t i = 0; i < first && i < p->n_ready; i++) {
             int32_t v = p->ready[i];
-            int64_t allocated = sg_allocated(g, p->done, v);
-            if (p->live + allocated <= limit && allocated <= sg_freed(g, p->done, v)) {
-                if (trail) trail[(*n_trail)++] = v;
-                sg_run(g, p, i--);
-                moved = 1;
-            }
+            if (!ss_is_safe(g, p, v, limit)) continue;
+            if (trail) trail[(*n_trail)++] = v;
+            sg_run(g, p, i--);
+            after = v;
+            moved = 1;
+            if (p->n_ready > SS_MANY) break;
         }
         if (moved) continue;
         if (s->chain_length > 1)
-            for (int32_t i = 0; i < p->n_ready && !moved; i++) moved = ss_chain(s, p, i, limit, trail, n_trail);
+            for (int32_t i = 0; i < first && !moved; i++) {
+                int32_t v = p->ready[i];
+                moved = ss_chain(s, p, i, limit, trail, n_trail);
+                if (moved) after = v;
+            }
         if (!moved) return;
     }
 }
@@ -261,13 +291,15 @@ static inline void ss_settle(ss_search *s, sg_point *p, int64_t limit, int32_t *
 /* Settle `p`, whose path has the peak `peak`, and look one operator ahead: if every next operator needs more, that peak
  * cannot be avoided either, so it becomes the limit, and more may be safe under it. Returns the peak of any completion,
  * as far as this shows. */
-static inline int64_t ss_close(ss_search *s, sg_point *p, int64_t peak, int32_t *trail, int32_t *n_trail) {
+static inline int64_t ss_close(ss_search *s, sg_point *p, int64_t peak, int32_t after, int32_t *trail,
+                               int32_t *n_trail) {
     for (;;) {
-        ss_settle(s, p, peak, trail, n_trail);
+        ss_settle(s, p, peak, after, trail, n_trail);
+        after = -1;
         if (!s->safe_moves || !p->n_ready) return peak;
         int64_t least = SS_INFINITE;
         for (int32_t i = 0; i < p->n_ready && least > peak; i++) {
-            int64_t transient = p->live + sg_allocated(&s->g, p->done, p->ready[i]);
+            int64_t transient = p->live + sg_allocated(&s->g, p->done, p->ready[i]) + s->g.work[p->ready[i]];
             if (transient < least) least = transient;
         }
         if (least <= peak) return peak;
@@ -291,13 +323,16 @@ static inline void ss_destroy(ss_search *s) {
     free(s->heap);
     free(s->stack);
     free(s->key_scratch);
+    free(s->near);
+    free(s->deltas);
+    free(s->chosen);
     sg_point_free(&s->here);
     sg_point_free(&s->child);
     memset(s, 0, sizeof *s);
 }
 
 static inline int ss_create(ss_search *s, const sg_graph *g, int64_t floor, int64_t upper, uint64_t max_states,
-                            int safe_moves, int chain_length, int tie_rule) {
+                            int safe_moves, int chain_length, int tie_rule, int32_t max_children) {
     memset(s, 0, sizeof *s);
     s->g = *g;
     s->floor = floor;
@@ -308,12 +343,16 @@ static inline int ss_create(ss_search *s, const sg_graph *g, int64_t floor, int6
     s->safe_moves = safe_moves;
     s->chain_length = chain_length;
     s->tie_rule = tie_rule;
+    s->max_children = max_children;
     s->goal = SS_NONE;
     int32_t w = g->words;
     s->closure = (uint64_t *)calloc((size_t)g->n_nodes * w, 8);
     s->stack = (int32_t *)malloc(((size_t)chain_length + 4) * 24);
     s->key_scratch = (uint64_t *)malloc((size_t)w * 8);
-    if (!s->closure || !s->stack || !s->key_scratch || sg_point_new(g, &s->here) || sg_point_new(g, &s->child) ||
+    s->near = (uint64_t *)calloc((size_t)w, 8);
+    s->deltas = (int64_t *)malloc(((size_t)g->n_nodes + 1) * 8);
+    s->chosen = (int32_t *)malloc(((size_t)g->n_nodes + 1) * 4);
+    if (!s->closure || !s->stack || !s->key_scratch || !s->near || !s->deltas || !s->chosen || sg_point_new(g, &s->here) || sg_point_new(g, &s->child) ||
         ss_rehash(s, 2048)) {
         ss_destroy(s);
         return -1;
@@ -325,7 +364,7 @@ static inline int ss_create(ss_search *s, const sg_graph *g, int64_t floor, int6
             for (int32_t k = v >> 6; k < w; k++) row[k] |= s->closure[(uint64_t)g->after[i] * w + k];
     }
     sg_point_start(g, &s->here);
-    floor = ss_close(s, &s->here, floor, NULL, NULL);
+    floor = ss_close(s, &s->here, floor, -1, NULL, NULL);
     int is_new;
     uint32_t first = ss_intern(s, &s->here, &is_new);
     if (first == SS_NONE) {
@@ -337,11 +376,48 @@ static inline int ss_create(ss_search *s, const sg_graph *g, int64_t floor, int6
     s->states[first].via = -1;
     s->level_end = 1;
     s->n_generated = 1;
-    if (s->here.n_done == g->n_nodes) s->goal = first;
+    if (floor >= upper) s->pruned_peak = floor;
+    if (s->here.n_done == g->n_nodes && floor < upper) s->goal = first;
     return ss_push(s, floor, ss_tie(s, &s->here), first);
 }
 
 enum { SS_RUNNING = 0, SS_SOLVED = 1, SS_EXHAUSTED = 2, SS_FULL = 3, SS_NO_MEMORY = 4 };
+
+/* Choose what to run next from `here`: positions in its ready list whose peak stays below `upper`, those that leave the
+ * fewest live bytes last, because among equals the youngest state is taken first. */
+static inline int32_t ss_children(ss_search *s) {
+    const sg_graph *g = &s->g;
+    int32_t n = 0, most = s->max_children > 0 ? s->max_children : g->n_nodes;
+    for (int32_t i = 0; i < s->here.n_ready; i++) {
+        int32_t v = s->here.ready[i];
+        int64_t allocated = sg_allocated(g, s->here.done, v), peak = s->here.live + allocated + g->work[v];
+        if (peak >= s->upper) {
+            if (peak < s->pruned_peak) s->pruned_peak = peak;
+            continue;
+        }
+        int64_t delta = allocated - sg_freed(g, s->here.done, v);
+        int32_t at = n;
+        if (most < g->n_nodes || s->here.n_ready <= SS_MANY) { /* sorted by decreasing delta */
+            if (n == most) {
+                s->incomplete = 1;
+                if (delta >= s->deltas[0]) continue;
+                for (at = 0; at + 1 < n && s->deltas[at + 1] > delta; at++) {
+                    s->deltas[at] = s->deltas[at + 1];
+                    s->chosen[at] = s->chosen[at + 1];
+                }
+                n--;
+            } else
+                for (; at > 0 && s->deltas[at - 1] < delta; at--) {
+                    s->deltas[at] = s->deltas[at - 1];
+                    s->chosen[at] = s->chosen[at - 1];
+                }
+        }
+        s->deltas[at] = delta;
+        s->chosen[at] = i;
+        n++;
+    }
+    return n;
+}
 
 /* Best-first: take the state of smallest peak, generate its children, settle them. Stops when the goal is reached with a
  * peak that no other path can undercut (SOLVED), or when nothing below `upper` is left (EXHAUSTED). */
@@ -361,17 +437,15 @@ static inline int ss_best_first(ss_search *s, uint64_t max_expanded) {
         s->states[from].expanded = 1;
         s->n_expanded++;
         ss_point_of(s, from, &s->here);
-        for (int32_t i = 0; i < s->here.n_ready; i++) {
-            int32_t v = s->here.ready[i];
-            int64_t peak = s->here.live + sg_allocated(g, s->here.done, v);
-            if (peak < entry.peak) peak = entry.peak;
-            if (peak >= s->upper) {
-                if (peak < s->pruned_peak) s->pruned_peak = peak;
-                continue;
-            }
+        int32_t n_children = ss_children(s);
+        for (int32_t c = 0; c < n_children; c++) {
+            int32_t i = s->chosen[c], v = s->here.ready[i];
+            int64_t peak = s->here.live + sg_allocated(g, s->here.done, v) + g->work[v];
+            int raised = peak > entry.peak;
+            if (!raised) peak = entry.peak;
             sg_point_copy(g, &s->child, &s->here);
             sg_run(g, &s->child, i);
-            peak = ss_close(s, &s->child, peak, NULL, NULL);
+            peak = ss_close(s, &s->child, peak, raised ? -1 : v, NULL, NULL);
             s->n_generated++;
             if (peak >= s->upper) {
                 if (peak < s->pruned_peak) s->pruned_peak = peak;
@@ -400,7 +474,7 @@ static inline int ss_best_first(ss_search *s, uint64_t max_expanded) {
         s->key = s->states[s->goal].peak;
         return SS_SOLVED;
     }
-    return SS_EXHAUSTED;
+    return s->incomplete ? SS_FULL : SS_EXHAUSTED;
 }
 
 /* Algorithm 1 of Ahn et al. 2020: all states with i operators run, then all with i + 1; per state the path of smallest
@@ -420,7 +494,7 @@ static inline int ss_levels(ss_search *s, uint64_t max_expanded, uint64_t max_le
             ss_point_of(s, from, &s->here);
             for (int32_t i = 0; i < s->here.n_ready; i++) {
                 int32_t v = s->here.ready[i];
-                int64_t peak = s->here.live + sg_allocated(g, s->here.done, v);
+                int64_t peak = s->here.live + sg_allocated(g, s->here.done, v) + g->work[v];
                 if (peak < s->states[from].peak) peak = s->states[from].peak;
                 if (peak >= s->upper) {
                     if (peak < s->pruned_peak) s->pruned_peak = peak;
@@ -459,7 +533,7 @@ static inline int32_t ss_path(ss_search *s, uint32_t state, int32_t *order, uint
     sg_point *p = &s->child;
     int32_t count = 0;
     sg_point_start(g, p);
-    ss_close(s, p, s->floor, order, &count);
+    ss_close(s, p, s->floor, -1, order, &count);
     for (uint64_t i = n - 1; i-- > 0;) { /* from the stored parent, so that every step repeats what the search did */
         const ss_state *step = &s->states[steps[i]];
         ss_point_of(s, step->parent, p);
@@ -468,7 +542,7 @@ static inline int32_t ss_path(ss_search *s, uint32_t state, int32_t *order, uint
         if (k == p->n_ready) return -1;
         order[count++] = step->via;
         int64_t peak = sg_run(g, p, k), before = s->states[step->parent].peak;
-        ss_close(s, p, peak > before ? peak : before, order, &count);
+        ss_close(s, p, peak > before ? peak : before, peak > before ? -1 : step->via, order, &count);
     }
     return count;
 }

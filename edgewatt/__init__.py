@@ -29,8 +29,16 @@ _FACADE = {
     "load_part": "hwmodel.dram",
     "simulate_dram": "hwmodel.dram",
     "simulate_cache": "hwmodel.cache",
+    "build_trace": "traces.build",
+    "load_trace": "traces.trace",
+    "save_trace": "traces.trace",
+    "Machine": "hwmodel.machine",
+    "CacheSpec": "hwmodel.machine",
+    "replay": "hwmodel.replay",
     "encode": "hwmodel.encoders",
     "decode": "hwmodel.encoders",
+    "order_tuples": "reorder.cdr",
+    "order_run_tuples": "reorder.cdr",
 }
 
 __all__ = ["__version__", *_FACADE]

@@ -41,7 +41,12 @@ def catalogue(what: str) -> list[dict[str, Any]]:
     if what == "tuple-orders":
         entries = _registry(models.tuple_orders())
         return [_entry("none", "the tuples stay as the ordering gives them"), *entries]
-    registries = {"orderings": models.orderings, "formats": models.formats, "generators": models.generators, "encoders": models.encoders}
+    registries = {
+        "orderings": models.orderings,
+        "formats": models.formats,
+        "generators": models.generators,
+        "encoders": models.encoders,
+    }
     if what not in registries:
         raise unknown_name("list", what, [*_FOLDERS, *registries, "cache-policies", "layouts", "tuple-orders"])
     return _registry(registries[what]())

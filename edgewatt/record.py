@@ -73,7 +73,9 @@ class Record:
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise InputError(f"{where}: the record is damaged ({type(error).__name__}: {error})") from error
         if not isinstance(schema, int) or schema > SCHEMA:
-            raise InputError(f"{where}: record schema {schema!r} is newer than this edgewatt reads ({SCHEMA}): update it")
+            raise InputError(
+                f"{where}: record schema {schema!r} is newer than this edgewatt reads ({SCHEMA}): update it"
+            )
         if checksum != _checksum(canonical_json(canonical), canonical_json(provenance)):
             raise InputError(f"{where}: the record is damaged (its checksum does not fit its content)")
         if config_hash != content_hash(canonical.get("config")):

@@ -33,13 +33,28 @@ def _defaults(is_stride: bool, kind: str) -> dict[str, Any]:
 def distinct_labels(records: Sequence[Record]) -> list[str]:
     """Return a label for each record: the configuration values in which the records differ, shortest first."""
     rows = [row_of(record) for record in records]
-    keys = ("name", "network", "trace", "ordering", "stride", "format", "memory", "policy", "encoder", "part", "timing", "seed")
+    keys = (
+        "name",
+        "network",
+        "trace",
+        "ordering",
+        "stride",
+        "format",
+        "memory",
+        "policy",
+        "encoder",
+        "part",
+        "timing",
+        "seed",
+    )
     varying = [key for key in keys if len({row.get(key) for row in rows}) > 1]
     labels = [", ".join(_worded(key, row[key]) for key in varying if key in row) or row["hash"][:8] for row in rows]
     seen: dict[str, int] = {}
     for label in labels:
         seen[label] = seen.get(label, 0) + 1
-    return [label if seen[label] == 1 else f"{label} [{row['hash'][:6]}]" for label, row in zip(labels, rows, strict=True)]
+    return [
+        label if seen[label] == 1 else f"{label} [{row['hash'][:6]}]" for label, row in zip(labels, rows, strict=True)
+    ]
 
 
 def _worded(key: str, value: Any) -> str:
@@ -69,7 +84,12 @@ def row_of(record: Record) -> dict[str, Any]:
         row["zeroed_weights"] = results["zeroed_weights"]
     else:
         row["trace"] = config["trace"]["files"][0]["name"]
-    row |= {"encoder": config["encoder"], "part": config["dram"]["part"], "timing": config["timing"], "seed": config["seed"]}
+    row |= {
+        "encoder": config["encoder"],
+        "part": config["dram"]["part"],
+        "timing": config["timing"],
+        "seed": config["seed"],
+    }
     lookups = [level["hits"] + level["misses"] for level in results["cache"]]
     row["cache_lookups"] = lookups[0]
     row["cache_misses"] = results["cache"][0]["misses"]
@@ -86,7 +106,19 @@ def row_of(record: Record) -> dict[str, Any]:
     return row
 
 
-METRICS = ("runs", "reads", "writes", "io", "cache_misses", "ones", "toggles", "io_energy_pj", "dram_energy_pj", "energy_pj", "time_ns")
+METRICS = (
+    "runs",
+    "reads",
+    "writes",
+    "io",
+    "cache_misses",
+    "ones",
+    "toggles",
+    "io_energy_pj",
+    "dram_energy_pj",
+    "energy_pj",
+    "time_ns",
+)
 """Columns of a row that are costs: lower is better."""
 
 

@@ -6,17 +6,14 @@ Every step is a stage with an identity of its own (see `edgewatt.stages`), so po
 from __future__ import annotations
 
 import time
-import traceback
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from edgewatt.config.points import Point, expand
-from edgewatt.machine_results import simulate_machine
 from edgewatt.record import Record
 from edgewatt.stages import Stages
-from edgewatt.workload import build_workload, count_workload
+from edgewatt.workload import build_workload
 
 Progress = Callable[[int, int | None, str], None]
 
@@ -71,5 +68,4 @@ def compute(
     made, seconds = dict(stages.made), dict(stages.seconds)
     results: dict[str, Any] = {}
     trace, element_bytes, warnings, curve_seconds = build_workload(config, paths, stages)
-    ...
     return Record({}, {})

@@ -41,7 +41,9 @@ class Store:
                 folder.mkdir(parents=True, exist_ok=True)
             except (OSError, ValueError) as error:
                 reason = getattr(error, "strerror", None) or error
-                raise InputError(f"{folder}: the results cannot be stored here ({reason}); choose another folder") from error
+                raise InputError(
+                    f"{folder}: the results cannot be stored here ({reason}); choose another folder"
+                ) from error
         return self
 
     def path(self, config_hash: str) -> Path:
@@ -64,7 +66,9 @@ class Store:
     def put_plan(self, name: str, hashes: list[str]) -> None:
         """Note the points of a sweep in the order written; the first is the baseline of comparisons."""
         plan = {"name": name, "points": hashes}
-        self._write(self.plans / f"{content_hash(plan)}.json", (canonical_json(plan) + "\n").encode("utf-8", "surrogatepass"))
+        self._write(
+            self.plans / f"{content_hash(plan)}.json", (canonical_json(plan) + "\n").encode("utf-8", "surrogatepass")
+        )
 
     def plan(self) -> tuple[str, list[str]]:
         """Return name and hashes of the sweep noted last; ("", []) if there is none."""

@@ -60,7 +60,11 @@ def load_sweep(config: str | Path | Mapping[str, Any], overrides: Iterable[str] 
     Raises ConfigError with every problem at its file, line and column.
     """
     document = as_document(config)
-    own = [text for text in overrides if text.split("=")[0].split(".")[0] in SweepConfig.model_fields and "base" in document.data]
+    own = [
+        text
+        for text in overrides
+        if text.split("=")[0].split(".")[0] in SweepConfig.model_fields and "base" in document.data
+    ]
     every = [text for text in overrides if text not in own]
     if "base" not in document.data:
         apply_overrides(document, every)
@@ -148,12 +152,14 @@ def _variants(document: Document, settings: SweepConfig) -> Iterator[list[Change
     lengths = {key: len(values) for key, values in settings.zip.items()}
     if len(set(lengths.values())) > 1:
         text = ", ".join(f"{key} has {n}" for key, n in lengths.items())
-        raise document.fail(("zip",), f"lists under 'zip' go side by side and must be equally long, but {text}", key=True)
-    axes = [
-        [[change(("grid", key, i), key)] for i in range(len(values))] for key, values in settings.grid.items()
-    ]
+        raise document.fail(
+            ("zip",), f"lists under 'zip' go side by side and must be equally long, but {text}", key=True
+        )
+    axes = [[[change(("grid", key, i), key)] for i in range(len(values))] for key, values in settings.grid.items()]
     if lengths:
-        axes.append([[change(("zip", key, i), key) for key in settings.zip] for i in range(next(iter(lengths.values())))])
+        axes.append(
+            [[change(("zip", key, i), key) for key in settings.zip] for i in range(next(iter(lengths.values())))]
+        )
     total = 1
     for axis in axes:
         total *= len(axis)
@@ -170,7 +176,9 @@ def _without(points: list[Point], document: Document, settings: SweepConfig) -> 
     used = [False] * len(settings.exclude)
     kept = []
     for point in points:
-        hits = [i for i, rule in enumerate(settings.exclude) if all(_agrees(point.config, k, v) for k, v in rule.items())]
+        hits = [
+            i for i, rule in enumerate(settings.exclude) if all(_agrees(point.config, k, v) for k, v in rule.items())
+        ]
         for i in hits:
             used[i] = True
         if not hits:

@@ -102,9 +102,7 @@ def make_work(
     config: Mapping[str, Any], paths: Mapping[str, list[str]], stages: Stages, progress: Progress | None = None
 ) -> Work:
     """Return network and order of a point; ordering and tuple order are stages."""
-    network = stages.value(
-        "network", [config["network"], config["seed"]], lambda: load_network(config, paths)
-    )
+    network = stages.value("network", [config["network"], config["seed"]], lambda: load_network(config, paths))
     found = stages.arrays("ordering", ordering_identity(config), lambda: _order(network, config, progress))
     meta = json.loads(found["meta"].tobytes())
     edges, tuple_order = found["edges"], {}
@@ -220,9 +218,7 @@ def _count(config: Mapping[str, Any], network: Network, edges: Int64Array) -> di
 
     memory = config["fast_memory"]
     sizes = sorted({memory["size"], *memory["curve"]})
-    counted = {
-        counts.memory: counts for counts in io_curve(network, edges, sizes, memory["policy"], memory["pinning"])
-    }
+    counted = {counts.memory: counts for counts in io_curve(network, edges, sizes, memory["policy"], memory["pinning"])}
     io = counted[memory["size"]]
     return {
         "io": {**asdict(io), "reads": io.reads, "writes": io.writes, "total": io.total},

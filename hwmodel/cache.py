@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from hwmodel.machine import CacheSpec
 from traces.errors import InputError
-
-NEVER = np.iinfo(np.int64).max  # "no later look-up of this line", for Belady's MIN
+from traces.lines import next_uses
 
 
 @dataclass(frozen=True)
@@ -173,15 +172,6 @@ class CacheLevel:
             reason = "it touches no byte" if sizes[bad] == 0 else "it does not end below 2^63"
             raise InputError(f"access {bad} ({what}): {reason}")
         return ops, where, sizes
-
-
-def next_uses(lines: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-    """Return int64[n]: for each look-up the position of the next one of its line, NEVER for the last. O(n log n)."""
-    order = np.argsort(lines, kind="stable")
-    upcoming = np.full(len(lines), NEVER, np.int64)
-    same = lines[order[1:]] == lines[order[:-1]]
-    upcoming[order[:-1][same]] = order[1:][same]
-    return upcoming
 
 
 def simulate_cache(

@@ -214,10 +214,16 @@ def count_commands(table: CommandTable, *, part: Part) -> DramCounts:
                 intervals.append((cycle, cycle + (t.tRFCab if command == "REFab" else t.tRFCpb)))
         intervals += [(start, table.end_cycle) for start in opened if start >= 0]
         background[0, r] = _background(intervals, _power_downs(table, r), table.end_cycle)
-    bursts = table.is_read.sum(), table.is_write.sum()
+    ones, rising, _ = command_wires(table, part=part)
     return DramCounts(
-        bank_counts, rank_counts, background, int(bursts[0]), int(bursts[1]), 0, 0, 0, 0, 0, 0, 0
-    )  # fmt: skip
+        bank_commands=bank_counts,
+        rank_commands=rank_counts,
+        background_cycles=background,
+        ca_ones=ones[None],
+        ca_rising=rising[None],
+        reads=int(table.is_read.sum()),
+        writes=int(table.is_write.sum()),
+    )
 
 
 def _power_downs(table: CommandTable, rank: int) -> list[tuple[int, int]]:
@@ -239,3 +245,45 @@ def _background(active: list[tuple[int, int]], down: list[tuple[int, int]], end:
         open_count += opening
         down_count += powering
     return clocks
+
+
+def command_wires(table: CommandTable, *, part: Part) -> tuple[np.ndarray, np.ndarray, int]:
+    """Play each command's levels; the wires rest at 0 between commands, and meet where commands follow directly.
+
+    Returns ones and rising edges int64[wires], and the number of beats.
+    """
+    group = part.interface.wires["ca"]
+    ones, rising = np.zeros(group.count, np.int64), np.zeros(group.count, np.int64)
+    first = np.zeros((len(table), group.count), np.uint8)
+    last = np.zeros_like(first)
+    clocks = np.zeros(len(table), np.int64)
+    beats = 0
+    bank = table.bank if part.organisation.bank_groups == 1 else table.bank % part.organisation.banks_per_group
+    fields = {"BA": bank, "BG": table.bank_group, "R": table.row, "C": table.column}
+    for code, name in enumerate(COMMANDS):
+        mine = np.flatnonzero(table.command == code)
+        rows = part.interface.command_levels.get(name, ())
+        if not len(mine) or not rows:
+            continue
+        levels = np.stack([np.stack([_level(fields, token, mine) for token in row], 1) for row in rows], 1)
+        ones += levels.sum(axis=(0, 1), dtype=np.int64)
+        rising += ((levels[:, 1:] == 1) & (levels[:, :-1] == 0)).sum(axis=(0, 1))
+        first[mine], last[mine] = levels[:, 0], levels[:, -1]
+        clocks[mine] = -(-len(rows) // group.beats_per_clock)
+        beats += len(mine) * len(rows)
+    wired = clocks > 0
+    cycle, first, last, clocks = table.cycle[wired], first[wired], last[wired], clocks[wired]
+    previous = np.zeros_like(first)
+    if len(cycle):
+        previous[1:] = last[:-1] * (cycle[1:] <= cycle[:-1] + clocks[:-1])[:, None]
+    rising += ((first == 1) & (previous == 0)).sum(axis=0)
+    return ones, rising, beats
+
+
+def _level(fields: dict[str, np.ndarray], token: str, mine: np.ndarray) -> np.ndarray:
+    if token in ("0", "V"):
+        return np.zeros(len(mine), np.uint8)
+    if token == "1":
+        return np.ones(len(mine), np.uint8)
+    stem = token.rstrip("0123456789")
+    return (fields[stem][mine] >> int(token[len(stem) :]) & 1).astype(np.uint8)

@@ -45,22 +45,25 @@ class DramCounts:
     """What happened, as integers. Commands are indexed as in hwmodel.constraints.COMMANDS.
 
     bank_commands int64[channel, bank of the channel, command]: a PREA counts at each bank it closed.
-    rank_commands int64[channel, rank, command]. background_cycles int64[channel, rank, 4]: clocks with a bank open or
+    rank_commands int64[channel, rank, command]. ca_ones, ca_rising int64[channel, wires]: of the command wires.
+    background_cycles int64[channel, rank, 4]: clocks with a bank open or
     refreshing, with all banks closed, and both of these in power-down.
     """
 
     bank_commands: np.ndarray
     rank_commands: np.ndarray
     background_cycles: np.ndarray
+    ca_ones: np.ndarray
+    ca_rising: np.ndarray
     reads: int
     writes: int
-    forwarded_reads: int  # answered by a waiting write, no burst
-    merged_reads: int  # answered by another read's burst
-    merged_writes: int  # replaced by a later write before they left
-    read_row_hits: int
-    write_row_hits: int
-    read_latency_cycles: int  # sum over reads, from acceptance
-    max_read_latency_cycles: int
+    forwarded_reads: int = 0  # answered by a waiting write, no burst
+    merged_reads: int = 0  # answered by another read's burst
+    merged_writes: int = 0  # replaced by a later write before they left
+    read_row_hits: int = 0
+    write_row_hits: int = 0
+    read_latency_cycles: int = 0  # sum over reads, from acceptance
+    max_read_latency_cycles: int = 0
 
     @property
     def commands(self) -> dict[str, int]:
@@ -88,13 +91,15 @@ class DramCounts:
 class DramResult:
     """Outcome of a run. Cycles are clocks of the part (tck_ns).
 
-    done_cycle int64[n]: data returned (reads) or request posted (writes). total_cycles: the last of them. end_cycle:
+    done_cycle int64[n]: data returned (reads) or request posted (writes). accept_cycle int64[n]: taken by the
+    controller. total_cycles: the last of them. end_cycle:
     end of the last burst, with writes that were still waiting drained; background energy is counted up to here.
     commands: count per command name. command_trace: structured array (cycle, request, command, rank, bank_group, bank,
     row, column; channel is the list index) if asked for. energy_pj: core energy per term, all channels.
     """
 
     done_cycle: np.ndarray
+    accept_cycle: np.ndarray
     total_cycles: int
     end_cycle: int
     tck_ns: float
@@ -138,11 +143,12 @@ def simulate_dram(
     """
     engine = DramEngine(part, controller, trace=trace)
     address, is_write, arrival_cycle = _request_arrays(address, is_write, arrival_cycle)
-    done = np.full(len(address), -1, np.int64)
+    done, accepted = np.full((2, len(address)), -1, np.int64)
     trace_blocks: list[tuple[np.ndarray, ...]] = []
 
     def keep(completions: Completions) -> None:
         done[completions.request] = completions.done_cycle
+        accepted[completions.request] = completions.accept_cycle
         if completions.commands is not None:
             trace_blocks.append(completions.commands)
 
@@ -151,14 +157,15 @@ def simulate_dram(
         keep(engine.feed(address[start:stop], is_write[start:stop], arrival_cycle[start:stop]))
     keep(engine.finish())
     commands = tuple(np.concatenate(blocks) for blocks in zip(*trace_blocks, strict=True)) if trace else None
-    return engine.result(done, commands)
+    return engine.result(done, accepted, commands)
 
 
 @dataclass(frozen=True)
 class Completions:
-    """Requests completed and commands issued since the last call, in no particular order of channels."""
+    """Requests completed and commands issued since the last call: int64[n] each; commands per channel if traced."""
 
     request: np.ndarray
+    accept_cycle: np.ndarray
     done_cycle: np.ndarray
     commands: tuple[np.ndarray, ...] | None
 
@@ -214,25 +221,17 @@ class DramEngine:
         self._finished = True
         return self._collect(range(len(self.channels)))
 
-    def result(self, done_cycle: np.ndarray, commands: tuple[np.ndarray, ...] | None = None) -> DramResult:
+    def result(
+        self,
+        done_cycle: np.ndarray,
+        accept_cycle: np.ndarray | None = None,
+        commands: tuple[np.ndarray, ...] | None = None,
+    ) -> DramResult:
         """Return the result after finish(); the caller provides what it kept of completions and commands."""
-        from hwmodel.energy import core_energy_pj
-
         if not self._finished:
             raise RuntimeError("finish() the engine first")
-        raw = [channel.counts() for channel in self.channels]
-        end = max(max(counts["last_done"], counts["last_data"]) for counts in raw)
-        counts = collect_counts(self.channels, end)
-        return DramResult(
-            done_cycle=done_cycle,
-            total_cycles=max(c["last_done"] for c in raw),
-            end_cycle=end,
-            tck_ns=self.part.tck_ns,
-            commands=counts.commands,
-            counts=counts,
-            energy_pj=core_energy_pj(counts, self.part),
-            command_trace=commands,
-        )
+        accepted = np.zeros(0, np.int64) if accept_cycle is None else accept_cycle
+        return collect_result(self.channels, self.part, done_cycle, accepted, commands)
 
     def _check(self, address: np.ndarray, arrival: np.ndarray) -> None:
         check_addresses(address, self.part, self._fed)
@@ -250,21 +249,22 @@ class DramEngine:
             self._last_arrival = int(arrival[-1])
 
     def _collect(self, channels: range) -> Completions:
-        requests, cycles = [], []
+        requests, accepted, cycles = [], [], []
         commands: list[list[np.ndarray]] = [[np.empty(0, kernel.TRACE_DTYPE)] for _ in channels]
         for c in channels:
             status = kernel.OUTPUT_FULL
             while status == kernel.OUTPUT_FULL:
                 status = self.channels[c].run()
-                request, cycle = self.channels[c].take_done()
+                request, taken, cycle, _ = self.channels[c].take_done()
                 requests.append(request)
+                accepted.append(taken)
                 cycles.append(cycle)
                 if self.trace:
                     commands[c].append(self.channels[c].take_trace())
             if status == kernel.STUCK:
                 raise stuck_error(self.channels[c], c)
         traces = tuple(np.concatenate(blocks) for blocks in commands) if self.trace else None
-        return Completions(np.concatenate(requests), np.concatenate(cycles), traces)
+        return Completions(np.concatenate(requests), np.concatenate(accepted), np.concatenate(cycles), traces)
 
 
 def controller_spec(controller: ControllerSpec | Mapping[str, Any] | None) -> ControllerSpec:
@@ -318,11 +318,13 @@ def open_channel(
         "precharge_all": controller.refresh_precharge == "all",
         "power_down": controller.power_down_cycles,
         "watchdog": WATCHDOG_REFRESH_INTERVALS * t.tREFI,
+        "ca_beats_per_clock": part.interface.wires["ca"].beats_per_clock,
         "offset_bits": (o.burst_bytes - 1).bit_length(),
     }
     wires = [_wire_cycles(part, name) if controller.command_occupancy else 1 for name in COMMANDS]
+    column_shift = (o.burst_beats - 1).bit_length()  # the address counts bursts, the command columns
     fields_of_map = [
-        (kernel.FIELD_NAMES.index(f.name), f.source, f.bits, f.target)
+        (kernel.FIELD_NAMES.index(f.name), f.source, f.bits, f.target + (column_shift if f.name == "column" else 0))
         for f in address_map.fields
         if f.name in kernel.FIELD_NAMES
     ]
@@ -331,6 +333,7 @@ def open_channel(
         gap_table(part, read_dbi=controller.read_dbi),
         np.array(wires, np.int64),
         np.array(fields_of_map, np.int32),
+        [_level_codes(part.interface.command_levels.get(name)) for name in COMMANDS],
         n_ports=ports,
         trace=trace,
     )
@@ -339,6 +342,17 @@ def open_channel(
 def _wire_cycles(part: Part, command: str) -> int:
     stem = {"RDA": "RD", "WRA": "WR", "PREA": "PRE", "REFab": "REF", "REFpb": "REF"}.get(command, command)
     return part.command_cycles.get(stem, 0)  # power-down uses CKE, not the command wires
+
+
+def _level_codes(rows: tuple[tuple[str, ...], ...] | None) -> np.ndarray | None:
+    if not rows:
+        return None
+
+    def code(token: str) -> int:
+        stem = token.rstrip("0123456789")
+        return kernel.LEVELS[token] if token in kernel.LEVELS else kernel.WORD_BITS[stem] + int(token[len(stem) :])
+
+    return np.array([[code(token) for token in row] for row in rows], np.uint8)
 
 
 def channel_of(address: np.ndarray, address_map: AddressMap) -> np.ndarray:
@@ -393,6 +407,32 @@ def stuck_error(channel: kernel.Channel, number: int) -> StuckError:
     )
 
 
+def collect_result(
+    channels: list[kernel.Channel],
+    part: Part,
+    done_cycle: np.ndarray,
+    accept_cycle: np.ndarray,
+    commands: tuple[np.ndarray, ...] | None,
+) -> DramResult:
+    """Return the result of channels that have run to the end."""
+    from hwmodel.energy import core_energy_pj
+
+    raw = [channel.counts() for channel in channels]
+    end = max(max(counts["last_done"], counts["last_data"]) for counts in raw)
+    counts = collect_counts(channels, end)
+    return DramResult(
+        done_cycle=done_cycle,
+        accept_cycle=accept_cycle,
+        total_cycles=max(c["last_done"] for c in raw),
+        end_cycle=end,
+        tck_ns=part.tck_ns,
+        commands=counts.commands,
+        counts=counts,
+        energy_pj=core_energy_pj(counts, part),
+        command_trace=commands,
+    )
+
+
 def collect_counts(channels: list[kernel.Channel], end: int) -> DramCounts:
     """Return the counters of all channels, background up to cycle `end`."""
     raw = [channel.counts() for channel in channels]
@@ -404,6 +444,8 @@ def collect_counts(channels: list[kernel.Channel], end: int) -> DramCounts:
         bank_commands=np.stack([channel.bank_counts() for channel in channels]),
         rank_commands=np.stack([channel.rank_counts() for channel in channels]),
         background_cycles=np.stack([channel.background(end) for channel in channels]),
+        ca_ones=np.stack([channel.command_wires()[0] for channel in channels]),
+        ca_rising=np.stack([channel.command_wires()[1] for channel in channels]),
         reads=total("reads"),
         writes=total("writes"),
         forwarded_reads=total("forwarded"),

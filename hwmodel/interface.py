@@ -14,8 +14,7 @@ import numpy as np
 
 import cython_ext.encode as kernels
 from hwmodel.bus import Bus
-from hwmodel.command_table import CommandTable, command_table
-from hwmodel.constraints import COMMANDS
+from hwmodel.command_table import CommandTable, command_table, command_wires
 from hwmodel.part import Part
 from traces.errors import InputError, unknown_name
 
@@ -97,7 +96,7 @@ def count_interface(
             clocks = int(mine.sum()) * part.organisation.burst_cycles
             groups.append(_running("dqs", way, clocks, part))
     groups.append(_running("ck", "write", table.end_cycle, part))
-    groups.append(_command_wires(table, part))
+    groups.append(_command_group(table, part))
     return InterfaceCounts(tuple(groups), int(bursts.sum()), inverted)
 
 
@@ -200,47 +199,9 @@ def invert(
     return data ^ (flip * np.uint8(255)), flip
 
 
-def _command_wires(table: CommandTable, part: Part) -> GroupCounts:
-    """Play each command's levels; the wires rest at 0 between commands, and meet where commands follow directly."""
+def _command_group(table: CommandTable, part: Part) -> GroupCounts:
     group = part.interface.wires["ca"]
+    ones, rising, beats = command_wires(table, part=part)
+    total, edges = int(ones.sum()), int(rising.sum())
     ui_ns = part.tck_ns / group.beats_per_clock
-    ones, rising = np.zeros(group.count, np.int64), np.zeros(group.count, np.int64)
-    before_last = np.zeros((len(table), group.count), np.uint8)  # last beat of each command
-    first = np.zeros_like(before_last)
-    length = np.zeros(len(table), np.int64)
-    fields = {"BA": _bank_bits(table, part), "BG": table.bank_group, "R": table.row, "C": table.column}
-    for code, name in enumerate(COMMANDS):
-        mine = np.flatnonzero(table.command == code)
-        rows = part.interface.command_levels.get(name, ())
-        if not len(mine) or not rows:
-            continue
-        levels = np.stack([np.stack([_level(fields, token, mine) for token in row], 1) for row in rows], 1)
-        ones += levels.sum(axis=(0, 1), dtype=np.int64)
-        rising += ((levels[:, 1:] == 1) & (levels[:, :-1] == 0)).sum(axis=(0, 1))
-        first[mine], before_last[mine] = levels[:, 0], levels[:, -1]
-        length[mine] = -(-len(rows) // group.beats_per_clock)
-    wired = length > 0
-    cycle, first, before_last, length = table.cycle[wired], first[wired], before_last[wired], length[wired]
-    joined = np.zeros((len(cycle), 1), bool)
-    joined[1:, 0] = cycle[1:] <= cycle[:-1] + length[:-1]
-    previous = np.zeros_like(first)
-    previous[1:] = before_last[:-1] * joined[1:]
-    rising += ((first == 1) & (previous == 0)).sum(axis=0)
-    total = int(ones.sum())
-    beats = int((length * group.beats_per_clock).sum()) * group.count
-    return GroupCounts(
-        "ca", "write", ui_ns, total, beats - total, int(rising.sum()), 2 * int(rising.sum()), ones, rising
-    )
-
-
-def _bank_bits(table: CommandTable, part: Part) -> np.ndarray:
-    return table.bank if part.organisation.bank_groups == 1 else table.bank % part.organisation.banks_per_group
-
-
-def _level(fields: dict[str, np.ndarray], token: str, mine: np.ndarray) -> np.ndarray:
-    if token in ("0", "V"):
-        return np.zeros(len(mine), np.uint8)
-    if token == "1":
-        return np.ones(len(mine), np.uint8)
-    stem = token.rstrip("0123456789")
-    return (fields[stem][mine] >> int(token[len(stem) :]) & 1).astype(np.uint8)
+    return GroupCounts("ca", "write", ui_ns, total, beats * group.count - total, edges, 2 * edges, ones, rising)

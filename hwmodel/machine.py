@@ -100,10 +100,11 @@ class EngineSpec:
 
 @dataclass(frozen=True)
 class Machine:
-    """Caches from the engine outward, the encoder chain on the bus, the DRAM part with its controller, the engine.
+    """Caches, encoder chain on the bus, DRAM part with its controller, engine.
 
-    encoder: a chain of hwmodel.encoders, e.g. 'base-xor+dbi-dc'. part, controller: of hwmodel.dram; part None stops
-    after the bus. flush: write dirty lines back at the end (counted apart from the write-backs of the run).
+    caches: from the engine outward; none means that every access goes to memory. encoder: a chain of
+    hwmodel.encoders, e.g. 'base-xor+dbi-dc'. element_bytes: what the encoder takes for one value. part, controller: of
+    hwmodel.dram; part None stops after the bus. flush: write dirty lines back at the end (counted apart).
     """
 
     caches: tuple[CacheSpec, ...]
@@ -116,12 +117,10 @@ class Machine:
     flush: bool = True
 
     def __post_init__(self) -> None:
-        if not self.caches:
-            raise InputError("the machine needs at least one cache level")
         lines = [cache.line_bytes for cache in self.caches]
         if lines != sorted(lines):
             raise InputError(f"line_bytes must not shrink from one cache level to the next, not {lines}")
-        if lines[-1] % self.bus.block_bytes:
+        if lines and lines[-1] % self.bus.block_bytes:
             raise InputError(f"line_bytes {lines[-1]} is no multiple of the bus block_bytes {self.bus.block_bytes}")
 
     def memory_controller(self) -> Any:

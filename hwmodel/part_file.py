@@ -41,7 +41,7 @@ WIRE_CONSTANTS = (
       for what in ("termination_ohm", "driver_ohm", "r_eq_ohm", "capacitance_pF", "rise_pJ")),
 )  # fmt: skip
 LEVELS = ("ACT", "RD", "RDA", "WR", "WRA", "PRE", "PREA", "REFab", "REFpb")
-_LEVEL = re.compile(r"0|1|V|(BA|BG|R|C)\d{1,2}")
+_LEVEL = re.compile(r"0|1|V|R1?\d|C(1[0-5]|\d)|(BA|BG)[0-7]")
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _MAX_FILE_BYTES = 1 << 20
 
@@ -320,6 +320,8 @@ def _organisation(tree: _Tree) -> Organisation | None:
         tree.complain(("organisation", "burst_beats"), "a burst must fill whole clocks and whole bytes")
     if organisation.command_buses > 2:
         tree.complain(("organisation", "command_buses"), "must be 1 or 2")
+    if organisation.rows > 1 << 20 or organisation.columns > 1 << 16:
+        tree.complain(("organisation", "rows"), "at most 2^20 rows and 2^16 columns")
     if organisation.columns % organisation.burst_beats:
         tree.complain(("organisation", "columns"), "must be a multiple of burst_beats")
     if organisation.ranks * organisation.banks > 64:
@@ -533,6 +535,8 @@ def _command_levels(tree: _Tree, wires: Mapping[str, WireGroup]) -> dict[str, tu
             tree.complain(keys, "must be a list of texts, one per beat")
             continue
         rows = tuple(tuple(beat.split()) for beat in beats)
+        if not 1 <= len(rows) <= 8 or max(map(len, rows)) > 32:
+            tree.complain(keys, "a command has 1 to 8 beats of at most 32 wires")
         for row in rows:
             if "ca" in wires and len(row) != wires["ca"].count:
                 tree.complain(keys, f"a beat names {len(row)} levels, but there are {wires['ca'].count} command wires")

@@ -4,15 +4,17 @@ Each cache level turns a chunk of accesses into a chunk of line transactions for
 one is cut into bursts. Bursts go over the wires and to the DRAM in program order. Nothing here depends on the length
 of the trace, except that policy 'min' must see every look-up first (8 bytes each).
 
+Without a cache every access is a request of whole bursts.
+
 Choices: the bus carries one burst after the other without going back to its idle level in between. A store that passes
-the last level sends whole bursts (a burst has a fixed length), the bytes around it with their current content. In
-`open-loop` time, an access is made when the engine's rate says so, whether earlier ones have been answered or not:
-hwmodel.system adds the waiting.
+the last level sends whole bursts (a burst has a fixed length), the bytes around it with their current content.
+Time is open-loop: an access is made when the engine's rate says so (or when the trace recorded it), whether earlier
+ones have been answered or not; hwmodel.system adds the waiting.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -21,16 +23,15 @@ import numpy as np
 import numpy.typing as npt
 
 from hwmodel.bus import Bus, WireCounts
-from hwmodel.cache import CacheCounts, CacheLevel, LineTransactions
+from hwmodel.cache import CacheCounts
 from hwmodel.encoders import Chain, Geometry
-from hwmodel.machine import CacheSpec, Machine
+from hwmodel.hierarchy import Bursts, CacheHierarchy, open_hierarchy, slices
+from hwmodel.machine import Machine
 from traces.errors import InputError
-from traces.trace import STREAMS, Chunk, Memory, Trace
+from traces.trace import STREAMS, Chunk, Trace
 
 if TYPE_CHECKING:
     from hwmodel.dram import DramResult
-
-SLICE_ACCESSES = 2**17  # accesses in flight: bounds memory (64-byte lines: 20 MB) and answers Ctrl-C
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -40,22 +41,36 @@ class Traffic:
     """Bursts between the last cache level and memory, int64[len(STREAMS)] each, and what they did on the wires.
 
     A fill belongs to the stream of the access that missed, a write-back to the stream of the line's last store.
-    wires, extra_wires: int64[len(STREAMS), ...] (data wires, then one flag wire per lane; extra wires of wide codes),
-    None where the trace has no data or the encoder no extra wires.
+    way_wires, way_extra_wires: int64[2, len(STREAMS), ...] for reads and writes, which have drivers of their own (data
+    wires, then one flag wire per lane; extra wires of wide codes); None where the trace has no data or the encoder no
+    extra wires.
     """
 
     reads: Int64Array
     writes: Int64Array
-    wires: WireCounts | None
-    extra_wires: WireCounts | None
+    way_wires: WireCounts | None
+    way_extra_wires: WireCounts | None
 
     def __add__(self, other: Traffic) -> Traffic:
+        def add(a: WireCounts | None, b: WireCounts | None) -> WireCounts | None:
+            return None if a is None or b is None else a + b
+
         return Traffic(
             self.reads + other.reads,
             self.writes + other.writes,
-            None if self.wires is None or other.wires is None else self.wires + other.wires,
-            None if self.extra_wires is None or other.extra_wires is None else self.extra_wires + other.extra_wires,
+            add(self.way_wires, other.way_wires),
+            add(self.way_extra_wires, other.way_extra_wires),
         )
+
+    @property
+    def wires(self) -> WireCounts | None:
+        """int64[len(STREAMS), ...]: both ways together."""
+        return _both_ways(self.way_wires)
+
+    @property
+    def extra_wires(self) -> WireCounts | None:
+        """int64[len(STREAMS), ...]: both ways together."""
+        return _both_ways(self.way_extra_wires)
 
     @property
     def ones(self) -> int | None:
@@ -71,6 +86,10 @@ class Traffic:
         if self.wires is None:
             return None
         return sum(int(getattr(wires, name).sum()) for wires in (self.wires, self.extra_wires) if wires is not None)
+
+
+def _both_ways(wires: WireCounts | None) -> WireCounts | None:
+    return None if wires is None else WireCounts(wires.ones.sum(0), wires.toggles.sum(0), wires.rising.sum(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,122 +131,57 @@ class ReplayResult:
 
     @property
     def hit_rate(self) -> float:
-        """Line look-ups of the first level that hit."""
-        first = self.caches[0]
-        return first.hits / first.lookups if first.lookups else 0.0
-
-
-@dataclass(frozen=True, eq=False)
-class Bursts:
-    """Bursts in program order: uint64[n] addresses, uint8[n] is_write, uint8[n] stream, int64[n] index of the access
-    that caused each, and their bytes uint8[n * block_bytes] (None in an address-only trace)."""
-
-    address: npt.NDArray[np.uint64]
-    is_write: npt.NDArray[np.uint8]
-    stream: npt.NDArray[np.uint8]
-    access: Int64Array
-    data: npt.NDArray[np.uint8] | None
-
-    def __len__(self) -> int:
-        return len(self.address)
-
-
-class CacheHierarchy:
-    """The cache levels of a machine with the bytes they hold: accesses in, bursts out, state kept between calls."""
-
-    def __init__(self, machine: Machine, memory: Memory) -> None:
-        self.block_bytes = machine.bus.block_bytes
-        self.levels = [CacheLevel(spec) for spec in machine.caches]
-        self.data: list[Any] | None = None
-        self.partial_writes = 0
-        self._accesses = 0
-        if memory.image is not None:
-            self.data = _views(machine, memory)
-
-    def feed(self, chunk: Chunk) -> Bursts:
-        """Make the accesses of a chunk and return the bursts they cause."""
-        first, index = self._accesses, None
-        self._accesses += len(chunk)
-        for k, level in enumerate(self.levels):
-            out = level.access(chunk.op, chunk.address, chunk.size)
-            chunk = self._next(chunk, k, out)
-            index = out.access_index if index is None else index[out.access_index]
-        assert index is not None
-        return self._bursts(chunk, index + first)
-
-    def flush(self) -> Iterator[Bursts]:
-        """Write dirty lines back, the first level's first; yield the bursts (their access: the number of accesses)."""
-        for k, level in enumerate(self.levels):
-            out = level.flush()
-            if not len(out):
-                continue
-            if self.data is None:
-                chunk = Chunk(out.address, out.size, out.is_write, np.zeros(len(out), np.uint8))
-            else:
-                stream, offset, payload = self.data[k].flush(out.address)
-                chunk = Chunk(out.address, out.size, out.is_write, stream, offset, payload)
-            for deeper in range(k + 1, len(self.levels)):
-                chunk = self._next(chunk, deeper, self.levels[deeper].access(chunk.op, chunk.address, chunk.size))
-            yield self._bursts(chunk, np.full(len(chunk), self._accesses))
-
-    def _next(self, chunk: Chunk, k: int, out: LineTransactions) -> Chunk:
-        """Return the transactions of level k as the accesses of the next one."""
-        if self.data is None:
-            return Chunk(out.address, out.size, out.is_write, chunk.stream[out.access_index])
-        stream, offset, payload = self.data[k].move(
-            chunk.address, chunk.size, chunk.op, chunk.stream, chunk.payload_offset, chunk.payload,
-            out.address, out.size, out.is_write, out.access_index,
-        )  # fmt: skip
-        return Chunk(out.address, out.size, out.is_write, stream, offset, payload)
-
-    def _bursts(self, chunk: Chunk, access: Int64Array) -> Bursts:
-        """Cut transactions into bursts of block_bytes, ascending."""
-        block = np.uint64(self.block_bytes)
-        first = chunk.address // block
-        n = (((chunk.address + chunk.size - np.uint64(1)) // block) - first).astype(np.int64) + 1
-        self.partial_writes += int(np.count_nonzero(chunk.size % self.levels[-1].spec.line_bytes))
-        start = np.concatenate(([0], np.cumsum(n)))
-        which = np.repeat(np.arange(len(chunk)), n)
-        address = (first[which] + (np.arange(start[-1]) - start[:-1][which]).astype(np.uint64)) * block
-        if chunk.payload is not None:
-            assert len(chunk.payload) == len(address) * self.block_bytes, "bytes were lost or made up"
-        return Bursts(address, chunk.op[which], chunk.stream[which], access[which], chunk.payload)
+        """Line look-ups of the first level that hit; 0 without a cache."""
+        first = self.caches[0] if self.caches else None
+        return first.hits / first.lookups if first and first.lookups else 0.0
 
 
 class Wires:
-    """Encoder and bus: bursts in, ones, toggles and rising edges per stream and wire, state kept between calls."""
+    """Encoder and bus: bursts in; ones, toggles and rising edges per way, stream and wire; state kept between calls.
 
-    def __init__(self, machine: Machine) -> None:
+    Counts are kept in `n_sets` sets apart, e.g. that of a run and that of its final flush.
+    """
+
+    def __init__(self, machine: Machine, n_sets: int = 1) -> None:
         bus = machine.bus
         self.block_bytes = bus.block_bytes
         self._chain = Chain(machine.encoder, Geometry(machine.element_bytes, bus.bus_bytes, bus.block_bytes))
         self._state = self._chain.start()
-        self._bus = Bus(bus.bus_bytes, n_streams=len(STREAMS))
-        self._extra = Bus(bus.bus_bytes, n_streams=len(STREAMS))
+        self._bus = Bus(bus.bus_bytes, n_streams=2 * len(STREAMS) * n_sets)
+        self._extra = Bus(bus.bus_bytes, n_streams=2 * len(STREAMS) * n_sets)
         self._has_extra = False
 
-    def send(self, data: npt.NDArray[np.uint8], stream: npt.NDArray[np.uint8]) -> None:
-        """Send bursts: uint8[n * block_bytes] bytes, uint8[n] stream of each."""
+    def send(
+        self,
+        data: npt.NDArray[np.uint8],
+        stream: npt.NDArray[np.uint8],
+        is_write: npt.NDArray[np.uint8],
+        which_set: npt.NDArray[np.uint8] | int = 0,
+    ) -> None:
+        """Send bursts: uint8[n * block_bytes] bytes, uint8[n] stream, direction and set of each."""
         coded, self._state = self._chain.encode(data, self._state, last=False)
         if len(coded.data) != len(data):
             raise InputError(f"encoder {self._chain.encoder!r} does not work on blocks of {self.block_bytes} bytes")
-        # One segment per stretch of bursts of one stream.
-        last = np.flatnonzero(np.r_[np.diff(stream) != 0, True]) if len(stream) else np.zeros(0, np.int64)
-        ends, streams = (last + 1) * self.block_bytes, stream[last].astype(np.int64)
+        # One segment per stretch of bursts of one stream and direction.
+        kind = stream.astype(np.int64) + len(STREAMS) * (is_write + 2 * np.asarray(which_set, np.int64))
+        last = np.flatnonzero(np.r_[np.diff(kind) != 0, True]) if len(kind) else np.zeros(0, np.int64)
+        ends, streams = (last + 1) * self.block_bytes, kind[last]
         self._bus.send(coded.data, coded.flags, ends=ends, streams=streams)
         if coded.extra is not None:
             self._has_extra = True
             self._extra.send(coded.extra, ends=ends, streams=streams)
 
-    @property
-    def counts(self) -> WireCounts:
-        """Data and flag wires so far."""
-        return self._bus.counts
+    def traffic(self, reads: Int64Array, writes: Int64Array, which_set: int = 0) -> Traffic:
+        """Return one set so far, with the bursts per stream given (int64[len(STREAMS)] each)."""
+        extra = _by_way(self._extra.counts.data, which_set) if self._has_extra else None
+        return Traffic(reads, writes, _by_way(self._bus.counts, which_set), extra)
 
-    @property
-    def extra_counts(self) -> WireCounts | None:
-        """Extra wires of wide codes so far, None without any."""
-        return self._extra.counts.data if self._has_extra else None
+
+def _by_way(counts: WireCounts, which_set: int) -> WireCounts:
+    def split(array: Int64Array) -> Int64Array:
+        return array.reshape(-1, 2, len(STREAMS), array.shape[-1])[which_set]
+
+    return WireCounts(split(counts.ones), split(counts.toggles), split(counts.rising))
 
 
 def replay(
@@ -239,19 +193,12 @@ def replay(
     progress(accesses done, total or None, text) is called after each slice. Memory is independent of the trace's length
     (policy 'min' excepted). Raises InputError where the trace does not fit the machine.
     """
-    hierarchy = CacheHierarchy(machine, trace.memory)
-    for k, spec in enumerate(machine.caches):
-        if spec.policy == "min":
-            hierarchy.levels[k].set_future(_lookups_of_level(trace, machine.caches[: k + 1]))
+    hierarchy = open_hierarchy(trace, machine)
     meter = _Meter(machine, trace.has_data)
     asked = np.zeros((2, 2, len(STREAMS)), np.int64)  # loads and stores; accesses and bytes
     done = 0
     for chunk in slices(trace):
-        for op in (0, 1):
-            mine = chunk.op == op
-            asked[op, 0] += np.bincount(chunk.stream[mine], minlength=len(STREAMS))
-            sizes = np.bincount(chunk.stream[mine], weights=chunk.size[mine], minlength=len(STREAMS))
-            asked[op, 1] += sizes.astype(np.int64)
+        asked += count_accesses(chunk)
         meter.take(hierarchy.feed(chunk))
         done += len(chunk)
         if progress is not None:
@@ -274,24 +221,19 @@ def replay(
         dram=meter.finish(),
         description=dict(trace.description),
     )
-    _check_conservation(result, hierarchy, machine)
+    check_conservation(result, hierarchy, machine)
     return result
 
 
-def slices(trace: Trace, accesses: int = SLICE_ACCESSES) -> Iterator[Chunk]:
-    """Yield the trace in chunks of at most `accesses`; the slices share memory with the trace's chunks."""
-    for chunk in trace:
-        if len(chunk) <= accesses:
-            yield chunk
-            continue
-        for start in range(0, len(chunk), accesses):
-            part = slice(start, start + accesses)
-            offset = None
-            if chunk.payload_offset is not None:
-                offset = chunk.payload_offset[start : start + accesses + 1]
-            yield Chunk(
-                chunk.address[part], chunk.size[part], chunk.op[part], chunk.stream[part], offset, chunk.payload
-            )
+def count_accesses(chunk: Chunk) -> Int64Array:
+    """Return int64[2 (load, store), 2 (accesses, bytes), len(STREAMS)] of a chunk."""
+    counts = np.zeros((2, 2, len(STREAMS)), np.int64)
+    for op in (0, 1):
+        mine = chunk.op == op
+        counts[op, 0] = np.bincount(chunk.stream[mine], minlength=len(STREAMS))
+        sizes = np.bincount(chunk.stream[mine], weights=chunk.size[mine], minlength=len(STREAMS))
+        counts[op, 1] = sizes.astype(np.int64)
+    return counts
 
 
 class _Meter:
@@ -302,6 +244,7 @@ class _Meter:
         self.counts = np.zeros((2, len(STREAMS)), np.int64)
         self.wires = Wires(machine) if has_data else None
         self.engine: Any = None
+        self.last_arrival = 0
         if machine.part is not None:
             from hwmodel.dram import DramEngine
 
@@ -316,62 +259,25 @@ class _Meter:
             self.counts[write] += np.bincount(bursts.stream[bursts.is_write == write], minlength=len(STREAMS))
         if self.wires is not None:
             assert bursts.data is not None
-            self.wires.send(bursts.data, bursts.stream)
+            self.wires.send(bursts.data, bursts.stream, bursts.is_write)
         if self.engine is not None:
-            arrival = (bursts.access * self.cycles_per_access).astype(np.int64)
+            arrival = bursts.cycle
+            if arrival is None:
+                arrival = (bursts.access * self.cycles_per_access).astype(np.int64)
+            if len(arrival):
+                arrival = np.maximum(arrival, self.last_arrival)  # a final flush comes after everything recorded
+                self.last_arrival = int(arrival[-1])
             self.engine.feed(bursts.address, bursts.is_write, arrival)
 
     def traffic(self) -> Traffic:
-        wires = self.wires.counts if self.wires is not None else None
-        extra = self.wires.extra_counts if self.wires is not None else None
-        return Traffic(self.counts[0].copy(), self.counts[1].copy(), wires, extra)
+        reads, writes = self.counts[0].copy(), self.counts[1].copy()
+        return Traffic(reads, writes, None, None) if self.wires is None else self.wires.traffic(reads, writes)
 
     def finish(self) -> Any:
         if self.engine is None:
             return None
         self.engine.finish()
         return self.engine.result(np.zeros(0, np.int64))
-
-
-def _views(machine: Machine, memory: Memory) -> list[Any]:
-    """Return one LineData per level, each with its own copy of the footprint, padded to whole lines."""
-    from cython_ext.replay import LineData
-
-    assert memory.image is not None
-    widest = max(spec.line_bytes for spec in machine.caches)
-    base = memory.base_address // widest * widest
-    end = -(-(memory.base_address + memory.total_bytes) // widest) * widest
-    views = []
-    for k, spec in enumerate(machine.caches):
-        image = np.zeros(end - base, np.uint8)
-        image[memory.base_address - base :][: memory.total_bytes] = memory.image
-        block = machine.bus.block_bytes if k == len(machine.caches) - 1 else 1
-        shift = spec.line_bytes.bit_length() - 1
-        views.append(LineData(image, base, shift, spec.write == "through", not spec.allocate, block))
-    return views
-
-
-def _lookups_of_level(trace: Trace, specs: tuple[CacheSpec, ...]) -> npt.NDArray[np.uint64]:
-    """Return uint64: every line look-up the last of these levels will see, found by running the levels before it."""
-    levels = [CacheLevel(spec) for spec in specs]
-    for k, spec in enumerate(specs[:-1]):
-        if spec.policy == "min":
-            levels[k].set_future(_lookups_of_level(trace, specs[: k + 1]))
-    seen = []
-    for chunk in slices(trace):
-        op, address, size = chunk.op, chunk.address, np.asarray(chunk.size, np.uint16)
-        for level in levels[:-1]:
-            out = level.access(op, address, size)
-            op, address, size = out.is_write, out.address, out.size
-        seen.append(levels[-1].lines(address, size))
-    for k, level in enumerate(levels[:-1]):  # the final flush is seen too
-        out = level.flush()
-        op, address, size = out.is_write, out.address, out.size
-        for deeper in levels[k + 1 : -1]:
-            out = deeper.access(op, address, size)
-            op, address, size = out.is_write, out.address, out.size
-        seen.append(levels[-1].lines(address, size))
-    return np.concatenate(seen) if seen else np.zeros(0, np.uint64)
 
 
 def _difference(after: Traffic, before: Traffic) -> Traffic:
@@ -383,14 +289,16 @@ def _difference(after: Traffic, before: Traffic) -> Traffic:
     return Traffic(
         after.reads - before.reads,
         after.writes - before.writes,
-        less(after.wires, before.wires),
-        less(after.extra_wires, before.extra_wires),
+        less(after.way_wires, before.way_wires),
+        less(after.way_extra_wires, before.way_extra_wires),
     )
 
 
-def _check_conservation(result: ReplayResult, hierarchy: CacheHierarchy, machine: Machine) -> None:
+def check_conservation(result: ReplayResult, hierarchy: CacheHierarchy, machine: Machine) -> None:
     """Assert that nothing was lost or made up between the levels."""
     final = [level.counts for level in hierarchy.levels]
+    if not final:
+        return
     assert int(result.loads.sum() + result.stores.sum()) == result.caches[0].loads + result.caches[0].stores
     for inner, outer in pairwise(final):
         assert outer.loads == inner.fills and outer.stores == inner.writebacks + inner.flushed + inner.through_writes

@@ -13,8 +13,8 @@ import time
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from cython_ext.connection_reordering import Annealer
 
+from cython_ext.connection_reordering import Annealer
 from reorder.base import METHODS, Ordering, Task
 from reorder.natural import by_target, topological_rank
 from reorder.objectives import make_objective
@@ -70,9 +70,7 @@ def curve_points(iterations: int) -> list[int]:
     summary="the published simulated annealing over edge moves (Gleinig et al. 2023)",
     parameters=ConnectionReorderingParameters,
 )
-def connection_reordering(
-    network: Network, task: Task, parameters: ConnectionReorderingParameters
-) -> Ordering:
+def connection_reordering(network: Network, task: Task, parameters: ConnectionReorderingParameters) -> Ordering:
     """Anneal from the start order; return the best order met, with the curve of the best objective so far."""
     began = time.monotonic()
     objective = make_objective(task.objective)

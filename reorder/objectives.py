@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import cython_ext.iomodel as kernel
 import numpy as np
 import numpy.typing as npt
 
+import cython_ext.iomodel as kernel
 from reorder.base import PINNINGS, POLICIES, Task
 from traces.errors import InputError, did_you_mean, unknown_name
 from traces.network import Network

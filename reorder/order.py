@@ -6,14 +6,14 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from reorder import auto, blocks, connection_reordering, natural, residency, stationary
+from reorder import auto, blocks, connection_reordering, ego, go, natural, residency, stationary
 from reorder.base import METHODS, Ordering, Progress, Task, check_order
 from traces.errors import InputError
 from traces.network import Network
 from traces.order import checked_memory, policy_codes
 
 # importing a module registers its methods
-IN_TREE = (natural, connection_reordering, stationary, blocks, residency, auto)
+IN_TREE = (natural, connection_reordering, ego, go, stationary, blocks, residency, auto)
 
 
 def order(

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from traces.errors import InputError, unknown_name
 
-MAX_NEURONS = 1 << 27  # several arrays of 8 bytes per neuron are made; beyond this they no longer fit a workstation
+MAX_NEURONS = 1 << 25  # a dozen arrays of 8 bytes per neuron are made: a file of one line must not fill the memory
 ACTIVATIONS = ("identity", "relu", "clipped-relu")  # clipped-relu: the Graph Challenge's min(max(z, 0), 32)
 
 Int64Array = npt.NDArray[np.int64]
@@ -145,7 +145,7 @@ class Network:
         fed = np.flatnonzero(is_input[t])
         if fed.size:
             raise InputError(f"connection {fed[0]} ({s[fed[0]]} -> {t[fed[0]]}) goes into an input neuron")
-        pair = np.sort(s * self.n_neurons + t)  # fits: both ids are below 2^27
+        pair = np.sort(s * self.n_neurons + t)  # fits: both ids are below 2^25
         if (pair[1:] == pair[:-1]).any():
             by_pair = np.lexsort((t, s))
             same = np.flatnonzero((np.diff(s[by_pair]) == 0) & (np.diff(t[by_pair]) == 0))

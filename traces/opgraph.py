@@ -38,6 +38,15 @@ class Tensor:
 
 
 @dataclass(frozen=True, eq=False)
+class Quantization:
+    """real = scale x (stored - zero_point), per tensor (one value each) or per index of `axis`."""
+
+    scale: npt.NDArray[np.float64]
+    zero_point: npt.NDArray[np.int64]
+    axis: int = 0
+
+
+@dataclass(frozen=True, eq=False)
 class Operator:
     """One operator (node). `inputs` are tensor names, each once; `outputs` the tensors it writes, at least one.
 
@@ -64,6 +73,7 @@ class OpGraph:
 
     nodes: the operators, INPUT operators included. outputs: names of the tensors whose storage is never freed.
     constants: name -> array of weights (read-only), empty where the source has none.
+    quantization: name of a tensor or constant -> how its stored numbers stand for real ones.
     source: the file it came from, used in messages. allow_disconnected: accept parts that share no tensor.
 
     Raises InputError naming the graph and node at fault: a cycle, a tensor that nobody writes, names given twice, a
@@ -75,12 +85,14 @@ class OpGraph:
     outputs: tuple[str, ...]
     constants: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
     source: str = ""
+    quantization: Mapping[str, Quantization] = field(default_factory=dict)
     allow_disconnected: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", tuple(self.nodes))
         object.__setattr__(self, "outputs", tuple(self.outputs))
         object.__setattr__(self, "constants", MappingProxyType(dict(self.constants)))
+        object.__setattr__(self, "quantization", MappingProxyType(dict(self.quantization)))
         _Validation(self).run()
 
     # -- what stands where -----------------------------------------------------------------------------------------
@@ -261,8 +273,8 @@ class _Validation:
             raise InputError(f"{self.where}the graph has a cycle: {self._cycle(stuck)}")
         i = next(i for i, ids in enumerate(before) if ids and ids[-1] > i)
         raise InputError(
-            f"{self.where}operator {nodes[i].name!r} comes before {nodes[before[i][-1]].name!r}, whose result it needs: "
-            "list the operators in an order in which they can run"
+            f"{self.where}operator {nodes[i].name!r} comes before {nodes[before[i][-1]].name!r}, whose result it "
+            "needs: list the operators in an order in which they can run"
         )
 
     def _cycle(self, stuck: list[int]) -> str:
@@ -294,7 +306,7 @@ class _Validation:
         if len(seen) < self.graph.n_nodes:
             apart = next(i for i in range(self.graph.n_nodes) if i not in seen)
             raise InputError(
-                f"{self.where}the graph is disconnected: {self.graph.nodes[apart].name!r} shares no tensor, directly or "
-                f"through others, with {self.graph.nodes[0].name!r}: remove the unused part or schedule each part on "
-                "its own (allow_disconnected=True accepts both)"
+                f"{self.where}the graph is disconnected: {self.graph.nodes[apart].name!r} shares no tensor, directly "
+                f"or through others, with {self.graph.nodes[0].name!r}: remove the unused part or schedule "
+                "each on its own (allow_disconnected=True accepts both)"
             )

@@ -29,7 +29,9 @@ _COLUMNS = {
     "stream": np.uint8,
     "payload_offset": np.int64,
     "payload": np.uint8,
+    "cycle": np.int64,
 }
+_ALWAYS = ("address", "size", "op", "stream")
 # What zipfile, zlib and numpy raise on a damaged file.
 _DAMAGE = (
     zipfile.BadZipFile,
@@ -54,6 +56,7 @@ class Chunk:
     payload: uint8 bytes of all accesses one after another, those of access i at
         ``payload[payload_offset[i]:payload_offset[i + 1]]`` (int64[n + 1]): the bytes read by a load, written by a
         store. Both are None in an address-only trace.
+    cycle: int64[n] or None, when a recorded request arrived, in clocks of its memory; traces built here have none.
     """
 
     address: npt.NDArray[np.uint64]
@@ -62,6 +65,7 @@ class Chunk:
     stream: npt.NDArray[np.uint8]
     payload_offset: npt.NDArray[np.int64] | None = None
     payload: npt.NDArray[np.uint8] | None = None
+    cycle: npt.NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.address)
@@ -125,8 +129,10 @@ class Trace:
         return cls(lambda: iter(held), memory, sum(map(len, held)), description)
 
 
-def save_trace(trace: Trace, path: str | Path) -> None:
+def save_trace(trace: Trace, path: str | Path) -> int:
     """Write a trace as one npz file, chunk by chunk: complete or absent, constant memory, no pickle.
+
+    Returns the number of accesses written.
 
     Members: meta.json.npy (format, version, footprint, number of chunks), image.npy, and per chunk 00000000/address.npy
     and so on; ``numpy.load`` reads them. Raises InputError if the file cannot be written.
@@ -155,6 +161,7 @@ def save_trace(trace: Trace, path: str | Path) -> None:
             "description": dict(trace.description),
         }
         _put(archive, "meta.json", np.frombuffer(json.dumps(meta).encode(), np.uint8))
+    return n_accesses
 
 
 def load_trace(path: str | Path) -> Trace:
@@ -166,7 +173,8 @@ def load_trace(path: str | Path) -> Trace:
     with _open(path) as archive:
         meta = _read_meta(archive, path)
         total = int(meta["total_bytes"])
-        has_data = "image.npy" in archive.namelist()
+        members = set(archive.namelist())
+        has_data = "image.npy" in members
         image = _take(archive, "image", np.uint8, path) if has_data else None
         if image is not None and len(image) != total:
             raise InputError(f"{path}: image.npy holds {len(image)} bytes, the footprint {total}: the file is damaged")
@@ -183,7 +191,7 @@ def load_trace(path: str | Path) -> Trace:
                 columns = {
                     name: _take(archive, f"{number:08d}/{name}", dtype, path)
                     for name, dtype in _COLUMNS.items()
-                    if has_data or not name.startswith("payload")
+                    if name in _ALWAYS or (has_data and name != "cycle") or f"{number:08d}/{name}.npy" in members
                 }
                 chunk = Chunk(**columns)
                 _check_chunk(chunk, memory, f"{path}: chunk {number}")
@@ -259,7 +267,8 @@ def _read_meta(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
 def _check_chunk(chunk: Chunk, memory: Memory, where: str) -> None:
     """Raise InputError unless the columns of a chunk read from a file fit each other and the footprint."""
     n = len(chunk)
-    if any(len(column) != n for column in (chunk.size, chunk.op, chunk.stream)):
+    cycles = [] if chunk.cycle is None else [chunk.cycle]
+    if any(len(column) != n for column in (chunk.size, chunk.op, chunk.stream, *cycles)):
         raise InputError(f"{where}: columns of different length: the file is damaged")
     if n == 0:
         return

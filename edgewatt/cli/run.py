@@ -34,7 +34,9 @@ def run(
         records = run_points(plan.points, stages=store.folder / "stages", progress=update)
     store.put_plan(plan.name, [record.hash for record in records])
     paths = [store.put(record) for record in records]
-    if write_json([{**row_of(record), "record": str(path)} for record, path in zip(records, paths, strict=True)], json_file):
+    if write_json(
+        [{**row_of(record), "record": str(path)} for record, path in zip(records, paths, strict=True)], json_file
+    ):
         return
     show_records(records, title=plan.name or Path(file).name)
     typer.echo("\n".join(["records:", *(f"  {path}" for path in paths)]))

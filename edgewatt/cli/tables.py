@@ -34,7 +34,8 @@ def show_records(records: Sequence[Record], *, title: str) -> None:
             io_rows.append(number)
     formats = {
         "format": [
-            _formats([r["format"] for r in rows if _same_work(r, rows[n])], {r["format"] for r in rows}) for n in io_rows
+            _formats([r["format"] for r in rows if _same_work(r, rows[n])], {r["format"] for r in rows})
+            for n in io_rows
         ]
     }
     keep = lambda columns: {name: [cells[n] for n in io_rows] for name, cells in columns.items()}  # noqa: E731
@@ -130,5 +131,10 @@ def show_estimate(found: dict[str, Any]) -> None:
     from edgewatt.cli.output import show_table
 
     rows = [(name, str(count)) for name, count in found["stages"].items()]
-    show_table(("stage", "distinct"), rows, title=f"{found['points']} points, {found['to_do']} to compute", numeric=("distinct",))
+    show_table(
+        ("stage", "distinct"),
+        rows,
+        title=f"{found['points']} points, {found['to_do']} to compute",
+        numeric=("distinct",),
+    )
     print(found["text"])

@@ -93,7 +93,9 @@ class Document:
         if not isinstance(target, dict) and not (
             isinstance(target, list) and isinstance(place[-1], int) and place[-1] < len(target)
         ):
-            raise ConfigError([(key or part.mark(()), f"{dotted(place[:-1])} has no parts, so {dotted(place)} is none")])
+            raise ConfigError(
+                [(key or part.mark(()), f"{dotted(place[:-1])} has no parts, so {dotted(place)} is none")]
+            )
         n = len(place)
         for table in (self.keys, self.values):
             for old in [p for p in table if p[:n] == place]:

@@ -196,7 +196,6 @@ class DramSection(Section):
     controller: ControllerSection = ControllerSection()  # type: ignore[valid-type]
 
 
-
 class RunConfig(Section):
     """One `edgewatt run`: a network, one machine, and the small grid of orderings, strides and formats."""
 

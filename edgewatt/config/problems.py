@@ -80,7 +80,9 @@ def _one(
         number = _as_number(value)
         if wanted and number:
             return document.mark(place), _wrong_type([*wanted, f"one of {', '.join(names)}"], value)
-        return document.mark(place), f"{shown(place[-1] if place else '')} cannot be {shown(value)}{did_you_mean(value, names)}"
+        return document.mark(
+            place
+        ), f"{shown(place[-1] if place else '')} cannot be {shown(value)}{did_you_mean(value, names)}"
     if kind in _BOUNDS:
         key, text = _BOUNDS[kind]
         return document.mark(place), f"{text} {context[key]}, not {shown(value)}"
@@ -115,10 +117,9 @@ def _locate(data: Any, location: tuple[str | int, ...]) -> tuple[Place, tuple[st
     place: list[str | int] = []
     rest: list[str | int] = []
     for step in location:
-        if not rest and isinstance(data, dict) and step in data:
-            place.append(step)
-            data = data[step]
-        elif not rest and isinstance(data, list) and isinstance(step, int) and step < len(data):
+        if (not rest and isinstance(data, dict) and step in data) or (
+            not rest and isinstance(data, list) and isinstance(step, int) and step < len(data)
+        ):
             place.append(step)
             data = data[step]
         elif isinstance(data, dict):
@@ -142,9 +143,7 @@ def _known_keys(model: Any, place: Place, data: Any) -> set[str]:
         data = data[step]
         if isinstance(step, int):
             continue  # a list: _sections looks through it
-        hints = [
-            _annotated(section.model_fields[step]) for section in sections if step in section.model_fields
-        ]
+        hints = [_annotated(section.model_fields[step]) for section in sections if step in section.model_fields]
     return set()
 
 
@@ -172,5 +171,3 @@ def _chosen(choice: Choice, data: Any) -> list[type[BaseModel]]:
         return [choice.section(kind)] if isinstance(kind, str) else []
     except ValueError:
         return []
-
-

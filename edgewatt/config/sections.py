@@ -17,9 +17,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, ValidationInfo, create_model
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from traces.errors import InputError, unknown_name
+from traces.errors import InputError
 from traces.registry import Registry
-
 
 Extra = tuple[tuple[str, Any, Any], ...]  # (name, type, default) of further fields
 

@@ -57,7 +57,12 @@ def _quantity(field: str, title: str, **more: Any) -> Spec:
 
 def _tooltip(*fields: tuple[str, str, str]) -> list[Spec]:
     return [
-        {"field": field, "title": title, "type": "quantitative" if form else "nominal", **({"format": form} if form else {})}
+        {
+            "field": field,
+            "title": title,
+            "type": "quantitative" if form else "nominal",
+            **({"format": form} if form else {}),
+        }
         for field, title, form in fields
     ]
 

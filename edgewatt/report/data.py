@@ -48,7 +48,14 @@ def gather(records: Sequence[Record], *, title: str, baseline: str | None, faile
     for i in front:
         rows[i]["on_front"] = True
     return ReportData(
-        title, rows, base, front, _io_curves(records, rows), _wires(records, rows, base, front), _convergence(records, rows), failed
+        title,
+        rows,
+        base,
+        front,
+        _io_curves(records, rows),
+        _wires(records, rows, base, front),
+        _convergence(records, rows),
+        failed,
     )
 
 

@@ -134,7 +134,8 @@ def _failed(data: ReportData) -> str:
     if not data.failed:
         return ""
     items = "".join(
-        f"<li><code>{html.escape(name)}</code> {html.escape(error[:300])}</li>" for name, error in list(data.failed.items())[:200]
+        f"<li><code>{html.escape(name)}</code> {html.escape(error[:300])}</li>"
+        for name, error in list(data.failed.items())[:200]
     )
     return f"<details><summary>{len(data.failed)} failed points</summary><ul>{items}</ul></details>"
 

@@ -14,7 +14,10 @@ def summary(data: ReportData) -> list[str]:
     """Return sentences about the rows of a report, plain text."""
     rows = data.rows
     base = rows[data.baseline]
-    best, fastest = min(rows, key=lambda r: (r["energy_pj"], r["time_ns"])), min(rows, key=lambda r: (r["time_ns"], r["energy_pj"]))
+    best, fastest = (
+        min(rows, key=lambda r: (r["energy_pj"], r["time_ns"])),
+        min(rows, key=lambda r: (r["time_ns"], r["energy_pj"])),
+    )
     said = [f"{len(rows)} points. Changes are against the baseline, {base['label']}: {_cost(base)}."]
     if len(rows) == 1:
         return said + _work_words(data)
@@ -44,7 +47,13 @@ def summary(data: ReportData) -> list[str]:
 
 def _why(best: Row, base: Row) -> list[str]:
     parts = []
-    for key, name in (("ones", "ones on the wires"), ("toggles", "toggles"), ("cache_misses", "cache misses"), ("io", "I/Os"), ("runs", "runs")):
+    for key, name in (
+        ("ones", "ones on the wires"),
+        ("toggles", "toggles"),
+        ("cache_misses", "cache misses"),
+        ("io", "I/Os"),
+        ("runs", "runs"),
+    ):
         if base.get(key) and key in best and best[key] != base[key]:
             parts.append(f"{name} {_percent(best[key] / base[key] - 1)}")
     return [f"What changed with it: {', '.join(parts)}."] if parts else []
@@ -56,7 +65,11 @@ def _work_words(data: ReportData) -> list[str]:
     if rows:
         low = min(rows, key=lambda r: (r["io"] / r["io_lower"], r["label"]))
         above = low["io"] / low["io_lower"] - 1
-        text = "exactly its lower bound" if above == 0 else f"{100 * above:.1f} % above its lower bound of {low['io_lower']:,}"
+        text = (
+            "exactly its lower bound"
+            if above == 0
+            else f"{100 * above:.1f} % above its lower bound of {low['io_lower']:,}"
+        )
         said.append(f"Fewest I/Os for its network: {low['label']} with {low['io']:,}, {text}.")
     zeroed = {row["format"]: row["zeroed_weights"] for row in rows if row["zeroed_weights"]}
     for name, count in zeroed.items():

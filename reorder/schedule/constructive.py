@@ -74,7 +74,7 @@ def greedy(problem: Problem) -> Order:
             continue
         done[v] = True
         order.append(v)
-        stale = set()
+        stale: set[int] = set()
         for b in touches[v]:
             left[b] -= 1
             first_write = b in writes[v] and not begun[b]

@@ -26,12 +26,22 @@ def _rows(rows: Iterable[Sequence[int]]) -> tuple[Order, Order]:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """The scheduling problem of one graph. Node and buffer numbers follow the graph's file order."""
+    """The scheduling problem of one graph. Node and buffer numbers follow the graph's file order.
+
+    work_bytes: memory beyond inputs and outputs that each operator needs while it runs (fused operators: what they hold
+    in between, reorder.schedule.fusion; may be negative where that is less), empty for none.
+    """
 
     graph: OpGraph
+    work_bytes: tuple[int, ...] = ()
 
     @cached_property
-    def _buffer_rows(self) -> dict[str, list[Sequence[int]]]:
+    def work(self) -> npt.NDArray[np.int64]:
+        """int64[nodes]: `work_bytes`, or zeros."""
+        return np.array(self.work_bytes or [0] * self.graph.n_nodes, np.int64)
+
+    @cached_property
+    def buffer_rows(self) -> dict[str, list[Sequence[int]]]:
         """Which operators write, read and use which buffers, by number."""
         graph = self.graph
         number = {name: i for i, name in enumerate(graph.buffers)}
@@ -52,7 +62,7 @@ class Problem:
     @cached_property
     def compiled(self) -> Any:
         """The cython_ext.schedule.Graph of this problem."""
-        rows = {"before": self.graph.predecessors, "after": self.graph.successors, **self._buffer_rows}
+        rows: dict[str, Any] = {"before": self.graph.predecessors, "after": self.graph.successors, **self.buffer_rows}
         return self._compile(rows, self.kept, 0)
 
     @cached_property
@@ -64,18 +74,24 @@ class Problem:
         from either end. (Only footprints are meaningful on it.)
         """
         flip = self.graph.n_nodes - 1
-        rows = {
+        rows: dict[str, Any] = {
             "before": [[flip - u for u in row] for row in self.graph.successors[::-1]],
             "after": [[flip - u for u in row] for row in self.graph.predecessors[::-1]],
-            "writes": [[b for b in row if not self.kept[b]] for row in self._buffer_rows["touches"][::-1]],
+            "writes": [[b for b in row if not self.kept[b]] for row in self.buffer_rows["touches"][::-1]],
             "reads": [[] for _ in self.graph.nodes],
-            "touches": self._buffer_rows["writes"][::-1],
+            "touches": self.buffer_rows["writes"][::-1],
         }
         start = int(self.graph.buffer_bytes[self.kept != 0].sum())
-        return self._compile(rows, np.zeros_like(self.kept), start)
+        return self._compile(rows, np.zeros_like(self.kept), start, forwards=False)
 
-    def _compile(self, rows: Mapping[str, Sequence[Sequence[int]]], kept: npt.NDArray[np.uint8], start: int) -> Any:
-        from cython_ext import schedule as kernel
+    def _compile(
+        self,
+        rows: Mapping[str, Sequence[Sequence[int]]],
+        kept: npt.NDArray[np.uint8],
+        start: int,
+        forwards: bool = True,
+    ) -> Any:
+        import cython_ext.schedule as kernel
 
         def by_buffer(of_nodes: Sequence[Sequence[int]]) -> list[list[int]]:
             found: list[list[int]] = [[] for _ in self.graph.buffers]
@@ -84,7 +100,11 @@ class Problem:
                     found[b].append(v)
             return found
 
-        arrays: dict[str, Any] = {"bytes": np.ascontiguousarray(self.graph.buffer_bytes), "kept": kept}
+        arrays: dict[str, Any] = {
+            "bytes": np.ascontiguousarray(self.graph.buffer_bytes),
+            "kept": kept,
+            "work": np.ascontiguousarray(self.work if forwards else self.work[::-1]),
+        }
         for name, values in (
             *rows.items(),
             ("writers", by_buffer(rows["writes"])),
@@ -96,24 +116,27 @@ class Problem:
     @cached_property
     def costs(self) -> Any:
         """Scratch memory for footprints and arenas."""
-        from cython_ext import schedule as kernel
+        import cython_ext.schedule as kernel
 
         return kernel.Costs(self.compiled)
 
     @cached_property
     def single_operator_bytes(self) -> npt.NDArray[np.int64]:
-        """int64[nodes]: bytes of what each operator reads and writes, which must be live together while it runs."""
+        """int64[nodes]: bytes of what each operator reads and writes, which are live together while it runs."""
         sizes = dict(zip(self.graph.buffers, self.graph.buffer_bytes.tolist(), strict=True))
         tensors = self.graph.tensors
-        return np.array(
-            [
-                sum(
-                    sizes[b]
-                    for b in {tensors[name].buffer for name in node.inputs} | {t.buffer for t in node.outputs}
-                )
-                for node in self.graph.nodes
-            ],
-            np.int64,
+        return (
+            np.array(
+                [
+                    sum(
+                        sizes[b]
+                        for b in {tensors[name].buffer for name in node.inputs} | {t.buffer for t in node.outputs}
+                    )
+                    for node in self.graph.nodes
+                ],
+                np.int64,
+            )
+            + self.work
         )
 
     def check_order(self, order: npt.ArrayLike) -> Order:

@@ -1,7 +1,7 @@
 """Best-first bottleneck search by peak, from both ends: the exact default.
 
-States are downsets (sets of executed operators), taken in order of the smallest peak of a path to them; a complete order
-that is taken first is optimal. Three things keep the search small:
+States are downsets (sets of executed operators), taken in order of the smallest peak of a path to them; a complete
+order that is taken first is optimal. Three things keep the search small:
 
 * **Safe moves.** Let live(S) be the bytes live after the downset S has run. A buffer is live while some writer has run
   and some user has not, so live is submodular: the more has run, the less an operator adds. Hence, if from S one can
@@ -18,52 +18,129 @@ that is taken first is optimal. Three things keep the search small:
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from reorder.base import Progress
 from reorder.schedule import constructive
+from reorder.schedule.base import SearchResult
 from reorder.schedule.problem import Order, Problem
 
-SLICE_STATES = 4096  # states between two looks at the clock and at Ctrl-C
+SLICE_WORK = 400_000  # states x operators between two looks at the clock and at Ctrl-C
+QUICK_STATES = 8192  # of the first search
+DESCENT_STATES = 10_000  # of each budgeted descent
+MANY_OPERATORS = 512  # beyond, states have hundreds of successors: descents follow the best few, and come first
+MEMORY_BYTES = 1_500_000_000  # held by all states of a search, unless max_states says otherwise
 
 
-@dataclass(frozen=True, eq=False)
-class SearchResult:
-    """The best order found, its peak, a proved lower bound of any order's peak, and the work done.
+class _Search:
+    """Best order, bound and work so far, and the three ways to improve them."""
 
-    proved: peak and lower bound are equal. truncated: a wall-clock limit ended the search.
-    """
-
-    order: Order
-    peak_bytes: int
-    lower_bound_bytes: int
-    states: int
-    truncated: bool = False
+    def __init__(
+        self,
+        problem: Problem,
+        start: Order,
+        floor: int,
+        max_states: int,
+        deadline: float | None,
+        progress: Progress | None,
+    ) -> None:
+        self.problem, self.max_states, self.deadline, self.progress = problem, max_states, deadline, progress
+        self.best, self.peak = start, int(problem.costs.peak(start))
+        self.floor = min(floor, self.peak)
+        self.states = 0
+        self.truncated = False
 
     @property
-    def proved(self) -> bool:
-        """The order is optimal."""
-        return self.peak_bytes == self.lower_bound_bytes
+    def over(self) -> bool:
+        return self.floor >= self.peak or self.truncated
 
+    def _run(self, search: Any, states: int) -> int:
+        """Expand up to `states` states in slices; return the last status."""
+        import cython_ext.schedule as kernel
 
-class _Direction:
-    """One of the two searches."""
+        status, done = kernel.RUNNING, 0
+        while status == kernel.RUNNING and done < states and not self.truncated:
+            before = search.n_expanded
+            status = search.best_first(min(self._slice, states - done))
+            done += search.n_expanded - before
+            self.states += search.n_expanded - before
+            if self.progress is not None:
+                self.progress(self.states, None, f"peak {self.peak}, at least {self.floor}")
+            self.truncated = self.deadline is not None and time.monotonic() > self.deadline
+        if status == kernel.NO_MEMORY:
+            raise MemoryError(f"{self.problem.graph.name}: out of memory after {self.states} states: lower max_states")
+        return int(status)
 
-    def __init__(self, problem: Problem, backwards: bool, floor: int, upper: int, max_states: int) -> None:
-        from cython_ext import schedule as kernel
+    @property
+    def _slice(self) -> int:
+        return max(16, SLICE_WORK // self.problem.graph.n_nodes)
 
-        graph = problem.reversed if backwards else problem.compiled
-        self.backwards = backwards
-        self.search = kernel.Search(graph, floor, upper, max_states)
-        self.status = kernel.RUNNING
+    def _take(self, search: Any, backwards: bool) -> None:
+        """Take over a better order."""
+        if search.goal_peak is None:
+            return
+        order = search.order()
+        if backwards:
+            order = np.ascontiguousarray(len(order) - 1 - order[::-1], np.int32)
+        peak = int(self.problem.costs.peak(order))
+        if peak < self.peak:
+            self.best, self.peak = order, peak
 
-    def order(self) -> Order | None:
-        found = self.search.order()
-        if found is None or not self.backwards:
-            return found
-        return np.ascontiguousarray(len(found) - 1 - found[::-1], np.int32)
+    def exact(self, states: int) -> None:
+        """Best-first from both ends in turn, `states` in all."""
+        import cython_ext.schedule as kernel
+
+        held = max(2, min(self.max_states, states * 64) // 2)
+        searches = [
+            (kernel.Search(graph, self.floor, self.peak, held), backwards)
+            for graph, backwards in ((self.problem.reversed, True), (self.problem.compiled, False))
+        ]
+        status = [kernel.RUNNING, kernel.RUNNING]
+        until, turn = self.states + states, 64
+        while not self.over and self.states < until and kernel.RUNNING in status:
+            for i, (search, backwards) in enumerate(searches):
+                if status[i] != kernel.RUNNING:
+                    continue
+                status[i] = self._run(search, min(turn, until - self.states))
+                self._take(search, backwards)
+                if status[i] in (kernel.EXHAUSTED, kernel.SOLVED):  # nothing below the best known peak is left
+                    self.floor = self.peak
+                self.floor = max(self.floor, min(self.peak, int(search.lower_bound)))
+                if self.over:
+                    return
+            turn *= 2
+
+    def descend(self, states: int) -> None:
+        """Depth-first under a budget below the best peak, lowered by halves of the gap: better orders, better bound.
+
+        Under a budget every move that fits is weighed as unavoidable, so the search runs far ahead; what it cannot
+        decide within `states` states it leaves open (compare the soft budgets of Ahn et al. 2020, Algorithm 2).
+        """
+        import cython_ext.schedule as kernel
+
+        children = 0 if self.problem.graph.n_nodes <= MANY_OPERATORS else 8  # beyond: no bound from descents
+        share = 2
+        while share <= 64 and not self.over:
+            budget = max(self.floor, self.peak - 1 - (self.peak - self.floor) // share * (share < 64))
+            decided = False
+            for graph, backwards in ((self.problem.reversed, True), (self.problem.compiled, False)):
+                search = kernel.Search(graph, budget, budget + 1, self.max_states, max_children=children)
+                status = self._run(search, states)
+                if status == kernel.SOLVED:
+                    self._take(search, backwards)
+                    decided = True
+                elif status == kernel.EXHAUSTED:
+                    self.floor = max(self.floor, min(self.peak, int(search.pruned_peak)))
+                    decided = True
+                if decided or self.over:
+                    break
+            if not decided:
+                share *= 2
+
+    def result(self) -> SearchResult:
+        return SearchResult(self.best, self.peak, self.floor, self.states, self.truncated)
 
 
 def best_first(
@@ -71,54 +148,35 @@ def best_first(
     *,
     lower_bound_bytes: int = 0,
     start: Order | None = None,
-    max_states: int = 8_000_000,
+    max_states: int | None = None,
     deadline: float | None = None,
     progress: Progress | None = None,
 ) -> SearchResult:
-    """Search for an order of least peak.
+    """Search for an order of least peak; exact unless it is stopped.
+
+    A first search of QUICK_STATES settles most networks. Where it does not, minimum cuts raise the bound
+    (reorder.schedule.bounds), budgeted descents lower the peak, and the search starts again between the two.
 
     lower_bound_bytes: a proved bound, if one is known. start: an order to beat (default: the best simple one).
-    max_states: states held by both searches together; where it is reached, the best order found and the bound proved so
-    far are returned. deadline: value of time.monotonic() at which to stop likewise.
+    max_states: states to expand in the last search (and at most to hold); default: what fits in 1.5 GB. deadline: value
+    of time.monotonic() at which to stop. Stopped early, the result has the best order found and the bound proved.
     """
-    from cython_ext import schedule as kernel
+    from reorder.schedule.bounds import lower_bound
 
+    if max_states is None:
+        max_states = min(20_000_000, MEMORY_BYTES // (problem.graph.n_nodes // 8 + 100))
     floor = max(lower_bound_bytes, int(problem.single_operator_bytes.max()))
-    best = best_simple_order(problem) if start is None else start
-    peak = int(problem.costs.peak(best))
-    if peak <= floor:
-        return SearchResult(best, peak, floor, 0)
-    searches = [_Direction(problem, backwards, floor, peak, max_states // 2) for backwards in (False, True)]
-    budget, truncated = 64, False
-    while floor < peak:
-        running = [one for one in searches if one.status == kernel.RUNNING]
-        if not running:
-            break
-        for one in running:
-            step = 0
-            while one.status == kernel.RUNNING and step < budget and not truncated:
-                one.status = one.search.best_first(min(SLICE_STATES, budget - step))
-                step += SLICE_STATES
-                if progress is not None:
-                    progress(_states(searches), None, f"peak {peak}, at least {floor}")
-                truncated = deadline is not None and time.monotonic() > deadline
-            if one.status == kernel.NO_MEMORY:
-                raise MemoryError(f"{problem.graph.name}: out of memory after {_states(searches)} states: lower max_states")
-            if one.status == kernel.EXHAUSTED:  # nothing below the best known peak is left
-                floor = peak
-            elif one.search.goal_peak is not None and one.search.goal_peak < peak:
-                best, peak = one.order(), int(one.search.goal_peak)
-            floor = max(floor, min(peak, int(one.search.lower_bound)))
-            if floor >= peak or truncated:
-                break
-        if truncated:
-            break
-        budget *= 2
-    return SearchResult(best, peak, floor, _states(searches), truncated)
-
-
-def _states(searches: list[_Direction]) -> int:
-    return sum(int(one.search.n_expanded) for one in searches)
+    search = _Search(
+        problem, best_simple_order(problem) if start is None else start, floor, max_states, deadline, progress
+    )
+    if not search.over and problem.graph.n_nodes <= MANY_OPERATORS:
+        search.exact(min(QUICK_STATES, max_states))
+    if not search.over and search.states < max_states:
+        third = None if deadline is None else time.monotonic() + (deadline - time.monotonic()) / 3
+        search.floor = lower_bound(problem, known=search.floor, enough=search.peak, deadline=third)
+        search.descend(min(DESCENT_STATES, max_states))
+        search.exact(max_states)
+    return search.result()
 
 
 def best_simple_order(problem: Problem) -> Order:

@@ -30,7 +30,7 @@ class Traffic:
 
 def traffic_costs(problem: Problem, onchip_bytes: int, block_bytes: int) -> Any:
     """Return the kernel object that evaluates orders for one on-chip size, after checking that it can be simulated."""
-    from cython_ext import schedule as kernel
+    import cython_ext.schedule as kernel
 
     if block_bytes < 1 or onchip_bytes < block_bytes:
         raise InputError(

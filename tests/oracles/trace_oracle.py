@@ -87,3 +87,19 @@ networks = st.builds(
     st.integers(0, 2**32),
     st.sampled_from(ACTIVATIONS),
 )
+
+
+def small_network(**changes):
+    """Inputs 0, 1; hidden 2, 3, 4 (3 is fed by nothing); output 5."""
+    given = {
+        "sources": [0, 1, 1, 2, 4],
+        "targets": [2, 2, 4, 5, 5],
+        "n_neurons": 6,
+        "inputs": [0, 1],
+        "outputs": [5],
+        "weights": [1, 2, -3, 4, 5],
+        "biases": [0, 0, 1, 7, 2, 3],
+        "layer": [0, 0, 0, 1, 1],
+        "batch": [[1, 2], [3, -4]],
+    }
+    return Network(**(given | changes))

@@ -108,7 +108,9 @@ def test_errors_in_a_named_piece_point_into_it(tmp_path: Path) -> None:
 
 
 def test_own_keys_win_over_the_system(tmp_path: Path) -> None:
-    (tmp_path / "mine.yaml").write_text("caches: [{size_bytes: 4096}]\nencoder: dbi-dc\nfast_memory: {size: 50, policy: lru}\n")
+    (tmp_path / "mine.yaml").write_text(
+        "caches: [{size_bytes: 4096}]\nencoder: dbi-dc\nfast_memory: {size: 50, policy: lru}\n"
+    )
     file = tmp_path / "run.yaml"
     file.write_text(GOOD + "system: mine.yaml\n")
     run = load_run(file)

@@ -42,7 +42,14 @@ def test_every_damage_is_detected(tmp_path: Path) -> None:
     store = Store(tmp_path).open()
     path = store.put(record(3))
     raw = path.read_bytes()
-    for damaged in [raw[: len(raw) // 2], b"", raw.replace(b"3.1", b"3.2"), raw.replace(b"here", b"nope"), b"[]", b"\xff" * 9]:
+    for damaged in [
+        raw[: len(raw) // 2],
+        b"",
+        raw.replace(b"3.1", b"3.2"),
+        raw.replace(b"here", b"nope"),
+        b"[]",
+        b"\xff" * 9,
+    ]:
         path.write_bytes(damaged)
         with pytest.raises(InputError, match=r"record.*damaged") as caught:
             store.get(record(3).hash)

@@ -4,29 +4,13 @@ import zipfile
 
 import numpy as np
 import pytest
+from oracles.trace_oracle import small_network as small
 
 from traces.build import build_trace, final_image, stored_activations
 from traces.errors import InputError
 from traces.forward import forward
 from traces.layout import Layout
-from traces.network import Network
 from traces.trace import STREAMS, load_trace, save_trace
-
-
-def small(**changes):
-    """Inputs 0, 1; hidden 2, 3, 4 (3 is fed by nothing); output 5."""
-    given = {
-        "sources": [0, 1, 1, 2, 4],
-        "targets": [2, 2, 4, 5, 5],
-        "n_neurons": 6,
-        "inputs": [0, 1],
-        "outputs": [5],
-        "weights": [1, 2, -3, 4, 5],
-        "biases": [0, 0, 1, 7, 2, 3],
-        "layer": [0, 0, 0, 1, 1],
-        "batch": [[1, 2], [3, -4]],
-    }
-    return Network(**(given | changes))
 
 
 def listing(trace):

@@ -26,6 +26,8 @@ MATRIX_READERS = {
 # Models and graphs: `read(path) -> OpGraph`, and `read_network(path, orientation=...) -> Network` where the format can.
 MODEL_READERS = {
     ".json": "traces.readers.opgraph_json",
+    ".onnx": "traces.readers.onnx",
+    ".tflite": "traces.readers.tflite",
 }
 
 
@@ -51,6 +53,18 @@ def load(
     check_orientation(orientation)
     if kind is not None and kind not in KINDS:
         raise unknown_name("kind", kind, KINDS)
+    try:
+        return _load(path, kind, orientation, names)
+    except OSError as error:  # a folder that may not be listed, a file that vanishes
+        raise InputError(f"{error.filename or path}: cannot be read ({error.strerror or error})") from error
+
+
+def _load(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    kind: str | None,
+    orientation: str,
+    names: Sequence[str] | None,
+) -> Network | OpGraph:
     if isinstance(path, str | os.PathLike) and _is_challenge_folder(Path(path)) and kind != "opgraph":
         from traces.readers import graph_challenge
 

@@ -26,7 +26,7 @@ def read(path: str | Path) -> list[Matrix]:
     arrays = read_npz(path)
     for name in ("format", "shape", "data"):
         if name not in arrays:
-            raise InputError(f"{path}: no SciPy sparse matrix: array {name!r} is missing")
+            raise InputError(f"{path}: array {name!r} is missing: write the matrix with scipy.sparse.save_npz")
     kind = _format_name(arrays["format"])
     if kind not in _PARTS:
         raise InputError(f"{path}: sparse format {kind!r} is not read: save it as csr (matrix.tocsr())")

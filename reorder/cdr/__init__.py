@@ -1,0 +1,167 @@
+"""Commutative data reordering: the order of a sparse matrix's tuples that sends few ones (Feinberg et al. 2020).
+
+``order_tuples(matrix, value_format="fp16", stride=128)`` permutes tuples inside strides; ids travel with their values,
+so the matrix stays the same and no index is added. Conventions: docs/concepts/tuple-orders.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import reorder.cdr.routing  # noqa: F401 - registers its methods
+from reorder.cdr.cost import field_edges, field_ones, objective_cost
+from reorder.cdr.matrix import LAYOUTS, Entries, entries_of, id_field, stride_bounds, value_field
+from reorder.cdr.methods import TUPLE_METHODS, Progress, lower_bounds
+from reorder.cdr.parallel import order_all
+from reorder.cdr.problem import Int64Array, Problem
+from reorder.cdr.runs import order_run_tuples
+
+__all__ = ["LAYOUTS", "TUPLE_METHODS", "TupleOrder", "order_run_tuples", "order_tuples"]
+
+
+@dataclass(frozen=True, eq=False)
+class TupleOrder:
+    """An order of the stored entries of a matrix and what it sends.
+
+    positions: int64[N], new position -> old position in the storage order of the layout.
+    ones_values, ones_ids: ones on the wires, DBI wires counted where the encoder has them (ids: row and column ids).
+    original_ones_values, original_ones_ids: the same for the order given. cost, original_cost: the objective.
+    toggles: of all arrays, each sent alone, where the metric is toggles or energy; else None.
+    lower_bound: no order inside these strides has a lower cost (None: not computed).
+    zeroed: stored non-zeros that are zero in the format. parameters: what was asked for.
+    """
+
+    positions: Int64Array
+    ones_values: int
+    ones_ids: int
+    original_ones_values: int
+    original_ones_ids: int
+    cost: float
+    original_cost: float
+    toggles: int | None
+    original_toggles: int | None
+    lower_bound: float | None
+    zeroed: int
+    method: str
+    parameters: Mapping[str, Any]
+    entries: Entries
+
+    @property
+    def ones(self) -> int:
+        """Ones of values and ids."""
+        return self.ones_values + self.ones_ids
+
+    @property
+    def original_ones(self) -> int:
+        """Ones of values and ids in the order given."""
+        return self.original_ones_values + self.original_ones_ids
+
+    def matrix(self) -> Any:
+        """Return the SciPy matrix (csr, csc or coo) whose stored order is this order; it equals the given matrix."""
+        import scipy.sparse
+
+        e, p = self.entries, self.positions
+        major, minor, values = e.major[p], e.minor[p], e.values[p]
+        if e.layout == "coo":
+            return scipy.sparse.coo_matrix((values, (major, minor)), shape=e.shape)
+        n_major = e.shape[0] if e.layout == "csr" else e.shape[1]
+        pointers = np.concatenate(([0], np.cumsum(np.bincount(major, minlength=n_major))))
+        kind = scipy.sparse.csr_matrix if e.layout == "csr" else scipy.sparse.csc_matrix
+        return kind((values, minor, pointers), shape=e.shape)
+
+
+def order_tuples(
+    matrix: Any,
+    *,
+    value_format: str,
+    id_bits: int = 16,
+    stride: int | str,
+    layout: str = "csr",
+    encoder: str = "base-xor+dbi-dc",
+    block_bytes: int = 32,
+    base_interval: int | str | None = None,
+    objective: str = "joint",
+    metric: str = "ones",
+    bus_bytes: int | None = None,
+    energy_pj: tuple[float, float] | None = None,
+    stride_restart: str = "row",
+    rows: str = "packed",
+    method: str = "local-search",
+    seed: int = 0,
+    workers: int = 1,
+    bound: bool = True,
+    progress: Progress | None = None,
+    checkpoint: str | Path | None = None,
+    **parameters: Any,
+) -> TupleOrder:
+    """Order the tuples of a sparse matrix so that sending its arrays costs little. The matrix itself does not change.
+
+    matrix: SciPy sparse or dense (its non-zeros); the stored order is the order to start from, sorted or not. Stored
+        zeros stay. value_format: of traces.formats. id_bits: 8, 16 or 32. layout: csr, csc or coo.
+    stride: tuples that may change places, 'row', or 'matrix' (coo). stride_restart: 'row' starts strides at each row,
+        'continuous' runs them on. rows: 'packed', or 'padded' to whole blocks with zeros.
+    encoder: a chain of Base+XOR and DBI-DC; 'raw' and 'dbi-dc' for metric 'toggles'. block_bytes: bases are sent at
+        each block start; base_interval replaces it: bytes between bases, 'row' (once per row) or 'matrix' (once).
+    objective: 'joint', 'values' or 'ids'. metric: 'ones' (terminated buses), 'toggles' (unterminated; each array alone
+        on `bus_bytes` lanes, default the width of its elements, wires at 0 before) or 'energy' by energy_pj =
+        (per one, per rising edge), of a part.
+    method: of TUPLE_METHODS; `parameters` are its own (effort for 'local-search'). The result depends on the seed, not
+        on `workers`. bound: also compute the spanning-tree bound. checkpoint: file that lets a killed run continue.
+
+    Returns a TupleOrder. Raises InputError saying which entry, id, stride or name cannot be used.
+    """
+    from traces.errors import InputError, unknown_name
+
+    if rows not in ("packed", "padded"):
+        raise unknown_name("row storage", rows, ("packed", "padded"))
+    entry = TUPLE_METHODS[method]
+    own = entry.make_parameters(parameters)
+    if block_bytes < 1:
+        raise InputError(f"block_bytes is {block_bytes}: a block has at least one byte")
+    interval: int | str | None = block_bytes if base_interval is None else base_interval
+    if isinstance(interval, str):
+        if interval not in ("row", "matrix"):
+            raise InputError(f"base_interval is {interval!r}: a number of bytes, 'row' or 'matrix'")
+        interval = None if interval == "matrix" else interval
+    entries = entries_of(matrix, layout)
+    values, report = value_field(entries.values, value_format)
+    names = {"csr": ("column ids",), "csc": ("row ids",), "coo": ("row ids", "column ids")}[layout]
+    ids = (entries.major, entries.minor) if layout == "coo" else (entries.minor,)
+    fields = (values, *(id_field(name, column, id_bits) for name, column in zip(names, ids, strict=True)))
+    bounds = stride_bounds(entries.major, stride, stride_restart, rows_may_mix=layout == "coo")
+    if rows == "padded" and layout == "coo":
+        raise InputError("coo has no rows to pad: use rows='packed'")
+    problem = Problem(
+        fields, bounds, entries.major, encoder, interval, objective, metric, rows == "padded", bus_bytes, energy_pj
+    )
+    given = np.arange(problem.size, dtype=np.int64)
+    found = order_all(
+        problem, method, seed=seed, parameters=own, workers=workers, progress=progress, checkpoint=checkpoint
+    )
+    if method == "local-search":  # each stride beats its own nearest neighbour; make it hold for the sum as well
+        nearest = order_all(problem, "greedy")
+        if objective_cost(problem, nearest) < objective_cost(problem, found):
+            found = nearest
+    limit = lower_bounds(problem, found, 0, len(bounds) - 1) if bound and metric != "energy" else None
+    edges = metric != "ones"
+    return TupleOrder(
+        found,
+        field_ones(problem, values, found),
+        sum(field_ones(problem, f, found) for f in fields[1:]),
+        field_ones(problem, values, given),
+        sum(field_ones(problem, f, given) for f in fields[1:]),
+        objective_cost(problem, found),
+        objective_cost(problem, given),
+        sum(field_edges(problem, f, found)[0] for f in fields) if edges else None,
+        sum(field_edges(problem, f, given)[0] for f in fields) if edges else None,
+        limit,
+        report.zeroed,
+        method,
+        {"stride": stride, "value_format": value_format, "seed": seed, **parameters},
+        entries,
+    )

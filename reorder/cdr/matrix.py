@@ -1,0 +1,114 @@
+"""From a sparse matrix to tuples in slots: storage order, rows, ids and values as bits, strides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from reorder.cdr.problem import Field, Int64Array
+from traces.errors import InputError, unknown_name
+from traces.formats import FORMATS, ConversionReport, element_bits, to_bits
+
+LAYOUTS = ("csr", "csc", "coo")
+RESTARTS = ("row", "continuous")
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """The stored entries of a matrix in the storage order of its layout; `major` is what storage is contiguous in."""
+
+    major: Int64Array
+    minor: Int64Array
+    values: npt.NDArray[np.float32]
+    shape: tuple[int, int]
+    layout: str
+
+
+def entries_of(matrix: Any, layout: str) -> Entries:
+    """Read a SciPy sparse matrix or a dense array (its non-zeros). Stored zeros stay: they are sent like any value.
+
+    Entries need not be sorted inside a row. Raises InputError on duplicates, non-finite values and other shapes.
+    """
+    if layout not in LAYOUTS:
+        raise unknown_name("layout", layout, LAYOUTS)
+    import scipy.sparse
+
+    if not scipy.sparse.issparse(matrix):
+        dense = np.asarray(matrix)
+        if dense.ndim != 2 or not np.issubdtype(dense.dtype, np.number):
+            raise InputError(f"a matrix is wanted, not {dense.dtype} of shape {dense.shape}")
+        matrix = scipy.sparse.csr_matrix(dense)
+    if matrix.ndim != 2:
+        raise InputError(f"a matrix is wanted, not a sparse array of {matrix.ndim} dimension")
+    if layout == "coo":
+        stored = matrix.tocoo()
+        major, minor, data = stored.row, stored.col, stored.data
+    else:
+        stored = matrix.tocsr() if layout == "csr" else matrix.tocsc()
+        counts = np.diff(stored.indptr)
+        major, minor, data = np.repeat(np.arange(len(counts)), counts), stored.indices, stored.data
+    if np.iscomplexobj(data):
+        raise InputError("complex values have no number format here")
+    major, minor, values = major.astype(np.int64), minor.astype(np.int64), data.astype(np.float32)
+    if not np.isfinite(values).all():
+        k = int(np.argmin(np.isfinite(values)))
+        raise InputError(f"entry ({major[k]}, {minor[k]}) is {values[k]}: only finite numbers can be sent")
+    by = np.lexsort((minor, major))
+    twice = np.flatnonzero((np.diff(major[by]) == 0) & (np.diff(minor[by]) == 0))
+    if twice.size:
+        k = by[twice[0]]
+        raise InputError(f"entry ({major[k]}, {minor[k]}) is stored twice: sum duplicates first (sum_duplicates())")
+    return Entries(major, minor, values, stored.shape, layout)
+
+
+def stride_bounds(rows: Int64Array, stride: int | str, restart: str, *, rows_may_mix: bool) -> Int64Array:
+    """int64[S + 1]: where strides begin. restart 'row': at each row start; 'continuous': every `stride` tuples, cut at
+    row ends too unless rows may mix (COO). Raises InputError for impossible strides.
+    """
+    n = len(rows)
+    if restart not in RESTARTS:
+        raise unknown_name("stride_restart", restart, RESTARTS)
+    if isinstance(stride, str):
+        if stride not in ("row", "matrix"):
+            raise InputError(f"stride is {stride!r}: a number of tuples, 'row' or 'matrix'")
+        if stride == "matrix" and not rows_may_mix:
+            raise InputError(
+                "stride 'matrix' moves tuples across rows, which only layout 'coo' can store (or use 'row')"
+            )
+    elif isinstance(stride, bool) or not isinstance(stride, int | np.integer) or stride < 1:
+        raise InputError(f"stride is {stride!r}: at least 1 tuple, 'row' or 'matrix'")
+    cut = np.zeros(n, bool)
+    cut[:1] = True
+    row_start = np.diff(rows, prepend=-1) != 0
+    if stride == "row":
+        cut |= row_start
+    elif stride != "matrix":
+        at = np.arange(n)
+        if restart == "row":
+            starts = np.flatnonzero(row_start)
+            at = at - np.repeat(starts, np.diff(starts, append=n))
+        cut |= at % int(stride) == 0
+        if not rows_may_mix:
+            cut |= row_start
+    return np.append(np.flatnonzero(cut), n).astype(np.int64)
+
+
+def value_field(values: npt.NDArray[np.float32], value_format: str) -> tuple[Field, ConversionReport]:
+    """Values as bits of a number format, with the report of the conversion."""
+    if value_format not in FORMATS:
+        raise unknown_name("value format", value_format, FORMATS)
+    bits, _, report = to_bits(values, value_format)
+    return Field("values", bits.astype(np.uint64), element_bits(value_format)), report
+
+
+def id_field(name: str, ids: Int64Array, id_bits: int) -> Field:
+    """Ids as unsigned integers of 8, 16 or 32 bits."""
+    if id_bits not in (8, 16, 32):
+        raise InputError(f"id_bits is {id_bits}: 8, 16 or 32")
+    if ids.size and (ids.max() >> id_bits or ids.min() < 0):
+        fits = next((bits for bits in (16, 32) if not ids.max() >> bits), 64)
+        raise InputError(f"{name}: id {ids.max()} does not fit {id_bits} bits (use id_bits={fits})")
+    return Field(name, ids.astype(np.uint64), id_bits)

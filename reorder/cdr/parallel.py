@@ -1,0 +1,170 @@
+"""Order all strides of a problem: in groups that worker processes share, with the same result for any number of them.
+
+Groups are cut by the number of tuples alone. Each starts from the tuple that storage order puts before it, which only
+the first stride of a group can tell from a strictly sequential run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reorder.cdr.methods import TUPLE_METHODS, Progress
+from reorder.cdr.problem import Int64Array, Problem
+from traces.errors import InputError
+
+GROUP_TUPLES = 16384
+
+
+def groups(problem: Problem) -> list[tuple[int, int]]:
+    """Cut the strides into groups of about GROUP_TUPLES tuples."""
+    last, cuts = len(problem.bounds) - 1, [0]
+    while cuts[-1] < last:
+        stop = int(np.searchsorted(problem.bounds, problem.bounds[cuts[-1]] + GROUP_TUPLES, side="right")) - 1
+        cuts.append(min(max(stop, cuts[-1] + 1), last))
+    return list(pairwise(cuts))
+
+
+def _order_group(problem: Problem, group: tuple[int, int], method: str, seed: int, parameters: Any) -> Int64Array:
+    order = np.arange(problem.size, dtype=np.int64)
+    TUPLE_METHODS[method].item(problem, order, *group, seed, parameters, lambda done, total, text: None)
+    return order[problem.bounds[group[0]] : problem.bounds[group[1]]]
+
+
+_problem: Problem | None = None
+
+
+def _receive(problem: Problem) -> None:
+    global _problem
+    _problem = problem
+
+
+def _work(group: tuple[int, int], method: str, seed: int, parameters: Any) -> Int64Array:
+    assert _problem is not None
+    return _order_group(_problem, group, method, seed, parameters)
+
+
+def order_all(
+    problem: Problem,
+    method: str,
+    *,
+    seed: int = 0,
+    parameters: Any = None,
+    workers: int = 1,
+    progress: Progress | None = None,
+    checkpoint: str | Path | None = None,
+) -> Int64Array:
+    """Return int64[N] new slot -> old slot. `checkpoint`: finished groups are kept in that file and not done again."""
+    if workers < 1:
+        raise InputError(f"workers is {workers}: at least one process does the work")
+    todo = groups(problem)
+    store = _Checkpoint(Path(checkpoint), _digest(problem, method, seed, parameters)) if checkpoint else None
+    order, done = np.arange(problem.size, dtype=np.int64), 0
+    entry = TUPLE_METHODS[method]
+    results: Iterator[tuple[int, Int64Array]]
+    open_groups = []
+    for k, (first, last) in enumerate(todo):
+        kept = store.get(k) if store else None
+        if kept is None:
+            open_groups.append(k)
+        else:
+            order[problem.bounds[first] : problem.bounds[last]] = kept
+            done += len(kept)
+    results = _inline(problem, entry.name, todo, open_groups, seed, parameters)
+    if workers > 1 and len(open_groups) > 1:
+        results = _pooled(problem, entry.name, todo, open_groups, seed, parameters, workers)
+    for k, part in results:
+        first, last = todo[k]
+        order[problem.bounds[first] : problem.bounds[last]] = part
+        done += len(part)
+        if store:
+            store.put(k, part)
+        if progress:
+            progress(done, problem.size, "tuples")
+    return order
+
+
+def _inline(
+    problem: Problem,
+    method: str,
+    todo: list[tuple[int, int]],
+    open_groups: list[int],
+    seed: int,
+    parameters: Any,
+) -> Iterator[tuple[int, Int64Array]]:
+    for k in open_groups:
+        yield k, _order_group(problem, todo[k], method, seed, parameters)
+
+
+def _pooled(
+    problem: Problem,
+    method: str,
+    todo: list[tuple[int, int]],
+    open_groups: list[int],
+    seed: int,
+    parameters: Any,
+    workers: int,
+) -> Iterator[tuple[int, Int64Array]]:
+    from multiprocessing import get_context
+
+    pool = ProcessPoolExecutor(
+        min(workers, len(open_groups)), get_context("spawn"), initializer=_receive, initargs=(problem,)
+    )
+    try:
+        futures = {pool.submit(_work, todo[k], method, seed, parameters): k for k in open_groups}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _digest(problem: Problem, method: str, seed: int, parameters: Any) -> str:
+    seen = hashlib.sha256(repr((method, seed, parameters, GROUP_TUPLES)).encode())
+    for f in problem.fields:
+        seen.update(f.bits.tobytes() + repr((f.name, f.element_bits)).encode())
+    for part in (problem.bounds, problem.rows):
+        seen.update(np.ascontiguousarray(part).tobytes())
+    names = ("encoder", "block_bytes", "objective", "metric", "padded", "bus_bytes", "energy_pj")
+    seen.update(repr([getattr(problem, name) for name in names]).encode())
+    return seen.hexdigest()
+
+
+class _Checkpoint:
+    """An npz with the finished groups; written whole or not at all; one of another problem is ignored."""
+
+    def __init__(self, path: Path, digest: str) -> None:
+        self.path, self.digest = path, digest
+        self.parts: dict[str, Int64Array] = {}
+        if not path.exists():
+            return
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                if str(stored["digest"]) == digest:
+                    self.parts = {name: stored[name].astype(np.int64) for name in stored.files if name != "digest"}
+        except (OSError, ValueError, KeyError, EOFError) as error:
+            raise InputError(
+                f"{path}: not a checkpoint of tuple orders ({error}); delete it to start afresh"
+            ) from error
+
+    def get(self, k: int) -> Int64Array | None:
+        return self.parts.get(f"group_{k}")
+
+    def put(self, k: int, part: Int64Array) -> None:
+        self.parts[f"group_{k}"] = part
+        memory = io.BytesIO()
+        np.savez(memory, digest=np.array(self.digest), **self.parts)  # type: ignore[arg-type]
+        partial = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        try:
+            partial.write_bytes(memory.getvalue())
+            os.replace(partial, self.path)
+        except OSError as error:
+            partial.unlink(missing_ok=True)
+            raise InputError(f"{self.path}: cannot be written ({error.strerror or error})") from error

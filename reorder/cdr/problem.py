@@ -1,0 +1,232 @@
+"""Tuples in slots: what each tuple puts on the wires, where blocks begin, and which tuples may change places.
+
+A sparse format keeps one array per field (values, ids), each packed from an aligned base and sent in blocks whose first
+element is a base (Feinberg et al. 2020, section III). Slot i of every array belongs to tuple i of the order; reordering
+permutes tuples inside strides, never across their ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from traces.errors import InputError, unknown_name
+
+Int64Array = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
+
+METRICS = ("ones", "toggles", "energy")
+OBJECTIVES = ("joint", "values", "ids")
+ENCODERS = ("base-xor+dbi-dc", "base-xor", "raw", "dbi-dc", "base-xor+transition", "base-xor+dbi-dc+transition")
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """One array of the format. bits: uint64[N], one element each, little endian; element_bits: 4, 8, 16 or 32."""
+
+    name: str
+    bits: Words
+    element_bits: int
+
+    @property
+    def element_bytes(self) -> int:
+        """Whole bytes of one element (1 for int4, two of which share a byte)."""
+        return max(1, self.element_bits // 8)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Everything an ordering method needs to know.
+
+    fields: the arrays, first the values. bounds: int64[S + 1], stride k is slots bounds[k] to bounds[k+1].
+    rows: int64[N] row of each slot (which row owns a slot never changes, except where a stride spans rows).
+    encoder: one of ENCODERS. block_bytes: distance of bases in bytes; None: a base only at the start of an array;
+    'row': at the start of each row. objective: which fields count ('joint': all). metric: see METRICS.
+    padded: rows start on a block boundary in every array, the rest of a row's last block is zeros.
+    bus_bytes: byte lanes for toggles, None: as wide as one element. energy_pj: (per one, per rising edge).
+    """
+
+    fields: tuple[Field, ...]
+    bounds: Int64Array
+    rows: Int64Array
+    encoder: str = "base-xor+dbi-dc"
+    block_bytes: int | str | None = 32
+    objective: str = "joint"
+    metric: str = "ones"
+    padded: bool = False
+    bus_bytes: int | None = None
+    energy_pj: tuple[float, float] | None = None
+    notes: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for what, value, known in (
+            ("encoder of tuple orders", self.encoder, ENCODERS),
+            ("objective", self.objective, OBJECTIVES),
+            ("wire metric", self.metric, METRICS),
+        ):
+            if value not in known:
+                raise unknown_name(what, value, known)
+        if self.metric == "energy" and self.energy_pj is None:
+            raise InputError("metric 'energy' needs energy_pj, the picojoules of a one and of a rising edge")
+        for f in self.fields:
+            if isinstance(self.block_bytes, int) and (
+                self.block_bytes < 1 or self.block_bytes * 8 % f.element_bits or self.block_bytes < f.element_bytes
+            ):
+                raise InputError(
+                    f"bases every {self.block_bytes} bytes: no whole number of {f.element_bits}-bit {f.name}"
+                )
+
+    @property
+    def size(self) -> int:
+        """N, the number of tuples."""
+        return len(self.rows)
+
+    @property
+    def dbi(self) -> bool:
+        """DBI-DC is in force."""
+        return "dbi-dc" in self.encoder
+
+    @property
+    def xor(self) -> bool:
+        """Base+XOR is in force."""
+        return "base-xor" in self.encoder
+
+    @property
+    def counted(self) -> tuple[Field, ...]:
+        """The fields that the objective counts."""
+        if self.objective == "values":
+            return self.fields[:1]
+        return self.fields[1:] if self.objective == "ids" else self.fields
+
+    @cached_property
+    def row_starts(self) -> npt.NDArray[np.bool_]:
+        """bool[N]: the slot is the first of its row."""
+        return np.diff(self.rows, prepend=-1) != 0
+
+    def slots(self, element_bits: int) -> Int64Array:
+        """int64[N]: each tuple's element index in an array of elements of that size, row padding included."""
+        plain = np.arange(self.size, dtype=np.int64)
+        if not self.padded or not self.size:
+            return plain
+        per_block = (self.block_bytes if isinstance(self.block_bytes, int) else 32) * 8 // element_bits
+        starts = np.flatnonzero(self.row_starts)
+        lengths = np.diff(starts, append=self.size)
+        room = -(-lengths // per_block) * per_block
+        first = np.cumsum(room) - room
+        return plain + np.repeat(first - starts, lengths)
+
+    def is_base(self, f: Field) -> npt.NDArray[np.bool_]:
+        """bool[N]: the field's slot is sent as it is. Padding is zero, so what follows it is a base in effect."""
+        base = np.zeros(self.size, bool)
+        base[:1] = True
+        if self.block_bytes == "row" or self.padded:
+            base |= self.row_starts
+        if isinstance(self.block_bytes, int):
+            base |= self.slots(f.element_bits) % (self.block_bytes * 8 // f.element_bits) == 0
+        return base
+
+    def ends_in_padding(self, f: Field) -> npt.NDArray[np.bool_]:
+        """bool[N]: zeros follow the field's slot inside its block, so its value is XORed into the first of them."""
+        if not self.padded or not self.size:
+            return np.zeros(self.size, bool)
+        per_block = (self.block_bytes if isinstance(self.block_bytes, int) else 32) * 8 // f.element_bits
+        return np.append(self.row_starts[1:], True) & (self.slots(f.element_bits) % per_block != per_block - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class CostModel:
+    """The cost model of the kernels (cython_ext/cdr_cost.h), see there: one or two 64-bit words per tuple."""
+
+    out: Words
+    into: Words
+    keep: Words
+    slot_class: npt.NDArray[np.uint8]
+    end_class: npt.NDArray[np.uint8]
+    dbi: bool
+    symmetric: bool
+
+
+def _place(parts: Sequence[tuple[Words, int]], n: int) -> Words:
+    """Lay (bits, bytes) parts side by side, none across a 64-bit border: uint64[n, 1 or 2]."""
+    words, at = np.zeros((n, 2), np.uint64), 0
+    for bits, size in parts:
+        if at % 8 + size > 8:
+            at = 8
+        if at + size > 16:
+            raise InputError("a tuple has more than 16 bytes: use narrower ids or count fewer fields")
+        words[:, at // 8] |= bits << np.uint64(8 * (at % 8))
+        at += size
+    return np.ascontiguousarray(words[:, : 2 if at > 8 else 1])
+
+
+def sent_beats(problem: Problem, f: Field) -> list[tuple[Words, int]]:
+    """For toggles: the beats of one element as (levels of the wires, bytes), flag wires as bits above the data."""
+    lanes = problem.bus_bytes or f.element_bytes
+    if f.element_bytes % lanes:
+        raise InputError(
+            f"toggles of {f.element_bits}-bit {f.name} on a {lanes}-byte bus depend on more than the tuple before: "
+            f"use a bus of at most {f.element_bytes} bytes"
+        )
+    beats = []
+    for start in range(0, f.element_bytes, lanes):
+        data = (f.bits >> np.uint64(8 * start)) & np.uint64((1 << 8 * lanes) - 1)
+        if problem.dbi:
+            flags = np.zeros_like(data)
+            for lane in range(lanes):
+                heavy = np.bitwise_count((data >> np.uint64(8 * lane)) & np.uint64(255)) > 4
+                data = np.where(heavy, data ^ np.uint64(255 << 8 * lane), data)
+                flags |= heavy.astype(np.uint64) << np.uint64(lane)
+            data |= flags << np.uint64(8 * lanes)
+        beats.append((data, lanes + problem.dbi))
+    return beats
+
+
+def first_order(problem: Problem) -> CostModel:
+    """Translate a problem whose cost depends on neighbouring tuples only into the kernels' words and slot classes."""
+    toggles = problem.metric != "ones" and "transition" not in problem.encoder
+    if toggles and problem.xor:
+        raise InputError(
+            f"{problem.metric} under {problem.encoder!r} depend on two tuples before: order for 'ones', "
+            "or for toggles under 'raw', 'dbi-dc' or a chain that ends in 'transition'"
+        )
+    n, out, into = problem.size, [], []
+    classes = np.zeros(n, np.uint8)
+    ends = np.zeros(n, np.uint8)
+    for k, f in enumerate(problem.counted):
+        if toggles:
+            beats = sent_beats(problem, f)
+            out.append(beats[-1])
+            into.append(beats[0])
+            base, cut = np.zeros(n, bool), np.zeros(n, bool)
+            base[:1] = True  # the wires rest at 0 before the first beat
+        else:
+            bits = f.bits if problem.xor else np.zeros_like(f.bits)
+            out.append((bits, f.element_bytes))
+            into.append((f.bits, f.element_bytes))
+            base, cut = problem.is_base(f), ~problem.ends_in_padding(f)
+        classes |= (base << k).astype(np.uint8)
+        ends |= (cut << k).astype(np.uint8)
+    n_fields = len(problem.counted)
+    masks = [[np.uint64(0 if c >> k & 1 else (1 << 8 * size) - 1) for k, (_, size) in enumerate(out)] for c in range(8)]
+    keep = np.concatenate(
+        [_place([(np.array([m]), size) for m, (_, size) in zip(row, out, strict=True)], 1) for row in masks]
+    )
+    last = problem.bounds[1:][np.diff(problem.bounds) > 0] - 1
+    end_class = np.full(len(problem.bounds) - 1, 255, np.uint8)
+    if problem.padded and not toggles:
+        closes = np.append(problem.row_starts[1:], True)[last]
+        end_class[np.diff(problem.bounds) > 0] = np.where(closes, ends[last], 255)
+    same = all(a is b or np.array_equal(a, b) for (a, _), (b, _) in zip(out, into, strict=True))
+    return CostModel(
+        _place(out, n),
+        _place(into, n),
+        np.ascontiguousarray(keep),
+        classes,
+        end_class,
+        problem.dbi and not toggles,
+        same and n_fields > 0,
+    )

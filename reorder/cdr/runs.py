@@ -1,0 +1,91 @@
+"""Tuple order inside an edge ordering: connections of a run change places, the runs themselves do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from reorder.base import check_order
+from reorder.cdr.matrix import id_field, stride_bounds, value_field
+from reorder.cdr.methods import TUPLE_METHODS, Progress
+from reorder.cdr.parallel import order_all
+from reorder.cdr.problem import Int64Array, Problem
+from traces.errors import InputError
+from traces.network import Network
+
+
+def run_problem(
+    network: Network,
+    edges: Int64Array,
+    bounds: Int64Array,
+    *,
+    value_format: str,
+    id_bits: int | None = None,
+    **kind: Any,
+) -> Problem:
+    """The problem whose slot k is connection edges[k]: its weight, and its source counted from its layer's lowest."""
+    if network.weights is None:
+        raise InputError("the network has no weights: tuple orders need values")
+    ids = network.sources
+    if network.layer is not None:
+        low = np.full(int(network.layer.max()) + 1, np.iinfo(np.int64).max)
+        np.minimum.at(low, network.layer, ids)
+        ids = ids - low[network.layer]
+    width = id_bits or (16 if ids.max(initial=0) < 2**16 else 32)
+    values, report = value_field(network.weights[edges], value_format)
+    rows = np.cumsum(np.diff(network.targets[edges], prepend=-1) != 0) - 1
+    return Problem(
+        (values, id_field("source ids", ids[edges], width)), bounds, rows, notes={"zeroed": report.zeroed}, **kind
+    )
+
+
+def order_run_tuples(
+    network: Network,
+    edges: npt.ArrayLike,
+    *,
+    stride: int | str,
+    method: str = "local-search",
+    value_format: str,
+    encoder: str = "base-xor+dbi-dc",
+    block_bytes: int = 32,
+    stride_restart: str = "row",
+    objective: str = "joint",
+    id_bits: int | None = None,
+    seed: int = 0,
+    workers: int = 1,
+    progress: Progress | None = None,
+    **parameters: Any,
+) -> Int64Array:
+    """Return int64[W]: `edges` with the connections of each run reordered for few ones on the wires.
+
+    A run is consecutive connections with one target. Sources of a run are complete before it starts, so the result is
+    topological and has the same runs. stride: tuples that may change places (from the start of each run, or of the
+    order with stride_restart='continuous'), or 'row' for whole runs.
+    encoder: under an encoder whose ones no order changes (raw, dbi-dc), tuples are ordered for base-xor all the same.
+    """
+    order = check_order(network, edges)
+    entry = TUPLE_METHODS[method]
+    runs = np.cumsum(np.diff(network.targets[order], prepend=-1) != 0)
+    bounds = stride_bounds(runs, stride, stride_restart, rows_may_mix=False)
+    xor = "base-xor" + ("+dbi-dc" if "dbi" in encoder else "")
+    problem = run_problem(
+        network,
+        order,
+        bounds,
+        value_format=value_format,
+        id_bits=id_bits,
+        encoder=xor,
+        block_bytes=block_bytes,
+        objective=objective,
+    )
+    found = order_all(
+        problem,
+        method,
+        seed=seed,
+        parameters=entry.make_parameters(parameters),
+        workers=workers,
+        progress=progress,
+    )
+    return check_order(network, order[found])

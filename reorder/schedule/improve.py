@@ -1,0 +1,85 @@
+"""Orders for traffic and for the arena: local search from the best simple and searched orders.
+
+Neither objective is the peak: Belady traffic depends on when blocks come back, the arena on how gaps fit. Both searches
+move operators within the room that their neighbours leave, as a cooling random walk, and keep the best order seen; work
+units are evaluated orders.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reorder.base import Progress
+from reorder.schedule import constructive
+from reorder.schedule.problem import Order, Problem
+
+TRAFFIC = 3  # the kernel's number of this cost; 0 to 2 are the allocators'
+
+
+@dataclass(frozen=True)
+class Effort:
+    """evaluations: orders tried by the local search. restarts: walks it is divided into, from different orders."""
+
+    evaluations: int = 20_000
+    restarts: int = 4
+
+
+def local_search(
+    problem: Problem,
+    costs: Any,
+    kind: int,
+    starts: Sequence[Order],
+    *,
+    goal: int,
+    effort: Effort,
+    seed: int,
+    peak_cap: int | None = None,
+    deadline: float | None = None,
+    progress: Progress | None = None,
+) -> tuple[Order, int, bool]:
+    """Return (best order, its cost, whether the deadline ended the search). Never worse than any of `starts`.
+
+    starts: orders whose peak is at most `peak_cap`. goal: a cost that cannot be undercut.
+    """
+    import cython_ext.schedule as kernel
+
+    cap = kernel.NEVER if peak_cap is None else peak_cap
+    state = np.array([seed & (2**64 - 1)], np.uint64)
+
+    def cost_of(order: Order) -> int:
+        return int(costs.improve(order.copy(), order.copy(), kind, cap, goal, 0, 0, 1, 0.0, state))
+
+    ranked = sorted(starts, key=cost_of)  # stable: the first of equals
+    best, best_cost = ranked[0].copy(), cost_of(ranked[0])
+    walks = [ranked[i % len(ranked)] for i in range(effort.restarts)]
+    each = max(1, effort.evaluations // max(1, effort.restarts))
+    step = max(1, min(each, 200_000 // problem.graph.n_nodes))
+    truncated = False
+    for number, start in enumerate(walks):
+        walk, current = start.copy(), start.copy()
+        heat = (0.0, 0.02, 0.05, 0.1)[number % 4]
+        done = 0
+        while done < each and best_cost > goal and not truncated:
+            cost = int(costs.improve(walk, current, kind, cap, goal, min(step, each - done), done, each, heat, state))
+            done += step
+            if cost < best_cost:
+                best, best_cost = walk.copy(), cost
+            if progress is not None:
+                progress(number * each + done, effort.restarts * each, f"{best_cost} bytes")
+            truncated = deadline is not None and time.monotonic() > deadline
+    return best, best_cost, truncated
+
+
+def simple_orders(problem: Problem) -> list[Order]:
+    """Return the file's order, both of Kahn's and the greedy one."""
+    return [
+        constructive.file_order(problem),
+        constructive.kahn(problem),
+        constructive.kahn(problem, stack=True),
+        constructive.greedy(problem),
+    ]

@@ -1,0 +1,169 @@
+"""`schedule`: the order of an operator graph that needs the least memory, arena or traffic."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from reorder.base import Progress
+from reorder.schedule import methods  # noqa: F401 - registers the methods
+from reorder.schedule.arena import allocator_rule
+from reorder.schedule.base import SCHEDULERS, ScheduleTask, SearchResult
+from reorder.schedule.improve import TRAFFIC, Effort, local_search, simple_orders
+from reorder.schedule.problem import Problem
+from reorder.schedule.rewrite import rewrite_graph
+from reorder.schedule.traffic import Traffic, traffic_costs
+from traces.errors import InputError, unknown_name
+from traces.opgraph import OpGraph
+
+OBJECTIVES = ("peak", "arena", "traffic")
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """A schedule and what it costs. ``order[k]`` is the k-th operator to run, an index into ``graph.nodes``.
+
+    graph: the graph that is scheduled: the one given, or the rewritten one.
+    lower_bound_bytes: no order of `graph` has a smaller peak. proved: no order is better by the objective (peak: the
+    bound is reached; arena: the arena is no larger than that bound; traffic: there is none).
+    traffic: off-chip traffic at `onchip_bytes`, None without it. states: work of the search.
+    truncated: a wall-clock limit ended a search. details: what the method reports.
+    """
+
+    graph: OpGraph
+    order: npt.NDArray[np.int64]
+    objective: str
+    method: str
+    peak_bytes: int
+    lower_bound_bytes: int
+    arena_bytes: int
+    traffic: Traffic | None
+    proved: bool
+    states: int
+    truncated: bool = False
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def traffic_bytes(self) -> int | None:
+        """Off-chip bytes, both directions, at the given on-chip size."""
+        return None if self.traffic is None else self.traffic.total_bytes
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the operators in the order in which they run."""
+        return [self.graph.nodes[v].name for v in self.order.tolist()]
+
+
+def schedule(
+    graph: OpGraph,
+    *,
+    objective: str = "peak",
+    method: str = "best-first",
+    rewrite: Sequence[str] | str = (),
+    onchip_bytes: int | None = None,
+    block_bytes: int = 256,
+    allocator: str = "linear",
+    budget_bytes: int | None = None,
+    time_limit_s: float | None = None,
+    seed: int = 0,
+    evaluations: int = 20_000,
+    progress: Progress | None = None,
+    **parameters: Any,
+) -> Schedule:
+    """Order the operators of a graph.
+
+    objective: 'peak' (least memory), 'arena' (among orders of the least peak found, the smallest arena under
+        `allocator`) or 'traffic' (fewest off-chip bytes at `onchip_bytes`, never more than the file's or Kahn's order).
+    method: how the peak is minimised; see `edgewatt list schedulers`. parameters: those of the method.
+    rewrite: patterns of identity rewriting to apply first (reorder.schedule.rewrite), or 'all'.
+    budget_bytes: memory the schedule must fit in. time_limit_s: stop then with the best found and the bound proved;
+        without it, work units alone decide and the result is the same on every run.
+    evaluations: orders that the local search of 'arena' and 'traffic' tries.
+
+    Raises InputError for unknown names, a budget that one operator alone exceeds (naming it) or that no order meets,
+    and an on-chip memory that is missing or smaller than one block.
+    """
+    if objective not in OBJECTIVES:
+        raise unknown_name("objective", objective, OBJECTIVES)
+    if not isinstance(graph, OpGraph):
+        raise InputError(
+            f"schedule needs an operator graph, not {type(graph).__name__}: load the model with kind='opgraph'"
+        )
+    if objective == "traffic" and onchip_bytes is None:
+        raise InputError("objective='traffic' needs onchip_bytes: the size of the on-chip memory")
+    if time_limit_s is not None and not time_limit_s > 0:
+        raise InputError(f"time_limit_s must be above 0, not {time_limit_s}")
+    if evaluations < 0:
+        raise InputError(f"evaluations must be at least 0, not {evaluations}")
+    entry = SCHEDULERS[method]
+    rule = allocator_rule(allocator)
+    deadline = None if time_limit_s is None else time.monotonic() + time_limit_s
+    problem = Problem(rewrite_graph(graph, rewrite))
+    problem.check_room_for_arena()
+    _check_budget(problem, budget_bytes)
+    costs = None if onchip_bytes is None else traffic_costs(problem, onchip_bytes, block_bytes)
+    task = ScheduleTask(deadline, seed, progress)
+    found = entry.item(problem, task, entry.make_parameters(parameters))
+    effort = Effort(evaluations)
+    order, proved, truncated = found.order, found.proved, found.truncated
+    limits: dict[str, Any] = {"effort": effort, "seed": seed, "deadline": deadline, "progress": progress}
+    if objective == "arena":
+        starts = [o for o in (found.order, *simple_orders(problem)) if problem.costs.peak(o) <= found.peak_bytes]
+        order, arena_bytes, late = local_search(
+            problem, problem.costs, rule, starts, goal=found.lower_bound_bytes, peak_cap=found.peak_bytes, **limits
+        )
+        proved, truncated = arena_bytes == found.lower_bound_bytes, truncated or late
+    elif objective == "traffic":
+        starts = [found.order, *simple_orders(problem)]
+        if budget_bytes is not None:
+            starts = [o for o in starts if problem.costs.peak(o) <= budget_bytes] or [found.order]
+        order, total, late = local_search(problem, costs, TRAFFIC, starts, goal=0, peak_cap=budget_bytes, **limits)
+        proved, truncated = total == 0, truncated or late
+    peak = int(problem.costs.peak(order))
+    if budget_bytes is not None and peak > budget_bytes:
+        raise _over_budget(problem, found, budget_bytes)
+    return Schedule(
+        graph=problem.graph,
+        order=order.astype(np.int64),
+        objective=objective,
+        method=method,
+        peak_bytes=peak,
+        lower_bound_bytes=found.lower_bound_bytes,
+        arena_bytes=int(problem.costs.arena(order, rule)[0]),
+        traffic=None if costs is None else Traffic(*costs.traffic(order)),
+        proved=proved,
+        states=found.states,
+        truncated=truncated,
+        details=found.details,
+    )
+
+
+def _check_budget(problem: Problem, budget_bytes: int | None) -> None:
+    if budget_bytes is None:
+        return
+    needs = problem.single_operator_bytes
+    v = int(needs.argmax())
+    if needs[v] > budget_bytes:
+        graph = problem.graph
+        raise InputError(
+            f"{graph.source or graph.name}: operator {graph.nodes[v].name!r} alone needs {needs[v]} bytes for its "
+            f"inputs and outputs, more than the budget of {budget_bytes}: only rewriting can help (see `rewrite`)"
+        )
+
+
+def _over_budget(problem: Problem, found: SearchResult, budget_bytes: int) -> InputError:
+    where = problem.graph.source or problem.graph.name
+    if found.lower_bound_bytes > budget_bytes:
+        return InputError(
+            f"{where}: every order needs at least {found.lower_bound_bytes} bytes, more than the budget of "
+            f"{budget_bytes} (rewriting may lower this, see `rewrite`)"
+        )
+    return InputError(
+        f"{where}: the best order found needs {found.peak_bytes} bytes, more than the budget of {budget_bytes}; it is "
+        f"not proved that none fits (at least {found.lower_bound_bytes} bytes are needed): search longer or rewrite"
+    )

@@ -1,0 +1,170 @@
+"""SERENITY as published (Ahn et al. 2020, section 3): the dynamic programme over zero-indegree sets (Algorithm 1),
+divide and conquer at the waists of the graph, adaptive soft budgeting (Algorithm 2). Each part is a switch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from reorder.schedule import constructive
+from reorder.schedule.base import ScheduleTask, SearchResult
+from reorder.schedule.problem import Order, Problem
+from traces.opgraph import INPUT, OpGraph
+
+SLICE_STATES = 8192
+
+
+@dataclass(frozen=True)
+class SerenityParameters:
+    """divide: schedule the parts between waists one by one. budget: adaptive soft budgeting.
+
+    min_part: parts of fewer operators are joined with the next one (1: cut at every waist).
+    max_level_states: states of one search step at which a run counts as out of time; the paper limits each step by
+    wall-clock time instead, which would make the result depend on the machine. max_states: all states of a part.
+    """
+
+    divide: bool = True
+    budget: bool = True
+    min_part: int = 1
+    max_level_states: int = 1_000_000
+    max_states: int = 20_000_000
+
+
+def waists(problem: Problem) -> list[int]:
+    """Return the operators v, in file order, that every order runs after all before and before all behind them, and
+    after which nothing is live but what v wrote: there the graph falls into parts that can be scheduled alone."""
+    graph = problem.graph
+    n = graph.n_nodes
+    _, _, live = problem.costs.footprint(constructive.file_order(problem))
+    alone = [-1] * n  # bytes of what each operator wrote, where it is the only writer
+    for v, buffers in enumerate(problem.buffer_rows["writes"]):
+        if all(len(graph.writers[graph.buffers[b]]) == 1 for b in buffers):
+            alone[v] = sum(int(graph.buffer_bytes[b]) for b in buffers)
+    # v is passed by every order iff no edge jumps over it from or to an operator that is not related to it: all of
+    # 0..v-1 reach v, and v reaches all of v+1..n-1.
+    found = []
+    ancestors = _related(graph.predecessors)
+    descendants = _related([tuple(n - 1 - u for u in graph.successors[n - 1 - v]) for v in range(n)])
+    for v in range(n - 1):
+        if ancestors[v] == v and descendants[n - 1 - v] == n - 1 - v and live[v] == alone[v]:
+            found.append(v)
+    return found
+
+
+def _related(before: Sequence[Sequence[int]]) -> list[int]:
+    """Number of operators that must run before each one (Python integers as bitsets)."""
+    sets: list[int] = []
+    for v, ids in enumerate(before):
+        members = 0
+        for u in ids:
+            members |= sets[u] | 1 << u
+        sets.append(members)
+        assert not members >> v
+    return [members.bit_count() for members in sets]
+
+
+def parts_of(problem: Problem, min_part: int) -> list[tuple[list[int], Problem]]:
+    """Cut the problem at its waists: per part the operators it adds and a problem that starts with the waist's data."""
+    graph = problem.graph
+    cuts: list[int] = []
+    for v in waists(problem):
+        if v + 1 - (cuts[-1] + 1 if cuts else 0) >= min_part:
+            cuts.append(v)
+    if cuts and graph.n_nodes - 1 - cuts[-1] < min_part:
+        cuts.pop()
+    parts = []
+    for first, last in zip([-1, *cuts], [*cuts, graph.n_nodes - 1], strict=True):
+        own = list(range(first + 1, last + 1))
+        nodes = [graph.nodes[v] for v in own]
+        if first >= 0:
+            nodes.insert(0, replace(graph.nodes[first], op=INPUT, inputs=(), constants=()))
+        present = {t.name for node in nodes for t in node.outputs}
+        outputs = [name for name in graph.outputs if name in present]
+        if last < graph.n_nodes - 1:
+            outputs += [t.name for t in graph.nodes[last].outputs if t.name not in outputs]
+        part = OpGraph(f"{graph.name}[{first + 1}:{last + 1}]", tuple(nodes), tuple(outputs), allow_disconnected=True)
+        parts.append((own, Problem(part)))
+    return parts
+
+
+def serenity(problem: Problem, task: ScheduleTask, parameters: SerenityParameters) -> SearchResult:
+    """Run the published algorithm; exact, unless a limit ends it. details: operators, states and seconds per part."""
+    started = time.perf_counter()
+    cut = parts_of(problem, parameters.min_part) if parameters.divide else [([*range(problem.graph.n_nodes)], problem)]
+    divided = time.perf_counter() - started
+    order: list[int] = []
+    states, complete, truncated = 0, True, False
+    rows: list[dict[str, Any]] = []
+    for own, part in cut:
+        started = time.perf_counter()
+        run = _Part(part, parameters, task)
+        piece = run.schedule()
+        shift = part.graph.n_nodes - len(own)  # 1 where the part begins with the data of the waist before it
+        if piece is None:
+            complete, truncated = False, truncated or run.truncated
+            piece = constructive.greedy(part)
+        order += [own[v - shift] for v in piece.tolist() if v >= shift]
+        states += run.states
+        seconds = time.perf_counter() - started
+        rows.append(
+            {"operators": part.graph.n_nodes, "states": run.states, "seconds": seconds, "budgets_bytes": run.budgets}
+        )
+    steps = np.array(order, np.int32)
+    peak = int(problem.costs.peak(steps))
+    lower = peak if complete else int(problem.single_operator_bytes.max())
+    return SearchResult(steps, peak, lower, states, truncated, {"parts": rows, "divide_seconds": divided})
+
+
+class _Part:
+    """One part: Algorithm 1, inside Algorithm 2 if asked for."""
+
+    def __init__(self, problem: Problem, parameters: SerenityParameters, task: ScheduleTask) -> None:
+        self.problem, self.parameters, self.task = problem, parameters, task
+        self.states = 0
+        self.truncated = False
+        self.budgets: list[int] = []
+
+    def schedule(self) -> Order | None:
+        """Return an optimal order, or None if a limit was hit."""
+        import cython_ext.schedule as kernel
+
+        if not self.parameters.budget:
+            return self._programme(kernel.NEVER, self.parameters.max_states)[1]
+        hard = int(self.problem.costs.peak(constructive.kahn(self.problem)))  # tau_max, Algorithm 2 line 3
+        tau, below, above = hard, 0, hard + 1  # no solution at `below`; out of time at `above`
+        limit = self.parameters.max_level_states
+        while True:
+            self.budgets.append(tau)
+            status, order = self._programme(tau + 1, limit)
+            if order is not None or self.truncated:
+                return order
+            if status == kernel.EXHAUSTED:
+                below = tau
+            else:
+                above = tau
+            # Algorithm 2 halves tau when out of time and otherwise goes back half the way up; keeping both ends of the
+            # interval makes the bisection end. Where nothing lies between them, only a longer time can help.
+            tau = max(tau // 2, (below + tau) // 2) if status != kernel.EXHAUSTED else (below + above) // 2
+            if not below < tau < above:
+                if limit >= self.parameters.max_states:
+                    return None
+                limit, tau, above = limit * 4, max(below + 1, above), above + 1
+
+    def _programme(self, upper: int, max_level_states: int) -> tuple[int, Order | None]:
+        import cython_ext.schedule as kernel
+
+        search = kernel.Search(self.problem.compiled, 0, upper, self.parameters.max_states, safe_moves=False)
+        status = kernel.RUNNING
+        while status == kernel.RUNNING and not self.truncated:
+            status = search.levels(SLICE_STATES, max_level_states)
+            if self.task.progress is not None:
+                self.task.progress(int(search.level), self.problem.graph.n_nodes, f"{search.n_states} states")
+            self.truncated = self.task.deadline is not None and time.monotonic() > self.task.deadline
+        self.states += int(search.n_states)
+        if status == kernel.NO_MEMORY:
+            raise MemoryError(f"{self.problem.graph.name}: out of memory after {self.states} states: lower max_states")
+        return status, search.order() if status == kernel.SOLVED else None

@@ -1,0 +1,140 @@
+"""Measure tuple orders: against the best known orders, exact optima, OR-Tools, popcount, and a large layer.
+
+    python scripts/bench_tuple_orders.py best-known exact or-tools popcount large
+
+Times are CPU seconds of this process (the large layer also states wall-clock seconds, with worker processes). The first
+three and popcount's matrices need EDGEWATT_REFERENCE. Results are tabled in docs/performance/wires.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+import edgewatt as ew
+
+
+def reference() -> Path:
+    folder = os.environ.get("EDGEWATT_REFERENCE")
+    if not folder:
+        sys.exit("set EDGEWATT_REFERENCE to the folder of reference data")
+    return Path(folder) / "cdr"
+
+
+def matrices() -> Iterator[tuple[str, dict[str, Any], sp.csr_matrix]]:
+    for name, facts in json.loads((reference() / "best_known.json").read_text()).items():
+        with np.load(reference() / f"{name}.npz") as z:
+            yield name, facts, sp.csr_matrix((z["data"], z["indices"], z["indptr"]), shape=tuple(z["shape"]))
+
+
+def gaussian(rows: int, columns: int, density: float, seed: int) -> sp.csr_matrix:
+    dense = np.random.default_rng(seed).normal(0, 0.01, (rows, columns)).astype(np.float32)
+    return sp.csr_matrix(dense * (np.abs(dense) > np.quantile(np.abs(dense), 1 - density)))
+
+
+def timed(matrix: sp.csr_matrix, **kind: Any) -> tuple[Any, float]:
+    start = time.process_time()
+    found = ew.order_tuples(matrix, bound=False, **kind)
+    return found, time.process_time() - start
+
+
+def best_known() -> None:
+    """Default effort and four times that against the best known totals of the reference."""
+    print("matrix                 format stride  best known  greedy   ours  vs best  effort 4   ms/tuple  bound gap")
+    for name, facts, matrix in matrices():
+        for value_format, known in facts["formats"].items():
+            for text, best in known["stride"].items():
+                stride = text if text == "row" else int(text)
+                kind = dict(value_format=value_format, stride=stride)
+                found, seconds = timed(matrix, **kind)
+                more, _ = timed(matrix, effort=4.0, **kind)
+                bound = ew.order_tuples(matrix, effort=0, **kind).lower_bound
+                goal = sum(best["best_joint"])
+                print(
+                    f"{name:22} {value_format:6} {text:>6} {goal:10} {sum(best['greedy_joint']):8} {found.ones:7} "
+                    f"{100 * found.ones / goal - 100:+7.2f}% {100 * more.ones / goal - 100:+8.2f}% "
+                    f"{1e3 * seconds / matrix.nnz:9.3f} {100 * found.ones / bound - 100:8.1f}%",
+                    flush=True,
+                )
+
+
+def exact() -> None:
+    """Random rows of up to 12 tuples: the search's total against the optimum's."""
+    for value_format in ("fp16", "bf16", "int8", "fp32"):
+        totals = np.zeros(2, np.int64)
+        for seed in range(200):
+            n = 3 + seed % 10
+            rng = np.random.default_rng(seed)
+            ids = np.sort(rng.choice(4096, n, replace=False))
+            matrix = sp.csr_matrix((rng.normal(0, 0.01, n).astype(np.float32), ids, [0, n]), shape=(1, 4096))
+            kind = dict(value_format=value_format, stride="row")
+            totals += [timed(matrix, method=method, **kind)[0].ones for method in ("exact", "local-search")]
+        print(f"{value_format}: 200 rows of 3 to 12 tuples, exact {totals[0]}, local-search {totals[1]}", flush=True)
+
+
+def or_tools() -> None:
+    """Greedy descent of OR-Tools' vehicles, same rows, joint objective, fp16."""
+    cases = [("gaussian 20 x 4096 at 15 %", gaussian(20, 4096, 0.15, 11), 512)]
+    cases += [(name, matrix, 128) for name, _, matrix in matrices()]
+    timed(cases[0][1][:1, :50], value_format="fp16", stride=16, method="or-tools-cvrp")  # load the library first
+    for name, matrix, stride in cases:
+        routed, seconds = timed(matrix, value_format="fp16", stride=stride, method="or-tools-cvrp")
+        print(f"{name}, stride {stride}: OR-Tools {routed.ones} ones in {seconds:.2f} s")
+        for effort in (0.05, 0.2, 1.0):
+            found, ours = timed(matrix, value_format="fp16", stride=stride, effort=effort)
+            change = 100 * found.ones / routed.ones - 100
+            print(
+                f"    effort {effort:4}: {found.ones} ones ({change:+.2f} %) in {ours / seconds:.3f} of its CPU",
+                flush=True,
+            )
+
+
+def popcount() -> None:
+    """Toggles on an unterminated bus as wide as an element, values alone."""
+    for name, _, matrix in matrices():
+        for value_format in ("int8", "fp32"):
+            kind = dict(value_format=value_format, stride="row", encoder="raw", metric="toggles", objective="values")
+            ours, _ = timed(matrix, **kind)
+            theirs, _ = timed(matrix, method="popcount", **kind)
+            print(
+                f"{name:22} {value_format}: given {ours.original_cost}, popcount {theirs.cost} "
+                f"({100 * theirs.cost / ours.original_cost - 100:+.1f} %), local-search {ours.cost} "
+                f"({100 * ours.cost / ours.original_cost - 100:+.1f} %; {100 * ours.cost / theirs.cost - 100:+.1f} % "
+                "against popcount)",
+                flush=True,
+            )
+
+
+def large() -> None:
+    """A 4096 x 4096 layer at 9 %, stride 128, two worker processes; OR-Tools from a sample of 8 rows."""
+    matrix = gaussian(4096, 4096, 0.09, 3)
+    start, own = time.perf_counter(), time.process_time()
+    found = ew.order_tuples(matrix, value_format="fp16", stride=128, workers=2, bound=False)
+    wall, children = time.perf_counter() - start, os.times()
+    cpu = time.process_time() - own + children.children_user + children.children_system
+    print(f"{matrix.nnz} tuples: {found.original_ones} -> {found.ones} ones, {wall:.0f} s wall, {cpu:.0f} s CPU")
+    sample = matrix[:8]
+    routed, seconds = timed(sample, value_format="fp16", stride=128, method="or-tools-cvrp")
+    whole = seconds * matrix.nnz / sample.nnz
+    print(
+        f"OR-Tools on 8 rows: {seconds:.1f} s for {sample.nnz} tuples, so {whole:.0f} s CPU for the layer (extrapolated)"
+    )
+    print(f"ones of those rows: OR-Tools {routed.ones}, ours {timed(sample, value_format='fp16', stride=128)[0].ones}")
+
+
+SECTIONS = {"best-known": best_known, "exact": exact, "or-tools": or_tools, "popcount": popcount, "large": large}
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or SECTIONS:
+        if name not in SECTIONS:
+            sys.exit(f"unknown section {name!r}: {', '.join(SECTIONS)}")
+        print(f"== {name}: {SECTIONS[name].__doc__}")
+        SECTIONS[name]()

@@ -1,0 +1,173 @@
+"""Kernels against the obvious versions on small random graphs with shared buffers and several outputs."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import schedule_oracle as oracle
+
+from reorder.schedule import constructive
+from reorder.schedule.arena import ALLOCATORS, arena
+from reorder.schedule.bounds import CutBound, lower_bound
+from reorder.schedule.footprint import footprint
+from reorder.schedule.fusion import fuse
+from reorder.schedule.problem import Problem
+from reorder.schedule.schedule import schedule
+from reorder.schedule.search import best_first
+from reorder.schedule.traffic import offchip_traffic
+from traces.opgraph import INPUT, Operator, OpGraph, Tensor
+
+
+@st.composite
+def graphs(draw: st.DrawFn, most: int = 9) -> OpGraph:
+    """Small graphs: accumulating buffers, in-place updates, several outputs, unused results."""
+    n = draw(st.integers(1, most))
+    nodes: list[Operator] = []
+    tensors: list[Tensor] = []
+    sealed: set[str] = set()  # buffers that somebody has read: no further writer may join
+    for i in range(n):
+        known = [t.name for t in tensors]
+        inputs = draw(st.lists(st.sampled_from(known), unique=True, max_size=3)) if known else []
+        size = draw(st.integers(1, 12)) * draw(st.sampled_from([1, 50]))
+        kind = draw(st.sampled_from(["plain", "plain", "plain", "two", "accumulate", "in-place"]))
+        outputs = [Tensor(f"t{i}", (size,), size, f"t{i}")]
+        open_buffers = [t for t in tensors if t.buffer not in sealed]
+        used = {t.buffer for t in tensors if t.name in inputs}
+        if kind == "two":
+            outputs.append(Tensor(f"u{i}", (7,), 7, f"u{i}"))
+        elif kind == "accumulate" and (join := [t for t in open_buffers if t.buffer not in used]):
+            same = draw(st.sampled_from(join))
+            outputs = [Tensor(f"t{i}", same.shape, same.n_bytes, same.buffer)]
+        elif kind == "in-place" and open_buffers:
+            last = {t.buffer: t for t in open_buffers}
+            same = draw(st.sampled_from(sorted(last.values(), key=lambda t: t.name)))
+            if sum(t.buffer == same.buffer for t in tensors) == 1:
+                inputs = [name for name in inputs if name != same.name] + [same.name]
+                outputs = [Tensor(f"t{i}", same.shape, same.n_bytes, same.buffer)]
+                used.discard(same.buffer)
+                sealed.add(same.buffer)
+        sealed |= used
+        nodes.append(Operator(f"n{i}", "OP" if inputs else INPUT, tuple(inputs), tuple(outputs)))
+        tensors += outputs
+    outputs = draw(st.lists(st.sampled_from([t.name for t in tensors]), unique=True, min_size=1, max_size=2))
+    return OpGraph("g", tuple(nodes), tuple(outputs), allow_disconnected=True)
+
+
+def random_order(graph: OpGraph, seed: int) -> list[int]:
+    state, last = np.array([seed], np.uint64), np.empty(graph.n_nodes, np.int32)
+    Problem(graph).costs.random_orders(1, state, last)
+    return last.tolist()
+
+
+@settings(max_examples=150, deadline=None)
+@given(graphs(), st.integers(0, 1000), st.integers(1, 6), st.sampled_from([1, 3, 8]))
+def test_costs_match_the_oracle(graph: OpGraph, seed: int, blocks: int, block_bytes: int) -> None:
+    problem = Problem(graph)
+    order = random_order(graph, seed)
+    assert [set(ids) for ids in graph.predecessors] == [oracle.predecessors(graph, v) for v in range(graph.n_nodes)]
+    found = footprint(problem, order)
+    assert found.peak_bytes == oracle.peak(graph, order)
+    assert found.after_bytes[-1] == sum(graph.buffer_bytes[list(graph.buffers).index(b)] for b in graph.output_buffers)
+    for allocator in ALLOCATORS:
+        assert arena(problem, order, allocator).n_bytes == oracle.arena(graph, order, allocator)
+    traffic = offchip_traffic(problem, order, onchip_bytes=blocks * block_bytes, block_bytes=block_bytes)
+    assert (traffic.read_bytes, traffic.written_bytes) == oracle.traffic(
+        graph, order, blocks * block_bytes, block_bytes
+    )
+    assert constructive.greedy(problem).tolist() == oracle.greedy(graph)
+
+
+@settings(max_examples=120, deadline=None)
+@given(graphs())
+def test_searches_find_the_optimum(graph: OpGraph) -> None:
+    problem = Problem(graph)
+    optimum, n_downsets = oracle.optimal_peak(graph)
+    assert lower_bound(problem) <= optimum
+    for method in ("best-first", "large", "serenity"):
+        found = schedule(graph, method=method)
+        assert (found.peak_bytes, found.lower_bound_bytes) == (optimum, optimum), method
+        assert footprint(graph, found.order).peak_bytes == optimum
+    plain = schedule(graph, method="serenity", divide=False, budget=False)
+    assert (plain.peak_bytes, plain.states) == (optimum, n_downsets)
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs(), st.integers(0, 2), st.booleans(), st.sampled_from([0, 1, 16]))
+def test_every_variant_of_the_state_search_is_exact(graph: OpGraph, tie: int, backwards: bool, chains: int) -> None:
+    from cython_ext import schedule as kernel
+
+    problem = Problem(graph)
+    optimum, _ = oracle.optimal_peak(graph)
+    search = kernel.Search(
+        problem.reversed if backwards else problem.compiled, 0, kernel.NEVER, 10**6, chains > 0, max(1, chains), tie
+    )
+    assert search.best_first(10**6) == kernel.SOLVED
+    assert search.goal_peak == optimum
+    order = search.order()
+    assert problem.costs.peak(graph.n_nodes - 1 - order[::-1] if backwards else order) == optimum
+    # under a budget below the optimum nothing is found, and the least peak cut off is a lower bound
+    search = kernel.Search(problem.compiled, optimum - 1, optimum, 10**6)
+    assert search.best_first(10**6) == kernel.EXHAUSTED
+    assert search.pruned_peak == optimum
+
+
+@settings(max_examples=120, deadline=None)
+@given(graphs(), st.integers(0, 1000))
+def test_fusion_keeps_the_optimum(graph: OpGraph, seed: int) -> None:
+    problem = Problem(graph)
+    fused = fuse(problem)
+    found = best_first(fused.problem)
+    assert found.peak_bytes == oracle.optimal_peak(graph)[0]
+    assert sorted(v for run in fused.runs for v in run) == list(range(graph.n_nodes))
+    # every fused order costs exactly what the order that it stands for costs
+    order = np.array(random_order(fused.problem.graph, seed), np.int32)
+    assert fused.problem.costs.peak(order) == problem.costs.peak(problem.check_order(fused.expand(order)))
+
+
+@settings(max_examples=40, deadline=None)
+@given(graphs(most=7))
+def test_minimum_cut_is_the_least_memory_an_operator_can_run_in(graph: OpGraph) -> None:
+    from itertools import combinations
+
+    problem = Problem(graph)
+    cut = CutBound(problem)
+    before = [oracle.predecessors(graph, v) for v in range(graph.n_nodes)]
+    for v in range(graph.n_nodes):
+        least = None
+        for size in range(graph.n_nodes):
+            for done in map(set, combinations([u for u in range(graph.n_nodes) if u != v], size)):
+                if before[v] <= done and all(before[u] <= done for u in done):
+                    new = {t.buffer: t.n_bytes for t in graph.nodes[v].outputs}
+                    for u in done:
+                        for t in graph.nodes[u].outputs:
+                            new.pop(t.buffer, None)
+                    memory = oracle.live_after(graph, done) + sum(new.values())
+                    least = memory if least is None else min(least, memory)
+        assert cut.of(v) == least
+
+
+@settings(max_examples=40, deadline=None)
+@given(graphs(most=8), st.integers(0, 99))
+def test_local_search_keeps_its_promises(graph: OpGraph, seed: int) -> None:
+    best = schedule(graph)
+    arena_aware = schedule(graph, objective="arena", evaluations=200, seed=seed)
+    assert arena_aware.peak_bytes == best.peak_bytes
+    assert arena_aware.peak_bytes <= arena_aware.arena_bytes <= best.arena_bytes
+    traffic = schedule(graph, objective="traffic", onchip_bytes=16, block_bytes=4, evaluations=200, seed=seed)
+    for order in (None, constructive.kahn(Problem(graph)), best.order):
+        assert traffic.traffic_bytes <= offchip_traffic(graph, order, onchip_bytes=16, block_bytes=4).total_bytes
+    again = schedule(graph, objective="traffic", onchip_bytes=16, block_bytes=4, evaluations=200, seed=seed)
+    assert again.order.tolist() == traffic.order.tolist()
+
+
+@pytest.mark.parametrize("level", ["operators", "sizes"])
+def test_wide_bitsets_and_large_sizes(level: str) -> None:
+    """More operators than one or two machine words hold, and sizes near 2^62."""
+    n, size = (150, 10) if level == "operators" else (20, 2**57)
+    nodes = [Operator("in", INPUT, (), (Tensor("in", (1,), size, "in"),))]
+    nodes += [Operator(f"a{i}", "OP", ("in",), (Tensor(f"a{i}", (1,), size, f"a{i}"),)) for i in range(n)]
+    nodes += [Operator(f"b{i}", "OP", (f"a{i}",), (Tensor(f"b{i}", (1,), 1, f"b{i}"),)) for i in range(n)]
+    nodes.append(Operator("out", "OP", tuple(f"b{i}" for i in range(n)), (Tensor("out", (1,), 1, "out"),)))
+    found = schedule(OpGraph("wide", tuple(nodes), ("out",)))
+    assert found.proved
+    assert found.peak_bytes == 2 * size + (n - 1)  # one long branch at a time, the short results pile up

@@ -1,0 +1,191 @@
+"""Tuple orders against plain oracles: costs, greedy, exact; bounds below, permutations inside strides, determinism."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import cdr_oracle as oracle
+
+import edgewatt as ew
+from reorder.cdr import TUPLE_METHODS, order_tuples
+from reorder.cdr.matrix import stride_bounds
+from traces.formats import to_bits
+
+quick = settings(max_examples=40, deadline=None)
+FORMATS = ("fp16", "bf16", "int8", "fp32", "fp8_e4m3", "int4")
+
+
+@st.composite
+def matrices(draw, most_rows=6, most_columns=40):
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    shape = (draw(st.integers(1, most_rows)), draw(st.integers(1, most_columns)))
+    dense = rng.normal(0, 0.01, shape) * (rng.random(shape) < draw(st.sampled_from((0.1, 0.4, 0.9))))
+    return sp.csr_matrix(dense.astype(np.float32))
+
+
+def windows(bounds):
+    return list(zip(bounds.tolist(), bounds[1:].tolist(), strict=False))
+
+
+@quick
+@given(matrices(), st.sampled_from(FORMATS[:-1]), st.booleans(), st.sampled_from((32, 64, None)))
+def test_costs_match_the_oracle_and_the_encoders(matrix, value_format, dbi, interval):
+    encoder = "base-xor+dbi-dc" if dbi else "base-xor"
+    got = order_tuples(
+        matrix,
+        value_format=value_format,
+        stride=8,
+        encoder=encoder,
+        method="greedy",
+        base_interval="matrix" if interval is None else interval,
+    )
+    bits = to_bits(matrix.data, value_format)[0]
+    size = bits.dtype.itemsize
+    values, ids = bits[got.positions], matrix.indices[got.positions].astype(np.uint16)
+    want = [
+        oracle.array_ones(values.tolist(), size, interval, dbi),
+        oracle.array_ones(ids.tolist(), 2, interval, dbi),
+    ]
+    assert [got.ones_values, got.ones_ids] == want
+    if interval:
+        for array, element, ones in ((values, size, want[0]), (ids, 2, want[1])):
+            assert ew.encode(array, encoder, element_bytes=element, block_bytes=interval).ones == ones
+    fields = [(bits.tolist(), size), (matrix.indices.tolist(), 2)]
+    cuts = stride_bounds(np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)), 8, "row", rows_may_mix=False)
+    assert got.positions.tolist() == oracle.greedy(fields, windows(cuts), interval, dbi)
+    assert got.lower_bound <= got.cost
+
+
+@quick
+@given(matrices(1, 7), st.sampled_from(("fp16", "int8", "fp32")))
+def test_exact_finds_the_optimum(matrix, value_format):
+    bits = to_bits(matrix.data, value_format)[0]
+    fields = [(bits.tolist(), bits.dtype.itemsize), (matrix.indices.tolist(), 2)]
+    best = oracle.exact(fields, (0, matrix.nnz), [])
+    got = order_tuples(matrix, value_format=value_format, stride="row", method="exact")
+    assert got.cost == best
+    assert got.lower_bound <= best
+    assert (
+        order_tuples(matrix, value_format=value_format, stride="row").cost
+        <= order_tuples(matrix, value_format=value_format, stride="row", method="greedy").cost
+    )
+
+
+@quick
+@given(
+    matrices(),
+    st.sampled_from(FORMATS),
+    st.sampled_from(("csr", "csc", "coo")),
+    st.sampled_from((1, 2, 5, 16, "row")),
+    st.sampled_from(("row", "continuous")),
+    st.sampled_from(("packed", "padded")),
+    st.sampled_from([name for name in TUPLE_METHODS if not name.startswith("or-tools")]),
+)
+def test_tuples_stay_in_their_strides_and_the_matrix_stays_the_same(
+    matrix, value_format, layout, stride, restart, rows, method
+):
+    if layout == "coo":
+        rows = "packed"
+    if method == "exact" and stride in (16, "row"):
+        stride = 5
+    kind = dict(
+        value_format=value_format, layout=layout, stride=stride, stride_restart=restart, rows=rows, method=method
+    )
+    got = order_tuples(matrix, **kind)
+    major = got.entries.major
+    cuts = stride_bounds(major, stride, restart, rows_may_mix=layout == "coo")
+    for a, b in windows(cuts):
+        assert sorted(got.positions[a:b].tolist()) == list(range(a, b))
+    assert abs(got.matrix() - matrix).nnz == 0
+    if value_format != "int4":
+        assert got.lower_bound <= got.cost
+    if stride == 1:
+        assert (got.positions == np.arange(matrix.nnz)).all()
+    if method == "local-search":
+        assert got.cost <= order_tuples(matrix, **{**kind, "method": "greedy"}).cost
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    matrices(3, 40),
+    st.sampled_from(("fp16", "int8")),
+    st.sampled_from((5, "row")),
+    st.sampled_from(("or-tools-tsp", "or-tools-cvrp")),
+)
+def test_routing_orders_are_permutations_above_the_bound(matrix, value_format, stride, method):
+    got = order_tuples(matrix, value_format=value_format, stride=stride, method=method)
+    cuts = stride_bounds(got.entries.major, stride, "row", rows_may_mix=False)
+    for a, b in windows(cuts):
+        assert sorted(got.positions[a:b].tolist()) == list(range(a, b))
+    assert got.lower_bound <= got.cost
+
+
+def padded_array(rows, values, per_block):
+    out = []
+    for row in range(max(rows, default=-1) + 1):
+        out += [v for r, v in zip(rows, values, strict=True) if r == row]
+        out += [0] * (-len(out) % per_block)
+    return out
+
+
+@quick
+@given(matrices(), st.sampled_from(("fp16", "int8")))
+def test_padded_rows_cost_what_their_zeros_cost(matrix, value_format):
+    got = order_tuples(matrix, value_format=value_format, stride=6, rows="padded", method="greedy")
+    bits = to_bits(matrix.data, value_format)[0]
+    rows, p = got.entries.major.tolist(), got.positions
+    size = bits.dtype.itemsize
+    assert got.ones_values == oracle.array_ones(padded_array(rows, bits[p].tolist(), 32 // size), size)
+    assert got.ones_ids == oracle.array_ones(padded_array(rows, matrix.indices[p].tolist(), 16), 2)
+
+
+@quick
+@given(matrices(), st.sampled_from((("fp32", 4), ("int8", 1), ("fp16", 1), ("fp32", 2))), st.booleans())
+def test_toggles_are_those_of_the_bus(matrix, kind, dbi):
+    value_format, lanes = kind
+    encoder = "dbi-dc" if dbi else "raw"
+    got = order_tuples(
+        matrix,
+        value_format=value_format,
+        stride="row",
+        encoder=encoder,
+        metric="toggles",
+        objective="values",
+        bus_bytes=lanes,
+    )
+    values = to_bits(matrix.data, value_format)[0][got.positions]
+    assert got.cost == ew.encode(values, encoder, element_bytes=values.itemsize, bus_bytes=lanes).toggles
+    assert got.cost <= got.original_cost
+
+
+def test_the_result_does_not_depend_on_the_number_of_workers(monkeypatch):
+    import reorder.cdr.parallel as parallel
+
+    monkeypatch.setattr(parallel, "GROUP_TUPLES", 200)
+    matrix = sp.random(30, 100, 0.3, random_state=1, format="csr", dtype=np.float32)
+    one, two = (order_tuples(matrix, value_format="fp16", stride=16, effort=0.2, workers=w) for w in (1, 2))
+    assert (one.positions == two.positions).all()
+    again = order_tuples(matrix, value_format="fp16", stride=16, effort=0.2, seed=1)
+    assert (one.positions != again.positions).any()
+
+
+def test_a_killed_run_continues(tmp_path, monkeypatch):
+    import reorder.cdr.parallel as parallel
+
+    monkeypatch.setattr(parallel, "GROUP_TUPLES", 300)
+    matrix = sp.random(30, 100, 0.3, random_state=1, format="csr", dtype=np.float32)
+    file = tmp_path / "kept.npz"
+    kind = dict(value_format="fp16", stride=16, effort=0.1)
+
+    def killed(done, total, text):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        order_tuples(matrix, **kind, checkpoint=file, progress=killed)
+    kept = np.load(file)
+    assert len(kept.files) == 2
+    done = []
+    resumed = order_tuples(matrix, **kind, checkpoint=file, progress=lambda d, t, x: done.append(d))
+    assert done[0] > 300
+    assert (resumed.positions == order_tuples(matrix, **kind).positions).all()

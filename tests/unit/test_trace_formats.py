@@ -1,0 +1,126 @@
+"""Other simulators' trace formats: what is written, read back, and refused by file and line."""
+
+import numpy as np
+import pytest
+from oracles.trace_oracle import small_network
+
+from traces.build import build_trace
+from traces.errors import InputError
+from traces.export import TRACE_WRITERS, export_trace
+from traces.external import open_trace
+from traces.trace import STREAMS, Chunk, Memory, Trace
+
+FORMATS = ("dramsim3", "ramulator2", "dinero", "dramsys", "libcachesim-csv", "libcachesim")
+
+
+def recorded(*, cycle=None, payload=None):
+    chunk = Chunk(
+        np.array([0x1F40, 0x2000, 0x1F42], np.uint64),
+        np.array([4, 2, 2], np.uint8),
+        np.array([0, 1, 0], np.uint8),
+        np.full(3, STREAMS.index("external"), np.uint8),
+        None if payload is None else np.array([0, 4, 6, 8]),
+        payload,
+        cycle,
+    )
+    return Trace.from_chunks([chunk], Memory(0x1F40, 0x100, None))
+
+
+def test_text_of_every_format(tmp_path):
+    path = tmp_path / "trace"
+    trace = recorded(cycle=np.array([3, 3, 9]), payload=np.arange(10, 18, dtype=np.uint8))
+    expected = {
+        "dramsim3": "0x1F40 READ 3\n0x2000 WRITE 3\n0x1F42 READ 9\n",
+        "ramulator2": "LD 0x1f40\nST 0x2000\nLD 0x1f42\n",
+        "dinero": "r 1f40 4\nw 2000 2\nr 1f42 2\n",
+        "dramsys": "3:\tread\t0x1f40\n3:\twrite\t0x2000\t0x0e0f\n9:\tread\t0x1f42\n",
+        "libcachesim-csv": "time,obj_id,obj_size,next_access_vtime\n0,125,64,2\n1,128,64,-1\n2,125,64,-1\n",
+    }
+    for name, text in expected.items():
+        assert export_trace(trace, path, name) == 3
+        assert path.read_text() == text
+    export_trace(trace, path, "libcachesim")
+    assert path.read_bytes()[:24] == bytes([0] * 4 + [125] + [0] * 7 + [64, 0, 0, 0, 2] + [0] * 7)
+    assert len(path.read_bytes()) == 72
+    assert set(TRACE_WRITERS) == set(FORMATS)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("guess", [True, False])
+def test_what_is_written_reads_back(tmp_path, name, guess):
+    rng = np.random.default_rng(2)
+    n = 3000
+    chunk = Chunk(
+        rng.integers(0, 2**40, n).astype(np.uint64) * np.uint64(64),
+        np.full(n, 64, np.uint8),
+        rng.integers(0, 2, n).astype(np.uint8),
+        np.zeros(n, np.uint8),
+        cycle=np.sort(rng.integers(0, 10**6, n)),
+    )
+    path = tmp_path / "trace"
+    export_trace(Trace.from_chunks([chunk], Memory(0, 2**46, None)), path, name)
+    trace = open_trace(path, None if guess else name, access_bytes=64)
+    (back,) = trace
+    assert np.array_equal(back.address, chunk.address) and np.array_equal(back.size, chunk.size)
+    if not name.startswith("libcachesim"):
+        assert np.array_equal(back.op, chunk.op)
+    if name in ("dramsim3", "dramsys"):
+        assert np.array_equal(back.cycle, chunk.cycle)
+    assert trace.n_accesses == n and not trace.has_data
+    assert trace.memory.base_address == chunk.address.min()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("dramsim3", "0x10 READ 1\n0x10 REED 2\n", r":2: operation 'REED' is none of READ, .* in '0x10 REED 2'"),
+        ("dramsim3", "0x10 READ 5\n0x10 READ 4\n", ":2: clock 4 goes back behind 5"),
+        ("dramsim3", "0x10 READ\n", ":1: 2 fields, expected 'ADDRESS READ|WRITE CLOCK'"),
+        ("dramsim3", "0x8000000000000000 READ 1\n", ":1: the access at 0x8000000000000000 does not end below"),
+        ("dramsim3", "0x10 READ 2000000000000000000\n", ":1: clock .* is beyond"),
+        ("ramulator2", "LD 0x10\n\n# note\nLD ten\n", ":4: address 'ten' is no decimal number"),
+        ("ramulator2", "LD 99999999999999999999999\n", "too large"),
+        ("dinero", "r 10 0\n", ":1: size 0 is out of range"),
+        ("dinero", "c 10 4\n", ":1: operation 'c'"),
+        ("dramsys", "1: write 0x10 0xabc\n", ":1: data '0xabc' is no hexadecimal"),
+        ("dramsys", "1: (0) read 0x10\n", ":1: length 0"),
+        ("libcachesim-csv", "time,obj_id\n1,2\n", ":2: 2 fields"),
+        ("dramsim3", "", "no accesses in it"),
+        ("dramsim3", "0x10 READ 1\n\0\0", ":2: this is no text"),
+        (None, "once upon a time\n", "its first line fits no known trace format"),
+        (None, "\0\1\2", "no trace format that is known here"),
+        ("dramsim4", "0x10 READ 1\n", "unknown trace format 'dramsim4' .did you mean 'dramsim3'"),
+    ],
+)
+def test_a_line_that_does_not_parse_is_named(tmp_path, name, text, message):
+    path = tmp_path / "given.trace"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        open_trace(path, name)
+
+
+def test_binary_records(tmp_path):
+    path = tmp_path / "trace"
+    path.write_bytes(bytes(24 + 7))
+    with pytest.raises(InputError, match="the last record is cut: 7 of 24 bytes"):
+        open_trace(path, "libcachesim")
+    path.write_bytes(bytes(4) + b"\xff" * 8 + bytes(12))
+    with pytest.raises(InputError, match=r"record 0: object .* no line numbers"):
+        open_trace(path, "libcachesim")
+    with pytest.raises(InputError, match="no such file"):
+        open_trace(tmp_path / "missing", "dinero")
+
+
+def test_exports_are_complete_or_absent(tmp_path):
+    with pytest.raises(InputError, match=r"unknown trace format 'dinro' .did you mean 'dinero'"):
+        export_trace(recorded(), tmp_path / "out", "dinro")
+    with pytest.raises(InputError, match="no accesses"):
+        export_trace(Trace.from_chunks([], Memory(0, 1, None)), tmp_path / "out", "dinero")
+    with pytest.raises(InputError, match="line_bytes"):
+        export_trace(recorded(), tmp_path / "out", "libcachesim", line_bytes=0)
+    with pytest.raises(InputError, match="cannot be written"):
+        export_trace(recorded(), tmp_path / "no" / "out", "dinero")
+    assert not list(tmp_path.iterdir())
+    trace = build_trace(small_network())
+    assert export_trace(trace, tmp_path / "out.npz", "npz") == sum(map(len, trace))
+    assert open_trace(tmp_path / "out.npz").has_data

@@ -1,0 +1,148 @@
+"""Reference costs and best-known orders; bad input."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import edgewatt as ew
+from reorder.cdr import TUPLE_METHODS
+from reorder.cdr.cost import field_ones
+from reorder.cdr.matrix import id_field, value_field
+from reorder.cdr.problem import Problem
+from traces.errors import InputError
+
+
+def small(rows=4, columns=60, density=0.5, seed=0):
+    return sp.random(rows, columns, density, random_state=seed, format="csr", dtype=np.float32)
+
+
+def cdr_cases(reference):
+    known = json.loads((reference / "cdr" / "best_known.json").read_text())
+    for name, facts in known.items():
+        with np.load(reference / "cdr" / f"{name}.npz") as stored:
+            yield name, facts, {key: stored[key] for key in stored.files}
+
+
+def test_reference_costs_of_original_and_best_orders(reference):
+    encoders = {"raw": "raw", "dbi": "dbi-dc", "bx": "base-xor", "bx_dbi": "base-xor+dbi-dc"}
+    for name, facts, stored in cdr_cases(reference):
+        rows = np.repeat(np.arange(facts["rows"]), np.diff(stored["indptr"]))
+        bounds = np.array([0, facts["nnz"]])
+        given = np.arange(facts["nnz"])
+        for value_format, known in facts["formats"].items():
+            values, report = value_field(stored["data"], value_format)
+            assert report.zeroed == 0
+            fields = (values, id_field("column ids", stored["indices"].astype(np.int64), 16))
+            for key, encoder in encoders.items():
+                problem = Problem(fields, bounds, rows, encoder)
+                assert [field_ones(problem, f, given) for f in fields] == known[key], (name, value_format, key)
+            for stride, best in known["stride"].items():
+                order = stored[f"order_{value_format}_{stride}"]
+                assert [field_ones(problem, f, order) for f in fields] == best["best_joint"]
+
+
+def test_default_search_is_within_a_hundredth_of_the_best_known(reference):
+    for name, facts, stored in cdr_cases(reference):
+        matrix = sp.csr_matrix((stored["data"], stored["indices"], stored["indptr"]), shape=tuple(stored["shape"]))
+        stride = {"ad01_dense0_d10": 64, "resnet8_conv7_d20": 128, "synthetic_gauss4096_d9": "row"}[name]
+        known = facts["formats"]["int8"]["stride"][str(stride)]
+        got = ew.order_tuples(matrix, value_format="int8", stride=stride)
+        assert got.ones <= 1.01 * sum(known["best_joint"])
+        assert got.ones <= sum(known["greedy_joint"])
+        assert got.lower_bound <= sum(known["best_joint"])
+
+
+def test_greedy_of_whole_rows_is_the_references(reference):
+    for _name, facts, stored in cdr_cases(reference):
+        matrix = sp.csr_matrix((stored["data"], stored["indices"], stored["indptr"]), shape=tuple(stored["shape"]))
+        for value_format, known in facts["formats"].items():
+            got = ew.order_tuples(matrix, value_format=value_format, stride="row", method="greedy", bound=False)
+            assert [got.ones_values, got.ones_ids] == known["stride"]["row"]["greedy_joint"]
+
+
+def test_worked_example_of_the_encoder_readme():
+    """Base+XOR without DBI on 0001, 1111, 1110, 1001: 8 ones; 0001, 1001, 1111, 1110: 5."""
+    problem = Problem(
+        (value_field(np.ones(4, np.float32), "int8")[0],), np.array([0, 4]), np.zeros(4, np.int64), "base-xor"
+    )
+    field = problem.fields[0].__class__("values", np.array([0b0001, 0b1111, 0b1110, 0b1001], np.uint64), 8)
+    problem = Problem((field,), problem.bounds, problem.rows, "base-xor")
+    assert field_ones(problem, field, np.arange(4)) == 8
+    assert field_ones(problem, field, np.array([0, 3, 1, 2])) == 5
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (dict(stride=0), "at least 1"),
+        (dict(stride=-3), "at least 1"),
+        (dict(stride="rows"), "'row' or 'matrix'"),
+        (dict(stride="matrix"), "only layout 'coo'"),
+        (dict(stride_restart="rows"), "did you mean 'row'"),
+        (dict(id_bits=12), "8, 16 or 32"),
+        (dict(value_format="fp17"), "did you mean 'fp1"),
+        (dict(encoder="dbi-dc+base-xor"), "unknown encoder"),
+        (dict(encoder="dbi-ac"), "did you mean 'dbi-dc'"),
+        (dict(method="local-serch"), "did you mean 'local-search'"),
+        (dict(layout="crs"), "did you mean 'csr'"),
+        (dict(objective="value"), "did you mean 'values'"),
+        (dict(metric="flips"), "unknown wire metric"),
+        (dict(metric="toggles"), "depend on two tuples before"),
+        (dict(metric="toggles", encoder="raw", bus_bytes=8), "more than the tuple before"),
+        (dict(metric="energy", encoder="raw"), "needs energy_pj"),
+        (dict(block_bytes=0), "at least one byte"),
+        (dict(base_interval=3), "no whole number of 16-bit"),
+        (dict(effort=-1), "effort must be"),
+        (dict(efort=1), "did you mean 'effort'"),
+        (dict(method="exact"), "at most 12"),
+        (dict(rows="padded", layout="coo"), "no rows to pad"),
+        (dict(method="or-tools-cvrp", search="annealing"), "did you mean 'simulated-annealing'"),
+        (dict(method="or-tools-tsp", solutions=0), "at least one"),
+        (dict(method="or-tools-tsp", time_limit_s=0), "above 0"),
+        (dict(workers=0), "at least one process"),
+    ],
+)
+def test_bad_requests(change, words):
+    with pytest.raises(InputError, match=words):
+        ew.order_tuples(small(), **{"value_format": "fp16", "stride": "row", **change})
+
+
+def test_bad_matrices():
+    def order(matrix, **kind):
+        return ew.order_tuples(matrix, **{"value_format": "fp16", "stride": 4, **kind})
+
+    with pytest.raises(InputError, match=r"entry \(0, 1\) is stored twice"):
+        order(sp.csr_matrix((np.ones(2), [1, 1], [0, 2]), shape=(1, 3)))
+    with pytest.raises(InputError, match="is nan"):
+        order(np.array([[1.0, np.nan]]))
+    with pytest.raises(InputError, match="does not fit 8 bits"):
+        order(sp.csr_matrix((np.ones(1), ([0], [300])), shape=(1, 400)), id_bits=8)
+    with pytest.raises(InputError, match="a matrix is wanted"):
+        order(np.ones(3))
+    with pytest.raises(InputError, match="complex"):
+        order(np.array([[1j]]))
+
+
+def test_documented_behaviour_of_odd_matrices():
+    unsorted = sp.csr_matrix((np.array([1.0, 2.0, 0.0], np.float32), [5, 2, 3], [0, 0, 3]), shape=(2, 6))
+    got = ew.order_tuples(unsorted, value_format="fp16", stride="row")  # empty row, unsorted ids, a stored zero
+    assert sorted(got.positions.tolist()) == [0, 1, 2]
+    assert got.original_ones_ids == sum((5).bit_count() for _ in [0]) + (5 ^ 2).bit_count() + (2 ^ 3).bit_count()
+    tiny = sp.csr_matrix(np.array([[1e-9, 1.0]], np.float32))
+    assert ew.order_tuples(tiny, value_format="fp16", stride="row").zeroed == 1
+    empty = ew.order_tuples(sp.csr_matrix((3, 3)), value_format="fp16", stride="row")
+    assert (empty.ones, empty.lower_bound, len(empty.positions)) == (0, 0, 0)
+
+
+def test_run_tuples_keep_runs_and_topology():
+    from reorder.cdr import order_run_tuples
+    from traces.generate import random_layered
+
+    network = random_layered(4, 40, 0.3, seed=3)
+    edges = np.lexsort((network.sources, network.targets, network.layer))
+    found = order_run_tuples(network, edges, stride="row", value_format="fp16", effort=0.2)
+    assert (network.targets[found] == network.targets[edges]).all()
+    assert (found != edges).any()
+    assert "local-search" in TUPLE_METHODS and TUPLE_METHODS["local-search"].summary

@@ -1,0 +1,257 @@
+"""ONNX models (.onnx), through the package `onnx`.
+
+Shapes come from the file, completed by ONNX's own shape inference. Weights must be in the file itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from traces.errors import InputError, MissingExtraError
+from traces.opgraph import INPUT, Operator, OpGraph, Tensor
+
+if TYPE_CHECKING:
+    from traces.network import Network
+
+CONTROL_FLOW = {"If", "Loop", "Scan", "SequenceMap", "SequenceAt", "SequenceConstruct", "SequenceInsert", "Optional"}
+# ONNX name -> the name used for the same operator throughout the suite (TensorFlow Lite's)
+OPERATORS = {
+    "Conv": "CONV_2D",
+    "Gemm": "FULLY_CONNECTED",
+    "Add": "ADD",
+    "Sub": "SUB",
+    "Mul": "MUL",
+    "Concat": "CONCATENATION",
+    "MaxPool": "MAX_POOL_2D",
+    "AveragePool": "AVERAGE_POOL_2D",
+    "GlobalAveragePool": "AVERAGE_POOL_2D",
+    "QuantizeLinear": "QUANTIZE",
+    "DequantizeLinear": "DEQUANTIZE",
+    "Sigmoid": "LOGISTIC",
+}
+SPATIAL = {"CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "AVERAGE_POOL_2D", "CONCATENATION"}
+
+
+def read(path: str | Path) -> OpGraph:
+    """Read a model as an operator graph with its constants.
+
+    Raises InputError naming file and node or tensor: not an ONNX file, damaged, weights in other files, control flow,
+    unknown operators, unknown or dynamic shapes. Needs the extra `models`.
+    """
+    return _Reader(Path(path)).graph()
+
+
+def read_network(path: str | Path, *, orientation: str = "rows-are-outputs") -> Network:
+    """Read a model of fully connected layers as a network; see traces.readers.models.to_network."""
+    from traces.readers.models import to_network
+
+    return to_network(read(path))
+
+
+class _Reader:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            import onnx
+            import onnx.numpy_helper
+            import onnx.shape_inference
+        except ImportError as error:
+            raise MissingExtraError("onnx", "models") from error
+        from google.protobuf.message import DecodeError
+
+        self.onnx = onnx
+        try:
+            self.model = onnx.ModelProto.FromString(path.read_bytes())
+        except OSError as error:
+            raise self.fail(f"cannot be read ({error.strerror or error})") from error
+        except (DecodeError, RuntimeError, ValueError) as error:
+            raise self.fail(f"truncated, damaged or no ONNX model ({error})") from error
+
+    def fail(self, text: str) -> InputError:
+        return InputError(f"{self.path}: {text}")
+
+    def graph(self) -> OpGraph:
+        """Build the graph; whatever a damaged file makes the package trip over becomes an InputError."""
+        try:
+            return self._graph()
+        except InputError:
+            raise
+        except (ValueError, TypeError, KeyError, IndexError, OverflowError, AttributeError, RuntimeError) as error:
+            raise self.fail(f"damaged ({type(error).__name__}: {error})") from error
+
+    def _graph(self) -> OpGraph:
+        graph = self.model.graph
+        if not graph.node:
+            raise self.fail("the model has no operators")
+        self.domains = {entry.domain: int(entry.version) for entry in self.model.opset_import}
+        self.constants: dict[str, npt.NDArray[Any]] = {t.name: self._array(t) for t in graph.initializer}
+        if graph.sparse_initializer:
+            raise self.fail("weights are stored sparsely, which this reader does not take apart: store them densely")
+        nodes = []
+        for node in graph.node:
+            self._check_kind(node)
+            if node.op_type == "Constant":
+                self._constant(node)
+            else:
+                nodes.append(node)
+        self.tensors = self._shapes(nodes)
+        read = {name for node in nodes for name in node.input}
+        made = {name for node in nodes for name in node.output}
+        outputs = tuple(dict.fromkeys(o.name for o in graph.output if o.name not in self.constants))
+        begin = [
+            Operator(i.name, INPUT, (), (self._tensor(i.name, f"input {i.name!r}"),))
+            for i in graph.input
+            if i.name not in self.constants and i.name not in made and (i.name in read or i.name in outputs)
+        ]
+        operators = [self._operator(node, k) for k, node in enumerate(self._sorted(nodes))]
+        return OpGraph(graph.name or self.path.stem, (*begin, *operators), outputs, self.constants, str(self.path))
+
+    def _check_kind(self, node: Any) -> None:
+        at = f"node {node.name or (node.output[0] if node.output else '?')!r} ({node.op_type})"
+        graphs = {self.onnx.AttributeProto.GRAPH, self.onnx.AttributeProto.GRAPHS}
+        if node.op_type in CONTROL_FLOW or any(attribute.type in graphs for attribute in node.attribute):
+            raise self.fail(f"{at}: control flow cannot be scheduled: export the model without loops and branches")
+        if not self.onnx.defs.has(node.op_type, node.domain):
+            domain = f" of domain {node.domain!r}" if node.domain else ""
+            raise self.fail(f"{at}: an unknown operator{domain}: only those of the ONNX standard are known")
+
+    def _array(self, tensor: Any) -> npt.NDArray[Any]:
+        at = f"constant {tensor.name!r}"
+        if tensor.data_location == self.onnx.TensorProto.EXTERNAL or tensor.external_data:
+            raise self.fail(f"{at} lies in another file: save the model in one file (onnx.save(..., one file))")
+        if any(side < 0 for side in tensor.dims):
+            raise self.fail(f"{at} has the shape {list(tensor.dims)}")
+        if tensor.data_type in (self.onnx.TensorProto.STRING, self.onnx.TensorProto.UNDEFINED):
+            raise self.fail(f"{at} holds no numbers")
+        stored = len(tensor.raw_data) or sum(
+            len(getattr(tensor, field))
+            for field in ("float_data", "int32_data", "int64_data", "double_data", "uint64_data")
+        )
+        if math.prod(tensor.dims) > 2 * stored:  # at most two elements in a byte or number
+            raise self.fail(f"{at} of shape {list(tensor.dims)} has only {stored} bytes or numbers in the file")
+        array = self.onnx.numpy_helper.to_array(tensor)
+        array.setflags(write=False)
+        return array
+
+    def _constant(self, node: Any) -> None:
+        for attribute in node.attribute:
+            if attribute.name == "value":
+                value = self._array(attribute.t)
+            elif attribute.name in ("value_float", "value_floats"):
+                value = np.array(attribute.f if attribute.name == "value_float" else attribute.floats, np.float32)
+            elif attribute.name in ("value_int", "value_ints"):
+                value = np.array(attribute.i if attribute.name == "value_int" else attribute.ints, np.int64)
+            else:
+                raise self.fail(f"node {node.name or node.output[0]!r} (Constant): {attribute.name} holds no numbers")
+            self.constants[node.output[0]] = value
+
+    def _shapes(self, nodes: list[Any]) -> dict[str, Any]:
+        """Return name -> type of every tensor the file describes, completed by inference where some are missing."""
+
+        def described(graph: Any) -> dict[str, Any]:
+            return {v.name: v.type.tensor_type for v in (*graph.input, *graph.value_info, *graph.output)}
+
+        known = described(self.model.graph)
+        if all(name in known for node in nodes for name in node.output if name):
+            return known
+        try:
+            inferred = self.onnx.shape_inference.infer_shapes(self.model, data_prop=True)
+        except (self.onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
+            raise self.fail(f"shape inference failed: {str(error).strip()}") from error
+        return described(inferred.graph) | known
+
+    def _tensor(self, name: str, where: str) -> Tensor:
+        described = self.tensors.get(name)
+        if described is None or not described.HasField("shape"):
+            raise self.fail(f"{where}: the shape of tensor {name!r} is unknown: run ONNX shape inference on the model")
+        shape = []
+        for side in described.shape.dim:
+            if not side.HasField("dim_value") or side.dim_value < 0:
+                text = side.dim_param or "?"
+                raise self.fail(
+                    f"{where}: tensor {name!r} has the dynamic dimension {text!r}: fix it when exporting the model"
+                )
+            shape.append(int(side.dim_value))
+        try:
+            dtype = self.onnx.helper.tensor_dtype_to_np_dtype(described.elem_type)
+        except (KeyError, TypeError) as error:
+            raise self.fail(f"{where}: tensor {name!r} has the unknown type {described.elem_type}") from error
+        bits = 4 if "int4" in str(dtype) else 8 * dtype.itemsize
+        if dtype.hasobject:
+            raise self.fail(f"{where}: tensor {name!r} holds strings: only numbers can be placed in memory")
+        return Tensor(name, tuple(shape), (math.prod(shape) * bits + 7) // 8, name, str(dtype))
+
+    def _sorted(self, nodes: list[Any]) -> list[Any]:
+        """Nodes in the file's order, moved only where the file lists one before what it reads."""
+        maker = {name: k for k, node in enumerate(nodes) for name in node.output}
+        before = [{maker[name] for name in node.input if name in maker} for node in nodes]
+        if all(max(ids, default=-1) < k for k, ids in enumerate(before)):
+            return nodes
+        after: list[list[int]] = [[] for _ in nodes]
+        for k, ids in enumerate(before):
+            for j in ids:
+                after[j].append(k)
+        pending = [len(ids) for ids in before]
+        ready, order = deque(k for k, count in enumerate(pending) if not count), []
+        while ready:
+            order.append(ready.popleft())
+            for k in after[order[-1]]:
+                pending[k] -= 1
+                if not pending[k]:
+                    ready.append(k)
+        return [nodes[k] for k in order] if len(order) == len(nodes) else nodes  # OpGraph names the cycle
+
+    def _operator(self, node: Any, index: int) -> Operator:
+        results = [name for name in node.output if name]
+        name = results[0] if results else node.name or f"node{index}"
+        where = f"node {name!r} ({node.op_type})"
+        operands = [given for given in node.input if given]
+        inputs = tuple(dict.fromkeys(given for given in operands if given not in self.constants))
+        constants = tuple(dict.fromkeys(given for given in operands if given in self.constants))
+        op = OPERATORS.get(node.op_type, node.op_type.upper())
+        attributes = {a.name: self.onnx.helper.get_attribute_value(a) for a in node.attribute}
+        found = self._attributes(node.op_type, attributes, constants)
+        if node.op_type == "MatMul" and len(operands) == 2 and operands[1] in self.constants:
+            op, found["transposed"] = "FULLY_CONNECTED", True
+        if node.op_type == "Gemm":
+            if attributes.get("transA") or {attributes.get("alpha", 1.0), attributes.get("beta", 1.0)} != {1.0}:
+                op = "GEMM"
+            found["transposed"] = not attributes.get("transB", 0)
+        if node.op_type == "Conv":
+            weights = self.constants.get(constants[0]) if constants else None
+            groups = int(attributes.get("group", 1))
+            if weights is not None and groups > 1 and weights.shape[1] == 1:
+                op = "DEPTHWISE_CONV_2D"
+            found["groups"] = 1 if op == "DEPTHWISE_CONV_2D" else groups
+            found["weight_layout"] = "OIHW"
+        if op in SPATIAL:
+            found["channel_axis"] = 1
+        if op not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
+            found["operands"] = tuple(operands)
+        tensors = tuple(self._tensor(result, where) for result in dict.fromkeys(results))
+        return Operator(name, op, inputs, tensors, constants, found)
+
+    def _attributes(self, kind: str, given: dict[str, Any], constants: tuple[str, ...]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        if kind in ("Conv", "MaxPool", "AveragePool"):
+            sides = len(given.get("kernel_shape", ())) or (
+                self.constants[constants[0]].ndim - 2 if kind == "Conv" and constants else 2
+            )
+            found["strides"] = tuple(int(v) for v in given.get("strides", (1,) * sides))
+            found["dilations"] = tuple(int(v) for v in given.get("dilations", (1,) * sides))
+            auto = given.get("auto_pad", b"NOTSET").decode()
+            found["padding"] = {"NOTSET": tuple(int(v) for v in given.get("pads", (0,) * 2 * sides))}.get(auto, auto)
+            if "kernel_shape" in given:
+                found["window"] = tuple(int(v) for v in given["kernel_shape"])
+            if kind == "AveragePool":
+                found["count_include_pad"] = bool(given.get("count_include_pad", 0))
+        for key in ("axis", "axes", "perm", "alpha", "epsilon"):
+            if key in given:
+                found[key] = tuple(given[key]) if isinstance(given[key], list) else given[key]
+        return found

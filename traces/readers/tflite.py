@@ -1,0 +1,336 @@
+"""TensorFlow Lite models (.tflite), through the packages `tflite` (the schema) and `flatbuffers`.
+
+Neither checks what it reads, so this module does: every vector must lie inside the file, the numbers read in all are
+bounded by the file's size, and every index, size and type is checked before it is used.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from traces.errors import InputError, MissingExtraError
+from traces.opgraph import INPUT, Operator, OpGraph, Quantization, Tensor
+from traces.readers.models import unique_names
+
+if TYPE_CHECKING:
+    from traces.network import Network
+
+# schema type code -> (name, numpy dtype; None: two elements in a byte)
+TYPES: dict[int, tuple[str, str | None]] = {
+    0: ("float32", "<f4"),
+    1: ("float16", "<f2"),
+    2: ("int32", "<i4"),
+    3: ("uint8", "u1"),
+    4: ("int64", "<i8"),
+    6: ("bool", "?"),
+    7: ("int16", "<i2"),
+    8: ("complex64", "<c8"),
+    9: ("int8", "i1"),
+    10: ("float64", "<f8"),
+    11: ("complex128", "<c16"),
+    12: ("uint64", "<u8"),
+    15: ("uint32", "<u4"),
+    16: ("uint16", "<u2"),
+    17: ("int4", None),
+}
+CONTROL_FLOW = {"IF", "WHILE", "CALL", "CALL_ONCE", "STABLEHLO_WHILE", "STABLEHLO_CASE", "STABLEHLO_COMPOSITE"}
+ACTIVATIONS = {0: "NONE", 1: "RELU", 2: "RELU_N1_TO_1", 3: "RELU6", 4: "TANH", 5: "SIGN_BIT"}
+PADDINGS = {0: "SAME", 1: "VALID"}
+OPTIONS = {
+    "CONV_2D": "Conv2DOptions",
+    "DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions",
+    "MAX_POOL_2D": "Pool2DOptions",
+    "AVERAGE_POOL_2D": "Pool2DOptions",
+    "FULLY_CONNECTED": "FullyConnectedOptions",
+    "ADD": "AddOptions",
+    "MUL": "MulOptions",
+    "SUB": "SubOptions",
+    "CONCATENATION": "ConcatenationOptions",
+    "SOFTMAX": "SoftmaxOptions",
+}
+NONE = -1  # an optional operand that is left out
+
+
+def read(path: str | Path) -> OpGraph:
+    """Read a model as an operator graph with its constants.
+
+    Raises InputError naming file and operator or tensor: not a TensorFlow Lite file, truncated or damaged, control
+    flow, unknown operators, strings and resources, dynamic shapes. Needs the extra `models`.
+    """
+    return _Reader(Path(path)).graph()
+
+
+def read_network(path: str | Path, *, orientation: str = "rows-are-outputs") -> Network:
+    """Read a model of fully connected layers as a network; see traces.readers.models.to_network."""
+    from traces.readers.models import to_network
+
+    return to_network(read(path))
+
+
+def write_order(path: str | Path, order: Iterable[str]) -> bytes:
+    """Return the file's bytes with its operators in another order (names of operators, INPUT operators left out).
+
+    Only the table that lists the operators changes: each entry points to the same operator as before. Raises InputError
+    if `order` is not a permutation of the model's operators.
+    """
+    reader = _Reader(Path(path))
+    names = [node.name for node in reader.graph().nodes if node.op != INPUT]
+    wanted = [name for name in order if name in set(names)]
+    if sorted(wanted) != sorted(names):
+        raise InputError(f"{path}: the order does not name each of the {len(names)} operators of the model once")
+    data = bytearray(reader.data)
+    table = reader.subgraph()._tab
+    start = table.Vector(table.Offset(10))  # field `operators` of SubGraph in the schema
+    targets = [start + 4 * i + struct.unpack_from("<I", data, start + 4 * i)[0] for i in range(len(names))]
+    for slot, name in enumerate(wanted):
+        distance = targets[names.index(name)] - (start + 4 * slot)
+        if not 0 < distance < 2**32:
+            raise InputError(f"{path}: operator {name!r} is stored before the list of operators: it cannot be moved")
+        struct.pack_into("<I", data, start + 4 * slot, distance)
+    return bytes(data)
+
+
+class _Reader:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            import tflite
+        except ImportError as error:
+            raise MissingExtraError("tflite", "models") from error
+        try:
+            self.data = path.read_bytes()
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+        if len(self.data) < 8 or self.data[4:8] != b"TFL3":
+            raise InputError(f"{path}: not a TensorFlow Lite model (the mark TFL3 is missing)")
+        self.schema = tflite
+        self.budget = 16 * len(self.data) + 65536  # numbers that vectors may hold in all: shared ones count again
+
+    def fail(self, text: str) -> InputError:
+        return InputError(f"{self.path}: {text}")
+
+    def graph(self) -> OpGraph:
+        """Build the graph; whatever a damaged file makes the parser trip over becomes an InputError."""
+        try:
+            return self._graph()
+        except InputError:
+            raise
+        except (struct.error, IndexError, ValueError, TypeError, OverflowError, AttributeError, KeyError) as error:
+            raise self.fail(f"truncated or damaged ({type(error).__name__}: {error})") from error
+
+    # -- guarded access --------------------------------------------------------------------------------------------
+
+    def length(self, table: Any, field: str, size: int = 4) -> int:
+        """Length of a vector after checking that it lies inside the file and within the budget."""
+        count = int(getattr(table, f"{field}Length")())
+        self.budget -= count
+        if count * size > len(self.data) or self.budget < 0:
+            raise self.fail(f"damaged: a list `{field}` of {count} entries does not fit the file")
+        return count
+
+    def children(self, table: Any, field: str) -> list[Any]:
+        return [getattr(table, field)(i) for i in range(self.length(table, field))]
+
+    def numbers(self, table: Any, field: str, size: int = 4) -> list[Any]:
+        if self.length(table, field, size) == 0:
+            return []
+        return list(getattr(table, f"{field}AsNumpy")().tolist())
+
+    def text(self, value: bytes | None, what: str) -> str:
+        if value is None:
+            return ""
+        if len(value) > 65536:
+            raise self.fail(f"damaged: the name of {what} has {len(value)} characters")
+        return value.decode("utf-8", "replace")
+
+    def options(self, operator: Any, kind: str) -> Any:
+        """The operator's options table, if it is of the kind its operator calls for."""
+        expected = getattr(self.schema.BuiltinOptions, kind)
+        table = operator.BuiltinOptions()
+        if table is None or operator.BuiltinOptionsType() != expected:
+            return None
+        options = getattr(self.schema, kind)()
+        options.Init(table.Bytes, table.Pos)
+        return options
+
+    # -- the model -----------------------------------------------------------------------------------------------------
+
+    def subgraph(self) -> Any:
+        self.model = self.schema.Model.GetRootAs(self.data, 0)
+        subgraphs = self.children(self.model, "Subgraphs")
+        if not subgraphs:
+            raise self.fail("the model has no graph")
+        return subgraphs[0]
+
+    def _graph(self) -> OpGraph:
+        subgraph = self.subgraph()
+        self.codes = [self._code(code) for code in self.children(self.model, "OperatorCodes")]
+        self.buffers = self.children(self.model, "Buffers")
+        tables = self.children(subgraph, "Tensors")
+        self.names = unique_names(self.text(t.Name(), f"tensor {i}") or f"tensor{i}" for i, t in enumerate(tables))
+        self.tables = tables
+        self.constants: dict[str, npt.NDArray[Any]] = {}
+        self.quantization: dict[str, Quantization] = {}
+        self.tensors = [self._tensor(i, table) for i, table in enumerate(tables)]
+        operators = self.children(subgraph, "Operators")
+        inputs = self._indices(self.numbers(subgraph, "Inputs"), "the model's inputs", optional=False)
+        outputs = self._indices(self.numbers(subgraph, "Outputs"), "the model's outputs", optional=False)
+        nodes = [self._operator(i, operator) for i, operator in enumerate(operators)]
+        made = {t.name for node in nodes for t in node.outputs}
+        read = {name for node in nodes for name in node.inputs}
+        kept = [self.names[i] for i in outputs if self.names[i] not in self.constants]
+        states = [self.names[i] for i, t in enumerate(tables) if t.IsVariable() and self.names[i] in read - made]
+        first = [self.names[i] for i in inputs if self.names[i] in read or self.names[i] in kept]
+        begin = [
+            Operator(name, INPUT, (), (self.tensors[self.names.index(name)],))
+            for name in dict.fromkeys([*first, *states])
+            if name not in made and name not in self.constants
+        ]
+        name = self.text(subgraph.Name(), "the graph") or self.path.stem
+        return OpGraph(
+            self.path.stem if name in ("main", "") else name,
+            (*begin, *nodes),
+            tuple(dict.fromkeys([*kept, *states])),  # state must survive to the next inference
+            self.constants,
+            source=str(self.path),
+            quantization=self.quantization,
+        )
+
+    def _code(self, code: Any) -> str:
+        from flatbuffers.number_types import Int32Flags
+        from tflite.utils import BUILTIN_OPCODE2NAME
+
+        # The larger of two fields counts; the package's own accessor reads the newer one only from 127 on.
+        newer = code._tab.Offset(10)
+        number = int(code._tab.Get(Int32Flags, newer + code._tab.Pos)) if newer else 0
+        number = max(number, int(code.DeprecatedBuiltinCode()))
+        if number == self.schema.BuiltinOperator.CUSTOM:
+            return f"CUSTOM:{self.text(code.CustomCode(), 'a custom operator')}"
+        return str(BUILTIN_OPCODE2NAME.get(number, f"UNKNOWN:{number}"))
+
+    def _indices(self, indices: Sequence[int], what: str, *, optional: bool = True) -> list[int]:
+        for i in indices:
+            if not (0 <= i < len(self.names) or (optional and i == NONE)):
+                raise self.fail(f"{what}: tensor {i} does not exist (0 to {len(self.names) - 1})")
+        return [i for i in indices if i != NONE]
+
+    def _tensor(self, index: int, table: Any) -> Tensor:
+        """Describe one tensor and, where it has data, note it as a constant."""
+        name = self.names[index]
+        at = f"tensor {name!r}"
+        shape = tuple(int(side) for side in self.numbers(table, "Shape"))
+        signature = self.numbers(table, "ShapeSignature")
+        if any(side < 0 for side in shape) or any(side < 0 for side in signature[1:]):
+            raise self.fail(
+                f"{at} has the dynamic shape {signature or list(shape)}: convert the model with fixed shapes"
+            )
+        code = int(table.Type())
+        if code not in TYPES:
+            kind = {5: "string", 13: "resource", 14: "variant"}.get(code, f"unknown type {code}")
+            raise self.fail(f"{at} is a {kind}: only numbers can be placed in memory")
+        dtype, layout = TYPES[code]
+        elements = math.prod(shape)
+        n_bytes = (elements + 1) // 2 if layout is None else elements * np.dtype(layout).itemsize
+        self._quantize(name, table)
+        data = self._data(int(table.Buffer()), at)
+        if data is not None:
+            if table.Sparsity() is not None:
+                raise self.fail(f"{at} is stored sparsely, which this reader does not take apart: store it densely")
+            if len(data) != n_bytes:
+                raise self.fail(f"{at}: shape {list(shape)} of {dtype} needs {n_bytes} bytes, the file has {len(data)}")
+            self.constants[name] = (
+                _unpack_int4(data, elements).reshape(shape)
+                if layout is None
+                else (np.frombuffer(data, layout).reshape(shape))
+            )
+        return Tensor(name, shape, n_bytes, name, dtype)
+
+    def _data(self, index: int, at: str) -> bytes | None:
+        if not 0 <= index < len(self.buffers):
+            raise self.fail(f"{at} lies in buffer {index}, which does not exist (0 to {len(self.buffers) - 1})")
+        buffer = self.buffers[index]
+        count = self.length(buffer, "Data", 1)
+        if count:
+            return bytes(buffer.DataAsNumpy())
+        offset, size = int(buffer.Offset()), int(buffer.Size())
+        if offset > 1:  # data behind the tables, in files above 2 GB
+            if offset + size > len(self.data):
+                raise self.fail(f"{at}: its data ({size} bytes at {offset}) lies outside the file")
+            self.budget -= size
+            return self.data[offset : offset + size]
+        return None
+
+    def _quantize(self, name: str, table: Any) -> None:
+        given = table.Quantization()
+        if given is None or not given.ScaleLength():
+            return
+        scale = self.numbers(given, "Scale")
+        zero = self.numbers(given, "ZeroPoint", 8) or [0] * len(scale)
+        if len(zero) != len(scale) or not np.isfinite(scale).all():
+            raise self.fail(f"tensor {name!r}: {len(scale)} scales and {len(zero)} zero points cannot be used")
+        self.quantization[name] = Quantization(
+            np.array(scale, np.float64), np.array(zero, np.int64), int(given.QuantizedDimension())
+        )
+
+    def _operator(self, index: int, operator: Any) -> Operator:
+        code = int(operator.OpcodeIndex())
+        if not 0 <= code < len(self.codes):
+            raise self.fail(f"operator {index}: its kind {code} does not exist (0 to {len(self.codes) - 1})")
+        op = self.codes[code]
+        where = f"operator {index} ({op})"
+        operands = self._indices(self.numbers(operator, "Inputs"), where)
+        results = self._indices(self.numbers(operator, "Outputs"), where)
+        if results:
+            where = f"operator {self.names[results[0]]!r} ({op})"
+        if op in CONTROL_FLOW:
+            raise self.fail(f"{where}: control flow cannot be scheduled: convert the model without loops and branches")
+        if op.startswith(("UNKNOWN:", "CUSTOM:")):
+            raise self.fail(f"{where}: an unknown operator: only the built-in operators of TensorFlow Lite are known")
+        for i in results:
+            if self.names[i] in self.constants:
+                raise self.fail(f"{where} writes the constant {self.names[i]!r}")
+        names = [self.names[i] for i in operands]
+        inputs = tuple(dict.fromkeys(name for name in names if name not in self.constants))
+        constants = tuple(dict.fromkeys(name for name in names if name in self.constants))
+        attributes = self._attributes(op, operator)
+        if op not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
+            attributes["operands"] = tuple(names)
+        tensors = tuple(self.tensors[i] for i in dict.fromkeys(results))
+        return Operator(
+            self.names[results[0]] if results else f"operator{index}", op, inputs, tensors, constants, attributes
+        )
+
+    def _attributes(self, op: str, operator: Any) -> dict[str, Any]:
+        """What the reference executor, the rewriting and the energy model need to know about an operator."""
+        options = self.options(operator, OPTIONS[op]) if op in OPTIONS else None
+        if options is None:
+            return {}
+        found: dict[str, Any] = {}
+        if hasattr(options, "FusedActivationFunction"):
+            found["activation"] = ACTIVATIONS.get(int(options.FusedActivationFunction()), "UNKNOWN")
+        if hasattr(options, "StrideH"):
+            found["strides"] = (int(options.StrideH()), int(options.StrideW()))
+            found["padding"] = PADDINGS.get(int(options.Padding()), "UNKNOWN")
+        if hasattr(options, "DilationHFactor"):
+            found["dilations"] = (int(options.DilationHFactor()), int(options.DilationWFactor()))
+        if hasattr(options, "FilterHeight"):
+            found["window"] = (int(options.FilterHeight()), int(options.FilterWidth()))
+        if hasattr(options, "Axis"):
+            found["axis"] = int(options.Axis())
+        if hasattr(options, "Beta"):
+            found["beta"] = float(options.Beta())
+        return found
+
+
+def _unpack_int4(data: bytes, elements: int) -> npt.NDArray[np.int8]:
+    """Two elements in a byte, the first one in the low half."""
+    packed = np.frombuffer(data, np.uint8)
+    nibbles = np.stack((packed & 15, packed >> 4), axis=1).reshape(-1)[:elements].astype(np.int8)
+    return np.where(nibbles > 7, nibbles - 16, nibbles).astype(np.int8)
