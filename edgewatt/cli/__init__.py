@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from edgewatt.cli import doctor, validate
+from edgewatt.cli import doctor, order, validate
 
 app = typer.Typer(
     name="edgewatt",
@@ -37,7 +37,7 @@ def _root(
     check_traces_package()
 
 
-for module in (doctor, validate):
+for module in (doctor, validate, order):
     module.add_to(app)
 
 
