@@ -13,10 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import cython_ext.iomodel as kernel
 import numpy as np
 import numpy.typing as npt
 
+import cython_ext.iomodel as kernel
 from traces.errors import InputError
 from traces.network import Network
 from traces.order import checked_memory, processing_arrays

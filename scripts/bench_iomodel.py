@@ -22,9 +22,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import cython_ext.iomodel as kernel
 import numpy as np
 
+import cython_ext.iomodel as kernel
 from reorder.order import order
 from traces.network import Network
 
@@ -158,7 +158,7 @@ def bench_reordering(rounds: int, iterations: int, network: Network) -> None:
             edges[incremental] = found.edges
             last[0] = found.curve[-1][2]
 
-        ratio, control, a, b = compare(lambda: run(True), lambda: run(False), rounds)  # noqa: B023
+        ratio, control, a, b = compare(lambda: run(True), lambda: run(False), rounds)
         assert (edges[True] == edges[False]).all()
         print(f"{policy:6}  {b:6.2f}  {a:13.2f}  {ratio:5.2f}  {control:5.3f}  {last[0]:.0f}")
 
@@ -172,7 +172,9 @@ def bench_ego() -> None:
     for method in ("go", "ego"):
         seconds = cpu_seconds(lambda: order(network, method, memory=MEMORY))  # noqa: B023
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"{method}: {network.n_connections} connections, {seconds:.1f} s, peak memory of the process {peak:.0f} MiB")
+        print(
+            f"{method}: {network.n_connections} connections, {seconds:.1f} s, peak memory of the process {peak:.0f} MiB"
+        )
 
 
 def main() -> None:

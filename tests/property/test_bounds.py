@@ -84,7 +84,7 @@ def test_network_bounds_on_dense_networks(network: Network, memory: int) -> None
 def test_expansion_alone_proves_something_true() -> None:
     network = dense_layers([4, 4])
     extra = expansion_extra(network, 3)
-    assert 0 < extra
+    assert extra > 0
     assert io_bounds(network).lower_total + extra <= count_io(network, memory=3).total
 
 
@@ -103,5 +103,3 @@ def test_the_baseline(reference: Path) -> None:
     compact, order = reorder_network(reference, "compact_growth_mg300")
     assert lower_bound(compact, 300).extra == 0
     assert count_io(compact, order["min"], memory=300).total == lower_bound(compact, 300).total
-
-
