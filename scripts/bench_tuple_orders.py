@@ -124,9 +124,7 @@ def large() -> None:
     sample = matrix[:8]
     routed, seconds = timed(sample, value_format="fp16", stride=128, method="or-tools-cvrp")
     whole = seconds * matrix.nnz / sample.nnz
-    print(
-        f"OR-Tools on 8 rows: {seconds:.1f} s for {sample.nnz} tuples, so {whole:.0f} s CPU for the layer (extrapolated)"
-    )
+    print(f"OR-Tools, 8 rows: {seconds:.1f} s for {sample.nnz} tuples, so {whole:.0f} s CPU for all (extrapolated)")
     print(f"ones of those rows: OR-Tools {routed.ones}, ours {timed(sample, value_format='fp16', stride=128)[0].ones}")
 
 
