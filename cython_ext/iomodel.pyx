@@ -9,10 +9,10 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 cdef extern from "iomodel.h" nogil:
-    enum: EW_NEVER, EW_LEVELS
+    enum: EW_NEVER, EW_MAX_LEVELS
     ctypedef struct ew_fast_memory:
         const int32_t *side[2]
-        int64_t capacity, used, reads_neurons, writes_live, evictions, skips
+        int64_t capacity, used, reads_neurons, writes_live, skips
     ctypedef struct ew_value:
         int32_t last
     ctypedef struct ew_lru:
@@ -24,12 +24,16 @@ cdef extern from "iomodel.h" nogil:
         ew_value *value
         int32_t *slot
         int64_t pointer
+    ctypedef struct ew_pair:
+        uint64_t resident, dirty
     ctypedef struct ew_min:
         ew_fast_memory m
         const int32_t *next_use
-        uint8_t *dirty
+        const uint8_t *is_output
+        int64_t writes_outputs
+        ew_pair *position
         uint64_t *level[4]
-        int64_t top, dead
+        int64_t levels, top, room
     void ew_note_final_uses(ew_value *, const int32_t *, const int32_t *, int64_t, int64_t)
     int64_t ew_dirty_outputs(const ew_value *, const uint8_t *, int64_t)
     void ew_lru_run(ew_lru *, int64_t, int64_t, int)
@@ -69,18 +73,33 @@ def count_many(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n
     """Return int64[K, 5], the counts of `count` for each of K memory sizes. O(K (W + N))."""
     result = np.zeros((memories.shape[0], 5), np.int64)
     cdef int64_t[:, ::1] rows = result
+    cdef uint8_t[::1] none = np.zeros(0, np.uint8)
     cdef int64_t k
     next_use = find_next_uses(sources, targets, n_neurons) if policy == MIN else None
     for k in range(memories.shape[0]):
-        if policy == LRU:
-            _lru(sources, targets, is_output, memories[k], pinning, rows[k])
-        elif policy == RR:
-            _rr(sources, targets, is_output, memories[k], pinning, rows[k])
-        elif policy == MIN:
-            _min(sources, targets, is_output, memories[k], next_use, rows[k])
-        else:
-            raise ValueError(f"policy code {policy}")
+        _run(sources, targets, is_output, memories[k], policy, pinning, next_use, rows[k], none)
     return result
+
+
+def neuron_loads(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons, const uint8_t[::1] is_output,
+                 int64_t memory, int policy, int pinning):
+    """Return uint8[W]: how many neuron values (0, 1 or 2) each connection has to read. O(W + N)."""
+    loads = np.zeros(sources.shape[0], np.uint8)
+    next_use = find_next_uses(sources, targets, n_neurons) if policy == MIN else None
+    _run(sources, targets, is_output, memory, policy, pinning, next_use, np.zeros(5, np.int64), loads)
+    return loads
+
+
+cdef _run(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[::1] is_output, int64_t memory,
+          int policy, int pinning, next_use, int64_t[::1] row, uint8_t[::1] loads):
+    if policy == LRU:
+        _lru(sources, targets, is_output, memory, pinning, row, loads)
+    elif policy == RR:
+        _rr(sources, targets, is_output, memory, pinning, row, loads)
+    elif policy == MIN:
+        _min(sources, targets, is_output, memory, next_use, row, loads)
+    else:
+        raise ValueError(f"policy code {policy}")
 
 
 cdef void _begin(ew_fast_memory *m, const int32_t[::1] sources, const int32_t[::1] targets, int64_t memory,
@@ -88,11 +107,12 @@ cdef void _begin(ew_fast_memory *m, const int32_t[::1] sources, const int32_t[::
     m.side[0] = &sources[0]
     m.side[1] = &targets[0]
     m.capacity = min(memory - 1, n_neurons)  # more room than neurons is never filled
-    m.used = m.reads_neurons = m.writes_live = m.evictions = m.skips = 0
+    m.used = m.reads_neurons = m.writes_live = m.skips = 0
 
 
 cdef void _report(const ew_fast_memory *m, int64_t writes_outputs, int64_t[::1] row) noexcept:
-    row[0], row[1], row[2], row[3], row[4] = m.reads_neurons, m.writes_live, writes_outputs, m.evictions, m.skips
+    row[0], row[1], row[2] = m.reads_neurons, m.writes_live, writes_outputs
+    row[3], row[4] = max(m.reads_neurons - m.capacity, 0), m.skips
 
 
 cdef object _values(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons, int32_t last):
@@ -109,8 +129,8 @@ cdef object _values(const int32_t[::1] sources, const int32_t[::1] targets, int6
 
 
 cdef _lru(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[::1] is_output, int64_t memory,
-          int pin_both, int64_t[::1] row):
-    cdef int64_t w = sources.shape[0], n = is_output.shape[0], start
+          int pin_both, int64_t[::1] row, uint8_t[::1] loads):
+    cdef int64_t w = sources.shape[0], n = is_output.shape[0], start, i, before
     cdef int32_t[:, ::1] values = _values(sources, targets, n, -1)
     cdef ew_lru state
     _begin(&state.m, sources, targets, memory, n)
@@ -118,16 +138,22 @@ cdef _lru(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[
     state.tail = 0
     for start in range(0, w, SLICE):
         with nogil:
-            ew_lru_run(&state, start, min(start + SLICE, w), pin_both)
+            if loads.shape[0]:
+                for i in range(start, min(start + SLICE, w)):
+                    before = state.m.reads_neurons
+                    ew_lru_run(&state, i, i + 1, pin_both)
+                    loads[i] = <uint8_t>(state.m.reads_neurons - before)
+            else:
+                ew_lru_run(&state, start, min(start + SLICE, w), pin_both)
         PyErr_CheckSignals()
     _report(&state.m, ew_dirty_outputs(state.value, &is_output[0], n), row)
 
 
 cdef _rr(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[::1] is_output, int64_t memory,
-         int pin_both, int64_t[::1] row):
-    cdef int64_t w = sources.shape[0], n = is_output.shape[0], start
-    cdef int32_t[:, ::1] values = _values(sources, targets, n, 0)
-    cdef int32_t[::1] slot = np.empty(min(memory - 1, n), np.int32)
+         int pin_both, int64_t[::1] row, uint8_t[::1] loads):
+    cdef int64_t w = sources.shape[0], n = is_output.shape[0], start, i, before
+    cdef int32_t[:, ::1] values = _values(sources, targets, n + 1, 0)
+    cdef int32_t[::1] slot = np.full(min(memory - 1, n), n, np.int32)
     cdef ew_rr state
     _begin(&state.m, sources, targets, memory, n)
     state.value = <ew_value *> &values[0, 0]
@@ -135,35 +161,46 @@ cdef _rr(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[:
     state.pointer = 0
     for start in range(0, w, SLICE):
         with nogil:
-            ew_rr_run(&state, start, min(start + SLICE, w), pin_both)
+            if loads.shape[0]:
+                for i in range(start, min(start + SLICE, w)):
+                    before = state.m.reads_neurons
+                    ew_rr_run(&state, i, i + 1, pin_both)
+                    loads[i] = <uint8_t>(state.m.reads_neurons - before)
+            else:
+                ew_rr_run(&state, start, min(start + SLICE, w), pin_both)
         PyErr_CheckSignals()
     _report(&state.m, ew_dirty_outputs(state.value, &is_output[0], n), row)
 
 
 cdef _min(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[::1] is_output, int64_t memory,
-          const int32_t[::1] next_use, int64_t[::1] row):
-    cdef int64_t w = sources.shape[0], n = is_output.shape[0], start, size = 2 * w, k, x, written = 0
+          const int32_t[::1] next_use, int64_t[::1] row, uint8_t[::1] loads):
+    cdef int64_t w = sources.shape[0], start, size = (2 * w + 63) // 64, k, i, before
     cdef ew_min state
-    cdef uint64_t[::1] level
-    cdef uint8_t[::1] dirty = np.zeros(n, np.uint8)
+    cdef uint64_t[::1] pairs = np.zeros(2 * size, np.uint64), level
     levels = []
-    for k in range(EW_LEVELS):
+    state.position = <ew_pair *> &pairs[0]
+    state.levels = 3 if 2 * w <= 64**4 else EW_MAX_LEVELS  # then the last level has at most 128 words
+    for k in range(1, EW_MAX_LEVELS):
         size = (size + 63) // 64
         level = np.zeros(size, np.uint64)
         levels.append(level)
         state.level[k] = &level[0]
-    _begin(&state.m, sources, targets, memory, n)
+    _begin(&state.m, sources, targets, memory, is_output.shape[0])
     state.next_use = &next_use[0]
-    state.dirty = &dirty[0]
-    state.top = 0
-    state.dead = 0
+    state.is_output = &is_output[0]
+    state.writes_outputs = state.top = 0
+    state.room = state.m.capacity
     for start in range(0, w, SLICE):
         with nogil:
-            ew_min_run(&state, start, min(start + SLICE, w))
+            if loads.shape[0]:
+                for i in range(start, min(start + SLICE, w)):
+                    before = state.m.reads_neurons
+                    ew_min_run(&state, i, i + 1)
+                    loads[i] = <uint8_t>(state.m.reads_neurons - before)
+            else:
+                ew_min_run(&state, start, min(start + SLICE, w))
         PyErr_CheckSignals()
-    for x in range(n):
-        written += is_output[x] and dirty[x]
-    _report(&state.m, written, row)
+    _report(&state.m, state.writes_outputs, row)
 
 
 def find_next_uses(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons):

@@ -103,7 +103,7 @@ def _percent(a: float, b: float) -> float | None:
 
 def _because(a: Record, b: Record) -> list[dict[str, Any]]:
     """Return the energy terms by the size of their change; each is a count times a constant."""
-    terms_a, terms_b = a.results["energy_pj"]["terms"], b.results["energy_pj"]["terms"]
+    terms_a, terms_b = (r.results.get("energy_pj", {}).get("terms", {}) for r in (a, b))
     found = []
     for name in sorted(terms_a.keys() | terms_b.keys()):
         x, y = terms_a.get(name, {"count": 0, "pj": 0.0}), terms_b.get(name, {"count": 0, "pj": 0.0})

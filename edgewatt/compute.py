@@ -60,9 +60,14 @@ def run_points(
     shared = Stages(stages)
     records = []
     for number, point in enumerate(points):
+
+        def inside(done: int, total: int | None, text: str, number: int = number) -> None:
+            if progress is not None:  # the step under way, beside the number of points
+                progress(number, len(points), f"{text} {done}{f' of {total}' if total else ''}")
+
         if progress is not None:
             progress(number, len(points), "")
-        records.append(compute(point.config, point.paths, point.hash, point.name, shared))
+        records.append(compute(point.config, point.paths, point.hash, point.name, shared, inside))
     return records
 
 
@@ -103,7 +108,6 @@ def _simulate(
 ) -> dict[str, Any]:
     from edgewatt.machine_results import build_machine, simulate
 
-    machine = build_machine(config, paths)
     results: dict[str, Any] = {}
     if "trace" in config:
         trace_hash, make = content_hash(config["trace"]), lambda: open_recorded(config, paths)
@@ -117,7 +121,10 @@ def _simulate(
         }
         if work.curve_seconds:
             seconds["curve_seconds"] = work.curve_seconds
+        if config["measure"] == "io":
+            return results
         trace_hash, make = work_hash(config, work), lambda: make_trace(config, work)
+    machine = build_machine(config, paths)
     keys = ("caches", "bus", "encoder", "engine", "dram", "timing")
     identity = {"trace": trace_hash, "element_bytes": machine.element_bytes, **{key: config[key] for key in keys}}
 

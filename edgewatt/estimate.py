@@ -63,7 +63,7 @@ def _stages(points: list[Point]) -> dict[str, int]:
         "networks": len({content_hash(c["network"]) for c in work}),
         "orderings": len({content_hash(ordering_identity(c)) for c in work}),
         "tuple orders": len({content_hash(tuple_order_identity(c)) for c in work if c["stride"]["kind"] != "none"}),
-        "replays": len(points),
+        "replays": sum(point.config["measure"] == "all" for point in points),
     }
 
 

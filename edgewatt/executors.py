@@ -24,6 +24,9 @@ Outcome = dict[str, Any]
 ATTEMPTS = 3
 """A point whose worker dies this many times is recorded as failed."""
 
+CONNECT_S = 10.0
+"""How long a scheduler may take to answer."""
+
 PINNED = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")}
 
 
@@ -46,9 +49,9 @@ def make_executor(name: str, *, workers: int | None = None, scheduler: str | Non
     raise unknown_name("executor", name, ("inline", "processes", "dask"))
 
 
-def lost(task: Task, attempts: int) -> Outcome:
+def lost(task: Task, attempts: int, why: str = "out of memory, or killed") -> Outcome:
     """Return the outcome of a point whose workers died."""
-    error = f"the worker process died {attempts} times on this point (out of memory, or killed)"
+    error = f"the worker process died {attempts} times on this point ({why})"
     return {"hash": task["hash"], "failure": {"error": error, "traceback": "", "config": task["config"]}}
 
 
@@ -217,7 +220,7 @@ class DaskExecutor:
                 client = distributed.Client(cluster)
             else:
                 try:
-                    client = distributed.Client(self.scheduler, timeout="10s")
+                    client = distributed.Client(self.scheduler, timeout=f"{CONNECT_S:g}s")
                 except (OSError, TimeoutError, ValueError) as error:
                     raise EdgewattError(f"no Dask scheduler answers at {self.scheduler} ({error})") from error
             stack.enter_context(client)
@@ -226,25 +229,33 @@ class DaskExecutor:
     @staticmethod
     def _flow(client: Any, work: Any, source: Iterator[Task], distributed: Any) -> Iterator[Outcome]:
         """Keep a few tasks per core in flight, so that neither the scheduler nor memory holds the whole sweep."""
-        in_flight: dict[Any, Task] = {}
+        in_flight: dict[Any, tuple[Task, int]] = {}
         finished = distributed.as_completed(with_results=False)
+
+        def submit(task: Task, attempt: int) -> None:
+            future = client.submit(work, task, key=f"edgewatt-{task['hash']}-{attempt}", pure=False)
+            in_flight[future] = task, attempt
+            finished.add(future)
 
         def fill() -> None:
             cores = max(1, sum(client.nthreads().values()))
             while len(in_flight) < 3 * cores and (task := next(source, None)) is not None:
-                future = client.submit(work, task, key=f"edgewatt-{task['hash']}", pure=False)
-                in_flight[future] = task
-                finished.add(future)
+                submit(task, 1)
 
         fill()
         while in_flight:
             future = next(finished)
-            task = in_flight.pop(future)
+            task, attempt = in_flight.pop(future)
             fill()
-            if future.status == "finished":
-                yield future.result()
+            try:
+                outcome: Outcome = future.result()  # `work` returns failures: what raises here is a lost worker
+            except Exception as error:
+                if attempt < ATTEMPTS:
+                    submit(task, attempt + 1)
+                else:
+                    yield lost(task, attempt, f"{type(error).__name__}: {error}")
             else:
-                yield lost(task, ATTEMPTS)
+                yield outcome
 
 
 def available_cores() -> int:

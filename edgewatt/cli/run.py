@@ -75,18 +75,22 @@ def sweep(
         if not write_json(found, json_file):
             show_estimate(found)
         return
-    with progress("sweep") as update:
-        done = run_sweep(
-            plan,
-            results=folder,
-            executor=executor,
-            workers=workers,
-            scheduler=scheduler,
-            resume=resume,
-            retry_failed=retry_failed,
-            fsync=fsync,
-            progress=update,
-        )
+    try:
+        with progress("sweep") as update:
+            done = run_sweep(
+                plan,
+                results=folder,
+                executor=executor,
+                workers=workers,
+                scheduler=scheduler,
+                resume=resume,
+                retry_failed=retry_failed,
+                fsync=fsync,
+                progress=update,
+            )
+    except KeyboardInterrupt:
+        typer.echo("edgewatt: interrupted; what is finished is kept, and the same command goes on", err=True)
+        raise typer.Exit(130) from None
     summary = {
         "results": str(folder),
         "points": len(done.points),

@@ -29,9 +29,7 @@ def show_records(records: Sequence[Record], *, title: str) -> None:
             console.print(part, markup=False)
     groups = _groups(rows)
     io, cost = _io_columns(rows), _cost_columns(rows)
-    if not io:
-        _print(console, groups, [*_name_columns(rows), *cost])
-    elif console.width >= _WIDE:
+    if not io or not cost or console.width >= _WIDE:
         _print(console, groups, [*_name_columns(rows), *io, *cost])
     else:
         first = _distinct_work(rows)
@@ -80,6 +78,8 @@ def _notes(record: Record, rows: list[Row]) -> list[str]:
             f"I/Os     M = {first['memory']}, policy {first['policy']}; "
             f"bounds {first['io_lower']} to {first['io_upper']} (Theorem 1)"
         )
+    if "energy_pj" not in first:
+        return notes
     levels = " + ".join(f"{c['size_bytes'] / 1024:g} KiB {c['ways']}-way {c['policy']}" for c in config["caches"])
     notes.append(f"machine  {levels}; {first['encoder']} bus; {first['part']}; {first['timing']} timing")
     zeroed = {row["format"]: row["zeroed_weights"] for row in rows if row.get("zeroed_weights")}
@@ -106,6 +106,8 @@ def _io_columns(rows: list[Row]) -> list[Column]:
 
 def _cost_columns(rows: list[Row]) -> list[Column]:
     first = rows[0]
+    if "energy_pj" not in first:
+        return []
     return [
         ("hit", "%", ["-" if row["hit_rate"] is None else f"{100 * row['hit_rate']:.1f}" for row in rows]),
         ("ones", "", [compact(row["ones"]) for row in rows]),

@@ -67,12 +67,15 @@ class Document:
 
     def at(self, place: Place) -> Document:
         """Return the part at `place` as a document of its own."""
-        data, n = self.data, len(place)
+        data = self.data
         for step in place:
             data = data[step]
-        cut = lambda table: {p[n:]: m for p, m in table.items() if p[:n] == place}  # noqa: E731
-        part = Document(data, cut(self.keys), cut(self.values))
-        part.keys.pop((), None)
+        part = Document(data)
+        for tail in _tails(data):
+            if tail and place + tail in self.keys:
+                part.keys[tail] = self.keys[place + tail]
+            if place + tail in self.values:
+                part.values[tail] = self.values[place + tail]
         return part
 
     def put(self, place: Place, part: Document, key: Mark | None = None) -> None:

@@ -250,13 +250,14 @@ class DramSection(Section):
     overrides: dict[str, Any] = Field(default={}, description="fields of the part to replace, as in its own file")
     controller: ControllerSection = ControllerSection()
 
+
 class RunConfig(Section):
     """One `edgewatt run`: a network, one machine, and the small grid of orderings, strides and formats."""
 
     name: str = Field(default="", description="label in tables and reports")
     description: str = Field(default="", description="free text")
-    network: NetworkSection | None = None
-    trace: TraceSection | None = None
+    network: NetworkSection | None = Field(default=None, description="the work: this or `trace` is required")
+    trace: TraceSection | None = Field(default=None, description="a recorded memory trace instead of a network")
     orderings: Annotated[list[OrderingChoice], BeforeValidator(_one_or_many), AfterValidator(_not_empty)] = Field(
         default=["two-optimal"], description="edge orderings (`edgewatt list orderings`)", validate_default=True
     )
@@ -282,6 +283,9 @@ class RunConfig(Section):
     engine: EngineSection = EngineSection()
     timing: Literal["replay", "system"] = Field(
         default="replay", description="replay: array kernels; system: SimPy processes with contention"
+    )
+    measure: Literal["io", "all"] = Field(
+        default="all", description="io: the I/O model's counts alone, without trace and machine; all: also the machine"
     )
     seed: int = Field(default=0, ge=0, lt=2**63, description="seed of every random choice")
 

@@ -64,7 +64,7 @@ def _shared(run: RunConfig) -> tuple[dict[str, Any], dict[str, list[str]]]:
             network["one_per_layer"] = run.network.files is not None
         config["network"] = network
         config |= run.model_dump(include={"fast_memory", "search", "layout", "sample"})
-    config |= run.model_dump(include={"caches", "bus", "encoder", "engine", "timing", "seed"})
+    config |= run.model_dump(include={"caches", "bus", "encoder", "engine", "timing", "measure", "seed"})
     config["dram"], paths["part"] = _dram(run)
     return config, paths
 

@@ -20,8 +20,9 @@ LEGEND = {"labelLimit": 260, "orient": "bottom", "columns": 2}
 
 def charts(data: ReportData) -> dict[str, Spec]:
     """Return the charts that the data can fill, by name. Their data sets are named 'rows', 'io', 'wires', 'curves'."""
-    found = {"energy_time": _energy_time(data)}
-    if data.rows and "stride" in data.rows[0] and len(data.rows) > 1:
+    played = any("energy_pj" in row for row in data.rows)
+    found = {"energy_time": _energy_time(data)} if played else {}
+    if played and "stride" in data.rows[0] and len(data.rows) > 1:
         found["energy_bars"] = _energy_bars(data)
     if data.io_curves:
         found["io_memory"] = _io_memory(data)

@@ -44,7 +44,8 @@ def gather(records: Sequence[Record], *, title: str, baseline: str | None, faile
         for key, change in (("energy_pj", "energy_change"), ("time_ns", "time_change"), ("io", "io_change")):
             if rows[base].get(key) and row.get(key) is not None:
                 row[change] = row[key] / rows[base][key] - 1
-    front = pareto_front([(row["time_ns"], row["energy_pj"]) for row in rows])
+    played = [i for i, row in enumerate(rows) if "energy_pj" in row]  # the others measure I/Os alone
+    front = [played[i] for i in pareto_front([(rows[i]["time_ns"], rows[i]["energy_pj"]) for i in played])]
     for i in front:
         rows[i]["on_front"] = True
     return ReportData(
@@ -89,10 +90,10 @@ def _io_curves(records: Sequence[Record], rows: list[Row]) -> list[Row]:
 
 def _wires(records: Sequence[Record], rows: list[Row], base: int, front: list[int]) -> list[Row]:
     """Toggles and ones of every wire, of the baseline, the front, and then the points of least energy."""
-    by_energy = sorted(range(len(rows)), key=lambda i: rows[i]["energy_pj"])
+    by_energy = sorted((i for i, row in enumerate(rows) if "energy_pj" in row), key=lambda i: rows[i]["energy_pj"])
     marks: list[Row] = []
     shown: list[Any] = []  # points that differ only in what no wire sees (the I/O model's memory) look the same
-    for i in dict.fromkeys([base, *front, *by_energy]):
+    for i in dict.fromkeys([*(i for i in (base,) if i in by_energy), *front, *by_energy]):
         wires = records[i].results["bus"]["wires"]
         if not wires or wires in shown:
             continue

@@ -67,7 +67,7 @@ def render(records: Sequence[Record], data: ReportData) -> str:
     named = datasets(data)
     payload: dict[str, Any] = {
         "charts": charts(data),
-        "datasets": {key: _columnar(rows) for key, rows in named.items() if rows},
+        "datasets": {key: columnar(rows) for key, rows in named.items() if rows},
         "columns": _columns(data),
         "baseline": data.baseline,
         "legend": LEGEND,
@@ -76,15 +76,15 @@ def render(records: Sequence[Record], data: ReportData) -> str:
     figures = "".join(f'<figure id="chart-{name}" class="chart"></figure>' for name in payload["charts"])
     return _template().format(
         title=html.escape(data.title),
-        style=_asset("page.css"),
+        style=asset("page.css"),
         words=words,
         figures=figures,
         failed=_failed(data),
         config=html.escape(_config_text(records)),
         provenance=html.escape(_pretty(_common_provenance(records))),
-        data=_script_json(payload),
-        libraries=_libraries(),
-        script=_asset("page.js"),
+        data=script_json(payload),
+        libraries=libraries(),
+        script=asset("charts.js") + asset("table.js"),
     )
 
 
@@ -98,7 +98,7 @@ def _columns(data: ReportData) -> list[list[Any]]:
     return found
 
 
-def _columnar(rows: list[dict[str, Any]]) -> dict[str, Any]:
+def columnar(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Turn rows into columns, floats to seven digits: a third of the size."""
     keys = list(dict.fromkeys(key for row in rows for key in row))
     short = lambda v: float(f"{v:.{_SIGNIFICANT}g}") if isinstance(v, float) else v  # noqa: E731
@@ -147,22 +147,23 @@ def _pretty(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
 
 
-def _script_json(value: Any) -> str:
+def script_json(value: Any) -> str:
     """Write JSON that is safe inside a script element: no '<', so neither an end tag nor a comment."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Return the text of a file beside this module."""
     return (Path(__file__).parent / name).read_text("utf-8")
 
 
 def _template() -> str:
-    return _asset("page.html")
+    return asset("page.html")
 
 
 @cache
-def _libraries() -> str:
+def libraries() -> str:
     """Return Vega, Vega-Lite and vega-embed as one script."""
     try:
         import vl_convert

@@ -12,8 +12,11 @@ Row = dict[str, Any]
 
 def summary(data: ReportData) -> list[str]:
     """Return sentences about the rows of a report, plain text."""
-    rows = data.rows
-    base = rows[data.baseline]
+    rows = [row for row in data.rows if "energy_pj" in row]
+    if not rows:
+        return [f"{len(data.rows)} points, counted with the I/O model alone.", *_work_words(data)]
+    base = data.rows[data.baseline]
+    base = base if base in rows else rows[0]
     best, fastest = (
         min(rows, key=lambda r: (r["energy_pj"], r["time_ns"])),
         min(rows, key=lambda r: (r["time_ns"], r["energy_pj"])),
@@ -74,7 +77,7 @@ def _work_words(data: ReportData) -> list[str]:
             [low["ordering"], *([] if low["stride"] == "none" else [low["stride"]]), f"M = {low['memory']}"]
         )
         said.append(f"Fewest I/Os for its network: {name} with {low['io']:,}, {text}.")
-    zeroed = {row["format"]: row["zeroed_weights"] for row in rows if row["zeroed_weights"]}
+    zeroed = {row["format"]: row["zeroed_weights"] for row in rows if row.get("zeroed_weights")}
     for name, count in zeroed.items():
         said.append(f"In {name}, {count:,} stored non-zero weights become zero.")
     if data.failed:

@@ -186,3 +186,19 @@ def test_one_record_and_address_only_traces(tmp_path: Path) -> None:
     ew.report(record, tmp_path / "one.html")
     ew.report(tmp_path / "out", tmp_path / "all.html")
     assert json.loads(record.read_text())["canonical"]["results"]["bus"]["ones"] is None
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian package chromium)")
+def test_the_page_of_the_papers_renders_offline(tmp_path: Path) -> None:
+    small: dict[str, Any] = {"results": tmp_path, "seeds": 2, "iterations": 30, "executor": "inline"}
+    io = ["network.generate.width=12", "fast_memory.size=8"]
+    density = ew.reproduce("gleinig-2a", overrides=[*io, "grid={network.generate.density: [0.2, 0.5]}"], **small)
+    policies = ew.reproduce("gleinig-4", overrides=io, **small)
+    layers = "grid={network.generate.widths: [[8, 8, 8], [8, 8, 8, 8]]}"
+    misses = ew.reproduce("ego-5", overrides=[layers, "network.generate.density=0.5"], **small | {"iterations": None})
+    page = Path(ew.paper_page([density, policies, misses], tmp_path / "papers.html"))
+    dom = dump(page, tmp_path)
+    seen = data_of(dom)
+    assert seen.get("charts") == "3" and not seen.keys() & {"error", "failed", "blocked"}, seen
+    assert dom.count("<svg") >= 3 and dom.count("NaN") == page.read_text().count("NaN")
