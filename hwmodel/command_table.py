@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from hwmodel.constraints import COMMANDS
-from hwmodel.dram import DramCounts
+from hwmodel.dram_result import DramCounts
 from hwmodel.part import Part
 from traces.errors import InputError, did_you_mean
 

@@ -17,7 +17,7 @@ import numpy as np
 from hwmodel.part import Part
 
 if TYPE_CHECKING:
-    from hwmodel.dram import DramCounts
+    from hwmodel.dram_result import DramCounts
     from hwmodel.interface import InterfaceCounts
 
 

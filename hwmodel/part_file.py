@@ -11,11 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hwmodel.part import AddressMap, Constant, Currents, Interface, Organisation, Part, Timing, WireGroup
+from hwmodel.part import AddressMap, Currents, Interface, Organisation, Part, Timing, WireGroup
+from hwmodel.part_tree import Keys, Tree, plain, read_tree
 from traces.errors import InputError, did_you_mean
 from traces.resources import shipped_names, shipped_path
-
-Keys = tuple[str, ...]
 
 SECTIONS = (
     "name", "extends", "standard", "note", "clock", "organisation", "timing", "commands", "currents", "interface",
@@ -42,8 +41,6 @@ WIRE_CONSTANTS = (
 )  # fmt: skip
 LEVELS = ("ACT", "RD", "RDA", "WR", "WRA", "PRE", "PREA", "REFab", "REFpb")
 _LEVEL = re.compile(r"0|1|V|R1?\d|C(1[0-5]|\d)|(BA|BG)[0-7]")
-_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
-_MAX_FILE_BYTES = 1 << 20
 
 
 def load_part(part: str | Path | Mapping[str, Any] | Part) -> Part:
@@ -55,8 +52,8 @@ def load_part(part: str | Path | Mapping[str, Any] | Part) -> Part:
     if isinstance(part, Part):
         return part
     if isinstance(part, Mapping):
-        return _build(_Tree(_plain(part), {}, f"part {part.get('name', '(mapping)')!r}"))
-    return _build(_read(_find(part)))
+        return _build(Tree(plain(part), {}, f"part {part.get('name', '(mapping)')!r}"))
+    return _build(read_tree(_find(part)))
 
 
 def part_names() -> list[str]:
@@ -73,158 +70,7 @@ def _find(part: str | Path) -> Path:
     return path
 
 
-class _Tree:
-    """Plain nested data, the position of each key, and the problems found so far."""
-
-    def __init__(self, data: Any, positions: Mapping[Keys, tuple[int, int]], where: str) -> None:
-        self.data, self.positions, self.where = data, positions, where
-        self.problems: list[str] = []
-        self.constants: dict[str, Constant] = {}
-
-    def complain(self, keys: Keys, message: str) -> None:
-        """Note a problem at a key (or at its nearest ancestor that has a position)."""
-        at = keys
-        while at and at not in self.positions:
-            at = at[:-1]
-        place = f"{self.where}:{self.positions[at][0]}:{self.positions[at][1]}" if at else self.where
-        self.problems.append(f"{place}: {'.'.join(keys) + ': ' if keys else ''}{message}")
-
-    def section(self, *keys: str, required: bool = True) -> Mapping[str, Any]:
-        node = self.data
-        for key in keys:
-            node = node.get(key) if isinstance(node, Mapping) else None
-        if node is None and not required:
-            return {}
-        if not isinstance(node, Mapping):
-            self.complain(keys, "this section is missing" if node is None else "must be a mapping of constants")
-            return {}
-        return node
-
-    def check_keys(self, keys: Keys, known: tuple[str, ...] | list[str]) -> None:
-        for key in self.section(*keys, required=False):
-            if key not in known:
-                self.complain((*keys, str(key)), f"unknown key{did_you_mean(key, known)}")
-
-    def text(self, *keys: str, default: str = "") -> str:
-        node = self.data
-        for key in keys:
-            node = node.get(key, default) if isinstance(node, Mapping) else default
-        if not isinstance(node, str):
-            self.complain(keys, f"must be text, not {node!r}")
-            return default
-        return node
-
-    def constant(self, keys: Keys, *, least: float, whole: bool, required: bool = True) -> float | None:
-        """Return the value of {value, source, estimate, note}; a problem is noted and None returned."""
-        section = self.section(*keys[:-1], required=False)
-        if keys[-1] not in section:
-            if required:
-                self.complain(keys, "this constant is missing")
-            return None
-        node = section[keys[-1]]
-        if not isinstance(node, Mapping) or "value" not in node:
-            self.complain(keys, "write {value: NUMBER, source: WHERE IT COMES FROM}")
-            return None
-        for key in node:
-            if key not in ("value", "source", "estimate", "note"):
-                known = ("value", "source", "estimate", "note")
-                self.complain((*keys, str(key)), f"unknown key{did_you_mean(key, known)}")
-        if not self.record(keys, keys[-1], node["value"], node):
-            return None
-        value = self.number(keys, node["value"], least, whole)
-        return value
-
-    def record(self, keys: Keys, _name: str, value: Any, node: Mapping[str, Any]) -> bool:
-        """Check the source of a constant and keep it; return whether it has one."""
-        source, estimate = node.get("source"), node.get("estimate", False)
-        if not isinstance(source, str) or not source.strip():
-            self.complain(keys, "has no source: say which standard, datasheet or estimate it comes from")
-            return False
-        if not isinstance(estimate, bool):
-            self.complain((*keys, "estimate"), f"must be true or false, not {estimate!r}")
-            return False
-        number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
-        self.constants[".".join(keys)] = Constant(number, source, estimate)
-        return True
-
-    def number(self, keys: Keys, value: Any, least: float, whole: bool) -> float | None:
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            hint = " (a number in quotes: remove the quotes)" if isinstance(value, str) else ""
-            self.complain(keys, f"must be a number, not {value!r}{hint}")
-        elif not math.isfinite(value) or value < least or value > 1e12:
-            self.complain(keys, f"must be at least {least:g} and finite, not {value!r}")
-        elif whole and value != int(value):
-            self.complain(keys, f"must be a whole number, not {value!r}")
-        else:
-            return int(value) if whole else float(value)
-        return None
-
-    def finish(self) -> None:
-        if self.problems:
-            raise InputError("\n".join(self.problems))
-
-
-def _plain(node: Any, depth: int = 0) -> Any:
-    if depth > 8:
-        raise InputError("a part nests at most 8 mappings")
-    if isinstance(node, Mapping):
-        return {str(key): _plain(value, depth + 1) for key, value in node.items()}
-    return list(node) if isinstance(node, tuple) else node
-
-
-def _read(path: Path) -> _Tree:
-    """Parse YAML safely, with the position of every key; duplicate keys and aliases are refused."""
-    import yaml
-
-    try:
-        if path.stat().st_size > _MAX_FILE_BYTES:
-            raise InputError(f"{path}: a part file is smaller than {_MAX_FILE_BYTES} bytes")
-        text = path.read_text(encoding="utf-8")
-        for event in yaml.parse(text, Loader=yaml.SafeLoader):
-            if isinstance(event, yaml.AliasEvent):
-                line = event.start_mark.line + 1 if event.start_mark else 0
-                raise InputError(f"{path}:{line}: aliases are not used in part files")
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-        raise InputError(f"{path}{place}: not valid YAML: {getattr(error, 'problem', None) or error}") from error
-    positions: dict[Keys, tuple[int, int]] = {}
-    tree = _Tree({}, positions, str(path))
-
-    def convert(node: Any, keys: Keys) -> Any:
-        if len(keys) > 8:
-            raise InputError(f"{path}: a part nests at most 8 mappings")
-        if isinstance(node, yaml.MappingNode):
-            result: dict[str, Any] = {}
-            for key_node, value_node in node.value:
-                key = str(key_node.value)
-                here = (*keys, key)
-                if key in result:
-                    mark = key_node.start_mark
-                    tree.problems.append(f"{path}:{mark.line + 1}:{mark.column + 1}: {'.'.join(here)}: given twice")
-                positions[here] = (key_node.start_mark.line + 1, key_node.start_mark.column + 1)
-                result[key] = convert(value_node, here)
-            return result
-        if isinstance(node, yaml.SequenceNode):
-            return [convert(item, (*keys, str(k))) for k, item in enumerate(node.value)]
-        if node.style is None and _NUMBER.fullmatch(node.value) and "float" in _guess(node.value):
-            return float(node.value)  # YAML 1.1 reads 1e-3 as text
-        return yaml.SafeLoader("").construct_object(node)
-
-    tree.data = convert(root, ()) if root is not None else {}
-    if not isinstance(tree.data, dict):
-        raise InputError(f"{path}: a part file is a mapping (see docs/concepts/dram-parts.md)")
-    return tree
-
-
-def _guess(text: str) -> str:
-    return "float" if any(c in text for c in ".eE") else "int"
-
-
-def _extend(tree: _Tree, seen: tuple[str, ...] = ()) -> None:
+def _extend(tree: Tree, seen: tuple[str, ...] = ()) -> None:
     """Fill a tree with what its base part holds; a constant given again replaces the base's."""
     base_name = tree.data.pop("extends", None)
     if base_name is None:
@@ -234,7 +80,7 @@ def _extend(tree: _Tree, seen: tuple[str, ...] = ()) -> None:
         tree.finish()
     folder = Path(tree.where).parent if tree.positions else Path()
     local = folder / base_name if base_name.endswith((".yaml", ".yml")) else None
-    base = _read(local if local is not None and local.is_file() else _find(base_name))
+    base = read_tree(local if local is not None and local.is_file() else _find(base_name))
     _extend(base, (*seen, base_name))
     tree.problems += base.problems
 
@@ -254,7 +100,7 @@ def _extend(tree: _Tree, seen: tuple[str, ...] = ()) -> None:
     tree.data = data
 
 
-def _build(tree: _Tree) -> Part:
+def _build(tree: Tree) -> Part:
     _extend(tree)
     tree.check_keys((), SECTIONS)
     name = tree.text("name", default="unnamed")
@@ -297,7 +143,7 @@ def _build(tree: _Tree) -> Part:
     )
 
 
-def _organisation(tree: _Tree) -> Organisation | None:
+def _organisation(tree: Tree) -> Organisation | None:
     tree.section("organisation")
     tree.check_keys(("organisation",), list(ORGANISATION))
     values = {
@@ -331,7 +177,7 @@ def _organisation(tree: _Tree) -> Organisation | None:
     return organisation
 
 
-def _timing(tree: _Tree, tck_ns: float) -> Timing | None:
+def _timing(tree: Tree, tck_ns: float) -> Timing | None:
     """Turn each constant into clocks: nanoseconds rounded up; given in both units, the larger holds (JEDEC's max)."""
     section = tree.section("timing")
     tree.check_keys(("timing",), [f"{name}_{unit}" for name in TIMING for unit in ("ns", "cycles")])
@@ -364,7 +210,7 @@ def _timing(tree: _Tree, tck_ns: float) -> Timing | None:
     return Timing(**cycles)
 
 
-def _check_timing(tree: _Tree, t: Timing, organisation: Organisation, currents: Currents) -> None:
+def _check_timing(tree: Tree, t: Timing, organisation: Organisation, currents: Currents) -> None:
     """Refuse timings that contradict each other; the message shows both sides in clocks."""
 
     def key(name: str) -> Keys:
@@ -409,7 +255,7 @@ def _check_timing(tree: _Tree, t: Timing, organisation: Organisation, currents: 
         tree.complain(("currents", "IDD5PB_mA"), "is missing, but the part has per-bank refresh (tRFCpb)")
 
 
-def _currents(tree: _Tree) -> Currents | None:
+def _currents(tree: Tree) -> Currents | None:
     section = tree.section("currents")
     rails = tuple(str(key)[:-2] for key in section if str(key).endswith("_V"))
     tree.check_keys(("currents",), [f"{rail}_V" for rail in rails] + [f"{name}_mA" for name in CURRENTS])
@@ -441,7 +287,7 @@ def _currents(tree: _Tree) -> Currents | None:
     return Currents(rails, tuple(v for v in volts if v is not None), idd)
 
 
-def _interface(tree: _Tree) -> Interface | None:
+def _interface(tree: Tree) -> Interface | None:
     tree.section("interface")
     tree.check_keys(("interface",), ("termination", "dbi", "vddq_V", "vddq_per_voh", "wires", "command_levels"))
     termination = tree.text("interface", "termination")
@@ -466,7 +312,7 @@ def _interface(tree: _Tree) -> Interface | None:
     return Interface(termination, dbi, vddq, wires, levels) if vddq else None
 
 
-def _wire_group(tree: _Tree, name: str, termination: str, vddq: float, divisor: float) -> WireGroup | None:
+def _wire_group(tree: Tree, name: str, termination: str, vddq: float, divisor: float) -> WireGroup | None:
     """Derive R_eq = VDDQ / I and the energy of a rising edge from termination and capacitance.
 
     vssq (LVSTL): VOH = VDDQ / divisor, I = VOH / R_termination. vddq (POD): I = VDDQ / (R_driver + R_termination), the
@@ -521,7 +367,7 @@ def _wire_group(tree: _Tree, name: str, termination: str, vddq: float, divisor: 
     )
 
 
-def _command_levels(tree: _Tree, wires: Mapping[str, WireGroup]) -> dict[str, tuple[tuple[str, ...], ...]]:
+def _command_levels(tree: Tree, wires: Mapping[str, WireGroup]) -> dict[str, tuple[tuple[str, ...], ...]]:
     section = tree.section("interface", "command_levels")
     levels: dict[str, tuple[tuple[str, ...], ...]] = {}
     if section and not str(section.get("source", "")).strip():

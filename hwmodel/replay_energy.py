@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hwmodel.dram import DramCounts
+from hwmodel.dram_result import DramCounts
 from hwmodel.energy import EnergyRow, core_rows, interface_rows, wire_constants_pj
 from hwmodel.interface import WAYS, GroupCounts, InterfaceCounts, running_wires
 from hwmodel.machine import Machine
