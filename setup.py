@@ -21,7 +21,8 @@ extensions = [
         depends=sorted(str(header) for header in Path("cython_ext").glob("*.h")),
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
         + ([("EDGEWATT_DEBUG", "1")] if DEBUG else [("NDEBUG", "1")]),
-        extra_compile_args=["-O1", "-g"] if DEBUG else ["-O3", "-fno-math-errno", "-g0"],
+        # No fused multiply-adds: partial sums, and so the bytes on the wires, are the same on every machine.
+        extra_compile_args=["-ffp-contract=off"] + (["-O1", "-g"] if DEBUG else ["-O3", "-fno-math-errno", "-g0"]),
     )
     for source in sorted(Path("cython_ext").glob("*.pyx"))
 ]

@@ -110,6 +110,88 @@ EDGEWATT_AVX512 static inline int64_t edgewatt_find_avx512(const uint64_t *words
 #undef CORE
 #undef CORE_TARGET
 
+/* FIFO with up to eight ways: the victim is known before the search, so no branch depends on the outcome. */
+EDGEWATT_AVX512 static int64_t edgewatt_fifo8_avx512(edgewatt_cache *cache, const uint64_t *keys, int64_t n,
+                                                     uint32_t *missed, uint64_t *displaced) {
+    const __m512i line_bits = _mm512_set1_epi64(~1ll);
+    const uint64_t dirty = cache->dirty, set_mask = cache->set_mask;
+    const uint32_t ways = (uint32_t)cache->ways;
+    uint64_t previous = EDGEWATT_NO_LINE, *its_word = cache->words;
+    int64_t misses = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t key = keys[i], set = (key >> 1) & set_mask;
+        if ((key ^ previous) <= 1) {
+            *its_word |= key & dirty;
+            continue;
+        }
+        uint64_t *words = cache->words + set * 8;
+        const __m512i found = _mm512_xor_si512(_mm512_load_si512(words), _mm512_set1_epi64((long long)key));
+        const unsigned hits = _mm512_testn_epi64_mask(found, line_bits);
+        if (!hits && !cache->allocate && (key & 1)) {
+            missed[misses] = (uint32_t)i;
+            displaced[misses++] = EDGEWATT_NO_FILL;
+            continue;
+        }
+        const uint32_t next = cache->pointer[set], after = next + 1 == ways ? 0 : next + 1;
+        its_word = words + (hits ? (uint32_t)__builtin_ctz(hits) : next);
+        cache->pointer[set] = hits ? next : after;
+        missed[misses] = (uint32_t)i;
+        displaced[misses] = *its_word;
+        misses += !hits;
+        const uint64_t word = hits ? *its_word | (key & dirty) : (key & ~1ull) | (key & dirty);
+        if (*its_word != word) *its_word = word; /* a store would delay the next wide load of this set */
+        previous = key;
+    }
+    return misses;
+}
+
+/* LRU with up to eight ways and half-width registers: blends of the set and of the set shifted by a place. */
+EDGEWATT_AVX2 static int64_t edgewatt_lru8_avx2(edgewatt_cache *cache, const uint64_t *keys, int64_t n,
+                                                uint32_t *missed, uint64_t *displaced) {
+    uint64_t moves[8][8] __attribute__((aligned(32)));
+    for (uint64_t at = 0; at < 8; at++)
+        for (uint64_t way = 0; way < 8; way++) moves[at][way] = way <= at ? UINT64_MAX : 0;
+    const __m256i one = _mm256_set1_epi64x(1);
+    const uint64_t dirty = cache->dirty, set_mask = cache->set_mask;
+    const int allocate = cache->allocate;
+    const unsigned last = 1u << (cache->ways - 1);
+    uint64_t *words = cache->words;
+    int64_t misses = 0;
+    uint64_t previous = EDGEWATT_NO_LINE;
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t key = keys[i];
+        uint64_t *set = words + ((key >> 1) & set_mask) * 8;
+        if ((key ^ previous) <= 1) {
+            set[0] |= key & dirty;
+            continue;
+        }
+        const __m256i wanted = _mm256_set1_epi64x((long long)(key | 1));
+        const __m256i low = _mm256_load_si256((const __m256i *)set), high = _mm256_load_si256((const __m256i *)(set + 4));
+        unsigned hits =
+            (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(_mm256_or_si256(low, one), wanted))) |
+            (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(_mm256_or_si256(high, one), wanted))) << 4;
+        if (!hits && !allocate && (key & 1)) {
+            missed[misses] = (uint32_t)i;
+            displaced[misses++] = EDGEWATT_NO_FILL;
+            continue;
+        }
+        int at = __builtin_ctz(hits | last);
+        const __m256i before_low = _mm256_permute4x64_epi64(low, 0x90); /* 0 0 1 2 */
+        const __m256i before_high = _mm256_blend_epi32(_mm256_permute4x64_epi64(high, 0x90),
+                                                       _mm256_permute4x64_epi64(low, 0xff), 3);
+        uint64_t front = set[at];
+        uint64_t word = hits ? front | (key & dirty) : (key & ~1ull) | (key & dirty);
+        _mm256_store_si256((__m256i *)set, _mm256_blendv_epi8(low, before_low, *(const __m256i *)moves[at]));
+        _mm256_store_si256((__m256i *)(set + 4), _mm256_blendv_epi8(high, before_high, *(const __m256i *)(moves[at] + 4)));
+        set[0] = word;
+        missed[misses] = (uint32_t)i;
+        displaced[misses] = front;
+        misses += !hits;
+        previous = key;
+    }
+    return misses;
+}
+
 /* LRU with up to eight ways: the whole set is one register, and a rotation is one permutation. No branch depends on
  * the outcome of a look-up but those of repeated lines and of stores that do not allocate. A miss is a rotation from the last way whose word is replaced. */
 EDGEWATT_AVX512 static int64_t edgewatt_lru8_avx512(edgewatt_cache *cache, const uint64_t *keys, int64_t n,
@@ -168,6 +250,10 @@ static int64_t edgewatt_cache_lookups(edgewatt_cache *cache, const uint64_t *key
 #if EDGEWATT_X86
     if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX512 && cache->policy == EDGEWATT_LRU && cache->stride == 8)
         return edgewatt_lru8_avx512(cache, keys, n, missed, displaced);
+    if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX512 && cache->policy == EDGEWATT_FIFO && cache->stride == 8)
+        return edgewatt_fifo8_avx512(cache, keys, n, missed, displaced);
+    if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX2 && cache->policy == EDGEWATT_LRU && cache->stride == 8)
+        return edgewatt_lru8_avx2(cache, keys, n, missed, displaced);
 #endif
     return EDGEWATT_BY_LEVEL(edgewatt_lookups, cache, keys, next_use, n, missed, displaced);
 }

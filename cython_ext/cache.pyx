@@ -103,6 +103,7 @@ cdef class CacheKernel:
     """The state of one level. The caller has checked the geometry (hwmodel.machine.CacheSpec) and the accesses."""
 
     cdef edgewatt_cache core
+    cdef Transactions out  # kept between calls; all zero at first
     cdef object _arrays
     cdef uint64_t[::1] keys, displaced
     cdef uint32_t[::1] missed
@@ -142,28 +143,27 @@ cdef class CacheKernel:
 
     def access(self, const uint8_t[::1] op, const uint64_t[::1] address, size_type[::1] size, bint emit):
         """Make the accesses; return (address, size, is_write, access index) of the transactions, or None if not `emit`."""
-        cdef Transactions out
         cdef int64_t i = 0, line = -1, m
         cdef int failed = 0
-        out.address, out.size, out.is_write, out.access, out.n, out.capacity = NULL, NULL, NULL, NULL, 0, 0
+        self.out.n = 0
         if self.core.policy == 4:
             self._check_future(op, address, size)
-        try:
-            with nogil:
-                while i < address.shape[0]:
-                    m = self._expand(op, address, size, &i, &line)
-                    failed = self._look_up(m, emit, address, size, &out)
-                    if failed:
-                        break
-            if failed:
-                raise MemoryError("no memory for the line transactions: use smaller chunks")
-            if emit:
-                return self._arrays_of(&out)
-        finally:
-            free(out.address)
-            free(out.size)
-            free(out.is_write)
-            free(out.access)
+        with nogil:
+            while i < address.shape[0]:
+                m = self._expand(op, address, size, &i, &line)
+                failed = self._look_up(m, emit, address, size, &self.out)
+                if failed:
+                    break
+        if failed:
+            raise MemoryError("no memory for the line transactions: use smaller chunks")
+        if emit:
+            return self._arrays_of(&self.out)
+
+    def __dealloc__(self):
+        free(self.out.address)
+        free(self.out.size)
+        free(self.out.is_write)
+        free(self.out.access)
 
     cdef _check_future(self, const uint8_t[::1] op, const uint64_t[::1] address, size_type[::1] size):
         cdef int64_t i, n = 0

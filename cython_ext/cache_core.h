@@ -48,7 +48,7 @@ CORE_TARGET static int64_t CORE(edgewatt_lookups)(edgewatt_cache *cache, const u
             edgewatt_rotate(words, way, word);
             way = 0;
         } else {
-            words[way] = word;
+            if (words[way] != word) words[way] = word; /* a store would delay the next wide load of this set */
             if (policy == EDGEWATT_PLRU) edgewatt_tree_touch(cache->tree + set * ways, ways, way);
             if (policy == EDGEWATT_MIN) cache->next[set * stride + way] = next_use[i];
         }

@@ -36,7 +36,7 @@ cdef extern from "dram_engine.h" nogil:
         int64_t wire_cycles[11]
         int64_t faw, refresh_interval, refresh_cycles, refresh_bank_cycles, read_data_end, write_data_end
         int64_t rp, rtp, write_recovery, cke
-        int32_t ranks, groups, banks_per_group, command_buses, strict_order, hit_cap, page, page_idle
+        int32_t ranks, groups, banks_per_group, command_buses, strict_order, hit_cap, hit_cap_strict, page, page_idle
         int32_t read_entries, write_entries, bank_entries, write_high, write_low, write_idle
         int32_t latency, refresh, precharge_all, power_down, watchdog, n_fields, offset_bits
         int32_t field_kind[16]
@@ -151,6 +151,7 @@ cdef class Channel:
         c.write_data_end, c.rp, c.rtp, c.write_recovery = s["write_data_end"], s["rp"], s["rtp"], s["write_recovery"]
         c.cke, c.ranks, c.groups, c.banks_per_group = s["cke"], s["ranks"], s["groups"], s["banks_per_group"]
         c.command_buses, c.strict_order, c.hit_cap = s["command_buses"], s["strict_order"], s["hit_cap"]
+        c.hit_cap_strict = s["hit_cap_strict"]
         c.page, c.page_idle, c.read_entries = s["page"], s["page_idle"], s["read_entries"]
         c.write_entries, c.bank_entries, c.write_high = s["write_entries"], s["bank_entries"], s["write_high"]
         c.write_low, c.write_idle, c.latency = s["write_low"], s["write_idle"], s["latency"]

@@ -229,6 +229,7 @@ static void bank_summary(dram_engine *e, dram_bank *bank) {
     }
     int hits = bank->first_read != NONE || bank->first_write != NONE;
     bank->may_close = e->pool[bank->queue[0]].row != bank->row && (!hits || bank->hits >= e->c.hit_cap);
+    if (bank->may_close && e->c.hit_cap_strict) bank->first_read = bank->first_write = NONE;
 }
 
 /* Closed page: the last hit known, or the last one allowed, precharges the bank itself. */

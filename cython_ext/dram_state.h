@@ -32,7 +32,7 @@ typedef struct {
     int64_t rp, rtp, write_recovery;       /* auto-precharge: tRP, RD to PRE, WR to PRE */
     int64_t cke;
     int32_t ranks, groups, banks_per_group, command_buses;
-    int32_t strict_order, hit_cap, page, page_idle;
+    int32_t strict_order, hit_cap, hit_cap_strict, page, page_idle;
     int32_t read_entries, write_entries, bank_entries, write_high, write_low, write_idle;
     int32_t latency, refresh, precharge_all, power_down, watchdog;
     int32_t n_fields;

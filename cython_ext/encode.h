@@ -12,6 +12,7 @@
 static const uint8_t EW_DBI_COST[9] = {0, 1, 2, 3, 4, 4, 3, 2, 1}; /* ones sent for a byte of weight w, flag included */
 
 static inline int ew_popcount8(uint8_t x) { return __builtin_popcount(x); }
+static inline int ew_popcount64(uint64_t x) { return __builtin_popcountll(x); }
 
 /* ---- one 64-bit word at a time (baseline) ---- */
 

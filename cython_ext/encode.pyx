@@ -6,7 +6,7 @@ updated in place where they say so. Callers validate sizes; see encode.h and wir
 
 import numpy as np
 
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
 cdef extern from "encode.h" nogil:
@@ -17,6 +17,7 @@ cdef extern from "encode.h" nogil:
                               int64_t element, int64_t block, int64_t position, int dbi)
     ew_totals ew_dbi_totals(const uint8_t *src, int64_t n, int64_t lanes, uint8_t *level, uint8_t *flag_level)
     int ew_popcount8(uint8_t x)
+    int ew_popcount64(uint64_t x)
 
 cdef extern from "wires.h" nogil:
     ctypedef struct ew_bus:
@@ -255,3 +256,69 @@ def code_universal(const uint8_t[::1] data, uint8_t[::1] out, int64_t element_by
                         out[start + half + j] ^= out[start + j]
                     half //= 2
             start += block_bytes
+
+
+def code_bit_difference(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] index, uint64_t[::1] table, bint decode):
+    """Bitwise-difference coding of 8-byte words against a table (see hwmodel.encoders.anchors).
+
+    table: uint64[64 + 1], entry 0 stays zero, the last holds the next entry to replace; updated. index: uint8[words].
+    """
+    cdef int64_t w, words = data.shape[0] // 8, k, best, entries = table.shape[0] - 1
+    cdef uint64_t x, plain
+    cdef int distance, nearest
+    assert out.shape[0] >= 8 * words and index.shape[0] >= words
+    with nogil:
+        for w in range(words):
+            memcpy(&x, &data[8 * w], 8)
+            if decode:
+                best = index[w] & 63
+                plain = x ^ table[best]
+                x = plain
+            else:
+                best = 0
+                nearest = 65
+                for k in range(entries):
+                    distance = ew_popcount64(x ^ table[k])
+                    if distance < nearest:
+                        nearest = distance
+                        best = k
+                plain = x
+                x ^= table[best]
+                index[w] = <uint8_t>best
+            memcpy(&out[8 * w], &x, 8)
+            table[<int64_t>table[entries]] = plain
+            table[entries] = table[entries] + 1 if <int64_t>table[entries] + 1 < entries else 1
+
+
+def reorder_lines(const uint8_t[::1] data, uint8_t[::1] out, int64_t[::1] order, uint8_t[::1] last, int64_t line_bytes):
+    """Send the beats of each whole line nearest neighbour first from `last` (uint8[bus_bytes], updated).
+
+    order: int64[lines * beats], order[k] is the beat sent k-th in its line; ties go to the earlier beat.
+    """
+    cdef int64_t bus = last.shape[0], beats = line_bytes // bus, lines = data.shape[0] // line_bytes
+    cdef int64_t line, k, j, b, best, start
+    cdef int distance, nearest
+    cdef uint8_t taken[4096]
+    assert beats <= 4096 and order.shape[0] == lines * beats
+    with nogil:
+        for line in range(lines):
+            start = line * line_bytes
+            for j in range(beats):
+                taken[j] = 0
+            for k in range(beats):
+                nearest = 1 << 30
+                best = 0
+                for j in range(beats):
+                    if taken[j]:
+                        continue
+                    distance = 0
+                    for b in range(bus):
+                        distance += ew_popcount8(data[start + j * bus + b] ^ last[b])
+                    if distance < nearest:
+                        nearest = distance
+                        best = j
+                taken[best] = 1
+                order[line * beats + k] = best
+                for b in range(bus):
+                    last[b] = data[start + best * bus + b]
+                    out[start + k * bus + b] = last[b]

@@ -73,18 +73,33 @@ def count_many(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n
     """Return int64[K, 5], the counts of `count` for each of K memory sizes. O(K (W + N))."""
     result = np.zeros((memories.shape[0], 5), np.int64)
     cdef int64_t[:, ::1] rows = result
+    cdef uint8_t[::1] none = np.zeros(0, np.uint8)
     cdef int64_t k
     next_use = find_next_uses(sources, targets, n_neurons) if policy == MIN else None
     for k in range(memories.shape[0]):
-        if policy == LRU:
-            _lru(sources, targets, is_output, memories[k], pinning, rows[k])
-        elif policy == RR:
-            _rr(sources, targets, is_output, memories[k], pinning, rows[k])
-        elif policy == MIN:
-            _min(sources, targets, is_output, memories[k], next_use, rows[k])
-        else:
-            raise ValueError(f"policy code {policy}")
+        _run(sources, targets, is_output, memories[k], policy, pinning, next_use, rows[k], none)
     return result
+
+
+def neuron_loads(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons, const uint8_t[::1] is_output,
+                 int64_t memory, int policy, int pinning):
+    """Return uint8[W]: how many neuron values (0, 1 or 2) each connection has to read. O(W + N)."""
+    loads = np.zeros(sources.shape[0], np.uint8)
+    next_use = find_next_uses(sources, targets, n_neurons) if policy == MIN else None
+    _run(sources, targets, is_output, memory, policy, pinning, next_use, np.zeros(5, np.int64), loads)
+    return loads
+
+
+cdef _run(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[::1] is_output, int64_t memory,
+          int policy, int pinning, next_use, int64_t[::1] row, uint8_t[::1] loads):
+    if policy == LRU:
+        _lru(sources, targets, is_output, memory, pinning, row, loads)
+    elif policy == RR:
+        _rr(sources, targets, is_output, memory, pinning, row, loads)
+    elif policy == MIN:
+        _min(sources, targets, is_output, memory, next_use, row, loads)
+    else:
+        raise ValueError(f"policy code {policy}")
 
 
 cdef void _begin(ew_fast_memory *m, const int32_t[::1] sources, const int32_t[::1] targets, int64_t memory,
@@ -114,8 +129,8 @@ cdef object _values(const int32_t[::1] sources, const int32_t[::1] targets, int6
 
 
 cdef _lru(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[::1] is_output, int64_t memory,
-          int pin_both, int64_t[::1] row):
-    cdef int64_t w = sources.shape[0], n = is_output.shape[0], start
+          int pin_both, int64_t[::1] row, uint8_t[::1] loads):
+    cdef int64_t w = sources.shape[0], n = is_output.shape[0], start, i, before
     cdef int32_t[:, ::1] values = _values(sources, targets, n, -1)
     cdef ew_lru state
     _begin(&state.m, sources, targets, memory, n)
@@ -123,14 +138,20 @@ cdef _lru(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[
     state.tail = 0
     for start in range(0, w, SLICE):
         with nogil:
-            ew_lru_run(&state, start, min(start + SLICE, w), pin_both)
+            if loads.shape[0]:
+                for i in range(start, min(start + SLICE, w)):
+                    before = state.m.reads_neurons
+                    ew_lru_run(&state, i, i + 1, pin_both)
+                    loads[i] = <uint8_t>(state.m.reads_neurons - before)
+            else:
+                ew_lru_run(&state, start, min(start + SLICE, w), pin_both)
         PyErr_CheckSignals()
     _report(&state.m, ew_dirty_outputs(state.value, &is_output[0], n), row)
 
 
 cdef _rr(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[::1] is_output, int64_t memory,
-         int pin_both, int64_t[::1] row):
-    cdef int64_t w = sources.shape[0], n = is_output.shape[0], start
+         int pin_both, int64_t[::1] row, uint8_t[::1] loads):
+    cdef int64_t w = sources.shape[0], n = is_output.shape[0], start, i, before
     cdef int32_t[:, ::1] values = _values(sources, targets, n + 1, 0)
     cdef int32_t[::1] slot = np.full(min(memory - 1, n), n, np.int32)
     cdef ew_rr state
@@ -140,14 +161,20 @@ cdef _rr(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[:
     state.pointer = 0
     for start in range(0, w, SLICE):
         with nogil:
-            ew_rr_run(&state, start, min(start + SLICE, w), pin_both)
+            if loads.shape[0]:
+                for i in range(start, min(start + SLICE, w)):
+                    before = state.m.reads_neurons
+                    ew_rr_run(&state, i, i + 1, pin_both)
+                    loads[i] = <uint8_t>(state.m.reads_neurons - before)
+            else:
+                ew_rr_run(&state, start, min(start + SLICE, w), pin_both)
         PyErr_CheckSignals()
     _report(&state.m, ew_dirty_outputs(state.value, &is_output[0], n), row)
 
 
 cdef _min(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[::1] is_output, int64_t memory,
-          const int32_t[::1] next_use, int64_t[::1] row):
-    cdef int64_t w = sources.shape[0], start, size = (2 * w + 63) // 64, k
+          const int32_t[::1] next_use, int64_t[::1] row, uint8_t[::1] loads):
+    cdef int64_t w = sources.shape[0], start, size = (2 * w + 63) // 64, k, i, before
     cdef ew_min state
     cdef uint64_t[::1] pairs = np.zeros(2 * size, np.uint64), level
     levels = []
@@ -165,7 +192,13 @@ cdef _min(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[
     state.room = state.m.capacity
     for start in range(0, w, SLICE):
         with nogil:
-            ew_min_run(&state, start, min(start + SLICE, w))
+            if loads.shape[0]:
+                for i in range(start, min(start + SLICE, w)):
+                    before = state.m.reads_neurons
+                    ew_min_run(&state, i, i + 1)
+                    loads[i] = <uint8_t>(state.m.reads_neurons - before)
+            else:
+                ew_min_run(&state, start, min(start + SLICE, w))
         PyErr_CheckSignals()
     _report(&state.m, state.writes_outputs, row)
 

@@ -39,7 +39,7 @@ cdef class ForwardWalk:
     target's last step, of its activated value. With `registers`, the source's value and the partial sum stay in
     registers while consecutive steps share the neuron.
 
-    The caller has validated all arrays: see traces.layout.Plan for their meaning and units.
+    The caller has validated all arrays: see traces.plan.Plan for their meaning and units.
     """
 
     cdef const int32_t[::1] source, target

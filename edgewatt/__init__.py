@@ -14,6 +14,21 @@ from edgewatt._version import __version__
 
 _FACADE = {
     "EdgewattError": "traces.errors",
+    "run": "edgewatt.compute",
+    "sweep": "edgewatt.sweeps",
+    "collect": "edgewatt.collection",
+    "rerun": "edgewatt.compute",
+    "report": "edgewatt.reporting",
+    "compare": "edgewatt.comparison",
+    "optimize": "edgewatt.optimization",
+    "load_sweep": "edgewatt.sweeps",
+    "estimate": "edgewatt.estimate",
+    "catalogue": "edgewatt.catalogue",
+    "schema": "edgewatt.catalogue",
+    "diagnose": "edgewatt.cli.doctor",
+    "paper_figures": "edgewatt.papers.catalogue",
+    "paper_page": "edgewatt.papers.page",
+    "reproduce": "edgewatt.papers.reproduction",
     "InputError": "traces.errors",
     "Network": "traces.network",
     "from_matrices": "traces.readers.scipy_sparse",
@@ -32,6 +47,7 @@ _FACADE = {
     "build_trace": "traces.build",
     "load_trace": "traces.trace",
     "save_trace": "traces.trace",
+    "export_trace": "traces.export",
     "Machine": "hwmodel.machine",
     "CacheSpec": "hwmodel.machine",
     "replay": "hwmodel.replay",
@@ -39,6 +55,8 @@ _FACADE = {
     "decode": "hwmodel.encoders",
     "order_tuples": "reorder.cdr",
     "order_run_tuples": "reorder.cdr",
+    "order_both": "reorder.cdr",
+    "pareto_orders": "reorder.cdr",
 }
 
 __all__ = ["__version__", *_FACADE]

@@ -55,7 +55,7 @@ def catalogue(what: str) -> list[dict[str, Any]]:
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of a run configuration and of a sweep file."""
     from edgewatt.config.models import RunConfig
-    from edgewatt.sweep import SweepConfig
+    from edgewatt.config.sweep_file import SweepConfig
 
     run = RunConfig.model_json_schema()
     definitions = run.pop("$defs", {})

@@ -1,7 +1,7 @@
 """Who computes the points: this process, local worker processes, or a Dask cluster. One idea: tasks in, outcomes out.
 
-A task and an outcome are JSON values (see `edgewatt.run.work`), so nothing is pickled and nothing depends on who runs
-it. Executors know nothing of the store.
+A task and an outcome are JSON values (see `edgewatt.compute.work`), so nothing is pickled and nothing depends on who
+runs it. Executors know nothing of the store.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ Outcome = dict[str, Any]
 
 ATTEMPTS = 3
 """A point whose worker dies this many times is recorded as failed."""
+
+CONNECT_S = 10.0
+"""How long a scheduler may take to answer."""
 
 PINNED = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")}
 
@@ -46,9 +49,9 @@ def make_executor(name: str, *, workers: int | None = None, scheduler: str | Non
     raise unknown_name("executor", name, ("inline", "processes", "dask"))
 
 
-def lost(task: Task, attempts: int) -> Outcome:
+def lost(task: Task, attempts: int, why: str = "out of memory, or killed") -> Outcome:
     """Return the outcome of a point whose workers died."""
-    error = f"the worker process died {attempts} times on this point (out of memory, or killed)"
+    error = f"the worker process died {attempts} times on this point ({why})"
     return {"hash": task["hash"], "failure": {"error": error, "traceback": "", "config": task["config"]}}
 
 
@@ -56,7 +59,7 @@ class InlineExecutor:
     """Computes one task after the other in this process."""
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
-        from edgewatt.run import work
+        from edgewatt.compute import work
 
         return map(work, tasks)
 
@@ -106,6 +109,31 @@ class _Worker:
                     pipe.close()
 
 
+class Probe:
+    """One worker to try points on; `end` may be called from another thread and makes `compute` return None."""
+
+    def __enter__(self) -> Probe:
+        self._worker = _Worker()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._worker.end()
+
+    def end(self) -> None:
+        """Kill the worker."""
+        self._worker.process.kill()
+
+    def compute(self, task: Task) -> Outcome | None:
+        """Compute one task; None if the worker was ended."""
+        self._worker.give(task)
+        try:
+            while (outcome := self._worker.receive()) is None:
+                pass
+        except EOFError:
+            return None
+        return outcome
+
+
 class ProcessExecutor:
     """Local worker processes, one task each at a time; a task whose worker dies is given to a new one."""
 
@@ -114,13 +142,13 @@ class ProcessExecutor:
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
         source = iter(tasks)
-        again: deque[tuple[Task, int]] = deque()
+        again: deque[Task] = deque()
         attempts: dict[str, int] = {}
         workers: list[_Worker] = []
         ready = selectors.DefaultSelector()
 
         def next_task() -> Task | None:
-            return again.popleft()[0] if again else next(source, None)
+            return again.popleft() if again else next(source, None)
 
         def start(task: Task) -> None:
             worker = _Worker()
@@ -147,7 +175,7 @@ class ProcessExecutor:
                         if task is not None:
                             attempts[task["hash"]] = tried = attempts.get(task["hash"], 0) + 1
                             if tried < ATTEMPTS:
-                                again.append((task, tried))
+                                again.append(task)
                             else:
                                 yield lost(task, tried)
                         if (task := next_task()) is not None:
@@ -177,7 +205,7 @@ class DaskExecutor:
             import distributed
         except ImportError as error:
             raise MissingExtraError("distributed", "dask") from error
-        from edgewatt.run import work
+        from edgewatt.compute import work
 
         with contextlib.ExitStack() as stack:
             if self.scheduler is None:
@@ -192,7 +220,7 @@ class DaskExecutor:
                 client = distributed.Client(cluster)
             else:
                 try:
-                    client = distributed.Client(self.scheduler, timeout="10s")
+                    client = distributed.Client(self.scheduler, timeout=f"{CONNECT_S:g}s")
                 except (OSError, TimeoutError, ValueError) as error:
                     raise EdgewattError(f"no Dask scheduler answers at {self.scheduler} ({error})") from error
             stack.enter_context(client)
@@ -201,25 +229,33 @@ class DaskExecutor:
     @staticmethod
     def _flow(client: Any, work: Any, source: Iterator[Task], distributed: Any) -> Iterator[Outcome]:
         """Keep a few tasks per core in flight, so that neither the scheduler nor memory holds the whole sweep."""
-        in_flight: dict[Any, Task] = {}
+        in_flight: dict[Any, tuple[Task, int]] = {}
         finished = distributed.as_completed(with_results=False)
+
+        def submit(task: Task, attempt: int) -> None:
+            future = client.submit(work, task, key=f"edgewatt-{task['hash']}-{attempt}", pure=False)
+            in_flight[future] = task, attempt
+            finished.add(future)
 
         def fill() -> None:
             cores = max(1, sum(client.nthreads().values()))
             while len(in_flight) < 3 * cores and (task := next(source, None)) is not None:
-                future = client.submit(work, task, key=f"edgewatt-{task['hash']}", pure=False)
-                in_flight[future] = task
-                finished.add(future)
+                submit(task, 1)
 
         fill()
         while in_flight:
             future = next(finished)
-            task = in_flight.pop(future)
+            task, attempt = in_flight.pop(future)
             fill()
-            if future.status == "finished":
-                yield future.result()
+            try:
+                outcome: Outcome = future.result()  # `work` returns failures: what raises here is a lost worker
+            except Exception as error:
+                if attempt < ATTEMPTS:
+                    submit(task, attempt + 1)
+                else:
+                    yield lost(task, attempt, f"{type(error).__name__}: {error}")
             else:
-                yield lost(task, ATTEMPTS)
+                yield outcome
 
 
 def available_cores() -> int:

@@ -13,10 +13,12 @@ _LIBRARIES = ("numpy", "scipy", "simpy", "ml_dtypes", "ortools", "pydantic", "Py
 def environment() -> dict[str, Any]:
     """Return versions and machine, the same for every point that this process computes."""
     import platform
+    from importlib import import_module
     from importlib.metadata import PackageNotFoundError, version
 
-    from cython_ext import cpu
     from edgewatt import __version__
+
+    cpu = import_module("cython_ext.cpu")
 
     def found(name: str) -> str | None:
         try:

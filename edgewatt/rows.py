@@ -63,7 +63,7 @@ def _worded(key: str, value: Any) -> str:
 
 
 def row_of(record: Record) -> dict[str, Any]:
-    """Return the numbers of one record as a flat row. Energies in pJ, times in ns; absent where they have no meaning."""
+    """Return the numbers of one record as a flat row. Energies in pJ, times in ns; absent where meaningless."""
     config, results = record.config, record.results
     row: dict[str, Any] = {"hash": record.hash, "name": record.provenance.get("name", "")}
     if "ordering" in config:
@@ -81,15 +81,15 @@ def row_of(record: Record) -> dict[str, Any]:
         row |= {"runs": io["runs"], "reads": io["reads"], "writes": io["writes"], "io": io["total"]}
         row |= {"io_lower": results["bounds"]["lower_total"], "io_upper": results["bounds"]["upper_total"]}
         row["gap"] = results["gap"]
-        row["zeroed_weights"] = results["zeroed_weights"]
     else:
         row["trace"] = config["trace"]["files"][0]["name"]
-    row |= {
-        "encoder": config["encoder"],
-        "part": config["dram"]["part"],
-        "timing": config["timing"],
-        "seed": config["seed"],
-    }
+    row["seed"] = config["seed"]
+    return {**row, **_machine_columns(config, results)} if "energy_pj" in results else row
+
+
+def _machine_columns(config: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str, Any]:
+    row = {"encoder": config["encoder"], "part": config["dram"]["part"], "timing": config["timing"]}
+    row["zeroed_weights"] = results["zeroed_weights"]
     lookups = [level["hits"] + level["misses"] for level in results["cache"]]
     row["cache_lookups"] = lookups[0]
     row["cache_misses"] = results["cache"][0]["misses"]

@@ -23,7 +23,7 @@ def main() -> None:
     tasks: queue.Queue[bytes] = queue.Queue()
     threading.Thread(target=_listen, args=(sys.stdin.buffer, tasks), daemon=True).start()
 
-    from edgewatt.run import work
+    from edgewatt.compute import work
 
     while True:
         outcome = work(json.loads(tasks.get()))

@@ -46,7 +46,8 @@ class Work:
 def ordering_identity(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return what an edge ordering depends on."""
     memory = {key: config["fast_memory"][key] for key in ("size", "policy", "pinning")}
-    return {"network": config["network"], "ordering": config["ordering"], "memory": memory, "seed": config["seed"]}
+    keys = ("network", "ordering", "search", "seed")
+    return {**{key: config[key] for key in keys}, "memory": memory}
 
 
 def tuple_order_identity(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,10 +59,8 @@ def tuple_order_identity(config: Mapping[str, Any]) -> dict[str, Any]:
 def load_network(config: Mapping[str, Any], paths: Mapping[str, list[str]]) -> Network:
     """Read or generate the network of a configuration and prune it. Raises InputError naming file or parameter."""
     section = config["network"]
-    if section["generate"] is not None:
-        network = _generate(section["generate"], config["seed"])
-    else:
-        network = _read(section, paths["network"])
+    generated = section["generate"]
+    network = _generate(generated) if generated is not None else _read(section, paths["network"])
     if section["activation"] is not None:
         network = network.with_(activation=section["activation"])
     if section["prune"] is not None:
@@ -72,37 +71,39 @@ def load_network(config: Mapping[str, Any], paths: Mapping[str, list[str]]) -> N
     return network
 
 
-def _generate(section: Mapping[str, Any], seed: int) -> Network:
-    from traces.generate import GENERATORS
+def _generate(section: Mapping[str, Any]) -> Network:
+    from edgewatt.config.generators import GENERATORS
 
-    given = {key: value for key, value in section.items() if key != "kind"}
-    if given.get("seed", 0) is None:
-        given["seed"] = seed
     entry = GENERATORS[section["kind"]]
-    network: Network = entry.item(entry.make_parameters(given))
+    network: Network = entry.item(**{key: value for key, value in section.items() if key != "kind"})
     return network
 
 
 def _read(section: Mapping[str, Any], paths: list[str]) -> Network:
-    from edgewatt.config.points import file_identity
     from traces.readers import load
 
-    for path, wanted in zip(paths, section["files"], strict=True):
-        if not Path(path).exists():
-            raise InputError(f"{path}: no such file")
-        if file_identity(path)["sha256"] != wanted["sha256"]:
-            raise InputError(f"{path}: the file has changed since this configuration was read")
+    _check_unchanged(section["files"], paths)
     orientation = {} if section["orientation"] is None else {"orientation": section["orientation"]}
     network = load(paths if section["one_per_layer"] else paths[0], kind="network", **orientation)
     assert isinstance(network, Network)
     return network
 
 
+def _check_unchanged(files: list[dict[str, str]], paths: list[str]) -> None:
+    from edgewatt.config.points import file_identity
+
+    for path, wanted in zip(paths, files, strict=True):
+        if not Path(path).exists():
+            raise InputError(f"{path}: no such file")
+        if file_identity(path)["sha256"] != wanted["sha256"]:
+            raise InputError(f"{path}: the file has changed since this configuration was read")
+
+
 def make_work(
     config: Mapping[str, Any], paths: Mapping[str, list[str]], stages: Stages, progress: Progress | None = None
 ) -> Work:
     """Return network and order of a point; ordering and tuple order are stages."""
-    network = stages.value("network", [config["network"], config["seed"]], lambda: load_network(config, paths))
+    network = stages.value("network", config["network"], lambda: load_network(config, paths))
     found = stages.arrays("ordering", ordering_identity(config), lambda: _order(network, config, progress))
     meta = json.loads(found["meta"].tobytes())
     edges, tuple_order = found["edges"], {}
@@ -131,6 +132,8 @@ def _order(network: Network, config: Mapping[str, Any], progress: Progress | Non
         memory=config["fast_memory"]["size"],
         policy=config["fast_memory"]["policy"],
         pinning=config["fast_memory"]["pinning"],
+        objective=config["search"]["objective"],
+        time_limit_s=config["search"]["time_limit_s"],
         seed=config["seed"],
         progress=progress,
         **parameters,
@@ -181,20 +184,22 @@ def make_trace(config: Mapping[str, Any], work: Work) -> Trace:
     return build_trace(work.network, work.edges, layout=layout, sample=config["sample"], seed=config["seed"])
 
 
-def open_trace(paths: Mapping[str, list[str]]) -> Trace:
+def open_recorded(config: Mapping[str, Any], paths: Mapping[str, list[str]]) -> Trace:
     """Open the recorded trace of a point."""
-    from traces.trace import load_trace
+    from traces.external import open_trace
 
-    return load_trace(paths["trace"][0])
+    section = config["trace"]
+    _check_unchanged(section["files"], paths["trace"])
+    return open_trace(paths["trace"][0], section["format"], access_bytes=section["access_bytes"])
 
 
 def count_work(config: Mapping[str, Any], work: Work, stages: Stages) -> dict[str, Any]:
     """Return the I/O model's results: counts, bounds, gap, and the I/Os at other memory sizes."""
-    identity = {"network": config["network"], "seed": config["seed"], "memory": config["fast_memory"]}
+    identity = {"network": config["network"], "memory": config["fast_memory"]}
     stage = {**identity, "edges": work.edges_hash}
     found = stages.arrays("io", stage, lambda: {"meta": _pack(_count(config, work.network, work.edges))})
     results: dict[str, Any] = json.loads(found["meta"].tobytes())
-    base = stages.arrays("io_two_optimal", identity, lambda: {"total": _two_optimal(config, work.network)})
+    base = stages.arrays("io_two_optimal", identity, lambda: {"total": np.array(_two_optimal(config, work.network))})
     bounds, total = results["bounds"], results["io"]["total"]
     lower, two_optimal = bounds["lower_total"], int(base["total"])
     # design.md section 2: 0 when found = lower, none when two-optimal = lower < found
@@ -204,13 +209,13 @@ def count_work(config: Mapping[str, Any], work: Work, stages: Stages) -> dict[st
     return results
 
 
-def _two_optimal(config: Mapping[str, Any], network: Network) -> np.ndarray:
+def _two_optimal(config: Mapping[str, Any], network: Network) -> int:
     from hwmodel.iomodel import count_io
     from reorder.order import order
 
     memory = {"memory": config["fast_memory"]["size"], "policy": config["fast_memory"]["policy"]}
     memory["pinning"] = config["fast_memory"]["pinning"]
-    return np.int64(count_io(network, order(network, "two-optimal", **memory), **memory).total)[()]
+    return count_io(network, order(network, "two-optimal", **memory), **memory).total
 
 
 def _count(config: Mapping[str, Any], network: Network, edges: Int64Array) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """DRAM commands in time order, with the data of their bursts: read from a table, taken from a run, and counted.
 
 A table needs the columns timestamp_cycles, command, rank, bank_group, bank, row, column, data_hex (the last may be
-empty), as in CSV files of command traces. Commands: ACT RD RDA WR WRA PRE PREA REFab REFpb PDE PDX, also REFA and REFB
-for the refreshes; END marks the end of the run.
+empty), as in CSV files of command traces, or those columns in that order without a header, as DRAMPower reads them.
+Commands: ACT RD RDA WR WRA PRE PREA REFab REFpb PDE PDX, also REFA and REFB for the refreshes; END marks the end of the
+run.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from traces.errors import InputError, did_you_mean
 READS = (COMMANDS.index("RD"), COMMANDS.index("RDA"))
 WRITES = (COMMANDS.index("WR"), COMMANDS.index("WRA"))
 _ALIASES = {"REFA": "REFab", "REFB": "REFpb", "REF": "REFab"}
+_ALIASES |= {"PDEA": "PDE", "PDEP": "PDE", "PDXA": "PDX", "PDXP": "PDX"}  # DRAMPower names the state of the banks
 _COLUMNS = ("timestamp_cycles", "command", "rank", "bank_group", "bank", "row", "column", "data_hex")
 
 
@@ -67,7 +69,8 @@ def command_table(commands: Any, *, part: Part, end_cycle: int | None = None) ->
     if isinstance(commands, CommandTable):
         return commands
     if isinstance(commands, (str, Path)):
-        return _from_rows(_read_csv(Path(commands)), part, str(commands), 2, end_cycle)
+        rows, first = _read_csv(Path(commands))
+        return _from_rows(rows, part, str(commands), first, end_cycle)
     if isinstance(commands, np.ndarray) and commands.dtype.names:
         return from_trace(commands, part=part, end_cycle=end_cycle)
     if isinstance(commands, Mapping):
@@ -97,14 +100,19 @@ def from_trace(
     )
 
 
-def _read_csv(path: Path) -> list[dict[str, str]]:
+def _read_csv(path: Path) -> tuple[list[dict[str, str]], int]:
+    """Return the rows and the line number of the first; a file without a header starts with a number."""
     try:
         with path.open(newline="", encoding="utf-8") as file:
+            if file.read(1).isdigit():
+                file.seek(0)
+                return list(csv.DictReader(file, _COLUMNS)), 1
+            file.seek(0)
             reader = csv.DictReader(file)
             for name in _COLUMNS:
                 if name not in (reader.fieldnames or ()):
                     raise InputError(f"{path}:1: the column {name!r} is missing{did_you_mean(name, _COLUMNS)}")
-            return list(reader)
+            return list(reader), 2
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except (UnicodeDecodeError, csv.Error) as error:
@@ -188,7 +196,7 @@ def count_commands(table: CommandTable, *, part: Part) -> DramCounts:
         banks = table.bank_group[mine] * o.banks_per_group + table.bank[mine] % o.banks_per_group
         if o.bank_groups == 1:
             banks = table.bank[mine]
-        opened = [-1] * o.banks
+        opened, recovered = [-1] * o.banks, [0] * o.banks  # cycle of ACT; first cycle at which the bank may be closed
         intervals: list[tuple[int, int]] = []
         for at, bank in zip(mine.tolist(), banks.tolist(), strict=True):
             cycle, command = int(table.cycle[at]), COMMANDS[table.command[at]]
@@ -196,13 +204,15 @@ def count_commands(table: CommandTable, *, part: Part) -> DramCounts:
             if command in ("ACT", "RD", "WR", "RDA", "WRA", "PRE", "REFpb"):
                 bank_counts[0, r * o.banks + bank, index[command]] += 1
             if command == "ACT":
-                opened[bank] = cycle
+                opened[bank], recovered[bank] = cycle, cycle + t.tRAS
+            elif command in ("RD", "WR", "RDA", "WRA"):
+                recovery = t.tRTP if command in ("RD", "RDA") else t.WL + o.burst_cycles + t.tWR
+                recovered[bank] = max(recovered[bank], cycle + recovery)
+                if command in ("RDA", "WRA") and opened[bank] >= 0:
+                    intervals.append((opened[bank], recovered[bank]))
+                    opened[bank] = -1
             elif command == "PRE" and opened[bank] >= 0:
                 intervals.append((opened[bank], cycle))
-                opened[bank] = -1
-            elif command in ("RDA", "WRA") and opened[bank] >= 0:
-                recovery = t.tRTP if command == "RDA" else t.WL + o.burst_cycles + t.tWR
-                intervals.append((opened[bank], max(cycle + recovery, opened[bank] + t.tRAS)))
                 opened[bank] = -1
             elif command == "PREA":
                 for b in range(o.banks):

@@ -305,6 +305,7 @@ def open_channel(
         "command_buses": o.command_buses,
         "strict_order": controller.scheduler == "fcfs",
         "hit_cap": controller.hit_cap,
+        "hit_cap_strict": controller.hit_cap_strict,
         "page": PAGE_POLICIES.index(controller.page_policy),
         "page_idle": controller.page_idle_cycles,
         "read_entries": controller.read_queue_entries,

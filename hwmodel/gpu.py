@@ -10,7 +10,8 @@ field of `GpuSpec` whose default is an ASSUMPTION of this project:
 - blocks of 4 warps (rows) go to the SMs in turn; an SM holds 32 warps and issues one step of each in turn; a warp that
   ends makes room for the next row of the SM at once;
 - SMs run in lockstep: step t of SM 0 reaches the L2 before step t of SM 1;
-- an SM makes one sector access a clock, and the memory answers in its own time (open loop).
+- an SM's L1 serves in one clock what one instruction asks of one 128-byte line; the memory answers in its own time and
+  nobody waits for it (open loop).
 """
 
 from __future__ import annotations
@@ -48,17 +49,20 @@ class GpuSpec:
     warps_per_sm: int = 32
     warps_per_block: int = 4
     sector_bytes: int = 32
+    l1_bytes_per_clock: int = 128
     clock_mhz: float = 1300.0
     l1: CacheSpec = field(default_factory=lambda: CacheSpec(24 * 1024, 32, 6, "lru", "through", False))
     l2: CacheSpec = field(default_factory=lambda: CacheSpec(512 * 1024, 32, 16))
 
     def __post_init__(self) -> None:
-        for name in ("sms", "warp_lanes", "warps_per_sm", "warps_per_block", "sector_bytes"):
+        for name in ("sms", "warp_lanes", "warps_per_sm", "warps_per_block", "sector_bytes", "l1_bytes_per_clock"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise InputError(f"gpu {name} must be a whole number of at least 1, not {value!r}")
         if self.sector_bytes & (self.sector_bytes - 1) or not self.sector_bytes <= self.l1.line_bytes:
             raise InputError("gpu sector_bytes must be a power of two, no longer than a line of the L1")
+        if self.l1_bytes_per_clock % self.sector_bytes:
+            raise InputError("gpu l1_bytes_per_clock must be a multiple of sector_bytes")
         if not 0 < self.clock_mhz < float("inf"):
             raise InputError(f"gpu clock_mhz must be positive, not {self.clock_mhz!r}")
 
@@ -67,13 +71,15 @@ class GpuSpec:
 class WarpAccesses:
     """Sector accesses of one product on one SM, in issue order.
 
-    address: uint64[n] of the sector. op: uint8[n]. stream: uint8[n]. step: int64[n], the SM's step counter.
+    address: uint64[n] of the sector. op: uint8[n]. stream: uint8[n]. step: int64[n], the SM's step counter. clock:
+    int64[n], the clock of the L1, from 0.
     """
 
     address: npt.NDArray[np.uint64]
     op: npt.NDArray[np.uint8]
     stream: npt.NDArray[np.uint8]
     step: Int64Array
+    clock: Int64Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +88,7 @@ class GpuResult:
 
     misses_by_stream: int64[len(STREAMS)] L1 load misses. memory_address uint64[n], memory_is_write uint8[n],
     memory_cycle int64[n]: what leaves the L2, in order, with the clock of the access that caused it. busy_cycles:
-    clocks the SMs need at one sector access each, the busiest one of each product counted.
+    clocks the L1s need, the busiest one of each product counted.
     """
 
     l1: CacheCounts
@@ -114,8 +120,8 @@ def simulate_gpu_spmv(problem: SpmvProblem, spec: GpuSpec | None = None) -> GpuR
             fills = wanted.access_index[wanted.is_write == 0]
             misses += np.bincount(made.stream[fills], minlength=len(STREAMS))
             at = wanted.access_index
-            requests.append((made.step[at], np.full(len(at), sm), clock[sm] + at, wanted))
-            clock[sm] += len(made.address)
+            requests.append((made.step[at], np.full(len(at), sm), clock[sm] + made.clock[at], wanted))
+            clock[sm] += made.clock[-1] + 1 if len(made.clock) else 0
         order = np.lexsort(
             (
                 np.concatenate([np.arange(len(r[0])) for r in requests]),
@@ -258,11 +264,16 @@ def _issue(problem: SpmvProblem, spec: GpuSpec, p: int, rows: Int64Array, length
     keys = np.stack((key_issue[order], key_instruction[order], key_sector[order]))
     new = np.r_[True, (np.diff(keys, axis=1) != 0).any(axis=0)] if keys.shape[1] else np.zeros(0, bool)
     kept = order[new]
+    # A new clock with each new line of an instruction.
+    keys = keys[:, new]
+    keys[2] //= spec.l1_bytes_per_clock // sector
+    clock = np.cumsum((np.diff(keys, axis=1, prepend=keys[:, :1]) != 0).any(axis=0))
     return WarpAccesses(
         (key_sector[kept] * sector).astype(np.uint64),
         (key_instruction[kept] == 5).astype(np.uint8),
         streams[kept],
         step_of[key_issue[kept]],
+        clock,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -183,8 +183,21 @@ def open_hierarchy(trace: Trace, machine: Machine) -> CacheHierarchy:
     return hierarchy
 
 
+def open_loop_clock(machine: Machine) -> Callable[[Int64Array], Int64Array] | None:
+    """Return the function from an access's number to its clock of the memory part; None without a part."""
+    if machine.part is None:
+        return None
+    from hwmodel.dram import load_part
+
+    cycles_per_access = 1 / (machine.engine.accesses_per_ns * load_part(machine.part).tck_ns)
+    return lambda access: (access * cycles_per_access).astype(np.int64)
+
+
 def burst_trace(trace: Trace, machine: Machine) -> Trace:
-    """Return the bursts a trace causes on a machine, the final flush included, as a trace of its own (for export)."""
+    """Return the bursts a trace causes on a machine, the final flush included, as a trace of its own (for export).
+
+    Arrivals are those of replay where the trace or the machine (its part's clock) tells them.
+    """
     block, memory = machine.bus.block_bytes, trace.memory
     start, end = _whole_lines(machine, memory)
     image = None if memory.image is None else _padded_image(memory, start, end)
@@ -197,10 +210,13 @@ def burst_trace(trace: Trace, machine: Machine) -> Trace:
             for bursts in hierarchy.flush():
                 yield as_chunk(bursts)
 
+    clock = open_loop_clock(machine)
+
     def as_chunk(bursts: Bursts) -> Chunk:
+        cycle = bursts.cycle if bursts.cycle is not None or clock is None else clock(bursts.access)
         size = np.full(len(bursts), block, np.uint16)
         offset = None if bursts.data is None else np.arange(len(bursts) + 1) * block
-        return Chunk(bursts.address, size, bursts.is_write, bursts.stream, offset, bursts.data, bursts.cycle)
+        return Chunk(bursts.address, size, bursts.is_write, bursts.stream, offset, bursts.data, cycle)
 
     description = {**trace.description, "bursts_of_bytes": block}
     return Trace(chunks, Memory(start, end - start, image, memory.regions), None, description)

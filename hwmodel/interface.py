@@ -94,13 +94,13 @@ def count_interface(
         inverted += flips
         if "dqs" in part.interface.wires:
             clocks = int(mine.sum()) * part.organisation.burst_cycles
-            groups.append(_running("dqs", way, clocks, part))
-    groups.append(_running("ck", "write", table.end_cycle, part))
+            groups.append(running_wires("dqs", way, clocks, part))
+    groups.append(running_wires("ck", "write", table.end_cycle, part))
     groups.append(_command_group(table, part))
     return InterfaceCounts(tuple(groups), int(bursts.sum()), inverted)
 
 
-def _running(name: str, way: str, clocks: int, part: Part) -> GroupCounts:
+def running_wires(name: str, way: str, clocks: int, part: Part) -> GroupCounts:
     """A strobe or clock: half of the time at 1, one rising edge per period and wire."""
     group = part.interface.wires[name]
     periods = clocks * group.periods_per_clock

@@ -28,7 +28,7 @@ ORGANISATION = {
 # What a timing name falls back to where a part makes no such distinction; None: the constant must be given.
 TIMING: dict[str, str | int | None] = {
     "RL": None, "RL_dbi": "RL", "WL": None, "tRCD": None, "tRCD_write": "tRCD", "tRP": None, "tRPab": "tRP",
-    "tRAS": None, "tRC": None, "tRRD": None, "tRRD_L": "tRRD", "tFAW": None, "tCCD": None, "tCCD_L": "tCCD",
+    "tRAS": None, "tRC": "tRAS + tRP", "tRRD": None, "tRRD_L": "tRRD", "tFAW": None, "tCCD": None, "tCCD_L": "tCCD",
     "tRTP": None, "tWR": None, "tWTR": None, "tWTR_L": "tWTR", "tPPD": 0, "tRFCab": None, "tRFCpb": 0,
     "tREFpb_gap": "tRFCpb", "tREFI": None, "tXP": 0, "tCKE": 0, "turnaround": 0, "tRTRS": 0,
 }  # fmt: skip
@@ -353,7 +353,9 @@ def _timing(tree: _Tree, tck_ns: float) -> Timing | None:
         elif fallback is None:
             tree.complain(("timing",), f"{name} is missing: give {name}_ns or {name}_cycles with its source")
         else:
-            cycles[name] = cycles.get(fallback, 0) if isinstance(fallback, str) else fallback
+            cycles[name] = (
+                sum(cycles.get(f, 0) for f in fallback.split(" + ")) if isinstance(fallback, str) else fallback
+            )
     if len(cycles) < len(TIMING):
         return None
     for name, value in cycles.items():

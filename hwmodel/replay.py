@@ -25,7 +25,7 @@ import numpy.typing as npt
 from hwmodel.bus import Bus, WireCounts
 from hwmodel.cache import CacheCounts
 from hwmodel.encoders import Chain, Geometry
-from hwmodel.hierarchy import Bursts, CacheHierarchy, open_hierarchy, slices
+from hwmodel.hierarchy import Bursts, CacheHierarchy, open_hierarchy, open_loop_clock, slices
 from hwmodel.machine import Machine
 from traces.errors import InputError
 from traces.trace import STREAMS, Chunk, Trace
@@ -244,6 +244,7 @@ class _Meter:
         self.counts = np.zeros((2, len(STREAMS)), np.int64)
         self.wires = Wires(machine) if has_data else None
         self.engine: Any = None
+        self.clock = open_loop_clock(machine)
         self.last_arrival = 0
         if machine.part is not None:
             from hwmodel.dram import DramEngine
@@ -252,7 +253,6 @@ class _Meter:
             burst = self.engine.part.organisation.burst_bytes
             if burst != machine.bus.block_bytes:
                 raise InputError(f"bus block_bytes {machine.bus.block_bytes} is not the part's burst of {burst} bytes")
-            self.cycles_per_access = 1 / (machine.engine.accesses_per_ns * self.engine.part.tck_ns)
 
     def take(self, bursts: Bursts) -> None:
         for write in (0, 1):
@@ -261,9 +261,8 @@ class _Meter:
             assert bursts.data is not None
             self.wires.send(bursts.data, bursts.stream, bursts.is_write)
         if self.engine is not None:
-            arrival = bursts.cycle
-            if arrival is None:
-                arrival = (bursts.access * self.cycles_per_access).astype(np.int64)
+            assert self.clock is not None
+            arrival = self.clock(bursts.access) if bursts.cycle is None else bursts.cycle
             if len(arrival):
                 arrival = np.maximum(arrival, self.last_arrival)  # a final flush comes after everything recorded
                 self.last_arrival = int(arrival[-1])

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from cython_ext.residency import PAD, Residency
 
+from cython_ext.residency import PAD, Residency
 from traces.network import Network
 
 Int32Array = npt.NDArray[np.int32]

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.errors import InputError
-from traces.layout import Layout, Plan, plan_layout
+from traces.layout import NEURON_FORMATS, Layout
 from traces.network import Network
 from traces.order import check_order
+from traces.plan import Plan, plan_layout
 from traces.trace import STREAMS, Chunk, Trace
 
 DEFAULT_CHUNK_ACCESSES = 2**20
@@ -80,7 +81,6 @@ def final_image(trace: Trace) -> npt.NDArray[np.uint8]:
 def stored_activations(trace: Trace, n_neurons: int, neuron_format: str = "fp32") -> npt.NDArray[np.float32]:
     """Return float32[B, N]: the neuron values in memory after the last access, one row per sample."""
     from cython_ext.trace import neuron_values
-    from traces.layout import NEURON_FORMATS
 
     region = trace.memory.region("neurons")
     start = region.base_address - trace.memory.base_address

@@ -5,7 +5,9 @@ The formats are those of `traces.export`. An error names the file and the line (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import IO
 
@@ -17,9 +19,24 @@ from traces.registry import Registry
 from traces.trace import STREAMS, Chunk, Memory, Trace, load_trace
 
 Record = tuple[int, int, int, int]  # address, size (0: not said), op, clock of arrival (-1: not said)
-LineParser = Callable[[list[str]], Record | None]
 
-LINE_PARSERS: Registry[LineParser] = Registry("trace format", "edgewatt.trace_readers")
+
+@dataclass(frozen=True)
+class TextFormat:
+    """One line is one access. parse: the words of a line to a Record (None: a header), or ValueError saying why not.
+
+    fields: what the words of a plain line are, for reading many at once: 'address' and 'size' (hexadecimal), 'op',
+    'clock', 'clock:' (with a colon); lines that are not plain go through `parse`. operations: words of 'op', 1 for a
+    store. prefixed: addresses start with 0x.
+    """
+
+    parse: Callable[[list[str]], Record | None]
+    fields: tuple[str, ...] = ()
+    operations: Mapping[bytes, int] = field(default_factory=dict)
+    prefixed: bool = False
+
+
+LINE_PARSERS: Registry[TextFormat] = Registry("trace format", "edgewatt.trace_readers")
 
 _CHUNK = 2**16
 _LONGEST_LINE = 2**16  # bytes; a longer one is no text trace
@@ -47,8 +64,8 @@ def open_trace(path: str | Path, format: str | None = None, *, access_bytes: int
     if format == "libcachesim":
         read = lambda: _oracle_general(path, access_bytes)  # noqa: E731
     elif format in LINE_PARSERS:
-        parse = LINE_PARSERS[format].item
-        read = lambda: _text(path, parse, access_bytes)  # noqa: E731
+        form = LINE_PARSERS[format].item
+        read = lambda: _text(path, form, access_bytes)  # noqa: E731
     else:
         raise unknown_name("trace format", format, ["npz", "libcachesim", *LINE_PARSERS])
     n, low, high = 0, 2**63, 0
@@ -72,12 +89,15 @@ def guess_format(path: Path) -> str:
         if head == b"PK\x03\x04":
             return "npz"
         stream.seek(0)
-        for _, words in _lines(stream, path):
+        for raw in _raw_lines(stream):
+            words = _words(raw)
             if words is None:
                 break
+            if not words:
+                continue
             for name, entry in LINE_PARSERS.items():
                 try:
-                    entry.item(list(words))
+                    entry.item.parse(list(words))
                 except ValueError:
                     continue
                 return name
@@ -99,61 +119,103 @@ def _open(path: Path) -> IO[bytes]:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
 
 
-def _lines(stream: IO[bytes], path: Path) -> Iterator[tuple[int, list[str] | None]]:
-    """Yield (line number, words) of lines that are neither empty nor comments; words is None where it is no text."""
-    number = 0
+def _raw_lines(stream: IO[bytes]) -> Iterator[bytes]:
     while raw := stream.readline(_LONGEST_LINE):
-        number += 1
-        if len(raw) == _LONGEST_LINE or b"\0" in raw:
-            yield number, None
-            return
-        text = raw.decode("ascii", "replace").strip()
-        if text and not text.startswith("#"):
-            yield number, text.replace(",", " ").split()
+        yield raw
+        if len(raw) == _LONGEST_LINE:
+            return  # no text: _words refuses it
 
 
-def _text(path: Path, parse: LineParser, access_bytes: int) -> Iterator[Chunk]:
-    records: list[Record] = []
-    last_cycle = 0
+def _words(raw: bytes) -> list[str] | None:
+    """Return the words of a line, none for an empty line or comment; None where it is no text."""
+    if len(raw) == _LONGEST_LINE or b"\0" in raw:
+        return None
+    text = raw.decode("ascii", "replace").strip()
+    return [] if text.startswith("#") else text.replace(",", " ").split()
+
+
+def _text(path: Path, form: TextFormat, access_bytes: int) -> Iterator[Chunk]:
+    number, last_cycle = 1, 0
     with _open(path) as stream:
-        for number, words in _lines(stream, path):
-            try:
-                if words is None:
-                    raise _Refused("this is no text (a line of 65536 bytes or with a zero byte)")
-                record = parse(list(words))
-                if record is None:
-                    continue  # a header
-                address, size, _, cycle = record
-                if address + (size or access_bytes) > 2**63:
-                    raise _Refused(f"the access at {address:#x} does not end below 2^63")
-                if cycle >= 0:
-                    if cycle < last_cycle:
-                        raise _Refused(f"clock {cycle} goes back behind {last_cycle}")
-                    if cycle >= 2**60:
-                        raise _Refused(f"clock {cycle} is beyond 2^60")
-                    last_cycle = cycle
-            except ValueError as error:
-                given = "" if words is None else f" in {' '.join(words)[:80]!r}"
-                raise InputError(f"{path}:{number}: {error}{given}") from error
-            records.append(record)
-            if len(records) == _CHUNK:
-                yield _chunk(records, access_bytes)
-                records = []
-    if records:
-        yield _chunk(records, access_bytes)
+        lines = _raw_lines(stream)
+        while raws := list(islice(lines, _CHUNK)):
+            chunk = _plain(raws, form, access_bytes, last_cycle)
+            if chunk is None:
+                chunk = _careful(raws, form, access_bytes, last_cycle, path, number)
+            if len(chunk):
+                if chunk.cycle is not None:
+                    last_cycle = int(chunk.cycle[-1])
+                yield chunk
+            number += len(raws)
 
 
-def _chunk(records: list[Record], access_bytes: int) -> Chunk:
-    address, size, op, cycle = zip(*records, strict=True)
-    sizes = np.array(size, np.uint16)
-    sizes[sizes == 0] = access_bytes
-    return Chunk(
-        np.array(address, np.uint64),
-        sizes.astype(np.uint8) if int(sizes.max()) < 256 else sizes,
-        np.array(op, np.uint8),
-        np.full(len(records), _EXTERNAL, np.uint8),
-        cycle=np.array(cycle, np.int64) if cycle[0] >= 0 else None,
-    )
+def _plain(raws: list[bytes], form: TextFormat, access_bytes: int, last_cycle: int) -> Chunk | None:
+    """Read many lines at once, if each is a plain one; None leaves it to `_careful`, which finds what is wrong."""
+    whole = b"".join(raws)
+    if any(mark in whole for mark in (b"#", b",", b"_", b"+", b"-", b"\0")):  # int() would take some of these
+        return None
+    if form.prefixed and whole.count(b" 0x") != len(raws):
+        return None
+    rows = [raw.split() for raw in raws]
+    if set(map(len, rows)) != {len(form.fields)}:
+        return None
+    columns = dict(zip(form.fields, zip(*rows, strict=True), strict=True))
+    n = len(rows)
+    try:
+        address = np.array([int(word, 16) for word in columns["address"]], np.uint64)
+        op = np.array([form.operations[word] for word in columns["op"]], np.uint8)
+        size = np.full(n, access_bytes, np.int64)
+        if "size" in columns:
+            size = np.array([int(word, 16) for word in columns["size"]], np.int64)
+        cycle = None
+        if "clock" in columns:
+            cycle = np.array(list(map(int, columns["clock"])), np.int64)
+        elif "clock:" in columns:
+            if not all(word.endswith(b":") for word in columns["clock:"]):
+                return None
+            cycle = np.array([int(word[:-1]) for word in columns["clock:"]], np.int64)
+    except (KeyError, ValueError, OverflowError):
+        return None
+    if size.min() < 1 or size.max() > 65535 or (address > np.uint64(2**63) - size.astype(np.uint64)).any():
+        return None
+    if cycle is not None and (cycle[0] < last_cycle or (np.diff(cycle) < 0).any() or cycle[-1] >= 2**60):
+        return None
+    return _made(address, size, op, cycle)
+
+
+def _careful(raws: list[bytes], form: TextFormat, access_bytes: int, last_cycle: int, path: Path, first: int) -> Chunk:
+    """Read line by line. Raises InputError naming file and line."""
+    records: list[Record] = []
+    for number, raw in enumerate(raws, first):
+        words = _words(raw)
+        try:
+            if words is None:
+                raise _Refused("this is no text (a line of 65536 bytes or with a zero byte)")
+            record = form.parse(list(words)) if words else None
+            if record is None:
+                continue  # empty, a comment or a header
+            address, size, _, cycle = record
+            if address + (size or access_bytes) > 2**63:
+                raise _Refused(f"the access at {address:#x} does not end below 2^63")
+            if cycle >= 0:
+                if cycle < last_cycle:
+                    raise _Refused(f"clock {cycle} goes back behind {last_cycle}")
+                if cycle >= 2**60:
+                    raise _Refused(f"clock {cycle} is beyond 2^60")
+                last_cycle = cycle
+        except ValueError as error:
+            given = "" if words is None else f" in {' '.join(words)[:80]!r}"
+            raise InputError(f"{path}:{number}: {error}{given}") from error
+        records.append(record)
+    table = np.array(records, np.int64).reshape(-1, 4)
+    sizes = np.where(table[:, 1] == 0, access_bytes, table[:, 1])
+    cycles = table[:, 3] if len(table) and table[0, 3] >= 0 else None
+    return _made(table[:, 0].astype(np.uint64), sizes, table[:, 2].astype(np.uint8), cycles)
+
+
+def _made(address: np.ndarray, size: np.ndarray, op: np.ndarray, cycle: np.ndarray | None) -> Chunk:
+    n = len(address)
+    return Chunk(address, size.astype(np.uint16), op, np.full(n, _EXTERNAL, np.uint8), cycle=cycle)
 
 
 def _number(word: str, base: int, what: str) -> int:
@@ -177,21 +239,18 @@ def _need(words: list[str], form: str) -> None:
         raise _Refused(f"{len(words)} fields, expected {form!r}")
 
 
-@LINE_PARSERS.register("dramsim3", summary="DRAMsim3: address, READ or WRITE, clock")
 def _dramsim3(words: list[str]) -> Record:
     _need(words, "ADDRESS READ|WRITE CLOCK")
     op = _operation(words[1], ("READ", "read", "P_MEM_RD"), ("WRITE", "write", "P_MEM_WR", "BOFF"))
     return _number(words[0], 16, "address"), 0, op, _number(words[2], 10, "clock")
 
 
-@LINE_PARSERS.register("ramulator2", summary="Ramulator 2 LoadStoreTrace: LD or ST, address")
 def _ramulator2(words: list[str]) -> Record:
     _need(words, "LD|ST ADDRESS")
     base = 16 if words[1][:2].lower() == "0x" else 10
     return _number(words[1], base, "address"), 0, _operation(words[0], ("LD",), ("ST",)), -1
 
 
-@LINE_PARSERS.register("dinero", summary="Dinero IV extended: r or w, hexadecimal address and size")
 def _dinero(words: list[str]) -> Record:
     _need(words, "r|w|i|m ADDRESS SIZE")
     op = _operation(words[0], ("r", "i", "m"), ("w",))  # instruction fetches and others are loads
@@ -201,7 +260,6 @@ def _dinero(words: list[str]) -> Record:
     return _number(words[1], 16, "address"), size, op, -1
 
 
-@LINE_PARSERS.register("dramsys", summary="DRAMSys trace player (.stl): clock, read or write, address")
 def _dramsys(words: list[str]) -> Record:
     size = 0
     if len(words) > 1 and words[1].startswith("("):
@@ -221,7 +279,6 @@ def _data(word: str) -> None:
         raise _Refused(f"data {word[:40]!r} is no hexadecimal string of whole bytes")
 
 
-@LINE_PARSERS.register("libcachesim-csv", summary="libCacheSim text: time, object, size, next; objects are lines")
 def _libcachesim_csv(words: list[str]) -> Record | None:
     if words[0] == "time":
         return None  # the header
@@ -251,3 +308,20 @@ def _oracle_general(path: Path, line_bytes: int) -> Iterator[Chunk]:
             size = np.full(n, line_bytes, np.uint16)
             yield Chunk(lines * np.uint64(line_bytes), size, np.zeros(n, np.uint8), np.full(n, _EXTERNAL, np.uint8))
             first += n
+
+
+LINE_PARSERS.register("dramsim3", summary="DRAMsim3: address, READ or WRITE, clock")(
+    TextFormat(_dramsim3, ("address", "op", "clock"), {b"READ": 0, b"WRITE": 1})
+)
+LINE_PARSERS.register("ramulator2", summary="Ramulator 2 LoadStoreTrace: LD or ST, address")(
+    TextFormat(_ramulator2, ("op", "address"), {b"LD": 0, b"ST": 1}, prefixed=True)
+)
+LINE_PARSERS.register("dinero", summary="Dinero IV extended: r or w, hexadecimal address and size")(
+    TextFormat(_dinero, ("op", "address", "size"), {b"r": 0, b"w": 1})
+)
+LINE_PARSERS.register("dramsys", summary="DRAMSys trace player (.stl): clock, read or write, address")(
+    TextFormat(_dramsys, ("clock:", "op", "address"), {b"read": 0, b"write": 1})
+)
+LINE_PARSERS.register("libcachesim-csv", summary="libCacheSim text: time, object, size, next; objects are lines")(
+    TextFormat(_libcachesim_csv)
+)

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from edgewatt.cli import doctor, order, validate
+from edgewatt.cli import doctor, export, listing, order, order_tuples, papers, results, run, validate
 
 app = typer.Typer(
     name="edgewatt",
@@ -37,7 +37,7 @@ def _root(
     check_traces_package()
 
 
-for module in (doctor, validate, order):
+for module in (run, results, papers, validate, order, export, listing, order_tuples, doctor):
     module.add_to(app)
 
 

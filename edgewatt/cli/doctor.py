@@ -23,7 +23,7 @@ RUNTIME = (
 EXTRAS = {
     "models": ("tflite", "flatbuffers", "onnx", "networkx"),
     "train": ("scikit-learn",),
-    "report": ("altair", "vl-convert-python"),
+    "report": ("vl-convert-python",),
     "parquet": ("pyarrow",),
     "dask": ("distributed",),
     "optimize": ("optuna",),

@@ -24,9 +24,9 @@ def run(
 
     from edgewatt.cli.output import progress, write_json
     from edgewatt.cli.tables import row_of, show_records
-    from edgewatt.run import run_points
+    from edgewatt.compute import run_points
     from edgewatt.store import Store
-    from edgewatt.sweep import load_sweep
+    from edgewatt.sweeps import load_sweep
 
     plan = load_sweep(Path(file), overrides or ())
     store = Store(results).open()
@@ -62,8 +62,8 @@ def sweep(
     from pathlib import Path
 
     from edgewatt.cli.output import progress, write_json
-    from edgewatt.sweep import load_sweep
-    from edgewatt.sweep import sweep as run_sweep
+    from edgewatt.sweeps import load_sweep
+    from edgewatt.sweeps import sweep as run_sweep
 
     plan = load_sweep(Path(file), overrides or ())
     folder = Path(results) if results else Path("results") / Path(file).stem
@@ -75,18 +75,22 @@ def sweep(
         if not write_json(found, json_file):
             show_estimate(found)
         return
-    with progress("sweep") as update:
-        done = run_sweep(
-            plan,
-            results=folder,
-            executor=executor,
-            workers=workers,
-            scheduler=scheduler,
-            resume=resume,
-            retry_failed=retry_failed,
-            fsync=fsync,
-            progress=update,
-        )
+    try:
+        with progress("sweep") as update:
+            done = run_sweep(
+                plan,
+                results=folder,
+                executor=executor,
+                workers=workers,
+                scheduler=scheduler,
+                resume=resume,
+                retry_failed=retry_failed,
+                fsync=fsync,
+                progress=update,
+            )
+    except KeyboardInterrupt:
+        typer.echo("edgewatt: interrupted; what is finished is kept, and the same command goes on", err=True)
+        raise typer.Exit(130) from None
     summary = {
         "results": str(folder),
         "points": len(done.points),
@@ -101,7 +105,8 @@ def sweep(
         for name, error in list(summary["failed"].items())[:10]:  # type: ignore[attr-defined]
             typer.echo(f"failed: {name}: {error}", err=True)
         typer.echo(
-            f"{len(done.points)} points: {done.computed} computed, {done.reused} found finished, {len(done.failed)} failed"
+            f"{len(done.points)} points: {done.computed} computed, {done.reused} found finished, "
+            f"{len(done.failed)} failed"
         )
         typer.echo(f"results: {folder}    next:  edgewatt report {folder} -o report.html")
     if done.failed:
@@ -116,7 +121,7 @@ def collect(
 
     Example:  edgewatt collect results/mine -o mine.parquet
     """
-    from edgewatt.collect import collect as collect_to
+    from edgewatt.collection import collect as collect_to
 
     n_rows, n_columns = collect_to(results, output)
     typer.echo(f"{output}: {n_rows} rows, {n_columns} columns")
@@ -131,7 +136,7 @@ def rerun(
     Example:  edgewatt rerun results/mine/records/0123456789abcdef01234567.json
     """
     from edgewatt.cli.output import show_table, write_json
-    from edgewatt.run import rerun as repeat
+    from edgewatt.compute import rerun as repeat
 
     differences = repeat(record)
     if not write_json({"record": record, "differences": differences}, json_file):

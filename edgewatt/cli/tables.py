@@ -1,7 +1,8 @@
-"""How records are shown on a terminal: one wide table where there is room, two narrow ones in 80 columns."""
+"""How records are shown on a terminal: one wide table where there is room, two that fit 80 columns otherwise."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,120 +11,136 @@ from edgewatt.rows import compact, percent, row_of
 
 Row = dict[str, Any]
 
-_WIDE = 132
+_WIDE = 120
+
+Column = tuple[str, str, list[str]]  # head, unit below it, cells
 
 
 def show_records(records: Sequence[Record], *, title: str) -> None:
-    """Print one row a record; changes are against the first one. Energies and times carry their units in the head."""
+    """Print one row a record, under a line for each ordering; changes are against the first record."""
     from rich.console import Console
 
     rows = [row_of(record) for record in records]
-    console = Console()
-    console.print(f"[bold]{_escape(title)}[/bold]", highlight=False)
+    console = Console(highlight=False, soft_wrap=True)
+    for line in textwrap.wrap(title, console.width) or [""]:
+        console.print(line, style="bold", markup=False)
     for line in _notes(records[0], rows):
-        console.print(_escape(line), highlight=False, soft_wrap=True)
-    names, io, cost = _name_columns(rows), _io_columns(rows), _cost_columns(rows)
-    if console.width >= _WIDE or not io:
-        _print(console, {**names, **io, **cost})
-        return
-    io_rows, seen = [], set()
+        for part in textwrap.wrap(line, console.width, subsequent_indent=" " * 9, drop_whitespace=True):
+            console.print(part, markup=False)
+    groups = _groups(rows)
+    io, cost = _io_columns(rows), _cost_columns(rows)
+    if not io or not cost or console.width >= _WIDE:
+        _print(console, groups, [*_name_columns(rows), *io, *cost])
+    else:
+        first = _distinct_work(rows)
+        names = [("format", "", [_formats(rows, n) for n in first])]
+        pick = lambda columns: [(head, unit, [cells[n] for n in first]) for head, unit, cells in columns]  # noqa: E731
+        others = [column for column in pick(_name_columns(rows)) if column[0] != "format"]
+        _print(console, [groups[n] for n in first], [*others, *names, *pick(io)])
+        _print(console, groups, [*_name_columns(rows), *cost])
+
+
+def _groups(rows: list[Row]) -> list[str]:
+    """Return the heading above each row: its ordering, and what else differs between rows and has no column."""
+    words = {"memory": "M = {}", "policy": "policy {}", "encoder": "{} bus", "part": "{}", "timing": "{} timing"}
+    words |= {"network": "{}", "seed": "seed {}"}
+    varying = [name for name in words if len({row.get(name) for row in rows}) > 1]
+    return [
+        ", ".join([str(row.get("ordering", row.get("trace"))), *(words[name].format(row[name]) for name in varying)])
+        for row in rows
+    ]
+
+
+def _distinct_work(rows: list[Row]) -> list[int]:
+    """Return the first row of every distinct order of work: formats that share it share one line."""
+    seen: dict[tuple[Any, ...], int] = {}
     for number, row in enumerate(rows):
-        key = tuple(row[k] for k in ("ordering", "stride", "runs", "reads", "writes"))
-        if key not in seen:
-            seen.add(key)
-            io_rows.append(number)
-    formats = {
-        "format": [
-            _formats([r["format"] for r in rows if _same_work(r, rows[n])], {r["format"] for r in rows})
-            for n in io_rows
-        ]
-    }
-    keep = lambda columns: {name: [cells[n] for n in io_rows] for name, cells in columns.items()}  # noqa: E731
-    _print(console, {**keep({k: v for k, v in names.items() if k != "format"}), **formats, **keep(io)})
-    _print(console, {**names, **cost})
+        seen.setdefault(_work(row), number)
+    return list(seen.values())
 
 
-def _same_work(a: Row, b: Row) -> bool:
-    return all(a[key] == b[key] for key in ("ordering", "stride", "runs", "reads", "writes"))
+def _work(row: Row) -> tuple[Any, ...]:
+    return tuple(row[key] for key in ("ordering", "stride", "memory", "runs", "reads", "writes"))
 
 
-def _formats(here: list[str], every: set[str]) -> str:
-    return "all" if set(here) == every and len(every) > 1 else ",".join(dict.fromkeys(here))
+def _formats(rows: list[Row], number: int) -> str:
+    every = dict.fromkeys(row["format"] for row in rows)
+    here = dict.fromkeys(row["format"] for row in rows if _work(row) == _work(rows[number]))
+    return "all" if len(every) > 1 and here == every else " ".join(here)
 
 
 def _notes(record: Record, rows: list[Row]) -> list[str]:
     config, first, notes = record.config, rows[0], []
     if "io" in first:
         sizes = record.results["network"]
+        notes.append(f"network  {first['network']}: {sizes['neurons']} neurons, {sizes['connections']} connections")
         notes.append(
-            f"network {first['network']}: {sizes['neurons']} neurons, {sizes['connections']} connections; "
-            f"M = {first['memory']} ({first['policy']}): {first['io_lower']} <= least I/Os <= {first['io_upper']}"
+            f"I/Os     M = {first['memory']}, policy {first['policy']}; "
+            f"bounds {first['io_lower']} to {first['io_upper']} (Theorem 1)"
         )
+    if "energy_pj" not in first:
+        return notes
     levels = " + ".join(f"{c['size_bytes'] / 1024:g} KiB {c['ways']}-way {c['policy']}" for c in config["caches"])
-    notes.append(f"cache {levels}; {config['encoder']} bus; {first['part']}; {first['timing']} timing")
+    notes.append(f"machine  {levels}; {first['encoder']} bus; {first['part']}; {first['timing']} timing")
     zeroed = {row["format"]: row["zeroed_weights"] for row in rows if row.get("zeroed_weights")}
-    notes += [f"warning: {n} non-zero weights become zero in {name}" for name, n in zeroed.items()]
+    notes += [f"warning  {n} non-zero weights become zero in {name}" for name, n in zeroed.items()]
     return notes
 
 
-def _name_columns(rows: list[Row]) -> dict[str, list[str]]:
-    if "ordering" not in rows[0]:
-        return {"trace": [row["trace"] for row in rows]}
-    columns = {name: [str(row[name]) for row in rows] for name in ("ordering", "stride", "format")}
-    for name in ("memory", "encoder", "part"):
-        if len({row[name] for row in rows}) > 1:
-            columns[name] = [str(row[name]) for row in rows]
-    return columns
+def _name_columns(rows: list[Row]) -> list[Column]:
+    names = ["stride", "format"] if "ordering" in rows[0] else []
+    return [(name, "", [str(row[name]) for row in rows]) for name in names]
 
 
-def _io_columns(rows: list[Row]) -> dict[str, list[str]]:
+def _io_columns(rows: list[Row]) -> list[Column]:
     if "io" not in rows[0]:
-        return {}
+        return []
     base = rows[0]["io"]
-    return {
-        "runs": [compact(row["runs"]) for row in rows],
-        "reads": [compact(row["reads"]) for row in rows],
-        "writes": [compact(row["writes"]) for row in rows],
-        "I/Os": [compact(row["io"]) for row in rows],
-        "gap %": ["-" if row["gap"] is None else f"{100 * row['gap']:.1f}" for row in rows],
-        "I/Os +-%": [percent(row["io"], base) for row in rows],
-    }
+    return [
+        *((name, "", [compact(row[name]) for row in rows]) for name in ("runs", "reads", "writes")),
+        ("I/Os", "", [compact(row["io"], 4) for row in rows]),
+        ("gap", "%", ["-" if row["gap"] is None else f"{100 * row['gap']:.1f}" for row in rows]),
+        ("I/Os", "±%", [percent(row["io"], base) for row in rows]),
+    ]
 
 
-def _cost_columns(rows: list[Row]) -> dict[str, list[str]]:
+def _cost_columns(rows: list[Row]) -> list[Column]:
     first = rows[0]
-    return {
-        "hit %": ["-" if row["hit_rate"] is None else f"{100 * row['hit_rate']:.1f}" for row in rows],
-        "ones": [compact(row["ones"]) for row in rows],
-        "toggles": [compact(row["toggles"]) for row in rows],
-        "IO nJ": [compact(row["io_energy_pj"] / 1e3) for row in rows],
-        "DRAM nJ": [compact(row["dram_energy_pj"] / 1e3) for row in rows],
-        "us": [compact(row["time_ns"] / 1e3) for row in rows],
-        "energy +-%": [percent(row["energy_pj"], first["energy_pj"]) for row in rows],
-        "time +-%": [percent(row["time_ns"], first["time_ns"]) for row in rows],
-    }
+    if "energy_pj" not in first:
+        return []
+    return [
+        ("hit", "%", ["-" if row["hit_rate"] is None else f"{100 * row['hit_rate']:.1f}" for row in rows]),
+        ("ones", "", [compact(row["ones"]) for row in rows]),
+        ("toggles", "", [compact(row["toggles"]) for row in rows]),
+        ("IO", "nJ", [compact(row["io_energy_pj"] / 1e3) for row in rows]),
+        ("DRAM", "nJ", [compact(row["dram_energy_pj"] / 1e3) for row in rows]),
+        ("time", "us", [compact(row["time_ns"] / 1e3) for row in rows]),
+        ("IO", "±%", [percent(row["io_energy_pj"], first["io_energy_pj"]) for row in rows]),
+        ("energy", "±%", [percent(row["energy_pj"], first["energy_pj"]) for row in rows]),
+        ("time", "±%", [percent(row["time_ns"], first["time_ns"]) for row in rows]),
+    ]
 
 
-def _print(console: Any, columns: dict[str, list[str]]) -> None:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in columns:
-        words = name in ("ordering", "stride", "format", "trace", "encoder", "part")
-        table.add_column(
-            name.replace("+-", "±"), justify="left" if words else "right", no_wrap=not words, overflow="fold"
-        )
-    for cells in zip(*columns.values(), strict=True):
-        table.add_row(*map(Text, cells))
-    console.print(table)
+_WORDS = ("stride", "format", "encoder", "part")
 
 
-def _escape(text: str) -> str:
-    from rich.markup import escape
+def _print(console: Any, groups: list[str], columns: list[Column]) -> None:
+    widths = [max(map(len, (head, unit, *cells))) for head, unit, cells in columns]
 
-    return escape(text)
+    def line(cells: Sequence[str]) -> str:
+        parts = [
+            cell.ljust(width) if column[0] in _WORDS else cell.rjust(width)
+            for cell, width, column in zip(cells, widths, columns, strict=True)
+        ]
+        return "  " + "  ".join(parts).rstrip()
+
+    console.print()
+    console.print(line([head for head, _, _ in columns]), style="bold", markup=False)
+    console.print(line([unit for _, unit, _ in columns]), markup=False)
+    for number, cells in enumerate(zip(*(cells for _, _, cells in columns), strict=True)):
+        if number == 0 or groups[number] != groups[number - 1]:
+            console.print(groups[number], style="bold cyan", markup=False)
+        console.print(line(cells), markup=False)
 
 
 def show_estimate(found: dict[str, Any]) -> None:
@@ -138,3 +155,40 @@ def show_estimate(found: dict[str, Any]) -> None:
         numeric=("distinct",),
     )
     print(found["text"])
+
+
+def show_comparison(pairs: Sequence[dict[str, Any]]) -> None:
+    """Print what `edgewatt.comparison.compare` found."""
+    from rich.console import Console
+
+    from edgewatt.cli.output import show_table
+
+    console = Console(highlight=False, soft_wrap=True)
+    if len(pairs) > 1:
+        names = ("io", "ones", "toggles", "io_energy_pj", "energy_pj", "time_ns")
+        rows = [
+            (pair["point"], *(_signed(pair["changes"].get(name, {}).get("percent")) for name in names))
+            for pair in pairs
+        ]
+        heads = ("point", "I/Os %", "ones %", "toggles %", "IO energy %", "energy %", "time %")
+        show_table(heads, rows, title=f"{len(pairs)} points, change from A to B", numeric=heads[1:])
+    for pair in pairs[:1] if len(pairs) > 1 else pairs:
+        console.print(pair["point"] if len(pairs) == 1 else f"in detail: {pair['point']}", style="bold", markup=False)
+        for key, (a, b) in pair["differs"].items():
+            console.print(f"  {key}: {a} -> {b}", markup=False)
+        rows = [(name, compact(c["a"]), compact(c["b"]), _signed(c["percent"])) for name, c in pair["changes"].items()]
+        show_table(("metric", "A", "B", "change %"), rows, numeric=("A", "B", "change %"))
+        because = pair["because"][:8]
+        if because:
+            rows = [(t["term"], compact(t["count_a"]), compact(t["count_b"]), f"{t['pj'] / 1e3:+.1f}") for t in because]
+            show_table(("energy term", "count A", "count B", "nJ"), rows, numeric=("count A", "count B", "nJ"))
+
+
+def _signed(change: float | None) -> str:
+    return "-" if change is None else "0" if abs(change) < 0.05 else f"{change:+.1f}"
+
+
+def show_front(found: Any) -> None:
+    """Print the Pareto front that `edgewatt.optimization` found."""
+    title = f"Pareto front: {len(found.front)} points, after the baseline; {found.text}"
+    show_records([found.baseline, *(r for r in found.front if r.hash != found.baseline.hash)], title=title)

@@ -1,7 +1,7 @@
 """YAML read so that every key and value knows its file, line and column.
 
-Stricter than YAML at large: no duplicate keys, no tags, no merge keys, bounded depth and alias expansion; numbers follow
-YAML 1.2, so ``1e-3`` is a number and ``yes`` a word. Nothing read is ever executed.
+Stricter than YAML at large: no duplicate keys, no tags, no merge keys, bounded depth and alias expansion; numbers
+follow YAML 1.2, so ``1e-3`` is a number and ``yes`` a word. Nothing read is ever executed.
 """
 
 from __future__ import annotations
@@ -67,12 +67,15 @@ class Document:
 
     def at(self, place: Place) -> Document:
         """Return the part at `place` as a document of its own."""
-        data, n = self.data, len(place)
+        data = self.data
         for step in place:
             data = data[step]
-        cut = lambda table: {p[n:]: m for p, m in table.items() if p[:n] == place}  # noqa: E731
-        part = Document(data, cut(self.keys), cut(self.values))
-        part.keys.pop((), None)
+        part = Document(data)
+        for tail in _tails(data):
+            if tail and place + tail in self.keys:
+                part.keys[tail] = self.keys[place + tail]
+            if place + tail in self.values:
+                part.values[tail] = self.values[place + tail]
         return part
 
     def put(self, place: Place, part: Document, key: Mark | None = None) -> None:
@@ -80,14 +83,19 @@ class Document:
         if not place:
             self.data, self.keys, self.values = part.data, dict(part.keys), dict(part.values)
             return
-        target = self.data
-        for depth, step in enumerate(place[:-1], 1):
-            if isinstance(target, dict) and target.get(step) is None:
-                target[step] = {}
+        target: Any = self.data
+        for depth, step in enumerate(place, 1):
+            if isinstance(target, dict):  # 'a.1' names the key '1' of a mapping, the second item of a list
+                place = (*place[: depth - 1], str(step), *place[depth:])
+            here = place[depth - 1]
+            if depth == len(place):
+                break
+            if isinstance(target, dict) and target.get(here) is None:
+                target[here] = {}
                 self.keys.setdefault(place[:depth], key or part.mark(()))
                 self.values.setdefault(place[:depth], part.mark(()))
             try:
-                target = target[step]
+                target = target[here]
             except (KeyError, IndexError, TypeError):
                 raise ConfigError([(key or part.mark(()), f"there is no {dotted(place[:depth])} to set")]) from None
         if not isinstance(target, dict) and not (
@@ -100,10 +108,19 @@ class Document:
         for table in (self.keys, self.values):
             for old in [p for p in table if p[:n] == place]:
                 del table[old]
-        target[place[-1]] = part.data
+        last: Any = place[-1]
+        target[last] = part.data
         self.keys[place] = key or part.mark(())
         self.keys.update({place + p: m for p, m in part.keys.items()})
         self.values.update({place + p: m for p, m in part.values.items()})
+
+    def take(self, place: Place) -> Document:
+        """Remove the part at `place` and return it."""
+        part, target = self.at(place), self.data
+        for step in place[:-1]:
+            target = target[step]
+        del target[place[-1]]
+        return part
 
     def copy(self) -> Document:
         """Return an independent copy."""

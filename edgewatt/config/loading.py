@@ -37,7 +37,26 @@ def load_run(path: str | Path, overrides: Iterable[str] = ()) -> RunConfig:
 
 def complete(document: Document) -> RunConfig:
     """Put named pieces (system, caches, bus) into a document and validate it."""
-    return validate(RunConfig, resolve(document))
+    document = resolve(document)
+    run = validate(RunConfig, document)
+    _check_machine(run, document)
+    return run
+
+
+def _check_machine(run: RunConfig, document: Document) -> None:
+    """Make sure that part, bus, caches and encoder fit each other before anything is computed."""
+    from edgewatt.config.points import expand
+    from edgewatt.machine_results import build_machine
+
+    place: Place = ("dram", "overrides") if run.dram.overrides else ("dram", "part")
+    try:
+        point = expand(run)[0]
+        place = ("bus",) if "bus" in document.data else ("caches",)
+        build_machine(point.config, point.paths)
+    except ConfigError:
+        raise
+    except InputError as error:
+        raise ConfigError([(document.mark(place), line) for line in str(error).splitlines()]) from None
 
 
 def read_with_paths(path: str | Path) -> Document:
@@ -107,7 +126,7 @@ def resolve(document: Document) -> Document:
         for key in _SYSTEM_KEYS:
             if key in piece.data:
                 under.put((key,), piece.at((key,)), piece.mark((key,), key=True))
-        _remove(document, ("system",))
+        document.take(("system",))
         merge(under, document)
         document = under
     if isinstance(document.data.get("bus"), str):
@@ -142,15 +161,10 @@ def _get(document: Document, place: Place) -> Any:
     return data
 
 
-def _remove(document: Document, place: Place) -> None:
-    target = _get(document, place[:-1])
-    del target[place[-1]]
-
-
 def _described(piece: Document) -> Document:
     for key in ("description", "source"):
         if key in piece.data:
-            _remove(piece, (key,))
+            piece.take((key,))
     return piece
 
 

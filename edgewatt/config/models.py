@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler, WithJsonSchema, model_validator
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from edgewatt.config.document import shown
 from edgewatt.config.sections import Choice, Section, section_for
 from hwmodel.controller import ControllerSpec
-from hwmodel.machine import BusSpec, CacheSpec, EngineSpec
+from hwmodel.machine import CacheSpec, EngineSpec
 from traces.errors import unknown_name
 from traces.layout import Layout
 from traces.registry import Registry
@@ -34,7 +34,7 @@ def tuple_orders() -> Registry[Any]:
 
 def generators() -> Registry[Any]:
     """Return the registry of network generators."""
-    from traces.generate import GENERATORS
+    from edgewatt.config.generators import GENERATORS
 
     return GENERATORS
 
@@ -87,10 +87,17 @@ def _known_encoder(value: str) -> str:
     return value
 
 
+def _known_objective(value: Any) -> Any:
+    from reorder.objectives import make_objective
+
+    make_objective(value)
+    return value
+
+
 def _stride(value: Any) -> Any:
     if value == "none":
         return {"kind": "none"}
-    if isinstance(value, bool) or not (isinstance(value, int) or value in ("row", "matrix")):
+    if isinstance(value, bool) or not (isinstance(value, int) or value == "row"):
         return value
     return {"kind": "sort", "stride": value}
 
@@ -105,15 +112,27 @@ class _StrideChoice(Choice):
     def section(self, kind: str) -> type[Section]:
         return NoTupleOrder if kind == "none" else super().section(kind)
 
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        kinds = super().__get_pydantic_json_schema__(schema, handler)
+        none = {"type": "object", "properties": {"kind": {"const": "none"}}, "additionalProperties": False}
+        return {"anyOf": [{"enum": ["none", "row"]}, {"type": "integer", "minimum": 1}, none, *kinds["anyOf"]]}
+
 
 FilePath = Annotated[str, AfterValidator(_existing)]
 Format = Annotated[str, AfterValidator(_known_format), WithJsonSchema({"type": "string", "title": "number format"})]
 Encoder = Annotated[str, AfterValidator(_known_encoder)]
-Stride = Annotated[int, Field(ge=1)] | Literal["row", "matrix"]
+Stride = Annotated[int, Field(ge=1)] | Literal["row"]
 _ORDERING = Choice(orderings)
-_STRIDE = _StrideChoice(tuple_orders, (("stride", Stride, "row"),))
+_STRIDE = _StrideChoice(
+    tuple_orders,
+    (
+        ("stride", Stride, "row"),  # tuples that may change places
+        ("stride_restart", Literal["row", "continuous"], "row"),  # at each run, or counted through the whole order
+        ("objective", Literal["joint", "values", "ids"], "joint"),  # whose ones count
+    ),
+)
 OrderingChoice = Annotated[Any, _ORDERING]
-StrideChoice = Annotated[Any, BeforeValidator(_stride), _STRIDE]
+StrideChoice = Annotated[Any, _STRIDE, BeforeValidator(_stride)]
 GeneratorChoice = Annotated[Any, Choice(generators)]
 
 
@@ -130,9 +149,9 @@ def stride_section(kind: str) -> type[Section]:
 class Prune(Section):
     """Magnitude pruning before anything else: keep a density or a number of connections."""
 
-    density: float | None = Field(None, gt=0, le=1, description="share of the connections to keep")
-    n_connections: int | None = Field(None, ge=1, description="connections to keep")
-    scope: Literal["global", "layer"] = Field("global", description="one threshold, or one per layer")
+    density: float | None = Field(default=None, gt=0, le=1, description="share of the connections to keep")
+    n_connections: int | None = Field(default=None, ge=1, description="connections to keep")
+    scope: Literal["global", "layer"] = Field(default="global", description="one threshold, or one per layer")
 
     @model_validator(mode="after")
     def _one_of(self) -> Prune:
@@ -144,15 +163,19 @@ class Prune(Section):
 class NetworkSection(Section):
     """The work: a network from files or from a generator, pruned if wished."""
 
-    file: FilePath | None = Field(None, description="network file or folder, relative to the configuration file")
-    files: list[FilePath] | None = Field(None, description="one file per layer, first layer first")
-    orientation: Literal["rows-are-outputs", "rows-are-inputs"] | None = Field(
-        None, description="what the rows of matrix files are (default: rows-are-outputs)"
+    file: FilePath | None = Field(
+        default=None, description="network file or folder, relative to the configuration file"
     )
-    generate: GeneratorChoice | None = Field(None, description="generator and its parameters, instead of a file")
+    files: list[FilePath] | None = Field(default=None, description="one file per layer, first layer first")
+    orientation: Literal["rows-are-outputs", "rows-are-inputs"] | None = Field(
+        default=None, description="what the rows of matrix files are (default: rows-are-outputs)"
+    )
+    generate: GeneratorChoice | None = Field(
+        default=None, description="generator and its parameters, instead of a file"
+    )
     prune: Prune | None = None
     activation: Literal["identity", "relu", "clipped-relu"] | None = Field(
-        None, description="replaces the activation that the file names"
+        default=None, description="replaces the activation that the file names"
     )
 
     @model_validator(mode="after")
@@ -167,75 +190,119 @@ class NetworkSection(Section):
 class TraceSection(Section):
     """A recorded memory trace instead of a network; only the machine is simulated."""
 
-    file: FilePath = Field(description="trace file (npz) as `edgewatt export --format npz` writes it")
+    file: FilePath = Field(description="trace file: our npz, or another simulator's (then without data)")
+    format: str | None = Field(default=None, description="format of the file (default: found by its content)")
+    access_bytes: int = Field(default=32, ge=1, le=255, description="size of an access where the file has none")
 
 
 class FastMemory(Section):
     """The fast memory of the I/O model (Gleinig et al. 2023)."""
 
-    size: int = Field(100, ge=3, description="M: neuron values plus the connection in hand")
-    policy: Literal["lru", "rr", "min"] = Field("min", description="eviction policy")
-    pinning: Literal["literal", "pin_both"] = Field("literal", description="reading of Algorithm 1's pinning")
+    size: int = Field(default=100, ge=3, description="M: neuron values plus the connection in hand")
+    policy: Literal["lru", "rr", "min"] = Field(default="min", description="eviction policy")
+    pinning: Literal["literal", "pin_both"] = Field(default="literal", description="reading of Algorithm 1's pinning")
     curve: list[Annotated[int, Field(ge=3)]] = Field(
-        [], description="sizes at which the I/Os are counted besides `size`, for the curve in the report"
+        default=[], description="sizes at which the I/Os are counted besides `size`, for the curve in the report"
     )
 
 
-LayoutSection = section_for(Layout, name="LayoutSection", omit=("value_format",))
-CacheSection = section_for(CacheSpec, name="CacheSection")
-BusSection = section_for(BusSpec, name="BusSection", extra=(("element_bytes", int | None, None),))
-EngineSection = section_for(EngineSpec, name="EngineSection")
-ControllerSection = section_for(ControllerSpec, name="ControllerSection")
+if TYPE_CHECKING:  # made at run time from the dataclasses they fill
+    LayoutSection: TypeAlias = Any
+    CacheSection: TypeAlias = Any
+    EngineSection: TypeAlias = Any
+    ControllerSection: TypeAlias = Any
+else:
+    LayoutSection = section_for(Layout, name="LayoutSection", omit=("value_format",))
+    CacheSection = section_for(CacheSpec, name="CacheSection")
+    EngineSection = section_for(EngineSpec, name="EngineSection")
+    ControllerSection = section_for(ControllerSpec, name="ControllerSection")
+
+
+class BusSection(Section):
+    """The data bus between the last cache and memory."""
+
+    bus_bytes: int | None = Field(default=None, ge=1, le=64, description="byte lanes (default: those of the DRAM part)")
+    block_bytes: int | None = Field(
+        default=None, ge=1, description="bytes encoded together (default: the part's burst)"
+    )
+    element_bytes: int | None = Field(
+        default=None, ge=1, le=8, description="element of Base+XOR (default: the number format's)"
+    )
+
+
+class SearchSection(Section):
+    """What ordering methods that search are asked for."""
+
+    objective: Annotated[Any, AfterValidator(_known_objective)] = Field(
+        default="io",
+        description="what to lower: io, runs, or {kind: weighted, a: 1.0, b: 0.5} (a x runs + b x I/Os), "
+        "{kind: memories, sizes: [50, 100]}, {kind: io, policy: lru}",
+    )
+    time_limit_s: float | None = Field(
+        default=None, gt=0, description="wall-clock limit of each search; the record then says `truncated`"
+    )
 
 
 class DramSection(Section):
     """The memory part and its controller."""
 
-    part: str = Field("lpddr4-3200", description="shipped part (`edgewatt list parts`) or a YAML file")
-    overrides: dict[str, Any] = Field({}, description="fields of the part to replace, as in its own file")
-    controller: ControllerSection = ControllerSection()  # type: ignore[valid-type]
+    part: str = Field(default="lpddr4-3200", description="shipped part (`edgewatt list parts`) or a YAML file")
+    overrides: dict[str, Any] = Field(default={}, description="fields of the part to replace, as in its own file")
+    controller: ControllerSection = ControllerSection()
 
 
 class RunConfig(Section):
     """One `edgewatt run`: a network, one machine, and the small grid of orderings, strides and formats."""
 
-    name: str = Field("", description="label in tables and reports")
-    description: str = Field("", description="free text")
-    network: NetworkSection | None = None
-    trace: TraceSection | None = None
+    name: str = Field(default="", description="label in tables and reports")
+    description: str = Field(default="", description="free text")
+    network: NetworkSection | None = Field(default=None, description="the work: this or `trace` is required")
+    trace: TraceSection | None = Field(default=None, description="a recorded memory trace instead of a network")
     orderings: Annotated[list[OrderingChoice], BeforeValidator(_one_or_many), AfterValidator(_not_empty)] = Field(
-        ["two-optimal"], description="edge orderings (`edgewatt list orderings`)", validate_default=True
+        default=["two-optimal"], description="edge orderings (`edgewatt list orderings`)", validate_default=True
     )
     strides: Annotated[list[StrideChoice], BeforeValidator(_one_or_many), AfterValidator(_not_empty)] = Field(
-        ["none"],
+        default=["none"],
         description="tuple orders: none, a stride (sorted), or {kind: greedy, stride: 32}",
         validate_default=True,
     )
     formats: Annotated[list[Format], BeforeValidator(_one_or_many), AfterValidator(_not_empty)] = Field(
-        ["fp32"], description="number formats of weights and activations (`edgewatt list formats`)"
+        default=["fp32"], description="number formats of weights and activations (`edgewatt list formats`)"
     )
     fast_memory: FastMemory = FastMemory()
-    layout: LayoutSection = LayoutSection()  # type: ignore[valid-type]
-    sample: int = Field(0, ge=0, description="which input vector of the network's batch fills the payload")
-    caches: list[CacheSection] = Field(  # type: ignore[valid-type]
-        [CacheSection(size_bytes=32768, line_bytes=64, ways=8)],
+    search: SearchSection = SearchSection()
+    layout: LayoutSection = LayoutSection()
+    sample: int = Field(default=0, ge=0, description="which input vector of the network's batch fills the payload")
+    caches: list[CacheSection] = Field(
+        default=[CacheSection.model_validate({"size_bytes": 32768})],
         description="cache levels from the engine outward: shipped names (`edgewatt list caches`) or mappings",
     )
-    bus: BusSection = BusSection()  # type: ignore[valid-type]
-    encoder: Encoder = Field("raw", description="encoder chain on the bus, such as base-xor+dbi-dc")
+    bus: BusSection = BusSection()
+    encoder: Encoder = Field(default="raw", description="encoder chain on the bus, such as base-xor+dbi-dc")
     dram: DramSection = DramSection()
-    engine: EngineSection = EngineSection()  # type: ignore[valid-type]
+    engine: EngineSection = EngineSection()
     timing: Literal["replay", "system"] = Field(
-        "replay", description="replay: array kernels; system: SimPy processes with contention"
+        default="replay", description="replay: array kernels; system: SimPy processes with contention"
     )
-    seed: int = Field(0, ge=0, lt=2**63, description="seed of every random choice")
+    measure: Literal["io", "all"] = Field(
+        default="all", description="io: the I/O model's counts alone, without trace and machine; all: also the machine"
+    )
+    seed: int = Field(default=0, ge=0, lt=2**63, description="seed of every random choice")
 
     @model_validator(mode="after")
     def _one_work(self) -> RunConfig:
         if (self.network is None) == (self.trace is None):
             raise ValueError("give a network or a trace" + (", not both" if self.network else ""))
         if self.trace is not None:
-            unused = {"orderings", "strides", "formats", "fast_memory", "layout", "sample"} & self.model_fields_set
+            unused = {
+                "orderings",
+                "strides",
+                "formats",
+                "fast_memory",
+                "search",
+                "layout",
+                "sample",
+            } & self.model_fields_set
             if unused:
                 raise ValueError(f"unused key {sorted(unused)[0]!r}: a recorded trace fixes it already")
         return self

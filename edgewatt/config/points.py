@@ -1,4 +1,4 @@
-"""From a configuration to its points: one ordering, one stride, one format each, fully resolved and named by content."""
+"""From a configuration to its points: one ordering, one stride, one format each, resolved and named by content."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _shared(run: RunConfig) -> tuple[dict[str, Any], dict[str, list[str]]]:
     config: dict[str, Any] = {}
     if run.trace is not None:
         paths["trace"] = [run.trace.file]
-        config["trace"] = {"files": [_identity(run.trace.file)]}
+        config["trace"] = {"files": [_identity(run.trace.file)], **run.trace.model_dump(exclude={"file"})}
     else:
         assert run.network is not None
         network = run.network.model_dump(exclude={"file", "files"})
@@ -63,8 +63,8 @@ def _shared(run: RunConfig) -> tuple[dict[str, Any], dict[str, list[str]]]:
             network["files"] = [_identity(path) for path in paths["network"]]
             network["one_per_layer"] = run.network.files is not None
         config["network"] = network
-        config |= run.model_dump(include={"fast_memory", "layout", "sample"})
-    config |= run.model_dump(include={"caches", "bus", "encoder", "engine", "timing", "seed"})
+        config |= run.model_dump(include={"fast_memory", "search", "layout", "sample"})
+    config |= run.model_dump(include={"caches", "bus", "encoder", "engine", "timing", "measure", "seed"})
     config["dram"], paths["part"] = _dram(run)
     return config, paths
 

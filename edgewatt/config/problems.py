@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from edgewatt.config.document import ConfigError, Document, Mark, Place, shown
-from edgewatt.config.sections import Choice
+from edgewatt.config.sections import Choice, keys_of
 from traces.errors import did_you_mean
 
 M = TypeVar("M", bound=BaseModel)
@@ -47,9 +47,9 @@ def validate(model: type[M], document: Document) -> M:
 
 def _problems(model: type[BaseModel], document: Document, error: ValidationError) -> Iterable[tuple[Mark, str]]:
     by_place: dict[Place, list[dict[str, Any]]] = {}
-    for item in error.errors(include_url=False):
-        place, rest = _locate(document.data, item["loc"])
-        by_place.setdefault(place, []).append({**item, "rest": rest})
+    for found in error.errors(include_url=False):
+        place, rest = _locate(document.data, found["loc"])
+        by_place.setdefault(place, []).append({**found, "rest": rest})
     # A union reports each of its members; what went deepest into the data says most, so ancestors' type errors go.
     for place, items in by_place.items():
         wanted = [_WANTED[item["type"]] for item in items if item["type"] in _WANTED]
@@ -68,7 +68,7 @@ def _one(
     if kind == "extra_forbidden":
         known = _known_keys(model, place[:-1], document.data)
         present = set(_at(document.data, place[:-1]) or ())
-        hint = did_you_mean(place[-1], known - present or known) if known else ""
+        hint = _hint(place[-1], known - present, known)
         return document.mark(place, key=True), f"unknown key {shown(place[-1])}{hint}"
     if kind == "missing":
         missing = item["rest"][-1] if item["rest"] else "?"
@@ -88,6 +88,15 @@ def _one(
         return document.mark(place), f"{text} {context[key]}, not {shown(value)}"
     message = str(context.get("error") or item["msg"]).removeprefix("Value error, ")
     return document.mark(place, key=kind == "value_error" and isinstance(value, dict)), " ".join(message.split())
+
+
+def _hint(given: object, free: set[str], known: set[str]) -> str:
+    """Suggest a key that is not there yet, else one that is, else list what could be there."""
+    for names in (free, known):
+        hint = did_you_mean(given, names)
+        if "did you mean" in hint:
+            return hint
+    return did_you_mean(given, free or known)
 
 
 def _as_number(text: str) -> bool:
@@ -117,14 +126,20 @@ def _locate(data: Any, location: tuple[str | int, ...]) -> tuple[Place, tuple[st
     place: list[str | int] = []
     rest: list[str | int] = []
     for step in location:
-        if (not rest and isinstance(data, dict) and step in data) or (
-            not rest and isinstance(data, list) and isinstance(step, int) and step < len(data)
-        ):
+        if isinstance(step, int) and not isinstance(data, list):
+            continue  # a single value where a list may stand
+        if not rest and _has(data, step):
             place.append(step)
             data = data[step]
         elif isinstance(data, dict):
             rest.append(step)
     return tuple(place), tuple(rest)
+
+
+def _has(data: Any, step: str | int) -> bool:
+    if isinstance(data, dict):
+        return step in data
+    return isinstance(data, list) and isinstance(step, int) and step < len(data)
 
 
 def _at(data: Any, place: Place) -> Any:
@@ -139,11 +154,11 @@ def _known_keys(model: Any, place: Place, data: Any) -> set[str]:
     for step in (*place, None):
         sections = [section for hint in hints for section in _sections(hint, data)]
         if step is None:
-            return {key for section in sections for key in section.model_fields}
+            return {key for section in sections for key in keys_of(section)}
         data = data[step]
         if isinstance(step, int):
             continue  # a list: _sections looks through it
-        hints = [_annotated(section.model_fields[step]) for section in sections if step in section.model_fields]
+        hints = [_annotated(keys_of(section)[step]) for section in sections if step in keys_of(section)]
     return set()
 
 

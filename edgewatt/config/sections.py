@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, ValidationInfo, create_model
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, ValidationError, ValidationInfo, create_model
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from traces.errors import InputError
@@ -27,6 +27,11 @@ class Section(BaseModel):
     """A mapping of a configuration: unknown keys and loose types are errors."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+def keys_of(section: type[BaseModel]) -> dict[str, Any]:
+    """Return the keys that a section may have, with their fields."""
+    return {field.alias or name: field for name, field in section.model_fields.items()}
 
 
 @cache
@@ -42,13 +47,13 @@ def section_for(what: type, *, name: str | None = None, omit: tuple[str, ...] = 
             continue
         default: Any = item.default
         if default is dataclasses.MISSING and item.default_factory is not dataclasses.MISSING:
-            default = item.default_factory()
+            default = typing.cast(Any, item.default_factory)()
         required = default is dataclasses.MISSING
         fields[item.name] = (_loosen(hints[item.name]), ... if required else Field(default, validate_default=False))
     for key, kind, default in extra:
         fields[key] = (kind, default)
     derived = create_model(name or what.__name__, __base__=_Filling, __doc__=inspect.getdoc(what), **fields)
-    derived._fills = what  # type: ignore[attr-defined]
+    derived._fills = what
     return derived
 
 
@@ -107,7 +112,9 @@ class Choice:
         try:
             section = self.section(value["kind"])
         except InputError as error:
-            raise PydanticCustomError("unknown_kind", "{message}", {"message": str(error)}) from None
+            problem = PydanticCustomError("unknown_kind", "{message}", {"message": str(error)})
+            details: Any = {"type": problem, "loc": ("kind",), "input": value["kind"]}
+            raise ValidationError.from_exception_data("kind", [details]) from None
         return section.model_validate(value, context=info.context)
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import hwmodel.encoders.reference  # noqa: F401 - registers its encoders
+import hwmodel.encoders.anchors
+import hwmodel.encoders.reference  # noqa: F401 - both register their encoders
 from hwmodel.bus import Bus, WireCounts
 from hwmodel.encoders.base import ENCODERS, Bytes, Coded, Geometry
 from hwmodel.encoders.chain import Chain, ChainState, parse_chain

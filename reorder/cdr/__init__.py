@@ -7,7 +7,7 @@ so the matrix stays the same and no index is added. Conventions: docs/concepts/t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,31 @@ import numpy as np
 
 import reorder.cdr.routing  # noqa: F401 - registers its methods
 from reorder.cdr.cost import field_edges, field_ones, objective_cost
+from reorder.cdr.ell import EllProblem, order_ell
 from reorder.cdr.matrix import LAYOUTS, Entries, entries_of, id_field, stride_bounds, value_field
 from reorder.cdr.methods import TUPLE_METHODS, Progress, lower_bounds
 from reorder.cdr.parallel import order_all
-from reorder.cdr.problem import Int64Array, Problem
+from reorder.cdr.pareto import Tradeoff, pareto_orders
+from reorder.cdr.problem import Field, Int64Array, Problem
 from reorder.cdr.runs import order_run_tuples
+from reorder.cdr.separated import SeparatedOrder, popcount_separated
+from reorder.cdr.windows import BothOrder, order_both, still_windows
+from traces.errors import InputError, unknown_name
 
-__all__ = ["LAYOUTS", "TUPLE_METHODS", "TupleOrder", "order_run_tuples", "order_tuples"]
+__all__ = [
+    "LAYOUTS",
+    "TUPLE_METHODS",
+    "BothOrder",
+    "SeparatedOrder",
+    "Tradeoff",
+    "TupleOrder",
+    "order_both",
+    "order_run_tuples",
+    "order_tuples",
+    "pareto_orders",
+    "popcount_separated",
+    "still_windows",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +50,8 @@ class TupleOrder:
     ones_values, ones_ids: ones on the wires, DBI wires counted where the encoder has them (ids: row and column ids).
     original_ones_values, original_ones_ids: the same for the order given. cost, original_cost: the objective.
     toggles: of all arrays, each sent alone, where the metric is toggles or energy; else None.
-    lower_bound: no order inside these strides has a lower cost (None: not computed).
+    lower_bound: no order inside these strides has a lower cost (None: not asked for, or no exact model, see
+        Problem.model_is_exact).
     zeroed: stored non-zeros that are zero in the format. parameters: what was asked for.
     """
 
@@ -102,21 +121,20 @@ def order_tuples(
     """Order the tuples of a sparse matrix so that sending its arrays costs little. The matrix itself does not change.
 
     matrix: SciPy sparse or dense (its non-zeros); the stored order is the order to start from, sorted or not. Stored
-        zeros stay. value_format: of traces.formats. id_bits: 8, 16 or 32. layout: csr, csc or coo.
+        zeros stay. value_format: of traces.formats. id_bits: 8, 16 or 32. layout: csr, csc, coo,
+        or ell (local-search and greedy, no lower bound; positions refer to the csr order, `.matrix()` is csr).
     stride: tuples that may change places, 'row', or 'matrix' (coo). stride_restart: 'row' starts strides at each row,
         'continuous' runs them on. rows: 'packed', or 'padded' to whole blocks with zeros.
     encoder: a chain of Base+XOR and DBI-DC; 'raw' and 'dbi-dc' for metric 'toggles'. block_bytes: bases are sent at
         each block start; base_interval replaces it: bytes between bases, 'row' (once per row) or 'matrix' (once).
     objective: 'joint', 'values' or 'ids'. metric: 'ones' (terminated buses), 'toggles' (unterminated; each array alone
         on `bus_bytes` lanes, default the width of its elements, wires at 0 before) or 'energy' by energy_pj =
-        (per one, per rising edge), of a part.
+        (per one, per rising edge), of a part. Under Base+XOR ones stand in for toggles and energy in the search.
     method: of TUPLE_METHODS; `parameters` are its own (effort for 'local-search'). The result depends on the seed, not
         on `workers`. bound: also compute the spanning-tree bound. checkpoint: file that lets a killed run continue.
 
     Returns a TupleOrder. Raises InputError saying which entry, id, stride or name cannot be used.
     """
-    from traces.errors import InputError, unknown_name
-
     if rows not in ("packed", "padded"):
         raise unknown_name("row storage", rows, ("packed", "padded"))
     entry = TUPLE_METHODS[method]
@@ -128,11 +146,25 @@ def order_tuples(
         if interval not in ("row", "matrix"):
             raise InputError(f"base_interval is {interval!r}: a number of bytes, 'row' or 'matrix'")
         interval = None if interval == "matrix" else interval
-    entries = entries_of(matrix, layout)
+    entries = entries_of(matrix, "csr" if layout == "ell" else layout)
     values, report = value_field(entries.values, value_format)
-    names = {"csr": ("column ids",), "csc": ("row ids",), "coo": ("row ids", "column ids")}[layout]
+    names = {"csr": ("column ids",), "ell": ("column ids",), "csc": ("row ids",), "coo": ("row ids", "column ids")}[
+        layout
+    ]
     ids = (entries.major, entries.minor) if layout == "coo" else (entries.minor,)
     fields = (values, *(id_field(name, column, id_bits) for name, column in zip(names, ids, strict=True)))
+    if layout == "ell":
+        if metric != "ones" or "base-xor" not in encoder or "transition" in encoder:
+            raise InputError("layout 'ell' is ordered for ones under base-xor or base-xor+dbi-dc")
+        if isinstance(interval, str) or (interval is not None and interval % 4):
+            raise InputError(
+                "layout 'ell' needs bases at whole elements: base_interval in multiples of 4 bytes, or 'matrix'"
+            )
+        if values.element_bits < 8:
+            raise InputError("layout 'ell' has no order for int4: two values of different rows share a byte")
+        return _order_ell(
+            entries, fields, encoder, interval, objective, stride, stride_restart, method, own, report.zeroed
+        )
     bounds = stride_bounds(entries.major, stride, stride_restart, rows_may_mix=layout == "coo")
     if rows == "padded" and layout == "coo":
         raise InputError("coo has no rows to pad: use rows='packed'")
@@ -144,10 +176,10 @@ def order_tuples(
         problem, method, seed=seed, parameters=own, workers=workers, progress=progress, checkpoint=checkpoint
     )
     if method == "local-search":  # each stride beats its own nearest neighbour; make it hold for the sum as well
-        nearest = order_all(problem, "greedy")
-        if objective_cost(problem, nearest) < objective_cost(problem, found):
-            found = nearest
-    limit = lower_bounds(problem, found, 0, len(bounds) - 1) if bound and metric != "energy" else None
+        for other in (order_all(problem, "greedy"), given)[: 1 if problem.model_is_exact else 2]:
+            if objective_cost(problem, other) < objective_cost(problem, found):
+                found = other
+    limit = lower_bounds(problem, found, 0, len(bounds) - 1) if bound and problem.model_is_exact else None
     edges = metric != "ones"
     return TupleOrder(
         found,
@@ -164,4 +196,53 @@ def order_tuples(
         method,
         {"stride": stride, "value_format": value_format, "seed": seed, **parameters},
         entries,
+    )
+
+
+def _order_ell(
+    entries: Entries,
+    fields: tuple[Field, ...],
+    encoder: str,
+    interval: int | None,
+    objective: str,
+    stride: int | str,
+    restart: str,
+    method: str,
+    own: Any,
+    zeroed: int,
+) -> TupleOrder:
+    counted = {"joint": (0, 1), "values": (0,), "ids": (1,)}
+    if objective not in counted:
+        raise unknown_name("objective", objective, counted)
+    problem = EllProblem(fields, counted[objective], entries.major, entries.shape[0], "dbi" in encoder, interval)
+    effort = own.effort if own else 1.0
+    if entries.shape[0] == 1:  # one row: memory order is the row's own
+        plain = Problem(
+            fields, stride_bounds(entries.major, stride, restart, rows_may_mix=False), entries.major, encoder
+        )
+        plain = replace(plain, block_bytes=interval, objective=objective)
+        found = order_all(plain, method, parameters=own)
+    else:
+        found = order_ell(problem, stride, restart, method, effort)
+    given = np.arange(len(found), dtype=np.int64)
+    before, after = problem.field_ones(given), problem.field_ones(found)
+    costs = [sum(ones[k] for k in counted[objective]) for ones in (after, before)]
+    if costs[0] > costs[1]:
+        found, after, costs = given, before, [costs[1], costs[1]]
+    parameters = {"stride": stride, "layout": "ell"}
+    return TupleOrder(
+        found,
+        after[0],
+        after[1],
+        before[0],
+        before[1],
+        costs[0],
+        costs[1],
+        toggles=None,
+        original_toggles=None,
+        lower_bound=None,
+        zeroed=zeroed,
+        method=method,
+        parameters=parameters,
+        entries=entries,
     )

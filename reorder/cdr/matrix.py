@@ -12,7 +12,7 @@ from reorder.cdr.problem import Field, Int64Array
 from traces.errors import InputError, unknown_name
 from traces.formats import FORMATS, ConversionReport, element_bits, to_bits
 
-LAYOUTS = ("csr", "csc", "coo")
+LAYOUTS = ("csr", "csc", "coo", "ell")
 RESTARTS = ("row", "continuous")
 
 
@@ -32,7 +32,7 @@ def entries_of(matrix: Any, layout: str) -> Entries:
 
     Entries need not be sorted inside a row. Raises InputError on duplicates, non-finite values and other shapes.
     """
-    if layout not in LAYOUTS:
+    if layout not in LAYOUTS[:3]:
         raise unknown_name("layout", layout, LAYOUTS)
     import scipy.sparse
 

@@ -96,6 +96,21 @@ class Problem:
         return "base-xor" in self.encoder
 
     @property
+    def counts_edges(self) -> bool:
+        """The metric looks at edges on the wires, not at ones alone (transition signalling turns ones into edges)."""
+        return self.metric != "ones" and "transition" not in self.encoder
+
+    @property
+    def model_is_exact(self) -> bool:
+        """The search minimises the metric itself.
+
+        Not so where an edge depends on two tuples before (toggles or energy of an XORed array: fewer ones stand in for
+        them), for energy (edges stand in; ones do not change) and for int4 (two values to a byte).
+        """
+        surrogate = (self.counts_edges and self.xor) or self.metric == "energy"
+        return not surrogate and all(f.element_bits >= 8 for f in self.counted)
+
+    @property
     def counted(self) -> tuple[Field, ...]:
         """The fields that the objective counts."""
         if self.objective == "values":
@@ -186,13 +201,8 @@ def sent_beats(problem: Problem, f: Field) -> list[tuple[Words, int]]:
 
 
 def first_order(problem: Problem) -> CostModel:
-    """Translate a problem whose cost depends on neighbouring tuples only into the kernels' words and slot classes."""
-    toggles = problem.metric != "ones" and "transition" not in problem.encoder
-    if toggles and problem.xor:
-        raise InputError(
-            f"{problem.metric} under {problem.encoder!r} depend on two tuples before: order for 'ones', "
-            "or for toggles under 'raw', 'dbi-dc' or a chain that ends in 'transition'"
-        )
+    """Translate a problem into the kernels' words and slot classes (see Problem.model_is_exact)."""
+    toggles = problem.counts_edges and not problem.xor
     n, out, into = problem.size, [], []
     classes = np.zeros(n, np.uint8)
     ends = np.zeros(n, np.uint8)

@@ -21,13 +21,14 @@ def row_wise(problem):
 
 
 def gpu(problem, spec, sizes):
-    """Return (L1 accesses by region, L1 counts, L2 counts, memory traffic). sizes: bytes of an element per region."""
-    made = Counter()
+    """Return (L1 accesses by region, L1 counts, L2 counts, memory traffic, clocks). sizes: bytes of an element per region."""
+    made, busy = Counter(), 0
     l1 = [plain(spec.l1) for _ in range(spec.sms)]
     l2 = plain(spec.l2)
     traffic = []
     for p in range(len(problem.x_shift)):
         requests = []  # (step, sm, number, transaction)
+        clocks = [0] * spec.sms
         for sm in range(spec.sms):
             waiting = [r for r in range(problem.n_rows) if r // spec.warps_per_block % spec.sms == sm]
             places = [[row, 0] for row in waiting[: spec.warps_per_sm]]
@@ -52,6 +53,7 @@ def gpu(problem, spec, sizes):
                             first = problem.address(region) + e * sizes[region]
                             for byte in range(first, first + sizes[region]):
                                 sectors.add(byte // spec.sector_bytes)
+                        clocks[sm] += len({s * spec.sector_bytes // spec.l1_bytes_per_clock for s in sectors})
                         for sector in sorted(sectors):
                             made[region] += 1
                             for out in l1[sm].access(store, sector * spec.sector_bytes, spec.sector_bytes):
@@ -70,7 +72,8 @@ def gpu(problem, spec, sizes):
                 step += 1
         for _, _, _, (address, size, is_write) in sorted(requests, key=lambda r: r[:3]):
             traffic += l2.access(is_write, address, size)
-    return made, sum((one.counts for one in l1), Counter()), l2.counts, traffic
+        busy += max(clocks)
+    return made, sum((one.counts for one in l1), Counter()), l2.counts, traffic, busy
 
 
 def plain(spec):

@@ -59,7 +59,7 @@ def random_network(rng, *, whole_numbers=False, activation="relu"):
     relabel = rng.permutation(n)
     sources, targets = relabel[pairs].T
     fed, feeds = np.isin(np.arange(n), targets), np.isin(np.arange(n), sources)
-    draw = (lambda *shape: rng.integers(-4, 5, shape)) if whole_numbers else (lambda *shape: rng.standard_normal(shape))
+    draw = (lambda *shape: rng.integers(-2, 3, shape)) if whole_numbers else (lambda *shape: rng.standard_normal(shape))
     return Network(
         sources,
         targets,

@@ -68,6 +68,25 @@ def test_encoders_match_the_oracle(data, geometry, encoder):
     assert back.tobytes() == data.tobytes()
 
 
+ANCHORS = ("bd-coding", "3-lwc", "line-reorder", "scrambler", "line-reorder+base-xor", "base-xor+scrambler+dbi-dc")
+
+
+@quick
+@given(streams(), st.sampled_from(ANCHORS), st.lists(st.integers(0, 700), max_size=4))
+def test_anchors_can_be_cut_and_decoded(data, encoder, cuts):
+    sizes = dict(element_bytes=2, bus_bytes=2, block_bytes=32)
+    whole = encode(data, encoder, **sizes)
+    assert decode(whole, encoder, **sizes).tobytes() == data.tobytes()
+    bounds = [*sorted({min(c, len(data)) for c in cuts}), len(data)]
+    state, sent, counts = None, b"", np.zeros(3, np.int64)
+    for k, (start, stop) in enumerate(zip([0, *bounds], bounds, strict=False)):
+        piece = encode(data[start:stop], encoder, **sizes, state=state, last=k == len(bounds) - 1)
+        state, sent = piece.state, sent + piece.data.tobytes()
+        counts += (piece.ones, piece.toggles, piece.rising)
+    assert sent == whole.data.tobytes()
+    assert counts.tolist() == [whole.ones, whole.toggles, whole.rising]
+
+
 @quick
 @given(streams(), geometries, st.sampled_from(CHAINS), st.lists(st.integers(0, 700), max_size=4))
 def test_a_stream_may_be_cut_anywhere(data, geometry, encoder, cuts):

@@ -79,6 +79,7 @@ SMALL = GpuSpec(
     warp_lanes=8,
     warps_per_sm=3,
     warps_per_block=2,
+    l1_bytes_per_clock=64,
     l1=CacheSpec(512, 32, 2, "lru", "through", False),
     l2=CacheSpec(2048, 32, 4),
 )
@@ -87,7 +88,7 @@ SMALL = GpuSpec(
 @settings(max_examples=40, deadline=None)
 @given(problems())
 def test_gpu_accesses_and_misses_equal_the_lane_by_lane_version(problem):
-    made, l1, l2, traffic = gpu(problem, SMALL, element_bytes(problem))
+    made, l1, l2, traffic, busy = gpu(problem, SMALL, element_bytes(problem))
     result = simulate_gpu_spmv(problem, SMALL)
     streams = {"row_pointers": 2, "column_ids": 1, "values": 0, "x": 3, "y": 5}
     assert {region: int(result.l1_accesses[n]) for region, n in streams.items()} == {r: made[r] for r in streams}
@@ -98,7 +99,7 @@ def test_gpu_accesses_and_misses_equal_the_lane_by_lane_version(problem):
     assert list(zip(result.memory_address[:n].tolist(), result.memory_is_write[:n].tolist(), strict=True)) == [
         (address, is_write) for address, _, is_write in traffic
     ]
-    assert (np.diff(result.memory_cycle) >= 0).all()
+    assert (np.diff(result.memory_cycle) >= 0).all() and result.busy_cycles == busy
 
 
 @settings(max_examples=15, deadline=None)
@@ -118,10 +119,10 @@ def test_convolution_is_a_series_of_products(seed, stride, padding):
     region = problem.memory.region("y")
     y = final_image(spmv_trace(problem))[region.base_address - problem.memory.base_address :][: region.n_bytes]
     assert np.allclose(y.view(np.float32).reshape(expected.shape), expected, atol=1e-5)
-    made, l1, _, _ = gpu(problem, SMALL, element_bytes(problem))
+    made, l1, _, _, busy = gpu(problem, SMALL, element_bytes(problem))
     result = simulate_gpu_spmv(problem, SMALL)
     assert result.l1_accesses.sum() == sum(made.values())
-    assert result.l1.load_line_misses == l1["load_line_misses"]
+    assert result.l1.load_line_misses == l1["load_line_misses"] and result.busy_cycles == busy
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from oracles import cdr_oracle as oracle
 
 import edgewatt as ew
-from reorder.cdr import TUPLE_METHODS, order_tuples
+from reorder.cdr import TUPLE_METHODS, order_tuples, popcount_separated
 from reorder.cdr.matrix import stride_bounds
 from traces.formats import to_bits
 
@@ -104,6 +104,41 @@ def test_tuples_stay_in_their_strides_and_the_matrix_stays_the_same(
         assert (got.positions == np.arange(matrix.nnz)).all()
     if method == "local-search":
         assert got.cost <= order_tuples(matrix, **{**kind, "method": "greedy"}).cost
+
+
+@quick
+@given(matrices(), st.sampled_from(("fp16", "int8", "fp32")), st.sampled_from((4, "row")), st.booleans())
+def test_ell_counts_its_padded_columns(matrix, value_format, stride, dbi):
+    encoder = "base-xor+dbi-dc" if dbi else "base-xor"
+    got = order_tuples(matrix, value_format=value_format, stride=stride, layout="ell", encoder=encoder)
+    assert got.cost <= got.original_cost
+    bits = to_bits(matrix.data, value_format)[0]
+    counts = np.diff(matrix.indptr)
+    width = counts.max(initial=0)
+    for array, ones in ((bits, got.ones_values), (matrix.indices.astype(np.uint16), got.ones_ids)):
+        grid = np.zeros((matrix.shape[0], width), array.dtype)
+        for r in range(matrix.shape[0]):
+            grid[r, : counts[r]] = array[got.positions[matrix.indptr[r] : matrix.indptr[r + 1]]]
+        assert ew.encode(grid.T.copy(), encoder, element_bytes=array.itemsize).ones == ones
+    cuts = stride_bounds(got.entries.major, stride, "row", rows_may_mix=False)
+    for a, b in windows(cuts):
+        assert sorted(got.positions[a:b].tolist()) == list(range(a, b))
+
+
+@quick
+@given(matrices(), st.sampled_from((4, "row")))
+def test_separated_popcount_can_be_paired_again(matrix, stride):
+    got = popcount_separated(matrix, value_format="int8", stride=stride)
+    cuts = stride_bounds(
+        np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)), stride, "row", rows_may_mix=False
+    )
+    for a, b in windows(cuts):
+        ids = got.id_positions[a:b]
+        assert (ids[got.pairing[a:b]] == got.value_positions[a:b]).all()  # value and id of one stored entry
+    affiliated = order_tuples(
+        matrix, value_format="int8", stride=stride, method="popcount", encoder="raw", metric="toggles"
+    )
+    assert affiliated.ones_ids == got.ones["column ids"]  # raw ones do not depend on the order
 
 
 @settings(max_examples=12, deadline=None)

@@ -52,7 +52,7 @@ seed: 1.5
         "run.yaml:3:23: expected text, not 3",
         "run.yaml:4:21: must be at least 3, not 2",
         "run.yaml:4:32: 'policy' cannot be 'lur' (did you mean 'lru'?)",
-        "run.yaml:5:1: unknown key 'cashes' (known: bus, description, dram, encoder, layout, name, sample, strides, trace)",
+        "run.yaml:5:1: unknown key 'cashes' (did you mean 'caches'?)",
         "run.yaml:7:18: expected a whole number, not the text '32768' (remove the quotes)",
         "run.yaml:7:27: unknown key 'wayz' (did you mean 'ways'?)",
         "run.yaml:8:5: cache size_bytes 1000 is no multiple of line_bytes 64",
@@ -103,7 +103,8 @@ def test_errors_in_a_named_piece_point_into_it(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("caches:\n  - {size_bytes: 4096, ways: 3}\nencoder: raw\n")
     found = problems(tmp_path, GOOD + "system: mine.yaml\n")
     assert found == [
-        "mine.yaml:2:5: cache of 4096 bytes, 64-byte lines and 3 ways has 21.3333 sets: the number of sets must be a power of two"
+        "mine.yaml:2:5: cache of 4096 bytes, 64-byte lines and 3 ways has 21.3333 sets: "
+        "the number of sets must be a power of two"
     ]
 
 

@@ -34,3 +34,15 @@ def test_import_loads_nothing_heavy() -> None:
         "assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+# Commands whose function has another name than the command.
+FUNCTIONS = {"list": "catalogue", "doctor": "diagnose", "papers": "reproduce", "export": "export_trace"}
+
+
+def test_every_command_is_a_function_of_the_facade() -> None:
+    from edgewatt.cli import app
+
+    names = [command.name or command.callback.__name__ for command in app.registered_commands if command.callback]
+    missing = [name for name in names if FUNCTIONS.get(name, name.replace("-", "_")) not in edgewatt.__all__]
+    assert not missing, missing

@@ -124,3 +124,34 @@ def test_exports_are_complete_or_absent(tmp_path):
     trace = build_trace(small_network())
     assert export_trace(trace, tmp_path / "out.npz", "npz") == sum(map(len, trace))
     assert open_trace(tmp_path / "out.npz").has_data
+
+
+@pytest.mark.parametrize("name", ["dramsim3", "ramulator2", "dinero", "dramsys"])
+def test_many_lines_at_once_read_as_line_by_line(tmp_path, monkeypatch, name):
+    rng = np.random.default_rng(3)
+    n = 500
+    chunk = Chunk(
+        rng.integers(0, 2**62, n).astype(np.uint64),
+        rng.integers(1, 9, n).astype(np.uint8),
+        rng.integers(0, 2, n).astype(np.uint8),
+        np.zeros(n, np.uint8),
+        cycle=np.sort(rng.integers(0, 10**6, n)),
+    )
+    path = tmp_path / "trace"
+    export_trace(Trace.from_chunks([chunk], Memory(0, 2**62, None)), path, name)
+    (fast,) = open_trace(path, name)
+    monkeypatch.setattr("traces.external._plain", lambda *_: None)
+    (slow,) = open_trace(path, name)
+    for column in ("address", "size", "op", "stream", "cycle"):
+        assert np.array_equal(getattr(fast, column), getattr(slow, column)), column
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["LD 0x1_0\n", "LD 0x10 LD\n0x20\n", "READ 0x10\n", "LD -0x10\n", "LD 0x8000000000000000\n", "LD 0x\n"],
+)
+def test_what_reads_at_once_is_what_the_format_says(tmp_path, text):
+    path = tmp_path / "trace"
+    path.write_text("LD 0x40\n" + text)
+    with pytest.raises(InputError, match=":2: "):
+        open_trace(path, "ramulator2")

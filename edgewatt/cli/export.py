@@ -1,0 +1,106 @@
+"""`edgewatt export`: memory traces in the formats of other simulators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from hwmodel.machine import Machine
+    from traces.trace import Trace
+
+_OVERRIDE = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the configuration.")
+
+
+def export(
+    source: str = typer.Argument(..., help="A run configuration (YAML), or a trace file of any known format."),
+    output: str = typer.Option(..., "-o", "--output", help="The file to write."),
+    format: str = typer.Option(
+        ...,
+        "-f",
+        "--format",
+        help="dramsim3, ramulator2, dinero, dramsys, drampower, libcachesim, libcachesim-csv or npz.",
+    ),
+    level: str = typer.Option(
+        "accesses", help="accesses: what the engine asks for; bursts: what leaves the configuration's caches."
+    ),
+    point: int = typer.Option(0, min=0, help="Which ordering x stride x format of the configuration, from 0."),
+    source_format: str = typer.Option(None, "--from", metavar="FORMAT", help="Format of a trace file (default: look)."),
+    access_bytes: int = typer.Option(32, help="Bytes of an access where a trace file does not say."),
+    line_bytes: int = typer.Option(64, help="Bytes of an object in the libcachesim formats."),
+    overrides: list[str] = _OVERRIDE,
+    json_file: str = typer.Option(None, "--json", metavar="FILE", help="Write the summary as JSON ('-': stdout)."),
+) -> None:
+    """Write the memory trace of a configuration, or of another simulator's file, in a format another tool reads.
+
+    Example:  edgewatt export configs/examples/quickstart.yaml -f dinero -o accesses.din
+
+    Example:  edgewatt export configs/examples/quickstart.yaml -f dramsim3 --level bursts -o requests.trace
+
+    Example:  edgewatt export requests.trace -f libcachesim -o requests.bin
+    """
+    from pathlib import Path
+
+    from edgewatt.cli.output import progress
+    from hwmodel.command_export import export_commands
+    from hwmodel.hierarchy import burst_trace
+    from traces.errors import InputError, unknown_name
+    from traces.export import TRACE_WRITERS, export_trace
+    from traces.external import open_trace
+
+    if level not in ("accesses", "bursts"):
+        raise unknown_name("level", level, ["accesses", "bursts"])
+    if format not in (known := ["npz", "drampower", *TRACE_WRITERS]):
+        raise unknown_name("trace format", format, known)
+    if Path(source).suffix in (".yaml", ".yml"):
+        trace, machine = _point_of(source, overrides or [], point)
+        if format == "drampower":
+            _finish(output, format, "commands", export_commands(trace, machine, output), json_file)
+            return
+        if level == "bursts":
+            trace = burst_trace(trace, machine)
+    elif format == "drampower":
+        raise InputError(f"{source}: a command trace needs a machine: give a configuration")
+    elif level == "bursts" or overrides:
+        raise InputError(
+            f"{source}: a trace file has no machine: give a configuration with 'trace: {{file: {source}}}'"
+        )
+    else:
+        trace = open_trace(source, source_format, access_bytes=access_bytes)
+    with progress("export") as update:
+        written = export_trace(trace, output, format, line_bytes=line_bytes, progress=update)
+    _finish(output, format, level, written, json_file)
+
+
+def _finish(output: str, format: str, level: str, written: int, json_file: str | None) -> None:
+    from edgewatt.cli.output import write_json
+
+    summary = {"file": output, "format": format, "level": level, "records": written}
+    if not write_json(summary, json_file):
+        typer.echo(f"{output}: {written} records of {level} ({format})")
+
+
+def _point_of(source: str, overrides: list[str], number: int) -> tuple[Trace, Machine]:
+    """Return trace and machine of one point of a configuration."""
+    from pathlib import Path
+
+    from edgewatt.machine_results import build_machine
+    from edgewatt.stages import Stages
+    from edgewatt.sweeps import load_sweep
+    from edgewatt.workload import make_trace, make_work, open_recorded
+    from traces.errors import InputError
+
+    points = load_sweep(Path(source), overrides).points
+    if number >= len(points):
+        raise InputError(f"{source}: there is no point {number}: it has {len(points)} (0 to {len(points) - 1})")
+    chosen = points[number]
+    machine = build_machine(chosen.config, chosen.paths)
+    if chosen.config["network"] is None:
+        return open_recorded(chosen.config, chosen.paths), machine
+    return make_trace(chosen.config, make_work(chosen.config, chosen.paths, Stages())), machine
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command()(export)

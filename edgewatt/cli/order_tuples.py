@@ -1,0 +1,161 @@
+"""`edgewatt order-tuples`: reorder the stored entries of a sparse matrix and say what that saves on the wires."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+
+def order_tuples(
+    matrix: str = typer.Argument(..., help="A sparse matrix: SciPy npz, Matrix Market or safetensors."),
+    value_format: str = typer.Option("fp16", "--format", help="fp32, fp16, bf16, fp8_e4m3, fp8_e5m2, int8 or int4."),
+    stride: str = typer.Option(
+        "128", help="Tuples that may change places: a number, 'row', 'matrix' (coo), or 'auto'."
+    ),
+    method: str = typer.Option("local-search", help="local-search, greedy, sort, popcount, exact, or-tools-cvrp, ..."),
+    layout: str = typer.Option("csr", help="csr, csc or coo."),
+    encoder: str = typer.Option(
+        "base-xor+dbi-dc", help="What the bus does: base-xor, base-xor+dbi-dc; raw for toggles."
+    ),
+    objective: str = typer.Option("joint", help="Count values and ids ('joint'), 'values' or 'ids'."),
+    metric: str = typer.Option("ones", help="ones (terminated bus), toggles (unterminated) or energy (of --part)."),
+    part: str = typer.Option(None, help="DRAM part whose constants weigh ones and edges, for --metric energy."),
+    id_bits: int = typer.Option(16, help="8, 16 or 32."),
+    block_bytes: int = typer.Option(32, help="A base is sent at every multiple of this."),
+    base_interval: str = typer.Option(None, help="Bytes between bases instead, or 'row', or 'matrix'."),
+    stride_restart: str = typer.Option("row", help="Strides start at each row ('row') or run on ('continuous')."),
+    rows: str = typer.Option("packed", help="Rows packed, or padded to whole blocks."),
+    effort: float = typer.Option(1.0, help="Work of local-search, 1 is about 0.2 ms per tuple."),
+    seed: int = typer.Option(0, help="Same seed, same order, whatever the number of workers."),
+    workers: int = typer.Option(1, "-j", "--workers", help="Worker processes."),
+    output: str = typer.Option(None, "-o", "--output", help="Write the reordered matrix (.npz, .mtx, .safetensors)."),
+    checkpoint: str = typer.Option(None, help="Keep finished groups here, so that a killed run continues."),
+    json_file: str = typer.Option(
+        None, "--json", metavar="FILE", help="Write the result as JSON ('-': standard output)."
+    ),
+) -> None:
+    """Order the tuples of a sparse matrix inside strides so that few ones cross the bus.
+
+    Example:  edgewatt order-tuples weights.npz --format fp16 --stride 128 -o reordered.npz
+
+    --stride auto takes the largest multiple of 32 up to 512 that costs no time on the GPU of Feinberg et al. 2020 with
+    one --part (default lpddr4-3200) as its memory, tried with quick orders as they propose.
+    """
+    from pathlib import Path
+
+    from edgewatt.cli.output import progress, show_table, write_json
+    from reorder.cdr import TUPLE_METHODS
+    from reorder.cdr import order_tuples as order
+    from reorder.cdr.files import WRITERS, read_matrix, write_matrix
+    from traces.errors import InputError, did_you_mean
+
+    if output is not None and Path(output).suffix.lower() not in WRITERS:
+        hint = did_you_mean(Path(output).suffix, WRITERS)
+        raise InputError(f"{output}: a matrix is written as {', '.join(WRITERS)}{hint}")
+    own: dict[str, Any] = {"effort": effort} if method == "local-search" else {}
+    TUPLE_METHODS[method]  # an unknown name is said before the work starts
+    given = read_matrix(matrix)
+    if stride == "auto":
+        stride = _choose_stride(given, value_format, id_bits, part or "lpddr4-3200")
+    with progress("order-tuples") as update:
+        found = order(
+            given,
+            value_format=value_format,
+            stride=int(stride) if stride.lstrip("-").isdigit() else stride,
+            layout=layout,
+            encoder=encoder,
+            objective=objective,
+            metric=metric,
+            energy_pj=_wire_energy(part) if part else None,
+            id_bits=id_bits,
+            block_bytes=block_bytes,
+            base_interval=int(base_interval) if base_interval and base_interval.isdigit() else base_interval,
+            stride_restart=stride_restart,
+            rows=rows,
+            method=method,
+            seed=seed,
+            workers=workers,
+            checkpoint=checkpoint,
+            progress=update,
+            **own,
+        )
+    if output is not None:
+        write_matrix(found.matrix(), output)
+
+    def change(before: float, after: float) -> str:
+        return f"{100 * after / before - 100:+.1f} %" if before else "-"
+
+    table = [
+        ("ones, values", found.original_ones_values, found.ones_values),
+        ("ones, ids", found.original_ones_ids, found.ones_ids),
+        ("ones, all", found.original_ones, found.ones),
+    ]
+    if found.toggles is not None and found.original_toggles is not None:
+        table.append(("toggles, all", found.original_toggles, found.toggles))
+    result = {
+        "matrix": matrix,
+        "tuples": len(found.positions),
+        "method": method,
+        **found.parameters,
+        "encoder": encoder,
+        "metric": metric,
+        **{name: {"before": before, "after": after} for name, before, after in table},
+        "cost": {"before": found.original_cost, "after": found.cost, "lower_bound": found.lower_bound},
+        "values_that_became_zero": found.zeroed,
+        "output": output,
+    }
+    if write_json(result, json_file):
+        return
+    title = f"{Path(matrix).name}: {len(found.positions)} tuples, {value_format}, stride {stride}, {encoder}"
+    rows_shown = [(name, before, after, change(before, after)) for name, before, after in table]
+    show_table(("wires", "as given", "reordered", "change"), rows_shown, title=title, numeric=("as given", "reordered"))
+    if found.lower_bound:
+        typer.echo(
+            f"no order inside these strides costs less than {found.lower_bound:.0f} ({metric}); "
+            f"this one is within {100 * found.cost / found.lower_bound - 100:.1f} %"
+        )
+    if found.zeroed:
+        typer.echo(f"warning: {found.zeroed} stored non-zeros become zero in {value_format}", err=True)
+    if output is not None:
+        typer.echo(f"reordered matrix: {output}")
+
+
+def _wire_energy(name: str) -> tuple[float, float]:
+    """Picojoules of a one and of a rising edge on a data wire of a part, for reads."""
+    from hwmodel.energy import wire_constants_pj
+    from hwmodel.part_file import load_part
+
+    part = load_part(name)
+    return wire_constants_pj(part, "dq", "read", part.beat_ns)
+
+
+def _choose_stride(matrix: Any, value_format: str, id_bits: int, part: str) -> str:
+    """The paper's procedure (section V-A): the largest stride with no slowdown; 1 where every one costs time."""
+    import numpy as np
+
+    from hwmodel.gpu import choose_stride
+    from reorder.cdr import order_tuples as order
+    from traces.spmv import SpmvProblem, lay_out_spmv
+
+    x = np.ones(matrix.shape[1], np.float32)
+
+    def lay_out(stride: int | None) -> SpmvProblem:
+        quick = None
+        if stride is not None:
+            found = order(
+                matrix, value_format=value_format, id_bits=id_bits, stride=stride, method="greedy", bound=False
+            )
+            quick = found.positions
+        return lay_out_spmv(matrix, x, positions=quick, value_format=value_format, id_bits=id_bits)
+
+    chosen, times = choose_stride(lay_out, (32, 64, 128, 256, 512), part=part)
+    for tried, ns in times.items():
+        label = "as given" if tried is None else f"stride {tried}"
+        typer.echo(f"{label}: {ns:.0f} ns ({100 * ns / times[None] - 100:+.2f} %)", err=True)
+    return str(chosen or 1)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register this module's command."""
+    app.command("order-tuples")(order_tuples)

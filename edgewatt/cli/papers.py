@@ -1,0 +1,75 @@
+"""`edgewatt papers`: the papers' figures as sweeps, their printed claims beside ours."""
+
+from __future__ import annotations
+
+import typer
+
+
+def papers(
+    names: list[str] = typer.Argument(None, metavar="[NAME]...", help="Figures, the beginning of several, or 'all'."),
+    full: bool = typer.Option(False, "--full", help="1,000,000 iterations of Connection Reordering, as in the paper."),
+    iterations: int = typer.Option(None, help="Another number of iterations (default: 10,000)."),
+    seeds: int = typer.Option(None, help="Only the first so many of the five networks."),
+    results: str = typer.Option("results/papers", "-r", "--results", metavar="DIR", help="Folder for the records."),
+    output: str = typer.Option(None, "-o", "--output", metavar="FILE", help="The page (default: DIR/papers.html)."),
+    overrides: list[str] = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the sweep."),
+    run: bool = typer.Option(True, "--run/--no-run", help="--no-run: the page from what is finished already."),
+    executor: str = typer.Option("processes", help="processes, inline or dask."),
+    workers: int = typer.Option(None, "-j", "--workers", help="Worker processes (default: one per core)."),
+    json_file: str = typer.Option(
+        None, "--json", metavar="FILE", help="Write the claims as JSON ('-': standard output)."
+    ),
+) -> None:
+    """Repeat figures of the papers and put their printed claims beside ours; without a name, list the figures.
+
+    Stop it when you like, the same command goes on where it was. Examples:
+
+      edgewatt papers gleinig-2a
+
+      edgewatt papers gleinig --seeds 2 --iterations 1000 -o page.html
+    """
+    from pathlib import Path
+    from typing import Any
+
+    from edgewatt.cli.output import progress, show_table, write_json
+    from edgewatt.papers.catalogue import chosen, paper_figures
+    from edgewatt.papers.page import compare_claims, paper_page
+    from edgewatt.papers.reproduction import Reproduction, figure_plan, reproduce
+
+    if not names:
+        figures = [{"name": name, "what": what} for name, what in paper_figures().items()]
+        if not write_json(figures, json_file):
+            show_table(("name", "figure"), [(figure["name"], figure["what"]) for figure in figures])
+        return
+    wanted = chosen(names)
+    settings: dict[str, Any] = {"full": full, "iterations": iterations, "seeds": seeds, "overrides": overrides or ()}
+    execution: dict[str, Any] = {"run": run, "executor": executor, "workers": workers}
+    for name in wanted:
+        figure_plan(name, **settings)  # a mistake shows before hours of work
+    done: list[Reproduction] = []
+    failed = 0
+    for name in wanted:
+        with progress(name) as update:
+            done.append(reproduce(name, results=results, progress=update, **execution, **settings))
+        failed += len(done[-1].results.failed) if done[-1].results is not None else 0
+    page = paper_page(done, output or Path(results) / "papers.html")
+    claims = compare_claims(done)
+    if not write_json({"page": page, "claims": claims}, json_file):
+        heads = ("printed, in our words", "the paper's method", "our method", "comparable")
+        shown = [c for c in claims if c["measured"]]
+        show_table(heads, [(c["claim"], _lines(c["theirs"]), _lines(c["ours"]), c["comparable"]) for c in shown])
+        for r in done:
+            typer.echo(f"{r.name}: {len(r.records)} of {len(r.plan.points)} points finished")
+        typer.echo(f"page: {page}")
+    if failed:
+        typer.echo(f"{failed} points failed: edgewatt report {results}/NAME lists them", err=True)
+        raise typer.Exit(1)
+
+
+def _lines(words: str) -> str:
+    return words.replace("; ", "\n")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register this module's command."""
+    app.command()(papers)

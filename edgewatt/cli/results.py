@@ -1,0 +1,75 @@
+"""`edgewatt report`, `compare` and `optimize`: what the records say."""
+
+from __future__ import annotations
+
+import typer
+
+_JSON = typer.Option(None, "--json", metavar="FILE", help="Write the result as JSON ('-': standard output).")
+
+
+def report(
+    results: str = typer.Argument(..., help="Results folder, or one record."),
+    output: str = typer.Option("report.html", "-o", "--output", help="The page to write."),
+    figures: str = typer.Option(None, metavar="DIR", help="Write every chart as PDF, SVG and PNG, too."),
+    title: str = typer.Option(None, help="Heading of the page."),
+) -> None:
+    """Write one self-contained page about a results folder; it opens offline.
+
+    Example:  edgewatt report results/mine -o report.html --figures figures
+    """
+    from edgewatt.reporting import report as write
+
+    for path in write(results, output, figures=figures, title=title):
+        typer.echo(path)
+
+
+def compare(
+    a: str = typer.Argument(..., help="Record or results folder."),
+    b: str = typer.Argument(..., help="Record or results folder."),
+    json_file: str = _JSON,
+) -> None:
+    """Say what changed from A to B, in per cent, and which counts explain it.
+
+    Example:  edgewatt compare results/before results/after
+    """
+    from edgewatt.cli.output import write_json
+    from edgewatt.cli.tables import show_comparison
+    from edgewatt.comparison import compare as find
+
+    pairs = find(a, b)
+    if not write_json(pairs, json_file):
+        show_comparison(pairs)
+
+
+def optimize(
+    file: str = typer.Argument(..., help="A sweep file with 'optimize:' (objectives, constraints, trials)."),
+    overrides: list[str] = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the file."),
+    results: str = typer.Option(None, "-o", "--results", help="Results folder (default: results/FILE's name)."),
+    executor: str = typer.Option("processes", help="processes, inline or dask."),
+    workers: int = typer.Option(None, "-j", "--workers", help="Worker processes (default: one per core)."),
+    json_file: str = _JSON,
+) -> None:
+    """Search a sweep's space for the Pareto front under constraints; the same command goes on where it stopped.
+
+    Example:  edgewatt optimize configs/examples/optimize.yaml -s optimize.trials=40
+    """
+    from pathlib import Path
+
+    from edgewatt.cli.output import progress, write_json
+    from edgewatt.cli.tables import show_front
+    from edgewatt.optimization import optimize as search
+
+    folder = Path(results) if results else Path("results") / Path(file).stem
+    with progress("optimize") as update:
+        found = search(
+            Path(file), results=folder, overrides=overrides or (), executor=executor, workers=workers, progress=update
+        )
+    if not write_json(found.as_json(), json_file):
+        show_front(found)
+        typer.echo(f"results: {folder}    next:  edgewatt report {folder} -o report.html")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register this module's commands."""
+    for command in (report, compare, optimize):
+        app.command()(command)

@@ -1,0 +1,101 @@
+"""What configs/papers/figures.yaml says: papers, their figures, and the claims they print."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Literal
+
+from pydantic import Field
+
+from edgewatt.config.document import read_document
+from edgewatt.config.problems import validate
+from edgewatt.config.sections import Section
+from traces.errors import InputError, unknown_name
+from traces.resources import shipped_path
+
+FOLDER = "papers"
+
+
+class Paper(Section):
+    """A paper: where the figures and claims come from."""
+
+    title: str
+    authors: str
+    year: int
+    source: str
+
+
+class Axis(Section):
+    """What varies along an axis or between panels. path: dotted, into the canonical part of a record."""
+
+    title: str
+    path: str = ""
+    scale: Literal["linear", "log"] = "linear"
+
+
+class Figure(Section):
+    """One figure. baseline, theirs, ours: kinds of orderings. reading: what is not as in the paper."""
+
+    paper: str
+    figure: str | int
+    title: str
+    shows: Literal["io", "curve", "misses"]
+    x: Axis
+    facet: Axis | None = None
+    baseline: str
+    theirs: str
+    ours: list[str]
+    setting: str
+    reading: str
+
+
+class Claim(Section):
+    """What a paper prints, in our words. measure: a name of edgewatt.papers.measures, None: not measured here."""
+
+    paper: str
+    where: str
+    says: str
+    figures: list[str] = Field(default=[])
+    measure: str | None = None
+    comparable: Literal["yes", "in part", "with --full", "no"]
+    because: str
+
+
+class Catalogue(Section):
+    """The whole file."""
+
+    papers: dict[str, Paper]
+    figures: dict[str, Figure]
+    claims: list[Claim]
+
+
+@cache
+def load_catalogue() -> Catalogue:
+    """Return the shipped catalogue."""
+    return validate(Catalogue, read_document(shipped_path(FOLDER, "figures")))
+
+
+def paper_figures() -> dict[str, str]:
+    """Return name -> one line of every figure that `reproduce` knows."""
+    found = load_catalogue()
+    return {name: f"{cited(found, figure)}: {figure.title}" for name, figure in found.figures.items()}
+
+
+def cited(catalogue: Catalogue, figure: Figure) -> str:
+    """Return how a figure is cited, such as 'Gleinig 2023, Figure 2a'."""
+    paper = catalogue.papers[figure.paper]
+    return f"{paper.authors.split(',')[0].split('. ')[-1]} {paper.year}, Figure {figure.figure}"
+
+
+def chosen(names: list[str]) -> list[str]:
+    """Return the figures that names mean: 'all', a figure, or the beginning of several ('gleinig', 'gleinig-2')."""
+    known = list(load_catalogue().figures)
+    picked: list[str] = []
+    for name in names:
+        hits = [name] if name in known else [k for k in known if name == "all" or (name and k.startswith(name))]
+        if not hits:
+            raise unknown_name("figure", name, [*known, "all"])
+        picked += hits
+    if not picked:
+        raise InputError("name at least one figure (`edgewatt papers` lists them), or 'all'")
+    return list(dict.fromkeys(picked))

@@ -1,0 +1,204 @@
+"""What we measure beside each printed claim: from the measurements of its figures and a role to words.
+
+Every measure is a median over networks of a value per network; "up to" is its maximum over the points that were run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from edgewatt.papers.measurements import Measurement, Pairs, paired, summarise
+from edgewatt.papers.statistics import median_interval
+
+Figures = Mapping[str, Sequence[Measurement]]
+
+NOT_RUN = "not run"
+
+
+def _saved(base: Measurement, found: Measurement) -> float:
+    return (base.value - found.value) / base.value
+
+
+def _closer(base: Measurement, found: Measurement) -> float:
+    """Share of the distance to the bound that is gone; none where there is none to lose."""
+    assert base.lower is not None
+    gap = base.value - base.lower
+    return (base.value - found.value) / gap if gap else 0.0
+
+
+def _pairs(figures: Figures, role: str) -> list[tuple[str, Pairs]]:
+    return [(name, pairs) for name, measurements in figures.items() for pairs in paired(measurements, role)]
+
+
+def _up_to(figures: Figures, role: str, compare: Any) -> str:
+    found = [(pairs.median(compare), name, pairs) for name, pairs in _pairs(figures, role)]
+    if not found:
+        return NOT_RUN
+    value, name, pairs = max(found, key=lambda item: item[0])
+    place = f"{name} at x = {pairs.x:g}" + (f", {pairs.panel}" if pairs.panel else "")
+    return f"up to {100 * value:.1f} % ({pairs.kind}, {place})"
+
+
+def saved(figures: Figures, role: str) -> str:
+    """Return the largest median share saved."""
+    return _up_to(figures, role, _saved)
+
+
+def closer(figures: Figures, role: str) -> str:
+    """Return the largest median share of the gap closed."""
+    return _up_to(figures, role, _closer)
+
+
+def saved_by_policy(figures: Figures, role: str) -> str:
+    """Return the largest median share saved, panel by panel."""
+    best: dict[str, float] = {}
+    for _, pairs in _pairs(figures, role):
+        best[pairs.panel] = max(best.get(pairs.panel, -1.0), pairs.median(_saved))
+    return "; ".join(f"{panel}: up to {100 * value:.1f} %" for panel, value in best.items()) or NOT_RUN
+
+
+def minimal_when_grown(figures: Figures, role: str) -> str:
+    """Count the networks whose grown order is at the bound for M >= M_g (the baseline's role shows the claim)."""
+    if role != "theirs":
+        return "(no search is needed)"
+    grown = [m for ms in figures.values() for m in ms if m.role == "baseline" and m.x >= _grown_for(m)]
+    exact = sum(m.value == m.lower for m in grown)
+    return f"{exact} of {len(grown)} counts are exactly the bound" if grown else NOT_RUN
+
+
+def _grown_for(m: Measurement) -> float:
+    return float(m.panel.split("=")[1])
+
+
+def least_memory(figures: Figures, role: str) -> str:
+    """Return per M_g the least M of the sweep from which on every network is at the bound, with and without search."""
+    return _memory_words(figures, role)
+
+
+def memory_for_bound(figures: Figures, role: str) -> str:
+    """As least_memory, and how much nearer to the bound the order comes below it."""
+    words = _memory_words(figures, role)
+    return words if words == NOT_RUN else f"{words}; {_up_to(figures, role, _closer)} closer to it"
+
+
+def _memory_words(figures: Figures, role: str) -> str:
+    parts = []
+    for measurements in figures.values():
+        for panel in dict.fromkeys(m.panel for m in measurements):
+            here = [m for m in measurements if m.panel == panel]
+            kinds = {r: _best_kind(here, r) for r in ("baseline", role)}
+            by_method = {r: _least([m for m in here if m.kind == kind]) for r, kind in kinds.items()}
+            if all(kinds.values()):
+                texts = ["at no M run" if m is None else f"from M = {m:g} on" for m in by_method.values()]
+                parts.append((f"{panel}: " if panel else "") + f"at the bound {texts[1]} (baseline {texts[0]})")
+    return "; ".join(parts) or NOT_RUN
+
+
+def _best_kind(measurements: Sequence[Measurement], role: str) -> str | None:
+    """Return the role's method with the least values at the points that were run, None if there is none."""
+    values: dict[str, list[float]] = {}
+    for m in measurements:
+        if m.role == role:
+            values.setdefault(m.kind, []).append(m.value)
+    return min(values, key=lambda kind: sum(values[kind]) / len(values[kind]), default=None)
+
+
+def _least(measurements: list[Measurement]) -> float | None:
+    above = [m.x for m in measurements if m.value != m.lower]
+    reached = sorted({m.x for m in measurements if not above or m.x > max(above)})
+    return reached[0] if reached else None
+
+
+def early_share(figures: Figures, role: str) -> str:
+    """Return the share per policy, if the search went on after 10,000 iterations."""
+    if role != "theirs":
+        return ""
+    parts = []
+    for measurements in figures.values():
+        for panel in dict.fromkeys(m.panel for m in measurements):
+            shares = []
+            mine = [m for m in measurements if m.panel == panel and m.role == "theirs"]
+            for seed in {m.seed for m in mine}:
+                curve = {m.x: m.value for m in mine if m.seed == seed}
+                first, last = curve[min(curve)], curve[max(curve)]
+                if max(curve) > 10_000 and 10_000 in curve and first > last:
+                    shares.append((first - curve[10_000]) / (first - last))
+            if shares:
+                parts.append(f"{panel}: {100 * median_interval(shares).median:.0f} %")
+    return "; ".join(parts) or "not run beyond 10,000 iterations"
+
+
+def rr_against_lru(figures: Figures, role: str) -> str:
+    """Return how far apart the medians of the two policies are."""
+    parts = []
+    for measurements in figures.values():
+        for what, wanted in (("before", "baseline"), ("after", role)):
+            found = {}
+            for policy in ("rr", "lru"):
+                kind = _best_kind(measurements, wanted)
+                mine = [g for g in summarise(measurements) if g.kind == kind and g.panel.endswith(f"= {policy}")]
+                if mine:
+                    found[policy] = max(mine, key=lambda g: g.x).median.median
+            if len(found) == 2:
+                parts.append(f"{what}: RR {100 * (found['rr'] / found['lru'] - 1):+.1f} % against LRU")
+    return "; ".join(parts) or NOT_RUN
+
+
+def _ratio(base: Measurement, found: Measurement) -> float:
+    return found.value / base.value
+
+
+def fewer_misses(figures: Figures, role: str) -> str:
+    """Return per panel the least and greatest ratio of misses to the baseline's."""
+    return _ratios(_pairs(figures, role), ends=False)
+
+
+def fewer_misses_by_density(figures: Figures, role: str) -> str:
+    """Return per panel the ratio at the least and greatest x."""
+    return _ratios(_pairs(figures, role), ends=True)
+
+
+def _ratios(pairs: list[tuple[str, Pairs]], *, ends: bool) -> str:
+    kind = _best_kind([m for _, pair in pairs for m in pair.found], pairs[0][1].found[0].role) if pairs else None
+    panels: dict[str, dict[float, float]] = {}
+    for _, pair in pairs:
+        if pair.kind == kind:
+            panels.setdefault(pair.panel, {})[pair.x] = pair.median(_ratio)
+    same: dict[str, list[str]] = {}
+    for panel, by_x in panels.items():
+        least, most = (by_x[min(by_x)], by_x[max(by_x)]) if ends else (min(by_x.values()), max(by_x.values()))
+        if f"{least:.2f}" == f"{most:.2f}":
+            words = f"{least:.2f} times"
+        elif ends:
+            words = f"{least:.2f} times at x = {min(by_x):g}, {most:.2f} at {max(by_x):g}"
+        else:
+            words = f"{least:.2f} to {most:.2f} times"
+        same.setdefault(words, []).append(panel)
+    return "; ".join(f"{words}: {', '.join(where)}" for words, where in same.items()) or NOT_RUN
+
+
+def random_against_radix(figures: Figures, role: str) -> str:
+    """Return per panel the ratio of the two networks' baseline misses at the greatest depth both have."""
+    if role != "theirs" or len(figures) < 2:
+        return "" if role != "theirs" else NOT_RUN
+    radix, random = ({(g.panel, g.x): g for g in summarise(ms) if g.role == "baseline"} for ms in figures.values())
+    common = radix.keys() & random.keys()
+    if not common:
+        return NOT_RUN
+    depth = max(x for _, x in common)
+    same: dict[str, list[str]] = {}
+    for panel in (panel for panel, x in radix if x == depth and (panel, x) in common):
+        ratio = random[panel, depth].median.median / radix[panel, depth].median.median
+        same.setdefault(f"{ratio:.2f} times", []).append(panel)
+    return "; ".join(f"{words}: {', '.join(where)}" for words, where in same.items())
+
+
+MEASURES: dict[str, Callable[[Figures, str], str]] = {
+    measure.__name__: measure
+    for measure in (
+        saved, closer, saved_by_policy, minimal_when_grown, least_memory, memory_for_bound, early_share, rr_against_lru,
+        fewer_misses, fewer_misses_by_density, random_against_radix,
+    )
+}  # fmt: skip
+"""Name in figures.yaml -> measure(measurements by figure, role) -> words."""

@@ -1,0 +1,188 @@
+"""The page: every figure that was run, and the papers' printed claims beside what we measured."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping, Sequence
+from math import log10
+from pathlib import Path
+from typing import Any
+
+from edgewatt.papers.catalogue import Catalogue, Claim, Figure, cited, load_catalogue
+from edgewatt.papers.charts import chart, chart_rows
+from edgewatt.papers.measurements import Group, Measurement, measure, summarise
+from edgewatt.papers.measures import MEASURES, NOT_RUN
+from edgewatt.papers.reproduction import Reproduction
+from edgewatt.papers.statistics import interval_words
+from edgewatt.reporting.charts import LEGEND
+from edgewatt.reporting.page import asset, columnar, libraries, script_json
+from traces.errors import InputError
+
+Row = dict[str, Any]
+
+
+def compare_claims(reproductions: Sequence[Reproduction]) -> list[Row]:
+    """Return one row a claim of the papers that were run: what is printed, what we measured, how far they compare.
+
+    `measured` is False where none of the claim's figures has been run, or the claim is none that can be measured here.
+    """
+    catalogue, measured = load_catalogue(), _measurements(reproductions)
+    papers = {catalogue.figures[name].paper for name in measured}
+    return [_claim_row(catalogue, claim, measured) for claim in catalogue.claims if claim.paper in papers]
+
+
+def _claim_row(catalogue: Catalogue, claim: Claim, measured: Mapping[str, list[Measurement]]) -> Row:
+    paper = catalogue.papers[claim.paper]
+    run = {name: measured[name] for name in claim.figures if measured.get(name)}
+    row: Row = {
+        "claim": claim.says,
+        "where": f"{paper.authors.split(',')[0].split('. ')[-1]} {paper.year}, {claim.where}",
+        "theirs": "",
+        "ours": "",
+        "comparable": claim.comparable,
+        "because": claim.because,
+        "measured": claim.measure is not None and bool(run),
+    }
+    if claim.measure is None:
+        return row | {"theirs": "not measured", "ours": "not measured"}
+    missing = [name for name in claim.figures if name not in run]
+    finding = MEASURES[claim.measure]
+    note = f" (without {', '.join(missing)})" if run and missing else ""
+    for role in ("theirs", "ours"):
+        words = finding(run, role) if run else NOT_RUN
+        row[role] = words + (note if words and words != NOT_RUN else "")
+    return row
+
+
+def paper_page(reproductions: Sequence[Reproduction], output: str | Path) -> str:
+    """Write one self-contained page about figures that `reproduce` returned; return its path.
+
+    Raises InputError if nothing of them is finished or the file cannot be written, MissingExtraError without 'report'.
+    """
+    from traces.files import whole_file
+
+    text = render(reproductions)
+    with whole_file(output) as stream:
+        stream.write(text.encode("utf-8", "backslashreplace"))
+    return str(output)
+
+
+def render(reproductions: Sequence[Reproduction]) -> str:
+    """Return the page as text."""
+    catalogue, measured = load_catalogue(), _measurements(reproductions)
+    if not any(measured.values()):
+        raise InputError("no point of these figures is finished yet: run `edgewatt papers NAME` without --no-run")
+    charts: dict[str, Any] = {}
+    datasets: dict[str, Any] = {}
+    sections = []
+    for reproduction in reproductions:
+        name = reproduction.name
+        if not measured[name]:
+            continue
+        figure, groups = catalogue.figures[name], summarise(measured[name])
+        rows = chart_rows(figure, groups)
+        charts[name], datasets[name] = chart(name, figure, rows), columnar(rows)
+        sections.append(_section(catalogue, reproduction, figure, groups))
+    return _template().format(
+        style=asset("page.css") + _own("papers.css"),
+        claims=_claims_table(compare_claims(reproductions)),
+        figures="".join(sections),
+        provenance=html.escape(json.dumps(_provenance(reproductions), indent=2, ensure_ascii=False)),
+        data=script_json({"charts": charts, "datasets": datasets, "legend": LEGEND}),
+        libraries=libraries(),
+        script=asset("charts.js"),
+    )
+
+
+def _measurements(reproductions: Sequence[Reproduction]) -> dict[str, list[Measurement]]:
+    figures = load_catalogue().figures
+    return {r.name: measure(figures[r.name], r.records) for r in reproductions}
+
+
+def _claims_table(rows: list[Row]) -> str:
+    muted = ' class="muted"'
+    heads = ("printed, in our words", "the paper's method, as we ran it", "our method", "comparable?")
+    body = "".join(
+        f"<tr{'' if r['measured'] else muted}><td>{_text(r['claim'])}<br><small>{_text(r['where'])}</small></td>"
+        f"<td>{_list(r['theirs'])}</td><td>{_list(r['ours'])}</td>"
+        f"<td><b>{_text(r['comparable'])}</b><br><small>{_text(r['because'])}</small></td></tr>"
+        for r in sorted(rows, key=lambda row: not row["measured"])
+    )
+    return f"<table><thead><tr>{''.join(f'<th>{h}</th>' for h in heads)}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _section(catalogue: Catalogue, run: Reproduction, figure: Figure, groups: list[Group]) -> str:
+    networks = max(group.median.n for group in groups)
+    state = "" if run.complete else f" {len(run.records)} of {len(run.plan.points)} points are finished."
+    return (
+        f'<section class="figure"><h2>{_text(cited(catalogue, figure))}: {_text(figure.title)}</h2>'
+        f"<p>{_text(figure.setting)}. Medians; {_text(interval_words(networks))}.{state} {_text(_iterations(run))}</p>"
+        f'<p class="hint">{_text(figure.reading)}</p>'
+        f'<figure id="chart-{run.name}" class="chart"></figure>'
+        f"<details><summary>Numbers</summary>{_numbers(figure, groups)}</details></section>"
+    )
+
+
+def _iterations(run: Reproduction) -> str:
+    counts = sorted({r.config["ordering"]["iterations"] for r in run.records if "iterations" in r.config["ordering"]})
+    return f"Iterations of the search: {', '.join(f'{n:,}' for n in counts)}." if counts else ""
+
+
+def _numbers(figure: Figure, groups: list[Group]) -> str:
+    """A table with a line per panel and x and three columns per method: median, interval, change from the baseline."""
+    methods = list(dict.fromkeys(group.method for group in sorted(groups, key=lambda g: g.role != "baseline")))
+    lines: dict[tuple[str, float], dict[str, Group]] = {}
+    for group in groups:
+        lines.setdefault((group.panel, group.x), {})[group.method] = group
+    last = {panel: x for panel, x in sorted(lines)}
+    digits = ".4g" if figure.shows == "misses" else ",.0f"
+    body = []
+    for (panel, x), found in lines.items():
+        if figure.shows == "curve" and x != last[panel] and x != 10.0 ** round(log10(x)):
+            continue  # a curve is told by its powers of ten
+        base = next((g.median.median for g in found.values() if g.role == "baseline"), None)
+        lower = next((g.lower for g in found.values()), None)
+        cells = [panel, f"{x:,g}", "" if lower is None else f"{lower:,.0f}"]
+        for method in methods:
+            if method not in found:
+                cells += ["", "", ""]
+                continue
+            m = found[method].median
+            change = "" if not base or found[method].role == "baseline" else f"{100 * (m.median / base - 1):+.1f} %"
+            cells += [f"{m.median:{digits}}", f"{m.low:{digits}} – {m.high:{digits}}" if m.n > 1 else "", change]
+        body.append("<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in cells) + "</tr>")
+    heads = "".join(f"<th>{_text(method)}</th><th>interval</th><th>change</th>" for method in methods)
+    top = f"<tr><th></th><th>{_text(figure.x.title)}</th><th>bound</th>{heads}</tr>"
+    return f'<div class="scroll"><table><thead>{top}</thead><tbody>{"".join(body)}</tbody></table></div>'
+
+
+def _provenance(reproductions: Sequence[Reproduction]) -> dict[str, Any]:
+    records = [record for run in reproductions for record in run.records]
+    first = dict(records[0].provenance)
+    same = {k: v for k, v in first.items() if k != "name" and all(r.provenance.get(k) == v for r in records)}
+    cpu = sum(float(r.provenance.get("cpu_s") or 0.0) for r in records)
+    finished = sorted(str(r.provenance.get("finished", "")) for r in records)
+    return {
+        **same,
+        "points": len(records),
+        "cpu_s of all points": round(cpu, 1),
+        "finished": [finished[0], finished[-1]],
+    }
+
+
+def _text(value: str) -> str:
+    return html.escape(value)
+
+
+def _list(words: str) -> str:
+    """Show findings of several panels one below the other."""
+    return "<br>".join(_text(part) for part in words.split("; "))
+
+
+def _own(name: str) -> str:
+    return (Path(__file__).parent / name).read_text("utf-8")
+
+
+def _template() -> str:
+    return _own("papers.html")

@@ -1,0 +1,103 @@
+"""Running a figure: its shipped sweep with the number of networks and iterations asked for, into a store of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from edgewatt.config.document import Document
+from edgewatt.config.loading import read_with_paths
+from edgewatt.papers.catalogue import FOLDER, chosen
+from edgewatt.record import Record
+from edgewatt.store import Store
+from edgewatt.sweeps import Results, SweepPlan, load_sweep_document, sweep
+from traces.errors import InputError
+from traces.resources import shipped_path
+
+FULL_ITERATIONS = 1_000_000
+"""The paper's number of iterations of Connection Reordering (Gleinig et al. 2023, section VI-A1)."""
+
+Progress = Callable[[int, int | None, str], None]
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """One figure's points and what is finished of them."""
+
+    name: str
+    plan: SweepPlan
+    records: list[Record]
+    results: Results | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every point is finished."""
+        return len(self.records) == len(self.plan.points)
+
+
+def figure_plan(
+    name: str,
+    *,
+    full: bool = False,
+    iterations: int | None = None,
+    seeds: int | None = None,
+    overrides: Iterable[str] = (),
+) -> SweepPlan:
+    """Return the points of a figure.
+
+    full: the paper's 1,000,000 iterations for the 10,000 of the file; iterations: another number. seeds: the first so
+    many networks of the file's five. overrides: as of a sweep. Raises InputError for an unknown name or bad number.
+    """
+    if full and iterations is not None:
+        raise InputError("give either full or a number of iterations")
+    (name,) = chosen([name])
+    document = read_with_paths(shipped_path(FOLDER, name))
+    if full or iterations is not None:
+        _set_iterations(document, FULL_ITERATIONS if iterations is None else iterations)
+    if seeds is not None:
+        _cut_seeds(document, seeds)
+    return load_sweep_document(document, overrides)
+
+
+def reproduce(
+    name: str,
+    *,
+    results: str | Path = "results/papers",
+    full: bool = False,
+    iterations: int | None = None,
+    seeds: int | None = None,
+    overrides: Iterable[str] = (),
+    run: bool = True,
+    executor: str = "processes",
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Reproduction:
+    """Compute what is missing of a figure's sweep in the folder ``results/NAME`` and return its points.
+
+    name: of `paper_figures`. run: False takes what is there. Others: see `figure_plan` and `edgewatt.sweep`.
+    Stopping at any moment loses the points in flight at most; the same call goes on.
+    """
+    plan = figure_plan(name, full=full, iterations=iterations, seeds=seeds, overrides=overrides)
+    folder = Path(results) / name
+    done = sweep(plan, results=folder, executor=executor, workers=workers, progress=progress) if run else None
+    store = Store(folder)
+    found = (store.get(point.hash) for point in plan.points)
+    return Reproduction(name, plan, [record for record in found if record is not None], done)
+
+
+def _set_iterations(document: Document, iterations: int) -> None:
+    orderings: list[Any] = document.data["base"]["orderings"]
+    for ordering in orderings:
+        if isinstance(ordering, dict) and "iterations" in ordering:
+            ordering["iterations"] = iterations
+
+
+def _cut_seeds(document: Document, seeds: int) -> None:
+    lists: dict[str, list[Any]] = document.data["zip"]
+    most = min(map(len, lists.values()))
+    if isinstance(seeds, bool) or not 1 <= seeds <= most:
+        raise InputError(f"seeds is {seeds}: the sweep has 1 to {most} of them")
+    for values in lists.values():
+        del values[seeds:]

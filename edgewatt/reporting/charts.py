@@ -1,0 +1,298 @@
+"""The charts, as Vega-Lite specifications: the same for the page and, with data put in, for PDF, SVG and PNG.
+
+Colours are Okabe and Ito's eight, which people with any colour vision can tell apart; shape or position says the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edgewatt.reporting.data import ReportData
+
+Spec = dict[str, Any]
+
+PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C8C8C", "#B5A800"]
+_FORMATS = ["fp32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2", "int8", "int4"]
+_WIDTH, _HEIGHT = 470, 300
+MAX_BARS = 6
+LEGEND = {"labelLimit": 260, "orient": "bottom", "columns": 2}
+
+
+def charts(data: ReportData) -> dict[str, Spec]:
+    """Return the charts that the data can fill, by name. Their data sets are named 'rows', 'io', 'wires', 'curves'."""
+    played = any("energy_pj" in row for row in data.rows)
+    found = {"energy_time": _energy_time(data)} if played else {}
+    if played and "stride" in data.rows[0] and len(data.rows) > 1:
+        found["energy_bars"] = _energy_bars(data)
+    if data.io_curves:
+        found["io_memory"] = _io_memory(data)
+    if data.wires:
+        found["wires"] = _wires(data)
+    if data.convergence:
+        found["convergence"] = _convergence(data)
+    return found
+
+
+def datasets(data: ReportData) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows that the charts draw, by data set name."""
+    return {"rows": data.rows, "io": data.io_curves, "wires": data.wires, "curves": data.convergence}
+
+
+def _base(title: str, name: str, **parts: Any) -> Spec:
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "title": {"text": title, "anchor": "start"},
+        "data": {"name": name},
+        "width": _WIDTH,
+        "height": _HEIGHT,
+        **parts,
+    }
+
+
+def _category(field: str, title: str, rows: list[dict[str, Any]], **more: Any) -> Spec:
+    """Colour by a field, in the order of first appearance."""
+    order = list(dict.fromkeys(row[field] for row in rows if field in row))
+    return {"field": field, "type": "nominal", "title": title, "sort": order, "scale": {"range": PALETTE}, **more}
+
+
+def _quantity(field: str, title: str, **more: Any) -> Spec:
+    return {"field": field, "type": "quantitative", "title": title, "axis": {"format": "~s"}, **more}
+
+
+def _tooltip(*fields: tuple[str, str, str]) -> list[Spec]:
+    return [
+        {
+            "field": field,
+            "title": title,
+            "type": "quantitative" if form else "nominal",
+            **({"format": form} if form else {}),
+        }
+        for field, title, form in fields
+    ]
+
+
+_POINT = (
+    ("label", "point", ""),
+    ("energy_pj", "energy (pJ)", ",.0f"),
+    ("energy_change", "energy against baseline", "+.1%"),
+    ("time_ns", "time (ns)", ",.0f"),
+    ("time_change", "time against baseline", "+.1%"),
+    ("ones", "ones", ","),
+    ("toggles", "toggles", ","),
+    ("io", "I/Os", ","),
+    ("hash", "record", ""),
+)
+
+
+def _varying(data: ReportData, *fields: str) -> list[str]:
+    return [f for f in fields if len({row.get(f) for row in data.rows if f in row}) > 1]
+
+
+def _energy_time(data: ReportData) -> Spec:
+    varying = _varying(data, "ordering", "format", "stride", "encoder", "memory", "part", "network")
+    zero: Spec = {"scale": {"zero": False}}
+    encoding: Spec = {
+        "x": _quantity("time_ns", "time (ns)", **zero),
+        "y": _quantity("energy_pj", "energy (pJ)", **zero),
+    }
+    marks: Spec = dict(encoding)
+    if varying:
+        marks["color"] = _category(varying[0], varying[0], data.rows)
+    if len(varying) > 1 and len({row.get(varying[1]) for row in data.rows}) <= 8:
+        marks["shape"] = {"field": varying[1], "type": "nominal", "title": varying[1]}
+    fields = _POINT if "io" in (data.rows or [{}])[0] else tuple(f for f in _POINT if f[0] != "io")
+    front: Spec = {"transform": [{"filter": "datum.on_front"}]}
+    spec = _base(
+        "Energy against time; the line is the Pareto front",
+        "rows",
+        layer=[
+            {
+                **front,
+                "mark": {"type": "line", "interpolate": "step-after", "color": "#8C8C8C", "strokeDash": [4, 3]},
+                "encoding": encoding,
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 70, "opacity": 0.8},
+                "params": [{"name": "zoom", "select": "interval", "bind": "scales"}],
+                "encoding": {**marks, "tooltip": _tooltip(*fields)},
+            },
+            {
+                **front,
+                "mark": {"type": "point", "filled": False, "size": 190, "color": "#8C8C8C", "shape": "circle"},
+                "encoding": encoding,
+            },
+        ],
+    )
+    return spec
+
+
+def _energy_bars(data: ReportData) -> Spec:
+    orderings = list(dict.fromkeys(row["ordering"] for row in data.rows))
+    shown = orderings[:MAX_BARS]
+    formats = [name for name in _FORMATS if any(row["format"] == name for row in data.rows)]
+    formats += sorted({row["format"] for row in data.rows} - set(formats))
+    strides = list(dict.fromkeys(row["stride"] for row in data.rows))
+    columns = min(len(shown), 2)
+    width = max(120, (_WIDTH - 40) // columns)
+    return {
+        **_base("Energy by stride and format (median where several points share both)", "rows"),
+        "transform": [{"filter": {"field": "ordering", "oneOf": shown}}] if len(orderings) > len(shown) else [],
+        "facet": {
+            "field": "ordering",
+            "type": "nominal",
+            "title": "ordering",
+            "sort": shown,
+            "header": {"titleOrient": "top", "labelFontWeight": "bold", "labelLimit": width},
+        },
+        "columns": columns,
+        "spacing": 20,
+        "spec": {
+            "width": width,
+            "height": 170,
+            "mark": {"type": "bar", "cornerRadiusEnd": 2},
+            "encoding": {
+                "x": {"field": "stride", "type": "nominal", "title": "tuple order and stride", "sort": strides,
+                      "axis": {"labelAngle": -30 if len(strides) > 2 else 0}},
+                "xOffset": {"field": "format", "type": "nominal", "sort": formats},
+                "y": {**_quantity("energy_pj", "energy (pJ)"), "aggregate": "median"},
+                "color": _category("format", "format", data.rows, sort=formats),
+                "tooltip": [
+                    {"field": "ordering", "type": "nominal"},
+                    {"field": "stride", "type": "nominal"},
+                    {"field": "format", "type": "nominal"},
+                    {"field": "energy_pj", "aggregate": "median", "title": "energy (pJ)", "format": ",.0f"},
+                    {"field": "io_energy_pj", "aggregate": "median", "title": "IO energy (pJ)", "format": ",.0f"},
+                    {"field": "dram_energy_pj", "aggregate": "median", "title": "DRAM energy (pJ)", "format": ",.0f"},
+                    {"aggregate": "count", "title": "points"},
+                ],
+            },
+        },
+    }  # fmt: skip
+
+
+def _io_memory(data: ReportData) -> Spec:
+    sizes = {mark["memory"] for mark in data.io_curves}
+    networks = {mark["network"] for mark in data.io_curves}
+    x = {"field": "memory", "type": "quantitative", "title": "fast memory M (values)",
+         "scale": {"type": "log", "nice": False, "padding": 15} if len(sizes) > 2 else {"zero": False, "padding": 30},
+    }  # fmt: skip
+    y = {**_quantity("io", "I/Os per inference"), "scale": {"zero": False}}
+    bound: Spec = {"mark": {"type": "line", "strokeDash": [5, 4], "color": "#8C8C8C", "point": len(sizes) < 2}}
+    layers: list[Spec] = [
+        {
+            "mark": {"type": "line", "point": {"size": 45}},
+            "encoding": {
+                "x": x,
+                "y": y,
+                "color": _category("series", "ordering", data.io_curves),
+                "tooltip": _tooltip(
+                    ("series", "ordering", ""), ("policy", "policy", ""), ("memory", "M", ",d"), ("io", "I/Os", ",d"),
+                    ("lower", "lower bound", ",d"), ("upper", "upper bound", ",d"),
+                ),
+            },
+        },
+        *(
+            {
+                **bound,
+                "encoding": {"x": x, "y": {**y, "field": field}, "tooltip": _tooltip((field, f"{field} bound", ",d"))},
+            }
+            for field in ("lower", "upper")
+        ),
+    ]  # fmt: skip
+    if len({mark["policy"] for mark in data.io_curves}) > 1:
+        layers[0]["encoding"]["strokeDash"] = {"field": "policy", "type": "nominal"}
+    title = "I/Os against fast memory; dashed: bounds of Theorem 1"
+    if len(networks) == 1:
+        return _base(title, "io", layer=layers)
+    return {
+        **_base(title, "io"),
+        "facet": {"field": "network", "type": "nominal", "title": None},
+        "columns": 2,
+        "spec": {"width": 260, "height": 220, "layer": layers},
+        "resolve": {"scale": {"y": "independent"}},
+    }
+
+
+def _wires(data: ReportData) -> Spec:
+    points = list(dict.fromkeys(mark["point"] for mark in data.wires))
+    return {
+        **_base("Wires: share of beats in which each one toggles", "wires"),
+        "width": 310,
+        "height": {"step": 22},
+        "mark": {"type": "rect"},
+        "encoding": {
+            "x": {"field": "wire", "type": "nominal", "title": "wire", "sort": {"field": "position"},
+                  "axis": {"labelAngle": -60, "labelOverlap": True}},
+            "y": {"field": "point", "type": "nominal", "title": None, "sort": points, "axis": {"labelLimit": 260}},
+            "color": {"field": "toggle_share", "type": "quantitative", "title": "toggles per beat",
+                      "scale": {"scheme": "cividis"}, "legend": {"format": ".0%", "gradientLength": 200}},
+            "tooltip": _tooltip(
+                ("point", "point", ""), ("wire", "wire", ""), ("toggles", "toggles", ",d"), ("ones", "ones", ",d"),
+                ("toggle_share", "toggles per beat", ".1%"), ("ones_share", "ones per beat", ".1%"),
+            ),
+        },
+    }  # fmt: skip
+
+
+def _convergence(data: ReportData) -> Spec:
+    return _base(
+        "Searches: best objective so far against work",
+        "curves",
+        mark={"type": "line", "interpolate": "step-after", "point": {"size": 15}},
+        encoding={
+            "x": {**_quantity("work", "work units"), "scale": {"type": "log", "nice": False}},
+            "y": {**_quantity("objective", "objective"), "scale": {"zero": False}},
+            "color": _category("series", "search", data.convergence, legend={"labelLimit": 400, "columns": 1}),
+            "tooltip": _tooltip(
+                ("series", "search", ""), ("work", "work units", ",d"), ("objective", "objective", ",.0f")
+            ),
+        },
+    )  # fmt: skip
+
+
+def themed(spec: Spec, *, dark: bool = False) -> Spec:
+    """Return the specification with the colours of a light or dark page."""
+    ink, grid = ("#e6e6e6", "#3a3f46") if dark else ("#1f2328", "#d8dce1")
+    axis = {"labelColor": ink, "titleColor": ink, "gridColor": grid, "domainColor": grid, "tickColor": grid}
+    legend = {"labelColor": ink, "titleColor": ink, "symbolBaseFillColor": ink, "symbolBaseStrokeColor": ink, **LEGEND}
+    config = {
+        "background": "transparent" if dark else "white",
+        "font": "system-ui, sans-serif",
+        "view": {"stroke": grid},
+        "axis": axis,
+        "legend": legend,
+        "title": {"color": ink, "fontSize": 14},
+        "header": {"labelColor": ink, "titleColor": ink},
+    }
+    return {**spec, "config": config}
+
+
+def save_figures(data: ReportData, folder: str) -> list[str]:
+    """Write every chart as PDF, SVG and PNG into a folder; return the paths. Raises MissingExtraError, InputError."""
+    from pathlib import Path
+
+    from traces.errors import InputError, MissingExtraError
+    from traces.files import whole_file
+
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise MissingExtraError("vl-convert-python", "report") from error
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made ({error.strerror or error})") from error
+    named = datasets(data)
+    paths = []
+    for name, spec in charts(data).items():
+        full = themed({**spec, "datasets": {spec["data"]["name"]: named[spec["data"]["name"]]}})
+        for suffix, content in (
+            ("svg", vl_convert.vegalite_to_svg(full).encode()),
+            ("pdf", vl_convert.vegalite_to_pdf(full)),
+            ("png", vl_convert.vegalite_to_png(full, scale=2)),
+        ):
+            path = Path(folder) / f"{name}.{suffix}"
+            with whole_file(path) as stream:
+                stream.write(content)
+            paths.append(str(path))
+    return paths

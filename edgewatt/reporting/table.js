@@ -1,0 +1,97 @@
+const PAGE = 100;
+
+/* -- table: sorted, filtered, a page at a time ------------------------------------------------------------------ */
+const rows = sets.rows.map((row, index) => ({ row, index, text: "" }));
+const columns = data.columns.map(([key, head, digits]) => ({ key, head, digits }));
+const formats = {};
+function show(value, digits) {
+  if (value === undefined) return "";
+  if (digits === null) return String(value);
+  const percent = digits < 0, places = Math.abs(digits);
+  formats[places] ??= new Intl.NumberFormat("en", { minimumFractionDigits: places, maximumFractionDigits: places });
+  return formats[places].format(percent ? 100 * value : value);
+}
+for (const item of rows) item.text = columns.map((c) => (c.digits === null ? item.row[c.key] ?? "" : "")).join("\u0001").toLowerCase();
+let sorted = { key: null, down: false }, found = rows, page = 0;
+const head = document.querySelector("#table thead"), body = document.querySelector("#table tbody");
+const headRow = head.insertRow();
+for (const column of columns) {
+  const cell = document.createElement("th");
+  cell.textContent = column.head;
+  cell.tabIndex = 0;
+  cell.dataset.key = column.key;
+  if (column.digits !== null) cell.className = "number";
+  const sort = () => { sorted = { key: column.key, down: sorted.key === column.key && !sorted.down }; page = 0; update(); };
+  cell.addEventListener("click", sort);
+  cell.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); sort(); } });
+  headRow.append(cell);
+}
+const OPERATORS = { "<": (a, b) => a < b, "<=": (a, b) => a <= b, ">": (a, b) => a > b, ">=": (a, b) => a >= b, "=": (a, b) => a === b };
+function conditions(text) {
+  /* "energy pJ < 5000, fp16": every comma-separated part must hold; a part is a comparison or words to be found. */
+  return text.split(",").map((part) => part.trim()).filter(Boolean).map((part) => {
+    const match = part.match(/^(.+?)\s*(<=|>=|<|>|=)\s*(.+)$/);
+    const column = match && columns.find((c) => [c.key, c.head].some((n) => n.toLowerCase() === match[1].trim().toLowerCase()));
+    if (column) {
+      const compare = OPERATORS[match[2]];
+      if (column.digits === null) return (item) => compare(String(item.row[column.key] ?? "").toLowerCase(), match[3].toLowerCase());
+      const wanted = Number(match[3].replace("%", "")) / (column.digits < 0 ? 100 : 1);
+      return (item) => item.row[column.key] !== undefined && compare(item.row[column.key], wanted);
+    }
+    const words = part.toLowerCase().split(/\s+/);
+    return (item) => words.every((word) => item.text.includes(word));
+  });
+}
+function update() {
+  const tests = conditions(document.getElementById("filter").value);
+  found = rows.filter((item) => tests.every((test) => test(item)));
+  if (sorted.key !== null) {
+    const sign = sorted.down ? -1 : 1, key = sorted.key;
+    found = [...found].sort((a, b) => {
+      const x = a.row[key], y = b.row[key];
+      if (x === y) return a.index - b.index;
+      if (x === undefined) return 1;
+      if (y === undefined) return -1;
+      return (typeof x === "string" ? x.localeCompare(y, "en", { numeric: true }) : x - y) * sign;
+    });
+  }
+  const pages = Math.max(1, Math.ceil(found.length / PAGE));
+  page = Math.min(page, pages - 1);
+  for (const cell of headRow.cells) {
+    const on = cell.dataset.key === sorted.key;
+    cell.setAttribute("aria-sort", on ? (sorted.down ? "descending" : "ascending") : "none");
+    cell.textContent = columns.find((c) => c.key === cell.dataset.key).head + (on ? (sorted.down ? " ▼" : " ▲") : "");
+  }
+  body.replaceChildren(...found.slice(page * PAGE, (page + 1) * PAGE).map(({ row, index }) => {
+    const line = document.createElement("tr");
+    if (row.on_front) line.classList.add("front");
+    if (index === data.baseline) line.classList.add("baseline");
+    for (const column of columns) {
+      const cell = line.insertCell();
+      const full = show(row[column.key], column.digits);
+      cell.textContent = column.key === "hash" ? full.slice(0, 10) : full;
+      cell.title = full;
+      if (column.digits !== null) cell.className = "number";
+      else cell.dir = "auto";
+    }
+    return line;
+  }));
+  document.getElementById("count").textContent = `${found.length} of ${rows.length} points`;
+  document.getElementById("pages").textContent = pages > 1 ? `page ${page + 1} of ${pages}` : "";
+  document.querySelector(".pager").hidden = pages < 2;
+}
+document.getElementById("hint").textContent = "Shaded: the baseline. Bar at the left: on the Pareto front of energy and time. Click a head to sort.";
+document.getElementById("filter").addEventListener("input", () => { page = 0; update(); });
+document.getElementById("before").addEventListener("click", () => { page = Math.max(0, page - 1); update(); });
+document.getElementById("after").addEventListener("click", () => { page += 1; update(); });
+document.getElementById("csv").addEventListener("click", () => {
+  const quote = (v) => { const t = String(v ?? ""); return '"' + (/^[=+\-@\t]/.test(t) && isNaN(Number(t)) ? "'" : "") + t.replaceAll('"', '""') + '"'; };
+  const lines = [columns.map((c) => quote(c.key)), ...found.map(({ row }) => columns.map((c) => quote(row[c.key])))];
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([lines.map((l) => l.join(",")).join("\n") + "\n"], { type: "text/csv" }));
+  link.download = "points.csv";
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+});
+update();
+document.body.dataset.table = "ready";

@@ -1,0 +1,117 @@
+"""Sparse matrices in files, with the order in which their entries are stored: what a reordered matrix is deployed as.
+
+npz is SciPy's own (save_npz), mtx Matrix Market coordinate, safetensors three tensors named as SciPy's arrays. All keep
+the stored order; do not call ``sort_indices`` or ``sum_duplicates`` on what is read back.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from traces.archive import read_npz
+from traces.errors import InputError, did_you_mean
+from traces.files import whole_file
+from traces.readers import MATRIX_READERS
+
+WRITERS = (".npz", ".safetensors", ".mtx")
+
+
+def read_matrix(path: str | Path) -> Any:
+    """Return a SciPy csr matrix whose rows hold the entries in the order of the file.
+
+    Reads SciPy npz, Matrix Market, safetensors (one matrix), and npz with arrays data, indices, indptr and shape alone.
+    Raises InputError naming file and entry.
+    """
+    import scipy.sparse
+
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path}: {'is a folder, not a file' if path.is_dir() else 'no such file'}")
+    suffix = path.suffix.lower()
+    if suffix == ".npz":
+        arrays = read_npz(path, ("format", "data", "indices", "indptr", "shape"))
+        if "format" not in arrays and {"data", "indices", "indptr", "shape"} <= set(arrays):
+            return _csr(arrays, str(path))
+    elif suffix == ".safetensors":
+        arrays = _safetensors_arrays(path)
+        if arrays:
+            return _csr(arrays, str(path))
+    if suffix not in MATRIX_READERS:
+        raise InputError(f"{path}: unknown kind of file {suffix!r}{did_you_mean(suffix, [*MATRIX_READERS])}")
+    from importlib import import_module
+
+    found = import_module(MATRIX_READERS[suffix]).read(path)
+    if len(found) != 1:
+        raise InputError(f"{path}: holds {len(found)} matrices, one is wanted")
+    m = found[0]
+    values = np.ones(len(m.rows), np.float32) if m.values is None else np.asarray(m.values, np.float32)
+    for name, ids, size in (("row", m.rows, m.shape[0]), ("column", m.columns, m.shape[1])):
+        bad = np.flatnonzero((ids < 0) | (ids >= size))
+        if bad.size:
+            raise InputError(f"{m.name_entry(int(bad[0]))}: {name} outside 0 to {size - 1}")
+    by_row = np.argsort(m.rows, kind="stable")
+    pointers = np.concatenate(([0], np.cumsum(np.bincount(m.rows, minlength=m.shape[0]))))
+    return scipy.sparse.csr_matrix((values[by_row], m.columns[by_row], pointers), shape=m.shape)
+
+
+def _csr(arrays: dict[str, np.ndarray], where: str) -> Any:
+    import scipy.sparse
+
+    try:
+        matrix = scipy.sparse.csr_matrix(
+            (arrays["data"].astype(np.float32), arrays["indices"], arrays["indptr"]),
+            shape=tuple(int(size) for size in arrays["shape"]),
+        )
+        matrix.check_format(full_check=True)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise InputError(f"{where}: no csr matrix ({error})") from None
+    return matrix
+
+
+def _safetensors_arrays(path: Path) -> dict[str, np.ndarray]:
+    """The four arrays of a csr matrix written by write_matrix, or nothing if the file is another kind."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(str(path), framework="numpy") as stored:
+            if (stored.metadata() or {}).get("sparse_format") != "csr":
+                return {}
+            return {name: stored.get_tensor(name) for name in ("data", "indices", "indptr", "shape")}
+    except (SafetensorError, OSError, ValueError, KeyError) as error:
+        raise InputError(f"{path}: damaged or no safetensors file ({error})") from error
+
+
+def write_matrix(matrix: Any, path: str | Path) -> None:
+    """Write a SciPy csr, csc or coo matrix in its stored order; the suffix of `path` chooses the kind of file."""
+    path, kind = Path(path), matrix.format
+    suffix = path.suffix.lower()
+    if suffix not in WRITERS:
+        raise InputError(f"{path}: a matrix is written as {', '.join(WRITERS)}{did_you_mean(suffix, WRITERS)}")
+    with whole_file(path) as stream:
+        if suffix == ".npz":
+            import scipy.sparse
+
+            scipy.sparse.save_npz(stream, matrix)
+        elif suffix == ".safetensors":
+            from safetensors.numpy import save
+
+            names = ("row", "col", "data") if kind == "coo" else ("data", "indices", "indptr")
+            arrays = {name: np.ascontiguousarray(getattr(matrix, name)) for name in names}
+            arrays["shape"] = np.array(matrix.shape, np.int64)
+            stream.write(save(arrays, {"sparse_format": kind, "note": json.dumps("stored order matters")}))
+        else:
+            entries = matrix.tocoo()
+            rows, columns = matrix.shape
+            head = f"%%MatrixMarket matrix coordinate real general\n{rows} {columns} {entries.nnz}\n"
+            stream.write(head.encode())
+            lines = (
+                f"{row} {column} {value!r}\n"
+                for row, column, value in zip(
+                    (entries.row + 1).tolist(), (entries.col + 1).tolist(), entries.data.tolist(), strict=True
+                )
+            )
+            stream.write("".join(lines).encode())

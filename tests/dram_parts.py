@@ -1,0 +1,47 @@
+"""Parts derived from the shipped LPDDR4-3200 for tests: other organisations and constants."""
+
+from hwmodel.dram import load_part
+
+
+def made(value, source="test"):
+    return {"value": value, "source": source}
+
+
+def variant(timing=None, organisation=None, address_map=None, base="lpddr4-3200"):
+    data = {"extends": base, "name": "variant"}
+    if timing:
+        data["timing"] = {f"{name}_cycles": made(value) for name, value in timing.items()}
+    if organisation:
+        data["organisation"] = {name: made(value) for name, value in organisation.items()}
+    if address_map:
+        data["address_map"] = made(address_map)
+    return load_part(data)
+
+
+def shipped():
+    return load_part("lpddr4-3200")
+
+
+def grouped():
+    """Two ranks of two bank groups, with their own spacings inside a group."""
+    return variant(
+        {"tCCD_L": 12, "tRRD_L": 24, "tWTR_L": 30, "tRTRS": 3},
+        {"ranks": 2, "bank_groups": 2, "banks_per_group": 4},
+        "offset:5 column:2 bank_group:1 rank:1 column:4 bank:2 row:16",
+    )
+
+
+def two_channels():
+    return variant({}, {"channels": 2}, "offset:5 channel:1 column:6 bank:3 row:16")
+
+
+def quick_refresh():
+    """A refresh every 700 clocks, so that short runs see many."""
+    return variant({"tREFI": 700, "tRFCab": 200, "tRFCpb": 40})
+
+
+def two_command_buses():
+    return variant({"tRRD": 2, "tFAW": 8, "tPPD": 0}, {"command_buses": 2})
+
+
+PARTS = {part.__name__: part for part in (shipped, grouped, two_channels, quick_refresh, two_command_buses)}

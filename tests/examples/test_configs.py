@@ -1,0 +1,127 @@
+"""Every file under configs/ does what its first comment says."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from traces.resources import config_root, shipped_names
+
+EXAMPLES = sorted((config_root() / "examples").glob("*.yaml"))
+
+
+def edgewatt(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "COLUMNS": "80"}
+    code = "from edgewatt.cli import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], cwd=cwd, capture_output=True, text=True, env=environment
+    )
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_example(example: Path, tmp_path: Path) -> None:
+    command = next(line for line in example.read_text().splitlines() if line.startswith("#   edgewatt ")).split()[2]
+    extra = {"sweep": ["-j", "2"], "optimize": ["-s", "optimize.trials=12"]}.get(command, [])
+    done = edgewatt(command, str(example), "-o", str(tmp_path / "out"), *extra, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert max(map(len, done.stdout.replace(str(tmp_path), "").splitlines())) <= 80
+    assert list((tmp_path / "out" / "records").glob("*.json"))
+
+
+def test_quickstart_table(tmp_path: Path) -> None:
+    quickstart = str(config_root() / "examples" / "quickstart.yaml")
+    done = edgewatt("run", quickstart, "--json", "table.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    rows: list[dict[str, Any]] = json.loads((tmp_path / "table.json").read_text())
+    assert len(rows) == len({(r["ordering"], r["stride"], r["format"]) for r in rows}) == 2 * 3 * 3
+    for row in rows:
+        assert row["io_lower"] <= row["io"] == row["reads"] + row["writes"]
+        assert row["toggles"] > 0 and row["ones"] > 0 and 0 < row["hit_rate"] < 1
+        assert row["energy_pj"] >= row["io_energy_pj"] + row["dram_energy_pj"] > 0
+        assert (tmp_path / row["record"]).is_file() and row["record"] in done.stdout
+    first = rows[0]
+    assert (first["ordering"], first["stride"], first["format"]) == ("two-optimal", "none", "fp32")
+    assert first["io"] <= first["io_upper"], "Theorem 1"
+    greedy = {r["format"]: r["ones"] for r in rows if r["ordering"] == "two-optimal" and r["stride"] == "greedy 32"}
+    natural = {r["format"]: r["ones"] for r in rows if r["ordering"] == "two-optimal" and r["stride"] == "none"}
+    assert all(greedy[name] < natural[name] for name in natural)
+
+
+@pytest.mark.parametrize("system", shipped_names("systems"))
+def test_named_systems(system: str, tmp_path: Path) -> None:
+    from edgewatt import run
+
+    network = {"generate": {"kind": "random-layered", "n_layers": 2, "width": 8, "density": 0.5}}
+    assert run({"network": network, "system": system})[0].results["energy_pj"]["total"] > 0
+
+
+@pytest.mark.parametrize("cache", shipped_names("cache"))
+@pytest.mark.parametrize("bus", shipped_names("bus"))
+def test_named_pieces(cache: str, bus: str) -> None:
+    from edgewatt import run
+
+    network = {"generate": {"kind": "random-layered", "n_layers": 2, "width": 8, "density": 0.5}}
+    assert run({"network": network, "caches": cache, "bus": bus})[0].results["time_ns"] > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (["run", "nonesuch.yaml"], 2, "nonesuch.yaml: cannot be read: no such file"),
+        (["run", "QUICKSTART", "-s", "encoder=dbi-dd"], 2, "did you mean 'dbi-dc'"),
+        (["run", "QUICKSTART", "-o", "/dev/null/results"], 2, "choose another folder"),
+        (["run", "QUICKSTART", "-o", "file/results"], 2, "choose another folder"),
+        (["run", "QUICKSTART", "--json", "nowhere/table.json"], 2, "cannot be written"),
+        (["report", "file"], 2, "damaged"),
+        (["report", "."], 2, "no results here"),
+        (["collect", ".", "-o", "x.xls"], 2, ".parquet or .csv"),
+        (["compare", "file", "file"], 2, "damaged"),
+        (["rerun", "nonesuch.json"], 2, "cannot be read"),
+        (["list", "orderigns"], 2, "did you mean 'orderings'"),
+    ],
+)
+def test_command_line_errors(arguments: list[str], status: int, said: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    quickstart = str(config_root() / "examples" / "quickstart.yaml")
+    done = edgewatt(*(quickstart if a == "QUICKSTART" else a for a in arguments), cwd=tmp_path)
+    assert done.returncode == status, (done.stdout, done.stderr)
+    assert said in done.stderr and "Traceback" not in done.stderr
+
+
+def test_schema_accepts_every_example() -> None:
+    import jsonschema
+    import yaml
+
+    from edgewatt.catalogue import schema
+
+    class Loader(yaml.SafeLoader):
+        """Reads 1e4 as a number, as edgewatt does."""
+
+    validator = jsonschema.Draft202012Validator(schema())
+    for example in EXAMPLES:
+        data = yaml.load(example.read_text(), Loader)
+        assert not list(validator.iter_errors(data)), example
+    assert list(validator.iter_errors({"netwrok": {}}))
+
+
+def test_command_line_tour(tmp_path: Path) -> None:
+    """Sweep, report, collect, compare and rerun, as a user would."""
+    base = str(config_root() / "examples" / "own-network.yaml")
+    for name, seed in (("a", 1), ("b", 2)):
+        done = edgewatt("sweep", base, "-s", f"network.generate.seed={seed}", "-o", name, "-j", "1", cwd=tmp_path)
+        assert done.returncode == 0 and "4 computed" in done.stdout, done.stderr
+    again = edgewatt("sweep", base, "-s", "network.generate.seed=1", "-o", "a", cwd=tmp_path)
+    assert "4 found finished" in again.stdout
+    dry = edgewatt("sweep", base, "-s", "seed=9", "-o", "c", "--dry-run", cwd=tmp_path)
+    assert "4 points, 4 to compute" in dry.stdout and "about" in dry.stdout and not (tmp_path / "c").exists()
+    for output in ("t.csv", "t.parquet"):
+        assert "4 rows" in edgewatt("collect", "a", "-o", output, cwd=tmp_path).stdout
+    compared = edgewatt("compare", "a", "b", cwd=tmp_path)
+    assert compared.returncode == 0 and "network.generate.seed: 1 -> 2" in compared.stdout, compared.stderr
+    record = next((tmp_path / "a" / "records").glob("*.json"))
+    assert "repeated, identical" in edgewatt("rerun", str(record), cwd=tmp_path).stdout

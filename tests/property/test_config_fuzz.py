@@ -1,0 +1,143 @@
+"""Hundreds of mutated configuration files: never a traceback, always a file, a line and a column."""
+
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgewatt.config import ConfigError
+from edgewatt.sweeps import load_sweep
+from traces.resources import config_root
+
+EXAMPLES = sorted((config_root() / "examples").glob("*.yaml"))
+PLACED = re.compile(r".+:\d+:\d+: .+")
+WORDS = [
+    r"null",
+    r"true",
+    r"-1",
+    r"0",
+    r"1e308",
+    r"1e999",
+    r".inf",
+    r".nan",
+    r'"8"',
+    r"[]",
+    r"{}",
+    r"[[]]",
+    r"yes",
+    r"~",
+    r"<script>",
+    r"../../etc/passwd",
+    r"*x",
+    r"!!python/name:os.system",
+    r"2000000000000000000000",
+    r"'",
+    r'"',
+    r"{",
+    r"}",
+    r"[",
+    r"]",
+    r":",
+    r"-",
+    r"|",
+    r">",
+    r"#",
+    r"%",
+    r"@",
+    r"`",
+    r"?",
+]
+WORDS += ["\t", "\u202eabc", "\x00", "\x07", "\ufeff", "9" * 400, "a: b", "? x", "&a [*a]"]
+
+
+def delete_line(lines: list[str], pick: random.Random) -> None:
+    del lines[pick.randrange(len(lines))]
+
+
+def repeat_line(lines: list[str], pick: random.Random) -> None:
+    lines.insert(pick.randrange(len(lines) + 1), pick.choice(lines))
+
+
+def change_word(lines: list[str], pick: random.Random) -> None:
+    at = pick.randrange(len(lines))
+    words = re.findall(r"[\w.+-]+", lines[at]) or [""]
+    lines[at] = lines[at].replace(pick.choice(words), pick.choice(WORDS), 1)
+
+
+def misspell(lines: list[str], pick: random.Random) -> None:
+    at = pick.randrange(len(lines))
+    if lines[at]:
+        place = pick.randrange(len(lines[at]))
+        lines[at] = lines[at][:place] + pick.choice("abcxyz:-{}[]\"' ,&*") + lines[at][place + pick.randrange(2) :]
+
+
+def cut(lines: list[str], pick: random.Random) -> None:
+    at = pick.randrange(len(lines))
+    lines[at:] = [lines[at][: pick.randrange(len(lines[at]) + 1)]]
+
+
+def indent(lines: list[str], pick: random.Random) -> None:
+    at = pick.randrange(len(lines))
+    lines[at] = " " * pick.randrange(4) + lines[at].lstrip()
+
+
+MUTATIONS: list[Callable[[list[str], random.Random], None]] = [
+    delete_line,
+    repeat_line,
+    change_word,
+    change_word,
+    misspell,
+    misspell,
+    cut,
+    indent,
+]
+
+
+def check(text: str, folder: Path, name: str) -> bool:
+    """Return whether the text is refused; refuse it any other way than with a place, and the test fails."""
+    file = folder / name
+    file.write_text(text, encoding="utf-8", newline="")
+    try:
+        load_sweep(file)
+    except ConfigError as error:
+        for line in str(error).splitlines():
+            assert PLACED.fullmatch(line), line
+        return True
+    finally:
+        file.unlink()
+    return False
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_mutated_examples(example: Path, tmp_path: Path) -> None:
+    """100 mutants of each example, in a copy of its folder (links to the networks and other examples)."""
+    for other in example.parent.iterdir():
+        (tmp_path / other.name).symlink_to(other)
+    pick = random.Random(example.stem)
+    refused = 0
+    for _ in range(100):
+        lines = example.read_text().splitlines()
+        for _ in range(pick.choice((1, 1, 2, 3))):
+            pick.choice(MUTATIONS)(lines, pick)
+            lines = lines or [""]
+        refused += check("\n".join(lines), tmp_path, "mutant.yaml")
+    assert refused >= 20, "the mutations hardly break anything"
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(max_size=200) | st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join))
+def test_arbitrary_text(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    check(text.encode("utf-8", "replace").decode(), tmp_path_factory.getbasetemp(), "text.yaml")
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=200))
+def test_arbitrary_bytes(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+    file = tmp_path_factory.getbasetemp() / "bytes.yaml"
+    file.write_bytes(data)
+    with pytest.raises(ConfigError):
+        load_sweep(file)

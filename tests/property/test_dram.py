@@ -1,0 +1,321 @@
+"""Whatever is asked of it, the engine loses nothing, its commands are legal, and block sizes change nothing."""
+
+import dataclasses
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from dram_parts import PARTS, variant
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hwmodel.command_table import command_wires, count_commands, from_trace
+from hwmodel.constraints import COMMANDS
+from hwmodel.dram import ControllerSpec, DramEngine, simulate_dram
+from hwmodel.dram_checker import check_trace
+
+controllers = st.builds(
+    ControllerSpec,
+    scheduler=st.sampled_from(("fr-fcfs", "fr-fcfs", "fcfs")),
+    hit_cap=st.sampled_from((1, 4, 100)),
+    hit_cap_strict=st.booleans(),
+    page_policy=st.sampled_from(("open", "closed", "adaptive")),
+    page_idle_cycles=st.sampled_from((5, 200)),
+    read_queue_entries=st.sampled_from((1, 4, 32)),
+    bank_queue_entries=st.sampled_from((1, 8)),
+    write_queue_entries=st.just(32),
+    write_high=st.sampled_from((1, 16, 32)),
+    write_idle=st.sampled_from((0, 8)),
+    controller_latency_cycles=st.sampled_from((1, 2, 30)),
+    refresh=st.sampled_from(("all-bank", "per-bank", "none")),
+    refresh_precharge=st.sampled_from(("each", "all")),
+    read_dbi=st.booleans(),
+    power_down_cycles=st.sampled_from((0, 20, 300)),
+    command_occupancy=st.booleans(),
+)
+
+
+@st.composite
+def streams(draw, part):
+    """Bursts of random, sequential, row-conflict and repeated addresses, dense or spaced."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n = draw(st.integers(0, 400))
+    o = part.organisation
+    size = o.burst_bytes
+    kind = draw(st.sampled_from(("random", "sequential", "conflict", "repeated")))
+    total = o.capacity_bytes // size
+    burst = {
+        "random": rng.integers(0, total, n),
+        "sequential": np.arange(n) % total,
+        "conflict": (rng.integers(0, 4, n) * (total // 16) + rng.integers(0, 8, n)) % total,
+        "repeated": rng.integers(0, 6, n),
+    }[kind]
+    gap = draw(st.sampled_from((0, 1, 30, 1500)))
+    arrival = np.cumsum(rng.integers(0, 2 * gap + 1, n))
+    return burst.astype(np.uint64) * np.uint64(size), rng.random(n) < draw(st.sampled_from((0, 0.3, 1))), arrival
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.data(), st.sampled_from(sorted(PARTS)), controllers)
+def test_any_stream_gives_a_legal_trace_and_loses_nothing(data, name, controller):
+    part = PARTS[name]()
+    address, write, arrival = data.draw(streams(part))
+    result = simulate_dram(address, write, arrival, part=part, controller=controller, trace=True)
+    counts, n = result.counts, result.commands
+    assert counts.reads + counts.writes == len(address)
+    assert n["RD"] + n["RDA"] + counts.forwarded_reads + counts.merged_reads == counts.reads
+    assert n["WR"] + n["WRA"] + counts.merged_writes == counts.writes
+    closed = counts.banks_precharged
+    assert 0 <= n["ACT"] - closed <= part.organisation.channels * part.organisation.ranks * part.organisation.banks
+    assert (result.done_cycle >= result.accept_cycle).all() and (result.accept_cycle >= arrival).all()
+    assert (counts.background_cycles.sum(axis=2) == result.end_cycle).all()
+    for channel, trace in enumerate(result.command_trace):
+        table = from_trace(trace, part=part, end_cycle=result.end_cycle)
+        wrong = check_trace(
+            table,
+            part=part,
+            read_dbi=controller.read_dbi,
+            command_occupancy=controller.command_occupancy,
+            refresh=controller.refresh,
+        )
+        assert not wrong, wrong[0]
+        again = count_commands(table, part=part)
+        assert np.array_equal(again.bank_commands[0], counts.bank_commands[channel])
+        assert np.array_equal(again.rank_commands[0], counts.rank_commands[channel])
+        assert np.array_equal(again.background_cycles[0], counts.background_cycles[channel])
+        ones, rising, _ = command_wires(table, part=part)
+        assert np.array_equal(ones, counts.ca_ones[channel]) and np.array_equal(rising, counts.ca_rising[channel])
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.data(), st.sampled_from(sorted(PARTS)), controllers, st.integers(1, 150))
+def test_blocks_of_any_size_give_the_same(data, name, controller, block):
+    part = PARTS[name]()
+    address, write, arrival = data.draw(streams(part))
+    whole = simulate_dram(address, write, arrival, part=part, controller=controller)
+    engine = DramEngine(part, controller)
+    done = np.full(len(address), -1, np.int64)
+    parts = [
+        engine.feed(address[i : i + block], write[i : i + block], arrival[i : i + block])
+        for i in range(0, len(address), block)
+    ]
+    for completions in (*parts, engine.finish()):
+        done[completions.request] = completions.done_cycle
+    assert np.array_equal(done, whole.done_cycle)
+    result = engine.result(done)
+    assert result.commands == whole.commands and result.energy_pj == whole.energy_pj
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), controllers)
+def test_a_read_never_overtakes_a_write_to_its_burst(data, controller):
+    """Served bursts, forwarded and merged requests together keep the order of each address's reads and writes."""
+    part = PARTS["shipped"]()
+    address, write, arrival = data.draw(streams(part))
+    result = simulate_dram(address, write, arrival, part=part, controller=controller, trace=True)
+    trace = result.command_trace[0]
+    served = {int(r): k for k, r in enumerate(trace["request"]) if r >= 0}
+    for where in np.unique(address):
+        mine = [i for i in np.flatnonzero(address == where).tolist() if i in served]
+        for before, after in pairwise(mine):
+            if write[before] or write[after]:
+                assert served[before] < served[after]
+
+
+# ---- one cycle early is refused, on time is accepted ----
+
+BANK_B, OTHER_GROUP, OTHER_RANK = (0, 0, 1), (0, 1, 0), (1, 0, 0)  # rank, group, bank; A is (0, 0, 0)
+A = (0, 0, 0)
+BURST = 8
+SEQUENCES = {  # rule: (commands before, (the command in question, place)); the clocks are those after the last before
+    "tRCD": ([("ACT", A)], ("RD", A), lambda t: t.tRCD),
+    "tRCD_write": ([("ACT", A)], ("WR", A), lambda t: t.tRCD_write),
+    "tRAS": ([("ACT", A)], ("PRE", A), lambda t: t.tRAS),
+    "tRP": ([("ACT", A), (110, "PRE", A)], ("ACT", A), lambda t: t.tRP),
+    "tRC": ([("ACT", A), (70, "PRE", A)], ("ACT", A), lambda t: t.tRC - 70),
+    "tRPab": ([("ACT", A), (110, "PREA", A)], ("ACT", A), lambda t: t.tRPab),
+    "tRTP": ([("ACT", A), (70, "RD", A)], ("PRE", A), lambda t: t.tRTP),
+    "tWR": ([("ACT", A), (70, "WR", A)], ("PRE", A), lambda t: t.WL + BURST + t.tWR),
+    "tRRD": ([("ACT", A)], ("ACT", OTHER_GROUP), lambda t: t.tRRD),
+    "tRRD_L": ([("ACT", A)], ("ACT", BANK_B), lambda t: t.tRRD_L),
+    "tCCD": ([("ACT", A), (30, "ACT", OTHER_GROUP), (60, "RD", A)], ("RD", OTHER_GROUP), lambda t: t.tCCD),
+    "tCCD_L": ([("ACT", A), (60, "RD", A)], ("RD", A), lambda t: t.tCCD_L),
+    "tWTR": ([("ACT", A), (30, "ACT", OTHER_GROUP), (60, "WR", A)], ("RD", OTHER_GROUP), lambda t: 22 + t.tWTR),
+    "tWTR_L": ([("ACT", A), (60, "WR", A)], ("RD", A), lambda t: 22 + t.tWTR_L),
+    "tRTW": ([("ACT", A), (60, "RD", A)], ("WR", A), lambda t: t.RL + BURST - t.WL + t.turnaround),
+    "tPPD": ([("ACT", A), (30, "ACT", BANK_B), (200, "PRE", A)], ("PRE", BANK_B), lambda t: t.tPPD),
+    "tRFCab": ([("REFab", A)], ("ACT", A), lambda t: t.tRFCab),
+    "tRFCpb": ([("REFpb", A)], ("ACT", A), lambda t: t.tRFCpb),
+    "tREFpb_gap": ([("REFpb", A)], ("REFpb", BANK_B), lambda t: t.tREFpb_gap),
+    "tRRD_refresh": ([("REFpb", A)], ("ACT", BANK_B), lambda t: t.tRRD),
+    "tRTRS": ([("ACT", A), (1, "ACT", OTHER_RANK), (60, "RD", A)], ("RD", OTHER_RANK), lambda t: BURST + t.tRTRS),
+    "tXP": ([("PDE", A), (50, "PDX", A)], ("ACT", A), lambda t: t.tXP),
+    "tCKE": ([("PDE", A)], ("PDX", A), lambda t: t.tCKE),
+    "read_to_PDE": ([("ACT", A), (90, "RDA", A)], ("PDE", A), lambda t: t.RL + BURST + 1),
+    "write_to_PDE": ([("ACT", A), (90, "WR", A)], ("PDE", A), lambda t: t.WL + BURST + t.tWR),
+    "command_to_PDE": ([("ACT", A)], ("PDE", A), lambda t: 4),
+    "tFAW": (
+        [("ACT", A), (24, "ACT", BANK_B), (48, "ACT", (0, 0, 2)), (72, "ACT", (0, 0, 3))],
+        ("ACT", OTHER_GROUP),
+        lambda t: t.tFAW - 72,
+    ),
+}
+# tRC and tFAW must bind for themselves, not behind tRP, tRAS or tRRD
+BOUNDARY_PART = {"tRC": 130, "tFAW": 120, "tREFpb_gap": 300, "tRCD_write": 35, "tRTP": 20}
+
+
+def boundary_part():
+    timing = {"tCCD_L": 12, "tRRD_L": 24, "tWTR_L": 30, "tRTRS": 3, **BOUNDARY_PART}
+    return variant(
+        timing,
+        {"ranks": 2, "bank_groups": 2, "banks_per_group": 4},
+        "offset:5 column:2 bank_group:1 rank:1 column:4 bank:2 row:16",
+    )
+
+
+def rows_of(before, last, gap):
+    rows, at = [], 0
+    for step in before:
+        at, name, place = step if len(step) == 3 else (0, *step)
+        rows.append((at, name, place))
+    rows.append((at + gap, *last))
+    keys = ("rank", "bank_group", "bank")
+    return [{"timestamp_cycles": c, "command": n, **dict(zip(keys, p, strict=True))} for c, n, p in rows]
+
+
+@pytest.mark.parametrize("rule", sorted(SEQUENCES))
+def test_checker_refuses_one_cycle_early_and_accepts_on_time(rule):
+    part = boundary_part()
+    before, last, clocks = SEQUENCES[rule]
+    gap = clocks(part.timing)
+    on_time = check_trace(rows_of(before, last, gap), part=part, refresh="none")
+    early = check_trace(rows_of(before, last, gap - 1), part=part, refresh="none")
+    assert [v.rule for v in on_time] == []
+    assert rule in [v.rule for v in early]
+
+
+@pytest.mark.parametrize(
+    "rows, rule",
+    [
+        ([("RD", A)], "state"),
+        ([("ACT", A), (200, "ACT", A)], "state"),
+        ([("ACT", A), (200, "REFab", A)], "state"),
+        ([("PDE", A), (200, "ACT", A)], "power-down"),
+        ([("PDX", A)], "power-down"),
+        ([("ACT", A), (0, "ACT", OTHER_RANK)], "command wires"),
+        ([("ACT", A), (30, "ACT", OTHER_RANK), (80, "RD", A), (81, "RD", OTHER_RANK)], "data wires"),
+        ([("ACT", A), (500_000, "PRE", A)], "tREFI"),
+    ],
+)
+def test_checker_refuses_wrong_states(rows, rule):
+    *before, last = rows
+    at = last[0] if len(last) == 3 else 0
+    start = before[-1][0] if before and len(before[-1]) == 3 else 0
+    found = check_trace(rows_of(before, last[-2:], at - start), part=boundary_part())
+    assert rule in [v.rule for v in found]
+
+
+# Scenarios whose shortest spacing in the engine must be the constraint itself: raised, it is obeyed, and no more.
+@pytest.mark.parametrize(
+    "name, raised, before, then, write",
+    [
+        ("tRCD", 60, ("ACT",), ("RD",), 0), ("tRCD_write", 60, ("ACT",), ("WR",), 1),
+        ("tRAS", 90, ("ACT",), ("PRE",), 0),
+        ("tRP", 60, ("PRE",), ("ACT",), 0), ("tRC", 250, ("ACT",), ("ACT",), 0), ("tRTP", 60, ("RD",), ("PRE",), 0),
+        ("tRRD", 40, ("ACT",), ("ACT",), 0), ("tCCD", 13, ("RD",), ("RD",), 0),
+        ("tCCD", 13, ("WR",), ("WR",), 1),
+        ("tPPD", 30, ("PRE",), ("PRE",), 0), ("tRFCab", 800, ("REFab",), ("ACT",), 0),
+    ],
+)  # fmt: skip
+def test_engine_issues_on_time_and_not_earlier(name, raised, before, then, write):
+    more = {"tRC": raised + 70} if name in ("tRAS", "tRP") else {}
+    more |= {"tFAW": 4 * raised} if name == "tRRD" else {}
+    more |= {"tRPab": 60} if name == "tRP" else {}
+    more |= {"tRAS": 80} if name in ("tRCD", "tRCD_write") else {}
+    more |= {"tRC": 109} if name in ("tRCD", "tRCD_write") else {}
+    part = variant({name: raised, **more})
+    rng = np.random.default_rng(0)
+    n = 3000
+    address = rng.integers(0, 2**12, n).astype(np.uint64) * np.uint64(32 * 8)
+    result = simulate_dram(address, np.full(n, bool(write)), np.zeros(n, np.int64), part=part, trace=True)
+    trace = result.command_trace[0]
+    assert not check_trace(trace, part=part)
+    same_bank = name not in ("tRRD", "tCCD", "tPPD", "tRFCab")
+    last, gaps = {}, []
+    for row in trace:
+        command, bank = COMMANDS[row["command"]], int(row["bank"]) if same_bank else 0
+        if command in then and bank in last:
+            gaps.append(int(row["cycle"]) - last[bank])
+        if command in before:
+            for b in range(8) if command == "REFab" else [bank]:
+                last[b] = int(row["cycle"])
+    assert min(gaps) == raised
+
+
+def test_four_activates_in_a_window():
+    part = variant({"tFAW": 150})
+    address = np.arange(200, dtype=np.uint64) % 8 * 2048 + np.arange(200, dtype=np.uint64) // 8 * 2**14
+    trace = simulate_dram(address, np.zeros(200, bool), np.zeros(200, int), part=part, trace=True).command_trace[0]
+    acts = trace["cycle"][trace["command"] == COMMANDS.index("ACT")]
+    assert min(acts[4:] - acts[:-4]) == 150
+
+
+@pytest.mark.parametrize("dbi", [False, True])
+def test_unloaded_latencies_are_the_parts_sums_and_the_controllers(dbi):
+    for part in (PARTS["shipped"](), variant({"RL": 20, "tRCD": 25, "tRP": 31, "tRC": 99}), PARTS["grouped"]()):
+        t, latency = part.timing, 5
+        controller = ControllerSpec(read_dbi=dbi, controller_latency_cycles=latency)
+        row = 1 << (part.organisation.capacity_bytes.bit_length() - 3)
+        address = np.array([0, 32, row], np.uint64)
+        result = simulate_dram(address, [0, 0, 0], [0, 1000, 2000], part=part, controller=controller)
+        hit = latency + (t.RL_dbi if dbi else t.RL) + part.organisation.burst_cycles
+        found = (result.done_cycle - result.accept_cycle).tolist()
+        assert found == [hit + t.tRCD, hit, hit + t.tRP + t.tRCD]
+
+
+def test_shipped_part_has_the_references_unloaded_latencies():
+    part = PARTS["shipped"]()
+    result = simulate_dram([0, 32, 1 << 20], [0, 0, 0], [0, 1000, 2000], part=part)
+    assert (result.done_cycle - result.accept_cycle).tolist() == [67, 38, 96]
+
+
+def test_policies_do_what_they_are_for():
+    rng = np.random.default_rng(1)
+    n, part = 3000, PARTS["shipped"]()
+    near = rng.integers(0, 64, n).astype(np.uint64) * 32 + rng.integers(0, 2, n).astype(np.uint64) * 2**14
+    far = rng.integers(0, 2**25, n).astype(np.uint64) * 32
+    zeros, spaced = np.zeros(n, bool), np.arange(n) * 200
+
+    def run(address, arrival, **controller):
+        return simulate_dram(address, zeros, arrival, part=part, controller=controller)
+
+    at_once = np.zeros(n, int)
+    assert run(near, at_once).total_cycles < 0.5 * run(near, at_once, scheduler="fcfs").total_cycles
+    assert (
+        run(far, spaced, page_policy="closed").mean_read_latency_cycles
+        < 0.8 * run(far, spaced).mean_read_latency_cycles
+    )
+    adaptive = run(far, spaced, page_policy="adaptive", page_idle_cycles=50)
+    assert adaptive.mean_read_latency_cycles < 0.85 * run(far, spaced).mean_read_latency_cycles
+    down = run(far, spaced, page_policy="closed", power_down_cycles=20)
+    assert down.commands["PDE"] > n // 2 and down.total_energy_pj < 0.85 * run(far, spaced).total_energy_pj
+    acts = [run(near, at_once, hit_cap=cap, hit_cap_strict=True).commands["ACT"] for cap in (1, 4, 100)]
+    assert acts[0] > 2 * acts[1] > 2 * acts[2]
+
+
+def test_per_bank_refresh_keeps_other_banks_working():
+    rng = np.random.default_rng(2)
+    n, part = 5000, PARTS["shipped"]()
+    address = rng.integers(0, 2**25, n).astype(np.uint64) * 32
+    runs = {
+        mode: simulate_dram(address, np.zeros(n, bool), np.zeros(n, int), part=part, controller={"refresh": mode})
+        for mode in ("all-bank", "per-bank", "none")
+    }
+    assert runs["none"].total_cycles < runs["per-bank"].total_cycles < runs["all-bank"].total_cycles
+    intervals = runs["per-bank"].end_cycle / part.timing.tREFI
+    assert abs(runs["per-bank"].commands["REFpb"] - 8 * intervals) <= 1
+
+
+def test_fields_of_the_controller_spec_reach_the_engine():
+    for field in dataclasses.fields(ControllerSpec):
+        assert field.name in ControllerSpec.__doc__

@@ -1,0 +1,54 @@
+"""`edgewatt export`: from a configuration or another simulator's file to a trace file."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from edgewatt.cli import app
+from traces.errors import InputError
+from traces.external import open_trace
+from traces.resources import config_root
+
+QUICKSTART = str(config_root() / "examples" / "quickstart.yaml")
+
+
+def export(*arguments):
+    result = CliRunner().invoke(app, ["export", *map(str, arguments)], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_accesses_and_bursts_of_a_configuration(tmp_path):
+    accesses, bursts = tmp_path / "a.din", tmp_path / "b.trace"
+    summary = json.loads(export(QUICKSTART, "-f", "dinero", "-o", accesses, "--json", "-"))
+    assert summary["records"] == open_trace(accesses).n_accesses > 10_000
+    assert "records of bursts" in export(QUICKSTART, "-f", "dramsim3", "--level", "bursts", "-o", bursts, "--point", 1)
+    assert 0 < open_trace(bursts).n_accesses < summary["records"]
+    export(bursts, "-f", "libcachesim", "-o", tmp_path / "b.bin", "--line-bytes", 32)
+    assert open_trace(tmp_path / "b.bin").n_accesses == open_trace(bursts).n_accesses
+
+
+def test_our_own_file_keeps_the_data_and_commands_are_written(tmp_path):
+    export(QUICKSTART, "-f", "npz", "-o", tmp_path / "t.npz")
+    assert open_trace(tmp_path / "t.npz").has_data
+    assert "records of commands" in export(QUICKSTART, "-f", "drampower", "-o", tmp_path / "c.csv")
+    assert (tmp_path / "c.csv").read_text().splitlines()[-1].endswith(",END,0,0,0,0,0")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((QUICKSTART, "-f", "dinro"), r"unknown trace format 'dinro' \(did you mean 'dinero'\?\)"),
+        ((QUICKSTART, "-f", "dinero", "--level", "bursst"), r"unknown level 'bursst' \(did you mean 'bursts'\?\)"),
+        ((QUICKSTART, "-f", "dinero", "--point", "999"), "there is no point 999"),
+        (("given.trace", "-f", "dinero", "--level", "bursts"), "a trace file has no machine"),
+        (("given.trace", "-f", "drampower"), "needs a machine"),
+        (("given.trace", "-f", "dinero"), "no such file"),
+    ],
+)
+def test_what_cannot_be_exported_is_refused_and_nothing_is_written(tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=message):
+        CliRunner().invoke(app, ["export", *arguments, "-o", "out"], catch_exceptions=False)
+    assert not list(tmp_path.iterdir())

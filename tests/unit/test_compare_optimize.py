@@ -1,0 +1,135 @@
+"""Comparing and searching: changes are right, the front is a front, constraints hold, a search goes on."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import edgewatt as ew
+from edgewatt.comparison import pareto_front
+from edgewatt.config import ConfigError
+from edgewatt.optimization import parse_constraint
+from edgewatt.rows import compact, percent, row_of
+from traces.errors import InputError
+
+BASE: dict[str, Any] = {
+    "network": {"generate": {"kind": "random-layered", "n_layers": 3, "width": 16, "density": 0.3}},
+    "fast_memory": {"size": 8},
+    "caches": [{"size_bytes": 512, "ways": 2}],
+}
+SPACE: dict[str, Any] = {
+    "base": BASE,
+    "grid": {
+        "orderings": ["two-optimal", "by-source", "depth-first"],
+        "formats": ["fp32", "fp16", "int8"],
+        "encoder": ["raw", "dbi-dc", "base-xor+dbi-dc"],
+        "fast_memory.size": [6, 12],
+    },
+}
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(1, 3).flatmap(lambda n: st.lists(st.tuples(*[st.integers(0, 6)] * n), max_size=25)))
+def test_pareto_front_against_its_definition(costs: list[tuple[int, ...]]) -> None:
+    front = pareto_front(costs)
+    beaten = [
+        any(all(a <= b for a, b in zip(other, cost, strict=True)) and other != cost for other in costs)
+        for cost in costs
+    ]
+    assert {costs[i] for i in front} == {cost for cost, worse in zip(costs, beaten, strict=True) if not worse}
+    assert len({costs[i] for i in front}) == len(front)
+
+
+def test_compare_two_runs(tmp_path: Path) -> None:
+    for name, encoder in (("a", "raw"), ("b", "dbi-dc")):
+        ew.run({**BASE, "encoder": encoder, "formats": ["fp16", "int8"]}, results=tmp_path / name)
+    pairs = ew.compare(tmp_path / "a", tmp_path / "b")
+    assert [pair["point"] for pair in pairs] == ["two-optimal / none / fp16", "two-optimal / none / int8"]
+    for pair in pairs:
+        assert pair["differs"]["encoder"] == ["raw", "dbi-dc"]
+        ones = pair["changes"]["ones"]
+        assert ones["percent"] == pytest.approx(100 * (ones["b"] - ones["a"]) / ones["a"]) and ones["percent"] < 0
+        assert pair["changes"]["io"]["percent"] == 0
+        moved = sum(term["pj"] for term in pair["because"])
+        assert moved == pytest.approx(pair["changes"]["energy_pj"]["b"] - pair["changes"]["energy_pj"]["a"], rel=1e-6)
+        sizes = [abs(term["pj"]) for term in pair["because"]]
+        assert sizes == sorted(sizes, reverse=True)
+
+
+def test_folders_without_common_points(tmp_path: Path) -> None:
+    ew.run({**BASE, "formats": ["fp16", "int8"]}, results=tmp_path / "a")
+    ew.run({**BASE, "formats": ["fp32", "bf16"]}, results=tmp_path / "b")
+    with pytest.raises(InputError, match="no points in common"):
+        ew.compare(tmp_path / "a", tmp_path / "b")
+
+
+def test_small_space_is_searched_completely(tmp_path: Path) -> None:
+    limit = "time_ns <= 1.01 x baseline"
+    found = ew.optimize({**SPACE, "optimize": {"constraints": [limit]}}, results=tmp_path, executor="inline")
+    assert len(found.tried) == 54
+    base = row_of(found.baseline)
+    rows = [row_of(record) for record in found.tried]
+    allowed = [row for row in rows if row["time_ns"] <= 1.01 * base["time_ns"]]
+    front = [row_of(record) for record in found.front]
+    assert min(row["energy_pj"] for row in allowed) == min(row["energy_pj"] for row in front)
+    assert all(row["time_ns"] <= 1.01 * base["time_ns"] for row in front)
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "nsga2", "random"])
+def test_search_keeps_to_its_budget_and_goes_on(tmp_path: Path, sampler: str) -> None:
+    pytest.importorskip("optuna", reason="the extra 'optimize' is not installed")
+    config = {**SPACE, "optimize": {"trials": 20, "sampler": sampler, "constraints": ["energy <= 100 % of baseline"]}}
+    first = ew.optimize(config, results=tmp_path, executor="inline")
+    assert len(first.tried) == 20 == len(list((tmp_path / "records").glob("*.json")))
+    stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "records").iterdir()}
+    again = ew.optimize(config, results=tmp_path, executor="inline")
+    assert {r.hash for r in again.tried} == {r.hash for r in first.tried}
+    assert [r.hash for r in again.front] == [r.hash for r in first.front]
+    assert stamps == {path: path.stat().st_mtime_ns for path in (tmp_path / "records").iterdir()}, "nothing twice"
+
+
+@pytest.mark.parametrize(
+    ("optimize", "message"),
+    [
+        ({"objectives": ["energi_pj"]}, "did you mean 'energy_pj'"),
+        ({"constraints": ["time_ns < 3"]}, "cannot read the constraint"),
+        ({"constraints": ["tyme_ns <= 3"]}, "did you mean 'time_ns'"),
+        ({"trials": 0}, "at least 1"),
+        ({"trails": 3}, "did you mean 'trials'"),
+        ({"sampler": "tpi"}, "did you mean 'tpe'"),
+    ],
+)
+def test_bad_searches(optimize: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=message):
+        ew.optimize({**SPACE, "optimize": optimize}, results=tmp_path, executor="inline")
+
+
+def test_constraints() -> None:
+    row, base = {"time_ns": 103.0}, {"time_ns": 100.0}
+    for text, broken in (
+        ("time_ns <= 1.01 x baseline", 2.0),
+        ("time <= 105 % of baseline", -2.0),
+        ("time_ns>=104", 1.0),
+        ("time_ns <= 1.05*baseline", -2.0),
+    ):
+        assert parse_constraint(text).violation(row, base) == pytest.approx(broken)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (9999, "9999"), (10_042, "10.0k"), (0.5, "0.50"), (999_999, "1.00M"), (1.5e7, "15.0M"), (None, "-")],
+)
+def test_compact(value: float | None, text: str) -> None:
+    assert compact(value) == text
+
+
+def test_percent() -> None:
+    assert [percent(1, 1), percent(3, 2), percent(1, 3), percent(1, 0), percent(0, 0)] == [
+        "0",
+        "+50.0",
+        "-66.7",
+        "-",
+        "0",
+    ]

@@ -1,0 +1,31 @@
+"""`measure: io` stops before trace and machine, with the counts that the full run has."""
+
+from pathlib import Path
+
+import edgewatt as ew
+from edgewatt.rows import row_of
+
+CONFIG = {
+    "network": {"generate": {"kind": "random-layered", "n_layers": 2, "width": 12, "density": 0.4}},
+    "orderings": ["two-optimal", "by-source"],
+    "fast_memory": {"size": 6},
+}
+
+
+def test_io_alone_counts_what_the_full_run_counts() -> None:
+    for counted, played in zip(ew.run({**CONFIG, "measure": "io"}), ew.run(CONFIG), strict=True):
+        assert counted.results.keys() < played.results.keys()
+        assert {key: played.results[key] for key in counted.results} == counted.results
+        assert counted.hash != played.hash
+        assert row_of(counted).items() <= {**row_of(played), "hash": counted.hash}.items()
+
+
+def test_reports_and_comparisons_take_records_of_both_kinds(tmp_path: Path) -> None:
+    ew.sweep({"base": CONFIG, "grid": {"measure": ["io", "all"]}}, results=tmp_path / "r", executor="inline")
+    text = Path(ew.report(tmp_path / "r", tmp_path / "page.html")[0]).read_text()
+    assert "I/O" in text
+    ew.run({**CONFIG, "measure": "io"}, results=tmp_path / "io")
+    ew.report(tmp_path / "io", tmp_path / "io.html")
+    pairs = ew.compare(tmp_path / "io", tmp_path / "io")
+    assert [pair["changes"]["io"]["percent"] for pair in pairs] == [0.0, 0.0]
+    assert all("energy_pj" not in pair["changes"] for pair in pairs)

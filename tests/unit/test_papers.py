@@ -1,0 +1,141 @@
+"""The papers' figures: their sweeps expand, their statistics and claims compute, and a tiny one runs to its page."""
+
+import json
+from itertools import combinations
+from math import comb
+from pathlib import Path
+
+import pytest
+
+import edgewatt as ew
+from edgewatt.cli import app
+from edgewatt.papers.catalogue import chosen, load_catalogue
+from edgewatt.papers.measurements import Measurement
+from edgewatt.papers.measures import MEASURES
+from edgewatt.papers.reproduction import FULL_ITERATIONS, figure_plan
+from edgewatt.papers.statistics import interval_words, median_interval
+from hwmodel.iomodel import compact_growth_memory
+from reorder.order import order
+from traces.errors import InputError
+from traces.generate import compact_growth
+from traces.resources import shipped_names
+
+CATALOGUE = load_catalogue()
+SMALL = ["network.generate.width=16", "fast_memory.size=8", "grid={network.generate.density: [0.2, 0.4]}"]
+
+
+def test_every_figure_has_a_sweep_and_every_claim_a_measure() -> None:
+    assert {*CATALOGUE.figures, "figures"} == {*shipped_names("papers")}
+    for claim in CATALOGUE.claims:
+        assert claim.paper in CATALOGUE.papers
+        assert set(claim.figures) <= CATALOGUE.figures.keys()
+        assert claim.measure is None or claim.measure in MEASURES
+    assert {claim.measure for claim in CATALOGUE.claims} - {None} == {*MEASURES}
+
+
+@pytest.mark.parametrize("name", CATALOGUE.figures)
+def test_sweeps_have_five_networks_and_the_figures_methods(name: str) -> None:
+    figure, points = CATALOGUE.figures[name], figure_plan(name).points
+    assert {point.config["seed"] for point in points} == {1, 2, 3, 4, 5}
+    assert all(point.config["seed"] == point.config["network"]["generate"]["seed"] for point in points)
+    assert {point.config["ordering"]["kind"] for point in points} == {figure.baseline, figure.theirs, *figure.ours}
+    assert len({point.config["seed"] for point in figure_plan(name, seeds=2).points}) == 2
+
+
+def test_full_means_the_papers_iterations() -> None:
+    def iterations(**settings: object) -> set[int]:
+        points = figure_plan("gleinig-4", **settings).points  # type: ignore[arg-type]
+        return {p.config["ordering"]["iterations"] for p in points if "iterations" in p.config["ordering"]}
+
+    assert iterations() == {10_000}
+    assert iterations(full=True) == {FULL_ITERATIONS}
+    assert iterations(iterations=7) == {7}
+    with pytest.raises(InputError, match="either full or"):
+        figure_plan("gleinig-4", full=True, iterations=7)
+    with pytest.raises(InputError, match="1 to 5"):
+        figure_plan("gleinig-4", seeds=6)
+
+
+def test_names_may_be_beginnings() -> None:
+    assert chosen(["gleinig-2"]) == ["gleinig-2a", "gleinig-2b", "gleinig-2c", "gleinig-2d"]
+    assert chosen(["all"]) == [*CATALOGUE.figures]
+    with pytest.raises(InputError, match="did you mean"):
+        chosen(["gleinig-2e"])
+
+
+@pytest.mark.parametrize("n", range(1, 13))
+def test_intervals_have_the_coverage_they_claim(n: int) -> None:
+    """Count by hand: of the 2^n ways to fall below or above the median, those whose k-th smallest lies above it."""
+    found = median_interval(range(n))
+    k = int(found.low)  # values 0..n-1: low is k - 1, the k-th smallest
+    misses = sum(1 for below in range(n + 1) for _ in combinations(range(n), below) if not k < below < n - k)
+    assert found.coverage == pytest.approx(1 - misses / 2**n)
+    assert found.high == n - 1 - k
+    if found.coverage >= 0.95 and 2 * (k + 2) <= n:  # the next narrower one would cover too little
+        assert 1 - 2 * sum(comb(n, i) for i in range(k + 2)) / 2**n < 0.95
+    if n < 6:
+        assert k == 0 and found.coverage < 0.95
+
+
+def test_five_networks_say_that_they_do_not_reach_95_percent() -> None:
+    assert interval_words(5) == "intervals: least to greatest of 5 networks, coverage 93.75 % (95 % would take six)"
+    assert "1 to 6 of 6, coverage 96.88 %" in interval_words(6)
+
+
+def _two(base: float, found: float, lower: int, seed: int = 1) -> list[Measurement]:
+    return [
+        Measurement("", 1.0, "baseline", "two-optimal", "two-optimal", seed, base, lower),
+        Measurement("", 1.0, "theirs", "connection-reordering", "connection-reordering", seed, found, lower),
+    ]
+
+
+def test_claims_are_medians_of_differences_on_the_same_network() -> None:
+    figures = {"f": [m for seed, found in enumerate((90, 80, 40)) for m in _two(100, found, 60, seed)]}
+    assert MEASURES["saved"](figures, "theirs").startswith("up to 20.0 %")
+    assert MEASURES["closer"](figures, "theirs").startswith("up to 50.0 %")
+    assert MEASURES["saved"](figures, "ours") == "not run"
+
+
+def test_the_baseline_of_figure_3_keeps_the_growths_memory() -> None:
+    for m_g in (10, 40):
+        network = compact_growth(m_g, 60, 5, seed=3)
+        assert compact_growth_memory(network, order(network, "two-optimal", memory=m_g)) <= m_g
+
+
+def test_a_tiny_figure_runs_resumes_and_makes_its_page(tmp_path: Path) -> None:
+    settings = {"results": tmp_path, "seeds": 2, "iterations": 50, "executor": "inline"}
+    first = ew.reproduce("gleinig-2a", overrides=SMALL, **settings)
+    assert first.complete and first.results is not None and first.results.computed == 2 * 2 * 4
+    again = ew.reproduce("gleinig-2a", overrides=SMALL, **settings)
+    assert again.results is not None and again.results.computed == 0
+    assert [r.hash for r in again.records] == [r.hash for r in first.records]
+    assert all("energy_pj" not in record.results for record in first.records)
+    text = Path(ew.paper_page([again], tmp_path / "page.html")).read_text()
+    assert "43.5 %" in text and "<script src" not in text and "up to" in text
+    assert "coverage 50 %" in text
+
+
+def test_a_figure_of_cache_misses_runs(tmp_path: Path) -> None:
+    small = [
+        "network.generate.widths=[16, 16, 16]",
+        "grid={network.generate.density: [0.2, 0.5]}",
+        "fast_memory={size: 8, policy: lru, curve: [16]}",
+    ]
+    found = ew.reproduce("ego-6", results=tmp_path, seeds=1, overrides=small, executor="inline")
+    text = Path(ew.paper_page([found], tmp_path / "page.html")).read_text()
+    assert "L1 of 32 KiB" in text and "values, M = 16" in text
+
+
+def test_the_command_lists_runs_and_writes_its_claims(tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    listed = CliRunner().invoke(app, ["papers", "--json", "-"])
+    assert [figure["name"] for figure in json.loads(listed.output)] == [*CATALOGUE.figures]
+    wanted = ["papers", "gleinig-2b", "-r", str(tmp_path), "--seeds", "1", "--iterations", "20", "--executor", "inline"]
+    changes = ["-s", "network.generate.width=12", "-s", "fast_memory.size=8"]
+    changes += ["-s", "grid={network.generate.n_layers: [2, 3]}"]
+    done = CliRunner().invoke(app, [*wanted, *changes, "--json", "-"], catch_exceptions=False)
+    assert done.exit_code == 0
+    claims = json.loads(done.output)["claims"]
+    assert [c["measured"] for c in claims][:3] == [True, True, False]
+    assert (tmp_path / "papers.html").exists()

@@ -1,0 +1,92 @@
+"""Replay on a machine with a memory part: time, recorded arrivals, exported bursts."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from oracles.trace_oracle import small_network
+
+from hwmodel.dram import simulate_dram
+from hwmodel.hierarchy import burst_trace
+from hwmodel.machine import BusSpec, CacheSpec, EngineSpec, Machine
+from hwmodel.replay import replay
+from traces.build import build_trace
+from traces.errors import InputError
+from traces.export import export_trace
+from traces.external import open_trace
+from traces.trace import STREAMS
+
+MACHINE = Machine((CacheSpec(64, 32, 2),), part="lpddr4-3200", engine=EngineSpec(accesses_per_ns=0.5))
+
+
+def test_the_memory_sees_the_bursts_in_program_order():
+    trace = build_trace(small_network())
+    result = replay(trace, MACHINE)
+    bursts = burst_trace(trace, MACHINE)
+    address, op, cycle = (np.concatenate([getattr(c, name) for c in bursts]) for name in ("address", "op", "cycle"))
+    again = simulate_dram(address, op, cycle, part="lpddr4-3200")
+    assert again.total_cycles == result.dram.total_cycles and again.commands == result.dram.commands
+    assert result.dram.counts.reads == result.total.reads.sum()
+    assert len(address) == result.total.reads.sum() + result.total.writes.sum()
+
+
+def test_dbi_reads_take_longer():
+    assert MACHINE.memory_controller().read_dbi is False
+    inverted = Machine(MACHINE.caches, encoder="base-xor+dbi-dc", part="lpddr4-3200")
+    assert inverted.memory_controller().read_dbi is True
+    trace = build_trace(small_network())
+    assert replay(trace, inverted).total.extra_wires is None
+
+
+def test_an_exported_trace_of_bursts_replays_to_the_same_memory_time(tmp_path):
+    trace = build_trace(small_network())
+    path = tmp_path / "bursts.trace"
+    written = export_trace(burst_trace(trace, MACHINE), path, "dramsim3")
+    recorded = open_trace(path, access_bytes=32)
+    result, bare = replay(trace, MACHINE), replay(recorded, Machine((), part="lpddr4-3200"))
+    assert bare.dram.total_cycles == result.dram.total_cycles
+    assert bare.loads[STREAMS.index("external")] + bare.stores[STREAMS.index("external")] == written
+    assert bare.run.ones is None
+
+
+def test_an_external_trace_through_caches_keeps_its_arrivals(tmp_path):
+    path = tmp_path / "given.trace"
+    path.write_text("0x0 READ 5\n0x4 WRITE 6\n0x1000 READ 700\n")
+    result = replay(open_trace(path, access_bytes=4), Machine((CacheSpec(64, 32, 1),), part="lpddr4-3200"))
+    assert (result.caches[0].hits, result.caches[0].misses) == (1, 2)
+    assert result.dram.total_cycles > 700
+
+
+def test_a_bus_that_does_not_fit_the_part_is_refused():
+    with pytest.raises(InputError, match="bus block_bytes 64 is not the part's burst of 32 bytes"):
+        replay(build_trace(small_network()), Machine((), bus=BusSpec(2, 64), part="lpddr4-3200"))
+
+
+def test_an_exported_command_trace_has_the_commands_and_the_bytes(tmp_path):
+    from hwmodel.command_export import export_commands
+    from hwmodel.command_table import command_table, count_commands
+    from hwmodel.dram import load_part
+
+    part = load_part("lpddr4-3200")
+    machine = Machine(MACHINE.caches, part=part, engine=MACHINE.engine, controller={"power_down_cycles": 100})
+    trace = build_trace(small_network(), sample=[0, 1] * 200)
+    path = tmp_path / "commands.csv"
+    written = export_commands(trace, machine, path)
+    table = command_table(path, part=part)
+    result = replay(trace, machine)
+    assert len(table) == written
+    counted = count_commands(table, part=part)
+    assert counted.commands == result.dram.commands
+    assert (counted.background_cycles == result.dram.counts.background_cycles).all()
+    sent = np.concatenate([c.payload for c in burst_trace(trace, machine)]).reshape(-1, 32)
+    assert {row.tobytes() for row in table.data} <= {row.tobytes() for row in sent}
+    with pytest.raises(InputError, match="addresses only"):
+        export_commands(trace_without_data(trace), machine, path)
+    with pytest.raises(InputError, match="channel 1 does not exist"):
+        export_commands(trace, machine, path, channel=1)
+    with pytest.raises(InputError, match="needs a memory part"):
+        export_commands(trace, Machine(MACHINE.caches), path)
+
+
+def trace_without_data(trace):
+    return replace(trace, memory=replace(trace.memory, image=None))

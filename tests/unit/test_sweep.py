@@ -1,0 +1,231 @@
+"""Sweeps: expansion, sharing, resuming, executors; the same canonical bytes whoever computes them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import edgewatt as ew
+from edgewatt.config import ConfigError
+from edgewatt.executors import InlineExecutor, ProcessExecutor, make_executor
+from edgewatt.record import Record, canonical_json
+from edgewatt.store import Store
+from edgewatt.sweeps import load_sweep, sweep
+from traces.errors import InputError
+
+BASE: dict[str, Any] = {
+    "network": {"generate": {"kind": "random-layered", "n_layers": 3, "width": 16, "density": 0.3}},
+    "orderings": ["two-optimal", "by-source"],
+    "fast_memory": {"size": 8},
+    "caches": [{"size_bytes": 1024, "ways": 2}],
+}
+GRID = {"name": "small", "base": BASE, "grid": {"encoder": ["raw", "dbi-dc"], "fast_memory.size": [6, 8, 12]}}
+
+
+def canonical(store: Store) -> dict[str, str]:
+    return {record.hash: canonical_json(record.canonical) for record in store}
+
+
+def test_expansion() -> None:
+    plan = load_sweep(GRID)
+    assert len(plan.points) == 2 * 3 * 2 == len({point.hash for point in plan.points})
+    both = load_sweep({**GRID, "zip": {"seed": [1, 2], "sample": [0, 1]}, "list": [{"formats": ["fp16", "int8"]}]})
+    assert len(both.points) == 12 * 2 + 2 * 2
+    less = load_sweep({**GRID, "exclude": [{"encoder": "raw", "fast_memory.size": 6}, {"orderings": "by-source"}]})
+    assert len(less.points) == 5
+    assert len(load_sweep(GRID, ["encoder=raw"]).points) == 6, "an override wins over the grid"
+    assert len(load_sweep(GRID, ["grid.encoder=[raw]", "base.seed=3"]).points) == 6
+    assert len(load_sweep(BASE).points) == 2, "a run configuration is a small sweep"
+
+
+def test_hash_is_content(tmp_path: Path) -> None:
+    from traces.readers.native import save
+
+    network = ew.Network([0, 1], [2, 2], n_neurons=3, inputs=[0, 1], outputs=[2], weights=[1, 2])
+    hashes = []
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        save(network, tmp_path / folder / "n.npz")
+        file = tmp_path / folder / "run.yaml"
+        file.write_text("network: {file: n.npz}\nname: " + folder)
+        hashes.append(load_sweep(file).points[0].hash)
+    assert hashes[0] == hashes[1]
+    save(network.with_(weights=[1, 3]), tmp_path / "b" / "n.npz")
+    assert load_sweep(tmp_path / "b" / "run.yaml").points[0].hash != hashes[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"grid": {"encoder": []}}, "grid.*encoder"),
+        ({"grid": {"encodr": ["raw"]}}, "unknown key 'encodr'"),
+        ({"grid": {"encoder": ["raw", "dbi-dd"]}}, "dbi-dd"),
+        ({"zip": {"seed": [1, 2], "sample": [0]}}, "equally long"),
+        ({"exclude": [{"encoder": "transition"}]}, "leaves out nothing"),
+        ({"exclude": [{"orderings": "by-source"}, {"orderings": "two-optimal"}]}, "every point is excluded"),
+        ({"gird": {}}, "unknown key 'gird'"),
+        ({"base": "nonesuch.yaml"}, "no such file"),
+        ({"base": 3}, "expected a mapping or the path"),
+        ({"grid": {"seed": list(range(1001)), "sample": list(range(1001))}}, "combinations"),
+    ],
+)
+def test_bad_sweeps(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load_sweep({**GRID, **change})
+
+
+def test_problems_of_a_file_have_positions(tmp_path: Path) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text(f"base: {json.dumps(BASE)}\ngrid:\n  encoder: [raw, dbi-cd]\n  fast_memory.size: [6, 2]\n")
+    with pytest.raises(ConfigError) as caught:
+        load_sweep(file)
+    lines = str(caught.value).replace(f"{tmp_path}/", "").splitlines()
+    assert [line.split(": ")[0] for line in lines] == ["s.yaml:3:18", "s.yaml:4:25"], lines
+
+
+def test_resume_damage_and_failures(tmp_path: Path) -> None:
+    first = sweep(GRID, results=tmp_path, executor="inline")
+    assert (first.computed, first.reused, first.failed) == (12, 0, {})
+    before = canonical(first.store)
+    assert [record.hash for record in first.records] == sorted(before)
+    again = sweep(GRID, results=tmp_path, executor="inline")
+    assert (again.computed, again.reused) == (0, 12)
+    victim = sorted(before)[3]
+    path = first.store.path(victim)
+    path.write_bytes(path.read_bytes()[:100])
+    mended = sweep(GRID, results=tmp_path, executor="inline")
+    assert (mended.computed, mended.reused, mended.damaged) == (1, 11, [str(path)])
+    assert canonical(mended.store) == before
+
+
+def test_a_failed_point_stops_no_other(tmp_path: Path) -> None:
+    config = {**BASE, "orderings": "two-optimal"}
+    bad = {"base": config, "grid": {"sample": [0, 10**6]}}  # the second has no such input vector
+    done = sweep(bad, results=tmp_path, executor="inline")
+    assert done.computed == 1 and len(done.failed) == 1
+    failure = next(iter(done.store.failed().values()))
+    assert "sample" in failure["error"] and "Traceback" in failure["traceback"]
+    assert sweep(bad, results=tmp_path, executor="inline").computed == 0
+    retried = sweep(bad, results=tmp_path, executor="inline", retry_failed=True)
+    assert len(retried.failed) == 1 and retried.reused == 1
+
+
+@pytest.mark.parametrize("workers", [1, 2, 8])
+def test_processes_give_the_same_bytes(tmp_path: Path, workers: int) -> None:
+    inline = canonical(sweep(GRID, results=tmp_path / "inline", executor="inline").store)
+    found = sweep(GRID, results=tmp_path / "processes", workers=workers)
+    assert canonical(found.store) == inline and found.computed == 12
+
+
+def test_orderings_are_computed_once(tmp_path: Path) -> None:
+    done = sweep(GRID, results=tmp_path, workers=2)
+    made = [record.provenance["stages_computed"].get("ordering", 0) for record in done.records]
+    assert sum(made) == len(list((tmp_path / "stages" / "ordering").glob("*.npz"))) == 2 * 3
+
+
+class Killing:
+    """A process executor that kills a worker after some outcomes."""
+
+    def __init__(self, at: int) -> None:
+        self.inner, self.at = ProcessExecutor(2), at
+
+    def run(self, tasks: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        for number, outcome in enumerate(self.inner.run(tasks)):
+            if number == self.at:
+                os.kill(children()[0], signal.SIGKILL)
+            yield outcome
+
+
+def children(parent: int | None = None) -> list[int]:
+    """Return the living worker processes of a process."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            state, ppid = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+            mine = int(ppid) == (parent or os.getpid()) and state != "Z"
+            if mine and b"edgewatt.worker" in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+        except (OSError, ValueError):
+            continue
+    return found
+
+
+@pytest.mark.parametrize("at", [0, 5])
+def test_a_killed_worker_loses_nothing(tmp_path: Path, at: int) -> None:
+    done = sweep(GRID, results=tmp_path, executor=Killing(at))
+    assert done.computed == 12 and not done.failed and not children()
+
+
+def test_workers_end_when_the_sweep_is_interrupted(tmp_path: Path) -> None:
+    def stop(done: int, total: int | None, text: str) -> None:
+        if done >= 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sweep(GRID, results=tmp_path, workers=2, progress=stop)
+    assert not children()
+    resumed = sweep(GRID, results=tmp_path, workers=2)
+    assert resumed.reused >= 3 and resumed.reused + resumed.computed == 12
+
+
+def test_workers_die_with_their_parent(tmp_path: Path) -> None:
+    code = "import sys, json; sys.path[:0] = json.loads(sys.argv[3])\n" + (
+        "from edgewatt.sweeps import sweep; sweep(json.loads(sys.argv[1]), results=sys.argv[2], workers=2)"
+    )
+    long = {**GRID, "grid": {"seed": list(range(400)), "encoder": ["raw", "dbi-dc"]}}
+    parent = subprocess.Popen([sys.executable, "-c", code, json.dumps(long), str(tmp_path), json.dumps(sys.path)])
+    store, deadline = Store(tmp_path), time.monotonic() + 60
+    while len(store.hashes()) < 5 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    workers = children(parent.pid)
+    parent.kill()
+    parent.wait()
+    assert len(workers) == 2
+    deadline = time.monotonic() + 20
+    while any(map(_alive, workers)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(_alive, workers))
+    assert all(isinstance(record, Record) for record in store)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split(")")[-1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_two_sweeps_on_one_store(tmp_path: Path) -> None:
+    code = "import sys, json; sys.path[:0] = json.loads(sys.argv[3])\n" + (
+        "from edgewatt.sweeps import sweep; sweep(json.loads(sys.argv[1]), results=sys.argv[2], executor='inline')"
+    )
+    both = [
+        subprocess.Popen([sys.executable, "-c", code, json.dumps(GRID), str(tmp_path / "two"), json.dumps(sys.path)])
+        for _ in range(2)
+    ]
+    assert [process.wait() for process in both] == [0, 0]
+    alone = sweep(GRID, results=tmp_path / "one", executor="inline")
+    assert canonical(Store(tmp_path / "two")) == canonical(alone.store)
+
+
+def test_executor_names() -> None:
+    assert isinstance(make_executor("inline"), InlineExecutor)
+    with pytest.raises(InputError, match="did you mean 'processes'"):
+        make_executor("proceses")
+    with pytest.raises(InputError, match="at least 1"):
+        make_executor("processes", workers=0)
+
+
+def test_record_file_tells_how_to_repeat_it(tmp_path: Path) -> None:
+    done = sweep(GRID, results=tmp_path, executor="inline")
+    path = done.store.path(done.records[0].hash)
+    assert ew.rerun(path) == []
+    data = json.loads(path.read_text())
+    assert {"edgewatt", "libraries", "platform", "duration_s", "paths", "simd"} <= data["provenance"].keys()
