@@ -7,7 +7,7 @@ ports (engines) may feed one channel. hwmodel.dram builds its tables from a part
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 cdef extern from "dram_engine.h" nogil:
@@ -19,8 +19,6 @@ cdef extern from "dram_engine.h" nogil:
     enum: MAX_FIELDS
     enum: MAX_WIRES
     enum: MAX_BEATS
-    enum: LEVEL_0
-    enum: LEVEL_1
     enum: ROW_BIT
     enum: COLUMN_BIT
     enum: BANK_BIT
@@ -31,6 +29,12 @@ cdef extern from "dram_engine.h" nogil:
     enum: RUN_SLICE
     enum: RUN_STUCK
     int64_t NEVER
+    ctypedef struct dram_levels:
+        uint32_t constant
+        uint32_t mask[32]
+        int32_t n_pieces
+        uint8_t source[32]
+        uint8_t target[32]
     ctypedef struct dram_config:
         int64_t gap[4][11][11]
         int64_t wire_cycles[11]
@@ -45,7 +49,7 @@ cdef extern from "dram_engine.h" nogil:
         int32_t field_target[16]
         int32_t ca_wires, ca_beats_per_clock
         int32_t ca_beats[11]
-        uint8_t ca_level[11][8][32]
+        dram_levels ca_level[11][8]
     ctypedef struct dram_bank:
         int64_t count[11]
         int32_t queued
@@ -83,6 +87,7 @@ cdef extern from "dram_engine.h" nogil:
     dram_engine *dram_new(const dram_config *config, int n_ports, int64_t done_size, int64_t trace_size)
     void dram_free(dram_engine *e)
     int dram_run(dram_engine *e, int64_t slice)
+    void unpack_levels(dram_engine *e)
     void account(dram_rank *rank, int64_t now)
 
 COMMAND_NAMES = ("ACT", "RD", "WR", "RDA", "WRA", "PRE", "PREA", "REFab", "REFpb", "PDE", "PDX")
@@ -93,15 +98,32 @@ TRACE_DTYPE = np.dtype(
      ("row", "i4"), ("column", "i4")]
 )
 
-# Where a bit of a command wire comes from: bit numbers of the command's word, or a constant level.
+# Where a bit of a command wire comes from: bit numbers of the command's word; negative: a constant level.
 WORD_BITS = {"R": ROW_BIT, "C": COLUMN_BIT, "BA": BANK_BIT, "BG": GROUP_BIT}
-LEVELS = {"0": LEVEL_0, "V": LEVEL_0, "1": LEVEL_1}
+LEVELS = {"0": -1, "V": -1, "1": -2}
 DONE, NEEDS_INPUT, OUTPUT_FULL, SLICE, STUCK = RUN_DONE, RUN_NEEDS_INPUT, RUN_OUTPUT_FULL, RUN_SLICE, RUN_STUCK
+
+
+cdef int pack_levels(const int16_t[::1] tokens, dram_levels *levels) except -1:
+    """Join neighbouring wires that carry neighbouring bits of the word into one piece."""
+    cdef int wire, k = 0
+    levels.constant = 0
+    for wire in range(tokens.shape[0]):
+        if tokens[wire] == -2:
+            levels.constant |= <uint32_t>1 << wire
+        elif tokens[wire] >= 0:
+            if wire and tokens[wire - 1] >= 0 and tokens[wire] == tokens[wire - 1] + 1:
+                levels.mask[k - 1] = 2 * levels.mask[k - 1] + 1
+            else:
+                levels.source[k], levels.target[k], levels.mask[k] = <uint8_t>tokens[wire], <uint8_t>wire, 1
+                k += 1
+    levels.n_pieces = k
+    return 0
 
 
 cdef class Channel:
     """One channel. `settings`: the scalar fields of dram_config; gap int64[scope, from, to]; fields int32[n, 4];
-    levels: per command a uint8[beats, wires] array of WORD_BITS + bit or LEVELS, what the command wires carry.
+    levels: per command an int16[beats, wires] array of WORD_BITS + bit or LEVELS, what the command wires carry, or None.
 
     Raises MemoryError, and KeyError for a missing setting.
     """
@@ -130,8 +152,8 @@ cdef class Channel:
             c.field_bits[k] = fields[k, 2]
             c.field_target[k] = fields[k, 3]
         c.ca_wires = c.ca_beats_per_clock = 1
-        cdef const uint8_t[:, ::1] pattern
-        cdef int beat, wire
+        cdef const int16_t[:, ::1] pattern
+        cdef int beat
         for k in range(COMMANDS):
             c.ca_beats[k] = 0
             if levels[k] is None:
@@ -142,8 +164,7 @@ cdef class Channel:
             c.ca_beats[k] = <int32_t>pattern.shape[0]
             c.ca_wires = <int32_t>pattern.shape[1]
             for beat in range(pattern.shape[0]):
-                for wire in range(pattern.shape[1]):
-                    c.ca_level[k][beat][wire] = pattern[beat, wire]
+                pack_levels(pattern[beat], &c.ca_level[k][beat])
         s = settings
         c.ca_beats_per_clock = s["ca_beats_per_clock"]
         c.faw, c.refresh_interval, c.refresh_cycles = s["faw"], s["refresh_interval"], s["refresh_cycles"]
@@ -300,6 +321,7 @@ cdef class Channel:
     def command_wires(self):
         """Return (ones int64[wires], rising int64[wires]) of the command wires."""
         cdef int w
+        unpack_levels(self.engine)
         n = self.engine.c.ca_wires
         ones, rising = np.empty(n, np.int64), np.empty(n, np.int64)
         for w in range(n):

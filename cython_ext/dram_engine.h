@@ -12,7 +12,8 @@ static inline int is_column(int command) { return command >= RD && command <= WR
 
 static inline int64_t earliest(const dram_engine *e, const dram_bank *bank, int command) {
     const dram_rank *rank = &e->rank[bank->rank];
-    int64_t t = later(later(bank->ready[command], e->group_ready[bank->group][command]), rank->ready[command]);
+    int64_t t = later(bank->ready[command], rank->ready[command]);
+    if (e->c.groups > 1) t = later(t, e->group_ready[bank->group][command]);
     if (command == ACT) t = later(t, rank->acts[rank->act_index] + e->c.faw);
     return t;
 }
@@ -40,28 +41,45 @@ static void account(dram_rank *rank, int64_t now) {
 static void close_row(dram_engine *e, dram_bank *bank) {
     bank->row = NONE;
     bank->hits = 0;
-    bank->stale = 1;
+    bank->look_at = 0;
     e->rank[bank->rank].open--;
+}
+
+/* Add the counts that were packed into bytes to the totals per wire. */
+static void unpack_levels(dram_engine *e) {
+    for (int w = 0; w < e->c.ca_wires; w++) {
+        e->ca_ones[w] += e->ca_packed_ones[w >> 3] >> 8 * (w & 7) & 0xff;
+        e->ca_rising[w] += e->ca_packed_rising[w >> 3] >> 8 * (w & 7) & 0xff;
+    }
+    memset(e->ca_packed_ones, 0, sizeof e->ca_packed_ones);
+    memset(e->ca_packed_rising, 0, sizeof e->ca_packed_rising);
+    e->ca_packed = 0;
+}
+
+/* Bit k of a byte into byte k of a word. */
+static inline uint64_t spread(uint32_t byte) {
+    uint64_t copies = (uint64_t)(byte & 0xff) * 0x0101010101010101ull & 0x8040201008040201ull;
+    return ((copies + 0x7f7f7f7f7f7f7f7full) | copies) >> 7 & 0x0101010101010101ull;
 }
 
 /* Play a command's levels on the command wires: they rest at 0 unless one command follows directly on another. */
 static void play_levels(dram_engine *e, int64_t t, int command, const dram_bank *bank, int row, int column) {
-    int beats = e->c.ca_beats[command], in_rank = e->c.groups * e->c.banks_per_group;
+    int beats = e->c.ca_beats[command];
     if (!beats) return;
     uint64_t word = (uint64_t)row << ROW_BIT | (uint64_t)column << COLUMN_BIT;
-    if (bank) {
-        int b = (int)(bank - e->bank) % in_rank;
-        word |= (uint64_t)(b % e->c.banks_per_group) << BANK_BIT | (uint64_t)(b / e->c.banks_per_group) << GROUP_BIT;
-    }
+    if (bank) word |= (uint64_t)bank->number << BANK_BIT | (uint64_t)bank->group_number << GROUP_BIT;
     uint32_t before = t <= e->ca_end ? e->ca_last : 0;
+    if (e->ca_packed + beats > 255) unpack_levels(e);
+    e->ca_packed += beats;
     for (int beat = 0; beat < beats; beat++) {
-        uint32_t levels = 0;
-        for (int w = 0; w < e->c.ca_wires; w++) {
-            int source = e->c.ca_level[command][beat][w];
-            uint32_t bit = source < LEVEL_0 ? (uint32_t)(word >> source & 1) : (uint32_t)(source - LEVEL_0);
-            e->ca_ones[w] += bit;
-            e->ca_rising[w] += bit & ~(before >> w);
-            levels |= bit << w;
+        const dram_levels *pattern = &e->c.ca_level[command][beat];
+        uint32_t levels = pattern->constant;
+        for (int k = 0; k < pattern->n_pieces; k++)
+            levels |= ((uint32_t)(word >> pattern->source[k]) & pattern->mask[k]) << pattern->target[k];
+        uint32_t rising = levels & ~before;
+        for (int w = 0; w < e->c.ca_wires; w += 8) {
+            e->ca_packed_ones[w >> 3] += spread(levels >> w);
+            e->ca_packed_rising[w >> 3] += spread(rising >> w);
         }
         before = levels;
     }
@@ -78,10 +96,9 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
     for (int to = 0; to < COMMANDS; to++) rank->ready[to] = later(rank->ready[to], t + gap[SAME_RANK][command][to]);
     if (bank) {
         int64_t *group = e->group_ready[bank->group];
-        for (int to = 0; to < COMMANDS; to++) {
-            bank->ready[to] = later(bank->ready[to], t + gap[SAME_BANK][command][to]);
+        for (int to = 0; to < COMMANDS; to++) bank->ready[to] = later(bank->ready[to], t + gap[SAME_BANK][command][to]);
+        for (int to = 0; e->c.groups > 1 && to < COMMANDS; to++)
             group[to] = later(group[to], t + gap[SAME_GROUP][command][to]);
-        }
         bank->count[command]++;
     }
     if (e->c.ranks > 1 && is_column(command))
@@ -138,16 +155,14 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
         rank->powered_down = 0;
         break;
     }
-    if (bank) bank->stale = 1;
+    if (bank) bank->look_at = 0;
     int row = command == ACT || is_column(command) ? node->row : 0, column = is_column(command) ? node->column : 0;
     play_levels(e, t, command, bank, row, column);
     if (e->trace) {
         dram_command *out = &e->trace[e->n_trace++];
-        int in_rank = e->c.groups * e->c.banks_per_group;
-        int b = bank ? (int)(bank - e->bank) % in_rank : 0;
         out->cycle = t, out->command = command, out->rank = r;
         out->request = node && is_column(command) ? node->id : NONE;
-        out->group = b / e->c.banks_per_group, out->bank = b % e->c.banks_per_group;
+        out->group = bank ? bank->group_number : 0, out->bank = bank ? bank->number : 0;
         out->row = row, out->column = column;
     }
 }
@@ -179,10 +194,12 @@ static void serve(dram_engine *e, int64_t t, dram_bank *bank, int at, int comman
     e->counts.bursts++;
     e->last_progress = t;
     remove_at(bank->queue, &bank->queued, at);
+    e->reads_blocked = e->writes_blocked = 0; /* there is room in a bank's queue again */
     e->queued--;
     e->rank[bank->rank].queued--;
     drop_pending(e, k);
     if (node->write) {
+        bank->queued_writes--;
         e->counts.last_data = later(e->counts.last_data, t + e->c.write_data_end);
         e->free_nodes[e->n_free++] = k;
         e->pending--;
@@ -209,7 +226,6 @@ static void serve(dram_engine *e, int64_t t, dram_bank *bank, int at, int comman
 /* What a bank's queue asks for: may the row be closed, and the first read and write to the open row. A row is given up
  * when nothing queued hits it, or when hit_cap hits were served while the oldest request waits for another row. */
 static void bank_summary(dram_engine *e, dram_bank *bank) {
-    bank->stale = 0;
     bank->first_read = bank->first_write = NONE;
     bank->may_close = 0;
     if (bank->row == NONE || !bank->queued) return;
@@ -218,6 +234,7 @@ static void bank_summary(dram_engine *e, dram_bank *bank) {
         if (node->row != bank->row) continue;
         if (!node->write) {
             if (bank->first_read == NONE) bank->first_read = at;
+            if (!bank->queued_writes) break;
         } else if (bank->first_write == NONE) {
             int older_read = 0; /* a write must not overtake a read of the same burst */
             for (int k = 0; k < at && !older_read; k++) {
@@ -243,45 +260,56 @@ static inline int closes_itself(const dram_engine *e, const dram_bank *bank, int
     return !others || (waiting && bank->hits + 1 >= e->c.hit_cap);
 }
 
-/* Try one command of one bank; return 1 if issued, else lower *next to the first cycle worth another look. */
-static int try_bank(dram_engine *e, int64_t t, dram_bank *bank, int row_wires, int column_wires, int64_t *next) {
-    if (bank->stale) bank_summary(e, bank);
+/* Find the first command the bank's queue can have, and when: in `*command` and `*at` (place in the queue) if that is
+ * by `t`. Constraints only ever move later, so a result beyond `t` stays a lower bound until the bank itself changes. */
+static int64_t bank_next(dram_engine *e, int64_t t, dram_bank *bank, int *command, int *at) {
+    *command = COMMANDS;
+    *at = 0;
+    if (!bank->look_at) bank_summary(e, bank);
     if (bank->row == NONE) {
-        if (!bank->queued) return 0;
-        int64_t when = later(earliest(e, bank, ACT), wires_ready(e, ACT));
-        if (when <= t && row_wires) {
-            issue(e, t, ACT, bank->rank, bank, &e->pool[bank->queue[0]]);
-            return 1;
-        }
-        *next = sooner(*next, later(when, t + 1));
-        return 0;
+        *command = ACT;
+        return bank->queued ? later(earliest(e, bank, ACT), wires_ready(e, ACT)) : NEVER;
     }
     int64_t close_at = NEVER;
     if (bank->may_close) close_at = earliest(e, bank, PRE);
     else if (!bank->queued && e->c.page == PAGE_ADAPTIVE)
         close_at = later(earliest(e, bank, PRE), bank->last_column + bank->idle_limit);
-    if (close_at != NEVER) {
-        close_at = later(close_at, wires_ready(e, PRE));
-        if (close_at <= t && row_wires) {
-            if (!bank->queued) bank->idle_row = bank->row;
-            issue(e, t, PRE, bank->rank, bank, NULL);
-            return 1;
-        }
-        *next = sooner(*next, later(close_at, t + 1));
-    }
-    int first[2] = {bank->first_read, bank->first_write};
-    if (first[0] != NONE && first[1] != NONE && first[1] < first[0]) first[0] = first[1], first[1] = bank->first_read;
+    if (close_at != NEVER) close_at = later(close_at, wires_ready(e, PRE));
+    *command = PRE;
+    if (close_at <= t) return close_at;
+    int64_t best = close_at;
+    int order[2] = {bank->first_read, bank->first_write};
+    if (order[0] != NONE && order[1] != NONE && order[1] < order[0]) order[0] = order[1], order[1] = bank->first_read;
     for (int k = 0; k < 2; k++) {
-        if (first[k] == NONE) continue;
-        int write = e->pool[bank->queue[first[k]]].write;
-        int64_t when = later(earliest(e, bank, write ? WR : RD), wires_ready(e, RD));
-        if (when <= t && column_wires) {
-            int itself = closes_itself(e, bank, first[k]);
-            serve(e, t, bank, first[k], write ? (itself ? WRA : WR) : (itself ? RDA : RD));
+        if (order[k] == NONE) continue;
+        int wanted = e->pool[bank->queue[order[k]]].write ? WR : RD;
+        int64_t when = later(earliest(e, bank, wanted), wires_ready(e, wanted));
+        if (when >= best) continue;
+        best = when, *command = wanted, *at = order[k];
+        if (when <= t) break;
+    }
+    return best;
+}
+
+/* Issue the bank's command if it can be by now; return 1, else lower *next to the first cycle worth another look. */
+static int try_bank(dram_engine *e, int64_t t, dram_bank *bank, int row_wires, int column_wires, int64_t *next) {
+    int command, at;
+    if (bank->look_at <= t) {
+        int64_t when = bank_next(e, t, bank, &command, &at);
+        if (when <= t && (is_column(command) ? column_wires : row_wires)) {
+            if (command == ACT) {
+                issue(e, t, ACT, bank->rank, bank, &e->pool[bank->queue[0]]);
+            } else if (command == PRE) {
+                if (!bank->queued) bank->idle_row = bank->row;
+                issue(e, t, PRE, bank->rank, bank, NULL);
+            } else {
+                serve(e, t, bank, at, closes_itself(e, bank, at) ? command + RDA - RD : command);
+            }
             return 1;
         }
-        *next = sooner(*next, later(when, t + 1));
+        bank->look_at = later(when, 1);
     }
+    *next = sooner(*next, later(bank->look_at, t + 1));
     return 0;
 }
 
@@ -362,6 +390,21 @@ static int issue_one(dram_engine *e, int64_t t, int row_wires, int column_wires,
     return 0;
 }
 
+/* After a command: the first cycle at which any bank is worth another look. */
+static int64_t next_look(dram_engine *e, int64_t t) {
+    int64_t next = NEVER;
+    for (int b = 0; b < e->n_banks; b++) {
+        dram_bank *bank = &e->bank[b];
+        if (!bank->queued && (e->c.page != PAGE_ADAPTIVE || bank->row == NONE)) continue;
+        if (!bank->look_at) {
+            int command, at;
+            bank->look_at = later(bank_next(e, t, bank, &command, &at), 1);
+        }
+        next = sooner(next, bank->look_at);
+    }
+    return later(next, t + 1);
+}
+
 /* ---- the queues before the banks -------------------------------------------------------------------------------- */
 
 /* Adaptive page: learn from each request that reaches a bank whether closing its last row early was right. */
@@ -371,8 +414,8 @@ static void learn_idle_limit(const dram_engine *e, dram_bank *bank, int32_t row)
     bank->idle_row = NONE;
 }
 
-static int move_from(dram_engine *e, int32_t *queue, int32_t *length) {
-    for (int at = 0; at < *length; at++) {
+static int move_from(dram_engine *e, int32_t *queue, int32_t *length, int32_t *blocked) {
+    for (int at = *blocked; at < *length; at++) {
         int32_t k = queue[at];
         dram_node *node = &e->pool[k];
         dram_bank *bank = &e->bank[node->bank];
@@ -380,36 +423,42 @@ static int move_from(dram_engine *e, int32_t *queue, int32_t *length) {
         if (node->write && !e->c.strict_order && find_pending(e, node->burst, 0) != NONE) continue;
         if (e->c.page == PAGE_ADAPTIVE) learn_idle_limit(e, bank, node->row);
         bank->queue[bank->queued++] = k;
-        bank->stale = 1;
+        bank->queued_writes += node->write;
+        bank->look_at = 0;
         e->queued++;
         e->rank[bank->rank].queued++;
         remove_at(queue, length, at);
+        *blocked = at;
         return 1;
     }
+    *blocked = *length;
     return 0;
 }
 
+static int move_read(dram_engine *e) { return move_from(e, e->read_queue, &e->reads_waiting, &e->reads_blocked); }
+static int move_write(dram_engine *e) { return move_from(e, e->write_queue, &e->writes_waiting, &e->writes_blocked); }
+
 /* Move one request to its bank: writes while draining, else reads. */
 static int move_request(dram_engine *e, int flush) {
-    if (e->c.strict_order) return !e->queued && move_from(e, e->read_queue, &e->reads_waiting);
+    if (e->c.strict_order) return !e->queued && move_read(e);
     if (!e->draining) {
         if (e->writes_waiting >= e->c.write_high) e->draining = e->writes_waiting - e->c.write_low;
         else if (e->writes_waiting > e->c.write_idle && !e->queued) e->draining = e->writes_waiting;
         else if (flush && !e->reads_waiting && !e->queued) e->draining = e->writes_waiting;
     }
     if (e->draining) {
-        if (move_from(e, e->write_queue, &e->writes_waiting)) {
+        if (move_write(e)) {
             e->draining--;
             return 1;
         }
         /* Writes that wait for an older read of the same burst must not keep that read from moving. */
         for (int at = 0; at < e->writes_waiting; at++) {
             const dram_node *node = &e->pool[e->write_queue[at]];
-            if (find_pending(e, node->burst, 0) != NONE) return move_from(e, e->read_queue, &e->reads_waiting);
+            if (find_pending(e, node->burst, 0) != NONE) return move_read(e);
         }
         return 0;
     }
-    return move_from(e, e->read_queue, &e->reads_waiting);
+    return move_read(e);
 }
 
 /* ---- acceptance ------------------------------------------------------------------------------------------------- */
@@ -496,6 +545,7 @@ static void accept_one(dram_engine *e, int64_t t) {
 
 static void process(dram_engine *e, int64_t t, int flush) {
     int64_t next = NEVER;
+    int issued, refreshing = 0;
     e->now = t;
     if (!e->queued && !e->reads_waiting) e->last_progress = t;
     accept_one(e, t);
@@ -507,16 +557,19 @@ static void process(dram_engine *e, int64_t t, int flush) {
             rank->refresh_due++;
             rank->next_refresh += interval;
         }
+        refreshing |= rank->refresh_due > 0;
         next = sooner(next, rank->next_refresh);
         if ((e->c.power_down || rank->powered_down) && try_power(e, t, r, &next)) next = t + 1;
     }
     if (e->c.command_buses == 2) {
         int row = issue_one(e, t, 1, 0, &next), column = issue_one(e, t, 0, 1, &next);
-        if (row || column) next = t + 1;
-    } else if (issue_one(e, t, 1, 1, &next)) {
-        next = t + 1;
+        issued = row || column;
+    } else {
+        issued = issue_one(e, t, 1, 1, &next);
     }
-    if (move_request(e, flush)) next = t + 1;
+    int moved = move_request(e, flush);
+    if (moved || (issued && (refreshing || e->c.power_down))) next = t + 1;
+    else if (issued) next = sooner(next, next_look(e, t));
     e->next_event = later(next, t + 1);
 }
 

@@ -12,7 +12,7 @@
 enum { ACT, RD, WR, RDA, WRA, PRE, PREA, REFAB, REFPB, PDE, PDX, COMMANDS };
 enum { SAME_BANK, SAME_GROUP, SAME_RANK, OTHER_RANK, SCOPES };
 enum { MAX_BANKS = 64, MAX_RANKS = 8, MAX_PORTS = 64, MAX_FIELDS = 16, TRACE_MARGIN = 32 };
-enum { MAX_WIRES = 32, MAX_BEATS = 8, LEVEL_0 = 64, LEVEL_1 = 65, ROW_BIT = 0, COLUMN_BIT = 20, BANK_BIT = 36, GROUP_BIT = 44 };
+enum { MAX_WIRES = 32, MAX_BEATS = 8, ROW_BIT = 0, COLUMN_BIT = 20, BANK_BIT = 36, GROUP_BIT = 44 };
 enum { FIELD_COLUMN, FIELD_BANK, FIELD_GROUP, FIELD_RANK, FIELD_ROW, FIELD_KINDS };
 enum { PAGE_OPEN, PAGE_CLOSED, PAGE_ADAPTIVE };
 enum { REFRESH_NONE, REFRESH_ALL_BANK, REFRESH_PER_BANK };
@@ -23,6 +23,12 @@ enum { RUN_DONE, RUN_NEEDS_INPUT, RUN_OUTPUT_FULL, RUN_SLICE, RUN_STUCK };
 
 static inline int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline int64_t sooner(int64_t a, int64_t b) { return a < b ? a : b; }
+
+typedef struct { /* levels of the command wires in one beat: a constant and runs of bits of the command's word */
+    uint32_t constant, mask[MAX_WIRES];
+    int32_t n_pieces;
+    uint8_t source[MAX_WIRES], target[MAX_WIRES];
+} dram_levels;
 
 typedef struct {
     int64_t gap[SCOPES][COMMANDS][COMMANDS]; /* 0: no constraint */
@@ -38,8 +44,8 @@ typedef struct {
     int32_t n_fields;
     int32_t field_kind[MAX_FIELDS], field_source[MAX_FIELDS], field_bits[MAX_FIELDS], field_target[MAX_FIELDS];
     int32_t offset_bits;
-    int32_t ca_wires, ca_beats_per_clock, ca_beats[COMMANDS]; /* levels of the command wires */
-    uint8_t ca_level[COMMANDS][MAX_BEATS][MAX_WIRES];         /* a bit of the command's word, LEVEL_0 or LEVEL_1 */
+    int32_t ca_wires, ca_beats_per_clock, ca_beats[COMMANDS];
+    dram_levels ca_level[COMMANDS][MAX_BEATS];
 } dram_config;
 
 typedef struct { /* one request inside the controller */
@@ -52,10 +58,12 @@ typedef struct { /* one request inside the controller */
 typedef struct {
     int64_t ready[COMMANDS]; /* earliest cycle as far as this bank's own history goes */
     int64_t last_column;     /* cycle of the last column command */
+    int64_t look_at;         /* no command of this bank can be issued before; 0 after any change of its own */
     int64_t count[COMMANDS];
     int32_t row, hits, queued, idle_limit, idle_row;
-    int32_t stale, may_close, first_read, first_write; /* what the queue asks for; see bank_summary */
-    int16_t rank, group;
+    int32_t may_close, first_read, first_write; /* what the queue asks for; see bank_summary */
+    int32_t queued_writes;
+    int16_t rank, group, number, group_number; /* group: counted over all ranks; number: within its group */
     int32_t queue[64];
 } dram_bank;
 
@@ -95,13 +103,16 @@ typedef struct {
     dram_counts counts;
     int64_t ca_end, ca_ones[MAX_WIRES], ca_rising[MAX_WIRES]; /* ca_end: first cycle after the last command's levels */
     uint32_t ca_last;                                         /* its last levels */
+    uint64_t ca_packed_ones[MAX_WIRES / 8], ca_packed_rising[MAX_WIRES / 8]; /* of the last ca_packed beats */
+    int32_t ca_packed;
     int64_t now, next_event, last_progress, wires_free[2];
     int64_t *flight_done; /* completion cycles of reads on their way back, a ring in order */
     uint8_t *flight_port;
     int64_t flight_head, flight_tail, flight_size;
     dram_node *pool;
     int32_t *chains, *free_nodes, *read_queue, *write_queue;
-    int32_t n_free, pool_size, chain_mask, reads_waiting, writes_waiting, queued, pending, draining, moved;
+    int32_t n_free, pool_size, chain_mask, reads_waiting, writes_waiting, queued, pending, draining;
+    int32_t reads_blocked, writes_blocked; /* so many at the front of each queue cannot move to their bank now */
     int32_t n_banks, turn, port_turn, n_ports;
     int64_t *done_id, *done_cycle, *done_accepted;
     uint8_t *done_burst; /* whether the request has a burst of its own; these are output, drained by the caller */
@@ -197,10 +208,11 @@ static dram_engine *dram_new(const dram_config *config, int n_ports, int64_t don
     for (int b = 0; b < e->n_banks; b++) {
         dram_bank *bank = &e->bank[b];
         bank->row = bank->idle_row = NONE;
-        bank->stale = 1;
         bank->idle_limit = config->page_idle;
         bank->rank = (int16_t)(b / (config->groups * config->banks_per_group));
-        bank->group = (int16_t)(b / config->banks_per_group); /* counted over all ranks */
+        bank->group = (int16_t)(b / config->banks_per_group);
+        bank->number = (int16_t)(b % config->banks_per_group);
+        bank->group_number = (int16_t)(bank->group % config->groups);
     }
     int64_t interval = config->refresh_interval;
     if (config->refresh == REFRESH_PER_BANK) interval /= config->groups * config->banks_per_group;

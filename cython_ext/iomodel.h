@@ -15,8 +15,8 @@
 typedef struct {
     const int32_t *side[2]; /* side[0]: sources, side[1]: targets, in processing order */
     int64_t capacity;       /* C */
-    int64_t used;           /* values resident */
-    int64_t reads_neurons, writes_live, evictions, skips;
+    int64_t used;           /* LRU: values resident */
+    int64_t reads_neurons, writes_live, skips; /* all reads beyond the first C evict */
 } ew_fast_memory;
 
 EW_INLINE int32_t ew_neuron_at(const ew_fast_memory *m, int64_t position) {
@@ -44,7 +44,6 @@ EW_INLINE void ew_write_back(ew_fast_memory *m, ew_value *v, int64_t position) {
     uint32_t live_write = v->final & (uint32_t)((v->final >> 1) > (uint32_t)position);
     m->writes_live += live_write;
     v->final -= live_write;
-    m->evictions++;
 }
 
 static int64_t ew_dirty_outputs(const ew_value *value, const uint8_t *is_output, int64_t n) {
@@ -112,32 +111,30 @@ static void ew_lru_run(ew_lru *s, int64_t from, int64_t to, int pin_both) {
 }
 
 /* ---- RR --------------------------------------------------------------------------------------------------------
- * Slots in a ring; the pointer passes over pinned values and moves on by one after each eviction. */
+ * Slots in a ring; the pointer passes over pinned values and moves on by one after each eviction. An empty slot holds
+ * neuron N, which is clean and never pinned: filling the slots in turn is evicting those, and ends at slot 0 again. */
 
 typedef struct {
     ew_fast_memory m;
-    ew_value *value;
-    int32_t *slot; /* [C] */
+    ew_value *value; /* [N + 1] */
+    int32_t *slot;   /* [C], all N at first */
     int64_t pointer;
 } ew_rr;
 
 EW_INLINE void ew_rr_load(ew_rr *s, int32_t x, int32_t pinned, int64_t position) {
+    const int64_t last = s->m.capacity - 1;
+    int64_t p = s->pointer;
     s->m.reads_neurons++;
     s->value[x].last = 1;
-    if (s->m.used < s->m.capacity) {
-        s->slot[s->m.used++] = x;
-        return;
-    }
-    int64_t p = s->pointer;
     if (s->slot[p] == pinned) { /* one value at most is pinned */
         s->m.skips++;
-        p = p + 1 == s->m.capacity ? 0 : p + 1;
+        p = p == last ? 0 : p + 1;
     }
     ew_value *victim = &s->value[s->slot[p]];
     victim->last = 0;
     ew_write_back(&s->m, victim, position);
     s->slot[p] = x;
-    s->pointer = p + 1 == s->m.capacity ? 0 : p + 1;
+    s->pointer = p == last ? 0 : p + 1;
 }
 
 EW_INLINE void ew_rr_play(ew_rr *state, int64_t from, int64_t to, const int pin_both) {
@@ -161,19 +158,27 @@ static void ew_rr_run(ew_rr *s, int64_t from, int64_t to, int pin_both) {
 /* ---- MIN -------------------------------------------------------------------------------------------------------
  * Next uses are distinct integers below 2W, so the resident values are a set of bits, one at each value's next use: the
  * stream itself says which value a bit stands for, an access hits iff its own bit is set, and the victim is the highest
- * bit, found through summaries of 64 words per level. Bits behind the present are left: they are never the highest.
- * Values without a later use carry no bit; they are evicted first, at no cost, so a number of them is enough.
+ * bit, found through summaries of 64 words per level. A second bit beside it says whether the value is dirty. Bits behind
+ * the present are left: they are never the highest. Values without a later use carry no bit; they are evicted first, at
+ * no cost (a dirty output's write is charged when it dies), so a number of them is enough.
  * `literal` and `pin_both` agree: while a is loaded, this step's b has the nearest use of all. */
 
-enum { EW_LEVELS = 4 };
+enum { EW_MAX_LEVELS = 4 };
+
+typedef struct {
+    uint64_t resident, dirty;
+} ew_pair;
 
 typedef struct {
     ew_fast_memory m;
-    const int32_t *next_use;   /* [2W] position of the next access of the same neuron, or EW_NEVER */
-    uint8_t *dirty;            /* [N] */
-    uint64_t *level[EW_LEVELS]; /* level[0]: bit per position; level[k]: bit per non-zero word of level[k - 1] */
-    int64_t top;               /* no word of the last level above this one is non-zero */
-    int64_t dead;              /* resident values without a later use */
+    const int32_t *next_use;        /* [2W] position of the next access of the same neuron, or EW_NEVER */
+    const uint8_t *is_output;       /* [N] */
+    int64_t writes_outputs;
+    ew_pair *position;              /* bits per position */
+    uint64_t *level[EW_MAX_LEVELS]; /* level[1]: bit per pair with residents; level[k]: per non-zero word of level[k - 1] */
+    int64_t levels;                 /* in use: the last has few words, which are searched from `top` downwards */
+    int64_t top;                    /* no word of the last level above this one is non-zero */
+    int64_t room;                   /* slots that are empty or hold a value without a later use */
 } ew_min;
 
 static void ew_find_next_uses(int32_t *next_use, int32_t *seen, const int32_t *sources, const int32_t *targets,
@@ -187,73 +192,84 @@ static void ew_find_next_uses(int32_t *next_use, int32_t *seen, const int32_t *s
     }
 }
 
-EW_INLINE void ew_set_bit(ew_min *s, int64_t p) {
-    for (int k = 0;; k++) {
-        const int64_t word = p >> 6;
-        const uint64_t before = s->level[k][word];
-        s->level[k][word] = before | (uint64_t)1 << (p & 63);
-        if (k == EW_LEVELS - 1) {
-            if (word > s->top) s->top = word;
+EW_INLINE void ew_set_bit(ew_min *s, uint64_t p, uint64_t dirty, const int levels) {
+    ew_pair *pair = &s->position[p >> 6];
+    const uint64_t before = pair->resident;
+    pair->resident = before | (uint64_t)1 << (p & 63);
+    pair->dirty |= dirty << (p & 63);
+    if (before) return;
+    p >>= 6;
+#pragma GCC unroll 4
+    for (int k = 1; k < levels; k++) {
+        const uint64_t word = p >> 6, summary = s->level[k][word];
+        s->level[k][word] = summary | (uint64_t)1 << (p & 63);
+        if (k == levels - 1) {
+            if ((int64_t)word > s->top) s->top = (int64_t)word;
+        } else if (summary)
             return;
-        }
-        if (before) return;
         p = word;
     }
 }
 
-/* Clear the highest bit and return its position. The set must not be empty. */
-EW_INLINE int64_t ew_take_highest(ew_min *s) {
-    while (!s->level[EW_LEVELS - 1][s->top]) s->top--;
-    int64_t p = s->top;
-    for (int k = EW_LEVELS - 1; k >= 0; k--) p = p << 6 | (63 - __builtin_clzll(s->level[k][p]));
-    const int64_t highest = p;
-    for (int k = 0; k < EW_LEVELS; k++) {
-        const int64_t word = p >> 6;
-        s->level[k][word] ^= (uint64_t)1 << (p & 63);
-        if (s->level[k][word]) break;
-        p = word;
+/* Clear the highest bit and return whether its value is dirty. The set must not be empty. */
+EW_INLINE uint64_t ew_take_highest(ew_min *s, const int levels) {
+    uint64_t p, word[EW_MAX_LEVELS];
+    while (!(word[levels - 1] = s->level[levels - 1][s->top])) s->top--;
+    p = (uint64_t)s->top << 6 | (uint64_t)(63 ^ __builtin_clzll(word[levels - 1]));
+#pragma GCC unroll 4
+    for (int k = levels - 2; k > 0; k--) {
+        word[k] = s->level[k][p];
+        p = p << 6 | (uint64_t)(63 ^ __builtin_clzll(word[k]));
     }
-    return highest;
+    ew_pair *pair = &s->position[p];
+    const int at = 63 ^ __builtin_clzll(pair->resident);
+    const uint64_t dirty = pair->dirty >> at & 1; /* stays there, but counts only beside a resident bit */
+    if (pair->resident ^= (uint64_t)1 << at) return dirty;
+#pragma GCC unroll 4
+    for (int k = 1; k < levels; k++) {
+        word[k] ^= (uint64_t)1 << (p & 63);
+        s->level[k][p >> 6] = word[k];
+        if (word[k]) break;
+        p >>= 6;
+    }
+    return dirty;
 }
 
-EW_INLINE void ew_min_load(ew_min *s) {
+EW_INLINE void ew_min_load(ew_min *s, const int levels) {
     s->m.reads_neurons++;
-    if (s->m.used < s->m.capacity) {
-        s->m.used++;
-        return;
-    }
-    s->m.evictions++;
-    if (s->dead) {
-        s->dead--;
-        return;
-    }
-    const int32_t victim = ew_neuron_at(&s->m, ew_take_highest(s));
-    s->m.writes_live += s->dirty[victim];
-    s->dirty[victim] = 0;
-}
-
-EW_INLINE int ew_is_resident(const ew_min *s, int64_t position) {
-    return (s->level[0][position >> 6] >> (position & 63)) & 1;
-}
-
-EW_INLINE void ew_keep(ew_min *s, int32_t next_use) {
-    if (next_use == EW_NEVER)
-        s->dead++;
+    if (s->room)
+        s->room--;
     else
-        ew_set_bit(s, next_use);
+        s->m.writes_live += (int64_t)ew_take_highest(s, levels);
 }
 
-static void ew_min_run(ew_min *state, int64_t from, int64_t to) {
+EW_INLINE void ew_keep(ew_min *s, int32_t x, uint64_t dirty, int32_t next_use, const int levels) {
+    if (next_use == EW_NEVER) {
+        s->room++;
+        s->writes_outputs += (int64_t)(dirty & s->is_output[x]);
+    } else
+        ew_set_bit(s, (uint64_t)next_use, dirty, levels);
+}
+
+EW_INLINE void ew_min_play(ew_min *state, int64_t from, int64_t to, const int levels) {
     ew_min s = *state;
     for (int64_t i = from; i < to; i++) {
         /* a gets its bit only after b is in, so it cannot be b's victim, dead or not: it is pinned */
-        if (!ew_is_resident(&s, 2 * i)) ew_min_load(&s);
-        if (!ew_is_resident(&s, 2 * i + 1)) ew_min_load(&s);
-        ew_keep(&s, s.next_use[2 * i]);
-        ew_keep(&s, s.next_use[2 * i + 1]);
-        s.dirty[s.m.side[1][i]] = 1;
+        const ew_pair *pair = &s.position[i >> 5];
+        const uint64_t resident = pair->resident >> (2 * i & 63), dirty = (pair->dirty & pair->resident) >> (2 * i & 63) & 1;
+        if (!(resident & 1)) ew_min_load(&s, levels);
+        if (!(resident & 2)) ew_min_load(&s, levels); /* loading a cannot push out b: its next use is the nearest */
+        ew_keep(&s, s.m.side[0][i], dirty, s.next_use[2 * i], levels);
+        ew_keep(&s, s.m.side[1][i], 1, s.next_use[2 * i + 1], levels);
     }
     *state = s;
+}
+
+static void ew_min_run(ew_min *s, int64_t from, int64_t to) {
+    if (s->levels == 3)
+        ew_min_play(s, from, to, 3);
+    else
+        ew_min_play(s, from, to, 4);
 }
 
 #endif

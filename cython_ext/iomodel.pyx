@@ -9,10 +9,10 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 cdef extern from "iomodel.h" nogil:
-    enum: EW_NEVER, EW_LEVELS
+    enum: EW_NEVER, EW_MAX_LEVELS
     ctypedef struct ew_fast_memory:
         const int32_t *side[2]
-        int64_t capacity, used, reads_neurons, writes_live, evictions, skips
+        int64_t capacity, used, reads_neurons, writes_live, skips
     ctypedef struct ew_value:
         int32_t last
     ctypedef struct ew_lru:
@@ -24,12 +24,16 @@ cdef extern from "iomodel.h" nogil:
         ew_value *value
         int32_t *slot
         int64_t pointer
+    ctypedef struct ew_pair:
+        uint64_t resident, dirty
     ctypedef struct ew_min:
         ew_fast_memory m
         const int32_t *next_use
-        uint8_t *dirty
+        const uint8_t *is_output
+        int64_t writes_outputs
+        ew_pair *position
         uint64_t *level[4]
-        int64_t top, dead
+        int64_t levels, top, room
     void ew_note_final_uses(ew_value *, const int32_t *, const int32_t *, int64_t, int64_t)
     int64_t ew_dirty_outputs(const ew_value *, const uint8_t *, int64_t)
     void ew_lru_run(ew_lru *, int64_t, int64_t, int)
@@ -103,11 +107,12 @@ cdef void _begin(ew_fast_memory *m, const int32_t[::1] sources, const int32_t[::
     m.side[0] = &sources[0]
     m.side[1] = &targets[0]
     m.capacity = min(memory - 1, n_neurons)  # more room than neurons is never filled
-    m.used = m.reads_neurons = m.writes_live = m.evictions = m.skips = 0
+    m.used = m.reads_neurons = m.writes_live = m.skips = 0
 
 
 cdef void _report(const ew_fast_memory *m, int64_t writes_outputs, int64_t[::1] row) noexcept:
-    row[0], row[1], row[2], row[3], row[4] = m.reads_neurons, m.writes_live, writes_outputs, m.evictions, m.skips
+    row[0], row[1], row[2] = m.reads_neurons, m.writes_live, writes_outputs
+    row[3], row[4] = max(m.reads_neurons - m.capacity, 0), m.skips
 
 
 cdef object _values(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons, int32_t last):
@@ -147,8 +152,8 @@ cdef _lru(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[
 cdef _rr(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[::1] is_output, int64_t memory,
          int pin_both, int64_t[::1] row, uint8_t[::1] loads):
     cdef int64_t w = sources.shape[0], n = is_output.shape[0], start, i, before
-    cdef int32_t[:, ::1] values = _values(sources, targets, n, 0)
-    cdef int32_t[::1] slot = np.empty(min(memory - 1, n), np.int32)
+    cdef int32_t[:, ::1] values = _values(sources, targets, n + 1, 0)
+    cdef int32_t[::1] slot = np.full(min(memory - 1, n), n, np.int32)
     cdef ew_rr state
     _begin(&state.m, sources, targets, memory, n)
     state.value = <ew_value *> &values[0, 0]
@@ -169,21 +174,22 @@ cdef _rr(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[:
 
 cdef _min(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[::1] is_output, int64_t memory,
           const int32_t[::1] next_use, int64_t[::1] row, uint8_t[::1] loads):
-    cdef int64_t w = sources.shape[0], n = is_output.shape[0], start, size = 2 * w, k, x, written = 0, i, before
+    cdef int64_t w = sources.shape[0], start, size = (2 * w + 63) // 64, k, i, before
     cdef ew_min state
-    cdef uint64_t[::1] level
-    cdef uint8_t[::1] dirty = np.zeros(n, np.uint8)
+    cdef uint64_t[::1] pairs = np.zeros(2 * size, np.uint64), level
     levels = []
-    for k in range(EW_LEVELS):
+    state.position = <ew_pair *> &pairs[0]
+    state.levels = 3 if 2 * w <= 64**4 else EW_MAX_LEVELS  # then the last level has at most 128 words
+    for k in range(1, EW_MAX_LEVELS):
         size = (size + 63) // 64
         level = np.zeros(size, np.uint64)
         levels.append(level)
         state.level[k] = &level[0]
-    _begin(&state.m, sources, targets, memory, n)
+    _begin(&state.m, sources, targets, memory, is_output.shape[0])
     state.next_use = &next_use[0]
-    state.dirty = &dirty[0]
-    state.top = 0
-    state.dead = 0
+    state.is_output = &is_output[0]
+    state.writes_outputs = state.top = 0
+    state.room = state.m.capacity
     for start in range(0, w, SLICE):
         with nogil:
             if loads.shape[0]:
@@ -194,9 +200,7 @@ cdef _min(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[
             else:
                 ew_min_run(&state, start, min(start + SLICE, w))
         PyErr_CheckSignals()
-    for x in range(n):
-        written += is_output[x] and dirty[x]
-    _report(&state.m, written, row)
+    _report(&state.m, state.writes_outputs, row)
 
 
 def find_next_uses(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons):

@@ -30,6 +30,8 @@ typedef struct {
     const int64_t *lane_start;                     /* [n_sources + 1] */
     const int32_t *own;                            /* [n]: the source that item is, or -1 */
     const int32_t *item;                           /* [n_sources]: the item that source is, or -1 (an input) */
+    const int64_t *out_start;                      /* [n_sources + 1] */
+    const int32_t *out_target;                     /* [edges]: the items each source feeds */
     /* the state */
     int32_t *open_at, *drop_at;     /* [n]: the item at each rank (from 0) */
     int32_t *open_rank, *drop_rank; /* [n]: from 1; drop_rank is the stage D */
@@ -52,6 +54,7 @@ typedef struct {
     int32_t distance[EW_DISTANCES];
     double chance[EW_CHANCES];
     double share[EW_MOVES]; /* cumulative shares of the kinds of move */
+    double guided;          /* share of swaps with a partner where the network suggests one (ew_good_rank) */
     /* counts */
     int64_t tried, accepted, checks, searches;
 } ew_residency;

@@ -18,6 +18,8 @@ cdef extern from "residency.h" nogil:
         const int64_t *lane_start
         const int32_t *own
         const int32_t *item
+        const int64_t *out_start
+        const int32_t *out_target
         int32_t *open_at
         int32_t *drop_at
         int32_t *open_rank
@@ -40,6 +42,7 @@ cdef extern from "residency.h" nogil:
         void *fresh
         uint64_t random[2]
         double share[3]
+        double guided
         int64_t tried, accepted, checks, searches
     void ew_residency_tune(ew_residency *, double, int64_t)
     void ew_residency_run(ew_residency *, int, int64_t)
@@ -57,17 +60,19 @@ cdef class Residency:
     cdef dict arrays
 
     def __init__(self, const int32_t[::1] in_start, const int32_t[::1] in_source, const int32_t[::1] in_lane,
-                 const int64_t[::1] lane_start, const int32_t[::1] own, const int32_t[::1] item, int64_t slots,
-                 uint64_t seed, bint wide=False):
+                 const int64_t[::1] lane_start, const int32_t[::1] own, const int32_t[::1] item,
+                 const int64_t[::1] out_start, const int32_t[::1] out_target, int64_t slots, uint64_t seed,
+                 bint wide=False):
         cdef int64_t n = own.shape[0], n_sources = item.shape[0], lanes = lane_start[n_sources]
         self.bits = 32 if wide or n >= 0xffff else 16
         lane = np.uint32 if self.bits == 32 else np.uint16
         i4 = lambda size: np.zeros(size, np.int32)
         self.arrays = {"in_start": in_start, "in_source": in_source, "in_lane": in_lane, "lane_start": lane_start,
-                       "own": own, "item": item}
+                       "own": own, "item": item, "out_start": out_start, "out_target": out_target}
         self.r.n, self.r.n_sources, self.r.slots = n, n_sources, slots
         self.r.in_start, self.r.in_source, self.r.in_lane = &in_start[0], &in_source[0], &in_lane[0]
         self.r.lane_start, self.r.own, self.r.item = &lane_start[0], &own[0], &item[0]
+        self.r.out_start, self.r.out_target = &out_start[0], &out_target[0]
         self.r.open_at, self.r.drop_at = self._int32("open_at", n), self._int32("drop_at", n)
         self.r.open_rank, self.r.drop_rank = self._int32("open_rank", n), self._int32("drop_rank", n)
         self.r.finish = self._int32("finish", n)
@@ -120,8 +125,12 @@ cdef class Residency:
         """Return (opens, drops), copies of the two permutations."""
         return self.arrays["open_at"].copy(), self.arrays["drop_at"].copy()
 
-    def tune(self, double temperature, int64_t longest, double open_share, double drop_share):
-        """Set the temperature, the longest distance of a swap and the shares of open and drop swaps (rest: both)."""
+    def tune(self, double temperature, int64_t longest, double open_share, double drop_share, double guided=0):
+        """Set the temperature, the longest distance of a swap and the shares of open and drop swaps (rest: both).
+
+        guided: share of the swaps that bring an item near one it shares a source with.
+        """
+        self.r.guided = guided
         self.r.share[0], self.r.share[1], self.r.share[2] = open_share, open_share + drop_share, 1.0
         ew_residency_tune(&self.r, temperature, max(1, min(longest, self.r.n)))
 
@@ -140,6 +149,11 @@ cdef class Residency:
     def cost(self):
         """Loads of sources plus writes of spilled hidden values."""
         return self.r.cost
+
+    @property
+    def slots(self):
+        """P, items resident at once."""
+        return self.r.slots
 
     @property
     def slots(self):

@@ -36,13 +36,19 @@ cdef extern from "schedule_graph.h" nogil:
 
 cdef extern from "schedule_cost.h" nogil:
     ctypedef struct sc_scratch:
-        int64_t read_bytes, written_bytes
+        int64_t read_bytes, written_bytes, n_log
+        int64_t *log
+        int64_t *base
+        int32_t *owner
+        int keep_log
     int sc_create(sc_scratch *, const sg_graph *, int64_t, int64_t)
     void sc_destroy(sc_scratch *)
     int64_t sc_footprint(sc_scratch *, const int32_t *, int64_t *, int64_t *)
     int64_t sc_arena_linear(sc_scratch *, const int32_t *, int64_t *)
     int64_t sc_arena_by_size(sc_scratch *, const int32_t *, int, int64_t *)
     int64_t sc_traffic(sc_scratch *, const int32_t *, int64_t)
+
+cdef extern from "schedule_improve.h" nogil:
     int64_t sc_cost(sc_scratch *, const int32_t *, int, int64_t, int64_t *)
     int64_t sc_improve(sc_scratch *, int32_t *, int, int64_t, int64_t, int64_t, int64_t, int64_t, double, uint64_t *,
                        int32_t *, int32_t *, int32_t *, int64_t *, int64_t *, int64_t)
@@ -159,6 +165,29 @@ cdef class Costs:
         if total < 0:
             raise MemoryError("operator scheduling: not enough memory for the blocks of this graph")
         return self.s.read_bytes, self.s.written_bytes
+
+    def transfers(self, const int32_t[::1] order):
+        """Return int64[n, 5] of the off-chip transfers in time order: access, buffer, block of it, 1 for a write, and
+        the access that last changed what is transferred.
+
+        An access is one operator reading or writing one buffer; they are numbered operator by operator, reads first.
+        """
+        self.s.keep_log = 1
+        cdef int64_t total
+        cdef int64_t i
+        with nogil:
+            total = sc_traffic(&self.s, &order[0], INT64_MAX)
+        self.s.keep_log = 0
+        if total < 0:
+            raise MemoryError("operator scheduling: not enough memory for the blocks of this graph")
+        cdef int64_t[:, ::1] rows = np.empty((self.s.n_log, 5), np.int64)
+        for i in range(self.s.n_log):
+            rows[i, 0] = self.s.log[4 * i]
+            rows[i, 1] = self.s.owner[self.s.log[4 * i + 1]]
+            rows[i, 2] = self.s.log[4 * i + 1] - self.s.base[rows[i, 1]]
+            rows[i, 3] = self.s.log[4 * i + 2]
+            rows[i, 4] = self.s.log[4 * i + 3]
+        return np.asarray(rows)
 
     def improve(self, int32_t[::1] best, int32_t[::1] current, int kind, int64_t peak_cap, int64_t goal,
                 int64_t evaluations, int64_t done_before, int64_t total, double heat, uint64_t[::1] random):

@@ -41,6 +41,10 @@ def catalogue(what: str) -> list[dict[str, Any]]:
     if what == "tuple-orders":
         entries = _registry(models.tuple_orders())
         return [_entry("none", "the tuples stay as the ordering gives them"), *entries]
+    if what == "schedulers":
+        from reorder.schedule.methods import SCHEDULERS
+
+        return _registry(SCHEDULERS)
     registries = {
         "orderings": models.orderings,
         "formats": models.formats,
@@ -48,7 +52,8 @@ def catalogue(what: str) -> list[dict[str, Any]]:
         "encoders": models.encoders,
     }
     if what not in registries:
-        raise unknown_name("list", what, [*_FOLDERS, *registries, "cache-policies", "layouts", "tuple-orders"])
+        others = ("cache-policies", "layouts", "schedulers", "tuple-orders")
+        raise unknown_name("list", what, [*_FOLDERS, *registries, *others])
     return _registry(registries[what]())
 
 

@@ -51,7 +51,7 @@ def explain_page(
     data = {
         "kinds": KINDS, "sides": sides, "lower": lower, "connections": network.n_connections,
         "curve": [[int(work), round(seconds, 4), value] for work, seconds, value in ordering.curve],
-        "start": sides[1]["total"], "objective": "I/Os",
+        "start": sides[1]["total"], "comparable": bool(ordering.curve) and ordering.curve[-1][2] == sides[0]["total"],
     }  # fmt: skip
     gap = _gap(int(sides[0]["total"]), int(sides[1]["total"]), lower)  # type: ignore[call-overload]
     settings = f"M = {memory}, policy {policy}, pinning {pinning}, seed {ordering.seed}"

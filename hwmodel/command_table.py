@@ -1,9 +1,9 @@
 """DRAM commands in time order, with the data of their bursts: read from a table, taken from a run, and counted.
 
-A table needs the columns timestamp_cycles, command, rank, bank_group, bank, row, column, data_hex (the last may be
-empty), as in CSV files of command traces, or those columns in that order without a header, as DRAMPower reads them.
-Commands: ACT RD RDA WR WRA PRE PREA REFab REFpb PDE PDX, also REFA and REFB for the refreshes; END marks the end of the
-run.
+A table needs the columns timestamp_cycles, command, rank, bank_group, bank, row, column and, where it has data,
+data_hex (hexadecimal bytes of a burst), as in CSV files of command traces, or those columns in that order without a
+header, as DRAMPower reads them. Commands: ACT RD RDA WR WRA PRE PREA REFab REFpb PDE PDX, also REFA and REFB for the
+refreshes; END marks the end of the run.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _read_csv(path: Path) -> tuple[list[dict[str, str]], int]:
                 return list(csv.DictReader(file, _COLUMNS)), 1
             file.seek(0)
             reader = csv.DictReader(file)
-            for name in _COLUMNS:
+            for name in _COLUMNS[:-1]:
                 if name not in (reader.fieldnames or ()):
                     raise InputError(f"{path}:1: the column {name!r} is missing{did_you_mean(name, _COLUMNS)}")
             return list(reader), 2

@@ -69,4 +69,6 @@ def gap_table(part: Part, *, read_dbi: bool = False) -> np.ndarray:
     after("other_rank", WRITES, WRITES, burst + t.tRTRS)
     after("other_rank", READS, WRITES, max(rl + burst + t.tRTRS - t.WL, 1))
     after("other_rank", WRITES, READS, max(t.WL + burst + t.tRTRS - rl, 1))
+    if part.organisation.bank_groups == 1:  # one group is the rank
+        table[SCOPES.index("rank")] = np.maximum(table[SCOPES.index("rank")], table[SCOPES.index("group")])
     return table

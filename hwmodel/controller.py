@@ -18,8 +18,8 @@ class ControllerSpec:
 
     scheduler: fr-fcfs (first ready, row hits before older misses, at most `hit_cap` hits while an older request of the
     bank waits for another row) or fcfs (strictly in the order of arrival, one request at a time).
-    hit_cap_strict: hits beyond the cap are held back; else the row is given up as soon as it may be precharged, and hits
-    that are ready before go on (reads every tCCD < tRTP keep it open), as in the reference tool.
+    hit_cap_strict: hits beyond the cap are held back; else the row is given up as soon as it may be precharged, and
+    hits that are ready before go on (reads every tCCD < tRTP keep it open), as in the reference tool.
     page_policy: open (rows stay open), closed (auto-precharge with the last known hit), adaptive (a row idle for
     `page_idle_cycles` is closed; the time of a bank doubles when that row is asked for again, halves on a conflict).
     read_queue_entries, write_queue_entries: requests waiting for a place in the `bank_queue_entries` of their bank.

@@ -103,6 +103,7 @@ class DramResult:
     total_cycles: int
     end_cycle: int
     tck_ns: float
+    burst_bytes: int
     commands: Mapping[str, int]
     counts: DramCounts
     energy_pj: Mapping[str, float]
@@ -117,6 +118,12 @@ class DramResult:
     def mean_read_latency_cycles(self) -> float:
         """Mean over reads of done minus accepted."""
         return self.counts.read_latency_cycles / self.counts.reads if self.counts.reads else 0.0
+
+    @property
+    def core_pj_per_bit(self) -> float:
+        """Core energy per bit of data moved; 0 without any."""
+        bits = 8 * self.burst_bytes * self.counts.command("RD", "RDA", "WR", "WRA")
+        return self.total_energy_pj / bits if bits else 0.0
 
     @property
     def total_energy_pj(self) -> float:
@@ -353,7 +360,7 @@ def _level_codes(rows: tuple[tuple[str, ...], ...] | None) -> np.ndarray | None:
         stem = token.rstrip("0123456789")
         return kernel.LEVELS[token] if token in kernel.LEVELS else kernel.WORD_BITS[stem] + int(token[len(stem) :])
 
-    return np.array([[code(token) for token in row] for row in rows], np.uint8)
+    return np.array([[code(token) for token in row] for row in rows], np.int16)
 
 
 def channel_of(address: np.ndarray, address_map: AddressMap) -> np.ndarray:
@@ -427,6 +434,7 @@ def collect_result(
         total_cycles=max(c["last_done"] for c in raw),
         end_cycle=end,
         tck_ns=part.tck_ns,
+        burst_bytes=part.organisation.burst_bytes,
         commands=counts.commands,
         counts=counts,
         energy_pj=core_energy_pj(counts, part),

@@ -121,10 +121,14 @@ def energy_by_term(rows: Iterable[EnergyRow]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class InterfaceEnergy:
-    """Counts and energy of the wires. energy_pj: per group and kind, e.g. energy_pj['dq']['static']."""
+    """Counts and energy of the wires, and the bits of data they moved.
+
+    energy_pj: per group and kind, e.g. energy_pj['dq']['static'].
+    """
 
     counts: InterfaceCounts
     rows: tuple[EnergyRow, ...]
+    data_bits: int
 
     @property
     def energy_pj(self) -> dict[str, dict[str, float]]:
@@ -141,6 +145,11 @@ class InterfaceEnergy:
     def total_pj(self) -> float:
         """Energy of all groups."""
         return sum(row.energy_pj for row in self.rows)
+
+    @property
+    def pj_per_bit(self) -> float:
+        """Energy of all groups per bit of data moved; 0 without any."""
+        return self.total_pj / self.data_bits if self.data_bits else 0.0
 
     @property
     def total_data_pj(self) -> float:
@@ -188,7 +197,8 @@ def interface_energy(
     counts = count_interface(
         commands, part=loaded, dbi=dbi, beat_order=beat_order, lane_order=lane_order, end_cycle=end_cycle
     )
-    return InterfaceEnergy(counts, interface_rows(counts, loaded))
+    bits = counts.bursts * loaded.organisation.burst_bytes * 8
+    return InterfaceEnergy(counts, interface_rows(counts, loaded), bits)
 
 
 def core_energy(

@@ -83,7 +83,7 @@ def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
     items = Items(network)
     found_by = ""
     for name, offer in constructions(network, items, best):
-        # two-optimal is always there; the others may take a tenth of the budget in all, the search has better use for it
+        # two-optimal is always there; the others may take a tenth of the budget, the search has better use for it
         if best.edges is not None and (best.value <= bound or budget.spent() > (task.time_limit_s or math.inf) / 10):
             break
         before = best.value
@@ -94,7 +94,7 @@ def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
     if searched:
         before = best.value
         search = ResidencyParameters(moves=parameters.moves, clock=parameters.clock)
-        anneal(network, items, best, search, budget.left())
+        anneal(items, best, search, budget.left())
         found_by = "residency" if best.value < before else found_by
     truncated = task.time_limit_s is not None and searched and (parameters.moves is None or budget.over)
     return best.ordering("auto", {"found_by": found_by}, truncated)

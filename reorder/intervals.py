@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from cython_ext.residency import PAD, Residency
 
+from cython_ext.residency import PAD, Residency
 from traces.network import Network
 
 Int32Array = npt.NDArray[np.int32]
@@ -82,10 +82,24 @@ class Items:
     def search(self, slots: int, seed: int = 0, wide: bool = False) -> Residency:
         """Return a kernel object over these items with `slots` slots, without a state yet."""
         lane_start, lane = self.lanes
-        return Residency(self.start, self.source, lane, lane_start, self.own, self.item, slots, seed, wide)
+        start, target = self.by_source
+        return Residency(
+            self.start, self.source, lane, lane_start, self.own, self.item, start, target, slots, seed, wide
+        )
 
-    def decode(self, stages: Int32Array) -> Int64Array:
-        """Return the edge order int64[W] that processes every connection at its stage: by source, topologically."""
+    def decode(self, search: Residency, delay: int = 0) -> Int64Array:
+        """Return the edge order int64[W] of the search's state: every connection at its stage, by source.
+
+        delay: stages by which neurons open later than the state lets them. Under LRU and RR a source lingers for a
+        while after it was loaded; who opens within that time still finds it, and holds a slot for less long.
+        """
+        stages = search.stages()
+        if delay:
+            opened, finished, _ = search.intervals
+            rank = np.empty(len(self.items), np.int64)
+            rank[search.state()[0]] = np.arange(1, len(self.items) + 1)
+            later = np.minimum(finished, np.maximum(opened, rank - search.slots + delay + 1))
+            stages = np.maximum(stages, later[self.target])
         key = stages.astype(np.int64) * len(self.sources) + self.source
         return self.edges[np.argsort(key, kind="stable")]
 

@@ -3,38 +3,46 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from cython_ext.residency import Residency
 from reorder.base import METHODS, Ordering, Task
 from reorder.budget import Best, Budget, Scorer, at_least
 from reorder.intervals import Items, State
-from reorder.stationary import StationaryParameters, best_state, slot_choices
+from reorder.stationary import SHARES, StationaryParameters, best_state
 from traces.network import Network
 
 END_TEMPERATURE = 0.07
-DENSE = 20  # connections per neuron above which the model is exact
+DENSE = 20  # connections per neuron above which random swaps find as much as guided ones
 MOVES_PER_ITEM = 2000  # the default budget
 CHECKPOINTS = 24  # exact counts of the decoded order along one annealing run
+# Looking for the number of slots: share of the budget per try, its temperature, the factor between tries, most tries.
+PROBE, PROBE_TEMPERATURE, STEP, MOST_PROBES = 0.05, 0.1, 0.85, 4
+DELAYS = (0, 1, 2, 4, 8, 16, 32)  # tried first, in stages
 CHECKPOINT_SHARE = 0.04  # of the time at most, for those counts
 
 
 @dataclass(frozen=True)
 class Moves:
-    """What annealing proposes: shares of open swaps and of drop swaps (the rest swaps whole intervals), the longest swap
-    as a share of the items, and the temperature against `start_temperature`. Measured on random layered networks."""
+    """What annealing proposes, measured on random layered networks.
+
+    opens, drops: shares of open swaps and drop swaps; the rest swaps whole intervals. reach: the longest swap as a
+    share of the items. guided: share of swaps with a partner where the network suggests one. heat: start temperature
+    against `start_temperature`.
+    """
 
     opens: float
     drops: float
     reach: float
+    guided: float
     heat: float
 
 
-DENSE_MOVES = Moves(0.12, 0.08, 0.2, 1.0)
-SPARSE_MOVES = Moves(0.2, 0.2, 0.33, 1.8)
+DENSE_MOVES = Moves(0.12, 0.08, 0.2, 0.0, 1.0)
+SPARSE_MOVES = Moves(0.1, 0.2, 0.33, 0.95, 4.0)
+HEATS = (1.0, 1.4, 0.7)  # of the first, second, third start, and again
 
 
 @dataclass(frozen=True)
@@ -42,16 +50,22 @@ class ResidencyParameters:
     """moves: work units, proposed swaps; None: until the time limit, or 2000 per neuron without one.
 
     slots: neurons resident at once; None: tried out. temperature: at the start, in I/Os; None: by the budget.
+    starts: independent searches, each with the whole budget, a seed and a temperature of its own; the best one is
+    returned. workers: processes that share them; their number does not change the result.
     wide: 32-bit lanes even where 16 bits would do. clock: what time_limit_s counts, 'wall' or 'cpu' seconds.
     """
 
     moves: int | None = None
     slots: int | None = None
     temperature: float | None = None
+    starts: int = 1
+    workers: int = 1
     wide: bool = False
     clock: str = "wall"
 
     def __post_init__(self) -> None:
+        at_least("starts", self.starts, 1)
+        at_least("workers", self.workers, 1)
         at_least("moves", self.moves, 0)
         at_least("slots", self.slots, 1)
         at_least("temperature", self.temperature, 0)
@@ -62,39 +76,28 @@ def start_temperature(moves_per_item: float) -> float:
     return min(0.45, max(0.06, 0.2 * (max(1.0, moves_per_item) / 2700) ** 0.18))
 
 
-def slot_ladder(task: Task, items: Items) -> list[int]:
-    """Return the numbers of slots to try.
-
-    MIN: M - 2 is what the model allows. A neuron opened long before its first use takes no room, so a few more can pay
-    on sparse networks. LRU and RR: shares of M - 1 around the best ones found.
-    """
-    ladder = slot_choices(task)
-    if task.policy == "min":
-        dense = len(items.edges) > DENSE * len(items.items)
-        ladder = [task.memory - 2] if dense else [task.memory - 2, task.memory]
-    elif len(ladder) > 2:
-        ladder = [*ladder, (ladder[0] + ladder[1]) // 2, (ladder[0] + ladder[2]) // 2]
-    return list(dict.fromkeys(max(1, min(slots, len(items.items))) for slots in ladder))
-
-
 class Annealing:
     """One annealing run over one kernel state, cooling as its share of the budget is used up."""
 
-    def __init__(self, items: Items, state: State, seed: int, wide: bool = False) -> None:
+    def __init__(self, items: Items, state: State, seed: int, wide: bool = False, heat: float = 1.0) -> None:
         self.items, self.slots = items, state.slots
         self.search: Residency = items.search(state.slots, seed, wide)
         self.search.set_state(state.opens, state.drops)
-        self.moves = DENSE_MOVES if len(items.edges) > DENSE * len(items.items) else SPARSE_MOVES
+        kinds = DENSE_MOVES if len(items.edges) > DENSE * len(items.items) else SPARSE_MOVES
+        self.moves = replace(kinds, heat=heat * kinds.heat)
         self.done = 0
+        self.delay: int | None = None  # of decoding, once looked for
 
-    def order(self) -> npt.NDArray[np.int64]:
-        """Return the edge order of the present state."""
+    def offer(self, best: Best) -> float:
+        """Offer the order of the present state and return its value. Under LRU and RR, look for the best delay too."""
         self.search.refresh()
-        return self.items.decode(self.search.stages())
-
-    def state(self) -> State:
-        """Return the present state."""
-        return State(*self.search.state(), self.slots)
+        delays = [0]
+        if best.task.policy != "min":
+            step = max(1, (self.delay or 0) // 8)
+            delays = [*DELAYS] if self.delay is None else [self.delay, self.delay + step, max(0, self.delay - step)]
+        values = {d: best.offer(self.items.decode(self.search, d), f"{self.slots}") for d in dict.fromkeys(delays)}
+        self.delay = min(values, key=lambda d: (values[d], d))
+        return values[self.delay]
 
     def run(self, moves: int | None, seconds: float, best: Best, temperature: float | None = None) -> None:
         """Anneal for `moves` moves or `seconds`, whichever ends first, offering orders to `best` on the way."""
@@ -112,47 +115,63 @@ class Annealing:
             if done and temperature is None:  # what the whole budget comes to, at the speed so far
                 start = kinds.heat * start_temperature(done / max(share, 1e-6) / n)
             now = max(start, END_TEMPERATURE)
-            self.search.tune(now * (END_TEMPERATURE / now) ** share, reach, kinds.opens, kinds.drops)
+            cooled = now * (END_TEMPERATURE / now) ** share
+            self.search.tune(cooled, reach, kinds.opens, kinds.drops, kinds.guided)
             step = chunk if moves is None else min(chunk, moves - done)
             self.search.run(step)
             done += step
             best.work += step
             if share >= next_checkpoint:
                 began = best.budget.spent()
-                best.offer(self.order(), f"{self.slots}")
+                self.offer(best)
                 took = best.budget.spent() - began
                 next_checkpoint = share + max(1 / CHECKPOINTS, took / CHECKPOINT_SHARE / max(seconds, 1e-9))
             if best.task.progress:
                 best.task.progress(round(1000 * share), 1000, f"{best.value:.0f}")
         self.done += done
-        best.offer(self.order(), f"{self.slots}")
+        self.offer(best)
 
 
-def anneal(network: Network, items: Items, best: Best, parameters: ResidencyParameters, seconds: float) -> None:
-    """Find the number of slots on a small part of the budget, then anneal with it; offer all that is found."""
+def anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: float, heat: float = 1.0) -> None:
+    """Find the number of slots on a small part of the budget, then anneal with it; offer all that is found.
+
+    MIN: M - 2, where the model is exact. LRU and RR: from a share of M - 1 downhill, up or down, while it pays.
+    """
     task, seed = best.task, best.task.seed
     n = len(items.items)
     moves = parameters.moves
     if moves is None and seconds == math.inf:
         moves = MOVES_PER_ITEM * n
     ends = best.budget.spent() + seconds
-    ladder = [min(parameters.slots, n)] if parameters.slots else slot_ladder(task, items)
     runs: dict[int, Annealing] = {}
     values: dict[int, float] = {}
-    probe = 0.06
-    for slots in ladder:
-        if runs and (best.budget.spent() >= ends or best.budget.over):
-            break
+
+    def start(slots: int) -> None:
         state, _ = best_state(items, slots, best.budget, StationaryParameters())
-        runs[slots] = Annealing(items, state, seed, parameters.wide)
-        if len(ladder) > 1:
-            share = None if moves is None else round(moves * probe)
-            runs[slots].run(share, seconds * probe, best, 0.1)
-        values[slots] = best.offer(runs[slots].order(), f"{slots}")
-    chosen = min(values, key=lambda slots: (values[slots], abs(slots - ladder[0])))
-    used = sum(run.done for run in runs.values())
+        runs[slots] = Annealing(items, state, seed, parameters.wide, heat)
+
+    def probe(share: float) -> float:
+        slots = max(1, min(round(share * (task.memory - 1)), task.memory - 2, n))
+        if slots not in runs:
+            start(slots)
+            runs[slots].run(None if moves is None else round(moves * PROBE), seconds * PROBE, best, PROBE_TEMPERATURE)
+            values[slots] = runs[slots].offer(best)
+        return values[slots]
+
+    if parameters.slots or task.policy == "min":
+        chosen = min(parameters.slots or task.memory - 2, n)
+        start(chosen)
+    else:
+        share = SHARES[task.policy][0]
+        step = STEP if probe(share * STEP) < probe(share) else 1 / STEP
+        for _ in range(MOST_PROBES):  # the first step down has been made already, and costs nothing again
+            if best.budget.spent() >= ends or probe(share * step) >= probe(share):
+                break
+            share *= step
+        chosen = min(values, key=lambda slots: (values[slots], slots))
     left = ends - best.budget.spent() if seconds < math.inf else math.inf
     if left > 0:
+        used = sum(run.done for run in runs.values())
         runs[chosen].run(None if moves is None else max(0, moves - used), left, best, parameters.temperature)
 
 
@@ -163,9 +182,30 @@ def anneal(network: Network, items: Items, best: Best, parameters: ResidencyPara
 )
 def residency(network: Network, task: Task, parameters: ResidencyParameters) -> Ordering:
     """Anneal residency intervals from the best rolling construction. Deterministic unless a time limit ends it."""
+    if parameters.starts == 1:
+        return _one_start(network, task, parameters)
+    children = [int(child.generate_state(1)[0]) for child in np.random.SeedSequence(task.seed).spawn(parameters.starts)]
+    tasks = [replace(task, seed=child, progress=None) for child in children]
+    heats = [HEATS[k % len(HEATS)] for k in range(parameters.starts)]
+    if parameters.workers == 1:
+        found = [_one_start(network, part, parameters, heat) for part, heat in zip(tasks, heats, strict=True)]
+    else:
+        from concurrent.futures import ProcessPoolExecutor
+        from multiprocessing import get_context
+
+        with ProcessPoolExecutor(parameters.workers, get_context("spawn")) as pool:
+            futures = [
+                pool.submit(_one_start, network, part, parameters, heat)
+                for part, heat in zip(tasks, heats, strict=True)
+            ]
+            found = [future.result() for future in futures]
+    best = min(found, key=lambda ordering: ordering.curve[-1][2])
+    return replace(best, seed=task.seed, parameters={**best.parameters, "starts": parameters.starts})
+
+
+def _one_start(network: Network, task: Task, parameters: ResidencyParameters, heat: float = 1.0) -> Ordering:
     budget = Budget(task.time_limit_s, parameters.clock)
     best = Best(Scorer(network, task), budget, task)
-    items = Items(network)
-    anneal(network, items, best, parameters, budget.left())
+    anneal(Items(network), best, parameters, budget.left(), heat)
     truncated = task.time_limit_s is not None and (parameters.moves is None or budget.over)
     return best.ordering("residency", {"slots": int(best.method or 0), "moves": best.work}, truncated)

@@ -115,4 +115,4 @@ def roll(items: Items, best: Best, parameters: StationaryParameters) -> None:
         search = items.search(slots)
         search.set_state(state.opens, state.drops)
         best.work += tried
-        best.offer(items.decode(search.stages()), f"{slots}")
+        best.offer(items.decode(search), f"{slots}")

@@ -64,9 +64,8 @@ def reference(name: str) -> Path:
 @cache
 def instance(name: str) -> Network:
     """A reference instance, in its initial order."""
-    edges = np.genfromtxt(
-        gzip.open(reference(f"{name}_edges.csv.gz"), "rt"), delimiter=",", skip_header=1, dtype=np.int64
-    )
+    with gzip.open(reference(f"{name}_edges.csv.gz"), "rt") as file:
+        edges = np.loadtxt(file, delimiter=",", skiprows=1, dtype=np.int64)
     with reference(f"{name}_neurons.csv").open() as file:
         rows = list(csv.DictReader(file))
     having = lambda role: [int(row["neuron"]) for row in rows if row["role"] == role]  # noqa: E731

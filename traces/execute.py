@@ -7,7 +7,7 @@ operators accumulate in their shared buffer; what follows the sum (the activatio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,14 @@ def execute(
     return _Executor(graph, inputs, arithmetic == "float").run(range(graph.n_nodes) if order is None else order)
 
 
+def execute_stepwise(
+    graph: OpGraph, inputs: Mapping[str, npt.ArrayLike], order: Iterable[int]
+) -> Iterator[dict[str, Array]]:
+    """Run in float and yield, after each operator, buffer -> content of the buffers it wrote (sums so far where partial
+    results accumulate; the arrays may change later: copy them)."""
+    return _Executor(graph, inputs, True).steps(order)
+
+
 class _Executor:
     def __init__(self, graph: OpGraph, inputs: Mapping[str, npt.ArrayLike], real: bool) -> None:
         self.graph, self.inputs, self.real = graph, inputs, real
@@ -47,12 +55,17 @@ class _Executor:
         self.sums: dict[str, Array] = {}
 
     def run(self, order: Iterable[int]) -> dict[str, Array]:
+        for _ in self.steps(order):
+            pass
+        return self.values
+
+    def steps(self, order: Iterable[int]) -> Iterator[dict[str, Array]]:
         for v in order:
             node = self.graph.nodes[v]
             result = self._compute(node)
             for tensor, value in zip(node.outputs, result, strict=True):
                 self._store(node, tensor.name, tensor.buffer, value)
-        return self.values
+            yield {t.buffer: self.sums.get(t.buffer, self.values.get(t.name, result[0])) for t in node.outputs}
 
     def _store(self, node: Operator, name: str, buffer: str, value: Array) -> None:
         if node.op not in PARTIAL:

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from edgewatt.cli import doctor, export, listing, order_tuples, papers, results, run, validate
+from edgewatt.cli import doctor, dram, export, listing, order, order_tuples, papers, results, run, schedule, validate
 
 app = typer.Typer(
     name="edgewatt",
@@ -37,7 +37,7 @@ def _root(
     check_traces_package()
 
 
-for module in (run, results, papers, validate, export, listing, order_tuples, doctor):
+for module in (run, order, order_tuples, schedule, results, papers, validate, export, dram, listing, doctor):
     module.add_to(app)
 
 

@@ -25,7 +25,7 @@ TRAFFIC = 3  # the kernel's number of this cost; 0 to 2 are the allocators'
 class Effort:
     """evaluations: orders tried by the local search. restarts: walks it is divided into, from different orders."""
 
-    evaluations: int = 20_000
+    evaluations: int = 5_000
     restarts: int = 4
 
 

@@ -71,38 +71,83 @@ def gathered(node: Operator) -> tuple[str, ...]:
 
 
 class _Rewriter:
+    """The graph while it changes: operators by name, and who reads and writes what. `slots` keeps the file's order:
+    slot i holds the names of what has become of the i-th operator."""
+
     def __init__(self, graph: OpGraph) -> None:
         self.graph = graph
-        self.nodes = list(graph.nodes)
-        self.outputs = list(graph.outputs)
-        self._index()
-
-    def _index(self) -> None:
-        self.tensors = {t.name: t for node in self.nodes for t in node.outputs}
-        self.readers: dict[str, list[Operator]] = {name: [] for name in self.tensors}
-        self.writers: dict[str, list[Operator]] = {}
-        for node in self.nodes:
-            for name in node.inputs:
-                self.readers[name].append(node)
-            for t in node.outputs:
-                self.writers.setdefault(t.buffer, []).append(node)
+        self.nodes: dict[str, Operator] = {}
+        self.slots: list[list[str]] = [[] for _ in graph.nodes]
+        self.slot_of: dict[str, int] = {}
+        self.tensors: dict[str, Tensor] = {}
+        self.readers: dict[str, dict[str, None]] = {}
+        self.writers: dict[str, dict[str, None]] = {}
+        self.outputs: dict[str, tuple[str, ...]] = {name: (name,) for name in graph.outputs}
+        for i, node in enumerate(graph.nodes):
+            self._add(node, i)
 
     def result(self, patterns: Sequence[str]) -> OpGraph:
         return replace(
             self.graph,
             name=f"{self.graph.name} ({', '.join(p for p in PATTERNS if p in patterns)})",
-            nodes=tuple(self.nodes),
-            outputs=tuple(self.outputs),
+            nodes=tuple(self.nodes[name] for slot in self.slots for name in slot),
+            outputs=tuple(name for names in self.outputs.values() for name in names),
         )
+
+    def _add(self, node: Operator, slot: int) -> None:
+        self.nodes[node.name] = node
+        self.slots[slot].append(node.name)
+        self.slot_of[node.name] = slot
+        self._link(node)
+
+    def _link(self, node: Operator) -> None:
+        for name in node.inputs:
+            self.readers.setdefault(name, {})[node.name] = None
+        for t in node.outputs:
+            self.tensors[t.name] = t
+            self.writers.setdefault(t.buffer, {})[node.name] = None
+
+    def _unlink(self, node: Operator) -> None:
+        for name in node.inputs:
+            self.readers[name].pop(node.name, None)
+        for t in node.outputs:
+            self.tensors.pop(t.name)
+            self.writers[t.buffer].pop(node.name)
+
+    def _put(self, node: Operator) -> None:
+        """Put a changed operator in the place of the one of its name."""
+        self._unlink(self.nodes[node.name])
+        self.nodes[node.name] = node
+        self._link(node)
+
+    def _remove(self, node: Operator) -> None:
+        self._unlink(node)
+        self.slots[self.slot_of.pop(node.name)].remove(node.name)
+        del self.nodes[node.name]
+
+    def _of_kind(self, op: str) -> list[Operator]:
+        return [self.nodes[name] for slot in self.slots for name in slot if self.nodes[name].op == op]
+
+    def _reading(self, tensor: str) -> list[Operator]:
+        return [self.nodes[name] for name in self.readers.get(tensor, ())]
+
+    def _is_output(self, tensor: str) -> bool:
+        return any(tensor in names for names in self.outputs.values())
+
+    def _place(self, name: str) -> tuple[int, int]:
+        slot = self.slot_of[name]
+        return slot, self.slots[slot].index(name)
 
     # -- concatenations ------------------------------------------------------------------------------------------------
 
     def fold_concats(self, takers: Sequence[str]) -> None:
         """Remove every concatenation along the channels all of whose consumers are `takers` of one operand."""
-        for concat in [node for node in self.nodes if node.op == CONCAT]:
-            readers = self.readers[concat.output.name]
+        for concat in self._of_kind(CONCAT):
+            concat = self.nodes[concat.name]
+            whole = concat.output.name
+            readers = self._reading(whole)
             if (
-                concat.output.name in self.outputs
+                self._is_output(whole)
                 or not readers
                 or concat.constants
                 or not self._along_channels(concat)
@@ -110,22 +155,12 @@ class _Rewriter:
                 or any(node.op not in takers or len(gathered(node)) < len(node.inputs) for node in readers)
             ):
                 continue
-            parts = gathered(self._current(concat))
+            parts = gathered(concat)
             for node in readers:
-                now = self._current(node)
-                spread = tuple(
-                    part for name in gathered(now) for part in (parts if name == concat.output.name else (name,))
-                )
-                attributes = {**now.attributes, "gather": spread}
-                self._put(replace(now, inputs=tuple(dict.fromkeys(spread)), attributes=attributes))
-            self.nodes = [node for node in self.nodes if node.name != concat.name]
-            self._index()
-
-    def _current(self, node: Operator) -> Operator:
-        return next(other for other in self.nodes if other.name == node.name)
-
-    def _put(self, node: Operator) -> None:
-        self.nodes[next(i for i, other in enumerate(self.nodes) if other.name == node.name)] = node
+                spread = tuple(part for name in gathered(node) for part in (parts if name == whole else (name,)))
+                attributes = {**node.attributes, "gather": spread}
+                self._put(replace(node, inputs=tuple(dict.fromkeys(spread)), attributes=attributes))
+            self._remove(concat)
 
     def _along_channels(self, concat: Operator) -> bool:
         axis, rank = concat.attributes.get("axis", -1), len(concat.output.shape)
@@ -149,8 +184,8 @@ class _Rewriter:
         return ranges
 
     def split_convolutions(self) -> None:
-        for node in [node for node in self.nodes if node.op == CONV]:
-            node = self._current(node)
+        for node in self._of_kind(CONV):
+            node = self.nodes[node.name]
             ranges = self._channel_ranges(node) if node.attributes.get("groups", 1) == 1 else None
             if ranges is None or node.output.buffer != node.output.name:
                 continue
@@ -171,8 +206,8 @@ class _Rewriter:
             self._replace(node, pieces, {node.output.name: (pieces[-1].name,)})
 
     def split_depthwise(self, take_apart: bool) -> None:
-        for node in [node for node in self.nodes if node.op == DEPTHWISE]:
-            node = self._current(node)
+        for node in self._of_kind(DEPTHWISE):
+            node = self.nodes[node.name]
             ranges = self._channel_ranges(node)
             out, axis = node.output, channel_axis(node)
             if ranges is None or out.buffer != out.name or not out.shape:
@@ -180,10 +215,10 @@ class _Rewriter:
             multiplier, rest = divmod(out.shape[axis], ranges[-1][2])
             if rest or not multiplier or len(ranges) != len({name for name, _, _ in ranges}):
                 continue
-            readers = self.readers[out.name]
+            readers = self._reading(out.name)
             apart = (
                 take_apart
-                and out.name not in self.outputs
+                and not self._is_output(out.name)
                 and bool(readers)
                 and all(reader.op == CONV and len(gathered(reader)) == len(reader.inputs) for reader in readers)
             )
@@ -210,12 +245,12 @@ class _Rewriter:
     # -- additions -----------------------------------------------------------------------------------------------------
 
     def absorb_adds(self) -> None:
-        for add in [node for node in self.nodes if node.op == ADD]:
-            add = self._current(add)
+        for add in self._of_kind(ADD):
+            add = self.nodes[add.name]
             if len(add.inputs) != 2 or add.constants or add.output.buffer != add.output.name:
                 continue
             operands = [self.tensors[name] for name in add.inputs]
-            writers = [self.writers[t.buffer] for t in operands]
+            writers = [[self.nodes[name] for name in self.writers[t.buffer]] for t in operands]
             if (
                 not all(self._absorbable(t, w, add) for t, w in zip(operands, writers, strict=True))
                 or operands[0].buffer == operands[1].buffer
@@ -234,15 +269,12 @@ class _Rewriter:
             last = max((*writers[0], *writers[1]), key=lambda node: self._place(node.name))
             self._replace(add, [], {add.output.name: (last.output.name,)})
 
-    def _place(self, name: str) -> int:
-        return next(i for i, node in enumerate(self.nodes) if node.name == name)
-
     def _absorbable(self, tensor: Tensor, writers: Sequence[Operator], add: Operator) -> bool:
-        users = {node.name for t in self.tensors.values() if t.buffer == tensor.buffer for node in self.readers[t.name]}
+        names = [t.name for node in writers for t in node.outputs if t.buffer == tensor.buffer]
         return (
-            users == {add.name}
+            {node.name for name in names for node in self._reading(name)} == {add.name}
             and tensor.n_bytes == add.output.n_bytes
-            and not any(t.name in self.outputs for t in self.tensors.values() if t.buffer == tensor.buffer)
+            and not any(self._is_output(name) for name in names)
             and all(
                 node.op in (CONV, PARTIAL_CONV)
                 and node.attributes.get("activation", "NONE") == "NONE"
@@ -255,19 +287,24 @@ class _Rewriter:
 
     def _replace(self, node: Operator, pieces: list[Operator], names: dict[str, tuple[str, ...]]) -> None:
         """Put `pieces` in the place of `node`; whoever read a tensor of `names` reads the given ones instead."""
-        at = self._place(node.name)
-        self.nodes[at : at + 1] = pieces
-        for i, other in enumerate(self.nodes):
-            if any(name in names for name in other.inputs):
-                spread = lambda given: tuple(new for name in given for new in names.get(name, (name,)))  # noqa: E731
-                attributes = dict(other.attributes)
-                if "gather" in attributes or any(len(names.get(name, ())) > 1 for name in other.inputs):
-                    attributes["gather"] = spread(gathered(other))
-                elif "operands" in attributes:
-                    attributes["operands"] = spread(attributes["operands"])
-                self.nodes[i] = replace(other, inputs=tuple(dict.fromkeys(spread(other.inputs))), attributes=attributes)
-        self.outputs = [new for name in self.outputs for new in names.get(name, (name,))]
-        self._index()
+        slot = self.slot_of[node.name]
+        readers = [other for name in names for other in self._reading(name)]
+        self._remove(node)
+        for piece in pieces:
+            self._add(piece, slot)
+
+        def spread(given: Sequence[str]) -> tuple[str, ...]:
+            return tuple(new for name in given for new in names.get(name, (name,)))
+
+        for reader in dict.fromkeys(other.name for other in readers):
+            other = self.nodes[reader]
+            attributes = dict(other.attributes)
+            if "gather" in attributes or any(len(names.get(name, ())) > 1 for name in other.inputs):
+                attributes["gather"] = spread(gathered(other))
+            elif "operands" in attributes:
+                attributes["operands"] = spread(attributes["operands"])
+            self._put(replace(other, inputs=tuple(dict.fromkeys(spread(other.inputs))), attributes=attributes))
+        self.outputs = {name: spread(given) for name, given in self.outputs.items()}
 
 
 def _partial(node: Operator, **more: Any) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def schedule(
     budget_bytes: int | None = None,
     time_limit_s: float | None = None,
     seed: int = 0,
-    evaluations: int = 20_000,
+    evaluations: int = 5_000,
     progress: Progress | None = None,
     **parameters: Any,
 ) -> Schedule:

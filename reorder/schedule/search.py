@@ -27,10 +27,11 @@ from reorder.schedule import constructive
 from reorder.schedule.base import SearchResult
 from reorder.schedule.problem import Order, Problem
 
-SLICE_WORK = 400_000  # states x operators between two looks at the clock and at Ctrl-C
+SLICE_WORK = 50_000  # states x operators between two looks at the clock and at Ctrl-C
 QUICK_STATES = 8192  # of the first search
 DESCENT_STATES = 10_000  # of each budgeted descent
 MANY_OPERATORS = 512  # beyond, states have hundreds of successors: descents follow the best few, and come first
+WORK = 4_000_000_000  # successors x operators after which a search gives up, unless max_states says otherwise
 MEMORY_BYTES = 1_500_000_000  # held by all states of a search, unless max_states says otherwise
 
 
@@ -45,25 +46,28 @@ class _Search:
         max_states: int,
         deadline: float | None,
         progress: Progress | None,
+        most_generated: int,
     ) -> None:
         self.problem, self.max_states, self.deadline, self.progress = problem, max_states, deadline, progress
         self.best, self.peak = start, int(problem.costs.peak(start))
         self.floor = min(floor, self.peak)
-        self.states = 0
+        self.states = self.generated = 0
+        self.most_generated = most_generated
         self.truncated = False
 
     @property
     def over(self) -> bool:
-        return self.floor >= self.peak or self.truncated
+        return self.floor >= self.peak or self.truncated or self.generated >= self.most_generated
 
     def _run(self, search: Any, states: int) -> int:
         """Expand up to `states` states in slices; return the last status."""
         import cython_ext.schedule as kernel
 
         status, done = kernel.RUNNING, 0
-        while status == kernel.RUNNING and done < states and not self.truncated:
-            before = search.n_expanded
+        while status == kernel.RUNNING and done < states and not self.over:
+            before, generated = search.n_expanded, search.n_generated
             status = search.best_first(min(self._slice, states - done))
+            self.generated += search.n_generated - generated
             done += search.n_expanded - before
             self.states += search.n_expanded - before
             if self.progress is not None:
@@ -75,7 +79,7 @@ class _Search:
 
     @property
     def _slice(self) -> int:
-        return max(16, SLICE_WORK // self.problem.graph.n_nodes)
+        return max(4, SLICE_WORK // self.problem.graph.n_nodes)
 
     def _take(self, search: Any, backwards: bool) -> None:
         """Take over a better order."""
@@ -158,17 +162,19 @@ def best_first(
     (reorder.schedule.bounds), budgeted descents lower the peak, and the search starts again between the two.
 
     lower_bound_bytes: a proved bound, if one is known. start: an order to beat (default: the best simple one).
-    max_states: states to expand in the last search (and at most to hold); default: what fits in 1.5 GB. deadline: value
+    max_states: states to expand in the last search (and at most to hold); default: what fits in 1.5 GB,
+    and no more than WORK successors x operators (a minute or two). deadline: value
     of time.monotonic() at which to stop. Stopped early, the result has the best order found and the bound proved.
     """
+    import cython_ext.schedule as kernel
     from reorder.schedule.bounds import lower_bound
 
+    most_generated = kernel.NEVER if max_states is not None else WORK // problem.graph.n_nodes
     if max_states is None:
         max_states = min(20_000_000, MEMORY_BYTES // (problem.graph.n_nodes // 8 + 100))
     floor = max(lower_bound_bytes, int(problem.single_operator_bytes.max()))
-    search = _Search(
-        problem, best_simple_order(problem) if start is None else start, floor, max_states, deadline, progress
-    )
+    start = best_simple_order(problem) if start is None else start
+    search = _Search(problem, start, floor, max_states, deadline, progress, most_generated)
     if not search.over and problem.graph.n_nodes <= MANY_OPERATORS:
         search.exact(min(QUICK_STATES, max_states))
     if not search.over and search.states < max_states:

@@ -74,7 +74,7 @@ def test_annealing_keeps_the_cost_the_oracle_finds(
     assert search.refresh() == expected
     # In the model every resident item has a slot and one more is for streaming: MIN with M = P + 2 does no worse than
     # the model on reads; on writes it may differ by values it keeps or drops otherwise.
-    order_found = items.decode(search.stages())
+    order_found = items.decode(search)
     check_order(network, order_found)
     reads = count_io(network, order_found, memory=slots + 2).reads_neurons
     inputs = int((network.touched & (network.in_degree == 0)).sum())

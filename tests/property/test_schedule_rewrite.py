@@ -149,9 +149,9 @@ def test_generated_graphs_equal_the_reference(reference: Path) -> None:
         "ws64_seed0": {"n": 64},
     }.items():  # fmt: skip
         expected = json.loads((reference / "schedule" / f"randwire_{name}.json").read_text())
-        assert [(n.name, n.op, n.inputs, list(n.output.shape), n.output.n_bytes) for n in randwire(**options).nodes] == [
-            (n["name"], n["op"], tuple(n["inputs"]), n["shape"], n["bytes"]) for n in expected["nodes"]
-        ], name
+        assert [
+            (n.name, n.op, n.inputs, list(n.output.shape), n.output.n_bytes) for n in randwire(**options).nodes
+        ] == [(n["name"], n["op"], tuple(n["inputs"]), n["shape"], n["bytes"]) for n in expected["nodes"]], name
 
 
 def test_every_genotype_schedules_and_bad_ones_are_named() -> None:

@@ -23,7 +23,7 @@ NAMES = {"float32": "f32", "int32": "i32", "uint8": "u8", "int8": "i8"}
 
 
 def make_tflite(operators, tensors, constants=(), inputs=(0,), outputs=(-1,)) -> bytes:  # type: ignore[no-untyped-def]
-    """A small model. operators: (builtin name, inputs, outputs); tensors: (name, shape) float32; constants: index -> data."""
+    """A small float32 model: operators (builtin, inputs, outputs), tensors (name, shape), constants index to data."""
     constants = dict(constants)
     b = flatbuffers.Builder(1024)
 
@@ -192,7 +192,7 @@ def test_onnx_model_and_network(tmp_path: Path) -> None:
         load(path)
     save(nodes=[h.make_node("Add", ["y", "x"], ["r"]), h.make_node("Relu", ["r"], ["y"])], outputs=[
         h.make_tensor_value_info("y", 1, [1, 3])])  # fmt: skip
-    with pytest.raises(InputError, match="cycle|inference"):
+    with pytest.raises(InputError, match=r"cycle|inference"):
         load(path)
     save()
     whole = path.read_bytes()

@@ -33,11 +33,6 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number a graph can hold")
 
 
-def looks_like_opgraph(value: Any) -> bool:
-    """Tell whether a decoded JSON value is meant as an operator graph."""
-    return isinstance(value, Mapping) and "nodes" in value and "outputs" in value
-
-
 def from_dict(value: Any, *, source: str = "") -> OpGraph:
     """Build the graph from a decoded JSON object; see `read`."""
     where = f"{source}: " if source else ""
@@ -54,7 +49,7 @@ def from_dict(value: Any, *, source: str = "") -> OpGraph:
 
 
 def to_dict(graph: OpGraph) -> dict[str, Any]:
-    """Return the JSON form of a graph (without constants)."""
+    """Return the JSON form of a graph: what scheduling needs, without constants and attributes."""
 
     def tensor(t: Tensor) -> dict[str, Any]:
         return {"name": t.name, "shape": list(t.shape), "bytes": t.n_bytes, "buffer": t.buffer, "dtype": t.dtype}

@@ -1,0 +1,131 @@
+"""`edgewatt dram`: a request trace on a DRAM part: time, commands, energy, and the commands themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+
+def dram(
+    trace: Path = typer.Argument(..., metavar="TRACE", help="Requests: DRAMsim3, Ramulator 2, DRAMSys ... or our npz."),
+    part: str = typer.Option("lpddr4-3200", help="Shipped part or a part file (YAML)."),
+    format: str = typer.Option(None, help="Format of the trace, if the file does not show it."),
+    controller: list[str] = typer.Option(
+        [], "--set", metavar="KEY=VALUE", help="Controller parameter, e.g. --set page_policy=closed; repeatable."
+    ),
+    explain: bool = typer.Option(False, "--explain", help="Show count x constant = energy for every term."),
+    check: bool = typer.Option(False, "--check", help="Verify every command against the part's constraints."),
+    commands: Path = typer.Option(None, "--commands", metavar="FILE", help="Write the command trace as CSV."),
+    json_file: str = typer.Option(
+        None, "--json", metavar="FILE", help="Write the result as JSON ('-': standard output)."
+    ),
+) -> None:
+    """Simulate a trace of memory requests on a DRAM part.
+
+    Each request is one burst of the part; without arrival cycles in the trace all are offered at once. Examples:
+
+      edgewatt dram requests.trc
+
+      edgewatt dram requests.trc --part ddr4-3200-x8 --set page_policy=closed --explain
+
+      edgewatt dram requests.trc --check --commands commands.csv
+    """
+    import numpy as np
+
+    from edgewatt.cli.output import show_table, write_json
+    from hwmodel.command_table import from_trace
+    from hwmodel.dram import controller_spec, load_part, simulate_dram
+    from hwmodel.dram_checker import check_trace
+    from hwmodel.energy import core_rows
+    from hwmodel.energy import explain as explain_rows
+    from traces.external import open_trace
+
+    loaded = load_part(part)
+    burst = np.uint64(loaded.organisation.burst_bytes)
+    chunks = list(open_trace(trace, format, access_bytes=int(burst)))
+    address = np.concatenate([chunk.address for chunk in chunks]) // burst * burst
+    arrivals = [chunk.cycle if chunk.cycle is not None else np.zeros(len(chunk), np.int64) for chunk in chunks]
+    result = simulate_dram(
+        address,
+        np.concatenate([chunk.op for chunk in chunks]),
+        np.concatenate(arrivals),
+        part=loaded,
+        controller=_parameters(controller),
+        trace=check or commands is not None,
+    )
+    rows = explain_rows(core_rows(result.counts, loaded))
+    report: dict[str, Any] = {
+        "part": loaded.name,
+        "requests": len(address),
+        "total_cycles": result.total_cycles,
+        "time_ns": result.time_ns,
+        "mean_read_latency_cycles": result.mean_read_latency_cycles,
+        "row_hits": result.counts.row_hits,
+        "commands": {name: count for name, count in result.commands.items() if count},
+        "core_energy_pj": result.total_energy_pj,
+        "terms": rows,
+    }
+    if check:
+        spec = controller_spec(_parameters(controller))
+        report["violations"] = [
+            violation.message
+            for channel in result.command_trace or ()
+            for violation in check_trace(
+                from_trace(channel, part=loaded, end_cycle=result.end_cycle),
+                part=loaded,
+                read_dbi=spec.read_dbi,
+                command_occupancy=spec.command_occupancy,
+                refresh=spec.refresh,
+            )
+        ]
+    if commands is not None:
+        _write_commands(commands, result.command_trace or (), result.end_cycle)
+    if not write_json(report, json_file):
+        plain = [(key, report[key]) for key in ("part", "requests", "total_cycles", "row_hits")]
+        plain += [(key, f"{report[key]:.1f}") for key in ("time_ns", "mean_read_latency_cycles", "core_energy_pj")]
+        show_table(("what", "value"), [*plain, *report["commands"].items()], title=f"edgewatt dram {trace.name}")
+        if explain:
+            columns = ("term", "count", "unit", "constant_pj", "energy_pj")
+            cells = [[f"{r[c]:,.4f}" if c.endswith("pj") else r[c] for c in columns] for r in rows if r["count"]]
+            show_table(columns, cells, title="count x constant = energy", numeric=columns[1:2] + columns[3:])
+        if check:
+            typer.echo("\n".join(report["violations"]) or "every command is legal")
+    if report.get("violations"):
+        raise typer.Exit(1)
+
+
+def _parameters(given: list[str]) -> dict[str, Any]:
+    """Read KEY=VALUE pairs: whole numbers, true and false, else text."""
+    from traces.errors import InputError
+
+    parameters: dict[str, Any] = {}
+    for pair in given:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise InputError(f"--set {pair}: write KEY=VALUE, e.g. --set page_policy=closed")
+        if value in ("true", "false"):
+            parameters[key] = value == "true"
+        else:
+            parameters[key] = int(value) if value.lstrip("-").isdigit() else value
+    return parameters
+
+
+def _write_commands(file: Path, traces: tuple[Any, ...], end_cycle: int) -> None:
+    from hwmodel.constraints import COMMANDS
+    from traces.files import whole_file
+
+    columns = ("rank", "bank_group", "bank", "row", "column", "request")
+    with whole_file(file) as stream:
+        stream.write(b"channel,timestamp_cycles,command,rank,bank_group,bank,row,column,request\n")
+        for channel, trace in enumerate(traces):
+            for row in trace:
+                numbers = ",".join(str(int(row[name])) for name in columns)
+                stream.write(f"{channel},{int(row['cycle'])},{COMMANDS[row['command']]},{numbers}\n".encode())
+            stream.write(f"{channel},{end_cycle},END,0,0,0,0,0,-1\n".encode())
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register this module's command."""
+    app.command()(dram)

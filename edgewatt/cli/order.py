@@ -1,0 +1,215 @@
+"""`edgewatt order`: an order of work for one network, what it costs, and how far from the bounds it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+EXPLAIN_HELP = "Write a self-contained page that shows why this order costs what it does."
+
+
+def order_network(
+    network: list[str] = typer.Argument(
+        ..., metavar="NETWORK...", help="A file or folder, or one matrix file per layer from input to output."
+    ),
+    method: str = typer.Option("auto", "--method", "-m", help="A name of `edgewatt list orderings`."),
+    memory: int = typer.Option(100, "--memory", "-M", help="Fast memory: neuron values plus the connection in hand."),
+    policy: str = typer.Option("min", "--policy", help="Eviction: min, lru or rr."),
+    pinning: str = typer.Option("literal", "--pinning", help="literal or pin_both."),
+    objective: str = typer.Option(
+        "io", "--objective", help="io, runs, or a mapping as '{kind: weighted, a: 2, b: 1}'."
+    ),
+    seed: int = typer.Option(0, "--seed", help="The same seed gives the same order."),
+    time_limit: float = typer.Option(None, "--time-limit", metavar="SECONDS", help="A search may end earlier for it."),
+    parameter: list[str] = typer.Option(
+        [], "--set", "-s", metavar="NAME=VALUE", help="A parameter of the method; may be repeated."
+    ),
+    orientation: str = typer.Option("rows-are-outputs", "--orientation", help="Of matrices: or rows-are-inputs."),
+    best_evictions: bool = typer.Option(
+        False, "--best-evictions", help="Also bound this order's I/Os over all evictions (integer program)."
+    ),
+    output: str = typer.Option(None, "-o", "--output", metavar="FILE", help="Write the order as npz (array `edges`)."),
+    explain: str = typer.Option(None, "--explain", metavar="FILE", help=EXPLAIN_HELP),
+    json_file: str = typer.Option(
+        None, "--json", metavar="FILE", help="Write the result as JSON ('-': standard output)."
+    ),
+) -> None:
+    """Order the work of a sparse network and report it under every policy, beside two-optimal and the bounds.
+
+    Example:  edgewatt order net.npz --memory 100 --time-limit 10 -o order.npz
+    Example:  edgewatt order fc1.npz fc2.npz -m connection-reordering -s iterations=100000 --policy lru
+    """
+    from pathlib import Path
+
+    from edgewatt.cli.output import progress, write_json
+    from reorder.order import order
+    from traces.errors import InputError
+    from traces.files import whole_file
+    from traces.network import Network
+    from traces.readers import load
+
+    loaded = load(network[0] if len(network) == 1 else network, kind="network", orientation=orientation)
+    if not isinstance(loaded, Network):
+        raise InputError(f"{network[0]}: `edgewatt order` needs a network of neurons, not an operator graph")
+    wish = read_value(objective)
+    asked = {name: read_value(value) for name, value in map(split_parameter, parameter)}
+    with progress(method) as report_progress:
+        found = order(
+            loaded, method, memory=memory, policy=policy, pinning=pinning, objective=wish, seed=seed,
+            time_limit_s=time_limit, progress=report_progress, **asked,
+        )  # fmt: skip
+    result = describe(loaded, found, memory, policy, pinning, wish)
+    if best_evictions:
+        from reorder.eviction import optimal_eviction
+
+        best = optimal_eviction(loaded, found, memory=memory, relax=loaded.n_connections > 5000)
+        result["best_evictions"] = {"total": best.total, "lower_bound": best.lower_bound, "proved": best.proved}
+    if output:
+        with whole_file(Path(output)) as stream:
+            stream.write(order_file(found, result))
+    if explain:
+        from edgewatt.explain_order import explain_page
+
+        page = explain_page(loaded, found, memory=memory, policy=policy, pinning=pinning)
+        with whole_file(Path(explain)) as stream:
+            stream.write(page.encode())
+    if not write_json(result, json_file):
+        show(result)
+
+
+def split_parameter(text: str) -> tuple[str, str]:
+    """Split NAME=VALUE."""
+    from traces.errors import InputError
+
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise InputError(f"--set {text}: write NAME=VALUE, for instance iterations=100000")
+    return name, value
+
+
+def read_value(text: str) -> Any:
+    """Read a YAML value from the command line; 1e-3 is the number it looks like."""
+    import yaml
+
+    from traces.errors import InputError
+
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise InputError(f"{text!r} cannot be read as a value ({getattr(error, 'problem', error)})") from error
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            pass
+    return value
+
+
+def describe(network: Any, found: Any, memory: int, policy: str, pinning: str, objective: Any) -> dict[str, Any]:
+    """Return everything the table shows, as plain values."""
+    from hwmodel.iomodel import compact_growth_memory, count_io, io_bounds
+    from reorder.base import Task
+    from reorder.bounds import lower_bound
+    from reorder.objectives import report
+    from reorder.order import order
+
+    task = Task(memory, policy, pinning, objective)
+    plain = order(network, "two-optimal", memory=memory, policy=policy, pinning=pinning)
+    theorem, best = io_bounds(network), lower_bound(network, memory)
+    columns = {}
+    for name, one in (("two-optimal", plain), (found.method, found)):
+        counts = count_io(network, one, memory=memory, policy=policy, pinning=pinning)
+        columns[name] = {
+            "reads": counts.reads,
+            "writes": counts.writes,
+            "total": counts.total,
+            **report(network, one, task),
+            "least_memory_without_extra": compact_growth_memory(network, one),
+        }
+    start, total = columns["two-optimal"]["total"], columns[found.method]["total"]
+    return {
+        "network": network.name,
+        "connections": network.n_connections,
+        "neurons": int(network.touched.sum()),
+        "isolated_neurons": int((~network.touched).sum()),
+        "memory": memory,
+        "policy": policy,
+        "pinning": pinning,
+        "method": found.method,
+        "parameters": {key: _plain(value) for key, value in found.parameters.items()},
+        "seed": found.seed,
+        "truncated": found.truncated,
+        "lower_bound": theorem.lower_total,
+        "upper_bound": theorem.upper_total,
+        "best_lower_bound": best.total,
+        "best_lower_bound_argument": best.argument,
+        "gap": _gap(total, start, theorem.lower_total),
+        "gap_to_best_bound": _gap(total, start, best.total),
+        "orders": columns,
+        "curve": [[int(work), float(seconds), float(value)] for work, seconds, value in found.curve],
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, bool | int | float | str | None) else str(value)
+
+
+def _gap(total: int, start: int, lower: int) -> float | None:
+    """(found - lower) / (two-optimal - lower); 0 at the bound, none where two-optimal is there and this is not."""
+    if total == lower:
+        return 0.0
+    return None if start == lower else (total - lower) / (start - lower)
+
+
+def order_file(found: Any, result: dict[str, Any]) -> bytes:
+    """Return an npz with `edges` (int64[W]) and, as text, what it was made with."""
+    import io
+    import json
+
+    import numpy as np
+
+    kept = ("network", "memory", "policy", "pinning", "method", "parameters", "seed", "truncated")
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, edges=found.edges, made_with=json.dumps({key: result[key] for key in kept}))
+    return buffer.getvalue()
+
+
+def show(result: dict[str, Any]) -> None:
+    """Print the table and, below it, bounds and gaps."""
+    from edgewatt.cli.output import show_table
+
+    names = list(result["orders"])
+    labels = {
+        "reads": "reads",
+        "writes": "writes",
+        "total": f"I/Os ({result['policy']}, {result['pinning']})",
+        "io_min": "I/Os under MIN",
+        "io_lru": "I/Os under LRU",
+        "io_lru_pin_both": "I/Os under LRU, pin_both",
+        "io_rr": "I/Os under RR",
+        "io_rr_pin_both": "I/Os under RR, pin_both",
+        "runs": "runs",
+        "objective": "objective",
+        "least_memory_without_extra": "least M without extra I/Os",
+    }
+    rows = [(label, *(f"{result['orders'][name][key]:,g}" if isinstance(result["orders"][name][key], float)
+                      else f"{result['orders'][name][key]:,}" for name in names)) for key, label in labels.items()]  # fmt: skip
+    show_table(("M = " + str(result["memory"]), *names), rows, title=result["network"], numeric=names)
+    gap = lambda value: "none (two-optimal is at the bound)" if value is None else f"{value:.4f}"  # noqa: E731
+    typer.echo(f"bounds: {result['lower_bound']:,} = W + N + S, at most {result['upper_bound']:,} (Theorem 1)")
+    typer.echo(f"best lower bound: {result['best_lower_bound']:,} ({result['best_lower_bound_argument']})")
+    typer.echo(f"gap: {gap(result['gap'])} to W + N + S, {gap(result['gap_to_best_bound'])} to the best lower bound")
+    if "best_evictions" in result:
+        best = result["best_evictions"]
+        words = "proved" if best["proved"] else f"at least {best['lower_bound']:,}"
+        typer.echo(f"this order with the best evictions: {best['total']:,} I/Os ({words})")
+    if result["isolated_neurons"]:
+        typer.echo(f"isolated neurons (in none of the figures): {result['isolated_neurons']}")
+    if result["truncated"]:
+        typer.echo("truncated: the time limit ended the search; another run may differ")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register this module's commands."""
+    app.command("order")(order_network)

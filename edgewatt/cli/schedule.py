@@ -1,0 +1,181 @@
+"""`edgewatt schedule`: which order of a model's operators needs the least memory?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+ONCHIP_BYTES = (32 * 1024, 64 * 1024, 128 * 1024, 256 * 1024)
+
+
+def schedule(
+    model: str = typer.Argument(
+        ...,
+        metavar="MODEL",
+        help="A .tflite, .onnx or .json file, or a generated graph: darts_v2, randwire-ws64-seed1.",
+    ),
+    objective: str = typer.Option("peak", help="What to minimise: peak, arena or traffic (needs --onchip-bytes)."),
+    method: str = typer.Option("best-first", help="How: see `edgewatt list schedulers`."),
+    rewrite: list[str] = typer.Option(
+        [], help="Rewrite first: fold-concat, channel-wise, kernel-wise, absorb-add or all; may be repeated."
+    ),
+    allocator: str = typer.Option("linear", help="Arena: linear, size-best-fit or size-first-fit."),
+    onchip_bytes: int = typer.Option(None, help="On-chip memory for --objective traffic."),
+    block_bytes: int = typer.Option(256, help="Blocks in which off-chip traffic moves."),
+    budget_bytes: int = typer.Option(None, help="Fail unless the schedule fits in this memory."),
+    time_limit: float = typer.Option(None, metavar="SECONDS", help="Stop then, with the best found and its bound."),
+    evaluations: int = typer.Option(5_000, help="Orders the search for arena or traffic tries."),
+    seed: int = typer.Option(0, help="Seed of that search and of the random orders in the figure."),
+    part: str = typer.Option(
+        None, help="Also energy of the off-chip transfers on this DRAM, at --onchip-bytes (or 64 KiB)."
+    ),
+    encoder: str = typer.Option("raw", help="Encoder of its data wires, e.g. base-xor+dbi-dc."),
+    output: str = typer.Option(None, metavar="FILE", help="Write the .tflite model back with its operators reordered."),
+    figure: str = typer.Option(
+        None, metavar="FILE", help="Draw memory over time, random orders, graph (svg, png, html)."
+    ),
+    json_file: str = typer.Option(
+        None, "--json", metavar="FILE", help="Write the result as JSON ('-': standard output)."
+    ),
+) -> None:
+    """Order the operators of a network so that it needs the least memory.
+
+    Example:  edgewatt schedule model.tflite --rewrite all --figure schedule.svg
+
+    Prints peak memory, arena and off-chip traffic of the file's order, of Kahn's and of the schedule, and whether the
+    schedule is proved to be the best.
+    """
+    import time
+
+    from edgewatt.cli.output import progress, write_json
+    from edgewatt.operators import add_energy, compare_orders, load_graph
+    from reorder.schedule.schedule import schedule as run
+
+    started = time.perf_counter()
+    graph = load_graph(model)
+    read_s = time.perf_counter() - started
+    started = time.perf_counter()
+    with progress("schedule") as report:
+        result = run(
+            graph,
+            objective=objective,
+            method=method,
+            rewrite="all" if "all" in rewrite else rewrite,
+            allocator=allocator,
+            onchip_bytes=onchip_bytes,
+            block_bytes=block_bytes,
+            budget_bytes=budget_bytes,
+            time_limit_s=time_limit,
+            evaluations=evaluations,
+            seed=seed,
+            progress=report,
+        )
+    search_s = time.perf_counter() - started
+    sizes = tuple(dict.fromkeys((*ONCHIP_BYTES, *([onchip_bytes] if onchip_bytes else []))))
+    rows = compare_orders(graph, result, onchip_bytes=sizes, block_bytes=block_bytes, allocator=allocator)
+    if part is not None:
+        add_energy(rows, graph, result, onchip_bytes or ONCHIP_BYTES[1], block_bytes, part, encoder, seed)
+    if output is not None:
+        _write_back(model, graph, result, output)
+    if figure is not None:
+        from edgewatt.operator_figures import draw
+
+        draw(graph, result, figure, seed=seed)
+    summary = {
+        "model": model,
+        "graph": result.graph.name,
+        "operators": result.graph.n_nodes,
+        "objective": objective,
+        "method": method,
+        "rewrite": list(rewrite),
+        "allocator": allocator,
+        "block_bytes": block_bytes,
+        "peak_bytes": result.peak_bytes,
+        "lower_bound_bytes": result.lower_bound_bytes,
+        "arena_bytes": result.arena_bytes,
+        "traffic_bytes": result.traffic_bytes,
+        "proved": result.proved,
+        "truncated": result.truncated,
+        "states": result.states,
+        "read_seconds": read_s,
+        "search_seconds": search_s,
+        "orders": rows,
+        "order": result.names,
+        "details": dict(result.details),
+    }
+    if write_json(summary, json_file):
+        return
+    _print(result, rows, sizes, read_s, search_s)
+    for file in (output, figure, None if json_file == "-" else json_file):
+        if file:
+            typer.echo(f"written: {file}")
+
+
+def _print(result: Any, rows: list[dict[str, Any]], sizes: tuple[int, ...], read_s: float, search_s: float) -> None:
+    from edgewatt.cli.output import show_table
+
+    def name(size: int) -> str:
+        return f"off-chip B at {size // 1024} KiB" if size % 1024 == 0 else f"off-chip B at {size} B"
+
+    lines = [("operators", [row["operators"] for row in rows]), ("peak B", [row["peak_bytes"] for row in rows])]
+    lines.append(("arena B", [row["arena_bytes"] for row in rows]))
+    lines += [(name(size), [row["traffic_bytes"].get(str(size), "-") for row in rows]) for size in sizes]
+    if "energy" in rows[0]:
+        at = rows[0]["energy_onchip_bytes"] / 1024
+        terms = (("data wires", "io_pj"), ("all wires", "interface_pj"), ("DRAM core", "core_pj"))
+        lines += [
+            (f"{text}, µJ at {at:g} KiB", [_microjoules(row["energy"][key]) for row in rows]) for text, key in terms
+        ]
+    columns = [f"{row['order']} order" if row["order"] == "file" else row["order"] for row in rows]
+    show_table(
+        ("", *columns),
+        [(text, *(f"{value:,}" if isinstance(value, int) else value for value in values)) for text, values in lines],
+        title=result.graph.name,
+        numeric=columns,
+    )
+    typer.echo(proof_in_words(result))
+    typer.echo(f"{result.states:,} states; read in {1000 * read_s:.1f} ms, scheduled in {1000 * search_s:.1f} ms")
+
+
+def _microjoules(pj: float | None) -> str:
+    return "-" if pj is None else f"{pj / 1e6:,.2f}"
+
+
+def proof_in_words(result: Any) -> str:
+    """Say in one sentence what is known about the schedule."""
+    if result.objective == "peak" and result.proved:
+        return f"peak of {result.peak_bytes:,} B: proved, no order of these operators needs less"
+    if result.objective == "peak":
+        gap = 100 * (result.peak_bytes / result.lower_bound_bytes - 1)
+        return (
+            f"peak of {result.peak_bytes:,} B: the best found; no order needs less than {result.lower_bound_bytes:,} B "
+            f"(gap {gap:.1f} %)"
+        )
+    bound = f"no order has a peak below {result.lower_bound_bytes:,} B"
+    if result.objective == "arena":
+        word = "proved, no order has a smaller one" if result.proved else f"the best found; {bound}"
+        return f"arena of {result.arena_bytes:,} B at a peak of {result.peak_bytes:,} B: {word}"
+    word = "none can have less" if result.proved else "the best found"
+    return f"off-chip traffic of {result.traffic_bytes:,} B: {word}; its peak is {result.peak_bytes:,} B, {bound}"
+
+
+def _write_back(model: str, graph: Any, result: Any, output: str) -> None:
+    from pathlib import Path
+
+    from traces.errors import InputError
+    from traces.files import whole_file
+    from traces.readers import tflite
+
+    if Path(model).suffix.lower() != ".tflite":
+        raise InputError(f"{model}: only .tflite models can be written back in another order")
+    if result.graph is not graph:
+        raise InputError("a rewritten graph cannot be written back: its operators are not those of the file")
+    data = tflite.write_order(model, result.names)
+    with whole_file(output) as stream:
+        stream.write(data)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register this module's commands."""
+    app.command()(schedule)

@@ -1,0 +1,65 @@
+"""`edgewatt order` as a user meets it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from edgewatt.cli import app
+from edgewatt.cli.order import read_value
+from hwmodel.iomodel import count_io
+from reorder.base import check_order
+from traces.errors import InputError
+from traces.generate_theory import dense_layers
+from traces.readers.native import save
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    save(dense_layers([12, 10, 8]), tmp_path / "net.npz")
+    return str(tmp_path / "net.npz")
+
+
+def test_the_table_and_the_files(file: str, tmp_path: Path) -> None:
+    method = ["-m", "connection-reordering", "-s", "iterations=200", "--memory", "7", "--policy", "lru"]
+    done = CliRunner().invoke(app, ["order", file, *method, "-o", str(tmp_path / "order.npz"), "--best-evictions"])
+    assert done.exit_code == 0, done.output
+    for text in ("two-optimal", "connection-reordering", "I/Os under RR", "gap:", "best lower bound", "best evictions"):
+        assert text in done.output
+    network = dense_layers([12, 10, 8])
+    with np.load(tmp_path / "order.npz", allow_pickle=False) as data:
+        edges = check_order(network, data["edges"])
+        assert json.loads(str(data["made_with"]))["memory"] == 7
+    done = CliRunner().invoke(app, ["order", file, *method, "--json", "-"])
+    result = json.loads(done.stdout)
+    expected = count_io(network, edges, memory=7, policy="lru").total
+    assert result["orders"]["connection-reordering"]["total"] == expected
+    assert result["lower_bound"] <= result["best_lower_bound"] <= expected
+    assert result["gap"] == (expected - result["lower_bound"]) / (
+        result["orders"]["two-optimal"]["total"] - result["lower_bound"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-m", "two-optimum"], "did you mean 'two-optimal'"),
+        (["--memory", "2"], "at least 3"),
+        (["-m", "ego", "-s", "window"], "write NAME=VALUE"),
+        (["-m", "ego", "-s", "windw=3"], "did you mean 'window'"),
+        (["-m", "ego", "--objective", "{kind: weighted"], "cannot be read"),
+        (["--time-limit", "0"], "time_limit_s is 0"),
+        (["-m", "ego", "-o", "no/such/folder/order.npz"], "cannot be written"),
+    ],
+)
+def test_bad_requests(file: str, arguments: list[str], message: str) -> None:
+    done = CliRunner().invoke(app, ["order", file, *arguments])
+    assert isinstance(done.exception, InputError) and message in str(done.exception)
+
+
+def test_values_from_the_command_line() -> None:
+    assert [read_value(text) for text in ("3", "1e-3", "0.5", "true", "two-optimal", "{kind: weighted, a: 0.5, b: 1}")] == [
+        3, 1e-3, 0.5, True, "two-optimal", {"kind": "weighted", "a": 0.5, "b": 1},
+    ]  # fmt: skip

@@ -1,0 +1,85 @@
+"""Energy: every term is a count times a constant, views add up, and each kind of termination pays for its own level."""
+
+import numpy as np
+import pytest
+from dram_parts import grouped, two_channels
+
+from hwmodel.dram import load_part, part_names, simulate_dram
+from hwmodel.energy import core_constants_pj, core_energy_by_rank_pj, core_rows, explain, interface_energy
+from hwmodel.interface import count_interface
+from traces.errors import InputError
+
+
+def bursts(part, data, command="RD"):
+    n = len(data)
+    size = part.organisation.burst_bytes
+    return {
+        "timestamp_cycles": np.arange(n) * part.organisation.burst_cycles,
+        "command": [command] * n,
+        "data_hex": [bytes([value] * size).hex() if isinstance(value, int) else bytes(value).hex() for value in data],
+    }
+
+
+@pytest.mark.parametrize("make", [grouped, two_channels])
+def test_views_by_channel_and_rank_add_up(make):
+    part = make()
+    rng = np.random.default_rng(0)
+    address = rng.integers(0, part.organisation.capacity_bytes // 32, 3000).astype(np.uint64) * 32
+    result = simulate_dram(address, rng.random(3000) < 0.3, np.zeros(3000, int), part=part)
+    views = core_energy_by_rank_pj(result.counts, part)
+    assert views.shape == (part.organisation.channels, part.organisation.ranks) and (views > 0).all()
+    assert views.sum() == pytest.approx(result.total_energy_pj, rel=1e-12)
+    moved = result.counts.command("RD", "WR") * 32 * 8
+    assert result.core_pj_per_bit == pytest.approx(result.total_energy_pj / moved, rel=1e-12)
+    rows = explain(core_rows(result.counts, part))
+    assert all(row["energy_pj"] == row["count"] * row["constant_pj"] for row in rows)
+    assert sum(row["energy_pj"] for row in rows) == pytest.approx(result.total_energy_pj, rel=1e-12)
+
+
+def test_core_constants_from_currents_by_hand():
+    pj = {term: constant for term, (_, constant) in core_constants_pj(load_part("lpddr4-3200")).items()}
+    assert pj["activate"] == pytest.approx((1.8 * (3.5 - 2.25) + 1.1 * (45 - 30)) * 68 * 0.625, rel=1e-12)
+    assert pj["read"] == pytest.approx(1.1 * (275 - 30) * 8 * 0.625, rel=1e-12)
+    assert pj["refresh"] == pytest.approx((1.8 * 7.75 + 1.1 * 60) * 448 * 0.625, rel=1e-12)
+    assert pj["background_active"] == pytest.approx((1.8 * 2.25 + 1.1 * 30) * 0.625, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", part_names())
+def test_each_termination_pays_for_its_level(name):
+    part = load_part(name)
+    zeros, ones = (interface_energy(bursts(part, [value] * 10), part=part, dbi=False) for value in (0x00, 0xFF))
+    static = [energy.energy_pj["dq"]["static"] for energy in (zeros, ones)]
+    costly = part.interface.costly_level
+    assert static[0] == (0 if costly != 0 else pytest.approx(static[0])) and (static[0] > 0) == (costly == 0)
+    assert (static[1] > 0) == (costly == 1)
+    alternating = np.tile(np.repeat([0, 255], part.organisation.dq_bits // 8), part.organisation.burst_beats // 2)
+    flips = interface_energy(bursts(part, [alternating.tolist()] * 10), part=part, dbi=False)
+    assert flips.energy_pj["dq"]["dynamic"] > 10 * max(e.energy_pj["dq"]["dynamic"] for e in (zeros, ones))
+    beats = part.organisation.burst_beats * part.organisation.dq_bits * 10
+    group = flips.counts.group("dq", "read")
+    assert group.ones == group.zeros == beats // 2 and int(group.wire_ones.sum()) == group.ones
+    assert flips.pj_per_bit == pytest.approx(flips.total_pj / beats)
+
+
+@pytest.mark.parametrize("name", part_names())
+def test_inversion_helps_where_the_part_wants_it(name):
+    part = load_part(name)
+    bad = {"ones": 0xFE, "zeros": 0x01, "toggles": None}[part.interface.dbi]
+    lanes, beats = part.organisation.dq_bits // 8, part.organisation.burst_beats
+    alternating = np.tile(np.repeat([0, 0xFE], lanes), beats // 2).tolist()
+    data = bursts(part, [alternating if bad is None else bad] * 50)
+    off, on = (interface_energy(data, part=part, dbi=dbi) for dbi in (False, True))
+    assert on.total_data_pj < 0.7 * off.total_data_pj
+    assert on.counts.inverted_bytes > 0 and off.counts.inverted_bytes == 0
+
+
+def test_lane_order_moves_wires_and_keeps_sums():
+    part = load_part("lpddr4-3200")
+    data = bursts(part, np.random.default_rng(1).integers(0, 256, (40, 32)).tolist())
+    plain = count_interface(data, part=part, dbi=True).group("dq", "read")
+    swapped = count_interface(data, part=part, dbi=True, lane_order=(1, 0)).group("dq", "read")
+    assert np.array_equal(swapped.wire_ones, np.roll(plain.wire_ones, 8)) and swapped.rising == plain.rising
+    with pytest.raises(InputError, match="permutation"):
+        count_interface(data, part=part, dbi=True, lane_order=(0, 0))
+    with pytest.raises(InputError, match="beat order"):
+        count_interface(data, part=part, dbi=True, beat_order="backwards")

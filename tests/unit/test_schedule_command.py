@@ -1,0 +1,190 @@
+"""`edgewatt schedule`, the façade, budgets and bad input."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import edgewatt as ew
+from edgewatt.cli import app
+from reorder.schedule.schedule import Schedule
+from traces.errors import EdgewattError, InputError
+from traces.opgraph import MAX_BYTES
+from traces.readers import opgraph_json
+
+NODES = [
+    {"name": "x", "op": "INPUT", "inputs": [], "shape": [1, 8], "bytes": 8},
+    {"name": "a", "op": "RELU", "inputs": ["x"], "shape": [1, 100], "bytes": 100},
+    {"name": "b", "op": "RELU", "inputs": ["x"], "shape": [1, 100], "bytes": 100},
+    {"name": "a1", "op": "MEAN", "inputs": ["a"], "shape": [1], "bytes": 1},
+    {"name": "b1", "op": "MEAN", "inputs": ["b"], "shape": [1], "bytes": 1},
+    {"name": "y", "op": "ADD", "inputs": ["a1", "b1"], "shape": [1], "bytes": 1},
+]
+
+
+def graph_with(changes: dict[int, dict] | None = None, extra: tuple[dict, ...] = (), outputs: tuple[str, ...] = ("y",)):
+    nodes = [dict(node) | (changes or {}).get(i, {}) for i, node in enumerate(NODES)]
+    return opgraph_json.from_dict({"name": "g", "nodes": [*nodes, *extra], "outputs": list(outputs)}, source="g.json")
+
+
+def run(*arguments: str):
+    return CliRunner().invoke(app, ["schedule", *arguments])
+
+
+def test_schedule_command_prints_and_writes(tmp_path: Path) -> None:
+    model = tmp_path / "g.json"
+    model.write_text(json.dumps(opgraph_json.to_dict(graph_with())))
+    result = run(str(model))
+    assert result.exit_code == 0, result.output
+    assert "peak of 109 B: proved, no order of these operators needs less" in result.output
+    result = run(str(model), "--json", "-")
+    found = json.loads(result.stdout)
+    assert (found["peak_bytes"], found["proved"], found["orders"][0]["peak_bytes"]) == (109, True, 208)
+    assert found["order"][0] == "x"
+    assert found["orders"][2]["traffic_bytes"]["32768"] == 0
+    result = run(str(model), "--objective", "traffic", "--onchip-bytes", "64", "--block-bytes", "16", "--json", "-")
+    found = json.loads(result.stdout)
+    assert found["traffic_bytes"] <= min(row["traffic_bytes"]["64"] for row in found["orders"][:2])
+
+
+def test_schedule_command_refuses_with_a_reason(tmp_path: Path) -> None:
+    cases = {
+        ("no-such-model.tflite",): "no such file",
+        ("darts_v2", "--method", "best-frist"): "did you mean 'best-first'?",
+        ("darts_v2", "--rewrite", "chanel-wise"): "did you mean 'channel-wise'?",
+        ("darts_v2", "--objective", "peek"): "did you mean 'peak'?",
+        ("darts_v2", "--allocator", "linaer"): "did you mean 'linear'?",
+        ("darts_v2", "--objective", "traffic"): "needs onchip_bytes",
+        ("darts_v2", "--objective", "traffic", "--onchip-bytes", "100"): "cannot hold a block of 256 bytes",
+        ("darts_v2", "--budget-bytes", "1000"): "'next0' alone needs|alone needs",
+        ("darts_v2", "--output", str(tmp_path / "x.tflite")): "only .tflite models can be written back",
+        ("darts_v2", "--figure", str(tmp_path / "x.gif")): "a figure is written as .svg, .png, .html",
+        ("darts_v2", "--time-limit", "-1"): "must be above 0",
+    }
+    for arguments, message in cases.items():
+        result = run(*arguments)
+        assert isinstance(result.exception, InputError), (arguments, result.output)
+        assert any(part in str(result.exception) for part in message.split("|")), (arguments, result.exception)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png", "html"])
+def test_figure_is_written(tmp_path: Path, suffix: str) -> None:
+    pytest.importorskip("vl_convert")
+    path = tmp_path / f"figure.{suffix}"
+    result = run("amoebanet", "--rewrite", "all", "--figure", str(path))
+    assert result.exit_code == 0, result.output
+    data = path.read_bytes()
+    assert data.startswith({"svg": b"<svg", "png": b"\x89PNG", "html": b"<!DOCTYPE html>"}[suffix])
+    if suffix == "svg":
+        assert b"Memory while each operator runs" in data
+        assert b"random orders" in data
+
+
+def test_facade_returns_what_it_promises() -> None:
+    found = ew.schedule(ew.randwire("ws", 32, seed=2), onchip_bytes=65536)
+    assert isinstance(found, Schedule)
+    assert (found.peak_bytes, found.lower_bound_bytes, found.proved) == (299_520, 299_520, True)
+    traffic = ew.offchip_traffic(found.graph, found.order, onchip_bytes=65536)
+    assert found.traffic_bytes == traffic.total_bytes
+    assert ew.footprint(found.graph, found.order).peak_bytes == found.peak_bytes
+    assert sorted(found.order.tolist()) == list(range(found.graph.n_nodes))
+    assert found.names[0] == "input"
+    stopped = ew.schedule(ew.randwire("ws", 64), max_states=100)
+    assert stopped.lower_bound_bytes < stopped.peak_bytes
+    assert not stopped.proved
+
+
+def test_budgets() -> None:
+    graph = graph_with()
+    assert ew.schedule(graph, budget_bytes=109).peak_bytes == 109
+    with pytest.raises(InputError, match=r"g\.json: operator 'a' alone needs 108 bytes .* the budget of 107"):
+        ew.schedule(graph, budget_bytes=107)
+    with pytest.raises(InputError, match="every order needs at least 109 bytes, more than the budget of 108"):
+        ew.schedule(graph, budget_bytes=108)
+    with pytest.raises(InputError, match="the best order found needs 208 bytes, more than the budget of 150"):
+        ew.schedule(graph, method="file", budget_bytes=150)
+
+
+@pytest.mark.parametrize(
+    ("changes", "extra", "outputs", "message"),
+    [
+        ({1: {"inputs": ["y"]}}, (), ("y",), "the graph has a cycle: 'a' -> .*'a'"),
+        ({1: {"inputs": ["a"]}}, (), ("y",), "the graph has a cycle: 'a' -> 'a'"),
+        ({1: {"inputs": ["b"]}}, (), ("y",), "operator 'a' comes before 'b', whose result it needs"),
+        ({1: {"inputs": ["z"]}}, (), ("y",), "operator 'a' reads 'z', which nobody writes"),
+        ({1: {"inputs": ["x", "x"]}}, (), ("y",), "operator 'a' lists its input 'x' twice"),
+        ({1: {"bytes": 0}}, (), ("y",), "tensor 'a' has 0 bytes"),
+        ({1: {"bytes": -5}}, (), ("y",), "tensor 'a' has -5 bytes"),
+        ({1: {"bytes": MAX_BYTES + 1}}, (), ("y",), "more than 2\\^63 - 1"),
+        ({1: {"bytes": MAX_BYTES}, 2: {"bytes": 1}}, (), ("y",), "sum up to .* bytes, more than 2\\^63 - 1"),
+        ({1: {"bytes": "100"}}, (), ("y",), "node 'a': `bytes` must be a whole number, not '100'"),
+        ({1: {"bytes": 1.5}}, (), ("y",), "node 'a': `bytes` must be a whole number"),
+        ({1: {"shape": [1, "?"]}}, (), ("y",), "node 'a': unknown shape"),
+        ({1: {"shape": [1, -1]}}, (), ("y",), "node 'a': unknown shape"),
+        ({1: {"shpae": [1]}}, (), ("y",), r"node 'a': unknown key 'shpae' \(did you mean 'shape'\?\)"),
+        ({1: {"buffer": "b"}}, (), ("y",), None),
+        ({1: {"buffer": "a1"}}, (), ("y",), "shares buffer 'a1' .*: tensors of one buffer have one size"),
+        ({2: {"name": "a"}}, (), ("y",), "two operators are named 'a'"),
+        ({}, (), (), "the graph has no output"),
+        ({}, (), ("z",), "the output 'z' is written by no operator"),
+        ({}, (), ("y", "y"), "the output 'y' is named twice"),
+        (
+            {},
+            ({"name": "lost", "op": "INPUT", "inputs": [], "shape": [1], "bytes": 1},),
+            ("y",),
+            "disconnected: 'lost'",
+        ),
+    ],
+)
+def test_bad_graphs_are_named(changes: dict, extra: tuple, outputs: tuple, message: str | None) -> None:
+    if message is None:  # two partial writers of one buffer are legal
+        assert graph_with(changes, extra, outputs).buffers == ("x", "b", "a1", "b1", "y")
+        return
+    with pytest.raises(InputError, match=message) as caught:
+        graph_with(changes, extra, outputs)
+    assert "g.json" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "g.json:1:2: not JSON"),
+        ("[" * 100_000, "g.json"),
+        ('{"nodes": 3, "outputs": []}', "a list `nodes`"),
+        ('{"nodes": [], "outputs": ["y"]}', "the graph has no operators"),
+        ('{"nodes": [3], "outputs": ["y"]}', r"nodes\[0\] must be an object with a `name`"),
+        ('{"nodes": [{"name": "y", "shape": [1], "bytes": NaN}], "outputs": ["y"]}', "NaN is not a number"),
+        ('{"nodes": [{"name": "y", "shape": [1], "bytes": 1}]}', "needs `outputs`"),
+    ],
+)
+def test_bad_json_is_named(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "g.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        ew.load(path)
+
+
+def test_orders_that_cannot_run_are_refused() -> None:
+    graph = graph_with()
+    with pytest.raises(InputError, match=r"runs 'a1' \(position 1\) before 'a' \(position 3\)"):
+        ew.footprint(graph, [0, 3, 2, 1, 4, 5])
+    with pytest.raises(InputError, match="operator 0 is unknown or repeated"):
+        ew.footprint(graph, [0, 0, 2, 1, 4, 5])
+    with pytest.raises(InputError, match="a list of 6 whole numbers"):
+        ew.footprint(graph, [0, 1])
+    with pytest.raises(EdgewattError, match="too many for cp-sat"):
+        ew.schedule(ew.randwire("ws", 400), method="cp-sat")
+
+
+def test_stopping_early_keeps_a_proved_bound() -> None:
+    """A graph too hard to finish: the answer stands between the bound and the simple orders."""
+    graph = ew.randwire("ws", 300)
+    found = ew.schedule(graph, method="large", max_states=3000)
+    assert found.details["operators_after_fusion"] < graph.n_nodes
+    assert not found.proved
+    assert found.lower_bound_bytes < found.peak_bytes <= ew.schedule(graph, method="greedy").peak_bytes
+    limited = ew.schedule(graph, time_limit_s=0.05)
+    assert limited.truncated
+    assert limited.lower_bound_bytes <= found.peak_bytes
