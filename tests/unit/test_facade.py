@@ -37,7 +37,13 @@ def test_import_loads_nothing_heavy() -> None:
 
 
 # Commands whose function has another name than the command.
-FUNCTIONS = {"list": "catalogue", "doctor": "diagnose", "papers": "reproduce", "export": "export_trace"}
+FUNCTIONS = {
+    "list": "catalogue",
+    "doctor": "diagnose",
+    "papers": "reproduce",
+    "export": "export_trace",
+    "dram": "simulate_dram",
+}
 
 
 def test_every_command_is_a_function_of_the_facade() -> None:
