@@ -1,8 +1,8 @@
-"""Provable lower bounds on the I/Os of every order and every eviction, beyond W + N + S (proofs: docs/concepts/bounds.md).
+"""Provable lower bounds on the I/Os of every order and eviction, beyond W + N + S (proofs: docs/concepts/bounds.md).
 
-A value that does not stay from its first to its last access in one go costs more than Theorem 1 counts: a value that was
-never written one read, a computed one a read and a write (`stay_costs`). So the fewest or cheapest values that must be
-interrupted bound the extra I/Os. Two arguments say how many must be:
+A value that does not stay from its first to its last access in one go costs more than Theorem 1 counts: a value that
+was never written one read, a computed one a read and a write (`stay_costs`). So the fewest or cheapest values that
+must be interrupted bound the extra I/Os. Two arguments say how many must be:
 
 `sparse`: the values that stay make, with their residence times, a path decomposition of the network without the others,
     of bags of at most M - 1; so that rest has at most k n - k (k + 1) / 2 connections, k = M - 2.
@@ -13,6 +13,7 @@ interrupted bound the extra I/Os. Two arguments say how many must be:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -134,7 +135,7 @@ def expansion_extra(network: Network, memory: int) -> int:
     """
     depth, costs = network.depth, stay_costs(network)
     sets = [np.flatnonzero((depth == d) & network.touched) for d in range(int(depth.max()) + 1)]
-    shapes = [len(a) * len(b) for a, b in zip(sets, sets[1:], strict=False)]
+    shapes = [len(a) * len(b) for a, b in pairwise(sets)]
     work = sum(size * min(len(a), len(b)) for size, a, b in zip(shapes, sets, sets[1:], strict=False))
     thresholds = (0.0, 0.3, 0.5, 0.65) if 4 * work <= LARGEST_WORK / 4 else (0.0,)
     after = np.zeros(len(sets[-1]) + 1)  # least cost of all later sets, by the interrupted ones of this set
@@ -204,7 +205,7 @@ def _most_unfed(matrix: FloatArray) -> Int64Array:
     Let a and b be the shares of all entries in the x rows and in those columns. With D the degrees and s the second
     singular value of D^-1/2 A D^-1/2, an empty submatrix has a b <= s^2 (1 - a)(1 - b) (expander mixing lemma).
     """
-    n, columns = matrix.shape
+    n = matrix.shape[0]
     row_degree, column_degree = matrix.sum(axis=1), matrix.sum(axis=0)
     total = matrix.sum()
     scaled = matrix / np.sqrt(row_degree)[:, None] / np.sqrt(column_degree)[None, :]

@@ -39,7 +39,7 @@ class EvictionBound:
 
 @dataclass(frozen=True)
 class Intervals:
-    """Intervals between accesses that compete for slots. start, end: int64[K], the contested steps [start, end) crossed.
+    """Intervals between accesses that compete for slots. start, end: int64[K], the steps [start, end) crossed.
 
     extra: int64[K] cost of not keeping (1 or 2). group: int64[K], the neuron whose single write it may cause, or -1.
     capacity: slots for kept values. n_steps: contested steps. fixed: I/Os that every choice of evictions has.

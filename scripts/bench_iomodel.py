@@ -63,7 +63,7 @@ def stream(n_connections: int, width: int, kind: str) -> tuple[np.ndarray, np.nd
 
 
 def write_oracle_general(path: Path, accesses: np.ndarray) -> None:
-    """Write libCacheSim's binary format: time, object, size, and the position of the object's next access (-1: none)."""
+    """Write libCacheSim's binary format: time, object, size, position of the object's next access (-1: none)."""
     record = np.dtype([("time", "<u4"), ("object", "<u8"), ("size", "<u4"), ("next", "<i8")])
     by_object = np.argsort(accesses, kind="stable")
     following = np.full(len(accesses), -1, np.int64)
@@ -166,7 +166,7 @@ def bench_reordering(rounds: int, iterations: int, network: Network) -> None:
 def bench_ego() -> None:
     """Print time and peak memory of EGO and GO at density 0.5, 4 layers of 1024."""
     rng = np.random.default_rng(0)
-    pairs = [np.argwhere(rng.random((1024, 1024)) < 0.5) + [k * 1024, (k + 1) * 1024] for k in range(3)]
+    pairs = [np.argwhere(rng.random((1024, 1024)) < 0.5) + np.array([k * 1024, (k + 1) * 1024]) for k in range(3)]
     edges = np.concatenate(pairs)
     network = Network(*edges.T, n_neurons=4096, inputs=range(1024), outputs=range(3072, 4096))
     for method in ("go", "ego"):

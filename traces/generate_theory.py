@@ -1,8 +1,9 @@
-"""The networks of Gleinig et al. 2023, section III, whose least I/Os are known exactly: Lemmas 1 to 3, Proposition 2."""
+"""The networks of Gleinig et al. 2023, section III, whose least I/Os are known: Lemmas 1 to 3, Proposition 2."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -26,7 +27,7 @@ def dense_layers(widths: Sequence[int]) -> Network:
         raise InputError("widths must name at least two layers")
     first = np.concatenate(([0], np.cumsum(sizes)))
     sources, targets, layer = [], [], []
-    for k, (width, following) in enumerate(zip(sizes, sizes[1:], strict=False)):
+    for k, (width, following) in enumerate(pairwise(sizes)):
         sources.append(np.tile(first[k] + np.arange(width), following))
         targets.append(np.repeat(first[k + 1] + np.arange(following), width))
         layer.append(np.full(width * following, k))
@@ -65,8 +66,8 @@ def chains(memory: int, depth: int) -> Network:
         sources,
         targets,
         n_neurons=output + 1,
-        inputs=[0],
-        outputs=[output],
+        inputs=np.array([0]),
+        outputs=np.array([output]),
         layer=np.repeat(np.arange(depth + 1), width),
         name=f"chains-{memory}-{depth}",
     )

@@ -155,7 +155,7 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, bool | int | float | str | None) else str(value)
 
 
-def _gap(total: int, start: int, lower: int) -> float | None:
+def _gap(total: float, start: float, lower: float) -> float | None:
     """(found - lower) / (two-optimal - lower); 0 at the bound, none where two-optimal is there and this is not."""
     if total == lower:
         return 0.0
@@ -194,7 +194,8 @@ def show(result: dict[str, Any]) -> None:
         "least_memory_without_extra": "least M without extra I/Os",
     }
     rows = [(label, *(f"{result['orders'][name][key]:,g}" if isinstance(result["orders"][name][key], float)
-                      else f"{result['orders'][name][key]:,}" for name in names)) for key, label in labels.items()]  # fmt: skip
+                      else f"{result['orders'][name][key]:,}" for name in names))
+            for key, label in labels.items()]  # fmt: skip
     show_table(("M = " + str(result["memory"]), *names), rows, title=result["network"], numeric=names)
     gap = lambda value: "none (two-optimal is at the bound)" if value is None else f"{value:.4f}"  # noqa: E731
     typer.echo(f"bounds: {result['lower_bound']:,} = W + N + S, at most {result['upper_bound']:,} (Theorem 1)")

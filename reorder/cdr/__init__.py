@@ -111,6 +111,7 @@ def order_tuples(
     stride_restart: str = "row",
     rows: str = "packed",
     method: str = "local-search",
+    effort: float = 1.0,
     seed: int = 0,
     workers: int = 1,
     bound: bool = True,
@@ -130,14 +131,17 @@ def order_tuples(
     objective: 'joint', 'values' or 'ids'. metric: 'ones' (terminated buses), 'toggles' (unterminated; each array alone
         on `bus_bytes` lanes, default the width of its elements, wires at 0 before) or 'energy' by energy_pj =
         (per one, per rising edge), of a part. Under Base+XOR ones stand in for toggles and energy in the search.
-    method: of TUPLE_METHODS; `parameters` are its own (effort for 'local-search'). The result depends on the seed, not
-        on `workers`. bound: also compute the spanning-tree bound. checkpoint: file that lets a killed run continue.
+    method: of TUPLE_METHODS; `parameters` are its own. effort: work of 'local-search' (1 is about 0.2 ms per tuple). The
+        result depends on the seed, not on `workers`. bound: also compute the spanning-tree bound. checkpoint: file that
+        lets a killed run continue.
 
     Returns a TupleOrder. Raises InputError saying which entry, id, stride or name cannot be used.
     """
     if rows not in ("packed", "padded"):
         raise unknown_name("row storage", rows, ("packed", "padded"))
     entry = TUPLE_METHODS[method]
+    if method == "local-search":
+        parameters = {"effort": effort, **parameters}
     own = entry.make_parameters(parameters)
     if block_bytes < 1:
         raise InputError(f"block_bytes is {block_bytes}: a block has at least one byte")
@@ -175,8 +179,8 @@ def order_tuples(
     found = order_all(
         problem, method, seed=seed, parameters=own, workers=workers, progress=progress, checkpoint=checkpoint
     )
-    if method == "local-search":  # each stride beats its own nearest neighbour; make it hold for the sum as well
-        for other in (order_all(problem, "greedy"), given)[: 1 if problem.model_is_exact else 2]:
+    if method == "local-search":  # strides do not look ahead, so the sum may rise although each stride falls
+        for other in (order_all(problem, "greedy"), given):
             if objective_cost(problem, other) < objective_cost(problem, found):
                 found = other
     limit = lower_bounds(problem, found, 0, len(bounds) - 1) if bound and problem.model_is_exact else None

@@ -21,7 +21,7 @@ def row_wise(problem):
 
 
 def gpu(problem, spec, sizes):
-    """Return (L1 accesses by region, L1 counts, L2 counts, memory traffic, clocks). sizes: bytes of an element per region."""
+    """Return (L1 accesses by region, L1 counts, L2 counts, memory traffic, clocks). sizes: bytes of an element."""
     made, busy = Counter(), 0
     l1 = [plain(spec.l1) for _ in range(spec.sms)]
     l2 = plain(spec.l2)

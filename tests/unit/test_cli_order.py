@@ -60,6 +60,7 @@ def test_bad_requests(file: str, arguments: list[str], message: str) -> None:
 
 
 def test_values_from_the_command_line() -> None:
-    assert [read_value(text) for text in ("3", "1e-3", "0.5", "true", "two-optimal", "{kind: weighted, a: 0.5, b: 1}")] == [
+    texts = ("3", "1e-3", "0.5", "true", "two-optimal", "{kind: weighted, a: 0.5, b: 1}")
+    assert [read_value(text) for text in texts] == [
         3, 1e-3, 0.5, True, "two-optimal", {"kind": "weighted", "a": 0.5, "b": 1},
     ]  # fmt: skip

@@ -1,5 +1,7 @@
 """Lemmas 1 to 3 and Proposition 2 (Gleinig et al. 2023, section III): exact I/Os of the networks in their proofs."""
 
+from itertools import pairwise
+
 import pytest
 
 from hwmodel.iomodel import count_io, io_bounds
@@ -11,7 +13,7 @@ from traces.generate_theory import chains, dense_layers, star, wide_output
 @pytest.mark.parametrize("widths", [[5, 4, 6, 3], [1, 1], [9, 1, 9, 1], [4, 4, 4, 4, 4]])
 def test_lemma_1_small_layers_reach_all_lower_bounds(widths: list[int]) -> None:
     network, bounds = dense_layers(widths), io_bounds(dense_layers(widths))
-    memory = max(3, 1 + max(a + b for a, b in zip(widths, widths[1:], strict=False)))
+    memory = max(3, 1 + max(a + b for a, b in pairwise(widths)))
     counts = count_io(network, order(network, "layerwise", memory=memory), memory=memory)
     assert (counts.reads, counts.writes) == (bounds.lower_reads, bounds.lower_writes)
     if memory > 3:
