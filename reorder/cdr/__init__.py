@@ -131,7 +131,7 @@ def order_tuples(
     objective: 'joint', 'values' or 'ids'. metric: 'ones' (terminated buses), 'toggles' (unterminated; each array alone
         on `bus_bytes` lanes, default the width of its elements, wires at 0 before) or 'energy' by energy_pj =
         (per one, per rising edge), of a part. Under Base+XOR ones stand in for toggles and energy in the search.
-    method: of TUPLE_METHODS; `parameters` are its own. effort: work of 'local-search' (1 is about 0.2 ms per tuple). The
+    method: of TUPLE_METHODS; `parameters` are its own. effort: work of 'local-search' (1 is about 0.2 ms a tuple). The
         result depends on the seed, not on `workers`. bound: also compute the spanning-tree bound. checkpoint: file that
         lets a killed run continue.
 
