@@ -125,3 +125,12 @@ def test_command_line_tour(tmp_path: Path) -> None:
     assert compared.returncode == 0 and "network.generate.seed: 1 -> 2" in compared.stdout, compared.stderr
     record = next((tmp_path / "a" / "records").glob("*.json"))
     assert "repeated, identical" in edgewatt("rerun", str(record), cwd=tmp_path).stdout
+
+
+def test_the_readme_shows_what_the_quickstart_prints(tmp_path: Path) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    start = readme.index("quickstart\nnetwork")
+    shown = readme[start : readme.index("\n```", start)]
+    done = edgewatt("run", str(config_root() / "examples" / "quickstart.yaml"), cwd=tmp_path)
+    printed = "\n".join(line.rstrip() for line in done.stdout.split("records:")[0].rstrip().split("\n"))
+    assert shown == printed

@@ -16,6 +16,7 @@ from edgewatt.validate.theory import theory_checks
 from traces.errors import InputError
 from traces.network import Network
 from traces.readers.native import save
+from traces.resources import shipped_path
 
 
 def failures(checks: list[Check]) -> list[tuple[str, ...]]:
@@ -82,3 +83,15 @@ def test_a_matrix_of_another_tool(tmp_path: Path) -> None:
 def test_bad_requests_say_what_to_do(given: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         run_checks(**given)  # type: ignore[arg-type]
+
+
+def test_a_configuration_is_loaded_and_its_controller_obeys_the_part() -> None:
+    checks = run_checks(config=shipped_path("examples", "quickstart"))
+    assert len(checks) >= 4
+    assert failures(checks) == []
+
+
+def test_a_bad_configuration_is_named_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text("orderings: [two-optimal]\nfast_memory: {size: 2}\n")
+    with pytest.raises(InputError, match=r"bad\.yaml:2:21: must be at least 3, not 2"):
+        run_checks(config=tmp_path / "bad.yaml")
