@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
+    from edgewatt.config.points import Point
     from hwmodel.machine import Machine
     from traces.trace import Trace
 
@@ -20,7 +21,8 @@ def export(
         ...,
         "-f",
         "--format",
-        help="dramsim3, ramulator2, dinero, dramsys, drampower, libcachesim, libcachesim-csv or npz.",
+        help="dramsim3, ramulator2, dinero, dramsys, drampower, libcachesim, libcachesim-csv, npz, or matrix: the "
+        "reordered weights, one .npz (SciPy), .safetensors or .mtx file per layer.",
     ),
     level: str = typer.Option(
         "accesses", help="accesses: what the engine asks for; bursts: what leaves the configuration's caches."
@@ -39,6 +41,8 @@ def export(
     Example:  edgewatt export configs/examples/quickstart.yaml -f dramsim3 --level bursts -o requests.trace
 
     Example:  edgewatt export requests.trace -f libcachesim -o requests.bin
+
+    Example:  edgewatt export configs/examples/quickstart.yaml --point 6 -f matrix -o reordered.npz
     """
     from pathlib import Path
 
@@ -51,8 +55,11 @@ def export(
 
     if level not in ("accesses", "bursts"):
         raise unknown_name("level", level, ["accesses", "bursts"])
-    if format not in (known := ["npz", "drampower", *TRACE_WRITERS]):
-        raise unknown_name("trace format", format, known)
+    if format not in (known := ["npz", "drampower", "matrix", *TRACE_WRITERS]):
+        raise unknown_name("export format", format, known)
+    if format == "matrix":
+        _export_matrices(source, overrides or [], point, output, json_file)
+        return
     if Path(source).suffix in (".yaml", ".yml"):
         trace, machine = _point_of(source, overrides or [], point)
         if format == "drampower":
@@ -81,20 +88,45 @@ def _finish(output: str, format: str, level: str, written: int, json_file: str |
         typer.echo(f"{output}: {written} records of {level} ({format})")
 
 
-def _point_of(source: str, overrides: list[str], number: int) -> tuple[Trace, Machine]:
-    """Return trace and machine of one point of a configuration."""
+def _export_matrices(source: str, overrides: list[str], number: int, output: str, json_file: str | None) -> None:
     from pathlib import Path
 
-    from edgewatt.machine_results import build_machine
+    from edgewatt.cli.output import write_json
+    from edgewatt.matrices import layer_matrices, write_matrices
     from edgewatt.stages import Stages
+    from edgewatt.workload import make_work
+    from traces.errors import InputError
+
+    if Path(source).suffix not in (".yaml", ".yml"):
+        raise InputError(f"{source}: matrices come from a configuration (YAML); see edgewatt order-tuples for a matrix")
+    point = _choose(source, overrides, number)
+    if point.config["network"] is None:
+        raise InputError(f"{source}: it plays a recorded trace, which holds no matrix")
+    work = make_work(point.config, point.paths, Stages())
+    files = [str(path) for path in write_matrices(layer_matrices(work.network, work.edges), output)]
+    if not write_json({"files": files, "connections": len(work.edges)}, json_file):
+        typer.echo(f"{', '.join(files)}: {len(work.edges)} weights, rows are outputs, tuples in the order of work")
+
+
+def _choose(source: str, overrides: list[str], number: int) -> Point:
+    from pathlib import Path
+
     from edgewatt.sweeps import load_sweep
-    from edgewatt.workload import make_trace, make_work, open_recorded
     from traces.errors import InputError
 
     points = load_sweep(Path(source), overrides).points
     if number >= len(points):
         raise InputError(f"{source}: there is no point {number}: it has {len(points)} (0 to {len(points) - 1})")
-    chosen = points[number]
+    return points[number]
+
+
+def _point_of(source: str, overrides: list[str], number: int) -> tuple[Trace, Machine]:
+    """Return trace and machine of one point of a configuration."""
+    from edgewatt.machine_results import build_machine
+    from edgewatt.stages import Stages
+    from edgewatt.workload import make_trace, make_work, open_recorded
+
+    chosen = _choose(source, overrides, number)
     machine = build_machine(chosen.config, chosen.paths)
     if chosen.config["network"] is None:
         return open_recorded(chosen.config, chosen.paths), machine

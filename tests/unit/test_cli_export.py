@@ -39,7 +39,7 @@ def test_our_own_file_keeps_the_data_and_commands_are_written(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((QUICKSTART, "-f", "dinro"), r"unknown trace format 'dinro' \(did you mean 'dinero'\?\)"),
+        ((QUICKSTART, "-f", "dinro"), r"unknown export format 'dinro' \(did you mean 'dinero'\?\)"),
         ((QUICKSTART, "-f", "dinero", "--level", "bursst"), r"unknown level 'bursst' \(did you mean 'bursts'\?\)"),
         ((QUICKSTART, "-f", "dinero", "--point", "999"), "there is no point 999"),
         (("given.trace", "-f", "dinero", "--level", "bursts"), "a trace file has no machine"),
