@@ -36,9 +36,8 @@ def run(
     results: folder to keep the records and shared stages in; None keeps nothing. Raises ConfigError naming file, line
     and column of every problem, and whatever a point raises.
     """
-    from edgewatt.config.loading import apply_overrides, complete
+    from edgewatt.config.loading import apply_overrides, as_document, complete
     from edgewatt.store import Store
-    from edgewatt.sweeps import as_document
 
     document = as_document(config)
     apply_overrides(document, overrides or ())

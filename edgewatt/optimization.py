@@ -19,12 +19,13 @@ from typing import Any
 
 from edgewatt.comparison import pareto_front
 from edgewatt.config.document import Document
+from edgewatt.config.loading import as_document
 from edgewatt.config.points import Point
 from edgewatt.config.problems import validate
 from edgewatt.config.sweep_file import OptimizeSection
 from edgewatt.record import Record
 from edgewatt.rows import METRICS, row_of
-from edgewatt.sweeps import SweepPlan, as_document, load_sweep_document, sweep
+from edgewatt.sweeps import SweepPlan, load_sweep_document, sweep
 from traces.errors import InputError, MissingExtraError, unknown_name
 
 Progress = Callable[[int, int | None, str], None]

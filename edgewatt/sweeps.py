@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewatt.config.document import ConfigError, Document, Mark, Place, printable, shown, undotted
-from edgewatt.config.loading import absolute_paths, apply_overrides, complete, read_with_paths
+from edgewatt.config.loading import apply_overrides, as_document, complete, read_with_paths
 from edgewatt.config.points import Point, expand
 from edgewatt.config.problems import validate
 from edgewatt.config.sections import keys_of
@@ -85,37 +85,6 @@ def load_sweep_document(document: Document, overrides: Iterable[str] = ()) -> Sw
     if not points:
         raise document.fail(("exclude",), "every point is excluded", key=True)
     return SweepPlan(settings.name or base.data.get("name", ""), _unique(points))
-
-
-def as_document(config: str | Path | Mapping[str, Any]) -> Document:
-    """Return a configuration as a document: a file, or a mapping given to the façade."""
-    if not isinstance(config, Mapping):
-        return read_with_paths(config)
-    document = Document(_plain(config, 0))
-    for place in _places(document.data, ()):
-        mark = Mark("config" + "".join(f"[{step!r}]" for step in place))
-        document.keys[place] = document.values[place] = mark
-    absolute_paths(document, Path.cwd())
-    return document
-
-
-def _plain(value: Any, depth: int) -> Any:
-    if depth > 32:
-        raise InputError("the configuration is nested more than 32 levels deep")
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item, depth + 1) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item, depth + 1) for item in value]
-    if isinstance(value, Path):
-        return str(value)
-    return value.item() if hasattr(value, "item") else value
-
-
-def _places(data: Any, place: Place) -> Iterator[Place]:
-    yield place
-    items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
-    for step, value in items:
-        yield from _places(value, (*place, step))
 
 
 def _base(document: Document, base: Any) -> Document:

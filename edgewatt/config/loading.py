@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,37 @@ def read_with_paths(path: str | Path) -> Document:
         raise document.fail((), "a configuration is a mapping: lines such as 'network:' and 'orderings:'")
     absolute_paths(document, Path(path).resolve().parent)
     return document
+
+
+def as_document(config: str | Path | Mapping[str, Any]) -> Document:
+    """Return a configuration as a document: a file, or a mapping given to the façade."""
+    if not isinstance(config, Mapping):
+        return read_with_paths(config)
+    document = Document(_plain(config, 0))
+    for place in _places(document.data, ()):
+        mark = Mark("config" + "".join(f"[{step!r}]" for step in place))
+        document.keys[place] = document.values[place] = mark
+    absolute_paths(document, Path.cwd())
+    return document
+
+
+def _plain(value: Any, depth: int) -> Any:
+    if depth > 32:
+        raise InputError("the configuration is nested more than 32 levels deep")
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item, depth + 1) for item in value]
+    if isinstance(value, Path):
+        return str(value)
+    return value.item() if hasattr(value, "item") else value
+
+
+def _places(data: Any, place: Place) -> Iterator[Place]:
+    yield place
+    items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for step, value in items:
+        yield from _places(value, (*place, step))
 
 
 def absolute_paths(document: Document, folder: Path, prefix: Place = ()) -> None:
