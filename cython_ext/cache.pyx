@@ -1,6 +1,6 @@
 """One cache level: accesses in, counts and line transactions out. State is kept from call to call."""
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 
 import numpy as np
@@ -31,6 +31,20 @@ cdef extern from "cache.h" nogil:
     int64_t edgewatt_cache_emit(const uint64_t *keys, const uint32_t *missed, const uint64_t *displaced, int64_t misses,
                                 const int64_t *access, int64_t first, int shift, uint64_t *to_address,
                                 uint16_t *to_size, uint8_t *to_write, int64_t *to_access)
+    int64_t edgewatt_find_baseline(const uint64_t *words, int64_t stride, uint64_t key)
+
+
+cdef extern from "prefetch.h" nogil:
+    ctypedef struct edgewatt_prediction:
+        int32_t stream
+    ctypedef struct edgewatt_line_set:
+        uint64_t *slots
+        uint64_t mask
+        int64_t n
+    void edgewatt_line_add(edgewatt_line_set *set, uint64_t line)
+    bint edgewatt_line_remove(edgewatt_line_set *set, uint64_t line)
+    int64_t edgewatt_predict(edgewatt_prediction *table, int64_t entries, int32_t stream, int64_t line)
+    int64_t edgewatt_target(int64_t line, int64_t stride, int64_t k, int64_t first, int64_t last)
 
 
 cdef enum:
@@ -71,6 +85,13 @@ cdef int reserve(Transactions *out, int64_t extra) noexcept nogil:
     out.access = <int64_t *>grown
     out.capacity = capacity
     return 0
+
+
+cdef void release(Transactions *out) noexcept nogil:
+    free(out.address)
+    free(out.size)
+    free(out.is_write)
+    free(out.access)
 
 
 cdef inline void put(Transactions *out, uint64_t address, int64_t size, int is_write, int64_t access) noexcept nogil:
@@ -160,10 +181,7 @@ cdef class CacheKernel:
             return self._arrays_of(&self.out)
 
     def __dealloc__(self):
-        free(self.out.address)
-        free(self.out.size)
-        free(self.out.is_write)
-        free(self.out.access)
+        release(&self.out)
 
     cdef _check_future(self, const uint8_t[::1] op, const uint64_t[::1] address, size_type[::1] size):
         cdef int64_t i, n = 0
@@ -269,6 +287,9 @@ cdef class CacheKernel:
                 self._emit_store(k, address, size, out)
         return 0
 
+    cdef int _look_up_one(self, const uint64_t[::1] address, const_uint16_t[::1] size) noexcept nogil:
+        return self._look_up(1, True, address, size, &self.out)
+
     cdef int64_t _count_through(self, int64_t m) noexcept nogil:
         cdef int64_t k, stores = 0
         for k in range(m):
@@ -333,3 +354,128 @@ cdef class CacheKernel:
         for i in range(self.sets * self.core.stride):
             if self.core.words[i] != EDGEWATT_NO_LINE:
                 self.core.words[i] &= ~<uint64_t>1
+
+
+cdef class PrefetchingKernel(CacheKernel):
+    """A level whose demand look-ups make it fetch further lines. Not for policy 'min', which would need their future."""
+
+    cdef Transactions triggers, prefetched  # (line, stride in `access`) of one access; the prefetches of a call
+    cdef edgewatt_line_set unused
+    cdef edgewatt_prediction *table
+    cdef object _own
+    cdef bint by_stride
+    cdef int64_t degree, distance, entries, first_line, last_line
+    cdef readonly int64_t prefetches, useful, useless
+
+    def set_prefetch(self, bint by_stride, int64_t degree, int64_t distance, int64_t entries, int64_t first_line,
+                     int64_t last_line):
+        """Say what to fetch: stride or next-line, and the lines [first_line, last_line] that may be fetched."""
+        cdef int64_t lines = self.sets * self.core.ways, slots = 4
+        while slots < 2 * lines:
+            slots *= 2
+        slots_of = np.full(slots, EDGEWATT_NO_LINE, np.uint64)
+        table_of = np.full(entries * sizeof(edgewatt_prediction), 255, np.uint8)  # stream -1: unused
+        cdef uint64_t[::1] slot_view = slots_of
+        cdef uint8_t[::1] table_view = table_of
+        self._own = slots_of, table_of
+        self.unused.slots, self.unused.mask = &slot_view[0], slots - 1
+        self.table = <edgewatt_prediction *>&table_view[0]
+        self.by_stride, self.degree, self.distance, self.entries = by_stride, degree, distance, entries
+        self.first_line, self.last_line = first_line, last_line
+
+    @property
+    def waiting(self):
+        """Lines fetched, still resident and not used yet."""
+        return self.unused.n
+
+    def access_prefetching(self, const uint8_t[::1] op, const uint64_t[::1] address, const_uint16_t[::1] size,
+                           const uint8_t[::1] stream):
+        """Make the accesses; return (address, size, is_write, index) of the transactions, and the prefetches likewise.
+
+        The index of a prefetch is the access that caused it; that of a transaction counts the prefetches as accesses,
+        each after the access that caused it.
+        """
+        cdef int64_t i
+        cdef int failed = 0
+        self.out.n = self.prefetched.n = 0
+        self.one_to_one = 0
+        with nogil:
+            for i in range(address.shape[0]):
+                failed = self._demand(i, op[i], address, size, stream[i]) or self._prefetch(i, address, size)
+                if failed:
+                    break
+        if failed:
+            raise MemoryError("no memory for the line transactions: use smaller chunks")
+        return self._arrays_of(&self.out), self._arrays_of(&self.prefetched)
+
+    cdef int _one(self, int64_t i, uint64_t key, const uint64_t[::1] address, const_uint16_t[::1] size,
+                  int64_t *missed) noexcept nogil:
+        """One look-up for access i. missed[0]: 0 hit, 1 filled, 2 passed on. Return -1 without memory."""
+        cdef int64_t t, start = self.out.n, misses = self.load_misses + self.store_misses, fills = self.fills
+        self.keys[0], self.access_of[0] = key, i
+        if self._look_up_one(address, size):
+            return -1
+        for t in range(start, self.out.n):
+            self.out.access[t] += self.prefetched.n  # those made so far come before
+        missed[0] = 0
+        if self.load_misses + self.store_misses > misses:
+            missed[0] = 1 if self.fills > fills else 2
+            if missed[0] == 1 and self.displaced[0] != EDGEWATT_NO_LINE:
+                self.useless += edgewatt_line_remove(&self.unused, self.displaced[0] >> 1)
+        return 0
+
+    cdef int _demand(self, int64_t i, uint8_t op, const uint64_t[::1] address, const_uint16_t[::1] size,
+                     uint8_t stream) noexcept nogil:
+        cdef uint64_t line = address[i] >> self.line_shift, last = (address[i] + size[i] - 1) >> self.line_shift
+        cdef int64_t missed, stride
+        cdef bint first_use
+        self.triggers.n = 0
+        if op:
+            self.stores += 1
+            self.store_lookups += <int64_t>(last - line) + 1
+        else:
+            self.loads += 1
+            self.load_lookups += <int64_t>(last - line) + 1
+        while line <= last:
+            if self._one(i, line << 1 | op, address, size, &missed):
+                return -1
+            first_use = missed == 0 and edgewatt_line_remove(&self.unused, line)
+            self.useful += first_use
+            if self.by_stride:
+                stride = edgewatt_predict(self.table, self.entries, stream, <int64_t>line)
+            else:
+                stride = missed == 1 or first_use
+            if stride:
+                if reserve(&self.triggers, 1):
+                    return -1
+                put(&self.triggers, line, 0, 0, stride)
+            line += 1
+        return 0
+
+    cdef int _prefetch(self, int64_t i, const uint64_t[::1] address, const_uint16_t[::1] size) noexcept nogil:
+        """Fetch what the look-ups of access i asked for."""
+        cdef int64_t j, k, line, missed
+        cdef uint64_t key
+        for j in range(self.triggers.n):
+            for k in range(self.distance, self.distance + self.degree):
+                line = edgewatt_target(<int64_t>self.triggers.address[j], self.triggers.access[j], k, self.first_line,
+                                       self.last_line)
+                if line < 0:
+                    continue
+                key = <uint64_t>line << 1
+                if edgewatt_find_baseline(self.core.words + (<uint64_t>line & self.core.set_mask) * self.core.stride,
+                                          self.core.stride, key) >= 0:
+                    continue  # held already: nothing to fetch, and its place in the set stays
+                if reserve(&self.prefetched, 1):
+                    return -1
+                put(&self.prefetched, <uint64_t>line << self.line_shift, 1 << self.line_shift, 0, i)
+                if self._one(i, key, address, size, &missed):
+                    return -1
+                self.load_misses -= 1  # no demand
+                self.prefetches += 1
+                edgewatt_line_add(&self.unused, <uint64_t>line)
+        return 0
+
+    def __dealloc__(self):
+        release(&self.triggers)
+        release(&self.prefetched)

@@ -12,7 +12,7 @@ import numpy as np
 
 from edgewatt.config.points import load_part_with
 from edgewatt.record import canonical_json
-from hwmodel.machine import BusSpec, CacheSpec, EngineSpec, Machine
+from hwmodel.machine import BusSpec, CacheSpec, EngineSpec, Machine, PrefetchSpec
 from hwmodel.replay import ReplayResult
 from traces.errors import InputError
 from traces.formats import element_bits
@@ -30,7 +30,7 @@ def build_machine(config: Mapping[str, Any], paths: Mapping[str, list[str]]) -> 
     if bus["bus_bytes"] not in (None, lanes):
         raise InputError(f"a bus of {bus['bus_bytes']} byte lanes does not fit part {part.name!r}, which has {lanes}")
     return Machine(
-        caches=tuple(CacheSpec(**cache) for cache in config["caches"]),
+        caches=tuple(_cache(cache) for cache in config["caches"]),
         encoder=config["encoder"],
         element_bytes=bus["element_bytes"] or max(1, element_bits(config.get("format", "fp32")) // 8),
         bus=BusSpec(lanes, bus["block_bytes"] or part.organisation.burst_bytes),
@@ -38,6 +38,10 @@ def build_machine(config: Mapping[str, Any], paths: Mapping[str, list[str]]) -> 
         controller=ControllerSpec(**config["dram"]["controller"]),
         engine=EngineSpec(**config["engine"]),
     )
+
+
+def _cache(config: Mapping[str, Any]) -> CacheSpec:
+    return CacheSpec(**{**config, "prefetch": PrefetchSpec(**config.get("prefetch", {}))})
 
 
 @lru_cache(maxsize=64)

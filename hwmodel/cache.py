@@ -8,7 +8,7 @@ level (write-through). Empty ways are used first.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,11 @@ class CacheCounts:
     """What one level did. `loads` and `stores` count accesses; hits and misses count line look-ups.
 
     evictions: valid lines displaced; writebacks: those of them that were dirty (the final flush is not among them).
-    fills: lines fetched. through_writes: stores passed on (write-through, or misses that do not allocate).
+    fills: lines fetched, prefetches among them; hits and misses are those of demand.
+    through_writes: stores passed on (write-through, or misses that do not allocate).
     resident_at_end, dirty_at_end: lines left in the cache.
+    prefetches: lines fetched unasked. Of these, useful_prefetches: hit by a demand look-up, counted once;
+    useless_prefetches: evicted unused; unused_prefetches: resident and unused at the end.
     """
 
     loads: int
@@ -41,6 +44,10 @@ class CacheCounts:
     fills: int = 0
     through_writes: int = 0
     flushed: int = 0
+    prefetches: int = 0
+    useful_prefetches: int = 0
+    useless_prefetches: int = 0
+    unused_prefetches: int = 0
 
     @property
     def lookups(self) -> int:
@@ -76,36 +83,75 @@ class LineTransactions:
         return len(self.address)
 
 
+@dataclass(frozen=True, eq=False)
+class Prefetches:
+    """Lines fetched unasked, in order: uint64[k] address of the first byte, int64[k] the access that caused each."""
+
+    address: npt.NDArray[np.uint64]
+    access_index: npt.NDArray[np.int64]
+
+
 class CacheLevel:
     """One cache level; its state and counts go on from chunk to chunk.
 
     Policy 'min' needs the future: call `set_future` with the line look-ups of the whole run first (`next_uses`).
+    footprint: first byte and end of the memory; nothing beyond the lines that hold it is prefetched.
     """
 
-    def __init__(self, spec: CacheSpec) -> None:
-        from cython_ext.cache import CacheKernel
+    def __init__(self, spec: CacheSpec, footprint: tuple[int, int] = (0, 2**63 - 1)) -> None:
+        from cython_ext.cache import CacheKernel, PrefetchingKernel
 
         self.spec = spec
         shift = spec.line_bytes.bit_length() - 1
         try:
-            self._kernel = CacheKernel(
+            self._kernel: Any = (PrefetchingKernel if spec.prefetches else CacheKernel)(
                 spec.sets, spec.ways, shift, spec.policy, spec.write == "through", spec.allocate, spec.seed
             )
+            if spec.prefetches:
+                first, last = footprint[0] >> shift, (footprint[1] - 1) >> shift
+                wish = spec.prefetch
+                self._kernel.set_prefetch(
+                    wish.kind == "stride", wish.degree, wish.distance, wish.table_entries, first, last
+                )
         except MemoryError as error:
             raise InputError(f"a cache of {spec.size_bytes} bytes does not fit in this machine's memory") from error
         self._flushed = 0
 
-    def access(self, op: npt.ArrayLike, address: npt.ArrayLike, size: npt.ArrayLike) -> LineTransactions:
+    def access(
+        self, op: npt.ArrayLike, address: npt.ArrayLike, size: npt.ArrayLike, stream: npt.ArrayLike | None = None
+    ) -> LineTransactions:
         """Make the accesses (op 0 load, 1 store; addresses and sizes in bytes) and return the line transactions.
 
+        stream: uint8[n], which a stride prefetcher learns from (default: all of one).
         Raises InputError naming the first access that is empty or does not end by 2^63.
         """
+        if self.spec.prefetches:
+            out, prefetches = self.access_prefetching(op, address, size, stream)
+            origin = np.insert(np.arange(np.size(address)), prefetches.access_index + 1, prefetches.access_index)
+            return replace(out, access_index=origin[out.access_index])
         arrays = self._checked(op, address, size)
         return LineTransactions(*self._kernel.access(*arrays, True))
 
+    def access_prefetching(
+        self, op: npt.ArrayLike, address: npt.ArrayLike, size: npt.ArrayLike, stream: npt.ArrayLike | None = None
+    ) -> tuple[LineTransactions, Prefetches]:
+        """Do as `access` on a level that prefetches; return the transactions and the prefetches that are among them.
+
+        The transactions' access_index counts each prefetch as an access after the one that caused it.
+        """
+        ops, where, sizes = self._checked(op, address, size)
+        streams = np.zeros(len(ops), np.uint8) if stream is None else _whole_numbers(stream, "stream", np.uint8)
+        if len(streams) != len(ops):
+            raise InputError(f"op and stream differ in length: {len(ops)}, {len(streams)}")
+        out, (lines, _, _, access) = self._kernel.access_prefetching(ops, where, sizes.astype(np.uint16), streams)
+        return LineTransactions(*out), Prefetches(lines, access)
+
     def count(self, op: npt.ArrayLike, address: npt.ArrayLike, size: npt.ArrayLike) -> None:
         """Make the accesses for their counts only."""
-        self._kernel.access(*self._checked(op, address, size), False)
+        if self.spec.prefetches:
+            self.access_prefetching(op, address, size)
+        else:
+            self._kernel.access(*self._checked(op, address, size), False)
 
     def lines(self, address: npt.ArrayLike, size: npt.ArrayLike) -> npt.NDArray[np.uint64]:
         """Return uint64: the line number of each look-up of these accesses, without making them."""
@@ -149,9 +195,25 @@ class CacheLevel:
             fills=k.fills,
             through_writes=k.through_writes,
             flushed=self._flushed,
+            **self._prefetch_counts(),
         )
         assert counts.fills == counts.evictions + counts.resident_at_end, "a line was lost or made up"
+        demand = counts.misses if self.spec.allocate else counts.load_line_misses
+        assert counts.fills == demand + counts.prefetches, "a line was fetched for nobody"
+        left = counts.useful_prefetches + counts.useless_prefetches + counts.unused_prefetches
+        assert counts.prefetches == left, "a prefetch was lost or made up"
         return counts
+
+    def _prefetch_counts(self) -> dict[str, int]:
+        if not self.spec.prefetches:
+            return {}
+        k = self._kernel
+        return {
+            "prefetches": k.prefetches,
+            "useful_prefetches": k.useful,
+            "useless_prefetches": k.useless,
+            "unused_prefetches": k.waiting,
+        }
 
     def _checked(self, op: npt.ArrayLike, address: npt.ArrayLike, size: npt.ArrayLike) -> tuple[Any, Any, Any]:
         from cython_ext.cache import first_bad_access

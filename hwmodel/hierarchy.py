@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hwmodel.cache import CacheLevel, LineTransactions
+from hwmodel.cache import CacheLevel, LineTransactions, Prefetches
 from hwmodel.machine import CacheSpec, Machine
 from traces.errors import InputError
 from traces.lines import touched_lines
@@ -55,7 +55,7 @@ class CacheHierarchy:
 
     def __init__(self, machine: Machine, memory: Memory) -> None:
         self.block_bytes = machine.bus.block_bytes
-        self.levels = [CacheLevel(spec) for spec in machine.caches]
+        self.levels = _levels(machine.caches, memory)
         self.partial_writes = 0
         self._stages: list[CacheLevel | Uncached] = [*self.levels] or [Uncached(self.block_bytes)]
         self._whole_bytes = machine.caches[-1].line_bytes if machine.caches else self.block_bytes
@@ -71,7 +71,11 @@ class CacheHierarchy:
         self._accesses += len(chunk)
         index: Int64Array | None = None
         for k, stage in enumerate(self._stages):
-            out = stage.access(chunk.op, chunk.address, chunk.size)
+            if isinstance(stage, CacheLevel) and stage.spec.prefetches:
+                out, prefetches = stage.access_prefetching(chunk.op, chunk.address, chunk.size, chunk.stream)
+                chunk, index = _with_prefetches(chunk, prefetches, stage.spec.line_bytes)
+            else:
+                out = stage.access(chunk.op, chunk.address, chunk.size)
             chunk = self._next(chunk, k, out)
             index = out.access_index if index is None else index[out.access_index]
         assert index is not None
@@ -138,6 +142,29 @@ class CacheHierarchy:
             chunk.payload,
             None if cycle is None else cycle[access],
         )
+
+
+def _levels(specs: tuple[CacheSpec, ...], memory: Memory) -> list[CacheLevel]:
+    return [CacheLevel(spec, (memory.base_address, memory.base_address + memory.total_bytes)) for spec in specs]
+
+
+def _with_prefetches(chunk: Chunk, prefetches: Prefetches, line_bytes: int) -> tuple[Chunk, Int64Array]:
+    """Return a chunk with a load of a whole line for each prefetch after the access that caused it, whose stream it
+    takes, and int64: the access each of these accesses comes from."""
+    at = prefetches.access_index + 1
+    origin = np.insert(np.arange(len(chunk)), at, prefetches.access_index)
+    offset = None  # loads bring no bytes of their own: theirs are never read
+    if chunk.payload_offset is not None:
+        offset = np.append(chunk.payload_offset[:-1][origin], chunk.payload_offset[-1])
+    expanded = Chunk(
+        np.insert(chunk.address, at, prefetches.address),
+        np.insert(np.asarray(chunk.size, np.uint16), at, line_bytes),
+        np.insert(chunk.op, at, 0),
+        chunk.stream[origin],
+        offset,
+        chunk.payload,
+    )
+    return expanded, origin
 
 
 def _views(machine: Machine, memory: Memory) -> list[Any]:
@@ -240,15 +267,15 @@ def slices(trace: Trace, accesses: int = SLICE_ACCESSES) -> Iterator[Chunk]:
 
 def _lookups_of_level(trace: Trace, specs: tuple[CacheSpec, ...]) -> npt.NDArray[np.uint64]:
     """Return uint64: every line look-up the last of these levels will see, found by running the levels before it."""
-    levels = [CacheLevel(spec) for spec in specs]
+    levels = _levels(specs, trace.memory)
     for k, spec in enumerate(specs[:-1]):
         if spec.policy == "min":
             levels[k].set_future(_lookups_of_level(trace, specs[: k + 1]))
     seen = []
     for chunk in slices(trace):
         op, address, size = chunk.op, chunk.address, np.asarray(chunk.size, np.uint16)
-        for level in levels[:-1]:
-            out = level.access(op, address, size)
+        for k, level in enumerate(levels[:-1]):
+            out = level.access(op, address, size, chunk.stream if k == 0 else None)
             op, address, size = out.is_write, out.address, out.size
         seen.append(levels[-1].lines(address, size))
     for k, level in enumerate(levels[:-1]):  # the final flush is seen too

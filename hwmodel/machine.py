@@ -9,6 +9,7 @@ from traces.errors import InputError, unknown_name
 
 CACHE_POLICIES = ("lru", "fifo", "rr", "random", "plru", "min")
 WRITE_MODES = ("back", "through")
+PREFETCHERS = ("none", "next-line", "stride")
 
 
 def _whole(value: object, what: str, least: int = 1) -> int:
@@ -18,12 +19,35 @@ def _whole(value: object, what: str, least: int = 1) -> int:
 
 
 @dataclass(frozen=True)
+class PrefetchSpec:
+    """What a cache level fetches unasked: `degree` lines, the first of them `distance` steps ahead.
+
+    kind: none; next-line, tagged (a step is one line; at a demand miss and at the first use of a prefetched line);
+    stride (a step is what a reference prediction table of `table_entries` has learnt; Chen & Baer 1995), at each
+    new line of a stream whose stride is steady. Raises InputError naming the field.
+    """
+
+    kind: str = "none"
+    degree: int = 1
+    distance: int = 1
+    table_entries: int = 16
+
+    def __post_init__(self) -> None:
+        if self.kind not in PREFETCHERS:
+            raise unknown_name("prefetcher", self.kind, PREFETCHERS)
+        for name, most in (("degree", 1024), ("distance", 2**20), ("table_entries", 2**16)):
+            if _whole(getattr(self, name), f"prefetch {name}") > most:
+                raise InputError(f"prefetch {name} must be at most {most}, not {getattr(self, name)}")
+
+
+@dataclass(frozen=True)
 class CacheSpec:
     """One cache level.
 
     size_bytes = sets x ways x line_bytes; sets and line_bytes are powers of two. policy: see CACHE_POLICIES
     (lru, fifo, rr = round robin over the ways of a set, random (seeded), plru = tree
     pseudo-LRU, min = Belady, offline). write: 'back' or 'through'. allocate: whether a store miss fills the line.
+    prefetch: not with policy 'min', which knows the look-ups to come but not what would be prefetched.
     Raises InputError naming the field.
     """
 
@@ -34,6 +58,7 @@ class CacheSpec:
     write: str = "back"
     allocate: bool = True
     seed: int = 0
+    prefetch: PrefetchSpec = PrefetchSpec()
 
     def __post_init__(self) -> None:
         for name in ("size_bytes", "line_bytes", "ways"):
@@ -62,6 +87,15 @@ class CacheSpec:
             raise unknown_name("cache write mode", self.write, WRITE_MODES)
         if not isinstance(self.allocate, bool):
             raise InputError(f"cache allocate must be true or false, not {self.allocate!r}")
+        if not isinstance(self.prefetch, PrefetchSpec):
+            raise InputError(f"cache prefetch must be a PrefetchSpec, not {self.prefetch!r}")
+        if self.prefetches and self.policy == "min":
+            raise InputError("policy 'min' cannot prefetch: choose another policy, or prefetch kind 'none'")
+
+    @property
+    def prefetches(self) -> bool:
+        """Whether this level prefetches."""
+        return self.prefetch.kind != "none"
 
     @property
     def sets(self) -> int:
@@ -120,6 +154,9 @@ class Machine:
         lines = [cache.line_bytes for cache in self.caches]
         if lines != sorted(lines):
             raise InputError(f"line_bytes must not shrink from one cache level to the next, not {lines}")
+        for k, cache in enumerate(self.caches[1:], 2):
+            if cache.prefetches:  # write-backs and fills of the level before it would train it
+                raise InputError(f"cache level {k} cannot prefetch: only the first one sees what the engine asks for")
         if lines and lines[-1] % self.bus.block_bytes:
             raise InputError(f"line_bytes {lines[-1]} is no multiple of the bus block_bytes {self.bus.block_bytes}")
 

@@ -49,6 +49,9 @@ def section_for(what: type, *, name: str | None = None, omit: tuple[str, ...] = 
         if default is dataclasses.MISSING and item.default_factory is not dataclasses.MISSING:
             default = typing.cast(Any, item.default_factory)()
         required = default is dataclasses.MISSING
+        if dataclasses.is_dataclass(hints[item.name]):  # a section inside the section
+            hints[item.name] = section_for(hints[item.name], name=f"{hints[item.name].__name__}Section")
+            default = hints[item.name].model_validate(dataclasses.asdict(default)) if not required else default
         fields[item.name] = (_loosen(hints[item.name]), ... if required else Field(default, validate_default=False))
     for key, kind, default in extra:
         fields[key] = (kind, default)
@@ -78,7 +81,8 @@ class _Filling(Section):
     def build(self) -> Any:
         """Return the dataclass that this section fills. Raises InputError where its own checks do."""
         names = {item.name for item in dataclasses.fields(self._fills)}
-        return self._fills(**{name: getattr(self, name) for name in type(self).model_fields if name in names})
+        values = {name: getattr(self, name) for name in type(self).model_fields if name in names}
+        return self._fills(**{name: v.build() if isinstance(v, _Filling) else v for name, v in values.items()})
 
 
 class Choice:
