@@ -196,3 +196,19 @@ def test_kind_none_changes_nothing_whatever_else_is_set(made, spec):
 def test_what_does_not_fit_is_refused(make, words):
     with pytest.raises(InputError, match=words):
         make()
+
+
+def test_a_configuration_reaches_the_prefetcher():
+    from edgewatt.config.models import CacheSection
+    from edgewatt.machine_results import build_machine
+
+    section = CacheSection.model_validate({"size_bytes": 1024, "prefetch": {"kind": "stride", "degree": 2}})
+    config = {
+        "caches": [section.model_dump(), CacheSection.model_validate({"size_bytes": 4096}).model_dump()],
+        "bus": {"bus_bytes": None, "block_bytes": None, "element_bytes": None},
+        "encoder": "raw",
+        "engine": {},
+        "dram": {"overrides": {}, "controller": {}},
+    }
+    machine = build_machine(config, {"part": ["lpddr4-3200"]})
+    assert machine.caches == (CacheSpec(1024, prefetch=PrefetchSpec("stride", 2)), CacheSpec(4096))
