@@ -141,6 +141,11 @@ EDGEWATT_AVX2 static inline __m256i ew_weights_avx2(__m256i x) {
     return _mm256_add_epi8(_mm256_shuffle_epi8(table, _mm256_and_si256(x, low)),
                            _mm256_shuffle_epi8(table, _mm256_and_si256(_mm256_srli_epi16(x, 4), low)));
 }
+/* Sums of unsigned bytes in 64-bit lanes. */
+EDGEWATT_AVX2 static inline int64_t ew_sum_avx2(__m256i sums) {
+    return _mm256_extract_epi64(sums, 0) + _mm256_extract_epi64(sums, 1) + _mm256_extract_epi64(sums, 2) +
+           _mm256_extract_epi64(sums, 3);
+}
 /* 0xff in byte i where bit i is set */
 EDGEWATT_AVX2 static inline __m256i ew_spread_avx2(uint32_t bits) {
     const __m256i pick = _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3,
@@ -185,8 +190,7 @@ EDGEWATT_AVX2 static int64_t ew_xor_avx2(const uint8_t *src, uint8_t *dst, uint8
         p = ew_next(pattern, p);
     }
     if (stream) _mm_sfence();
-    return _mm256_extract_epi64(sum, 0) + _mm256_extract_epi64(sum, 1) + _mm256_extract_epi64(sum, 2) +
-           _mm256_extract_epi64(sum, 3) + flagged;
+    return ew_sum_avx2(sum) + flagged;
 }
 #endif
 
@@ -259,26 +263,37 @@ EDGEWATT_AVX512 static ew_totals ew_dbi_totals_avx512(const uint8_t *src, int64_
     total.toggles += _mm512_reduce_add_epi64(toggles);
     return total;
 }
+/* Sent bytes have at most four ones, so at most 8 wires flip: byte counters hold for 31 steps of 32 bytes. */
+enum { EW_BATCH = 31 * 32, EW_MAX_LANES = 64 };
+
+/* Which bytes are inverted is found once and kept (0xff per inverted byte, a batch and the lanes before it), so that the
+ * second pass needs no third population count. lanes <= EW_MAX_LANES <= i. */
 EDGEWATT_AVX2 static ew_totals ew_dbi_totals_avx2(const uint8_t *src, int64_t i, int64_t n, int64_t lanes) {
-    const __m256i four = _mm256_set1_epi8(4), eight = _mm256_set1_epi8(8), zero = _mm256_setzero_si256();
-    const __m256i one = _mm256_set1_epi8(1);
+    const __m256i four = _mm256_set1_epi8(4), nine = _mm256_set1_epi8(9), zero = _mm256_setzero_si256();
     __m256i ones = zero, toggles = zero;
-    for (; i + 32 <= n; i += 32) {
-        __m256i x = _mm256_loadu_si256((const __m256i *)(src + i));
-        __m256i before = _mm256_loadu_si256((const __m256i *)(src + i - lanes));
-        __m256i weight = ew_weights_avx2(x), distance = ew_weights_avx2(_mm256_xor_si256(x, before));
-        __m256i heavy = _mm256_cmpgt_epi8(weight, four);
-        __m256i differ = _mm256_xor_si256(heavy, _mm256_cmpgt_epi8(ew_weights_avx2(before), four));
-        /* 8 - w plus the flag's own 1 */
-        __m256i sent = _mm256_blendv_epi8(weight, _mm256_add_epi8(_mm256_sub_epi8(eight, weight), one), heavy);
-        __m256i flips = _mm256_blendv_epi8(distance, _mm256_add_epi8(_mm256_sub_epi8(eight, distance), one), differ);
+    uint8_t inverted[EW_MAX_LANES + EW_BATCH], *now = inverted + EW_MAX_LANES;
+    for (int64_t k = 1; k <= lanes && i < n; k++) now[-k] = ew_popcount8(src[i - k]) > 4 ? 255 : 0;
+    for (; i + 32 <= n; i += EW_BATCH) {
+        const int64_t batch = n - i < EW_BATCH ? (n - i) / 32 * 32 : EW_BATCH;
+        __m256i sent = zero, flips = zero;
+        for (int64_t k = 0; k < batch; k += 32) {
+            __m256i weight = ew_weights_avx2(_mm256_loadu_si256((const __m256i *)(src + i + k)));
+            _mm256_storeu_si256((__m256i *)(now + k), _mm256_cmpgt_epi8(weight, four));
+            sent = _mm256_add_epi8(sent, _mm256_min_epu8(weight, _mm256_sub_epi8(nine, weight)));
+        }
+        for (int64_t k = 0; k < batch; k += 32) {
+            __m256i x = _mm256_loadu_si256((const __m256i *)(src + i + k));
+            __m256i before = _mm256_loadu_si256((const __m256i *)(src + i + k - lanes));
+            __m256i differ = _mm256_xor_si256(_mm256_loadu_si256((const __m256i *)(now + k)),
+                                              _mm256_loadu_si256((const __m256i *)(now + k - lanes)));
+            __m256i data = ew_weights_avx2(_mm256_xor_si256(_mm256_xor_si256(x, before), differ));
+            flips = _mm256_add_epi8(flips, _mm256_sub_epi8(data, differ)); /* differ is -1 where the flag flips */
+        }
         ones = _mm256_add_epi64(ones, _mm256_sad_epu8(sent, zero));
         toggles = _mm256_add_epi64(toggles, _mm256_sad_epu8(flips, zero));
+        memcpy(inverted, inverted + EW_BATCH, EW_MAX_LANES); /* of use after a whole batch only, the others are the last */
     }
-    ew_totals total = {_mm256_extract_epi64(ones, 0) + _mm256_extract_epi64(ones, 1) + _mm256_extract_epi64(ones, 2) +
-                           _mm256_extract_epi64(ones, 3),
-                       _mm256_extract_epi64(toggles, 0) + _mm256_extract_epi64(toggles, 1) +
-                           _mm256_extract_epi64(toggles, 2) + _mm256_extract_epi64(toggles, 3)};
+    ew_totals total = {ew_sum_avx2(ones), ew_sum_avx2(toggles)};
     return total;
 }
 #endif
@@ -297,7 +312,7 @@ static ew_totals ew_dbi_totals(const uint8_t *src, int64_t n, int64_t lanes, uin
     ew_totals part = {0, 0};
     if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX512)
         step = 64, part = ew_dbi_totals_avx512(src, i, n, lanes);
-    else if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX2)
+    else if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX2 && lanes <= EW_MAX_LANES)
         step = 32, part = ew_dbi_totals_avx2(src, i, n, lanes);
     total.ones += part.ones, total.toggles += part.toggles;
 #endif
