@@ -14,7 +14,7 @@ def order_tuples(
         "128", help="Tuples that may change places: a number, 'row', 'matrix' (coo), or 'auto'."
     ),
     method: str = typer.Option("local-search", help="local-search, greedy, sort, popcount, exact, or-tools-cvrp, ..."),
-    layout: str = typer.Option("csr", help="csr, csc or coo."),
+    layout: str = typer.Option("csr", help="csr, csc, coo or ell."),
     encoder: str = typer.Option(
         "base-xor+dbi-dc", help="What the bus does: base-xor, base-xor+dbi-dc; raw for toggles."
     ),
@@ -115,6 +115,8 @@ def order_tuples(
             f"no order inside these strides costs less than {found.lower_bound:.0f} ({metric}); "
             f"this one is within {100 * found.cost / found.lower_bound - 100:.1f} %"
         )
+    if found.lower_bound is None:
+        typer.echo(f"no lower bound is known for {metric} with {encoder} and {value_format} at this stride")
     if found.zeroed:
         typer.echo(f"warning: {found.zeroed} stored non-zeros become zero in {value_format}", err=True)
     if output is not None:

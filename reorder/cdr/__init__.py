@@ -7,7 +7,7 @@ so the matrix stays the same and no index is added. Conventions: docs/concepts/t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,9 @@ import numpy as np
 
 import reorder.cdr.routing  # noqa: F401 - registers its methods
 from reorder.cdr.cost import field_edges, field_ones, objective_cost
-from reorder.cdr.ell import EllProblem, order_ell
+from reorder.cdr.ell import EllProblem, ell_bound, order_ell
 from reorder.cdr.matrix import LAYOUTS, Entries, entries_of, id_field, stride_bounds, value_field
-from reorder.cdr.methods import TUPLE_METHODS, Progress, lower_bounds
+from reorder.cdr.methods import TUPLE_METHODS, Progress, metric_bound
 from reorder.cdr.parallel import order_all
 from reorder.cdr.pareto import Tradeoff, pareto_orders
 from reorder.cdr.problem import Field, Int64Array, Problem
@@ -50,8 +50,8 @@ class TupleOrder:
     ones_values, ones_ids: ones on the wires, DBI wires counted where the encoder has them (ids: row and column ids).
     original_ones_values, original_ones_ids: the same for the order given. cost, original_cost: the objective.
     toggles: of all arrays, each sent alone, where the metric is toggles or energy; else None.
-    lower_bound: no order inside these strides has a lower cost (None: not asked for, or no exact model, see
-        Problem.model_is_exact).
+    lower_bound: no order inside these strides has a lower cost (None: not asked for, or none is known:
+        methods.metric_bound).
     zeroed: stored non-zeros that are zero in the format. parameters: what was asked for.
     """
 
@@ -123,7 +123,7 @@ def order_tuples(
 
     matrix: SciPy sparse or dense (its non-zeros); the stored order is the order to start from, sorted or not. Stored
         zeros stay. value_format: of traces.formats. id_bits: 8, 16 or 32. layout: csr, csc, coo,
-        or ell (local-search and greedy, no lower bound; positions refer to the csr order, `.matrix()` is csr).
+        or ell (local-search and greedy; positions refer to the csr order, `.matrix()` is csr).
     stride: tuples that may change places, 'row', or 'matrix' (coo). stride_restart: 'row' starts strides at each row,
         'continuous' runs them on. rows: 'packed', or 'padded' to whole blocks with zeros.
     encoder: a chain of Base+XOR and DBI-DC; 'raw' and 'dbi-dc' for metric 'toggles'. block_bytes: bases are sent at
@@ -167,7 +167,7 @@ def order_tuples(
         if values.element_bits < 8:
             raise InputError("layout 'ell' has no order for int4: two values of different rows share a byte")
         return _order_ell(
-            entries, fields, encoder, interval, objective, stride, stride_restart, method, own, report.zeroed
+            entries, fields, encoder, interval, objective, stride, stride_restart, method, own, report.zeroed, bound
         )
     bounds = stride_bounds(entries.major, stride, stride_restart, rows_may_mix=layout == "coo")
     if rows == "padded" and layout == "coo":
@@ -183,7 +183,7 @@ def order_tuples(
         for other in (order_all(problem, "greedy"), given):
             if objective_cost(problem, other) < objective_cost(problem, found):
                 found = other
-    limit = lower_bounds(problem, found, 0, len(bounds) - 1) if bound and problem.model_is_exact else None
+    limit = metric_bound(problem, found) if bound else None
     edges = metric != "ones"
     return TupleOrder(
         found,
@@ -214,20 +214,22 @@ def _order_ell(
     method: str,
     own: Any,
     zeroed: int,
+    bound: bool,
 ) -> TupleOrder:
     counted = {"joint": (0, 1), "values": (0,), "ids": (1,)}
     if objective not in counted:
         raise unknown_name("objective", objective, counted)
     problem = EllProblem(fields, counted[objective], entries.major, entries.shape[0], "dbi" in encoder, interval)
     effort = own.effort if own else 1.0
+    bounds = stride_bounds(entries.major, stride, restart, rows_may_mix=False)
+    limit: float | None = None
     if entries.shape[0] == 1:  # one row: memory order is the row's own
-        plain = Problem(
-            fields, stride_bounds(entries.major, stride, restart, rows_may_mix=False), entries.major, encoder
-        )
-        plain = replace(plain, block_bytes=interval, objective=objective)
+        plain = Problem(fields, bounds, entries.major, encoder, interval, objective)
         found = order_all(plain, method, parameters=own)
+        limit = metric_bound(plain, found) if bound else None
     else:
         found = order_ell(problem, stride, restart, method, effort)
+        limit = float(ell_bound(problem, bounds)) if bound else None
     given = np.arange(len(found), dtype=np.int64)
     before, after = problem.field_ones(given), problem.field_ones(found)
     costs = [sum(ones[k] for k in counted[objective]) for ones in (after, before)]
@@ -244,7 +246,7 @@ def _order_ell(
         costs[1],
         toggles=None,
         original_toggles=None,
-        lower_bound=None,
+        lower_bound=limit,
         zeroed=zeroed,
         method=method,
         parameters=parameters,

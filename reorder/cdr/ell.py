@@ -3,7 +3,7 @@
 Slot k of row r is element ``k * R + r`` of every array (Bell and Garland 2008). What a row's slots hold meets only the
 rows above and below it, so the best order of one row, the others given, is an assignment problem, solved exactly;
 sweeps over the rows repeat until nothing improves. Padding (zeros) stays behind a row's tuples. With one row ELLPACK is
-CSR.
+CSR. `ell_bound` is a lower bound for all orders.
 """
 
 from __future__ import annotations
@@ -96,6 +96,43 @@ class EllProblem:
         object.__setattr__(self, "_base", [self.bases(f) for f in self.fields])
 
     _base: list[npt.NDArray[np.bool_]] = None  # type: ignore[assignment]
+
+
+def ell_bound(problem: EllProblem, bounds: Int64Array) -> int:
+    """Return ones that every order inside the strides sends. O(N * stride) plus the assignments.
+
+    What a slot costs depends on its tuple and on the one in memory before it, which is any tuple of the stride (of
+    another row) that owns the slot before. A tuple is let off with the cheapest of them; the tuples of a stride then
+    take their slots at least cost (an assignment problem), and padding follows the lightest tuple that can precede it.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    slots, size = problem.slots(), problem.width * problem.n_rows
+    stride_of = np.full(size + 1, -1, np.int64)  # of each slot; -1: padding, and before the first slot
+    stride_of[slots] = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    before = stride_of[np.arange(size) - 1]
+    masks = sum(problem.bases(problem.fields[k]).astype(np.int64) << j for j, k in enumerate(problem.counted))
+    kinds = before << len(problem.counted) | masks  # what a slot's cost depends on
+
+    def least(tuples: Int64Array | None, kind: int) -> npt.NDArray[np.int64]:
+        """Ones of each tuple (None: of padding) in a slot of a kind, behind the best tuple for it."""
+        stride = kind >> len(problem.counted)
+        ahead = np.arange(bounds[stride], bounds[stride + 1]) if stride >= 0 else None
+        total = np.zeros((1, 1), np.int64)
+        for j, k in enumerate(problem.counted):
+            f = problem.fields[k]
+            own = f.bits[tuples] if tuples is not None else np.zeros(1, np.uint64)
+            other = np.zeros(1, np.uint64) if ahead is None or kind >> j & 1 else f.bits[ahead]
+            total = total + problem._ones(own[:, None] ^ other[None, :], f)
+        return total.min(axis=1)
+
+    bound = 0
+    for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        distinct, which = np.unique(kinds[slots[start:stop]], return_inverse=True)
+        cost = np.stack([least(np.arange(start, stop), kind) for kind in distinct.tolist()], axis=-1)[:, which]
+        bound += int(cost[linear_sum_assignment(cost)].sum())
+    distinct, times = np.unique(kinds[stride_of[:size] < 0], return_counts=True)
+    return bound + sum(n * int(least(None, kind)[0]) for kind, n in zip(distinct.tolist(), times.tolist(), strict=True))
 
 
 def order_ell(problem: EllProblem, stride: int | str, restart: str, method: str, effort: float) -> Int64Array:

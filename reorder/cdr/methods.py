@@ -9,12 +9,13 @@ or-tools-tsp, or-tools-cvrp: the formulations of Feinberg et al. 2020, section I
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 import cython_ext.cdr as kernels
+from reorder.cdr.cost import field_ones
 from reorder.cdr.problem import CostModel, Int64Array, Problem, first_order
 from traces.errors import InputError
 from traces.registry import Registry
@@ -117,6 +118,28 @@ def lower_bounds(problem: Problem, order: Int64Array, first: int, last: int, rou
             bound,
         )
     return float(np.ceil(bound - 1e-6).sum())
+
+
+def metric_bound(problem: Problem, order: Int64Array) -> float | None:
+    """Return a lower bound on the objective of all orders inside the strides, None where there is none.
+
+    Energy: ones by their own bound (without XOR every order sends the same ones) and, without XOR, rising edges as half
+    the bound on toggles, for wires that start at 0 rise at least as often as they fall. There is no bound on edges of
+    XORed data, which depend on three tuples, so energy counts none there and toggles have no bound; nor has int4.
+    """
+    if any(f.element_bits < 8 for f in problem.counted):
+        return None
+    last = len(problem.bounds) - 1
+    if problem.metric != "energy":
+        return lower_bounds(problem, order, 0, last) if problem.model_is_exact else None
+    assert problem.energy_pj is not None
+    per_one, per_rise = problem.energy_pj
+    if problem.xor:
+        ones = lower_bounds(replace(problem, metric="ones"), order, 0, last)
+        return None if ones is None else per_one * ones
+    toggles = lower_bounds(replace(problem, metric="toggles"), order, 0, last)
+    ones = sum(field_ones(problem, f, order) for f in problem.counted)
+    return per_one * ones + per_rise * (toggles or 0.0) / 2
 
 
 @TUPLE_METHODS.register("sort", summary="by value bits, then id, inside each stride")

@@ -72,6 +72,10 @@ class Problem:
                 raise unknown_name(what, value, known)
         if self.metric == "energy" and self.energy_pj is None:
             raise InputError("metric 'energy' needs energy_pj, the picojoules of a one and of a rising edge")
+        if self.metric == "energy" and "transition" in self.encoder:
+            raise InputError("transition signalling is for unterminated buses: use metric 'toggles', not 'energy'")
+        if self.energy_pj is not None and not all(0 <= pj < float("inf") for pj in self.energy_pj):
+            raise InputError(f"energy_pj is {self.energy_pj}: picojoules of at least 0")
         for f in self.fields:
             if isinstance(self.block_bytes, int) and (
                 self.block_bytes < 1 or self.block_bytes * 8 % f.element_bits or self.block_bytes < f.element_bytes

@@ -1,5 +1,7 @@
 """Tuple orders against plain oracles: costs, greedy, exact; bounds below, permutations inside strides, determinism."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -123,6 +125,68 @@ def test_ell_counts_its_padded_columns(matrix, value_format, stride, dbi):
     cuts = stride_bounds(got.entries.major, stride, "row", rows_may_mix=False)
     for a, b in windows(cuts):
         assert sorted(got.positions[a:b].tolist()) == list(range(a, b))
+
+
+@quick
+@given(
+    matrices(3, 4),
+    st.sampled_from(("fp16", "int8")),
+    st.sampled_from((1, 2, "row")),
+    st.sampled_from(("row", "continuous")),
+    st.sampled_from(("joint", "values", "ids")),
+    st.booleans(),
+    st.sampled_from((4, 32, "matrix")),
+)
+def test_the_bound_of_ell_is_below_every_order(matrix, value_format, stride, restart, objective, dbi, interval):
+    got = order_tuples(
+        matrix,
+        value_format=value_format,
+        stride=stride,
+        stride_restart=restart,
+        layout="ell",
+        objective=objective,
+        encoder="base-xor+dbi-dc" if dbi else "base-xor",
+        base_interval=interval,
+    )
+    bits, counts = to_bits(matrix.data, value_format)[0], np.diff(matrix.indptr)
+    arrays = {"values": bits, "ids": matrix.indices.astype(np.uint16)}
+    cuts = windows(stride_bounds(got.entries.major, stride, restart, rows_may_mix=False))
+    best = None
+    for inside in itertools.product(*(itertools.permutations(range(a, b)) for a, b in cuts)):
+        order, ones = [k for part in inside for k in part], 0
+        for name in arrays if objective == "joint" else (objective,):
+            grid = np.zeros((matrix.shape[0], counts.max(initial=0)), arrays[name].dtype)
+            for r in range(matrix.shape[0]):
+                grid[r, : counts[r]] = arrays[name][order[matrix.indptr[r] : matrix.indptr[r + 1]]]
+            every = None if interval == "matrix" else interval
+            ones += oracle.array_ones(grid.T.ravel().tolist(), grid.itemsize, every, dbi)
+        best = ones if best is None else min(best, ones)
+    assert got.lower_bound <= best <= got.cost
+    if stride == 1:
+        assert got.cost == best
+
+
+@quick
+@given(
+    matrices(1, 6),
+    st.sampled_from(("fp16", "int8", "fp32")),
+    st.sampled_from(("raw", "dbi-dc", "base-xor", "base-xor+dbi-dc")),
+    st.sampled_from(((1.0, 0.0), (3.0, 1.0), (0.0, 2.0))),
+)
+def test_the_bound_on_energy_is_below_every_order(matrix, value_format, encoder, energy_pj):
+    kind = dict(value_format=value_format, metric="energy", encoder=encoder, energy_pj=energy_pj)
+    got = order_tuples(matrix, stride="row", **kind)
+    best = min(
+        order_tuples(got_in(matrix, order), stride=1, method="sort", **kind).cost
+        for order in itertools.permutations(range(matrix.nnz))
+    )
+    assert got.lower_bound <= best + 1e-9 and best <= got.cost + 1e-9
+
+
+def got_in(matrix, order):
+    """A matrix of one row with its entries stored in an order."""
+    order = np.array(order, np.int64)
+    return sp.csr_matrix((matrix.data[order], matrix.indices[order], matrix.indptr), shape=matrix.shape)
 
 
 @quick
