@@ -1,9 +1,9 @@
 """Measure tuple orders: against the best known orders, exact optima, OR-Tools, popcount, and a large layer.
 
-    python scripts/bench_tuple_orders.py best-known exact or-tools popcount large
+    python scripts/bench_tuple_orders.py best-known exact or-tools effort popcount large
 
 Times are CPU seconds of this process (the large layer also states wall-clock seconds, with worker processes). The first
-three and popcount's matrices need EDGEWATT_REFERENCE. Results are tabled in docs/performance/wires.md.
+four and popcount's matrices need EDGEWATT_REFERENCE. Results are tabled in docs/performance/wires.md.
 """
 
 from __future__ import annotations
@@ -97,6 +97,30 @@ def or_tools() -> None:
             )
 
 
+def effort() -> None:
+    """Effort against ones: all 36 combinations of the reference (change from the best known), and stride 128 alone."""
+    efforts = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+    changes: dict[float, list[float]] = {e: [] for e in efforts}
+    seconds: dict[float, list[float]] = {e: [] for e in efforts}
+    for name, facts, matrix in matrices():
+        for value_format, known in facts["formats"].items():
+            for text, best in known["stride"].items():
+                stride = text if text == "row" else int(text)
+                row = []
+                for e in efforts:
+                    found, spent = timed(matrix, effort=e, value_format=value_format, stride=stride)
+                    changes[e].append(100 * found.ones / sum(best["best_joint"]) - 100)
+                    seconds[e].append(1e3 * spent / matrix.nnz)
+                    row.append(f"{changes[e][-1]:+.2f} % ({seconds[e][-1]:.3f})")
+                if stride == 128:
+                    print(f"{name} {value_format} stride 128: {', '.join(row)}", flush=True)
+    for e in efforts:
+        print(
+            f"effort {e:4}: {np.mean(changes[e]):+.2f} % on average, worst {max(changes[e]):+.2f} %; "
+            f"{np.mean(seconds[e]):.3f} ms CPU a tuple on average, most {max(seconds[e]):.3f}"
+        )
+
+
 def popcount() -> None:
     """Toggles on an unterminated bus as wide as an element, values alone."""
     for name, _, matrix in matrices():
@@ -128,7 +152,14 @@ def large() -> None:
     print(f"ones of those rows: OR-Tools {routed.ones}, ours {timed(sample, value_format='fp16', stride=128)[0].ones}")
 
 
-SECTIONS = {"best-known": best_known, "exact": exact, "or-tools": or_tools, "popcount": popcount, "large": large}
+SECTIONS = {
+    "best-known": best_known,
+    "exact": exact,
+    "or-tools": or_tools,
+    "effort": effort,
+    "popcount": popcount,
+    "large": large,
+}
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or SECTIONS:
