@@ -107,10 +107,34 @@ def lay_out_spmv(
     )
 
 
+def convolution_matrix(weights: npt.ArrayLike, height: int, width: int) -> Any:
+    """Return a convolution's weights float[Cout, Cin, R, S] as the matrix that direct sparse convolution stores.
+
+    SciPy csr [Cout, Cin * height * width], height and width those of the padded image: the column is the offset of the
+    weight's first input, c * height * width + r * width + s. Zero weights are not stored. Its tuples can be ordered.
+    Raises InputError for other shapes and a kernel without weights or larger than the image.
+    """
+    from scipy.sparse import csr_array
+
+    kernel = np.asarray(weights, np.float32)
+    if kernel.ndim != 4:
+        raise InputError(f"weights have shape {kernel.shape}, expected (Cout, Cin, R, S)")
+    outputs, inputs, r, s = kernel.shape
+    if r > height or s > width:
+        raise InputError(f"the {r} x {s} kernel is larger than the padded image of {height} x {width}")
+    row, channel, down, right = np.nonzero(kernel)
+    if not len(row):
+        raise InputError("the kernel has no non-zero weight")
+    start = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=outputs))))
+    offsets = (channel * height + down) * width + right
+    return csr_array((kernel[np.nonzero(kernel)], offsets, start), shape=(outputs, inputs * height * width))
+
+
 def lay_out_convolution(
     weights: npt.ArrayLike,
     image: npt.ArrayLike,
     *,
+    positions: npt.ArrayLike | None = None,
     stride: int = 1,
     padding: int = 0,
     value_format: str = "fp16",
@@ -121,8 +145,8 @@ def lay_out_convolution(
 ) -> SpmvProblem:
     """Lay out a direct sparse convolution: weights float[Cout, Cin, R, S], image float[Cin, H, W].
 
-    Zero weights are not stored. Column ids are offsets into the padded image, c * Hp * Wp + r * Wp + s; output position
-    (h, w) shifts them all by (h * Wp + w) * stride. y is [Cout, Hout, Wout].
+    The matrix is `convolution_matrix` of the padded image; output position (h, w) shifts its columns by
+    (h * Wp + w) * stride. positions: as in lay_out_spmv, an order of its tuples. y is [Cout, Hout, Wout].
     """
     kernel, picture = np.asarray(weights, np.float32), np.asarray(image, np.float32)
     if kernel.ndim != 4 or picture.ndim != 3 or kernel.shape[1] != picture.shape[0]:
@@ -134,21 +158,17 @@ def lay_out_convolution(
             raise InputError(f"{name} must be a whole number of at least {least}, not {value!r}")
     padded = np.pad(picture, ((0, 0), (padding, padding), (padding, padding)))
     _, height, width = padded.shape
-    outputs, _, r, s = kernel.shape
-    rows, columns = (height - r) // stride + 1, (width - s) // stride + 1
-    if r > height or s > width:
-        raise InputError(f"the {r} x {s} kernel is larger than the padded image of {height} x {width}")
-    row, channel, down, right = np.nonzero(kernel)
-    offsets = (channel * height + down) * width + right
-    start = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=outputs)))).astype(np.int64)
-    if not len(row):
-        raise InputError("the kernel has no non-zero weight")
+    start, column, values, _ = _csr(convolution_matrix(kernel, height, width))
+    if positions is not None:
+        moved = _inside_rows(np.asarray(positions), start)
+        column, values = column[moved], values[moved]
+    rows, columns = (height - kernel.shape[2]) // stride + 1, (width - kernel.shape[3]) // stride + 1
     down, right = np.divmod(np.arange(rows * columns), columns)
     x_shift = (down * width + right) * stride
     return _lay_out(
         start,
-        offsets.astype(np.int64),
-        kernel[np.nonzero(kernel)],
+        column,
+        values,
         padded.reshape(-1),
         x_shift.astype(np.int64),
         np.arange(rows * columns, dtype=np.int64),

@@ -12,7 +12,7 @@ from hwmodel.machine import CacheSpec, Machine
 from hwmodel.replay import replay
 from traces.build import final_image
 from traces.errors import InputError
-from traces.spmv import lay_out_convolution, lay_out_spmv, spmv_trace
+from traces.spmv import convolution_matrix, lay_out_convolution, lay_out_spmv, spmv_trace
 
 
 @st.composite
@@ -109,8 +109,14 @@ def test_convolution_is_a_series_of_products(seed, stride, padding):
     weights = np.where(rng.random((3, 2, 3, 2)) < 0.5, rng.standard_normal((3, 2, 3, 2)), 0)
     weights[0, 0, 0, 0] = 1
     image = rng.random((2, 7, 6))
-    problem = lay_out_convolution(weights, image, stride=stride, padding=padding, value_format="fp32")
     padded = np.pad(image, ((0, 0), (padding,) * 2, (padding,) * 2))
+    matrix = convolution_matrix(weights, *padded.shape[1:])
+    rows = np.repeat(np.arange(3), np.diff(matrix.indptr))
+    positions = np.lexsort((rng.random(matrix.nnz), rows)) if stride == 1 else None  # any order inside rows
+    problem = lay_out_convolution(
+        weights, image, positions=positions, stride=stride, padding=padding, value_format="fp32"
+    )
+    assert np.array_equal(problem.weight, matrix.data if positions is None else matrix.data[positions].astype("f4"))
     height, width = (padded.shape[1] - 3) // stride + 1, (padded.shape[2] - 2) // stride + 1
     expected = np.zeros((3, height, width))
     for o, i, j in np.ndindex(expected.shape):
