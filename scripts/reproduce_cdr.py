@@ -182,6 +182,10 @@ def saved(name: str, value_format: str, stride: int | None, core: bool) -> tuple
     return a, b, c, d
 
 
+def change(saving: float) -> str:
+    return f"{0 - round(saving, 1):+.1f} %"
+
+
 def energy_figure(core: bool, title: str, papers: tuple[str, str]) -> None:
     """All strides, then the best stride that costs no time beside the paper's figures."""
     rows: list[tuple[object, ...]] = []
@@ -189,24 +193,24 @@ def energy_figure(core: bool, title: str, papers: tuple[str, str]) -> None:
     free_savings = []
     for name in layers():
         for value_format in FORMATS:
-            shown = [f"{-s:+.1f} %" for s in saved(name, value_format, None, core)]
+            shown = [change(s) for s in saved(name, value_format, None, core)]
             rows.append((name, value_format, "as given", "", *shown))
             free: list[tuple[tuple[float, ...], int]] = []
             for stride in STRIDES:
                 here, slower = saved(name, value_format, stride, core), slowdown(name, value_format, stride)
-                rows.append((name, value_format, stride, f"{100 * slower:+.2f} %", *(f"{-s:+.1f} %" for s in here)))
+                rows.append((name, value_format, stride, f"{100 * slower:+.2f} %", *map(change, here)))
                 if slower <= 0:
                     free.append((here, stride))
             if free:
                 chosen, stride = max(free)
                 free_savings.append(chosen)
-                best.append((name, value_format, stride, *(f"{-s:+.1f} %" for s in chosen)))
+                best.append((name, value_format, stride, *map(change, chosen)))
             else:
                 best.append((name, value_format, "none", *("-",) * 4))
     heads = ("vs DBI", "vs Base+XOR", "vs DBI, zero remap", "vs Base+XOR, zero remap")
     show_table(("layer", "format", "stride", "time", *heads), rows, title=title)
     for label, reduce in (("average", np.mean), ("most", np.max)):
-        values = [f"{-float(reduce([s[k] for s in free_savings])):+.1f} %" for k in range(4)] if free_savings else []
+        values = [change(float(reduce([s[k] for s in free_savings]))) for k in range(4)] if free_savings else []
         best.append((label, "", "", *values))
     best.append(("the paper", "", "", *papers, "", ""))
     show_table(("layer", "format", "stride", *heads), best, title="The best stride that costs no time")
