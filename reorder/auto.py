@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,31 +13,45 @@ import numpy.typing as npt
 from reorder import natural
 from reorder.base import METHODS, Ordering, Task
 from reorder.blocks import BlocksParameters, TilesParameters, blocks, by_frontier, tiles
+from reorder.bounds import lower_bound
 from reorder.budget import Best, Budget, Scorer, at_least
 from reorder.intervals import Items
-from reorder.residency import ResidencyParameters, anneal
+from reorder.objectives import make_objective
+from reorder.residency import ResidencyParameters
+from reorder.search import search
 from reorder.stationary import StationaryParameters, roll
 from traces.network import Network
+
+QUICK = 1 << 24  # operations (reorder.bounds) that a bound worth stopping at may take: some milliseconds
 
 
 @dataclass(frozen=True)
 class AutoParameters:
     """moves: work units of the search; None: until the time limit, or 2000 per neuron without one.
 
-    clock: what time_limit_s counts, 'wall' or 'cpu' seconds.
+    starts: independent searches, each with all the moves, a seed and a temperature of its own. workers: processes that
+    share them. clock: what time_limit_s counts, 'wall' or 'cpu' seconds.
     """
 
     moves: int | None = None
+    starts: int = 1
+    workers: int = 1
     clock: str = "wall"
 
     def __post_init__(self) -> None:
         at_least("moves", self.moves, 0)
+        at_least("starts", self.starts, 1)
+        at_least("workers", self.workers, 1)
 
 
-def lower_bound(network: Network) -> int:
-    """Return W + N + S (Theorem 1, Gleinig et al. 2023): no order does fewer I/Os."""
-    touched = network.touched
-    return network.n_connections + int(touched.sum()) + int((touched & network.is_output).sum())
+def least_objective(network: Network, task: Task) -> float:
+    """Return a bound on the objective of every order: one run per computed neuron, and the I/O bound of each memory."""
+    objective = make_objective(task.objective)
+    io = sum(
+        weight * lower_bound(network, memory, QUICK).total
+        for weight, _, _, memory in (term.within(task) for term in objective.io)
+    )
+    return objective.runs * int((network.in_degree > 0).sum()) + io
 
 
 def own_order(network: Network, task: Task, parameters: None) -> Ordering:
@@ -78,8 +92,7 @@ def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
     """Return the best order found under the task's objective; never worse than two-optimal."""
     budget = Budget(task.time_limit_s, parameters.clock)
     best = Best(Scorer(network, task), budget, task)
-    # A policy's I/Os have a bound worth stopping at; other objectives are searched to the end of the budget.
-    bound = lower_bound(network) if task.objective == "io" else -math.inf
+    bound = least_objective(network, task)
     items = Items(network)
     found_by = ""
     for name, offer in constructions(network, items, best):
@@ -93,8 +106,7 @@ def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
     searched = best.value > bound and not budget.over
     if searched:
         before = best.value
-        search = ResidencyParameters(moves=parameters.moves, clock=parameters.clock)
-        anneal(items, best, search, budget.left())
+        search(items, best, ResidencyParameters(**asdict(parameters)), budget.left())
         found_by = "residency" if best.value < before else found_by
     truncated = task.time_limit_s is not None and searched and (parameters.moves is None or budget.over)
     return best.ordering("auto", {"found_by": found_by}, truncated)
