@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from reorder import auto, blocks, connection_reordering, ego, go, natural, search, stationary
+from reorder import auto, blocks, connection_reordering, ego, go, natural, partition, search, stationary
 from reorder.base import METHODS, Ordering, Progress, Task, check_order
 from reorder.objectives import make_objective
 from traces.errors import InputError
@@ -14,7 +14,7 @@ from traces.network import Network
 from traces.order import checked_memory, policy_codes
 
 # importing a module registers its methods
-IN_TREE = (natural, connection_reordering, ego, go, stationary, blocks, search, auto)
+IN_TREE = (natural, connection_reordering, ego, go, stationary, blocks, partition, search, auto)
 
 
 def order(

@@ -129,10 +129,10 @@ _items: Items | None = None  # of a worker process, and what it reports to
 _reports: Any = None
 
 
-def _receive(network: Network, known: dict[Any, Any], reports: Any) -> None:
+def _receive(network: Network, known: dict[Any, Any], orders: list[Any], reports: Any) -> None:
     global _items, _reports
     _items, _reports = Items(network), reports
-    _items.known = known
+    _items.known, _items.orders = known, orders
 
 
 def _work(k: int, start: Start, ends: float) -> Ordering:
@@ -154,7 +154,9 @@ def _run_in_processes(items: Items, starts: Sequence[Start], workers: int, best:
     ends, progress = time.time() + seconds, best.task.progress
     reports = context.SimpleQueue() if progress else None
     done = [0.0] * len(starts)
-    pool = ProcessPoolExecutor(workers, context, initializer=_receive, initargs=(items.network, items.known, reports))
+    pool = ProcessPoolExecutor(
+        workers, context, initializer=_receive, initargs=(items.network, items.known, items.orders, reports)
+    )
     try:
         futures = [pool.submit(_work, k, start, ends) for k, start in enumerate(starts)]
         while True:

@@ -69,24 +69,27 @@ def best_state(items: Items, slots: int, budget: Budget, given: StationaryParame
     """Return the cheapest state (by the residency model) among the settings, and how many were tried.
 
     The states of two natural orders are tried as well: on dense uniform layers nothing rolling beats two-optimal, on
-    very sparse networks nothing beats depth-first.
+    very sparse networks nothing beats depth-first. So are those of `items.orders`.
     """
-    if (slots, given) in items.known:
-        return items.known[slots, given], 0
     search = items.search(slots)
-    task = Task(3)
-    states = [items.state_of(make(items.network, task, None).edges, slots) for make in (two_optimal, depth_first)]
     tried = 0
-    for setting in settings(slots, len(items.edges) > MANY_CONNECTIONS, given):
-        if tried and budget.over:
-            break
-        states.append(construct(items, slots, *setting))
-        tried += 1
+    if (slots, given) in items.known:
+        states = [items.known[slots, given]]
+    else:
+        states = [
+            items.state_of(make(items.network, Task(3), None).edges, slots) for make in (two_optimal, depth_first)
+        ]
+        for setting in settings(slots, len(items.edges) > MANY_CONNECTIONS, given):
+            if tried and budget.over:
+                break
+            states.append(construct(items, slots, *setting))
+            tried += 1
+    states += [items.state_of(edges, slots) for edges in items.orders]
     costs = []
-    for state in states:
+    for state in states if len(states) > 1 else ():
         search.set_state(state.opens, state.drops)
         costs.append(search.cost)
-    items.known[slots, given] = states[costs.index(min(costs))]
+    items.known[slots, given] = states[costs.index(min(costs))] if costs else states[0]
     return items.known[slots, given], tried
 
 

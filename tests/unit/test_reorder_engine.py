@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from oracles.reference_networks import reorder_network
 
 from hwmodel.iomodel import count_io, io_bounds
 from reorder.base import METHODS, Task
+from reorder.intervals import Items
 from reorder.objectives import make_objective
 from reorder.order import order
-from traces.errors import InputError
+from reorder.partition import partitioned_items
+from traces.errors import InputError, MissingExtraError
 from traces.generate import compact_growth, random_layered
 from traces.generate_radixnet import radix_net
 from traces.network import Network
 
+METHODS_HERE = [name for name in METHODS if name != "partition" or find_spec("mtkahypar")]
 ENGINE = ("output-stationary", "blocks", "tiles", "frontier", "residency", "auto")
 SHORT = {"connection-reordering": {"iterations": 50}, "residency": {"moves": 2000}, "auto": {"moves": 2000}}
 
@@ -36,7 +43,7 @@ def corner(name: str) -> Network:
     "name", ["one connection", "isolated neurons", "disconnected", "hidden without inputs", "a skip"]
 )
 @pytest.mark.parametrize("policy", ["min", "lru", "rr"])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", METHODS_HERE)
 def test_corners(method: str, policy: str, name: str) -> None:
     network = corner(name)
     for memory in (3, 4, 100):
@@ -47,7 +54,7 @@ def test_corners(method: str, policy: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["one connection", "isolated neurons", "a skip"])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", METHODS_HERE)
 def test_a_time_limit_too_short_for_anything_still_gives_an_order(method: str, name: str) -> None:
     network = corner(name)
     assert len(order(network, method, memory=4, time_limit_s=1e-9).edges) == network.n_connections
@@ -71,7 +78,7 @@ def test_a_time_limit_too_short_for_anything_still_gives_an_order(method: str, n
         ({"objective": {"kind": "memories", "sizes": [2]}}, "memory is 2"),
     ],
 )
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", METHODS_HERE)
 def test_bad_tasks_say_what_is_wrong(method: str, task: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         order(corner("a skip"), method, **({"memory": 5} | task))  # type: ignore[arg-type]
@@ -146,6 +153,56 @@ def test_an_objective_may_name_another_fast_memory() -> None:
     assert (named.edges == plain.edges).all()
 
 
+def clustered(seed: int) -> Network:
+    """Four layers of 240 neurons in 6 hidden groups; most connections stay inside a group."""
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, 6, (4, 240))
+    pairs = [np.nonzero(rng.random((240, 240)) < np.where(a[:, None] == b, 0.3, 0.01)) for a, b in pairwise(group)]
+    sources = np.concatenate([s + 240 * k for k, (s, _) in enumerate(pairs)])
+    targets = np.concatenate([t + 240 * k + 240 for k, (_, t) in enumerate(pairs)])
+    return Network(sources, targets, 960, range(240), range(720, 960))
+
+
+def test_groups_of_shared_sources_make_a_better_start() -> None:
+    network = clustered(1)
+    rolling = order(network, "residency", memory=60, moves=30_000).curve[-1][2]
+    assert order(network, "auto", memory=60, moves=30_000).curve[-1][2] < rolling
+
+
+def test_partitions_are_blocks_of_the_size_asked_for() -> None:
+    pytest.importorskip("mtkahypar", reason="needs the extra 'partition'")
+    network = clustered(2)
+    items = Items(network)
+    block = partitioned_items(items, 58, seed=3)
+    assert np.bincount(block).max() <= 58 and (np.diff(network.depth[items.items][np.argsort(block)]) >= 0).all()
+    assert (block == partitioned_items(items, 58, seed=3)).all()
+    loads = lambda block: len(np.unique(block[items.target] * len(items.sources) + items.source))  # noqa: E731
+    assert loads(block) < loads(np.arange(len(block)) // 58) * 0.7
+    found = order(network, "partition", memory=60)
+    assert found.curve[-1][2] < order(network, "output-stationary", memory=60).curve[-1][2]
+    both = order(network, "auto", memory=60, moves=30_000, partition=True)
+    assert both.curve[-1][2] <= found.curve[-1][2]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_partitions_of_small_networks(size: int) -> None:
+    pytest.importorskip("mtkahypar", reason="needs the extra 'partition'")
+    for name in ("one connection", "isolated neurons", "disconnected", "hidden without inputs", "a skip"):
+        block = partitioned_items(Items(corner(name)), size, seed=0)
+        assert np.bincount(block).max() <= size
+
+
+def test_without_the_extra_the_way_to_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    from reorder import partition
+
+    monkeypatch.setitem(sys.modules, "mtkahypar", None)
+    partition._partitioner.cache_clear()
+    with pytest.raises(MissingExtraError, match=r"pip install 'edgewatt\[partition\]'"):
+        order(corner("a skip"), "partition", memory=5)
+    with pytest.raises(MissingExtraError):
+        order(clustered(1), "auto", memory=60, moves=10, partition=True)
+
+
 def test_constructions_find_the_structure_of_a_radix_net() -> None:
     network = radix_net([[2] * 6], [4] * 7, blocks=2, seed=0)
     lower, plain = io_bounds(network).lower_total, count_io(network, memory=40).total
@@ -195,7 +252,6 @@ def test_starts_share_the_time_there_is() -> None:
 def test_simd_levels_agree(level: str) -> None:
     import os
     import subprocess
-    import sys
 
     code = (
         "from traces.generate import random_layered; from reorder.order import order; import hashlib;"
