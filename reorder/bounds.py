@@ -260,7 +260,7 @@ def _second_singular_value(matrix: FloatArray) -> float:
         rest = product - np.outer(top, top)
         try:
             found = float(eigsh(rest, k=1, which="LA", v0=np.ones(n), tol=1e-7, return_eigenvectors=False)[0])
-            above = max(found, 0.0) * (1 + 1e-6) + 1e-9
+            above = np.ceil(max(found, 0.0) * 1e5 + 0.01) / 1e5  # coarse, so that machines that round otherwise agree
             cholesky(above * np.eye(n) - rest, overwrite_a=True, check_finite=False)
             return float(np.sqrt(above))
         except (LinAlgError, ArpackError):  # it stopped too low, or not at all
