@@ -25,7 +25,7 @@ class Scorer:
     def __init__(self, network: Network, task: Task) -> None:
         self._network, self._task = network, task
         self.objective = make_objective(task.objective)
-        self._width: int | None = None  # of a batch of sources, once one paid
+        self._width = WIDTHS[0]  # of a batch of sources, where it was best last
         self._sources, self._targets = network.sources.astype(np.int32), network.targets.astype(np.int32)
 
     def __call__(self, edges: npt.NDArray[np.int64]) -> float:
@@ -35,18 +35,26 @@ class Scorer:
     def polished(self, edges: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], float]:
         """Return the order and its value; where runs count too, the best of it and of it in batches of sources.
 
-        The width of a batch is looked for until one pays, then followed up and down from order to order.
+        The width of a batch goes up and down while that pays, from the best of a few widths and the last one found.
         """
-        best, value = edges, self(edges)
+        value = self(edges)
         if not self.objective.runs:
-            return best, value
-        width = self._width
-        for tried in (width, max(2, width * 4 // 5), width * 5 // 4) if width else WIDTHS:
-            batched = in_batches(self._sources, self._targets, edges, tried)
-            found = self(batched)
-            if found < value:
-                best, value, self._width = batched, found, tried
-        return best, value
+            return edges, value
+        forms: dict[int, tuple[float, npt.NDArray[np.int64]]] = {}
+
+        def at(width: int) -> float:
+            if width not in forms:
+                batched = in_batches(self._sources, self._targets, edges, width)
+                forms[width] = self(batched), batched
+            return forms[width][0]
+
+        width = min((self._width, *WIDTHS), key=at)
+        for factor in (0.8, 1.25):
+            while at(further := max(2, round(width * factor))) < at(width):
+                width = further
+        self._width = width
+        found, batched = forms[width]
+        return (batched, found) if found < value else (edges, value)
 
 
 @dataclass

@@ -8,7 +8,7 @@ import numpy.typing as npt
 Int64Array = npt.NDArray[np.int64]
 Int32Array = npt.NDArray[np.int32]
 
-WIDTHS = (4, 8, 16, 32, 64, 128, 256)  # sources per batch, looked at first
+WIDTHS = (8, 32, 128)  # sources per batch, looked at first
 
 
 def in_batches(sources: Int32Array, targets: Int32Array, edges: Int64Array, width: int) -> Int64Array:

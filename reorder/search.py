@@ -16,14 +16,14 @@ import numpy as np
 from reorder.base import METHODS, Ordering, Task
 from reorder.budget import Best, Budget, Scorer
 from reorder.intervals import Items
-from reorder.residency import MOVES_PER_ITEM, PROBE_TEMPERATURE, ResidencyParameters, anneal
+from reorder.residency import MOVES_PER_ITEM, ResidencyParameters, anneal
 from reorder.stationary import SHARES
 from traces.network import Network
 
 HEATS = (1.0, 1.4, 0.7)  # of the first, second, third start, and again
 # Slots for objectives beyond the I/Os of one memory: from many to few by this factor, on this share of the budget each,
 # until two in a row are no better.
-FEWER, TRIAL, PATIENCE, MOST_TRIALS = 0.7, 0.04, 2, 10
+FEWER, TRIAL, PATIENCE = 0.7, 0.04, 2
 
 
 @METHODS.register(
@@ -79,32 +79,39 @@ def anneal_for_objective(
     if objective.plain or parameters.slots:
         anneal(items, best, parameters, seconds, heat)
         return
-    ends = best.budget.spent() + seconds
+    began, done = best.budget.spent(), best.work
     moves = parameters.moves
     if moves is None and seconds == math.inf:
         moves = MOVES_PER_ITEM * len(items.items)
     largest = max((term.within(task)[3] for term in objective.io), default=task.memory)
-    slots = largest - 2 if task.policy == "min" else round(SHARES[task.policy][0] * (largest - 1))
-    values: dict[int, float] = {}
-    used = worse = 0
-    while len(values) < MOST_TRIALS and worse < PATIENCE and (not values or best.budget.spent() < ends):
-        slots = max(1, min(slots, largest - 2, len(items.items)))
-        if slots in values:
-            break
+    by_io = replace(task, objective=replace(objective, runs=0), progress=None)
+
+    def left() -> float:
+        return seconds - (best.budget.spent() - began) if seconds < math.inf else math.inf
+
+    def trial(slots: int) -> float:
+        found = Best(Scorer(items.network, by_io), best.budget, by_io)
         short = None if moves is None else round(moves * TRIAL)
-        trial, before = Best(best.score, best.budget, task), min(values.values(), default=math.inf)
-        settings = replace(parameters, slots=slots, moves=short, temperature=PROBE_TEMPERATURE)
-        anneal(items, trial, settings, seconds * TRIAL, heat)
-        values[slots] = trial.value
-        best.adopt(trial.ordering("", {}, False), str(slots), trial.work, 0)
-        used, worse = used + trial.work, 0 if trial.value < before else worse + 1
+        settings = replace(parameters, slots=slots, moves=short)
+        anneal(items, found, settings, seconds * TRIAL, heat)
+        assert found.edges is not None
+        best.work += found.work
+        return best.offer(found.edges, str(slots))
+
+    slots = min(largest - 2, len(items.items))
+    if task.policy != "min":
+        slots = max(1, min(slots, round(SHARES[task.policy][0] * (largest - 1))))
+    values = {slots: trial(slots)}
+    worse = 0
+    while worse < PATIENCE and slots > 1 and left() > 0:
         slots = round(slots * FEWER)
+        value = trial(slots)
+        worse = 0 if value < min(values.values()) else worse + 1
+        values[slots] = value
     chosen = min(values, key=lambda slots: (values[slots], -slots))
-    left = ends - best.budget.spent() if seconds < math.inf else math.inf
-    if left > 0 and (moves is None or moves > used):
-        anneal(
-            items, best, replace(parameters, slots=chosen, moves=None if moves is None else moves - used), left, heat
-        )
+    rest = None if moves is None else max(0, moves - (best.work - done))
+    if left() > 0 and rest != 0:
+        anneal(items, best, replace(parameters, slots=chosen, moves=rest), left(), heat)
 
 
 @dataclass(frozen=True)
