@@ -19,7 +19,7 @@ from reorder.objectives import make_objective
 from reorder.partition import PartitionParameters, partition
 from reorder.residency import ResidencyParameters
 from reorder.search import search
-from reorder.stationary import StationaryParameters, roll
+from reorder.stationary import StationaryParameters, roll, slot_choices
 from traces.network import Network
 
 QUICK = 1 << 24  # operations (reorder.bounds) that a bound worth stopping at may take: some milliseconds
@@ -83,7 +83,7 @@ def constructions(network: Network, items: Items, best: Best, partitions: bool) 
 
     return [
         ("two-optimal", by(natural.two_optimal)),
-        *([("partition", by(partition, PartitionParameters(), start=True))] if partitions else []),
+        *([("partition", by(partition, PartitionParameters(slot_choices(task)[0]), start=True))] if partitions else []),
         ("own", by(own_order)),
         ("depth-first", by(natural.depth_first)),
         ("frontier", by(frontier)),

@@ -1,7 +1,8 @@
 """Blocks of targets by hypergraph partitioning with Mt-KaHyPar (extra `partition`).
 
 Targets are nodes, sources nets over the targets they feed, one hypergraph per depth. The partitioner lowers the sum
-over nets of blocks touched less one: exactly the loads that blocks of targets cause beyond one per source.
+over nets of blocks touched less one: exactly the loads that blocks of targets cause beyond one per source. Its
+deterministic mode is used: another gave other blocks from run to run, even on one thread.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class PartitionParameters:
 
 @cache
 def _partitioner() -> tuple[Any, Any]:
-    """Return the library and its start-up object, one per process. With one thread a seed gives the same blocks."""
+    """Return the library and its start-up object, one per process."""
     try:
         import mtkahypar
     except ImportError as error:
@@ -59,7 +60,7 @@ def partitioned_items(items: Items, size: int, seed: int) -> Int64Array:
         if n_blocks == n or not nets:
             found = np.arange(n) // size
         elif n_blocks > 1:
-            context = start_up.context_from_preset(library.PresetType.DEFAULT)
+            context = start_up.context_from_preset(library.PresetType.DETERMINISTIC)
             context.set_partitioning_parameters(n_blocks, size * n_blocks / n - 1, library.Objective.KM1)
             context.logging = False
             library.set_seed(seed % 2**31)
