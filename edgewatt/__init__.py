@@ -44,6 +44,7 @@ _FACADE = {
     "order": "reorder.order",
     "io_bounds": "hwmodel.iomodel",
     "io_curve": "hwmodel.iomodel",
+    "lower_bound": "reorder.bounds",
     "Ordering": "reorder.base",
     "validate": "edgewatt.validate",
     "core_energy": "hwmodel.energy",

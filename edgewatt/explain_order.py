@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hwmodel.iomodel import count_io, io_bounds
+from hwmodel.iomodel import count_io, gap, io_bounds
 from hwmodel.occupancy import KINDS, Occupancy, occupancy
 from reorder.base import Ordering
+from reorder.bounds import NetworkBound, lower_bound
 from reorder.order import order as make_order
 from traces.network import Network
 from traces.resources import shipped_path
@@ -30,7 +31,7 @@ def explain_page(
     """
     machine = {"memory": memory, "policy": policy, "pinning": pinning}
     plain = make_order(network, "two-optimal", **machine)  # type: ignore[arg-type]
-    lower = io_bounds(network).lower_total
+    lower, bound = io_bounds(network).lower_total, lower_bound(network, memory)
     sides = []
     for title, found in ((f"{ordering.method} (this order)", ordering), ("two-optimal", plain)):
         counts = count_io(network, found, **machine)  # type: ignore[arg-type]
@@ -49,32 +50,28 @@ def explain_page(
             }
         )
     data = {
-        "kinds": KINDS, "sides": sides, "lower": lower, "connections": network.n_connections,
+        "kinds": KINDS, "sides": sides, "lower": lower, "bound": bound.total, "connections": network.n_connections,
         "curve": [[int(work), round(seconds, 4), value] for work, seconds, value in ordering.curve],
         "start": sides[1]["total"], "comparable": bool(ordering.curve) and ordering.curve[-1][2] == sides[0]["total"],
     }  # fmt: skip
-    gap = _gap(int(sides[0]["total"]), int(sides[1]["total"]), lower)  # type: ignore[call-overload]
     settings = f"M = {memory}, policy {policy}, pinning {pinning}, seed {ordering.seed}"
     page = shipped_path("pages", "explain_order", ".tmpl").read_text(encoding="utf-8")
     return (
         page.replace("@NAME@", html.escape(network.name))
         .replace("@METHOD@", html.escape(ordering.method))
         .replace("@SETTINGS@", html.escape(settings))
-        .replace("@SENTENCE@", html.escape(_sentence(sides, lower, gap)))
+        .replace("@SENTENCE@", html.escape(_sentence(sides, lower, bound)))
         .replace("@DATA@", json.dumps(data).replace("<", "\\u003c"))
     )
 
 
-def _gap(found: int, plain: int, lower: int) -> float | None:
-    if plain == lower:
-        return 0.0 if found == lower else None
-    return (found - lower) / (plain - lower)
-
-
-def _sentence(sides: list[dict[str, Any]], lower: int, gap: float | None) -> str:
+def _sentence(sides: list[dict[str, Any]], lower: int, bound: NetworkBound) -> str:
     found, plain = sides
     saved = plain["total"] - found["total"]
-    share = "" if gap is None else f"; {gap:.1%} of two-optimal's distance to the lower bound {lower:,} is left"
+    left = gap(found["total"], plain["total"], lower)
+    share = "" if left is None else f"; {left:.1%} of two-optimal's distance to the lower bound {lower:,} is left"
+    if bound.total > lower and (left := gap(found["total"], plain["total"], bound.total)) is not None:
+        share += f" ({left:.1%} to {bound.total:,}, proved by {bound.argument})"
     pairs = [
         (was - now, name)
         for (name, now), (_, was) in zip(found["costs"], plain["costs"], strict=True)
@@ -82,7 +79,7 @@ def _sentence(sides: list[dict[str, Any]], lower: int, gap: float | None) -> str
     ]
     most, name = max(pairs)
     why = f" The largest saving: '{name}', {most:,} less." if most > 0 else ""
-    word = f"{saved:,} I/Os fewer than" if saved >= 0 else f"{-saved:,} I/Os more than"
+    word = f"{abs(saved):,} {'fewer' if saved > 0 else 'more'} than" if saved else "as many as"
     return f"{found['total']:,} I/Os, {word} two-optimal{share}.{why}"
 
 
@@ -105,19 +102,26 @@ def _grid(values: npt.NDArray[np.uint8]) -> dict[str, Any]:
 
 
 def edge_picture(network: Network, edges: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-    """Return uint8[rows, columns]: source across, target down, both by depth; 0 no edge, 1 to 255 the mean time."""
-    by_depth = np.argsort(network.depth, kind="stable")
-    rank = np.empty(network.n_neurons, np.int64)
-    rank[by_depth] = np.arange(network.n_neurons)
-    pick = lambda neurons: rank[neurons] * min(PIXELS, network.n_neurons) // network.n_neurons  # noqa: E731
-    side = min(PIXELS, network.n_neurons)
-    pixel = pick(network.targets[edges]) * side + pick(network.sources[edges])
-    times = np.bincount(pixel, weights=np.arange(len(edges)), minlength=side * side)
-    counts = np.bincount(pixel, minlength=side * side)
-    shade = np.zeros(side * side, np.uint8)
+    """Return uint8[rows, columns]: sources across, targets down, both by depth; 0 no edge, 1 to 255 the mean time."""
+    row, rows = _pixels(network, network.in_degree > 0)
+    column, columns = _pixels(network, network.out_degree > 0)
+    pixel = row[network.targets[edges]] * columns + column[network.sources[edges]]
+    times = np.bincount(pixel, weights=np.arange(len(edges)), minlength=rows * columns)
+    counts = np.bincount(pixel, minlength=rows * columns)
+    shade = np.zeros(rows * columns, np.uint8)
     seen = counts > 0
     shade[seen] = 1 + (254 * times[seen] / counts[seen] / max(1, len(edges) - 1)).astype(np.uint8)
-    return shade.reshape(side, side)
+    return shade.reshape(rows, columns)
+
+
+def _pixels(network: Network, shown: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int64], int]:
+    """Return (pixel of every neuron that is shown, pixels): by depth, at most PIXELS."""
+    by_depth = np.argsort(network.depth, kind="stable")
+    by_depth = by_depth[shown[by_depth]]
+    side = min(PIXELS, len(by_depth))
+    pixel = np.zeros(network.n_neurons, np.int64)
+    pixel[by_depth] = np.arange(len(by_depth)) * side // len(by_depth)
+    return pixel, side
 
 
 def _histogram(reads: npt.NDArray[np.int64], most: int = 12) -> list[int]:

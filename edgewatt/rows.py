@@ -81,6 +81,10 @@ def row_of(record: Record) -> dict[str, Any]:
         row |= {"runs": io["runs"], "reads": io["reads"], "writes": io["writes"], "io": io["total"]}
         row |= {"io_lower": results["bounds"]["lower_total"], "io_upper": results["bounds"]["upper_total"]}
         row["gap"] = results["gap"]
+        best = results.get("best_bound")  # older records have Theorem 1 only
+        row["io_bound"] = best["total"] if best else row["io_lower"]
+        row["bound"] = best["argument"] if best else "theorem-1"
+        row["gap_to_bound"] = results["gap_to_best_bound"] if best else row["gap"]
     else:
         row["trace"] = config["trace"]["files"][0]["name"]
     row["seed"] = config["seed"]

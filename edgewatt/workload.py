@@ -20,6 +20,7 @@ from traces.trace import Trace
 Progress = Callable[[int, int | None, str], None]
 
 _CURVE_POINTS = 200  # of a search's best-so-far curve kept in a record
+_BOUND_WORK = 1 << 30  # operations that a bound beyond Theorem 1 may take: about a second
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,19 +195,28 @@ def open_recorded(config: Mapping[str, Any], paths: Mapping[str, list[str]]) -> 
 
 
 def count_work(config: Mapping[str, Any], work: Work, stages: Stages) -> dict[str, Any]:
-    """Return the I/O model's results: counts, bounds, gap, and the I/Os at other memory sizes."""
+    """Return the I/O model's results: counts, bounds, gaps to them, and the I/Os at other memory sizes."""
+    from hwmodel.iomodel import gap
+
     identity = {"network": config["network"], "memory": config["fast_memory"]}
     stage = {**identity, "edges": work.edges_hash}
     found = stages.arrays("io", stage, lambda: {"meta": _pack(_count(config, work.network, work.edges))})
     results: dict[str, Any] = json.loads(found["meta"].tobytes())
     base = stages.arrays("io_two_optimal", identity, lambda: {"total": np.array(_two_optimal(config, work.network))})
-    bounds, total = results["bounds"], results["io"]["total"]
-    lower, two_optimal = bounds["lower_total"], int(base["total"])
-    # design.md section 2: 0 when found = lower, none when two-optimal = lower < found
-    results["gap"] = (
-        0.0 if total == lower else None if two_optimal == lower else (total - lower) / (two_optimal - lower)
-    )
+    size = {"network": config["network"], "memory": config["fast_memory"]["size"]}
+    bound = stages.arrays("best_bound", size, lambda: {"meta": _pack(_best_bound(config, work.network))})
+    total, two_optimal = results["io"]["total"], int(base["total"])
+    results["best_bound"] = json.loads(bound["meta"].tobytes())
+    results["gap"] = gap(total, two_optimal, results["bounds"]["lower_total"])
+    results["gap_to_best_bound"] = gap(total, two_optimal, results["best_bound"]["total"])
     return results
+
+
+def _best_bound(config: Mapping[str, Any], network: Network) -> dict[str, Any]:
+    from reorder.bounds import lower_bound
+
+    found = lower_bound(network, config["fast_memory"]["size"], _BOUND_WORK)
+    return {"total": found.total, "argument": found.argument}
 
 
 def _two_optimal(config: Mapping[str, Any], network: Network) -> int:

@@ -84,6 +84,16 @@ def io_bounds(network: Network) -> IOBounds:
     return IOBounds(w + n, 2 * w + n - i, s, n - i, w + n + s, 2 * (w + n - i))
 
 
+def gap(found: float, start: float, lower: float) -> float | None:
+    """Return (found - lower) / (start - lower): 0 at the bound, 1 at the order to start from, here two-optimal.
+
+    None where the start is at the bound and the found order is not.
+    """
+    if found == lower:
+        return 0.0
+    return None if start == lower else (found - lower) / (start - lower)
+
+
 def count_io(
     network: Network, order: Any = None, *, memory: int, policy: str = "min", pinning: str = "literal"
 ) -> IOCounts:

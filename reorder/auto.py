@@ -4,40 +4,56 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from reorder import natural
 from reorder.base import METHODS, Ordering, Task
-from reorder.blocks import BlocksParameters, TilesParameters, blocks, by_frontier, tiles
+from reorder.blocks import BlocksParameters, TilesParameters, blocks, frontier, tiles
+from reorder.bounds import lower_bound
 from reorder.budget import Best, Budget, Scorer, at_least
 from reorder.intervals import Items
-from reorder.residency import ResidencyParameters, anneal
-from reorder.stationary import StationaryParameters, roll
+from reorder.objectives import make_objective
+from reorder.partition import PartitionParameters, partition
+from reorder.residency import ResidencyParameters
+from reorder.search import search
+from reorder.stationary import StationaryParameters, roll, slot_choices
 from traces.network import Network
+
+QUICK = 1 << 24  # operations (reorder.bounds) that a bound worth stopping at may take: some milliseconds
 
 
 @dataclass(frozen=True)
 class AutoParameters:
     """moves: work units of the search; None: until the time limit, or 2000 per neuron without one.
 
+    starts: independent searches, each with all the moves, a seed and a temperature of its own. workers: processes that
+    share them. partition: also start from blocks by hypergraph partitioning (extra 'partition').
     clock: what time_limit_s counts, 'wall' or 'cpu' seconds.
     """
 
     moves: int | None = None
+    starts: int = 1
+    workers: int = 1
+    partition: bool = False
     clock: str = "wall"
 
     def __post_init__(self) -> None:
         at_least("moves", self.moves, 0)
+        at_least("starts", self.starts, 1)
+        at_least("workers", self.workers, 1)
 
 
-def lower_bound(network: Network) -> int:
-    """Return W + N + S (Theorem 1, Gleinig et al. 2023): no order does fewer I/Os."""
-    touched = network.touched
-    return network.n_connections + int(touched.sum()) + int((touched & network.is_output).sum())
+def least_objective(network: Network, task: Task) -> float:
+    """Return a bound on the objective of every order: one run per computed neuron, and the I/O bound of each memory."""
+    objective = make_objective(task.objective)
+    io = sum(
+        weight * lower_bound(network, memory, QUICK).total
+        for weight, _, _, memory in (term.within(task) for term in objective.io)
+    )
+    return objective.runs * int((network.in_degree > 0).sum()) + io
 
 
 def own_order(network: Network, task: Task, parameters: None) -> Ordering:
@@ -49,26 +65,32 @@ def own_order(network: Network, task: Task, parameters: None) -> Ordering:
     return Ordering(position, "own") if own else natural.two_optimal(network, task, None)
 
 
-def constructions(network: Network, items: Items, best: Best) -> list[tuple[str, Callable[[], None]]]:
-    """Return (name, offer it) of the orders to try: the cheap and safe ones first, then the likely winners."""
+def constructions(network: Network, items: Items, best: Best, partitions: bool) -> list[tuple[str, Callable[[], None]]]:
+    """Return (name, offer it) of the orders to try: the cheap and safe ones first, then the likely winners.
+
+    Where neurons share sources in groups, blocks make a better start of the search than anything that rolls.
+    """
     task = best.task
 
-    def by(method: Any, parameters: Any = None) -> Callable[[], None]:
-        return lambda: _offer(best, method(network, task, parameters).edges)
+    def by(method: Any, parameters: Any = None, start: bool = False) -> Callable[[], None]:
+        def offer() -> None:
+            edges = method(network, task, parameters).edges
+            best.offer(edges)
+            if start:
+                items.orders.append(edges)
+
+        return offer
 
     return [
         ("two-optimal", by(natural.two_optimal)),
+        *([("partition", by(partition, PartitionParameters(slot_choices(task)[0]), start=True))] if partitions else []),
         ("own", by(own_order)),
         ("depth-first", by(natural.depth_first)),
-        ("frontier", lambda: _offer(best, by_frontier(items))),
+        ("frontier", by(frontier)),
         ("output-stationary", lambda: roll(items, best, StationaryParameters())),
-        ("blocks", by(blocks, BlocksParameters())),
+        ("blocks", by(blocks, BlocksParameters(), start=True)),
         ("tiles", by(tiles, TilesParameters())),
     ]
-
-
-def _offer(best: Best, edges: npt.NDArray[np.int64]) -> None:
-    best.offer(edges)
 
 
 @METHODS.register(
@@ -78,11 +100,10 @@ def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
     """Return the best order found under the task's objective; never worse than two-optimal."""
     budget = Budget(task.time_limit_s, parameters.clock)
     best = Best(Scorer(network, task), budget, task)
-    # A policy's I/Os have a bound worth stopping at; other objectives are searched to the end of the budget.
-    bound = lower_bound(network) if task.objective == "io" else -math.inf
+    bound = least_objective(network, task)
     items = Items(network)
     found_by = ""
-    for name, offer in constructions(network, items, best):
+    for name, offer in constructions(network, items, best, parameters.partition):
         # two-optimal is always there; the others may take a tenth of the budget, the search has better use for it
         if best.edges is not None and (best.value <= bound or budget.spent() > (task.time_limit_s or math.inf) / 10):
             break
@@ -93,8 +114,8 @@ def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
     searched = best.value > bound and not budget.over
     if searched:
         before = best.value
-        search = ResidencyParameters(moves=parameters.moves, clock=parameters.clock)
-        anneal(items, best, search, budget.left())
+        given = {name: value for name, value in asdict(parameters).items() if name != "partition"}
+        search(items, best, ResidencyParameters(**given), budget.left())
         found_by = "residency" if best.value < before else found_by
     truncated = task.time_limit_s is not None and searched and (parameters.moves is None or budget.over)
     return best.ordering("auto", {"found_by": found_by}, truncated)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,11 @@ FloatArray = npt.NDArray[np.float64]
 
 LARGEST_MATRIX = 1 << 23  # entries of a pair of neighbouring sets that are looked at
 LARGEST_WORK = 1 << 33  # entries times the smaller side, over all pairs: some seconds of singular values
+SPARSE_WORK = 100  # operations of the sparse argument per connection
+ITERATED = 32  # from this many rows on, the second singular value is iterated for
+
+
+_kept: WeakKeyDictionary[Network, dict[tuple[int, int], NetworkBound]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -40,15 +46,29 @@ class NetworkBound:
     argument: str
 
 
-def lower_bound(network: Network, memory: int) -> NetworkBound:
-    """Return the best bound known here for memory M >= 3. Some seconds on networks of a thousand neurons per layer."""
+def lower_bound(network: Network, memory: int, work: int = LARGEST_WORK) -> NetworkBound:
+    """Return the best bound known here for memory M >= 3; kept as long as the network is.
+
+    work: an argument that takes more operations than this is left out; with the default, up to some seconds on a core.
+    """
     checked_memory(memory)
-    base = network.n_connections + int(network.touched.sum()) + int((network.in_degree[network.outputs] > 0).sum())
-    found = max(
-        (0, "theorem-1"), (sparse_extra(network, memory), "sparse"), (expansion_extra(network, memory), "expansion"),
-        key=lambda item: item[0],
-    )  # fmt: skip
-    return NetworkBound(base + found[0], *found)
+    found = _kept.setdefault(network, {}).get((memory, work))
+    if found is None:
+        base = network.n_connections + int(network.touched.sum()) + int((network.in_degree[network.outputs] > 0).sum())
+        extra = [(0, "theorem-1")]
+        if SPARSE_WORK * network.n_connections <= work:
+            extra.append((sparse_extra(network, memory), "sparse"))
+        if expansion_work(network) <= work:
+            extra.append((expansion_extra(network, memory), "expansion"))
+        most = max(extra, key=lambda item: item[0])
+        found = _kept[network][memory, work] = NetworkBound(base + most[0], *most)
+    return found
+
+
+def expansion_work(network: Network) -> int:
+    """Return the operations of one product per pair of neighbouring sets: entries times the smaller side."""
+    sizes = np.bincount(network.depth[network.touched]).tolist()
+    return sum(a * b * min(a, b) for a, b in pairwise(sizes))
 
 
 def stay_costs(network: Network) -> Int64Array:
@@ -136,7 +156,7 @@ def expansion_extra(network: Network, memory: int) -> int:
     depth, costs = network.depth, stay_costs(network)
     sets = [np.flatnonzero((depth == d) & network.touched) for d in range(int(depth.max()) + 1)]
     shapes = [len(a) * len(b) for a, b in pairwise(sets)]
-    work = sum(size * min(len(a), len(b)) for size, a, b in zip(shapes, sets, sets[1:], strict=False))
+    work = expansion_work(network)
     thresholds = (0.0, 0.3, 0.5, 0.65) if 4 * work <= LARGEST_WORK / 4 else (0.0,)
     after = np.zeros(len(sets[-1]) + 1)  # least cost of all later sets, by the interrupted ones of this set
     for k in range(len(sets) - 1, -1, -1):
@@ -144,7 +164,7 @@ def expansion_extra(network: Network, memory: int) -> int:
         if k == 0:
             break
         least = np.zeros(len(sets[k - 1]) + 1, np.int64)
-        if shapes[k - 1] <= LARGEST_MATRIX and work <= LARGEST_WORK:
+        if shapes[k - 1] <= LARGEST_MATRIX:
             matrix = _connections_between(network, sets[k - 1], sets[k])
             for share in thresholds:
                 least = np.maximum(least, _forced(matrix, memory - 1, share))
@@ -208,8 +228,7 @@ def _most_unfed(matrix: FloatArray) -> Int64Array:
     n = matrix.shape[0]
     row_degree, column_degree = matrix.sum(axis=1), matrix.sum(axis=0)
     total = matrix.sum()
-    scaled = matrix / np.sqrt(row_degree)[:, None] / np.sqrt(column_degree)[None, :]
-    second = _second_singular_value(scaled) + 1e-7  # the margin covers rounding
+    second = _second_singular_value(matrix) + 1e-7  # the margin covers rounding
     a = np.concatenate(([0.0], np.cumsum(np.sort(row_degree)))) / total  # the least share of x rows
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = second**2 * (1 - a) / a
@@ -221,11 +240,29 @@ def _most_unfed(matrix: FloatArray) -> Int64Array:
 
 
 def _second_singular_value(matrix: FloatArray) -> float:
-    """By the two highest eigenvalues of the smaller product with its transpose, which are at most 1 here."""
-    from scipy.linalg import eigvalsh
+    """Return an upper bound on the second singular value of D^-1/2 A D^-1/2, a little above it.
 
-    product = matrix @ matrix.T if len(matrix) <= matrix.shape[1] else matrix.T @ matrix
+    The vector of the highest one, 1, is known: it is taken out, an iteration finds the highest of what is left, and a
+    Cholesky factorisation proves that nothing is above that. Solving for eigenvalues takes several times as long, and
+    a hundred times where BLAS threads wait for each other on busy cores.
+    """
+    from scipy.linalg import LinAlgError, cholesky, eigvalsh
+    from scipy.sparse.linalg import ArpackError, eigsh
+
+    if len(matrix) > matrix.shape[1]:
+        matrix = matrix.T
+    degree = matrix.sum(axis=1)
+    scaled = matrix / np.sqrt(degree)[:, None] / np.sqrt(matrix.sum(axis=0))[None, :]
+    product = scaled @ scaled.T
     n = len(product)
-    if n == 1:
-        return 0.0
-    return float(np.sqrt(max(eigvalsh(product, subset_by_index=[n - 2, n - 2])[0], 0.0)))
+    if n >= ITERATED:
+        top = np.sqrt(degree / degree.sum())
+        rest = product - np.outer(top, top)
+        try:
+            found = float(eigsh(rest, k=1, which="LA", v0=np.ones(n), tol=1e-7, return_eigenvectors=False)[0])
+            above = np.ceil(max(found, 0.0) * 1e5 + 0.01) / 1e5  # coarse, so that machines that round otherwise agree
+            cholesky(above * np.eye(n) - rest, overwrite_a=True, check_finite=False)
+            return float(np.sqrt(above))
+        except (LinAlgError, ArpackError):  # it stopped too low, or not at all
+            pass
+    return float(np.sqrt(max(eigvalsh(product)[-2], 0.0))) if n > 1 else 0.0

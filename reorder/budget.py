@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from reorder.base import Ordering, Task
 from reorder.objectives import make_objective
+from reorder.runs import WIDTHS, in_batches
 from traces.errors import InputError, unknown_name
 from traces.network import Network
 
@@ -23,12 +24,37 @@ class Scorer:
 
     def __init__(self, network: Network, task: Task) -> None:
         self._network, self._task = network, task
-        self._objective = make_objective(task.objective)
+        self.objective = make_objective(task.objective)
+        self._width = WIDTHS[0]  # of a batch of sources, where it was best last
         self._sources, self._targets = network.sources.astype(np.int32), network.targets.astype(np.int32)
 
     def __call__(self, edges: npt.NDArray[np.int64]) -> float:
         """O(W) per term of the objective."""
-        return float(self._objective.of_arrays(self._sources[edges], self._targets[edges], self._network, self._task))
+        return float(self.objective.of_arrays(self._sources[edges], self._targets[edges], self._network, self._task))
+
+    def polished(self, edges: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], float]:
+        """Return the order and its value; where runs count too, the best of it and of it in batches of sources.
+
+        The width of a batch goes up and down while that pays, from the best of a few widths and the last one found.
+        """
+        value = self(edges)
+        if not self.objective.runs:
+            return edges, value
+        forms: dict[int, tuple[float, npt.NDArray[np.int64]]] = {}
+
+        def at(width: int) -> float:
+            if width not in forms:
+                batched = in_batches(self._sources, self._targets, edges, width)
+                forms[width] = self(batched), batched
+            return forms[width][0]
+
+        width = min((self._width, *WIDTHS), key=at)
+        for factor in (0.8, 1.25):
+            while at(further := max(2, round(width * factor))) < at(width):
+                width = further
+        self._width = width
+        found, batched = forms[width]
+        return (batched, found) if found < value else (edges, value)
 
 
 @dataclass
@@ -65,7 +91,7 @@ class Budget:
 class Best:
     """The best order offered so far, with the curve (work units, seconds, objective) of how it came about."""
 
-    score: Callable[[npt.NDArray[np.int64]], float]
+    score: Scorer
     budget: Budget
     task: Task
     edges: npt.NDArray[np.int64] | None = None
@@ -75,12 +101,20 @@ class Best:
     work: int = 0
 
     def offer(self, edges: npt.NDArray[np.int64], method: str = "") -> float:
-        """Score an order, keep it if it is better than every one before, and return its value."""
-        value = self.score(edges)
+        """Score an order, keep it if it is better than every one before, and return its value (`Scorer.polished`)."""
+        edges, value = self.score.polished(edges)
         if value < self.value:
             self.edges, self.value, self.method = edges, value, method
             self.curve.append((self.work, self.budget.spent(), value))
         return value
+
+    def adopt(self, found: Ordering, method: str, work: int, began: float) -> None:
+        """Take over what a search with a curve of its own found after `work` units; it started at second `began`."""
+        for done, seconds, value in found.curve:
+            if value < self.value:
+                self.edges, self.value, self.method = found.edges, value, method
+                self.curve.append((self.work + done, began + seconds, value))
+        self.work += work
 
     def ordering(self, method: str, parameters: dict[str, Any], truncated: bool) -> Ordering:
         """Return the best order as the result of `method`; the curve ends with a point at the work done in all."""

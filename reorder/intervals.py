@@ -42,6 +42,7 @@ class Items:
     def __init__(self, network: Network) -> None:
         self.network = network
         self.known: dict[Any, State] = {}  # constructed states, so that a portfolio makes each once
+        self.orders: list[Int64Array] = []  # of connections, from which a search may start as well
         n = network.n_neurons
         by_depth = np.argsort(network.depth, kind="stable")
         self.items: Int64Array = by_depth[network.in_degree[by_depth] > 0]

@@ -8,7 +8,7 @@ keep them up to date term by term.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,21 @@ class Objective:
     name: str
     runs: float = 0
     io: tuple[IOTerm, ...] = ()
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is the I/Os of one fast memory and nothing else."""
+        return not self.runs and len(self.io) == 1
+
+    def within(self, task: Task) -> Task:
+        """Return the task; of a plain objective with the fast memory it names, so that searches work for that one."""
+        if not self.plain:
+            return task
+        term = self.io[0]
+        return replace(
+            task, memory=term.memory or task.memory, policy=term.policy or task.policy,
+            pinning=term.pinning or task.pinning,
+        )  # fmt: skip
 
     def evaluate(self, network: Network, edges: Any, task: Task) -> float:
         """Return the objective of an order (int[W], an Ordering, or None for the network's own). O(W) per term."""

@@ -6,14 +6,15 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from reorder import auto, blocks, connection_reordering, ego, go, natural, residency, stationary
+from reorder import auto, blocks, connection_reordering, ego, go, natural, partition, search, stationary
 from reorder.base import METHODS, Ordering, Progress, Task, check_order
+from reorder.objectives import make_objective
 from traces.errors import InputError
 from traces.network import Network
 from traces.order import checked_memory, policy_codes
 
 # importing a module registers its methods
-IN_TREE = (natural, connection_reordering, ego, go, stationary, blocks, residency, auto)
+IN_TREE = (natural, connection_reordering, ego, go, stationary, blocks, partition, search, auto)
 
 
 def order(
@@ -45,6 +46,7 @@ def order(
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise InputError(f"seed must be an integer of at least 0, not {seed!r}")
     task = Task(memory, policy, pinning, objective, seed, time_limit_s, progress)
+    task = make_objective(objective).within(task)
     found = entry.item(network, task, entry.make_parameters(parameters))
     return replace(found, edges=check_order(network, found.edges))
 

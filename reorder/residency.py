@@ -5,14 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from cython_ext.residency import Residency
-from reorder.base import METHODS, Ordering, Task
-from reorder.budget import Best, Budget, Scorer, at_least
+from reorder.budget import Best, at_least
 from reorder.intervals import Items, State
 from reorder.stationary import SHARES, StationaryParameters, best_state
-from traces.network import Network
 
 END_TEMPERATURE = 0.07
 DENSE = 20  # connections per neuron above which random swaps find as much as guided ones
@@ -42,7 +38,6 @@ class Moves:
 
 DENSE_MOVES = Moves(0.12, 0.08, 0.2, 0.0, 1.0)
 SPARSE_MOVES = Moves(0.1, 0.2, 0.33, 0.95, 4.0)
-HEATS = (1.0, 1.4, 0.7)  # of the first, second, third start, and again
 
 
 @dataclass(frozen=True)
@@ -50,8 +45,8 @@ class ResidencyParameters:
     """moves: work units, proposed swaps; None: until the time limit, or 2000 per neuron without one.
 
     slots: neurons resident at once; None: tried out. temperature: at the start, in I/Os; None: by the budget.
-    starts: independent searches, each with the whole budget, a seed and a temperature of its own; the best one is
-    returned. workers: processes that share them; their number does not change the result.
+    starts: independent searches, each with all the moves, a seed and a temperature of its own; the best is returned.
+    workers: processes that share them (reorder/search.py). Unless time ends them, their number changes nothing.
     wide: 32-bit lanes even where 16 bits would do. clock: what time_limit_s counts, 'wall' or 'cpu' seconds.
     """
 
@@ -173,39 +168,5 @@ def anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: f
     if left > 0:
         used = sum(run.done for run in runs.values())
         runs[chosen].run(None if moves is None else max(0, moves - used), left, best, parameters.temperature)
-
-
-@METHODS.register(
-    "residency",
-    summary="annealing over one residency interval per neuron; the strongest search",
-    parameters=ResidencyParameters,
-)
-def residency(network: Network, task: Task, parameters: ResidencyParameters) -> Ordering:
-    """Anneal residency intervals from the best rolling construction. Deterministic unless a time limit ends it."""
-    if parameters.starts == 1:
-        return _one_start(network, task, parameters)
-    children = [int(child.generate_state(1)[0]) for child in np.random.SeedSequence(task.seed).spawn(parameters.starts)]
-    tasks = [replace(task, seed=child, progress=None) for child in children]
-    heats = [HEATS[k % len(HEATS)] for k in range(parameters.starts)]
-    if parameters.workers == 1:
-        found = [_one_start(network, part, parameters, heat) for part, heat in zip(tasks, heats, strict=True)]
-    else:
-        from concurrent.futures import ProcessPoolExecutor
-        from multiprocessing import get_context
-
-        with ProcessPoolExecutor(parameters.workers, get_context("spawn")) as pool:
-            futures = [
-                pool.submit(_one_start, network, part, parameters, heat)
-                for part, heat in zip(tasks, heats, strict=True)
-            ]
-            found = [future.result() for future in futures]
-    best = min(found, key=lambda ordering: ordering.curve[-1][2])
-    return replace(best, seed=task.seed, parameters={**best.parameters, "starts": parameters.starts})
-
-
-def _one_start(network: Network, task: Task, parameters: ResidencyParameters, heat: float = 1.0) -> Ordering:
-    budget = Budget(task.time_limit_s, parameters.clock)
-    best = Best(Scorer(network, task), budget, task)
-    anneal(Items(network), best, parameters, budget.left(), heat)
-    truncated = task.time_limit_s is not None and (parameters.moves is None or budget.over)
-    return best.ordering("residency", {"slots": int(best.method or 0), "moves": best.work}, truncated)
+    elif best.edges is None:  # a limit that the constructions alone used up
+        runs[chosen].offer(best)

@@ -27,6 +27,7 @@ EXTRAS = {
     "parquet": ("pyarrow",),
     "dask": ("distributed",),
     "optimize": ("optuna",),
+    "partition": ("mtkahypar",),
 }
 
 

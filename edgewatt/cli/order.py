@@ -108,7 +108,7 @@ def read_value(text: str) -> Any:
 
 def describe(network: Any, found: Any, memory: int, policy: str, pinning: str, objective: Any) -> dict[str, Any]:
     """Return everything the table shows, as plain values."""
-    from hwmodel.iomodel import compact_growth_memory, count_io, io_bounds
+    from hwmodel.iomodel import compact_growth_memory, count_io, gap, io_bounds
     from reorder.base import Task
     from reorder.bounds import lower_bound
     from reorder.objectives import report
@@ -144,8 +144,8 @@ def describe(network: Any, found: Any, memory: int, policy: str, pinning: str, o
         "upper_bound": theorem.upper_total,
         "best_lower_bound": best.total,
         "best_lower_bound_argument": best.argument,
-        "gap": _gap(total, start, theorem.lower_total),
-        "gap_to_best_bound": _gap(total, start, best.total),
+        "gap": gap(total, start, theorem.lower_total),
+        "gap_to_best_bound": gap(total, start, best.total),
         "orders": columns,
         "curve": [[int(work), float(seconds), float(value)] for work, seconds, value in found.curve],
     }
@@ -153,13 +153,6 @@ def describe(network: Any, found: Any, memory: int, policy: str, pinning: str, o
 
 def _plain(value: Any) -> Any:
     return value if isinstance(value, bool | int | float | str | None) else str(value)
-
-
-def _gap(total: float, start: float, lower: float) -> float | None:
-    """(found - lower) / (two-optimal - lower); 0 at the bound, none where two-optimal is there and this is not."""
-    if total == lower:
-        return 0.0
-    return None if start == lower else (total - lower) / (start - lower)
 
 
 def order_file(found: Any, result: dict[str, Any]) -> bytes:

@@ -76,7 +76,7 @@ def _notes(record: Record, rows: list[Row]) -> list[str]:
         notes.append(f"network  {first['network']}: {sizes['neurons']} neurons, {sizes['connections']} connections")
         notes.append(
             f"I/Os     M = {first['memory']}, policy {first['policy']}; "
-            f"bounds {first['io_lower']} to {first['io_upper']} (Theorem 1)"
+            f"bounds {first['io_lower']} to {first['io_upper']} (Theorem 1)" + _better_bound(first)
         )
     if "energy_pj" not in first:
         return notes
@@ -85,6 +85,10 @@ def _notes(record: Record, rows: list[Row]) -> list[str]:
     zeroed = {row["format"]: row["zeroed_weights"] for row in rows if row.get("zeroed_weights")}
     notes += [f"warning  {n} non-zero weights become zero in {name}" for name, n in zeroed.items()]
     return notes
+
+
+def _better_bound(row: Row) -> str:
+    return f", at least {row['io_bound']} ({row['bound']})" if row["io_bound"] > row["io_lower"] else ""
 
 
 def _name_columns(rows: list[Row]) -> list[Column]:
@@ -99,9 +103,14 @@ def _io_columns(rows: list[Row]) -> list[Column]:
     return [
         *((name, "", [compact(row[name]) for row in rows]) for name in ("runs", "reads", "writes")),
         ("I/Os", "", [compact(row["io"], 4) for row in rows]),
-        ("gap", "%", ["-" if row["gap"] is None else f"{100 * row['gap']:.1f}" for row in rows]),
+        ("gap", "%", _gaps(rows, "gap")),
+        *([("to best", "%", _gaps(rows, "gap_to_bound"))] if any(map(_better_bound, rows)) else []),
         ("I/Os", "±%", [percent(row["io"], base) for row in rows]),
     ]
+
+
+def _gaps(rows: list[Row], key: str) -> list[str]:
+    return ["-" if row[key] is None else f"{100 * row[key]:.1f}" for row in rows]
 
 
 def _cost_columns(rows: list[Row]) -> list[Column]:

@@ -66,12 +66,13 @@ def _work_words(data: ReportData) -> list[str]:
     said = []
     rows = [row for row in data.rows if row.get("io")]
     if rows:
-        low = min(rows, key=lambda r: (r["io"] / r["io_lower"], r["label"]))
-        above = low["io"] / low["io_lower"] - 1
+        low = min(rows, key=lambda r: (r["io"] / r["io_bound"], r["label"]))
+        above = low["io"] / low["io_bound"] - 1
+        argument = "Theorem 1" if low["bound"] == "theorem-1" else low["bound"]
         text = (
             "exactly its lower bound"
             if above == 0
-            else f"{100 * above:.1f} % above its lower bound of {low['io_lower']:,}"
+            else f"{100 * above:.1f} % above its lower bound of {low['io_bound']:,} ({argument})"
         )
         name = ", ".join(
             [low["ordering"], *([] if low["stride"] == "none" else [low["stride"]]), f"M = {low['memory']}"]

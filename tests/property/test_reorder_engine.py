@@ -13,7 +13,7 @@ from reorder.base import check_order
 from reorder.intervals import Items
 from reorder.natural import two_optimal
 from reorder.order import order
-from reorder.residency import residency  # noqa: F401 - registers
+from reorder.runs import in_batches
 from traces.network import Network
 
 ENGINE = ("output-stationary", "blocks", "tiles", "frontier", "residency", "auto")
@@ -94,3 +94,25 @@ def test_lane_widths_and_simd_levels_agree() -> None:
         search.tune(0.5, 40, 0.3, 0.3)
         results.append((search.run(20_000), search.refresh(), *(tuple(part) for part in search.state())))
     assert results[0] == results[1]
+
+
+@MODEST
+@given(network=networks(), width=st.integers(1, 12), seed=st.integers(0, 99))
+def test_batches_of_sources(network: Network, width: int, seed: int) -> None:
+    """Against plain Python: count stretches of one source, cut after every `width`, sort by where targets finish."""
+    sources, targets = network.sources.astype(np.int32), network.targets.astype(np.int32)
+    for method in ("random-topological", "output-stationary", "by-source"):
+        edges = order(network, method, memory=6, seed=seed).edges
+        finish = {int(targets[edge]): k for k, edge in enumerate(edges)}
+        batches: list[list[int]] = []
+        streamed = 0
+        for k, edge in enumerate(edges.tolist()):
+            if k == 0 or sources[edge] != sources[edges[k - 1]]:
+                if streamed % width == 0:
+                    batches.append([])
+                streamed += 1
+            batches[-1].append(edge)
+        expected = [edge for batch in batches for edge in sorted(batch, key=lambda edge: finish[int(targets[edge])])]
+        batched = in_batches(sources, targets, edges, width)
+        assert batched.tolist() == expected
+        check_order(network, batched)

@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 import edgewatt as ew
+from edgewatt.cli.tables import show_records
+from edgewatt.record import Record
 from edgewatt.rows import row_of
 
 CONFIG = {
@@ -29,3 +33,21 @@ def test_reports_and_comparisons_take_records_of_both_kinds(tmp_path: Path) -> N
     pairs = ew.compare(tmp_path / "io", tmp_path / "io")
     assert [pair["changes"]["io"]["percent"] for pair in pairs] == [0.0, 0.0]
     assert all("energy_pj" not in pair["changes"] for pair in pairs)
+
+
+def test_records_hold_the_gap_to_the_best_bound(capsys: pytest.CaptureFixture[str]) -> None:
+    dense = {"generate": {"kind": "random-layered", "n_layers": 2, "width": 12, "density": 1.0}}
+    records = ew.run({**CONFIG, "network": dense, "fast_memory": {"size": 3}, "measure": "io"})
+    first = records[0].results
+    assert first["best_bound"]["total"] > first["bounds"]["lower_total"] and first["best_bound"]["argument"] == "sparse"
+    assert all(record.results["best_bound"] == first["best_bound"] for record in records)
+    for record in records:
+        row = row_of(record)
+        found, lower = row["io"] - row["io_bound"], records[0].results["io"]["total"] - row["io_bound"]
+        assert row["gap_to_bound"] == found / lower < row["gap"] or row["gap"] >= 1
+    show_records(records, title="dense")
+    shown = capsys.readouterr().out
+    assert f"at least {first['best_bound']['total']} (sparse)" in shown and "to best" in shown
+    older = {key: value for key, value in first.items() if "best_bound" not in key}
+    row = row_of(Record({**records[0].canonical, "results": older}))
+    assert (row["gap_to_bound"], row["io_bound"], row["bound"]) == (row["gap"], row["io_lower"], "theorem-1")
