@@ -20,6 +20,8 @@ from traces.network import Network
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 
+SPARSE = 20  # connections per item up to which looking at targets one by one beats whole vectors of them
+
 
 @dataclass(frozen=True, eq=False)
 class State:
@@ -42,6 +44,7 @@ class Items:
     def __init__(self, network: Network) -> None:
         self.network = network
         self.known: dict[Any, State] = {}  # constructed states, so that a portfolio makes each once
+        self._lanes: dict[int, tuple[Int64Array, Int32Array]] = {}
         n = network.n_neurons
         by_depth = np.argsort(network.depth, kind="stable")
         self.items: Int64Array = by_depth[network.in_degree[by_depth] > 0]
@@ -68,23 +71,33 @@ class Items:
         counts = np.bincount(self.source, minlength=len(self.sources))
         return np.concatenate(([0], np.cumsum(counts))), self.target[order]
 
-    @cached_property
-    def lanes(self) -> tuple[Int64Array, Int32Array]:
-        """(first lane of each source, and the end; lane of each of `edges`), padded as the kernel wants it."""
-        start = self.by_source[0]
-        width = -(-np.diff(start) // PAD) * PAD
-        lane_start = np.concatenate(([0], np.cumsum(width)))
-        order = np.argsort(self.source, kind="stable")
-        lane = np.empty(len(self.source), np.int64)
-        lane[order] = np.arange(len(order)) + np.repeat(lane_start[:-1] - start[:-1], np.diff(start))
-        return lane_start, lane.astype(np.int32)
+    def lanes(self, pad: int) -> tuple[Int64Array, Int32Array]:
+        """(first lane of each source, and the end; lane of each of `edges`), sources padded to multiples of `pad`."""
+        if pad not in self._lanes:
+            start = self.by_source[0]
+            width = -(-np.diff(start) // pad) * pad
+            lane_start = np.concatenate(([0], np.cumsum(width)))
+            order = np.argsort(self.source, kind="stable")
+            lane = np.empty(len(self.source), np.int64)
+            lane[order] = np.arange(len(order)) + np.repeat(lane_start[:-1] - start[:-1], np.diff(start))
+            self._lanes[pad] = lane_start, lane.astype(np.int32)
+        return self._lanes[pad]
 
-    def search(self, slots: int, seed: int = 0, wide: bool = False) -> Residency:
-        """Return a kernel object over these items with `slots` slots, without a state yet."""
-        lane_start, lane = self.lanes
+    @property
+    def sparse(self) -> bool:
+        """Whether there are few connections per item."""
+        return len(self.edges) <= SPARSE * len(self.items)
+
+    def search(self, slots: int, seed: int = 0, wide: bool = False, sparse: bool | None = None) -> Residency:
+        """Return a kernel object over these items with `slots` slots, without a state yet.
+
+        sparse: which annealing loop; None: by the connections per item.
+        """
+        sparse = self.sparse if sparse is None else sparse
+        lane_start, lane = self.lanes(1 if sparse else PAD)
         start, target = self.by_source
         return Residency(
-            self.start, self.source, lane, lane_start, self.own, self.item, start, target, slots, seed, wide
+            self.start, self.source, lane, lane_start, self.own, self.item, start, target, slots, seed, wide, sparse
         )
 
     def decode(self, search: Residency, delay: int = 0) -> Int64Array:

@@ -15,7 +15,6 @@ from reorder.stationary import SHARES, StationaryParameters, best_state
 from traces.network import Network
 
 END_TEMPERATURE = 0.07
-DENSE = 20  # connections per neuron above which random swaps find as much as guided ones
 MOVES_PER_ITEM = 2000  # the default budget
 CHECKPOINTS = 24  # exact counts of the decoded order along one annealing run
 # Looking for the number of slots: share of the budget per try, its temperature, the factor between tries, most tries.
@@ -83,7 +82,7 @@ class Annealing:
         self.items, self.slots = items, state.slots
         self.search: Residency = items.search(state.slots, seed, wide)
         self.search.set_state(state.opens, state.drops)
-        kinds = DENSE_MOVES if len(items.edges) > DENSE * len(items.items) else SPARSE_MOVES
+        kinds = SPARSE_MOVES if items.sparse else DENSE_MOVES
         self.moves = replace(kinds, heat=heat * kinds.heat)
         self.done = 0
         self.delay: int | None = None  # of decoding, once looked for
