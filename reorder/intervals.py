@@ -20,7 +20,7 @@ from traces.network import Network
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 
-SPARSE = 20  # connections per item up to which looking at targets one by one beats whole vectors of them
+SPARSE, FEW = 20, 7  # connections per item; measured on random layered networks
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,19 +85,24 @@ class Items:
 
     @property
     def sparse(self) -> bool:
-        """Whether there are few connections per item."""
+        """Whether there are so few connections per item that random swaps find less than guided ones."""
         return len(self.edges) <= SPARSE * len(self.items)
 
-    def search(self, slots: int, seed: int = 0, wide: bool = False, sparse: bool | None = None) -> Residency:
+    @property
+    def few(self) -> bool:
+        """Whether there are so few that looking at targets one by one finds more than whole vectors of them."""
+        return len(self.edges) <= FEW * len(self.items)
+
+    def search(self, slots: int, seed: int = 0, wide: bool = False, few: bool | None = None) -> Residency:
         """Return a kernel object over these items with `slots` slots, without a state yet.
 
-        sparse: which annealing loop; None: by the connections per item.
+        few: take the loop for few connections per item; None: if there are few.
         """
-        sparse = self.sparse if sparse is None else sparse
-        lane_start, lane = self.lanes(1 if sparse else PAD)
+        few = self.few if few is None else few
+        lane_start, lane = self.lanes(1 if few else PAD)
         start, target = self.by_source
         return Residency(
-            self.start, self.source, lane, lane_start, self.own, self.item, start, target, slots, seed, wide, sparse
+            self.start, self.source, lane, lane_start, self.own, self.item, start, target, slots, seed, wide, few
         )
 
     def decode(self, search: Residency, delay: int = 0) -> Int64Array:

@@ -54,7 +54,7 @@ def test_orders_are_valid_and_not_below_the_bound(method: str, network: Network,
     assert (again.edges == found.edges).all() and not found.truncated
 
 
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("few", [False, True])
 @MODEST
 @given(
     network=networks(),
@@ -65,10 +65,10 @@ def test_orders_are_valid_and_not_below_the_bound(method: str, network: Network,
     moves=st.integers(0, 400),
 )
 def test_annealing_keeps_the_cost_the_oracle_finds(
-    sparse: bool, network: Network, slots: int, seed: int, wide: bool, guided: float, moves: int
+    few: bool, network: Network, slots: int, seed: int, wide: bool, guided: float, moves: int
 ) -> None:
     items = Items(network)
-    search = items.search(slots, seed, wide, sparse)
+    search = items.search(slots, seed, wide, few)
     state = items.state_of(two_optimal(network, None, None).edges, slots)  # type: ignore[arg-type]
     search.set_state(state.opens, state.drops)
     search.tune(1.0, len(items.items), 0.4, 0.3, guided)
@@ -77,7 +77,7 @@ def test_annealing_keeps_the_cost_the_oracle_finds(
     expected = cost(network, items.items[opens].tolist(), items.items[drops].tolist(), slots)
     assert expected is not None
     # With few connections finishes are always as late as they can be; else moves leave them where they are if possible.
-    assert search.cost == expected if sparse else search.cost >= expected
+    assert search.cost == expected if few else search.cost >= expected
     assert search.refresh() == expected
     # In the model every resident item has a slot and one more is for streaming: MIN with M = P + 2 does no worse than
     # the model on reads; on writes it may differ by values it keeps or drops otherwise.
@@ -95,7 +95,7 @@ def test_lane_widths_and_simd_levels_agree() -> None:
     items = Items(network)
     results = []
     for wide in (False, True):
-        search = items.search(20, 7, wide, sparse=False)
+        search = items.search(20, 7, wide, few=False)
         state = items.state_of(two_optimal(network, None, None).edges, 20)  # type: ignore[arg-type]
         search.set_state(state.opens, state.drops)
         search.tune(0.5, 40, 0.3, 0.3)
