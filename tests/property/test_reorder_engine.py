@@ -101,3 +101,22 @@ def test_lane_widths_and_simd_levels_agree() -> None:
         search.tune(0.5, 40, 0.3, 0.3)
         results.append((search.run(20_000), search.refresh(), *(tuple(part) for part in search.state())))
     assert results[0] == results[1]
+
+
+def test_a_long_chain_pulls_more_finishes_than_one_move_may_change() -> None:
+    """Every neuron of a chain finishes before the next, and all are open at once: one drop can hold up hundreds."""
+    length = 600
+    chain = np.arange(1, length)
+    sources = np.concatenate((chain - 1, length + chain))  # each but the first has an input of its own as well
+    inputs = [0, *range(length, 2 * length)]
+    network = Network(sources, np.concatenate((chain, chain)), 2 * length, inputs, [length - 1])
+    items = Items(network)
+    search = items.search(length, 3, few=True)
+    state = items.state_of(two_optimal(network, None, None).edges, length)  # type: ignore[arg-type]
+    search.set_state(state.opens, state.drops)
+    search.tune(3.0, length, 0.2, 0.8)
+    search.run(20_000)
+    assert search.counts[1] > 0
+    opens, drops = search.state()
+    assert search.cost == cost(network, items.items[opens].tolist(), items.items[drops].tolist(), length)
+    assert search.cost == search.refresh()
