@@ -79,12 +79,11 @@ class ResidencyParameters:
 class Annealing:
     """One annealing run over one kernel state, cooling as its share of the budget is used up."""
 
-    def __init__(self, items: Items, state: State, seed: int, wide: bool = False, heat: float = 1.0) -> None:
+    def __init__(self, items: Items, state: State, seed: int, moves: Moves, few: bool, wide: bool) -> None:
         self.items, self.slots = items, state.slots
-        self.search: Residency = items.search(state.slots, seed, wide)
+        self.search: Residency = items.search(state.slots, seed, wide, few)
         self.search.set_state(state.opens, state.drops)
-        kinds = FEW_MOVES if items.few else SPARSE_MOVES if items.sparse else DENSE_MOVES
-        self.moves = replace(kinds, heat=heat * kinds.heat, hottest=heat * kinds.hottest)
+        self.moves = moves
         self.done = 0
         self.delay: int | None = None  # of decoding, once looked for
 
@@ -143,12 +142,15 @@ def anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: f
     if moves is None and seconds == math.inf:
         moves = MOVES_PER_ITEM * n
     ends = best.budget.spent() + seconds
+    few = items.few and task.policy == "min"  # LRU and RR, where the model is not exact, gain nothing from it
+    kinds = FEW_MOVES if few else SPARSE_MOVES if items.sparse else DENSE_MOVES
+    kinds = replace(kinds, heat=heat * kinds.heat, hottest=heat * kinds.hottest)
     runs: dict[int, Annealing] = {}
     values: dict[int, float] = {}
 
     def start(slots: int) -> None:
         state, _ = best_state(items, slots, best.budget, StationaryParameters())
-        runs[slots] = Annealing(items, state, seed, parameters.wide, heat)
+        runs[slots] = Annealing(items, state, seed, kinds, few, parameters.wide)
 
     def probe(share: float) -> float:
         slots = max(1, min(round(share * (task.memory - 1)), task.memory - 2, n))
