@@ -20,6 +20,7 @@
 #define EW_PAD 32     /* lanes of one source are padded to a multiple of this: one 64-byte vector of 16-bit lanes */
 #define EW_DISTANCES 1024
 #define EW_CHANCES 64
+#define EW_SPREAD 256 /* with few connections: a move that would change more finishes than this is refused */
 
 enum { EW_MOVE_OPEN = 0, EW_MOVE_DROP = 1, EW_MOVE_BOTH = 2, EW_MOVES = 3 };
 
@@ -49,6 +50,10 @@ typedef struct {
     int32_t *lane_v, *lane_w; /* [n_sources]: the lanes of the moved items, or -1 */
     int32_t *old_end, *new_end; /* [n_sources]: old points up to here give way to new ones up to there */
     void *fresh;        /* new points of all listed sources, one after another */
+    /* with few connections (residency_sparse.h) */
+    int32_t *opened;    /* [n]: A */
+    int32_t moved[EW_SPREAD], old_finish[EW_SPREAD]; /* items whose finish the move changed, and from what */
+    int64_t n_moved;
     /* proposals */
     uint64_t random[2];
     int32_t distance[EW_DISTANCES];
@@ -77,6 +82,55 @@ static void ew_residency_tune(ew_residency *r, double temperature, int64_t longe
     for (int d = 0; d < EW_CHANCES; d++) r->chance[d] = temperature > 0 ? exp(-d / temperature) : d == 0;
     for (int k = 0; k < EW_DISTANCES; k++)
         r->distance[k] = (int32_t)exp(log((double)longest + 0.999) * (k + 0.5) / EW_DISTANCES);
+}
+
+/* A rank (from 0) where v's open or drop may pay: beside an item that shares a source with v; for an open, before one
+ * of its hidden sources drops; for a drop, after one of its targets opens. */
+static inline int64_t ew_good_rank(const ew_residency *r, int64_t v, int opens, int both, uint64_t random) {
+    const int64_t begin = r->in_start[v];
+    const int64_t s = r->in_source[begin + ew_below(random, (uint32_t)(r->in_start[v + 1] - begin))];
+    const int direct = random >> 62 == 0;
+    if (direct && opens && r->item[s] >= 0) return r->drop_rank[r->item[s]] + r->slots - 2;
+    if (direct && !opens && !both && r->own[v] >= 0) {
+        const int64_t first = r->out_start[r->own[v]], count = r->out_start[r->own[v] + 1] - first;
+        const int64_t rank = r->open_rank[r->out_target[first + ew_below(random >> 30, (uint32_t)count)]];
+        return (rank <= r->slots ? 1 : rank - r->slots + 1) - 1;
+    }
+    const int64_t first = r->out_start[s];
+    const int64_t near = r->out_target[first + ew_below(random >> 30, (uint32_t)(r->out_start[s + 1] - first))];
+    return (opens ? r->open_rank[near] : r->drop_rank[near]) - 1;
+}
+
+typedef struct {
+    int64_t v, w;
+    int opens, drops;
+    uint32_t random32;
+} ew_proposal;
+
+/* Draw a move; of two drops, v has the earlier one. Returns 0 if the draw leads nowhere. */
+static inline int ew_propose(ew_residency *r, ew_proposal *p) {
+    const int64_t n = r->n;
+    const uint64_t a = ew_random(r->random), b = ew_random(r->random);
+    const double kind = (a & 0xffff) * 0x1p-16;
+    const int opens = kind < r->share[EW_MOVE_OPEN], both = kind >= r->share[EW_MOVE_DROP];
+    const int64_t i = ew_below(a >> 32, (uint32_t)n);
+    int64_t step = (a >> 16) & (EW_DISTANCES - 1), centre = i;
+    if ((int)(b >> 56) < (int)(r->guided * 256)) {
+        centre = ew_good_rank(r, opens ? r->open_at[i] : r->drop_at[i], opens, both, ew_random(r->random));
+        step >>= 1; /* the square root of the distance */
+    }
+    step = r->distance[step];
+    const int64_t j = (a >> 26) & 1 ? centre + step : centre - step;
+    if (j < 0 || j >= n || j == i) return 0;
+    r->tried++;
+    if (opens && i < r->slots && j < r->slots) return 0; /* all of these open at stage 1 */
+    const int64_t first = i < j || opens ? i : j, second = first == i ? j : i;
+    p->v = opens ? r->open_at[first] : r->drop_at[first];
+    p->w = opens ? r->open_at[second] : r->drop_at[second];
+    p->opens = opens || both;
+    p->drops = !opens;
+    p->random32 = (uint32_t)b;
+    return 1;
 }
 
 #define EW_LANE uint16_t
@@ -123,6 +177,8 @@ static void ew_residency_tune(ew_residency *r, double temperature, int64_t longe
 #define EW_SIMD 2
 #include "residency_body.h"
 #endif
+
+#include "residency_sparse.h"
 
 typedef void (*ew_residency_run_fn)(ew_residency *, int64_t);
 typedef void (*ew_residency_refresh_fn)(ew_residency *);

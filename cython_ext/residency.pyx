@@ -40,6 +40,7 @@ cdef extern from "residency.h" nogil:
         int32_t *old_end
         int32_t *new_end
         void *fresh
+        int32_t *opened
         uint64_t random[2]
         double share[3]
         double guided
@@ -47,24 +48,31 @@ cdef extern from "residency.h" nogil:
     void ew_residency_tune(ew_residency *, double, int64_t)
     void ew_residency_run(ew_residency *, int, int64_t)
     void ew_residency_refresh(ew_residency *, int)
+    void ew_sparse_anneal(ew_residency *, int64_t)
+    void ew_sparse_refresh(ew_residency *)
 
 PAD = EW_PAD
 cdef int64_t SLICE = 1 << 14  # moves between two looks at Ctrl-C
 
 
 cdef class Residency:
-    """One state and everything a search over it needs. Memory: about 40 bytes per connection."""
+    """One state and everything a search over it needs. Memory: about 40 bytes per connection.
+
+    sparse: search with the loop for few connections (residency_sparse.h); lanes then need no padding.
+    """
 
     cdef ew_residency r
     cdef int bits
+    cdef bint sparse
     cdef dict arrays
 
     def __init__(self, const int32_t[::1] in_start, const int32_t[::1] in_source, const int32_t[::1] in_lane,
                  const int64_t[::1] lane_start, const int32_t[::1] own, const int32_t[::1] item,
                  const int64_t[::1] out_start, const int32_t[::1] out_target, int64_t slots, uint64_t seed,
-                 bint wide=False):
+                 bint wide=False, bint sparse=False):
         cdef int64_t n = own.shape[0], n_sources = item.shape[0], lanes = lane_start[n_sources]
-        self.bits = 32 if wide or n >= 0xffff else 16
+        self.sparse = sparse
+        self.bits = 32 if wide or sparse or n >= 0xffff else 16
         lane = np.uint32 if self.bits == 32 else np.uint16
         i4 = lambda size: np.zeros(size, np.int32)
         self.arrays = {"in_start": in_start, "in_source": in_source, "in_lane": in_lane, "lane_start": lane_start,
@@ -75,7 +83,7 @@ cdef class Residency:
         self.r.out_start, self.r.out_target = &out_start[0], &out_target[0]
         self.r.open_at, self.r.drop_at = self._int32("open_at", n), self._int32("drop_at", n)
         self.r.open_rank, self.r.drop_rank = self._int32("open_rank", n), self._int32("drop_rank", n)
-        self.r.finish = self._int32("finish", n)
+        self.r.finish, self.r.opened = self._int32("finish", n), self._int32("opened", n)
         self.r.lane_open, self.r.lane_finish = self._lanes("lane_open", lanes), self._lanes("lane_finish", lanes)
         self.r.points, self.r.fresh = self._lanes("points", lanes + n_sources), self._lanes("fresh", lanes + 1)
         self.r.n_points = self._int32("n_points", n_sources)
@@ -118,7 +126,10 @@ cdef class Residency:
     def refresh(self):
         """Recompute finishes, points and cost from the permutations; return the cost."""
         with nogil:
-            ew_residency_refresh(&self.r, self.bits)
+            if self.sparse:
+                ew_sparse_refresh(&self.r)
+            else:
+                ew_residency_refresh(&self.r, self.bits)
         return self.r.cost
 
     def state(self):
@@ -140,7 +151,10 @@ cdef class Residency:
         while done < moves:
             now = min(SLICE, moves - done)
             with nogil:
-                ew_residency_run(&self.r, self.bits, now)
+                if self.sparse:
+                    ew_sparse_anneal(&self.r, now)
+                else:
+                    ew_residency_run(&self.r, self.bits, now)
             done += now
             PyErr_CheckSignals()
         return self.r.cost
@@ -149,11 +163,6 @@ cdef class Residency:
     def cost(self):
         """Loads of sources plus writes of spilled hidden values."""
         return self.r.cost
-
-    @property
-    def slots(self):
-        """P, items resident at once."""
-        return self.r.slots
 
     @property
     def slots(self):
@@ -173,7 +182,10 @@ cdef class Residency:
                 self.arrays["drop_rank"].astype(np.int64))
 
     def stages(self):
-        """Return int32[edges], the stage of every connection (by item, as in_source): as late as its points allow."""
+        """Return int32[edges], the stage of every connection (by item, as in_source): as late as its points allow.
+
+        As of the last refresh.
+        """
         result = np.empty(self.arrays["in_source"].shape[0], np.int32)
         cdef int32_t[::1] stage = result
         cdef const uint16_t[::1] narrow

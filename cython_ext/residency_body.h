@@ -225,48 +225,10 @@ EW_TARGET static int EW_NAME(ew_try)(ew_residency *r, int64_t v, int64_t w, int 
 #undef EW_STAGE
 }
 
-/* A rank (from 0) where v's open or drop may pay: beside an item that shares a source with v; for an open, before one
- * of its hidden sources drops; for a drop, after one of its targets opens. */
-static inline int64_t EW_NAME(ew_good_rank)(const ew_residency *r, int64_t v, int opens, int both, uint64_t random) {
-    const int64_t begin = r->in_start[v];
-    const int64_t s = r->in_source[begin + ew_below(random, (uint32_t)(r->in_start[v + 1] - begin))];
-    const int direct = random >> 62 == 0;
-    if (direct && opens && r->item[s] >= 0) return r->drop_rank[r->item[s]] + r->slots - 2;
-    if (direct && !opens && !both && r->own[v] >= 0) {
-        const int64_t first = r->out_start[r->own[v]], count = r->out_start[r->own[v] + 1] - first;
-        const int64_t rank = r->open_rank[r->out_target[first + ew_below(random >> 30, (uint32_t)count)]];
-        return (rank <= r->slots ? 1 : rank - r->slots + 1) - 1;
-    }
-    const int64_t first = r->out_start[s];
-    const int64_t near = r->out_target[first + ew_below(random >> 30, (uint32_t)(r->out_start[s + 1] - first))];
-    return (opens ? r->open_rank[near] : r->drop_rank[near]) - 1;
-}
-
 EW_TARGET static void EW_NAME(ew_anneal)(ew_residency *r, int64_t moves) {
-    const uint32_t n = (uint32_t)r->n;
-    const int guided = (int)(r->guided * 256);
-    for (int64_t k = 0; k < moves; k++) {
-        const uint64_t a = ew_random(r->random), b = ew_random(r->random);
-        const double kind = (a & 0xffff) * 0x1p-16;
-        const int opens = kind < r->share[EW_MOVE_OPEN], both = kind >= r->share[EW_MOVE_DROP];
-        const int64_t i = ew_below(a >> 32, n);
-        int64_t step = (a >> 16) & (EW_DISTANCES - 1), centre = i;
-        if ((int)(b >> 56) < guided) {
-            centre = EW_NAME(ew_good_rank)(r, opens ? r->open_at[i] : r->drop_at[i], opens, both, ew_random(r->random));
-            step >>= 1; /* the square root of the distance */
-        }
-        step = r->distance[step];
-        const int64_t j = (a >> 26) & 1 ? centre + step : centre - step;
-        if (j < 0 || j >= (int64_t)n || j == i) continue;
-        r->tried++;
-        if (opens) {
-            if (i < r->slots && j < r->slots) continue; /* all of these open at stage 1 */
-            r->accepted += EW_NAME(ew_try)(r, r->open_at[i], r->open_at[j], 1, 0, (uint32_t)b);
-        } else {
-            const int64_t first = i < j ? i : j, second = i < j ? j : i;
-            r->accepted += EW_NAME(ew_try)(r, r->drop_at[first], r->drop_at[second], both, 1, (uint32_t)b);
-        }
-    }
+    ew_proposal p;
+    for (int64_t k = 0; k < moves; k++)
+        if (ew_propose(r, &p)) r->accepted += EW_NAME(ew_try)(r, p.v, p.w, p.opens, p.drops, p.random32);
 }
 
 /* Recompute finishes (as late as drops and targets allow), lanes, points and cost from the two permutations. */

@@ -20,6 +20,8 @@ from traces.network import Network
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 
+SPARSE, FEW = 20, 7  # connections per item; measured on random layered networks
+
 
 @dataclass(frozen=True, eq=False)
 class State:
@@ -43,6 +45,7 @@ class Items:
         self.network = network
         self.known: dict[Any, State] = {}  # constructed states, so that a portfolio makes each once
         self.orders: list[Int64Array] = []  # of connections, from which a search may start as well
+        self._lanes: dict[int, tuple[Int64Array, Int32Array]] = {}
         n = network.n_neurons
         by_depth = np.argsort(network.depth, kind="stable")
         self.items: Int64Array = by_depth[network.in_degree[by_depth] > 0]
@@ -69,23 +72,38 @@ class Items:
         counts = np.bincount(self.source, minlength=len(self.sources))
         return np.concatenate(([0], np.cumsum(counts))), self.target[order]
 
-    @cached_property
-    def lanes(self) -> tuple[Int64Array, Int32Array]:
-        """(first lane of each source, and the end; lane of each of `edges`), padded as the kernel wants it."""
-        start = self.by_source[0]
-        width = -(-np.diff(start) // PAD) * PAD
-        lane_start = np.concatenate(([0], np.cumsum(width)))
-        order = np.argsort(self.source, kind="stable")
-        lane = np.empty(len(self.source), np.int64)
-        lane[order] = np.arange(len(order)) + np.repeat(lane_start[:-1] - start[:-1], np.diff(start))
-        return lane_start, lane.astype(np.int32)
+    def lanes(self, pad: int) -> tuple[Int64Array, Int32Array]:
+        """(first lane of each source, and the end; lane of each of `edges`), sources padded to multiples of `pad`."""
+        if pad not in self._lanes:
+            start = self.by_source[0]
+            width = -(-np.diff(start) // pad) * pad
+            lane_start = np.concatenate(([0], np.cumsum(width)))
+            order = np.argsort(self.source, kind="stable")
+            lane = np.empty(len(self.source), np.int64)
+            lane[order] = np.arange(len(order)) + np.repeat(lane_start[:-1] - start[:-1], np.diff(start))
+            self._lanes[pad] = lane_start, lane.astype(np.int32)
+        return self._lanes[pad]
 
-    def search(self, slots: int, seed: int = 0, wide: bool = False) -> Residency:
-        """Return a kernel object over these items with `slots` slots, without a state yet."""
-        lane_start, lane = self.lanes
+    @property
+    def sparse(self) -> bool:
+        """Whether there are so few connections per item that random swaps find less than guided ones."""
+        return len(self.edges) <= SPARSE * len(self.items)
+
+    @property
+    def few(self) -> bool:
+        """Whether there are so few that looking at targets one by one finds more than whole vectors of them."""
+        return len(self.edges) <= FEW * len(self.items)
+
+    def search(self, slots: int, seed: int = 0, wide: bool = False, few: bool | None = None) -> Residency:
+        """Return a kernel object over these items with `slots` slots, without a state yet.
+
+        few: take the loop for few connections per item; None: if there are few.
+        """
+        few = self.few if few is None else few
+        lane_start, lane = self.lanes(1 if few else PAD)
         start, target = self.by_source
         return Residency(
-            self.start, self.source, lane, lane_start, self.own, self.item, start, target, slots, seed, wide
+            self.start, self.source, lane, lane_start, self.own, self.item, start, target, slots, seed, wide, few
         )
 
     def decode(self, search: Residency, delay: int = 0) -> Int64Array:

@@ -10,8 +10,6 @@ from reorder.budget import Best, at_least
 from reorder.intervals import Items, State
 from reorder.stationary import SHARES, StationaryParameters, best_state
 
-END_TEMPERATURE = 0.07
-DENSE = 20  # connections per neuron above which random swaps find as much as guided ones
 MOVES_PER_ITEM = 2000  # the default budget
 CHECKPOINTS = 24  # exact counts of the decoded order along one annealing run
 # Looking for the number of slots: share of the budget per try, its temperature, the factor between tries, most tries.
@@ -26,7 +24,7 @@ class Moves:
 
     opens, drops: shares of open swaps and drop swaps; the rest swaps whole intervals. reach: the longest swap as a
     share of the items. guided: share of swaps with a partner where the network suggests one. heat: start temperature
-    against `start_temperature`.
+    against the usual one, but not above `hottest`; end: the last temperature; both in I/Os.
     """
 
     opens: float
@@ -34,10 +32,17 @@ class Moves:
     reach: float
     guided: float
     heat: float
+    hottest: float
+    end: float
+
+    def start(self, moves_per_item: float) -> float:
+        """Return the temperature from which a budget still cools down well: colder the shorter it is (measured)."""
+        return min(self.hottest, self.heat * max(0.06, 0.2 * (max(1.0, moves_per_item) / 2700) ** 0.18))
 
 
-DENSE_MOVES = Moves(0.12, 0.08, 0.2, 0.0, 1.0)
-SPARSE_MOVES = Moves(0.1, 0.2, 0.33, 0.95, 4.0)
+DENSE_MOVES = Moves(0.12, 0.08, 0.2, 0.0, 1.0, hottest=0.45, end=0.07)
+SPARSE_MOVES = Moves(0.1, 0.2, 0.33, 0.95, 4.0, hottest=1.8, end=0.07)
+FEW_MOVES = Moves(0.1, 0.2, 0.33, 0.95, 4.0, hottest=0.65, end=0.1)
 
 
 @dataclass(frozen=True)
@@ -66,20 +71,14 @@ class ResidencyParameters:
         at_least("temperature", self.temperature, 0)
 
 
-def start_temperature(moves_per_item: float) -> float:
-    """Return the temperature from which a budget still cools down well: colder the shorter it is (measured)."""
-    return min(0.45, max(0.06, 0.2 * (max(1.0, moves_per_item) / 2700) ** 0.18))
-
-
 class Annealing:
     """One annealing run over one kernel state, cooling as its share of the budget is used up."""
 
-    def __init__(self, items: Items, state: State, seed: int, wide: bool = False, heat: float = 1.0) -> None:
+    def __init__(self, items: Items, state: State, seed: int, moves: Moves, few: bool, wide: bool) -> None:
         self.items, self.slots = items, state.slots
-        self.search: Residency = items.search(state.slots, seed, wide)
+        self.search: Residency = items.search(state.slots, seed, wide, few)
         self.search.set_state(state.opens, state.drops)
-        kinds = DENSE_MOVES if len(items.edges) > DENSE * len(items.items) else SPARSE_MOVES
-        self.moves = replace(kinds, heat=heat * kinds.heat)
+        self.moves = moves
         self.done = 0
         self.delay: int | None = None  # of decoding, once looked for
 
@@ -101,16 +100,16 @@ class Annealing:
         chunk = max(256, min(50_000, n * 16))
         next_checkpoint = 1 / CHECKPOINTS
         reach = max(2, round(kinds.reach * n))
-        start = temperature if temperature is not None else kinds.heat * start_temperature((moves or 300 * n) / n)
+        start = temperature if temperature is not None else kinds.start((moves or 300 * n) / n)
         while True:
             spent = best.budget.spent() - started
             share = max(done / moves if moves else 0.0, spent / seconds if seconds < math.inf else 0.0)
             if share >= 1 or (moves is not None and done >= moves):
                 break
             if done and temperature is None:  # what the whole budget comes to, at the speed so far
-                start = kinds.heat * start_temperature(done / max(share, 1e-6) / n)
-            now = max(start, END_TEMPERATURE)
-            cooled = now * (END_TEMPERATURE / now) ** share
+                start = kinds.start(done / max(share, 1e-6) / n)
+            now = max(start, kinds.end)
+            cooled = now * (kinds.end / now) ** share
             self.search.tune(cooled, reach, kinds.opens, kinds.drops, kinds.guided)
             step = chunk if moves is None else min(chunk, moves - done)
             self.search.run(step)
@@ -138,12 +137,15 @@ def anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: f
     if moves is None and seconds == math.inf:
         moves = MOVES_PER_ITEM * n
     ends = best.budget.spent() + seconds
+    few = items.few and task.policy == "min"  # LRU and RR, where the model is not exact, gain nothing from it
+    kinds = FEW_MOVES if few else SPARSE_MOVES if items.sparse else DENSE_MOVES
+    kinds = replace(kinds, heat=heat * kinds.heat, hottest=heat * kinds.hottest)
     runs: dict[int, Annealing] = {}
     values: dict[int, float] = {}
 
     def start(slots: int) -> None:
         state, _ = best_state(items, slots, best.budget, StationaryParameters())
-        runs[slots] = Annealing(items, state, seed, parameters.wide, heat)
+        runs[slots] = Annealing(items, state, seed, kinds, few, parameters.wide)
 
     def probe(share: float) -> float:
         slots = max(1, min(round(share * (task.memory - 1)), task.memory - 2, n))
