@@ -17,8 +17,6 @@ __all__ = ["METHODS", "PINNINGS", "POLICIES", "Method", "Ordering", "Progress", 
 
 Progress = Callable[[int, int | None, str], None]  # (work done, total work or None, short text)
 
-__all__ = ["METHODS", "PINNINGS", "POLICIES", "Method", "Ordering", "Progress", "Task", "check_order"]
-
 POLICIES = ("lru", "rr", "min")
 PINNINGS = ("literal", "pin_both")
 

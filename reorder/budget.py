@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from reorder.base import Ordering, Task
+from reorder.base import Ordering, Progress, Task
 from reorder.objectives import make_objective
 from reorder.runs import WIDTHS, in_batches
 from traces.errors import InputError, unknown_name
@@ -116,11 +117,30 @@ class Best:
                 self.curve.append((self.work + done, began + seconds, value))
         self.work += work
 
+    @contextmanager
+    def reporting(self, progress: Progress | None) -> Iterator[None]:
+        """Let the task's progress go elsewhere for a while."""
+        before = self.task
+        self.task = replace(before, progress=progress)
+        try:
+            yield
+        finally:
+            self.task = before
+
     def ordering(self, method: str, parameters: dict[str, Any], truncated: bool) -> Ordering:
         """Return the best order as the result of `method`; the curve ends with a point at the work done in all."""
         assert self.edges is not None
         curve = (*self.curve, (self.work, self.budget.spent(), self.value))
         return Ordering(self.edges, method, parameters, self.task.seed, curve, truncated)
+
+
+def part(progress: Progress, begin: float, end: float) -> Progress:
+    """Return a progress whose whole is the part from `begin` to `end` (shares) of the given one."""
+
+    def report(done: int, total: int | None, text: str) -> None:
+        progress(round(1000 * (begin + (end - begin) * (done / total if total else 0))), 1000, text)
+
+    return report
 
 
 def at_least(name: str, value: float | None, least: float) -> None:

@@ -13,6 +13,7 @@ import time
 from dataclasses import asdict, dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from cython_ext.connection_reordering import Annealer
 from reorder.base import METHODS, Ordering, Task
@@ -65,6 +66,30 @@ def curve_points(iterations: int) -> list[int]:
     return sorted(step for step in steps | {iterations} if 0 < step <= iterations)
 
 
+def annealer(
+    network: Network,
+    task: Task,
+    start: npt.NDArray[np.int64],
+    window: int,
+    sigma: float,
+    seed: int,
+    incremental: bool = True,
+) -> Annealer:
+    """Return the compiled search from the order `start` (int64[W]), under the task's objective."""
+    objective = make_objective(task.objective)
+    return Annealer(
+        *processing_arrays(network, start),
+        network.n_neurons,
+        network.is_output.astype(np.uint8),
+        runs_weight=objective.runs,
+        io_terms=[term.within(task) for term in objective.io],
+        window=min(window, network.n_connections),
+        sigma=sigma,
+        seed=seed % 2**64,
+        incremental=incremental,
+    )
+
+
 @METHODS.register(
     "connection-reordering",
     summary="the published simulated annealing over edge moves (Gleinig et al. 2023)",
@@ -73,44 +98,31 @@ def curve_points(iterations: int) -> list[int]:
 def connection_reordering(network: Network, task: Task, parameters: ConnectionReorderingParameters) -> Ordering:
     """Anneal from the start order; return the best order met, with the curve of the best objective so far."""
     began = time.monotonic()
-    objective = make_objective(task.objective)
     if parameters.start == "own":
         start = np.arange(network.n_connections)
     else:
         start = by_target(network, topological_rank(network))
-    sources, targets = processing_arrays(network, start)
     window = paper_window(network) if parameters.window is None else parameters.window
-    annealer = Annealer(
-        sources,
-        targets,
-        network.n_neurons,
-        network.is_output.astype(np.uint8),
-        runs_weight=objective.runs,
-        io_terms=[term.within(task) for term in objective.io],
-        window=min(window, network.n_connections),
-        sigma=parameters.sigma,
-        seed=task.seed % 2**64,
-        incremental=parameters.incremental,
-    )
-    curve = [(0, time.monotonic() - began, annealer.best)]
+    search = annealer(network, task, start, window, parameters.sigma, task.seed, parameters.incremental)
+    curve = [(0, time.monotonic() - began, search.best)]
     deadline = math.inf if task.time_limit_s is None else began + task.time_limit_s
     chunk, truncated = 16, False
     for point in curve_points(parameters.iterations):
-        while annealer.iteration < point and not truncated:
+        while search.iteration < point and not truncated:
             before = time.monotonic()
-            annealer.run(min(chunk, point - annealer.iteration))
+            search.run(min(chunk, point - search.iteration))
             now = time.monotonic()
             chunk = max(1, min(4 * chunk, int(chunk * SLICE_S / max(now - before, 1e-4))))
-            truncated = now >= deadline and annealer.iteration < parameters.iterations
+            truncated = now >= deadline and search.iteration < parameters.iterations
             if task.progress is not None:
-                task.progress(annealer.iteration, parameters.iterations, f"best {annealer.best:g}")
-        curve.append((annealer.iteration, time.monotonic() - began, annealer.best))
+                task.progress(search.iteration, parameters.iterations, f"best {search.best:g}")
+        curve.append((search.iteration, time.monotonic() - began, search.best))
         if truncated:
             break
     return Ordering(
-        start[annealer.best_found()],
+        start[search.best_found()],
         "connection-reordering",
-        {**asdict(parameters), "window": window, "accepted": annealer.accepted, "played": annealer.accesses_played()},
+        {**asdict(parameters), "window": window, "accepted": search.accepted, "played": search.accesses_played()},
         task.seed,
         tuple(curve),
         truncated,

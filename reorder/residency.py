@@ -9,6 +9,7 @@ from cython_ext.residency import Residency
 from reorder.budget import Best, at_least
 from reorder.intervals import Items, State
 from reorder.stationary import SHARES, StationaryParameters, best_state
+from traces.errors import InputError
 
 MOVES_PER_ITEM = 2000  # the default budget
 CHECKPOINTS = 24  # exact counts of the decoded order along one annealing run
@@ -52,6 +53,7 @@ class ResidencyParameters:
     slots: neurons resident at once; None: tried out. temperature: at the start, in I/Os; None: by the budget.
     starts: independent searches, each with all the moves, a seed and a temperature of its own; the best is returned.
     workers: processes that share them (reorder/search.py). Unless time ends them, their number changes nothing.
+    polish: share of the budget for edge moves at the end (reorder/polish.py), 0 for none; None: by the policy.
     wide: 32-bit lanes even where 16 bits would do. clock: what time_limit_s counts, 'wall' or 'cpu' seconds.
     """
 
@@ -60,6 +62,7 @@ class ResidencyParameters:
     temperature: float | None = None
     starts: int = 1
     workers: int = 1
+    polish: float | None = None
     wide: bool = False
     clock: str = "wall"
 
@@ -69,6 +72,9 @@ class ResidencyParameters:
         at_least("moves", self.moves, 0)
         at_least("slots", self.slots, 1)
         at_least("temperature", self.temperature, 0)
+        at_least("polish", self.polish, 0)
+        if self.polish is not None and self.polish > 1:
+            raise InputError(f"polish is a share of the budget, at most 1, not {self.polish!r}")
 
 
 class Annealing:

@@ -1,4 +1,4 @@
-"""What surrounds the annealing of residency intervals: several starts on several cores, and the slots of an objective.
+"""What surrounds the annealing of residency intervals: starts on several cores, the slots of an objective, edge moves.
 
 Starts differ in seed and temperature; the first is the one that would run alone, so more of them never find less.
 """
@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from reorder.base import METHODS, Ordering, Task
-from reorder.budget import Best, Budget, Scorer
+from reorder.budget import Best, Budget, Scorer, part
 from reorder.intervals import Items
+from reorder.polish import SHARE, SWAPS_PER_MOVE, polish
 from reorder.residency import MOVES_PER_ITEM, ResidencyParameters, anneal
 from reorder.stationary import SHARES
 from traces.network import Network
@@ -46,7 +47,7 @@ def residency(network: Network, task: Task, parameters: ResidencyParameters) -> 
 def search(items: Items, best: Best, parameters: ResidencyParameters, seconds: float) -> None:
     """Anneal for at most `seconds`, from every start, and offer what is found to `best`."""
     if parameters.starts == 1:
-        anneal_for_objective(items, best, parameters, seconds)
+        anneal_and_polish(items, best, parameters, seconds)
         return
     task, began = best.task, best.budget.spent()
     spawned = np.random.SeedSequence(task.seed).spawn(parameters.starts - 1)
@@ -66,6 +67,23 @@ def search(items: Items, best: Best, parameters: ResidencyParameters, seconds: f
     best.adopt(winner, str(winner.parameters["slots"]), work, began)
 
 
+def anneal_and_polish(
+    items: Items, best: Best, parameters: ResidencyParameters, seconds: float, heat: float = 1.0
+) -> None:
+    """Move neurons by the model on most of the budget, then connections by the objective itself on the rest."""
+    share = SHARE[best.task.policy] if parameters.polish is None else parameters.polish
+    began, moves = best.budget.spent(), parameters.moves
+    if moves is None and seconds == math.inf:
+        moves = MOVES_PER_ITEM * len(items.items)
+    swaps = None if moves is None else moves - round(moves * share)
+    progress = best.task.progress
+    with best.reporting(progress and part(progress, 0, 1 - share)):
+        anneal_for_objective(items, best, replace(parameters, moves=swaps), seconds * (1 - share), heat)
+    edge_moves = None if moves is None else round(moves * share / SWAPS_PER_MOVE)
+    with best.reporting(progress and part(progress, 1 - share, 1)):
+        polish(best, items.network, edge_moves, seconds - (best.budget.spent() - began))
+
+
 def anneal_for_objective(
     items: Items, best: Best, parameters: ResidencyParameters, seconds: float, heat: float = 1.0
 ) -> None:
@@ -81,8 +99,6 @@ def anneal_for_objective(
         return
     began, done = best.budget.spent(), best.work
     moves = parameters.moves
-    if moves is None and seconds == math.inf:
-        moves = MOVES_PER_ITEM * len(items.items)
     largest = max((term.within(task)[3] for term in objective.io), default=task.memory)
     by_io = replace(task, objective=replace(objective, runs=0), progress=None)
 
@@ -128,7 +144,7 @@ def _run(items: Items, start: Start, progress: Any = None) -> Ordering:
     budget = Budget(None if start.seconds == math.inf else start.seconds, start.parameters.clock)
     task = replace(start.task, progress=progress)
     best = Best(Scorer(items.network, task), budget, task)
-    anneal_for_objective(items, best, start.parameters, budget.left(), start.heat)
+    anneal_and_polish(items, best, start.parameters, budget.left(), start.heat)
     return best.ordering("residency", {"slots": int(best.method or 0)}, budget.over)
 
 
