@@ -10,6 +10,7 @@ from typing import Any
 from edgewatt.config.points import Point
 from edgewatt.executors import available_cores
 from edgewatt.record import content_hash
+from edgewatt.sharing import passes
 from edgewatt.store import Store
 from edgewatt.sweeps import SweepPlan
 from edgewatt.workload import ordering_identity, tuple_order_identity
@@ -63,6 +64,7 @@ def _stages(points: list[Point]) -> dict[str, int]:
         "networks": len({content_hash(c["network"]) for c in work}),
         "orderings": len({content_hash(ordering_identity(c)) for c in work}),
         "tuple orders": len({content_hash(tuple_order_identity(c)) for c in work if c["stride"]["kind"] != "none"}),
+        "cache passes": len(passes(points)),
         "replays": sum(point.config["measure"] == "all" for point in points),
     }
 

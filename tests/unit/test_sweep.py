@@ -130,6 +130,28 @@ def test_orderings_are_computed_once(tmp_path: Path) -> None:
     assert sum(made) == len(list((tmp_path / "stages" / "ordering").glob("*.npz"))) == 2 * 3
 
 
+BEHIND = {**GRID, "grid": {"encoder": ["raw", "dbi-dc"], "dram.part": ["lpddr4-3200", "lpddr4-4266"]}}
+
+
+@pytest.mark.parametrize("most", [1 << 20, 1])
+def test_the_pass_through_the_caches_is_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    from edgewatt.estimate import estimate
+
+    plan = load_sweep(BEHIND)
+    alone = {p.hash: canonical_json(ew.compute.run_points([p])[0].canonical) for p in plan.points}
+    monkeypatch.setattr("edgewatt.compute.KEPT_PASS_BYTES", most)
+    done = sweep(plan, results=tmp_path, executor="inline")
+    assert canonical(done.store) == alone
+    made = [record.provenance["stages_computed"].get("cache_pass", 0) for record in done.records]
+    assert len(made) == 8 and sum(made) == 2, "one for each ordering"
+    assert estimate(plan, tmp_path)["stages"]["cache passes"] == 2
+
+
+def test_a_pass_nobody_else_needs_is_not_kept(tmp_path: Path) -> None:
+    sweep({"base": BASE, "grid": {"caches": [["buffer-8k"], ["l1-32k"]]}}, results=tmp_path, executor="inline")
+    assert not (tmp_path / "stages" / "cache_pass").exists()
+
+
 class Killing:
     """A process executor that kills a worker after some outcomes."""
 
