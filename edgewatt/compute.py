@@ -196,6 +196,8 @@ def rerun(record: str | Path | Record) -> list[dict[str, Any]]:
 
     if not isinstance(record, Record):
         path = Path(record)
+        if path.is_dir():
+            raise InputError(f"{path}: is a folder: name one record in it, such as records/HASH.json")
         try:
             record = Record.from_bytes(path.read_bytes(), str(path))
         except OSError as error:

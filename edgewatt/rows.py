@@ -134,6 +134,12 @@ METRICS = (
 """Columns of a row that are costs: lower is better."""
 
 
+def metrics_of(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the costs that a point of this configuration has."""
+    io, machine = METRICS[: METRICS.index("cache_misses")], METRICS[METRICS.index("cache_misses") :]
+    return (io if "ordering" in config else ()) + (machine if config["measure"] == "all" else ())
+
+
 def percent(value: float | None, base: float | None) -> str:
     """Write a change in per cent: '+1.2', '-30.4', '0', '-' where there is no base."""
     if value is None or base is None or (base == 0 and value != 0):

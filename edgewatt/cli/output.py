@@ -21,12 +21,15 @@ def show_table(
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in columns:
         table.add_column(name, justify="right" if name in numeric else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
-    Console().print(table)
+    console = Console(highlight=False)
+    if title:  # not the table's own title, which is no wider than the table
+        console.print(Text(title, style="bold"))
+    console.print(table)
 
 
 def write_json(value: Any, file: str | None) -> bool:

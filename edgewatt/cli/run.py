@@ -43,7 +43,10 @@ def run(
 
 
 def sweep(
-    file: str = typer.Argument(..., help="A sweep file with 'base', 'grid', ... or a run configuration (YAML)."),
+    file: str = typer.Argument(
+        ...,
+        help="A sweep file ('base', 'grid', ...), a run configuration, or a name of `edgewatt list sweeps`.",
+    ),
     overrides: list[str] = _OVERRIDE,
     results: str = typer.Option(None, "-o", "--results", help="Results folder (default: results/FILE's name)."),
     executor: str = typer.Option("processes", help="processes, inline or dask."),
@@ -57,7 +60,9 @@ def sweep(
 ) -> None:
     """Compute every point of a sweep; stop it when you like, the same command goes on where it was.
 
-    Example:  edgewatt sweep configs/examples/sweep.yaml -j 4 -o results/mine
+    Example:  edgewatt sweep memory-parts
+
+    Example:  edgewatt sweep mine.yaml -j 4 -o results/mine
     """
     from pathlib import Path
 

@@ -13,6 +13,7 @@ Spec = dict[str, Any]
 
 PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C8C8C", "#B5A800"]
 _FORMATS = ["fp32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2", "int8", "int4"]
+_BARS = ("stride", "format")
 _WIDTH, _HEIGHT = 470, 300  # in print; the page fits charts into its columns (charts.js)
 MAX_BARS = 6
 LEGEND = {"labelLimit": 260, "orient": "bottom", "columns": 2, "layout": {"bottom": {"direction": "vertical"}}}
@@ -25,7 +26,7 @@ def charts(data: ReportData) -> dict[str, Spec]:
     found = {"energy_time": _energy_time(data)} if played else {}
     if played and "stride" in data.rows[0] and len(data.rows) > 1:
         found["energy_bars"] = _energy_bars(data)
-    if data.io_curves:
+    if len({(mark["series"], mark["memory"]) for mark in data.io_curves}) > 1:
         found["io_memory"] = _io_memory(data)
     if data.wires:
         found["wires"] = _wires(data)
@@ -88,12 +89,43 @@ _POINT = (
 )
 
 
-def _varying(data: ReportData, *fields: str) -> list[str]:
-    return [f for f in fields if len({row.get(f) for row in data.rows if f in row}) > 1]
+_FIELDS = {
+    "ordering": "ordering",
+    "stride": "tuple order and stride",
+    "format": "format",
+    "encoder": "encoder",
+    "part": "memory part",
+    "memory": "fast memory M (values)",
+    "policy": "policy",
+    "timing": "timing",
+    "network": "network",
+}
+"""What may tell points apart, and its title."""
+
+
+def _varying(data: ReportData) -> list[str]:
+    return [f for f in _FIELDS if len({row[f] for row in data.rows if f in row}) > 1]
+
+
+def _telling(data: ReportData) -> list[str]:
+    """Return what varies, first what decides most of the energies or the times (share of variance between groups)."""
+
+    def share(field: str, metric: str) -> float:
+        groups: dict[Any, list[float]] = {}
+        for row in data.rows:
+            if metric in row:
+                groups.setdefault(row.get(field), []).append(row[metric])
+        values = [value for group in groups.values() for value in group]
+        mean = sum(values) / len(values)
+        total = sum((value - mean) ** 2 for value in values)
+        between = sum(len(group) * (sum(group) / len(group) - mean) ** 2 for group in groups.values())
+        return between / total if total else 0.0
+
+    return sorted(_varying(data), key=lambda f: -max(share(f, "energy_pj"), share(f, "time_ns")))
 
 
 def _energy_time(data: ReportData) -> Spec:
-    varying = _varying(data, "ordering", "format", "stride", "encoder", "memory", "part", "network")
+    varying = _telling(data)
     zero: Spec = {"scale": {"zero": False}}
     encoding: Spec = {
         "x": _quantity("time_ns", "time (ns)", **zero),
@@ -101,9 +133,10 @@ def _energy_time(data: ReportData) -> Spec:
     }
     marks: Spec = dict(encoding)
     if varying:
-        marks["color"] = _category(varying[0], varying[0], data.rows)
+        marks["color"] = _category(varying[0], _FIELDS[varying[0]], data.rows)
     if len(varying) > 1 and len({row.get(varying[1]) for row in data.rows}) <= 8:
-        marks["shape"] = {k: v for k, v in _category(varying[1], varying[1], data.rows).items() if k != "scale"}
+        shape = _category(varying[1], _FIELDS[varying[1]], data.rows)
+        marks["shape"] = {key: value for key, value in shape.items() if key != "scale"}
     fields = _POINT if "io" in (data.rows or [{}])[0] else tuple(f for f in _POINT if f[0] != "io")
     front: Spec = {"transform": [{"filter": "datum.on_front"}]}
     spec = _base(
@@ -132,15 +165,20 @@ def _energy_time(data: ReportData) -> Spec:
 
 
 def _energy_bars(data: ReportData) -> Spec:
+    """Stride and format where they vary, else what does."""
+    varying = [field for field in _varying(data) if field != "ordering"]
+    wanted = sorted(dict.fromkeys([*varying, "stride", "format"]), key=lambda f: (f not in varying, f not in _BARS))
+    x, colour = wanted[0], wanted[1]
     orderings = list(dict.fromkeys(row["ordering"] for row in data.rows))
     shown = orderings[:MAX_BARS]
-    formats = [name for name in _FORMATS if any(row["format"] == name for row in data.rows)]
-    formats += sorted({row["format"] for row in data.rows} - set(formats))
-    strides = list(dict.fromkeys(row["stride"] for row in data.rows))
+    places, colours = (
+        sorted(dict.fromkeys(row[field] for row in data.rows), key=lambda v: _FORMATS.index(v) if v in _FORMATS else 99)
+        for field in (x, colour)
+    )
     columns = min(len(shown), 2)
     width = max(120, (_WIDTH - 40) // columns)
     return {
-        **_base("Energy by stride and format", "rows", subtitle="median where several points share both"),
+        **_base(f"Energy by {x} and {colour}", "rows", subtitle="median where several points share both"),
         "transform": [{"filter": {"field": "ordering", "oneOf": shown}}] if len(orderings) > len(shown) else [],
         "facet": {
             "field": "ordering",
@@ -156,15 +194,15 @@ def _energy_bars(data: ReportData) -> Spec:
             "height": 230 if len(shown) <= columns else 150,
             "mark": {"type": "bar", "cornerRadiusEnd": 2},
             "encoding": {
-                "x": {"field": "stride", "type": "nominal", "title": "tuple order and stride", "sort": strides,
-                      "axis": {"labelAngle": -30 if len(strides) > 2 else 0}},
-                "xOffset": {"field": "format", "type": "nominal", "sort": formats},
+                "x": {"field": x, "type": "nominal", "title": _FIELDS[x], "sort": places,
+                      "axis": {"labelAngle": -30 if len(places) > 2 else 0}},
+                "xOffset": {"field": colour, "type": "nominal", "sort": colours},
                 "y": {**_quantity("energy_pj", "energy (pJ)"), "aggregate": "median"},
-                "color": _category("format", "format", data.rows, sort=formats),
+                "color": _category(colour, _FIELDS[colour], data.rows, sort=colours),
                 "tooltip": [
                     {"field": "ordering", "type": "nominal"},
-                    {"field": "stride", "type": "nominal"},
-                    {"field": "format", "type": "nominal"},
+                    {"field": x, "type": "nominal"},
+                    {"field": colour, "type": "nominal"},
                     {"field": "energy_pj", "aggregate": "median", "title": "energy (pJ)", "format": ",.0f"},
                     {"field": "io_energy_pj", "aggregate": "median", "title": "IO energy (pJ)", "format": ",.0f"},
                     {"field": "dram_energy_pj", "aggregate": "median", "title": "DRAM energy (pJ)", "format": ",.0f"},
