@@ -51,6 +51,18 @@ def write_json(value: Any, file: str | None) -> bool:
 
 
 @contextmanager
+def resumable() -> Iterator[None]:
+    """End a command that keeps what is finished with status 130 on Ctrl-C, and say that it goes on."""
+    import typer
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        sys.stderr.write("edgewatt: interrupted; what is finished is kept, and the same command goes on\n")
+        raise typer.Exit(130) from None
+
+
+@contextmanager
 def progress(label: str) -> Iterator[Progress]:
     """Yield a callable (done, total, text): a bar on a terminal, a plain line every ten seconds otherwise (stderr)."""
     if not sys.stderr.isatty():

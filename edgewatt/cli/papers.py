@@ -32,7 +32,7 @@ def papers(
     from pathlib import Path
     from typing import Any
 
-    from edgewatt.cli.output import progress, show_table, write_json
+    from edgewatt.cli.output import progress, resumable, show_table, write_json
     from edgewatt.papers.catalogue import chosen, paper_figures
     from edgewatt.papers.page import compare_claims, paper_page
     from edgewatt.papers.reproduction import Reproduction, figure_plan, reproduce
@@ -50,7 +50,7 @@ def papers(
     done: list[Reproduction] = []
     failed = 0
     for name in wanted:
-        with progress(name) as update:
+        with resumable(), progress(name) as update:
             done.append(reproduce(name, results=results, progress=update, **execution, **settings))
         failed += len(done[-1].results.failed) if done[-1].results is not None else 0
     page, *charts = paper_page(done, output or Path(results) / "papers.html", figures=figures)

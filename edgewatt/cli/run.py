@@ -66,7 +66,7 @@ def sweep(
     """
     from pathlib import Path
 
-    from edgewatt.cli.output import progress, write_json
+    from edgewatt.cli.output import progress, resumable, write_json
     from edgewatt.sweeps import load_sweep
     from edgewatt.sweeps import sweep as run_sweep
 
@@ -80,22 +80,18 @@ def sweep(
         if not write_json(found, json_file):
             show_estimate(found)
         return
-    try:
-        with progress("sweep") as update:
-            done = run_sweep(
-                plan,
-                results=folder,
-                executor=executor,
-                workers=workers,
-                scheduler=scheduler,
-                resume=resume,
-                retry_failed=retry_failed,
-                fsync=fsync,
-                progress=update,
-            )
-    except KeyboardInterrupt:
-        typer.echo("edgewatt: interrupted; what is finished is kept, and the same command goes on", err=True)
-        raise typer.Exit(130) from None
+    with resumable(), progress("sweep") as update:
+        done = run_sweep(
+            plan,
+            results=folder,
+            executor=executor,
+            workers=workers,
+            scheduler=scheduler,
+            resume=resume,
+            retry_failed=retry_failed,
+            fsync=fsync,
+            progress=update,
+        )
     summary = {
         "results": str(folder),
         "points": len(done.points),

@@ -36,6 +36,8 @@ def save_figures(charts: Mapping[str, Spec], datasets: Mapping[str, list[dict[st
         raise MissingExtraError("vl-convert-python", "report") from error
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise InputError(f"{folder}: is a file: the figures need a folder") from None
     except OSError as error:
         raise InputError(f"{folder}: cannot be made ({error.strerror or error})") from error
     paths = []

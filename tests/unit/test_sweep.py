@@ -251,3 +251,14 @@ def test_record_file_tells_how_to_repeat_it(tmp_path: Path) -> None:
     assert ew.rerun(path) == []
     data = json.loads(path.read_text())
     assert {"edgewatt", "libraries", "platform", "duration_s", "paths", "simd"} <= data["provenance"].keys()
+
+
+def test_commands_that_go_on_say_so_when_interrupted(capsys: pytest.CaptureFixture[str]) -> None:
+    import typer
+
+    from edgewatt.cli.output import resumable
+
+    with pytest.raises(typer.Exit) as stopped, resumable():
+        raise KeyboardInterrupt
+    assert stopped.value.exit_code == 130
+    assert "what is finished is kept, and the same command goes on" in capsys.readouterr().err
