@@ -153,9 +153,21 @@ def apply_overrides(document: Document, overrides: Iterable[str]) -> None:
             part = parse_document(value or "~", mark.file)
         except ConfigError as error:
             raise ConfigError([(mark, message) for _, message in error.problems]) from None
-        place = undotted(key)
+        place = _overridden(document, key)
         absolute_paths(part, Path.cwd(), place)
         document.put(place, Document(part.data, dict.fromkeys(part.keys, mark), dict.fromkeys(part.values, mark)), mark)
+
+
+def _overridden(document: Document, key: str) -> Place:
+    """Return the place a dotted key means; the keys under a sweep's `grid` and `zip` hold dots of their own."""
+    section, _, rest = key.partition(".")
+    if section not in ("grid", "zip") or not rest or "base" not in document.data:
+        return undotted(key)
+    axes = document.data.get(section)
+    for axis in axes if isinstance(axes, dict) else ():
+        if rest.startswith(f"{axis}."):
+            return (section, axis, *undotted(rest[len(axis) + 1 :]))
+    return (section, rest)
 
 
 def resolve(document: Document) -> Document:

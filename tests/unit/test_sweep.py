@@ -42,6 +42,12 @@ def test_expansion() -> None:
     assert len(less.points) == 5
     assert len(load_sweep(GRID, ["encoder=raw"]).points) == 6, "an override wins over the grid"
     assert len(load_sweep(GRID, ["grid.encoder=[raw]", "base.seed=3"]).points) == 6
+    assert len(load_sweep(GRID, ["grid.fast_memory.size=[6, 7, 8, 9]"]).points) == 2 * 4 * 2, "a key with dots"
+    assert len(load_sweep(GRID, ["grid.fast_memory.pinning=[literal, pin_both]"]).points) == 2 * 3 * 2 * 2, "a new one"
+    assert {p.config["encoder"] for p in load_sweep(GRID, ["grid.encoder.1=transition"]).points} == {
+        "raw",
+        "transition",
+    }
     assert len(load_sweep(BASE).points) == 2, "a run configuration is a small sweep"
 
 
@@ -135,10 +141,11 @@ BEHIND = {**GRID, "grid": {"encoder": ["raw", "dbi-dc"], "dram.part": ["lpddr4-3
 
 @pytest.mark.parametrize("most", [1 << 20, 1])
 def test_the_pass_through_the_caches_is_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    from edgewatt.compute import run_points
     from edgewatt.estimate import estimate
 
     plan = load_sweep(BEHIND)
-    alone = {p.hash: canonical_json(ew.compute.run_points([p])[0].canonical) for p in plan.points}
+    alone = {p.hash: canonical_json(run_points([p])[0].canonical) for p in plan.points}
     monkeypatch.setattr("edgewatt.compute.KEPT_PASS_BYTES", most)
     done = sweep(plan, results=tmp_path, executor="inline")
     assert canonical(done.store) == alone
