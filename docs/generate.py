@@ -17,7 +17,7 @@ from edgewatt.config.sections import Section, keys_of
 from edgewatt.config.sweep_file import OptimizeSection, SweepConfig
 
 LISTS = ("orderings", "tuple-orders", "encoders", "formats", "generators", "cache-policies", "layouts")
-SHIPPED = ("parts", "caches", "buses", "systems")
+SHIPPED = ("parts", "caches", "buses", "systems", "sweeps")
 
 
 def write(folder: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from traces.errors import unknown_name
 from traces.resources import config_root, shipped_names
 
-_FOLDERS = {"parts": "dram", "caches": "cache", "buses": "bus", "systems": "systems"}
+_FOLDERS = {"parts": "dram", "caches": "cache", "buses": "bus", "systems": "systems", "sweeps": "sweeps"}
 
 _POLICIES = {
     "lru": "least recently used",

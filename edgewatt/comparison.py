@@ -64,7 +64,9 @@ def compare(a: str | Path, b: str | Path) -> list[dict[str, Any]]:
     pairs = _match(first, second)
     if not pairs:
         raise InputError(f"{a} and {b} have no points in common that could be compared")
-    return [_pair(x, y) for x, y in pairs]
+    rows = [row_of(x) for x, _ in pairs]
+    named = [key for key in _NAMED if len({row.get(key) for row in rows}) > 1]
+    return [_pair(x, y, named) for x, y in pairs]
 
 
 def _match(first: list[Record], second: list[Record]) -> list[tuple[Record, Record]]:
@@ -80,7 +82,10 @@ def _match(first: list[Record], second: list[Record]) -> list[tuple[Record, Reco
     return [(r, index[identity(f)]) for f, r in zip(flat_a, first, strict=True) if identity(f) in index]
 
 
-def _pair(a: Record, b: Record) -> dict[str, Any]:
+_NAMED = ("network", "memory", "policy", "encoder", "part", "timing", "seed")  # in a point's name where they vary
+
+
+def _pair(a: Record, b: Record, named: Sequence[str] = ()) -> dict[str, Any]:
     row_a, row_b = row_of(a), row_of(b)
     flat_a, flat_b = flat(a.config), flat(b.config)
     differs = {
@@ -91,9 +96,11 @@ def _pair(a: Record, b: Record) -> dict[str, Any]:
     changes = {
         name: {"a": row_a[name], "b": row_b[name], "percent": _percent(row_a[name], row_b[name])}
         for name in METRICS
-        if name in row_a and name in row_b
+        if row_a.get(name) is not None and row_b.get(name) is not None  # an address-only trace has no ones
     }
-    point = " / ".join(str(row_a[key]) for key in ("ordering", "stride", "format", "trace") if key in row_a)
+    keys = ("ordering", "stride", "format", "trace", *named)
+    words = {"memory": "M ", "seed": "seed "}
+    point = " / ".join(f"{words.get(key, '')}{row_a[key]}" for key in keys if key in row_a)
     return {"point": point, "a": a.hash, "b": b.hash, "differs": differs, "changes": changes, "because": _because(a, b)}
 
 

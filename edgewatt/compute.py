@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,8 +20,16 @@ from edgewatt.record import Record, content_hash
 from edgewatt.stages import Stages
 from edgewatt.workload import count_work, describe, make_trace, make_work, open_recorded, work_hash
 from traces.errors import InputError
+from traces.trace import Trace
+
+if TYPE_CHECKING:
+    from hwmodel.cache_pass import KeptPass
+    from hwmodel.machine import Machine
 
 Progress = Callable[[int, int | None, str], None]
+
+KEPT_PASS_BYTES = 64 << 20
+"""Most bytes of a pass through the caches that is kept for other points: 1.1 million bursts of 32 bytes."""
 
 
 def run(
@@ -77,13 +85,15 @@ def compute(
     name: str,
     stages: Stages,
     progress: Progress | None = None,
+    *,
+    keep_pass: bool = False,
 ) -> Record:
-    """Compute one point."""
+    """Compute one point. keep_pass: other points need its pass through the caches, so it is worth keeping."""
     from edgewatt.provenance import environment, now
 
     start, cpu, made = time.perf_counter(), time.process_time(), dict(stages.made)
     seconds: dict[str, list[float]] = {}
-    results = _simulate(config, paths, stages, seconds, progress)
+    results = _simulate(config, paths, stages, seconds, progress, keep_pass)
     canonical = {"config": config, "hash": config_hash, "seed": config["seed"], "results": results}
     provenance = {
         **environment(),
@@ -104,6 +114,7 @@ def _simulate(
     stages: Stages,
     seconds: dict[str, list[float]],
     progress: Progress | None,
+    keep_pass: bool,
 ) -> dict[str, Any]:
     from edgewatt.machine_results import build_machine, simulate
 
@@ -128,12 +139,23 @@ def _simulate(
     identity = {"trace": trace_hash, "element_bytes": machine.element_bytes, **{key: config[key] for key in keys}}
 
     def play() -> dict[str, np.ndarray]:
-        trace = stages.value("trace", trace_hash, make)
-        found = simulate(trace, machine, config["timing"], progress)
+        kept = _kept_pass(trace_hash, make, machine, stages) if keep_pass and config["timing"] == "replay" else None
+        found = simulate(kept or stages.value("trace", trace_hash, make), machine, config["timing"], progress)
         return {"results": np.frombuffer(json.dumps(found).encode(), np.uint8)}
 
     played = stages.arrays("replay", identity, play)
     return {**results, **json.loads(played["results"].tobytes())}
+
+
+def _kept_pass(trace_hash: str, make: Callable[[], Trace], machine: Machine, stages: Stages) -> KeptPass | None:
+    """Return the pass of a trace through a machine's caches, made by whoever came first; None if it is too large."""
+    from hwmodel.cache_pass import KeptPass, depends_on, keep
+
+    def send() -> dict[str, np.ndarray]:
+        return keep(stages.value("trace", trace_hash, make), machine, KEPT_PASS_BYTES) or {}
+
+    arrays = stages.arrays("cache_pass", {"trace": trace_hash, **depends_on(machine)}, send)
+    return KeptPass(arrays) if arrays else None
 
 
 @lru_cache(maxsize=4)
@@ -145,7 +167,14 @@ def _stages(folder: str | None) -> Stages:
 def work(task: Mapping[str, Any]) -> dict[str, Any]:
     """Compute one task of an executor: JSON values in, JSON values out. An exception becomes a recorded failure."""
     try:
-        record = compute(task["config"], task["paths"], task["hash"], task["name"], _stages(task["stages"]))
+        record = compute(
+            task["config"],
+            task["paths"],
+            task["hash"],
+            task["name"],
+            _stages(task["stages"]),
+            keep_pass=task["keep_pass"],
+        )
     except Exception as error:
         failure = {
             "error": f"{type(error).__name__}: {error}",
@@ -167,6 +196,8 @@ def rerun(record: str | Path | Record) -> list[dict[str, Any]]:
 
     if not isinstance(record, Record):
         path = Path(record)
+        if path.is_dir():
+            raise InputError(f"{path}: is a folder: name one record in it, such as records/HASH.json")
         try:
             record = Record.from_bytes(path.read_bytes(), str(path))
         except OSError as error:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from edgewatt.config.points import Point
 from edgewatt.executors import available_cores
 from edgewatt.record import content_hash
+from edgewatt.sharing import passes
 from edgewatt.store import Store
 from edgewatt.sweeps import SweepPlan
 from edgewatt.workload import ordering_identity, tuple_order_identity
@@ -48,7 +50,7 @@ def estimate(plan: SweepPlan, results: str | Path, workers: int | None = None) -
     total = sum(sum(by_kind[k]) / len(by_kind[k]) if (k := _kind(p.config)) in by_kind else mean for p in todo)
     missing = sorted({_kind(p.config) for p in todo} - by_kind.keys())
     caution = f" (not measured: {', '.join(missing)})" if missing else ""
-    text = f"about {_duration(total / workers)} on {workers} workers, from {basis}{caution}"
+    text = f"about {_duration(total / workers)} on {workers} worker{'s' * (workers > 1)}, from {basis}{caution}"
     return {**found, "seconds": total / workers, "text": text}
 
 
@@ -63,6 +65,7 @@ def _stages(points: list[Point]) -> dict[str, int]:
         "networks": len({content_hash(c["network"]) for c in work}),
         "orderings": len({content_hash(ordering_identity(c)) for c in work}),
         "tuple orders": len({content_hash(tuple_order_identity(c)) for c in work if c["stride"]["kind"] != "none"}),
+        "cache passes": len(passes(points)),
         "replays": sum(point.config["measure"] == "all" for point in points),
     }
 
@@ -92,12 +95,7 @@ def _probe(todo: list[Point]) -> tuple[list[tuple[str, float]], str]:
     by_kind: dict[str, list[Point]] = {}
     for point in todo:
         by_kind.setdefault(_kind(point.config), []).append(point)
-    queue = [
-        p
-        for turn in zip(*(points[:4] + [None] * (4 - len(points[:4])) for points in by_kind.values()), strict=True)
-        for p in turn
-        if p
-    ]
+    queue = [point for turn in zip_longest(*map(_spread, by_kind.values())) for point in turn if point]
     measured: list[tuple[str, float]] = []
     with tempfile.TemporaryDirectory() as folder, Probe() as probe:
         timer = threading.Timer(PROBE_S, probe.end)
@@ -111,6 +109,12 @@ def _probe(todo: list[Point]) -> tuple[list[tuple[str, float]], str]:
                 measured.append((_kind(point.config), float(outcome["record"]["provenance"]["duration_s"])))
         timer.cancel()
     return measured, f"{len(measured)} points tried just now"
+
+
+def _spread(points: list[Point]) -> list[Point]:
+    """Return at most four points from all over a sweep: the first ones are often the smallest."""
+    n = len(points)
+    return [points[i] for i in dict.fromkeys((n // 2, 0, n - 1, n // 4))]
 
 
 def _duration(seconds: float) -> str:

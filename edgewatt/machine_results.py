@@ -12,6 +12,7 @@ import numpy as np
 
 from edgewatt.config.points import load_part_with
 from edgewatt.record import canonical_json
+from hwmodel.cache_pass import KeptPass
 from hwmodel.machine import BusSpec, CacheSpec, EngineSpec, Machine, PrefetchSpec
 from hwmodel.replay import ReplayResult
 from traces.errors import InputError
@@ -33,7 +34,7 @@ def build_machine(config: Mapping[str, Any], paths: Mapping[str, list[str]]) -> 
         caches=tuple(_cache(cache) for cache in config["caches"]),
         encoder=config["encoder"],
         element_bytes=bus["element_bytes"] or max(1, element_bits(config.get("format", "fp32")) // 8),
-        bus=BusSpec(lanes, bus["block_bytes"] or part.organisation.burst_bytes),
+        bus=BusSpec(lanes, burst_bytes(config, paths)),
         part=part,
         controller=ControllerSpec(**config["dram"]["controller"]),
         engine=EngineSpec(**config["engine"]),
@@ -44,16 +45,31 @@ def _cache(config: Mapping[str, Any]) -> CacheSpec:
     return CacheSpec(**{**config, "prefetch": PrefetchSpec(**config.get("prefetch", {}))})
 
 
+def burst_bytes(config: Mapping[str, Any], paths: Mapping[str, list[str]]) -> int:
+    """Return the bytes of a burst between the last cache and memory."""
+    part = _part(paths["part"][0], canonical_json(config["dram"]["overrides"]))
+    return int(config["bus"]["block_bytes"] or part.organisation.burst_bytes)
+
+
 @lru_cache(maxsize=64)
 def _part(part: str, overrides: str) -> Any:
     return load_part_with(part, json.loads(overrides))
 
 
-def simulate(trace: Trace, machine: Machine, timing: str, progress: Progress | None = None) -> dict[str, Any]:
-    """Play a trace on a machine and return its results as JSON values; `timing` is 'replay' or 'system'."""
+def simulate(
+    trace: Trace | KeptPass, machine: Machine, timing: str, progress: Progress | None = None
+) -> dict[str, Any]:
+    """Play a trace on a machine and return its results as JSON values; `timing` is 'replay' or 'system'.
+
+    With 'replay', a kept pass through the same caches does as well.
+    """
     from hwmodel.replay_energy import replay_energy
 
-    result, time_ns, system = (_system if timing == "system" else _replay)(trace, machine, progress)
+    if timing == "system":
+        assert isinstance(trace, Trace)
+        result, time_ns, system = _system(trace, machine, progress)
+    else:
+        result, time_ns, system = _replay(trace, machine, progress)
     assert result.dram is not None
     energy = replay_energy(result, machine)
     rows = (*energy.interface, *energy.core)
@@ -90,7 +106,9 @@ def simulate(trace: Trace, machine: Machine, timing: str, progress: Progress | N
     }  # fmt: skip
 
 
-def _replay(trace: Trace, machine: Machine, progress: Progress | None) -> tuple[ReplayResult, float, dict[str, Any]]:
+def _replay(
+    trace: Trace | KeptPass, machine: Machine, progress: Progress | None
+) -> tuple[ReplayResult, float, dict[str, Any]]:
     from hwmodel.replay import replay
 
     result = replay(trace, machine, progress=progress)

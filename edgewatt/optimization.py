@@ -24,7 +24,7 @@ from edgewatt.config.points import Point
 from edgewatt.config.problems import validate
 from edgewatt.config.sweep_file import OptimizeSection
 from edgewatt.record import Record
-from edgewatt.rows import METRICS, row_of
+from edgewatt.rows import METRICS, metrics_of, row_of
 from edgewatt.sweeps import SweepPlan, load_sweep_document, sweep
 from traces.errors import InputError, MissingExtraError, unknown_name
 
@@ -45,8 +45,14 @@ class Constraint:
 
     def violation(self, row: Mapping[str, Any], baseline: Mapping[str, Any]) -> float:
         """Return by how much a row breaks the bound, 0 or less if it holds."""
-        limit = self.limit * baseline[self.column] if self.relative else self.limit
-        return float(row[self.column] - limit) if self.at_most else float(limit - row[self.column])
+        limit = self.limit * _cost(baseline, self.column) if self.relative else self.limit
+        return _cost(row, self.column) - limit if self.at_most else limit - _cost(row, self.column)
+
+
+def _cost(row: Mapping[str, Any], name: str) -> float:
+    if row[name] is None:
+        raise InputError(f"an address-only trace has no {name}: set optimize.objectives and constraints without it")
+    return float(row[name])
 
 
 @dataclass(frozen=True)
@@ -104,6 +110,12 @@ def optimize(
         constraints = [parse_constraint(text) for text in section.constraints]
     except InputError as error:
         raise document.fail(("optimize", "constraints"), str(error)) from None
+    known = [name for name in METRICS if all(name in metrics_of(point.config) for point in plan.points)]
+    for name in [*section.objectives, *(constraint.column for constraint in constraints)]:
+        if name not in known:
+            raise InputError(
+                f"points of this file have no {name} (they have {', '.join(known)}): set optimize.objectives"
+            )
 
     def compute(points: list[Point]) -> dict[str, Record]:
         part = SweepPlan(plan.name, points)
@@ -141,7 +153,7 @@ def feasible_front(
     base = row_of(baseline)
     rows = [(record, row_of(record)) for record in sorted(records, key=lambda r: r.hash)]
     kept = [(record, row) for record, row in rows if all(c.violation(row, base) <= 0 for c in constraints)]
-    return [kept[i][0] for i in pareto_front([[row[name] for name in objectives] for _, row in kept])]
+    return [kept[i][0] for i in pareto_front([[_cost(row, name) for name in objectives] for _, row in kept])]
 
 
 def _read(document: Document, overrides: Iterable[str]) -> tuple[SweepPlan, OptimizeSection]:
@@ -200,7 +212,7 @@ def _search(
             row = row_of(record)
             for constraint in constraints:
                 trial.set_constraint(constraint.text, constraint.violation(row, base))
-            study.tell(trial, [float(row[name]) for name in section.objectives])
+            study.tell(trial, [_cost(row, name) for name in section.objectives])
         if progress is not None:
             progress(len(tried), section.trials, "points tried")
     return tried

@@ -30,9 +30,21 @@ def _defaults(is_stride: bool, kind: str) -> dict[str, Any]:
     return {name: field.default for name, field in fields.items()}
 
 
-def distinct_labels(records: Sequence[Record]) -> list[str]:
-    """Return a label for each record: the configuration values in which the records differ, shortest first."""
-    rows = [row_of(record) for record in records]
+def shorten_names(rows: Sequence[dict[str, Any]]) -> None:
+    """Leave the parameters out of orderings and strides where all rows of that kind have the same."""
+    for key in ("ordering", "stride"):
+        kinds: dict[str, set[str]] = {}
+        for row in rows:
+            if key in row:
+                kinds.setdefault(row[key].split(" (")[0], set()).add(row[key])
+        short = {labels.pop(): kind for kind, labels in kinds.items() if len(labels) == 1}
+        for row in rows:
+            if key in row:
+                row[key] = short.get(row[key], row[key])
+
+
+def distinct_labels(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a label for each row of `row_of`: the configuration values in which the rows differ, shortest first."""
     keys = (
         "name",
         "network",
@@ -124,6 +136,12 @@ METRICS = (
     "time_ns",
 )
 """Columns of a row that are costs: lower is better."""
+
+
+def metrics_of(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the costs that a point of this configuration has."""
+    io, machine = METRICS[: METRICS.index("cache_misses")], METRICS[METRICS.index("cache_misses") :]
+    return (io if "ordering" in config else ()) + (machine if config["measure"] == "all" else ())
 
 
 def percent(value: float | None, base: float | None) -> str:

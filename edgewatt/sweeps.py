@@ -24,6 +24,7 @@ from edgewatt.config.sections import keys_of
 from edgewatt.config.sweep_file import SweepConfig
 from edgewatt.executors import Executor, make_executor
 from edgewatt.record import Record, content_hash
+from edgewatt.sharing import shared_passes
 from edgewatt.store import Store
 from traces.errors import InputError
 
@@ -233,12 +234,14 @@ def sweep(
     report = progress or (lambda done, total, text: None)
     report(len(plan.points) - len(todo), len(plan.points), "")
 
+    shared = shared_passes(plan.points) if todo else set()
+
     def tasks() -> Iterator[dict[str, Any]]:
         for point in leaders_first(todo):
             if resume and store.path(point.hash).exists() and str(store.path(point.hash)) not in found.damaged:
                 found.reused += 1  # another sweep on this store finished it meanwhile
                 continue
-            yield make_task(point, stages=str(store.folder / "stages"))
+            yield make_task(point, stages=str(store.folder / "stages"), keep_pass=point.hash in shared)
 
     outcomes = run_by.run(tasks())
     try:
@@ -278,9 +281,16 @@ def _todo(found: Results, resume: bool, retry_failed: bool) -> list[Point]:
     return todo
 
 
-def make_task(point: Point, *, stages: str | None) -> dict[str, Any]:
+def make_task(point: Point, *, stages: str | None, keep_pass: bool = False) -> dict[str, Any]:
     """Return what an executor needs to compute a point, as JSON values."""
-    return {"hash": point.hash, "config": point.config, "paths": point.paths, "name": point.name, "stages": stages}
+    return {
+        "hash": point.hash,
+        "config": point.config,
+        "paths": point.paths,
+        "name": point.name,
+        "stages": stages,
+        "keep_pass": keep_pass,
+    }
 
 
 def leaders_first(points: list[Point]) -> list[Point]:

@@ -24,11 +24,12 @@ import numpy.typing as npt
 
 from hwmodel.bus import Bus, WireCounts
 from hwmodel.cache import CacheCounts
+from hwmodel.cache_pass import CachePass, KeptPass
 from hwmodel.encoders import Chain, Geometry
-from hwmodel.hierarchy import Bursts, CacheHierarchy, open_hierarchy, open_loop_clock, slices
+from hwmodel.hierarchy import Bursts, open_loop_clock
 from hwmodel.machine import Machine
 from traces.errors import InputError
-from traces.trace import STREAMS, Chunk, Trace
+from traces.trace import STREAMS, Trace
 
 if TYPE_CHECKING:
     from hwmodel.dram import DramResult
@@ -185,28 +186,23 @@ def _by_way(counts: WireCounts, which_set: int) -> WireCounts:
 
 
 def replay(
-    trace: Trace, machine: Machine, *, progress: Callable[[int, int | None, str], None] | None = None
+    trace: Trace | KeptPass, machine: Machine, *, progress: Callable[[int, int | None, str], None] | None = None
 ) -> ReplayResult:
-    """Play a trace on a machine and count.
+    """Play a trace on a machine and count; or what a machine with the same caches and bursts made of it (`keep`).
 
     Returns a ReplayResult; wire counts are None for an address-only trace, dram is None without a part.
     progress(accesses done, total or None, text) is called after each slice. Memory is independent of the trace's length
     (policy 'min' excepted). Raises InputError where the trace does not fit the machine.
     """
-    hierarchy = open_hierarchy(trace, machine)
-    meter = _Meter(machine, trace.has_data)
-    asked = np.zeros((2, 2, len(STREAMS)), np.int64)  # loads and stores; accesses and bytes
-    done = 0
-    for chunk in slices(trace):
-        asked += count_accesses(chunk)
-        meter.take(hierarchy.feed(chunk))
-        done += len(chunk)
+    source = CachePass(trace, machine) if isinstance(trace, Trace) else trace.checked(machine)
+    meter = _Meter(machine, source.has_data)
+    for bursts in source.run():
+        meter.take(bursts)
         if progress is not None:
-            progress(done, trace.n_accesses, "accesses replayed")
-    caches = tuple(level.counts for level in hierarchy.levels)
-    run = meter.traffic()
+            progress(int(source.asked[:, 0].sum()), source.n_accesses, "accesses replayed")
+    asked, caches, run = source.asked, source.levels, meter.traffic()
     if machine.flush:
-        for bursts in hierarchy.flush():
+        for bursts in source.flush():
             meter.take(bursts)
     result = ReplayResult(
         loads=asked[0, 0],
@@ -217,23 +213,12 @@ def replay(
         run=run,
         flush=_difference(meter.traffic(), run),
         block_bytes=machine.bus.block_bytes,
-        partial_writes=hierarchy.partial_writes,
+        partial_writes=source.partial_writes,
         dram=meter.finish(),
-        description=dict(trace.description),
+        description=dict(source.description),
     )
-    check_conservation(result, hierarchy, machine)
+    check_conservation(result, source.levels, machine)
     return result
-
-
-def count_accesses(chunk: Chunk) -> Int64Array:
-    """Return int64[2 (load, store), 2 (accesses, bytes), len(STREAMS)] of a chunk."""
-    counts = np.zeros((2, 2, len(STREAMS)), np.int64)
-    for op in (0, 1):
-        mine = chunk.op == op
-        counts[op, 0] = np.bincount(chunk.stream[mine], minlength=len(STREAMS))
-        sizes = np.bincount(chunk.stream[mine], weights=chunk.size[mine], minlength=len(STREAMS))
-        counts[op, 1] = sizes.astype(np.int64)
-    return counts
 
 
 class _Meter:
@@ -293,9 +278,8 @@ def _difference(after: Traffic, before: Traffic) -> Traffic:
     )
 
 
-def check_conservation(result: ReplayResult, hierarchy: CacheHierarchy, machine: Machine) -> None:
-    """Assert that nothing was lost or made up between the levels."""
-    final = [level.counts for level in hierarchy.levels]
+def check_conservation(result: ReplayResult, final: tuple[CacheCounts, ...], machine: Machine) -> None:
+    """Assert that nothing was lost or made up between the levels, whose counts after the flush are `final`."""
     if not final:
         return
     assert int(result.loads.sum() + result.stores.sum()) == result.caches[0].loads + result.caches[0].stores

@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from hwmodel.cache_pass import count_accesses
 from hwmodel.channels import Channels
 from hwmodel.dram import DramResult, StuckError, load_part
 from hwmodel.hierarchy import SLICE_ACCESSES, Bursts, CacheHierarchy, open_hierarchy, slices
 from hwmodel.machine import Machine
-from hwmodel.replay import ReplayResult, Wires, check_conservation, count_accesses
+from hwmodel.replay import ReplayResult, Wires, check_conservation
 from traces.errors import InputError
 from traces.trace import STREAMS, Chunk, Trace
 
@@ -279,7 +280,7 @@ class _World:
             dram=dram,
             description=dict(self.traces[0].description),
         )
-        check_conservation(counts, self.hierarchy, self.machine)
+        check_conservation(counts, tuple(level.counts for level in self.hierarchy.levels), self.machine)
         assert all(len(p) == 0 for p in self.pending), "a request was never served"
         engines = tuple(
             EngineRun(

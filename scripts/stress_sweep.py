@@ -3,6 +3,7 @@
     python scripts/stress_sweep.py kill        kill -9 of the sweep or a worker at 20 random moments, then again
     python scripts/stress_sweep.py overhead    10,000 points of a small network: cost beyond the simulation, page size
     python scripts/stress_sweep.py workers     200 points of 0.5 s or more: two workers against one, best of three
+    python scripts/stress_sweep.py share       2 orderings x 4 encoders x 3 parts: the shared pass through the caches
     python scripts/stress_sweep.py disk        a full disk (a size limit on files) in mid-sweep, then room again
 
 Each prints what it measured as JSON and exits with status 1 where the result is wrong.
@@ -193,6 +194,55 @@ def workers(folder: Path, n_points: int) -> dict[str, Any]:
     }
 
 
+def share(folder: Path) -> dict[str, Any]:
+    """CPU time of a sweep whose points differ behind the caches, with and without their pass shared, alternating."""
+    import statistics
+
+    import edgewatt.sweeps as sweeps
+    from edgewatt.compute import _stages
+
+    widths = [1024] * 5
+    config = {
+        "base": {
+            "network": {"generate": {"kind": "uniform-layers", "widths": widths, "density": 0.1}},
+            "fast_memory": {"size": 100},
+            "caches": ["buffer-8k"],
+            "formats": "fp16",
+        },
+        "grid": {
+            "orderings": ["two-optimal", "by-source"],
+            "encoder": ["raw", "dbi-dc", "base-xor+dbi-dc", "transition"],
+            "dram.part": ["lpddr4-3200", "lpddr4-3733", "lpddr4-4266"],
+        },
+    }
+    plan, find = sweeps.load_sweep(config), sweeps.shared_passes
+    ways = {"alone": lambda points: set(), "shared": find, "shared again": find}
+    seconds: dict[str, list[float]] = {way: [] for way in ways}
+    for turn in range(6):
+        for way, choose in ways.items():
+            sweeps.shared_passes = choose
+            _stages.cache_clear()
+            begin = time.thread_time()
+            sweeps.sweep(plan, results=folder / way, executor="inline")
+            if turn:  # the first round loads libraries
+                seconds[way].append(time.thread_time() - begin)
+            found = canonical(folder / way)
+            kept = sum(f.stat().st_size for f in (folder / way / "stages").glob("cache_pass/*.npz"))
+            shutil.rmtree(folder / way)
+            if way == "alone":
+                alone = found
+            assert found == alone and len(found) == 24 and bool(kept) == (way != "alone")
+    ratio = [a / b for a, b in zip(seconds["alone"], seconds["shared"], strict=True)]
+    control = [a / b for a, b in zip(seconds["shared"], seconds["shared again"], strict=True)]
+    return {
+        **{f"{way}, median cpu s": round(statistics.median(values), 3) for way, values in seconds.items()},
+        "times as fast": round(statistics.median(ratio), 2),
+        "a/a control": round(statistics.median(control), 3),
+        "kept MB": round(kept / 1e6, 1),
+        "ok": statistics.median(ratio) > 1,
+    }
+
+
 def disk(folder: Path) -> dict[str, Any]:
     """Run under a limit on the size of any file that the records exceed, then without."""
     config = folder / "disk.yaml"
@@ -220,7 +270,7 @@ def disk(folder: Path) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("kill", "overhead", "workers", "disk"))
+    parser.add_argument("what", choices=("kill", "overhead", "workers", "share", "disk"))
     parser.add_argument("--points", type=int, default=None)
     parser.add_argument("--moments", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
@@ -231,6 +281,7 @@ def main() -> None:
             "kill": lambda: kill(folder, options.moments, options.seed),
             "overhead": lambda: overhead(folder, options.points or 10_000),
             "workers": lambda: workers(folder, options.points or 200),
+            "share": lambda: share(folder),
             "disk": lambda: disk(folder),
         }[options.what]()
     print(json.dumps(found, indent=2))

@@ -16,6 +16,7 @@ _WHAT = (
     "caches",
     "buses",
     "systems",
+    "sweeps",
     "layouts",
     "schema",
 )
@@ -28,6 +29,7 @@ def list_names(
     """List the names a configuration may use, with parameters and defaults.
 
     Example:  edgewatt list orderings
+
     Example:  edgewatt list schema > edgewatt.schema.json     (for editors: yaml-language-server and others)
     """
     from edgewatt.catalogue import catalogue, schema

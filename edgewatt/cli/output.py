@@ -21,12 +21,15 @@ def show_table(
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in columns:
         table.add_column(name, justify="right" if name in numeric else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
-    Console().print(table)
+    console = Console(highlight=False)
+    if title:  # not the table's own title, which is no wider than the table
+        console.print(Text(title, style="bold"))
+    console.print(table)
 
 
 def write_json(value: Any, file: str | None) -> bool:
@@ -45,6 +48,18 @@ def write_json(value: Any, file: str | None) -> bool:
     with whole_file(file) as stream:
         stream.write(text.encode())
     return False
+
+
+@contextmanager
+def resumable() -> Iterator[None]:
+    """End a command that keeps what is finished with status 130 on Ctrl-C, and say that it goes on."""
+    import typer
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        sys.stderr.write("edgewatt: interrupted; what is finished is kept, and the same command goes on\n")
+        raise typer.Exit(130) from None
 
 
 @contextmanager

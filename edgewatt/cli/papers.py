@@ -12,6 +12,7 @@ def papers(
     seeds: int = typer.Option(None, help="Only the first so many of the five networks."),
     results: str = typer.Option("results/papers", "-r", "--results", metavar="DIR", help="Folder for the records."),
     output: str = typer.Option(None, "-o", "--output", metavar="FILE", help="The page (default: DIR/papers.html)."),
+    figures: str = typer.Option(None, metavar="DIR", help="Write every chart as PDF, SVG and PNG, too."),
     overrides: list[str] = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the sweep."),
     run: bool = typer.Option(True, "--run/--no-run", help="--no-run: the page from what is finished already."),
     executor: str = typer.Option("processes", help="processes, inline or dask."),
@@ -31,15 +32,15 @@ def papers(
     from pathlib import Path
     from typing import Any
 
-    from edgewatt.cli.output import progress, show_table, write_json
+    from edgewatt.cli.output import progress, resumable, show_table, write_json
     from edgewatt.papers.catalogue import chosen, paper_figures
     from edgewatt.papers.page import compare_claims, paper_page
     from edgewatt.papers.reproduction import Reproduction, figure_plan, reproduce
 
     if not names:
-        figures = [{"name": name, "what": what} for name, what in paper_figures().items()]
-        if not write_json(figures, json_file):
-            show_table(("name", "figure"), [(figure["name"], figure["what"]) for figure in figures])
+        known = [{"name": name, "what": what} for name, what in paper_figures().items()]
+        if not write_json(known, json_file):
+            show_table(("name", "figure"), [(figure["name"], figure["what"]) for figure in known])
         return
     wanted = chosen(names)
     settings: dict[str, Any] = {"full": full, "iterations": iterations, "seeds": seeds, "overrides": overrides or ()}
@@ -49,18 +50,20 @@ def papers(
     done: list[Reproduction] = []
     failed = 0
     for name in wanted:
-        with progress(name) as update:
+        with resumable(), progress(name) as update:
             done.append(reproduce(name, results=results, progress=update, **execution, **settings))
         failed += len(done[-1].results.failed) if done[-1].results is not None else 0
-    page = paper_page(done, output or Path(results) / "papers.html")
+    page, *charts = paper_page(done, output or Path(results) / "papers.html", figures=figures)
     claims = compare_claims(done)
-    if not write_json({"page": page, "claims": claims}, json_file):
+    if not write_json({"page": page, "figures": charts, "claims": claims}, json_file):
         heads = ("printed, in our words", "the paper's method", "our method", "comparable")
         shown = [c for c in claims if c["measured"]]
         show_table(heads, [(c["claim"], _lines(c["theirs"]), _lines(c["ours"]), c["comparable"]) for c in shown])
         for r in done:
             typer.echo(f"{r.name}: {len(r.records)} of {len(r.plan.points)} points finished")
         typer.echo(f"page: {page}")
+        if charts:
+            typer.echo(f"figures: {len(charts)} files in {figures}")
     if failed:
         typer.echo(f"{failed} points failed: edgewatt report {results}/NAME lists them", err=True)
         raise typer.Exit(1)

@@ -55,12 +55,12 @@ def optimize(
     """
     from pathlib import Path
 
-    from edgewatt.cli.output import progress, write_json
+    from edgewatt.cli.output import progress, resumable, write_json
     from edgewatt.cli.tables import show_front
     from edgewatt.optimization import optimize as search
 
     folder = Path(results) if results else Path("results") / Path(file).stem
-    with progress("optimize") as update:
+    with resumable(), progress("optimize") as update:
         found = search(
             Path(file), results=folder, overrides=overrides or (), executor=executor, workers=workers, progress=update
         )

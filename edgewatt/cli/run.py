@@ -43,7 +43,10 @@ def run(
 
 
 def sweep(
-    file: str = typer.Argument(..., help="A sweep file with 'base', 'grid', ... or a run configuration (YAML)."),
+    file: str = typer.Argument(
+        ...,
+        help="A sweep file ('base', 'grid', ...), a run configuration, or a name of `edgewatt list sweeps`.",
+    ),
     overrides: list[str] = _OVERRIDE,
     results: str = typer.Option(None, "-o", "--results", help="Results folder (default: results/FILE's name)."),
     executor: str = typer.Option("processes", help="processes, inline or dask."),
@@ -57,11 +60,13 @@ def sweep(
 ) -> None:
     """Compute every point of a sweep; stop it when you like, the same command goes on where it was.
 
-    Example:  edgewatt sweep configs/examples/sweep.yaml -j 4 -o results/mine
+    Example:  edgewatt sweep memory-parts
+
+    Example:  edgewatt sweep mine.yaml -j 4 -o results/mine
     """
     from pathlib import Path
 
-    from edgewatt.cli.output import progress, write_json
+    from edgewatt.cli.output import progress, resumable, write_json
     from edgewatt.sweeps import load_sweep
     from edgewatt.sweeps import sweep as run_sweep
 
@@ -75,22 +80,18 @@ def sweep(
         if not write_json(found, json_file):
             show_estimate(found)
         return
-    try:
-        with progress("sweep") as update:
-            done = run_sweep(
-                plan,
-                results=folder,
-                executor=executor,
-                workers=workers,
-                scheduler=scheduler,
-                resume=resume,
-                retry_failed=retry_failed,
-                fsync=fsync,
-                progress=update,
-            )
-    except KeyboardInterrupt:
-        typer.echo("edgewatt: interrupted; what is finished is kept, and the same command goes on", err=True)
-        raise typer.Exit(130) from None
+    with resumable(), progress("sweep") as update:
+        done = run_sweep(
+            plan,
+            results=folder,
+            executor=executor,
+            workers=workers,
+            scheduler=scheduler,
+            resume=resume,
+            retry_failed=retry_failed,
+            fsync=fsync,
+            progress=update,
+        )
     summary = {
         "results": str(folder),
         "points": len(done.points),

@@ -183,7 +183,8 @@ def show_comparison(pairs: Sequence[dict[str, Any]]) -> None:
         show_table(heads, rows, title=f"{len(pairs)} points, change from A to B", numeric=heads[1:])
     for pair in pairs[:1] if len(pairs) > 1 else pairs:
         console.print(pair["point"] if len(pairs) == 1 else f"in detail: {pair['point']}", style="bold", markup=False)
-        for key, (a, b) in pair["differs"].items():
+        for key, values in pair["differs"].items():
+            a, b = (str(value)[:12] if key.endswith("sha256") else value for value in values)
             console.print(f"  {key}: {a} -> {b}", markup=False)
         rows = [(name, compact(c["a"]), compact(c["b"]), _signed(c["percent"])) for name, c in pair["changes"].items()]
         show_table(("metric", "A", "B", "change %"), rows, numeric=("A", "B", "change %"))

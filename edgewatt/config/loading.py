@@ -20,8 +20,8 @@ from edgewatt.config.document import (
 )
 from edgewatt.config.models import RunConfig, SystemFile
 from edgewatt.config.problems import validate
-from traces.errors import InputError
-from traces.resources import shipped_path
+from traces.errors import InputError, did_you_mean
+from traces.resources import shipped_names, shipped_path
 
 _FILE_KEYS = ("network.file", "network.files", "trace.file")  # always paths
 _NAME_OR_FILE_KEYS = ("dram.part", "system", "bus", "caches", "base")  # paths only where they end in .yaml
@@ -69,15 +69,28 @@ def read_with_paths(path: str | Path) -> Document:
 
 
 def as_document(config: str | Path | Mapping[str, Any]) -> Document:
-    """Return a configuration as a document: a file, or a mapping given to the façade."""
+    """Return a configuration as a document: a file, a shipped sweep's name, or a mapping given to the façade."""
     if not isinstance(config, Mapping):
-        return read_with_paths(config)
+        return read_with_paths(_shipped_sweep(config))
     document = Document(_plain(config, 0))
     for place in _places(document.data, ()):
         mark = Mark("config" + "".join(f"[{step!r}]" for step in place))
         document.keys[place] = document.values[place] = mark
     absolute_paths(document, Path.cwd())
     return document
+
+
+def _shipped_sweep(name: str | Path) -> Path:
+    """Return the file of a shipped sweep's name; anything else is a path already."""
+    path = Path(name)
+    if path.suffix or len(path.parts) != 1 or path.exists():
+        return path
+    known = shipped_names("sweeps")
+    if path.name not in known:
+        raise InputError(
+            f"{printable(path.name)}: no such file, and no shipped sweep of that name{did_you_mean(path.name, known)}"
+        )
+    return shipped_path("sweeps", path.name)
 
 
 def _plain(value: Any, depth: int) -> Any:
@@ -140,9 +153,21 @@ def apply_overrides(document: Document, overrides: Iterable[str]) -> None:
             part = parse_document(value or "~", mark.file)
         except ConfigError as error:
             raise ConfigError([(mark, message) for _, message in error.problems]) from None
-        place = undotted(key)
+        place = _overridden(document, key)
         absolute_paths(part, Path.cwd(), place)
         document.put(place, Document(part.data, dict.fromkeys(part.keys, mark), dict.fromkeys(part.values, mark)), mark)
+
+
+def _overridden(document: Document, key: str) -> Place:
+    """Return the place a dotted key means; the keys under a sweep's `grid` and `zip` hold dots of their own."""
+    section, _, rest = key.partition(".")
+    if section not in ("grid", "zip") or not rest or "base" not in document.data:
+        return undotted(key)
+    axes = document.data.get(section)
+    for axis in axes if isinstance(axes, dict) else ():
+        if rest.startswith(f"{axis}."):
+            return (section, axis, *undotted(rest[len(axis) + 1 :]))
+    return (section, rest)
 
 
 def resolve(document: Document) -> Document:

@@ -181,7 +181,7 @@ class NetworkSection(Section):
     @model_validator(mode="after")
     def _one_source(self) -> NetworkSection:
         if sum(source is not None for source in (self.file, self.files, self.generate)) != 1:
-            raise ValueError("give one of file, files and generate")
+            raise ValueError("a network needs one of 'file', 'files' and 'generate'")
         if self.generate is not None and self.orientation is not None:
             raise ValueError("unused key 'orientation': a generated network has no matrix files")
         return self

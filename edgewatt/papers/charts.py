@@ -73,7 +73,7 @@ def chart(name: str, figure: Figure, rows: list[Row]) -> Spec:
         "title": None,
         "sort": order,
         "scale": {"domain": order, "range": PALETTE[: len(order)]},
-        "legend": {"columns": min(4, len(order)), "labelLimit": 320, "symbolOpacity": 1},
+        "legend": {"symbolOpacity": 1},
     }
     tooltip = [
         {"field": "method", "type": "nominal"},

@@ -40,9 +40,22 @@ def _up_to(figures: Figures, role: str, compare: Any) -> str:
     return f"up to {100 * value:.1f} % ({pairs.kind}, {place})"
 
 
+def _to_save(base: Measurement, found: Measurement) -> float:
+    """Share of the baseline that lies above the bound: no order saves more, however long a search runs."""
+    assert base.lower is not None
+    return 1 - base.lower / base.value
+
+
 def saved(figures: Figures, role: str) -> str:
-    """Return the largest median share saved."""
-    return _up_to(figures, role, _saved)
+    """Return the largest median share saved, and the largest that the bound leaves to any order."""
+    words, room = _up_to(figures, role, _saved), _room(figures, role)
+    return f"{words}; the bound leaves {room}" if role == "theirs" and words != NOT_RUN else words
+
+
+def _room(figures: Figures, role: str) -> str:
+    found = [(pairs.median(_to_save), name, pairs.x) for name, pairs in _pairs(figures, role)]
+    value, name, x = max(found, default=(0.0, "", 0.0))
+    return f"at most {100 * value:.1f} % to any order ({name} at x = {x:g})"
 
 
 def closer(figures: Figures, role: str) -> str:

@@ -55,44 +55,51 @@ def _claim_row(catalogue: Catalogue, claim: Claim, measured: Mapping[str, list[M
     return row
 
 
-def paper_page(reproductions: Sequence[Reproduction], output: str | Path) -> str:
-    """Write one self-contained page about figures that `reproduce` returned; return its path.
+def paper_page(
+    reproductions: Sequence[Reproduction], output: str | Path, *, figures: str | Path | None = None
+) -> list[str]:
+    """Write one self-contained page about figures that `reproduce` returned; return the paths written.
 
-    Raises InputError if nothing of them is finished or the file cannot be written, MissingExtraError without 'report'.
+    figures: folder for every chart as PDF, SVG and PNG. Raises InputError if nothing is finished or a file cannot be
+    written, MissingExtraError without the extra 'report'.
     """
+    from edgewatt.reporting.figures import save_figures
     from traces.files import whole_file
 
+    charts, rows = _charts(reproductions)
     text = render(reproductions)
     with whole_file(output) as stream:
         stream.write(text.encode("utf-8", "backslashreplace"))
-    return str(output)
+    return [str(output), *(save_figures(charts, rows, str(figures)) if figures else [])]
 
 
 def render(reproductions: Sequence[Reproduction]) -> str:
     """Return the page as text."""
-    catalogue, measured = load_catalogue(), _measurements(reproductions)
-    if not any(measured.values()):
-        raise InputError("no point of these figures is finished yet: run `edgewatt papers NAME` without --no-run")
-    charts: dict[str, Any] = {}
-    datasets: dict[str, Any] = {}
-    sections = []
-    for reproduction in reproductions:
-        name = reproduction.name
-        if not measured[name]:
-            continue
-        figure, groups = catalogue.figures[name], summarise(measured[name])
-        rows = chart_rows(figure, groups)
-        charts[name], datasets[name] = chart(name, figure, rows), columnar(rows)
-        sections.append(_section(catalogue, reproduction, figure, groups))
+    charts, rows = _charts(reproductions)
+    catalogue = load_catalogue()
     return _template().format(
         style=asset("page.css") + _own("papers.css"),
         claims=_claims_table(compare_claims(reproductions)),
-        figures="".join(sections),
+        figures="".join(
+            _section(catalogue, run, catalogue.figures[run.name]) for run in reproductions if run.name in charts
+        ),
         provenance=html.escape(json.dumps(_provenance(reproductions), indent=2, ensure_ascii=False)),
-        data=script_json({"charts": charts, "datasets": datasets, "legend": LEGEND}),
+        data=script_json(
+            {"charts": charts, "datasets": {name: columnar(drawn) for name, drawn in rows.items()}, "legend": LEGEND}
+        ),
         libraries=libraries(),
         script=asset("charts.js"),
     )
+
+
+def _charts(reproductions: Sequence[Reproduction]) -> tuple[dict[str, Any], dict[str, list[Row]]]:
+    """Return the chart of each figure of which anything is finished, and the rows it draws, by the figure's name."""
+    figures = load_catalogue().figures
+    measured = {name: found for name, found in _measurements(reproductions).items() if found}
+    if not measured:
+        raise InputError("no point of these figures is finished yet: run `edgewatt papers NAME` without --no-run")
+    rows = {name: chart_rows(figures[name], summarise(found)) for name, found in measured.items()}
+    return {name: chart(name, figures[name], drawn) for name, drawn in rows.items()}, rows
 
 
 def _measurements(reproductions: Sequence[Reproduction]) -> dict[str, list[Measurement]]:
@@ -112,7 +119,8 @@ def _claims_table(rows: list[Row]) -> str:
     return f"<table><thead><tr>{''.join(f'<th>{h}</th>' for h in heads)}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _section(catalogue: Catalogue, run: Reproduction, figure: Figure, groups: list[Group]) -> str:
+def _section(catalogue: Catalogue, run: Reproduction, figure: Figure) -> str:
+    groups = summarise(measure(figure, run.records))
     networks = max(group.median.n for group in groups)
     state = "" if run.complete else f" {len(run.records)} of {len(run.plan.points)} points are finished."
     return (

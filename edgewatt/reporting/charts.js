@@ -12,26 +12,41 @@ function rowsOf(columns) {
 }
 const sets = Object.fromEntries(Object.entries(data.datasets).map(([name, columns]) => [name, rowsOf(columns)]));
 
-/* -- charts, drawn again when the theme changes ---------------------------------------------------------------- */
-function theme(dark) {
+/* -- charts, drawn again when the theme or the width changes ------------------------------------------------------ */
+function theme(dark, width) {
   const ink = dark ? "#e6e6e6" : "#1f2328", grid = dark ? "#3a3f46" : "#d8dce1";
   const text = { labelColor: ink, titleColor: ink };
+  const columns = Math.max(1, Math.floor(width / 270)); /* of a legend */
   return {
-    background: "transparent", font: "system-ui, sans-serif", view: { stroke: grid }, title: { color: ink, fontSize: 14 },
-    axis: { ...text, gridColor: grid, domainColor: grid, tickColor: grid }, legend: { ...text, symbolBaseFillColor: ink, symbolBaseStrokeColor: ink, ...data.legend }, header: text,
+    background: "transparent", font: "system-ui, sans-serif", view: { stroke: grid },
+    title: { color: ink, subtitleColor: ink, fontSize: 14, limit: width - 40 },
+    axis: { ...text, gridColor: grid, domainColor: grid, tickColor: grid },
+    legend: { ...text, symbolBaseFillColor: ink, symbolBaseStrokeColor: ink, ...data.legend, columns, labelLimit: Math.floor(width / columns) - 40 },
+    header: text,
   };
 }
+/* A chart as wide as its place: a single view is told the width, the cells of a grid share it. */
+function fitted(spec, width) {
+  if (!spec.facet) return { ...spec, width, autosize: { type: "fit-x", contains: "padding" } };
+  const own = spec.resolve ? 80 : 20; /* beside a cell: an axis of its own, or a gap */
+  const columns = Math.max(1, Math.min(spec.columns, Math.floor((width - 70) / (180 + own))));
+  return { ...spec, columns, spec: { ...spec.spec, width: Math.min(640, Math.floor((width - 70) / columns) - own) } };
+}
+const place = (name) => document.getElementById("chart-" + name);
+const inside = (element) => {
+  const style = getComputedStyle(element);
+  return Math.floor(element.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight)) - 2;
+};
 let views = [];
 async function draw() {
   const dark = document.documentElement.classList.contains("dark");
   views.forEach((v) => v.finalize());
   views = [];
   for (const [name, spec] of Object.entries(data.charts)) {
-    const element = document.getElementById("chart-" + name);
-    const many = sets[spec.data.name].length > 1500;
-    const full = { ...spec, datasets: { [spec.data.name]: sets[spec.data.name].map((row) => ({ ...row })) } };
-    views.push(await window.vegaEmbed(element, full, {
-      config: theme(dark), renderer: many ? "canvas" : "svg", tooltip: { theme: dark ? "dark" : "light" },
+    const many = sets[spec.data.name].length > 1500, width = inside(place(name));
+    const full = { ...fitted(spec, width), datasets: { [spec.data.name]: sets[spec.data.name].map((row) => ({ ...row })) } };
+    views.push(await window.vegaEmbed(place(name), full, {
+      config: theme(dark, width), renderer: many ? "canvas" : "svg", tooltip: { theme: dark ? "dark" : "light" },
       actions: { export: true, source: false, compiled: false, editor: false },
     }));
   }
@@ -39,13 +54,25 @@ async function draw() {
 }
 const wish = window.matchMedia("(prefers-color-scheme: dark)");
 let drawing = Promise.resolve(); /* one drawing after the other */
-function setTheme(dark) {
-  document.documentElement.classList.toggle("dark", dark);
+function redraw() {
   drawing = drawing.then(draw).catch((error) => {
     document.body.dataset.error = String(error);
     throw error;
   });
 }
+function setTheme(dark) {
+  document.documentElement.classList.toggle("dark", dark);
+  redraw();
+}
+let drawnAt = window.innerWidth, waiting = 0;
+window.addEventListener("resize", () => {
+  clearTimeout(waiting);
+  waiting = setTimeout(() => {
+    if (window.innerWidth === drawnAt) return;
+    drawnAt = window.innerWidth;
+    redraw();
+  }, 200);
+});
 wish.addEventListener("change", (event) => setTheme(event.matches));
 document.getElementById("theme").addEventListener("click", () => setTheme(!document.documentElement.classList.contains("dark")));
 setTheme(wish.matches);

@@ -13,9 +13,11 @@ Spec = dict[str, Any]
 
 PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C8C8C", "#B5A800"]
 _FORMATS = ["fp32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2", "int8", "int4"]
-_WIDTH, _HEIGHT = 470, 300
+_BARS = ("stride", "format")
+_WIDTH, _HEIGHT = 470, 300  # in print; the page fits charts into its columns (charts.js)
 MAX_BARS = 6
-LEGEND = {"labelLimit": 260, "orient": "bottom", "columns": 2}
+LEGEND = {"labelLimit": 260, "orient": "bottom", "columns": 2, "layout": {"bottom": {"direction": "vertical"}}}
+"""Several legends stand one below the other, so that they are no wider than the chart."""
 
 
 def charts(data: ReportData) -> dict[str, Spec]:
@@ -24,7 +26,7 @@ def charts(data: ReportData) -> dict[str, Spec]:
     found = {"energy_time": _energy_time(data)} if played else {}
     if played and "stride" in data.rows[0] and len(data.rows) > 1:
         found["energy_bars"] = _energy_bars(data)
-    if data.io_curves:
+    if len({(mark["series"], mark["memory"]) for mark in data.io_curves}) > 1:
         found["io_memory"] = _io_memory(data)
     if data.wires:
         found["wires"] = _wires(data)
@@ -38,10 +40,10 @@ def datasets(data: ReportData) -> dict[str, list[dict[str, Any]]]:
     return {"rows": data.rows, "io": data.io_curves, "wires": data.wires, "curves": data.convergence}
 
 
-def _base(title: str, name: str, **parts: Any) -> Spec:
+def _base(title: str, name: str, *, subtitle: str = "", **parts: Any) -> Spec:
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "title": {"text": title, "anchor": "start"},
+        "title": {"text": title, "anchor": "start", **({"subtitle": subtitle} if subtitle else {})},
         "data": {"name": name},
         "width": _WIDTH,
         "height": _HEIGHT,
@@ -52,7 +54,10 @@ def _base(title: str, name: str, **parts: Any) -> Spec:
 def _category(field: str, title: str, rows: list[dict[str, Any]], **more: Any) -> Spec:
     """Colour by a field, in the order of first appearance."""
     order = list(dict.fromkeys(row[field] for row in rows if field in row))
-    return {"field": field, "type": "nominal", "title": title, "sort": order, "scale": {"range": PALETTE}, **more}
+    short = {"legend": {"columns": 6}} if max((len(str(value)) for value in order), default=0) < 10 else {}
+    return (
+        {"field": field, "type": "nominal", "title": title, "sort": order, "scale": {"range": PALETTE}} | short | more
+    )
 
 
 def _quantity(field: str, title: str, **more: Any) -> Spec:
@@ -84,12 +89,43 @@ _POINT = (
 )
 
 
-def _varying(data: ReportData, *fields: str) -> list[str]:
-    return [f for f in fields if len({row.get(f) for row in data.rows if f in row}) > 1]
+_FIELDS = {
+    "ordering": "ordering",
+    "stride": "tuple order and stride",
+    "format": "format",
+    "encoder": "encoder",
+    "part": "memory part",
+    "memory": "fast memory M (values)",
+    "policy": "policy",
+    "timing": "timing",
+    "network": "network",
+}
+"""What may tell points apart, and its title."""
+
+
+def _varying(data: ReportData) -> list[str]:
+    return [f for f in _FIELDS if len({row[f] for row in data.rows if f in row}) > 1]
+
+
+def _telling(data: ReportData) -> list[str]:
+    """Return what varies, first what decides most of the energies or the times (share of variance between groups)."""
+
+    def share(field: str, metric: str) -> float:
+        groups: dict[Any, list[float]] = {}
+        for row in data.rows:
+            if metric in row:
+                groups.setdefault(row.get(field), []).append(row[metric])
+        values = [value for group in groups.values() for value in group]
+        mean = sum(values) / len(values)
+        total = sum((value - mean) ** 2 for value in values)
+        between = sum(len(group) * (sum(group) / len(group) - mean) ** 2 for group in groups.values())
+        return between / total if total else 0.0
+
+    return sorted(_varying(data), key=lambda f: -max(share(f, "energy_pj"), share(f, "time_ns")))
 
 
 def _energy_time(data: ReportData) -> Spec:
-    varying = _varying(data, "ordering", "format", "stride", "encoder", "memory", "part", "network")
+    varying = _telling(data)
     zero: Spec = {"scale": {"zero": False}}
     encoding: Spec = {
         "x": _quantity("time_ns", "time (ns)", **zero),
@@ -97,14 +133,16 @@ def _energy_time(data: ReportData) -> Spec:
     }
     marks: Spec = dict(encoding)
     if varying:
-        marks["color"] = _category(varying[0], varying[0], data.rows)
+        marks["color"] = _category(varying[0], _FIELDS[varying[0]], data.rows)
     if len(varying) > 1 and len({row.get(varying[1]) for row in data.rows}) <= 8:
-        marks["shape"] = {"field": varying[1], "type": "nominal", "title": varying[1]}
+        shape = _category(varying[1], _FIELDS[varying[1]], data.rows)
+        marks["shape"] = {key: value for key, value in shape.items() if key != "scale"}
     fields = _POINT if "io" in (data.rows or [{}])[0] else tuple(f for f in _POINT if f[0] != "io")
     front: Spec = {"transform": [{"filter": "datum.on_front"}]}
     spec = _base(
-        "Energy against time; the line is the Pareto front",
+        "Energy against time",
         "rows",
+        subtitle="the line is the Pareto front",
         layer=[
             {
                 **front,
@@ -127,15 +165,20 @@ def _energy_time(data: ReportData) -> Spec:
 
 
 def _energy_bars(data: ReportData) -> Spec:
+    """Stride and format where they vary, else what does."""
+    varying = [field for field in _varying(data) if field != "ordering"]
+    wanted = sorted(dict.fromkeys([*varying, "stride", "format"]), key=lambda f: (f not in varying, f not in _BARS))
+    x, colour = wanted[0], wanted[1]
     orderings = list(dict.fromkeys(row["ordering"] for row in data.rows))
     shown = orderings[:MAX_BARS]
-    formats = [name for name in _FORMATS if any(row["format"] == name for row in data.rows)]
-    formats += sorted({row["format"] for row in data.rows} - set(formats))
-    strides = list(dict.fromkeys(row["stride"] for row in data.rows))
+    places, colours = (
+        sorted(dict.fromkeys(row[field] for row in data.rows), key=lambda v: _FORMATS.index(v) if v in _FORMATS else 99)
+        for field in (x, colour)
+    )
     columns = min(len(shown), 2)
     width = max(120, (_WIDTH - 40) // columns)
     return {
-        **_base("Energy by stride and format (median where several points share both)", "rows"),
+        **_base(f"Energy by {x} and {colour}", "rows", subtitle="median where several points share both"),
         "transform": [{"filter": {"field": "ordering", "oneOf": shown}}] if len(orderings) > len(shown) else [],
         "facet": {
             "field": "ordering",
@@ -148,18 +191,18 @@ def _energy_bars(data: ReportData) -> Spec:
         "spacing": 20,
         "spec": {
             "width": width,
-            "height": 170,
+            "height": 230 if len(shown) <= columns else 150,
             "mark": {"type": "bar", "cornerRadiusEnd": 2},
             "encoding": {
-                "x": {"field": "stride", "type": "nominal", "title": "tuple order and stride", "sort": strides,
-                      "axis": {"labelAngle": -30 if len(strides) > 2 else 0}},
-                "xOffset": {"field": "format", "type": "nominal", "sort": formats},
+                "x": {"field": x, "type": "nominal", "title": _FIELDS[x], "sort": places,
+                      "axis": {"labelAngle": -30 if len(places) > 2 else 0}},
+                "xOffset": {"field": colour, "type": "nominal", "sort": colours},
                 "y": {**_quantity("energy_pj", "energy (pJ)"), "aggregate": "median"},
-                "color": _category("format", "format", data.rows, sort=formats),
+                "color": _category(colour, _FIELDS[colour], data.rows, sort=colours),
                 "tooltip": [
                     {"field": "ordering", "type": "nominal"},
-                    {"field": "stride", "type": "nominal"},
-                    {"field": "format", "type": "nominal"},
+                    {"field": x, "type": "nominal"},
+                    {"field": colour, "type": "nominal"},
                     {"field": "energy_pj", "aggregate": "median", "title": "energy (pJ)", "format": ",.0f"},
                     {"field": "io_energy_pj", "aggregate": "median", "title": "IO energy (pJ)", "format": ",.0f"},
                     {"field": "dram_energy_pj", "aggregate": "median", "title": "DRAM energy (pJ)", "format": ",.0f"},
@@ -201,11 +244,11 @@ def _io_memory(data: ReportData) -> Spec:
     ]  # fmt: skip
     if len({mark["policy"] for mark in data.io_curves}) > 1:
         layers[0]["encoding"]["strokeDash"] = {"field": "policy", "type": "nominal"}
-    title = "I/Os against fast memory; dashed: bounds of Theorem 1"
+    base = _base("I/Os against fast memory", "io", subtitle="dashed: bounds of Theorem 1")
     if len(networks) == 1:
-        return _base(title, "io", layer=layers)
+        return {**base, "layer": layers}
     return {
-        **_base(title, "io"),
+        **base,
         "facet": {"field": "network", "type": "nominal", "title": None},
         "columns": 2,
         "spec": {"width": 260, "height": 220, "layer": layers},
@@ -216,14 +259,14 @@ def _io_memory(data: ReportData) -> Spec:
 def _wires(data: ReportData) -> Spec:
     points = list(dict.fromkeys(mark["point"] for mark in data.wires))
     return {
-        **_base("Wires: share of beats in which each one toggles", "wires"),
+        **_base("Wires", "wires", subtitle="share of beats in which each one toggles"),
         "width": 310,
         "height": {"step": 22},
         "mark": {"type": "rect"},
         "encoding": {
             "x": {"field": "wire", "type": "nominal", "title": "wire", "sort": {"field": "position"},
                   "axis": {"labelAngle": -60, "labelOverlap": True}},
-            "y": {"field": "point", "type": "nominal", "title": None, "sort": points, "axis": {"labelLimit": 260}},
+            "y": {"field": "point", "type": "nominal", "title": None, "sort": points, "axis": {"labelLimit": 300}},
             "color": {"field": "toggle_share", "type": "quantitative", "title": "toggles per beat",
                       "scale": {"scheme": "cividis"}, "legend": {"format": ".0%", "gradientLength": 200}},
             "tooltip": _tooltip(
@@ -236,63 +279,16 @@ def _wires(data: ReportData) -> Spec:
 
 def _convergence(data: ReportData) -> Spec:
     return _base(
-        "Searches: best objective so far against work",
+        "Searches",
         "curves",
+        subtitle="best objective so far against work",
         mark={"type": "line", "interpolate": "step-after", "point": {"size": 15}},
         encoding={
             "x": {**_quantity("work", "work units"), "scale": {"type": "log", "nice": False}},
             "y": {**_quantity("objective", "objective"), "scale": {"zero": False}},
-            "color": _category("series", "search", data.convergence, legend={"labelLimit": 400, "columns": 1}),
+            "color": _category("series", "search", data.convergence),
             "tooltip": _tooltip(
                 ("series", "search", ""), ("work", "work units", ",d"), ("objective", "objective", ",.0f")
             ),
         },
     )  # fmt: skip
-
-
-def themed(spec: Spec, *, dark: bool = False) -> Spec:
-    """Return the specification with the colours of a light or dark page."""
-    ink, grid = ("#e6e6e6", "#3a3f46") if dark else ("#1f2328", "#d8dce1")
-    axis = {"labelColor": ink, "titleColor": ink, "gridColor": grid, "domainColor": grid, "tickColor": grid}
-    legend = {"labelColor": ink, "titleColor": ink, "symbolBaseFillColor": ink, "symbolBaseStrokeColor": ink, **LEGEND}
-    config = {
-        "background": "transparent" if dark else "white",
-        "font": "system-ui, sans-serif",
-        "view": {"stroke": grid},
-        "axis": axis,
-        "legend": legend,
-        "title": {"color": ink, "fontSize": 14},
-        "header": {"labelColor": ink, "titleColor": ink},
-    }
-    return {**spec, "config": config}
-
-
-def save_figures(data: ReportData, folder: str) -> list[str]:
-    """Write every chart as PDF, SVG and PNG into a folder; return the paths. Raises MissingExtraError, InputError."""
-    from pathlib import Path
-
-    from traces.errors import InputError, MissingExtraError
-    from traces.files import whole_file
-
-    try:
-        import vl_convert
-    except ImportError as error:
-        raise MissingExtraError("vl-convert-python", "report") from error
-    try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made ({error.strerror or error})") from error
-    named = datasets(data)
-    paths = []
-    for name, spec in charts(data).items():
-        full = themed({**spec, "datasets": {spec["data"]["name"]: named[spec["data"]["name"]]}})
-        for suffix, content in (
-            ("svg", vl_convert.vegalite_to_svg(full).encode()),
-            ("pdf", vl_convert.vegalite_to_pdf(full)),
-            ("png", vl_convert.vegalite_to_png(full, scale=2)),
-        ):
-            path = Path(folder) / f"{name}.{suffix}"
-            with whole_file(path) as stream:
-                stream.write(content)
-            paths.append(str(path))
-    return paths

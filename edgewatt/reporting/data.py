@@ -8,7 +8,7 @@ from typing import Any
 
 from edgewatt.comparison import pareto_front
 from edgewatt.record import Record
-from edgewatt.rows import distinct_labels, row_of
+from edgewatt.rows import distinct_labels, row_of, shorten_names
 
 Row = dict[str, Any]
 
@@ -37,7 +37,8 @@ class ReportData:
 def gather(records: Sequence[Record], *, title: str, baseline: str | None, failed: dict[str, str]) -> ReportData:
     """Collect what the report shows of some records. `baseline`: hash of the row that changes are against."""
     rows = [row_of(record) for record in records]
-    for row, label in zip(rows, distinct_labels(records), strict=True):
+    shorten_names(rows)
+    for row, label in zip(rows, distinct_labels(rows), strict=True):
         row["label"] = label
     base = next((i for i, row in enumerate(rows) if row["hash"] == baseline), 0)
     for row in rows:

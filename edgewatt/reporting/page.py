@@ -11,8 +11,9 @@ from typing import Any
 
 from edgewatt.comparison import load_records
 from edgewatt.record import Record
-from edgewatt.reporting.charts import LEGEND, charts, datasets, save_figures
+from edgewatt.reporting.charts import LEGEND, charts, datasets
 from edgewatt.reporting.data import ReportData, gather
+from edgewatt.reporting.figures import save_figures
 from edgewatt.reporting.words import summary
 from traces.errors import MissingExtraError
 
@@ -44,7 +45,7 @@ def report(
     text = render(records, data)
     with whole_file(output) as stream:
         stream.write(text.encode("utf-8", "backslashreplace"))
-    return [str(output), *(save_figures(data, str(figures)) if figures else [])]
+    return [str(output), *(save_figures(charts(data), datasets(data), str(figures)) if figures else [])]
 
 
 def read_results(results: str | Path, title: str | None = None) -> tuple[list[Record], ReportData]:

@@ -12,6 +12,7 @@ import pytest
 from traces.resources import config_root, shipped_names
 
 EXAMPLES = sorted((config_root() / "examples").glob("*.yaml"))
+SWEEPS = shipped_names("sweeps")
 
 
 def edgewatt(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -52,6 +53,34 @@ def test_quickstart_table(tmp_path: Path) -> None:
     assert all(greedy[name] < natural[name] for name in natural)
 
 
+@pytest.mark.parametrize("name", SWEEPS)
+def test_shipped_sweep(name: str, tmp_path: Path) -> None:
+    """It says how many points it has and what to type, and its last point, which no default decides, runs."""
+    import re
+
+    from edgewatt.catalogue import catalogue
+    from edgewatt.compute import run_points
+    from edgewatt.sweeps import load_sweep
+
+    text = (config_root() / "sweeps" / f"{name}.yaml").read_text()
+    points = load_sweep(name).points
+    assert re.findall(r"# (\d+) points", text) == [str(len(points))]
+    commands = re.findall(r"#   edgewatt (.*)", text)
+    assert commands == [f"sweep {name}", f"report results/{name} -o report.html"]
+    entry = next(entry for entry in catalogue("sweeps") if entry["name"] == name)
+    assert entry["summary"].endswith("?")
+    record = run_points(points[-1:], stages=tmp_path / "stages")[0]
+    assert record.hash == points[-1].hash and record.results["io"]["total"] > 0
+
+
+def test_a_shipped_sweep_by_name(tmp_path: Path) -> None:
+    (tmp_path / "memory-parts").write_text("network: {}")
+    assert len(json.loads(edgewatt("list", "sweeps", "--json", "-", cwd=tmp_path).stdout)) == len(SWEEPS)
+    dry = edgewatt("sweep", "ordering-memory", "-s", "orderings=[by-source]", "--dry-run", "-j", "1", cwd=tmp_path)
+    assert dry.stdout.startswith("6 points, 6 to compute\n") and "on 1 worker," in dry.stdout, dry.stderr
+    assert "memory-parts:1:1: " in edgewatt("sweep", "memory-parts", cwd=tmp_path).stderr, "a file of one's own wins"
+
+
 @pytest.mark.parametrize("system", shipped_names("systems"))
 def test_named_systems(system: str, tmp_path: Path) -> None:
     from edgewatt import run
@@ -83,6 +112,7 @@ def test_named_pieces(cache: str, bus: str) -> None:
         (["compare", "file", "file"], 2, "damaged"),
         (["rerun", "nonesuch.json"], 2, "cannot be read"),
         (["list", "orderigns"], 2, "did you mean 'orderings'"),
+        (["sweep", "memory-prats"], 2, "memory-prats: no such file, and no shipped sweep of that name (did you mean"),
     ],
 )
 def test_command_line_errors(arguments: list[str], status: int, said: str, tmp_path: Path) -> None:
@@ -103,7 +133,7 @@ def test_schema_accepts_every_example() -> None:
         """Reads 1e4 as a number, as edgewatt does."""
 
     validator = jsonschema.Draft202012Validator(schema())
-    for example in EXAMPLES:
+    for example in [*EXAMPLES, *(config_root() / "sweeps" / f"{name}.yaml" for name in SWEEPS)]:
         data = yaml.load(example.read_text(), Loader)
         assert not list(validator.iter_errors(data)), example
     assert list(validator.iter_errors({"netwrok": {}}))

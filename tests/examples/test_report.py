@@ -45,7 +45,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def dump(page: Path, tmp_path: Path, script: str = "") -> str:
+def dump(page: Path, tmp_path: Path, script: str = "", width: int = 1200) -> str:
     """Return the page's DOM after it has settled; `script` is put at its end and may note what it sees in the body."""
     text = page.read_text()
     note = (
@@ -59,6 +59,7 @@ def dump(page: Path, tmp_path: Path, script: str = "") -> str:
     command = [
         str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
         "--disable-background-networking", "--disable-component-update", "--disable-sync", f"--user-data-dir={profile}",
+        f"--window-size={width},1500",
         "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=20000", "--dump-dom", copy.as_uri(),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=180)
@@ -121,6 +122,27 @@ def test_page_in_a_browser(page: Path, tmp_path: Path) -> None:
     assert said["dark"] == "true"
     assert dom.count("<svg") >= 5 and "by-source" in dom
     assert said["fetched"] == "", "the page asked for something outside itself"
+
+
+FITS = """
+const inner = (element) => element.scrollWidth > element.clientWidth;
+setTimeout(() => {
+  const said = document.body.dataset, charts = [...document.querySelectorAll('.chart')];
+  said.width = String(window.innerWidth);
+  said.scrolls = String(inner(document.documentElement));
+  said.clipped = charts.filter(inner).map((chart) => chart.id).join(' ');
+  said.columns = String(new Set(charts.slice(0, 4).map((chart) => chart.offsetLeft)).size);
+}, 8000);
+"""
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found: install it to run the browser tests")
+@pytest.mark.parametrize(("width", "columns"), [(800, 1), (1200, 2), (1600, 2)])
+def test_charts_fill_their_columns_and_nothing_is_clipped(page: Path, tmp_path: Path, width: int, columns: int) -> None:
+    said = data_of(dump(page, tmp_path, FITS, width))
+    assert (said["width"], said["columns"]) == (str(width), str(columns)), said
+    assert (said["scrolls"], said["clipped"]) == ("false", ""), said
 
 
 def test_page_is_self_contained(page: Path) -> None:
@@ -197,8 +219,9 @@ def test_the_page_of_the_papers_renders_offline(tmp_path: Path) -> None:
     policies = ew.reproduce("gleinig-4", overrides=io, **small)
     layers = "grid={network.generate.widths: [[8, 8, 8], [8, 8, 8, 8]]}"
     misses = ew.reproduce("ego-5", overrides=[layers, "network.generate.density=0.5"], **small | {"iterations": None})
-    page = Path(ew.paper_page([density, policies, misses], tmp_path / "papers.html"))
-    dom = dump(page, tmp_path)
+    page = Path(ew.paper_page([density, policies, misses], tmp_path / "papers.html")[0])
+    dom = dump(page, tmp_path, FITS, width=800)
     seen = data_of(dom)
+    assert (seen["scrolls"], seen["clipped"]) == ("false", ""), seen
     assert seen.get("charts") == "3" and not seen.keys() & {"error", "failed", "blocked"}, seen
     assert dom.count("<svg") >= 3 and dom.count("NaN") == page.read_text().count("NaN")

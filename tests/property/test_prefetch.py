@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from machine_strategies import prefetchers
 from oracles.prefetch_oracle import PlainPrefetcher
 from oracles.trace_oracle import networks, random_network, topological_order
 
@@ -21,10 +22,6 @@ from traces.trace import Chunk, Memory, Trace
 
 COUNTS = [field.name for field in dataclasses.fields(CacheCounts)][:10]
 POLICIES = ("lru", "fifo", "rr", "random", "plru")
-
-prefetchers = st.builds(
-    PrefetchSpec, st.sampled_from(("next-line", "stride")), st.integers(1, 4), st.integers(1, 3), st.integers(1, 4)
-)
 
 
 @st.composite

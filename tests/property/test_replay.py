@@ -3,45 +3,17 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
-from oracles.trace_oracle import networks, random_network, topological_order
+from machine_strategies import a_trace, hierarchies
+from oracles.trace_oracle import networks
 
 from hwmodel.cache import simulate_levels
 from hwmodel.encoders import encode
 from hwmodel.hierarchy import burst_trace, open_hierarchy, slices
-from hwmodel.machine import CACHE_POLICIES, BusSpec, CacheSpec, Machine
+from hwmodel.machine import BusSpec, CacheSpec, Machine
 from hwmodel.replay import replay
-from traces.build import build_trace, final_image
+from traces.build import final_image
 from traces.errors import InputError
-from traces.layout import Layout
 from traces.trace import STREAMS, Chunk, Memory, Trace
-
-
-@st.composite
-def hierarchies(draw, encoder="raw", **more):
-    caches, line = [], 8
-    for _ in range(draw(st.integers(0, 3))):
-        line *= 2 ** draw(st.integers(0, 2))
-        ways = 2 ** draw(st.integers(0, 2))
-        caches.append(
-            CacheSpec(
-                line * ways * 2 ** draw(st.integers(0, 2)),
-                line,
-                ways,
-                draw(st.sampled_from(CACHE_POLICIES)),
-                draw(st.sampled_from(("back", "through"))),
-                draw(st.booleans()),
-            )
-        )
-    return Machine(tuple(caches), encoder=encoder, bus=BusSpec(2, 8), **more)
-
-
-def a_trace(made, chunk_accesses=64):
-    rng, activation = made
-    network = random_network(rng, activation=activation)
-    layout = Layout(kind="tuples", base_address=12, alignment_bytes=4, registers="none")
-    order = topological_order(network, rng, rows=False)
-    return build_trace(network, order, layout=layout, sample=[0, 1], chunk_accesses=chunk_accesses)
 
 
 def bursts_of(trace, machine):

@@ -58,6 +58,37 @@ def test_compare_two_runs(tmp_path: Path) -> None:
         assert sizes == sorted(sizes, reverse=True)
 
 
+def test_compared_points_are_told_apart_by_what_varies(tmp_path: Path) -> None:
+    grid = {"encoder": ["raw", "dbi-dc"], "fast_memory.size": [6, 8]}
+    for name, seed in (("a", 1), ("b", 2)):
+        ew.sweep({"base": {**BASE, "seed": seed}, "grid": grid}, results=tmp_path / name, executor="inline")
+    names = [pair["point"] for pair in ew.compare(tmp_path / "a", tmp_path / "b")]
+    assert len(set(names)) == len(names) > 1 and any(name.endswith(" / M 6 / raw") for name in names), names
+
+
+def test_a_trace_beside_a_network(tmp_path: Path) -> None:
+    from traces.resources import config_root
+
+    ew.run({"trace": {"file": str(config_root() / "examples" / "traces" / "small.din")}}, results=tmp_path / "a")
+    ew.run({**BASE, "formats": "fp16"}, results=tmp_path / "b")
+    pair = ew.compare(tmp_path / "a", tmp_path / "b")[0]
+    assert "ones" not in pair["changes"] and pair["changes"]["time_ns"]["a"] > 0
+
+
+def test_objectives_that_the_points_do_not_have(tmp_path: Path) -> None:
+    from traces.resources import config_root
+
+    counted = {"base": {**BASE, "measure": "io"}, "grid": {"fast_memory.size": [6, 8]}}
+    with pytest.raises(InputError, match=r"no energy_pj \(they have runs, reads, writes, io\)"):
+        ew.optimize(counted, results=tmp_path / "io")
+    found = ew.optimize({**counted, "optimize": {"objectives": ["io"]}}, results=tmp_path / "io", executor="inline")
+    assert len(found.front) == 1
+    trace = {"trace": {"file": str(config_root() / "examples" / "traces" / "small.din")}}
+    bad = {"base": trace, "grid": {"encoder": ["raw", "dbi-dc"]}, "optimize": {"objectives": ["ones"]}}
+    with pytest.raises(InputError, match="an address-only trace has no ones"):
+        ew.optimize(bad, results=tmp_path / "trace", executor="inline")
+
+
 def test_folders_without_common_points(tmp_path: Path) -> None:
     ew.run({**BASE, "formats": ["fp16", "int8"]}, results=tmp_path / "a")
     ew.run({**BASE, "formats": ["fp32", "bf16"]}, results=tmp_path / "b")

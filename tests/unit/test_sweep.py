@@ -42,6 +42,12 @@ def test_expansion() -> None:
     assert len(less.points) == 5
     assert len(load_sweep(GRID, ["encoder=raw"]).points) == 6, "an override wins over the grid"
     assert len(load_sweep(GRID, ["grid.encoder=[raw]", "base.seed=3"]).points) == 6
+    assert len(load_sweep(GRID, ["grid.fast_memory.size=[6, 7, 8, 9]"]).points) == 2 * 4 * 2, "a key with dots"
+    assert len(load_sweep(GRID, ["grid.fast_memory.pinning=[literal, pin_both]"]).points) == 2 * 3 * 2 * 2, "a new one"
+    assert {p.config["encoder"] for p in load_sweep(GRID, ["grid.encoder.1=transition"]).points} == {
+        "raw",
+        "transition",
+    }
     assert len(load_sweep(BASE).points) == 2, "a run configuration is a small sweep"
 
 
@@ -128,6 +134,29 @@ def test_orderings_are_computed_once(tmp_path: Path) -> None:
     done = sweep(GRID, results=tmp_path, workers=2)
     made = [record.provenance["stages_computed"].get("ordering", 0) for record in done.records]
     assert sum(made) == len(list((tmp_path / "stages" / "ordering").glob("*.npz"))) == 2 * 3
+
+
+BEHIND = {**GRID, "grid": {"encoder": ["raw", "dbi-dc"], "dram.part": ["lpddr4-3200", "lpddr4-4266"]}}
+
+
+@pytest.mark.parametrize("most", [1 << 20, 1])
+def test_the_pass_through_the_caches_is_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    from edgewatt.compute import run_points
+    from edgewatt.estimate import estimate
+
+    plan = load_sweep(BEHIND)
+    alone = {p.hash: canonical_json(run_points([p])[0].canonical) for p in plan.points}
+    monkeypatch.setattr("edgewatt.compute.KEPT_PASS_BYTES", most)
+    done = sweep(plan, results=tmp_path, executor="inline")
+    assert canonical(done.store) == alone
+    made = [record.provenance["stages_computed"].get("cache_pass", 0) for record in done.records]
+    assert len(made) == 8 and sum(made) == 2, "one for each ordering"
+    assert estimate(plan, tmp_path)["stages"]["cache passes"] == 2
+
+
+def test_a_pass_nobody_else_needs_is_not_kept(tmp_path: Path) -> None:
+    sweep({"base": BASE, "grid": {"caches": [["buffer-8k"], ["l1-32k"]]}}, results=tmp_path, executor="inline")
+    assert not (tmp_path / "stages" / "cache_pass").exists()
 
 
 class Killing:
@@ -229,3 +258,14 @@ def test_record_file_tells_how_to_repeat_it(tmp_path: Path) -> None:
     assert ew.rerun(path) == []
     data = json.loads(path.read_text())
     assert {"edgewatt", "libraries", "platform", "duration_s", "paths", "simd"} <= data["provenance"].keys()
+
+
+def test_commands_that_go_on_say_so_when_interrupted(capsys: pytest.CaptureFixture[str]) -> None:
+    import typer
+
+    from edgewatt.cli.output import resumable
+
+    with pytest.raises(typer.Exit) as stopped, resumable():
+        raise KeyboardInterrupt
+    assert stopped.value.exit_code == 130
+    assert "what is finished is kept, and the same command goes on" in capsys.readouterr().err

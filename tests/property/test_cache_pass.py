@@ -1,0 +1,89 @@
+"""A kept pass through the caches replays to what the trace replays to, on any machine that differs only behind them."""
+
+import json
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from machine_strategies import a_trace, hierarchies, prefetchers
+from oracles.trace_oracle import networks
+
+import hwmodel.cache_pass
+from hwmodel.cache_pass import KeptPass, keep
+from hwmodel.dram import load_part
+from hwmodel.machine import BusSpec, CacheSpec, Machine
+from hwmodel.replay import replay
+from traces.build import build_trace
+from traces.errors import InputError
+from traces.generate import random_layered
+from traces.trace import STREAMS, Chunk, Memory, Trace
+
+MOST = 1 << 30
+
+
+def plain(value):
+    """Return a result as JSON text: what two equal ones have in common, arrays and nested dataclasses included."""
+    found = {**asdict(value), "description": {**value.description}}
+    return json.dumps(found, default=lambda array: [str(array.dtype), array.tolist()], sort_keys=True)
+
+
+@st.composite
+def machines(draw):
+    machine = draw(hierarchies(draw(st.sampled_from(("raw", "base-xor+dbi-dc"))), flush=draw(st.booleans())))
+    first, rest = machine.caches[:1], machine.caches[1:]
+    if first and first[0].policy != "min" and draw(st.booleans()):
+        first = (replace(first[0], prefetch=draw(prefetchers)),)
+    return replace(machine, caches=first + rest)
+
+
+@settings(max_examples=80, deadline=None)
+@given(networks, machines(), st.sampled_from((3, 64, 2**17)))
+def test_a_kept_pass_is_the_trace(made, machine, slice_bursts):
+    trace = a_trace(made)
+    kept = keep(trace, replace(machine, encoder="transition"), MOST)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hwmodel.cache_pass, "SLICE_ACCESSES", slice_bursts)
+        assert plain(replay(KeptPass(kept), machine)) == plain(replay(trace, machine))
+        assert plain(replay(KeptPass(kept), machine)) == plain(replay(trace, machine)), "and again"
+
+
+@pytest.mark.parametrize("encoder", ["raw", "dbi-dc"])
+@pytest.mark.parametrize("part", ["lpddr4-3200", "lpddr4-4266"])
+def test_with_a_part(part, encoder):
+    trace = build_trace(random_layered(3, 24, 0.4, 1))
+    front = Machine((CacheSpec(1024, 64, 2),), part=load_part("lpddr4-3733"))
+    kept = KeptPass(keep(trace, front, MOST))
+    machine = replace(front, part=load_part(part), encoder=encoder)
+    assert plain(replay(kept, machine)) == plain(replay(trace, machine))
+
+
+@pytest.mark.parametrize("cycles", [True, False])
+@pytest.mark.parametrize("n", [0, 1, 100])
+def test_recorded_addresses(n, cycles):
+    rng = np.random.default_rng(n)
+    address, cycle = rng.integers(0, 4000, n).astype(np.uint64), np.sort(rng.integers(0, 9999, n))
+    op, stream = rng.integers(0, 2, n).astype(np.uint8), np.full(n, STREAMS.index("external"), np.uint8)
+    chunk = Chunk(address, np.full(n, 4, np.uint16), op, stream, None, None, cycle if cycles else None)
+    trace = Trace.from_chunks([chunk], Memory(0, 4096, None))
+    machine = Machine((CacheSpec(1024, 64, 2),), part=load_part("lpddr4-3200"))
+    kept = KeptPass(keep(trace, machine, MOST))
+    assert plain(replay(kept, machine)) == plain(replay(trace, machine))
+
+
+def test_nothing_is_kept_beyond_the_limit():
+    trace = build_trace(random_layered(3, 24, 0.4, 1))
+    machine = Machine((CacheSpec(1024, 64, 2),), bus=BusSpec(2, 32))
+    kept = keep(trace, machine, MOST)
+    n = len(kept["address"])
+    assert keep(trace, machine, n * (32 + hwmodel.cache_pass.BYTES_BESIDE_DATA)) is not None
+    assert keep(trace, machine, n * (32 + hwmodel.cache_pass.BYTES_BESIDE_DATA) - 1) is None
+
+
+@pytest.mark.parametrize("change", [{"caches": ()}, {"bus": BusSpec(2, 16)}, {"flush": False}])
+def test_a_pass_of_another_machine_is_refused(change):
+    machine = Machine((CacheSpec(1024, 64, 2),), bus=BusSpec(2, 32))
+    kept = KeptPass(keep(build_trace(random_layered(3, 8, 0.4, 1)), machine, MOST))
+    with pytest.raises(InputError, match="other caches, bursts or another final flush"):
+        replay(kept, replace(machine, **change))
