@@ -15,6 +15,7 @@ MOVES_PER_ITEM = 2000  # the default budget
 CHECKPOINTS = 24  # exact counts of the decoded order along one annealing run
 # Looking for the number of slots: share of the budget per try, its temperature, the factor between tries, most tries.
 PROBE, PROBE_TEMPERATURE, STEP, MOST_PROBES = 0.05, 0.1, 0.85, 4
+FEWER = 0.9  # the factor under MIN
 DELAYS = (0, 1, 2, 4, 8, 16, 32)  # tried first, in stages
 CHECKPOINT_SHARE = 0.04  # of the time at most, for those counts
 
@@ -41,7 +42,7 @@ class Moves:
         return min(self.hottest, self.heat * max(0.06, 0.2 * (max(1.0, moves_per_item) / 2700) ** 0.18))
 
 
-DENSE_MOVES = Moves(0.12, 0.08, 0.2, 0.0, 1.0, hottest=0.45, end=0.07)
+DENSE_MOVES = Moves(0.2, 0.2, 0.5, 0.4, 1.0, hottest=0.45, end=0.07)
 SPARSE_MOVES = Moves(0.1, 0.2, 0.33, 0.95, 4.0, hottest=1.8, end=0.07)
 FEW_MOVES = Moves(0.1, 0.2, 0.33, 0.95, 4.0, hottest=0.65, end=0.1)
 
@@ -109,7 +110,8 @@ class Annealing:
         start = temperature if temperature is not None else kinds.start((moves or 300 * n) / n)
         while True:
             spent = best.budget.spent() - started
-            share = max(done / moves if moves else 0.0, spent / seconds if seconds < math.inf else 0.0)
+            timed = 0.0 if seconds == math.inf else spent / seconds if seconds > 0 else 1.0
+            share = max(done / moves if moves else 0.0, timed)
             if share >= 1 or (moves is not None and done >= moves):
                 break
             if done and temperature is None:  # what the whole budget comes to, at the speed so far
@@ -135,7 +137,8 @@ class Annealing:
 def anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: float, heat: float = 1.0) -> None:
     """Find the number of slots on a small part of the budget, then anneal with it; offer all that is found.
 
-    MIN: M - 2, where the model is exact. LRU and RR: from a share of M - 1 downhill, up or down, while it pays.
+    MIN: from M - 2, where the model is exact, to fewer, which leave MIN room to keep sources. LRU and RR: from a share
+    of M - 1 downhill, up or down. Each as long as it pays.
     """
     task, seed = best.task, best.task.seed
     n = len(items.items)
@@ -161,17 +164,29 @@ def anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: f
             values[slots] = runs[slots].offer(best)
         return values[slots]
 
-    if parameters.slots or task.policy == "min":
-        chosen = min(parameters.slots or task.memory - 2, n)
+    share = SHARES[task.policy][0] if SHARES[task.policy] else 1.0
+    began = best.budget.spent()
+    if parameters.slots:
+        chosen = min(parameters.slots, n)
+        start(chosen)
+    elif task.policy == "min" and n <= task.memory - 2:
+        chosen = n
         start(chosen)
     else:
-        share = SHARES[task.policy][0]
-        step = STEP if probe(share * STEP) < probe(share) else 1 / STEP
-        for _ in range(MOST_PROBES):  # the first step down has been made already, and costs nothing again
+        probe(share)
+        step = FEWER
+        if (
+            task.policy == "min"
+        ):  # more are impossible; a start that takes as long as its trial is not worth a second one
+            tries = 0 if best.budget.spent() - began > 2 * PROBE * seconds else MOST_PROBES
+        else:
+            tries = MOST_PROBES
+            step = STEP if probe(share * STEP) < probe(share) else 1 / STEP
+        for _ in range(tries):  # a step made already costs nothing again
             if best.budget.spent() >= ends or probe(share * step) >= probe(share):
                 break
             share *= step
-        chosen = min(values, key=lambda slots: (values[slots], slots))
+        chosen = min(values, key=lambda slots: (values[slots], -slots if task.policy == "min" else slots))
     left = ends - best.budget.spent() if seconds < math.inf else math.inf
     if left > 0:
         used = sum(run.done for run in runs.values())
