@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -9,10 +11,13 @@ from hypothesis import strategies as st
 from oracles.residency_oracle import cost
 
 from hwmodel.iomodel import count_io, io_bounds
-from reorder.base import check_order
+from reorder.base import Task, check_order
+from reorder.budget import Best, Budget, Scorer
 from reorder.intervals import Items
 from reorder.natural import two_optimal
+from reorder.objectives import IOTerm, Objective
 from reorder.order import order
+from reorder.polish import polish
 from reorder.runs import in_batches
 from traces.network import Network
 
@@ -52,6 +57,25 @@ def test_orders_are_valid_and_not_below_the_bound(method: str, network: Network,
         assert total <= count_io(network, plain, memory=memory, policy=policy).total
     again = order(network, method, memory=memory, policy=policy, seed=1, **parameters)
     assert (again.edges == found.edges).all() and not found.truncated
+
+
+@MODEST
+@given(
+    network=networks(),
+    memory=st.integers(3, 14),
+    policy=st.sampled_from(("min", "lru", "rr")),
+    runs=st.sampled_from((0.0, 2.0)),
+)
+def test_edge_moves_never_lose(network: Network, memory: int, policy: str, runs: float) -> None:
+    """Whatever the order they start from: a valid order of no higher value, which a recount confirms."""
+    objective = Objective("weighted", runs, (IOTerm(),))
+    task = Task(memory=memory, policy=policy, objective=objective, seed=2)
+    best = Best(Scorer(network, task), Budget(), task)
+    before = best.offer(order(network, "random-topological", memory=memory, seed=3).edges)
+    polish(best, network, 200, math.inf)
+    assert best.value <= before
+    check_order(network, best.edges)
+    assert best.value == objective.evaluate(network, best.edges, task)
 
 
 @pytest.mark.parametrize("few", [False, True])

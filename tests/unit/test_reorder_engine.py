@@ -221,6 +221,20 @@ def test_residency_beats_two_optimal_by_far() -> None:
     assert gaps["min"] < 0.36 and gaps["lru"] < 0.36 and gaps["rr"] < 0.65
 
 
+def test_edge_moves_pay_where_the_model_does_not_fit_the_policy() -> None:
+    network = random_layered(3, 100, 0.1, seed=4)
+    total = {
+        share: count_io(
+            network,
+            order(network, "residency", memory=40, policy="rr", moves=40_000, polish=share),
+            memory=40,
+            policy="rr",
+        ).total
+        for share in (0, 0.25)
+    }
+    assert total[0.25] < 0.99 * total[0]
+
+
 def test_starts_give_the_same_best_order_on_any_number_of_workers() -> None:
     network = random_layered(3, 60, 0.2, seed=4)
     alone = order(network, "residency", memory=20, moves=3000, starts=3)
