@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from traces.resources import config_root, shipped_names
 
 EXAMPLES = sorted((config_root() / "examples").glob("*.yaml"))
 SWEEPS = shipped_names("sweeps")
+PROGRESS = re.compile(r"\w+: \d+ of \d+ \(")  # a line now and then where a slow machine takes long
 
 
 def edgewatt(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -29,7 +31,8 @@ def test_example(example: Path, tmp_path: Path) -> None:
     extra = {"sweep": ["-j", "2"], "optimize": ["-s", "optimize.trials=12"]}.get(command, [])
     done = edgewatt(command, str(example), "-o", str(tmp_path / "out"), *extra, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    said = [line for line in done.stderr.splitlines() if not PROGRESS.match(line)]
+    assert not said
     assert max(map(len, done.stdout.replace(str(tmp_path), "").splitlines())) <= 80
     assert list((tmp_path / "out" / "records").glob("*.json"))
 
@@ -56,8 +59,6 @@ def test_quickstart_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", SWEEPS)
 def test_shipped_sweep(name: str, tmp_path: Path) -> None:
     """It says how many points it has and what to type, and its last point, which no default decides, runs."""
-    import re
-
     from edgewatt.catalogue import catalogue
     from edgewatt.compute import run_points
     from edgewatt.sweeps import load_sweep
