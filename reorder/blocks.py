@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,6 +65,21 @@ def by_blocks(items: Items, block: Int64Array) -> Int64Array:
     return items.edges[sorted_by(block[items.target], items.source, items.target)]
 
 
+def best_size(
+    network: Network, task: Task, method: str, size: int | None, blocks_of: Callable[[Items, int], Int64Array]
+) -> Ordering:
+    """Return the best order over the sizes worth trying, or of the given one, until the time limit."""
+    budget = Budget(task.time_limit_s)
+    best = Best(Scorer(network, task), budget, task)
+    items = Items(network)
+    for choice in [size] if size else slot_choices(task):
+        if best.edges is not None and budget.over:
+            break
+        best.work += 1
+        best.offer(by_blocks(items, blocks_of(items, choice)), f"{choice}")
+    return best.ordering(method, {"size": int(best.method)}, budget.over)
+
+
 @METHODS.register(
     "blocks",
     summary="fixed blocks of targets that share sources, improved by swap annealing; sources stream past each",
@@ -71,16 +87,11 @@ def by_blocks(items: Items, block: Int64Array) -> Int64Array:
 )
 def blocks(network: Network, task: Task, parameters: BlocksParameters) -> Ordering:
     """Fill fast memory with a block of partial sums, stream every source of the block once, and go on."""
-    budget = Budget(task.time_limit_s)
-    best = Best(Scorer(network, task), budget, task)
-    items = Items(network)
-    for size in [parameters.size] if parameters.size else slot_choices(task):
-        if best.edges is not None and budget.over:
-            break
-        block = block_of_items(items, size, parameters.swaps, task.seed)
-        best.work += 1
-        best.offer(by_blocks(items, block), f"{size}")
-    return best.ordering("blocks", {"size": int(best.method)}, budget.over)
+
+    def of_size(items: Items, size: int) -> Int64Array:
+        return block_of_items(items, size, parameters.swaps, task.seed)
+
+    return best_size(network, task, "blocks", parameters.size, of_size)
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from reorder.base import METHODS, Ordering, Task
-from reorder.blocks import Int64Array, by_blocks
-from reorder.budget import Best, Budget, Scorer, at_least
+from reorder.blocks import Int64Array, best_size
+from reorder.budget import at_least
 from reorder.intervals import Items
-from reorder.stationary import slot_choices
 from traces.errors import MissingExtraError
 from traces.network import Network
 
@@ -85,12 +84,6 @@ def _nets(source: Any, target: Any) -> list[list[int]]:
 )
 def partition(network: Network, task: Task, parameters: PartitionParameters) -> Ordering:
     """Stream every source of a block once past its targets. The time limit is looked at between sizes."""
-    budget = Budget(task.time_limit_s)
-    best = Best(Scorer(network, task), budget, task)
-    items = Items(network)
-    for size in [parameters.size] if parameters.size else slot_choices(task):
-        if best.edges is not None and budget.over:
-            break
-        best.work += 1
-        best.offer(by_blocks(items, partitioned_items(items, size, task.seed)), f"{size}")
-    return best.ordering("partition", {"size": int(best.method)}, budget.over)
+    return best_size(
+        network, task, "partition", parameters.size, lambda items, size: partitioned_items(items, size, task.seed)
+    )
