@@ -9,7 +9,7 @@
  * Piercing greedily at the smallest right end is exact (interval graphs), and point k + 1 depends on point k alone, so
  * a move repeats the search only from the first point it changes until, past the last, new points meet old ones.
  *
- * Lanes: the intervals of each source's targets side by side, A and F apart, padded to whole vectors with A = 0. */
+ * Lanes: the intervals of each source's targets side by side, A and F apart. */
 #ifndef EDGEWATT_RESIDENCY_H
 #define EDGEWATT_RESIDENCY_H
 
@@ -17,18 +17,36 @@
 #include <stdint.h>
 #include "simd.h"
 
-#define EW_PAD 32     /* lanes of one source are padded to a multiple of this: one 64-byte vector of 16-bit lanes */
+#define EW_SLACK 32   /* lanes behind the last that a vector may read: one of 64 bytes with 16-bit lanes */
 #define EW_DISTANCES 1024
 #define EW_CHANCES 64
-#define EW_SPREAD 256 /* with few connections: a move that would change more finishes than this is refused */
+#define EW_SPREAD 256 /* a move that would change more finishes than this is refused */
 
 enum { EW_MOVE_OPEN = 0, EW_MOVE_DROP = 1, EW_MOVE_BOTH = 2, EW_MOVES = 3 };
+
+/* What a check of one source needs, in half a cache line. */
+typedef struct {
+    int64_t mark;       /* move << 32 | the last of `changes` for this source, of the last move that looked at it */
+    int64_t listed;     /* move << 32 | place in the list */
+    int64_t lanes;      /* the first of its lanes; its points begin at lanes + s */
+    int32_t release;    /* the stage until which it is resident for nothing: its drop; an input never stays, 0 */
+    int32_t n_points;
+} ew_source;
+
+typedef struct {
+    int64_t item;
+    int32_t open, finish, old_open, old_finish;
+} ew_interval_change;
+
+typedef struct {
+    int32_t lane, before, interval; /* of a moved target; the change of the same source before this one, or -1 */
+} ew_lane_change;
 
 typedef struct {
     int64_t n, n_sources, slots;
     /* the network, by item and by source; fixed */
     const int32_t *in_start, *in_source, *in_lane; /* [n + 1], [edges], [edges]: connections into each item */
-    const int64_t *lane_start;                     /* [n_sources + 1] */
+    ew_source *source;                             /* [n_sources] */
     const int32_t *own;                            /* [n]: the source that item is, or -1 */
     const int32_t *item;                           /* [n_sources]: the item that source is, or -1 (an input) */
     const int64_t *out_start;                      /* [n_sources + 1] */
@@ -38,19 +56,19 @@ typedef struct {
     int32_t *open_rank, *drop_rank; /* [n]: from 1; drop_rank is the stage D */
     int32_t *finish;                /* [n]: F */
     void *lane_open, *lane_finish;  /* A and F of the target in each lane */
-    void *points;                   /* per source s, at lane_start[s] + s: points 1, 2, ... ascending, then a sentinel */
-    int32_t *n_points;              /* [n_sources] */
+    void *points;                   /* per source s, at out_start[s] + s: points 1, 2, ... ascending, then a sentinel */
     int64_t cost;                   /* sum over sources of their loads, plus one write if a hidden one has any */
     /* scratch of a move */
     int64_t move;
-    int64_t *mark;      /* [n_sources]: move << 32 | connection, of the last move that looked at the source */
-    int64_t *listed;    /* [n_sources]: move << 32 | place in the list */
     int32_t *list;      /* [n_sources]: sources whose points change */
     int32_t *first, *last; /* [n_sources]: the first and last point that changes by itself */
-    int32_t *lane_v, *lane_w; /* [n_sources]: the lanes of the moved items, or -1 */
+    int32_t *gain;      /* [n_sources]: by how many points at most its loads fall */
+    ew_lane_change *changes; /* [most_changes] */
+    ew_interval_change intervals[EW_SPREAD + 2];
+    int64_t most_changes;
+    int64_t *seen;      /* [n]: move << 32 | the item's place in `intervals`, of the last move that changed it */
     int32_t *old_end, *new_end; /* [n_sources]: old points up to here give way to new ones up to there */
     void *fresh;        /* new points of all listed sources, one after another */
-    /* with few connections (residency_sparse.h) */
     int32_t *opened;    /* [n]: A */
     int32_t moved[EW_SPREAD], old_finish[EW_SPREAD]; /* items whose finish the move changed, and from what */
     int64_t n_moved;
@@ -133,6 +151,8 @@ static inline int ew_propose(ew_residency *r, ew_proposal *p) {
     return 1;
 }
 
+#include "residency_exchange.h"
+
 #define EW_LANE uint16_t
 #define EW_BITS 16
 #define EW_NEVER_POINT 0xffffu
@@ -177,8 +197,6 @@ static inline int ew_propose(ew_residency *r, ew_proposal *p) {
 #define EW_SIMD 2
 #include "residency_body.h"
 #endif
-
-#include "residency_sparse.h"
 
 typedef void (*ew_residency_run_fn)(ew_residency *, int64_t);
 typedef void (*ew_residency_refresh_fn)(ew_residency *);

@@ -6,16 +6,19 @@ The caller numbers the items (neurons with connections into them) topologically 
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 cdef extern from "residency.h" nogil:
-    enum: EW_PAD, EW_MOVE_OPEN, EW_MOVE_DROP, EW_MOVE_BOTH
+    enum: EW_SLACK
+    ctypedef struct ew_lane_change:
+        pass
+    ctypedef struct ew_source:
+        int32_t n_points
     ctypedef struct ew_residency:
         int64_t n, n_sources, slots
         const int32_t *in_start
         const int32_t *in_source
         const int32_t *in_lane
-        const int64_t *lane_start
         const int32_t *own
         const int32_t *item
         const int64_t *out_start
@@ -28,15 +31,15 @@ cdef extern from "residency.h" nogil:
         void *lane_open
         void *lane_finish
         void *points
-        int32_t *n_points
+        ew_source *source
         int64_t cost, move
-        int64_t *mark
-        int64_t *listed
         int32_t *list
         int32_t *first
         int32_t *last
-        int32_t *lane_v
-        int32_t *lane_w
+        int32_t *gain
+        ew_lane_change *changes
+        int64_t most_changes
+        int64_t *seen
         int32_t *old_end
         int32_t *new_end
         void *fresh
@@ -48,49 +51,46 @@ cdef extern from "residency.h" nogil:
     void ew_residency_tune(ew_residency *, double, int64_t)
     void ew_residency_run(ew_residency *, int, int64_t)
     void ew_residency_refresh(ew_residency *, int)
-    void ew_sparse_anneal(ew_residency *, int64_t)
-    void ew_sparse_refresh(ew_residency *)
 
-PAD = EW_PAD
+cdef int64_t CHANGES = 64  # times the most connections into an item: changed lanes that a move may have
 cdef int64_t SLICE = 1 << 14  # moves between two looks at Ctrl-C
 
 
 cdef class Residency:
-    """One state and everything a search over it needs. Memory: about 40 bytes per connection.
-
-    sparse: search with the loop for few connections (residency_sparse.h); lanes then need no padding.
-    """
+    """One state and everything a search over it needs. Memory: about 30 bytes per connection, 42 with 32-bit lanes."""
 
     cdef ew_residency r
     cdef int bits
-    cdef bint sparse
     cdef dict arrays
 
     def __init__(self, const int32_t[::1] in_start, const int32_t[::1] in_source, const int32_t[::1] in_lane,
-                 const int64_t[::1] lane_start, const int32_t[::1] own, const int32_t[::1] item,
-                 const int64_t[::1] out_start, const int32_t[::1] out_target, int64_t slots, uint64_t seed,
-                 bint wide=False, bint sparse=False):
-        cdef int64_t n = own.shape[0], n_sources = item.shape[0], lanes = lane_start[n_sources]
-        self.sparse = sparse
-        self.bits = 32 if wide or sparse or n >= 0xffff else 16
+                 const int32_t[::1] own, const int32_t[::1] item, const int64_t[::1] out_start,
+                 const int32_t[::1] out_target, int64_t slots, uint64_t seed, bint wide=False):
+        cdef uint8_t[::1] view
+        cdef int64_t n = own.shape[0], n_sources = item.shape[0], lanes = out_start[n_sources]
+        self.bits = 32 if wide or n >= 0xffff else 16
         lane = np.uint32 if self.bits == 32 else np.uint16
         i4 = lambda size: np.zeros(size, np.int32)
-        self.arrays = {"in_start": in_start, "in_source": in_source, "in_lane": in_lane, "lane_start": lane_start,
-                       "own": own, "item": item, "out_start": out_start, "out_target": out_target}
+        self.arrays = {"in_start": in_start, "in_source": in_source, "in_lane": in_lane, "own": own,
+                       "item": item, "out_start": out_start, "out_target": out_target}
         self.r.n, self.r.n_sources, self.r.slots = n, n_sources, slots
         self.r.in_start, self.r.in_source, self.r.in_lane = &in_start[0], &in_source[0], &in_lane[0]
-        self.r.lane_start, self.r.own, self.r.item = &lane_start[0], &own[0], &item[0]
+        self.r.own, self.r.item = &own[0], &item[0]
         self.r.out_start, self.r.out_target = &out_start[0], &out_target[0]
         self.r.open_at, self.r.drop_at = self._int32("open_at", n), self._int32("drop_at", n)
         self.r.open_rank, self.r.drop_rank = self._int32("open_rank", n), self._int32("drop_rank", n)
         self.r.finish, self.r.opened = self._int32("finish", n), self._int32("opened", n)
         self.r.lane_open, self.r.lane_finish = self._lanes("lane_open", lanes), self._lanes("lane_finish", lanes)
-        self.r.points, self.r.fresh = self._lanes("points", lanes + n_sources), self._lanes("fresh", lanes + 1)
-        self.r.n_points = self._int32("n_points", n_sources)
-        self.r.mark, self.r.listed = self._int64("mark", n_sources), self._int64("listed", n_sources)
+        self.r.points, self.r.fresh = self._lanes("points", lanes + n_sources), self._lanes("fresh", lanes)
+        view = self.arrays["of_source"] = np.zeros(n_sources * sizeof(ew_source), np.uint8)
+        self.r.source = <ew_source *> &view[0]
         self.r.list, self.r.first = self._int32("list", n_sources), self._int32("first", n_sources)
-        self.r.last = self._int32("last", n_sources)
-        self.r.lane_v, self.r.lane_w = self._int32("lane_v", n_sources), self._int32("lane_w", n_sources)
+        self.r.last, self.r.gain = self._int32("last", n_sources), self._int32("gain", n_sources)
+        self.r.seen = self._int64("seen", n)
+        most = min(in_source.shape[0], CHANGES * int(np.diff(in_start).max()))
+        self.arrays["changes"] = changes = np.zeros(most * sizeof(ew_lane_change) + 1, np.uint8)
+        view = changes
+        self.r.changes, self.r.most_changes = <ew_lane_change *> &view[0], most
         self.r.old_end, self.r.new_end = self._int32("old_end", n_sources), self._int32("new_end", n_sources)
         state = np.random.SeedSequence(seed).generate_state(2, np.uint64)
         self.r.random[0], self.r.random[1] = int(state[0]) | 1, int(state[1])
@@ -109,9 +109,9 @@ cdef class Residency:
         cdef uint16_t[::1] narrow
         cdef uint32_t[::1] wide
         if self.bits == 32:
-            wide = self.arrays[name] = np.zeros(size, np.uint32)
+            wide = self.arrays[name] = np.zeros(size + EW_SLACK, np.uint32)
             return &wide[0]
-        narrow = self.arrays[name] = np.zeros(size, np.uint16)
+        narrow = self.arrays[name] = np.zeros(size + EW_SLACK, np.uint16)
         return &narrow[0]
 
     def set_state(self, const int32_t[::1] opens, const int32_t[::1] drops):
@@ -126,10 +126,7 @@ cdef class Residency:
     def refresh(self):
         """Recompute finishes, points and cost from the permutations; return the cost."""
         with nogil:
-            if self.sparse:
-                ew_sparse_refresh(&self.r)
-            else:
-                ew_residency_refresh(&self.r, self.bits)
+            ew_residency_refresh(&self.r, self.bits)
         return self.r.cost
 
     def state(self):
@@ -151,10 +148,7 @@ cdef class Residency:
         while done < moves:
             now = min(SLICE, moves - done)
             with nogil:
-                if self.sparse:
-                    ew_sparse_anneal(&self.r, now)
-                else:
-                    ew_residency_run(&self.r, self.bits, now)
+                ew_residency_run(&self.r, self.bits, now)
             done += now
             PyErr_CheckSignals()
         return self.r.cost
@@ -221,8 +215,8 @@ cdef void _stages(const ew_residency *r, lane_t *points, int32_t[::1] stage) noe
             if opened <= drop:
                 stage[e] = min(drop, finish)
                 continue
-            own = points + r.lane_start[s] + s
-            low, high = 0, r.n_points[s]
+            own = points + r.out_start[s] + s
+            low, high = 0, r.source[s].n_points
             while low < high:  # the last point not after the finish
                 middle = (low + high) >> 1
                 if own[middle] <= <uint32_t> finish:

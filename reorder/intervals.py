@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cython_ext.residency import PAD, Residency
+from cython_ext.residency import Residency
 from traces.network import Network
 
 Int32Array = npt.NDArray[np.int32]
@@ -45,7 +45,6 @@ class Items:
         self.network = network
         self.known: dict[Any, State] = {}  # constructed states, so that a portfolio makes each once
         self.orders: list[Int64Array] = []  # of connections, from which a search may start as well
-        self._lanes: dict[int, tuple[Int64Array, Int32Array]] = {}
         n = network.n_neurons
         by_depth = np.argsort(network.depth, kind="stable")
         self.items: Int64Array = by_depth[network.in_degree[by_depth] > 0]
@@ -72,17 +71,12 @@ class Items:
         counts = np.bincount(self.source, minlength=len(self.sources))
         return np.concatenate(([0], np.cumsum(counts))), self.target[order]
 
-    def lanes(self, pad: int) -> tuple[Int64Array, Int32Array]:
-        """(first lane of each source, and the end; lane of each of `edges`), sources padded to multiples of `pad`."""
-        if pad not in self._lanes:
-            start = self.by_source[0]
-            width = -(-np.diff(start) // pad) * pad
-            lane_start = np.concatenate(([0], np.cumsum(width)))
-            order = np.argsort(self.source, kind="stable")
-            lane = np.empty(len(self.source), np.int64)
-            lane[order] = np.arange(len(order)) + np.repeat(lane_start[:-1] - start[:-1], np.diff(start))
-            self._lanes[pad] = lane_start, lane.astype(np.int32)
-        return self._lanes[pad]
+    @cached_property
+    def lane(self) -> Int32Array:
+        """int32[W]: where each of `edges` is among `by_source`."""
+        lane = np.empty(len(self.source), np.int32)
+        lane[np.argsort(self.source, kind="stable")] = np.arange(len(lane), dtype=np.int32)
+        return lane
 
     @property
     def sparse(self) -> bool:
@@ -91,20 +85,13 @@ class Items:
 
     @property
     def few(self) -> bool:
-        """Whether there are so few that looking at targets one by one finds more than whole vectors of them."""
+        """Whether there are so few that a hot start finds less."""
         return len(self.edges) <= FEW * len(self.items)
 
-    def search(self, slots: int, seed: int = 0, wide: bool = False, few: bool | None = None) -> Residency:
-        """Return a kernel object over these items with `slots` slots, without a state yet.
-
-        few: take the loop for few connections per item; None: if there are few.
-        """
-        few = self.few if few is None else few
-        lane_start, lane = self.lanes(1 if few else PAD)
+    def search(self, slots: int, seed: int = 0, wide: bool = False) -> Residency:
+        """Return a kernel object over these items with `slots` slots, without a state yet."""
         start, target = self.by_source
-        return Residency(
-            self.start, self.source, lane, lane_start, self.own, self.item, start, target, slots, seed, wide, few
-        )
+        return Residency(self.start, self.source, self.lane, self.own, self.item, start, target, slots, seed, wide)
 
     def decode(self, search: Residency, delay: int = 0) -> Int64Array:
         """Return the edge order int64[W] of the search's state: every connection at its stage, by source.

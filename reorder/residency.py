@@ -24,14 +24,13 @@ CHECKPOINT_SHARE = 0.04  # of the time at most, for those counts
 class Moves:
     """What annealing proposes, measured on random layered networks.
 
-    opens, drops: shares of open swaps and drop swaps; the rest swaps whole intervals. reach: the longest swap as a
-    share of the items. guided: share of swaps with a partner where the network suggests one. heat: start temperature
-    against the usual one, but not above `hottest`; end: the last temperature; both in I/Os.
+    opens, drops: shares of open swaps and drop swaps; the rest swaps whole intervals. guided: share of swaps with a
+    partner where the network suggests one. heat: start temperature against the usual one, but not above `hottest`; end:
+    the last temperature; both in I/Os.
     """
 
     opens: float
     drops: float
-    reach: float
     guided: float
     heat: float
     hottest: float
@@ -42,9 +41,10 @@ class Moves:
         return min(self.hottest, self.heat * max(0.06, 0.2 * (max(1.0, moves_per_item) / 2700) ** 0.18))
 
 
-DENSE_MOVES = Moves(0.2, 0.2, 0.5, 0.4, 1.0, hottest=0.45, end=0.07)
-SPARSE_MOVES = Moves(0.1, 0.2, 0.33, 0.95, 4.0, hottest=1.8, end=0.07)
-FEW_MOVES = Moves(0.1, 0.2, 0.33, 0.95, 4.0, hottest=0.65, end=0.1)
+REACH = 8  # the longest swap in slots: an item stays for about as many drops as there are slots
+DENSE_MOVES = Moves(0.3, 0.3, 0.2, 1.0, hottest=0.45, end=0.07)
+SPARSE_MOVES = Moves(0.1, 0.2, 0.95, 4.0, hottest=1.8, end=0.07)
+FEW_MOVES = Moves(0.1, 0.2, 0.95, 4.0, hottest=0.65, end=0.1)
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,9 @@ class ResidencyParameters:
 class Annealing:
     """One annealing run over one kernel state, cooling as its share of the budget is used up."""
 
-    def __init__(self, items: Items, state: State, seed: int, moves: Moves, few: bool, wide: bool) -> None:
+    def __init__(self, items: Items, state: State, seed: int, moves: Moves, wide: bool) -> None:
         self.items, self.slots = items, state.slots
-        self.search: Residency = items.search(state.slots, seed, wide, few)
+        self.search: Residency = items.search(state.slots, seed, wide)
         self.search.set_state(state.opens, state.drops)
         self.moves = moves
         self.done = 0
@@ -106,7 +106,7 @@ class Annealing:
         started, done = best.budget.spent(), 0
         chunk = max(256, min(50_000, n * 16))
         next_checkpoint = 1 / CHECKPOINTS
-        reach = max(2, round(kinds.reach * n))
+        reach = max(2, min(REACH * self.slots, n // 2))
         start = temperature if temperature is not None else kinds.start((moves or 300 * n) / n)
         while True:
             spent = best.budget.spent() - started
@@ -146,7 +146,7 @@ def anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: f
     if moves is None and seconds == math.inf:
         moves = MOVES_PER_ITEM * n
     ends = best.budget.spent() + seconds
-    few = items.few and task.policy == "min"  # LRU and RR, where the model is not exact, gain nothing from it
+    few = items.few and task.policy == "min"  # LRU and RR, where the model is not exact, like it hot
     kinds = FEW_MOVES if few else SPARSE_MOVES if items.sparse else DENSE_MOVES
     kinds = replace(kinds, heat=heat * kinds.heat, hottest=heat * kinds.hottest)
     runs: dict[int, Annealing] = {}
@@ -154,7 +154,7 @@ def anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: f
 
     def start(slots: int) -> None:
         state, _ = best_state(items, slots, best.budget, StationaryParameters())
-        runs[slots] = Annealing(items, state, seed, kinds, few, parameters.wide)
+        runs[slots] = Annealing(items, state, seed, kinds, parameters.wide)
 
     def probe(share: float) -> float:
         slots = max(1, min(round(share * (task.memory - 1)), task.memory - 2, n))

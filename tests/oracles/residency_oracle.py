@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -44,3 +45,62 @@ def cost(network: Network, opens: Sequence[int], drops: Sequence[int], slots: in
             points += 1
         total += points + (1 if hidden and points else 0)
     return total
+
+
+def random_words(state: Sequence[int]) -> Iterator[int]:
+    """xoroshiro128++ 1.0 from its published definition."""
+    mask = 2**64 - 1
+
+    def left(x: int, k: int) -> int:
+        return (x << k | x >> (64 - k)) & mask
+
+    a, b = state
+    while True:
+        yield (left((a + b) & mask, 17) + a) & mask
+        b ^= a
+        a, b = left(a, 49) ^ b ^ (b << 21) & mask, left(b, 28)
+
+
+def anneal(
+    network: Network,
+    opens: Sequence[int],
+    drops: Sequence[int],
+    slots: int,
+    seed: int,
+    temperature: float,
+    shares: tuple[float, float],
+    longest: int,
+    moves: int,
+) -> tuple[int, list[int], list[int]]:
+    """Return (cost, opens, drops) after `moves` unguided proposals, each judged by the whole cost of the new state."""
+    state = np.random.SeedSequence(seed).generate_state(2, np.uint64)
+    words = random_words((int(state[0]) | 1, int(state[1])))
+    opens, drops, n = list(opens), list(drops), len(opens)
+    now = cost(network, opens, drops, slots)
+    assert now is not None
+    for _ in range(moves):
+        a, b = next(words), next(words)
+        kind = (a & 0xFFFF) / 2**16
+        i = (a >> 32) * n >> 32
+        step = int(math.exp(math.log(longest + 0.999) * ((a >> 16 & 1023) + 0.5) / 1024))
+        j = i + step if a >> 26 & 1 else i - step
+        if not 0 <= j < n:
+            continue
+        ranked = opens if kind < shares[0] else drops
+        v, w = ranked[i], ranked[j]
+        new_opens, new_drops = list(opens), list(drops)
+        if kind < shares[0] or kind >= sum(shares):
+            x, y = opens.index(v), opens.index(w)
+            new_opens[x], new_opens[y] = w, v
+        if kind >= shares[0]:
+            new_drops[i], new_drops[j] = w, v
+        elif i < slots and j < slots:
+            continue  # both open at stage 1 anyway
+        new = cost(network, new_opens, new_drops, slots)
+        if new is None:
+            continue
+        more = new - now
+        chance = 1.0 if more <= 0 else math.exp(-more / temperature) if temperature else 0.0
+        if (b & 0xFFFFFFFF) / 2**32 < chance:
+            opens, drops, now = new_opens, new_drops, new
+    return now, opens, drops
