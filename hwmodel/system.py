@@ -23,9 +23,10 @@ from hwmodel.channels import Channels
 from hwmodel.dram import DramResult, StuckError, load_part
 from hwmodel.hierarchy import SLICE_ACCESSES, Bursts, CacheHierarchy, open_hierarchy, slices
 from hwmodel.machine import Machine
+from hwmodel.pending import Pending
 from hwmodel.replay import ReplayResult, Wires, check_conservation
 from traces.errors import InputError
-from traces.trace import STREAMS, Chunk, Trace
+from traces.trace import STREAMS, Trace
 
 BLOCK_REQUESTS = 64
 RUN, FLUSH = 0, 1
@@ -97,7 +98,7 @@ def simulate(
     keep: bool = False,
     progress: Callable[[int, int | None, str], None] | None = None,
 ) -> SystemResult:
-    """Run one trace, or one per engine (see `partition`), on a machine with a DRAM part.
+    """Run one trace, or one per engine (see traces.partition), on a machine with a DRAM part.
 
     All traces share one memory and its caches. keep: return every request (memory grows with the run).
     Raises InputError where the traces do not fit the machine, StuckError if the run makes no progress.
@@ -123,7 +124,7 @@ def _check(traces: tuple[Trace, ...], machine: Machine, block_requests: int, int
     if block_requests < 1 or interleave < 1:
         raise InputError("block_requests and interleave_accesses must be at least 1")
     if any(t.memory is not traces[0].memory for t in traces):
-        raise InputError("engines share one memory: cut one trace with hwmodel.system.partition")
+        raise InputError("engines share one memory: cut one trace with traces.partition.partition")
     if len(traces) > 1 and any(cache.policy == "min" for cache in machine.caches):
         raise InputError("policy 'min' needs the future, which several engines decide together: use another policy")
     if len(traces) > 64:
@@ -166,7 +167,7 @@ class _World:
         n_channels = self.part.organisation.channels
         has_data = traces[0].has_data
         self.wires = [Wires(machine, n_sets=2) for _ in range(n_channels)] if has_data else None
-        self.pending = [_Pending(machine.bus.block_bytes, has_data) for _ in traces]
+        self.pending = [Pending(machine.bus.block_bytes, has_data) for _ in traces]
         self.asked = np.zeros((2, 2, len(STREAMS)), np.int64)
         self.bursts = np.zeros((2, 2, len(STREAMS)), np.int64)  # run and flush; reads and writes
         self.accesses = np.zeros(len(traces), np.int64)
@@ -325,99 +326,3 @@ class _World:
         return Requests(
             address[order], write[order], stream[order], accepted[done_order], done[done_order], served
         )  # fmt: skip
-
-
-class _Pending:
-    """Requests of one engine on their way to the wires: stream, direction, run or flush, and bytes, by number."""
-
-    def __init__(self, block_bytes: int, has_data: bool) -> None:
-        self.block_bytes, self.has_data = block_bytes, has_data
-        self.total = 0
-        self._new: list[tuple[np.ndarray, ...]] = []
-        empty = np.zeros(0, np.uint8)
-        self._held: tuple[np.ndarray, ...] = (
-            np.zeros(0, np.int64), empty, empty, empty, np.zeros((0, block_bytes if has_data else 0), np.uint8)
-        )  # fmt: skip
-
-    def __len__(self) -> int:
-        return len(self._held[0]) + sum(len(block[0]) for block in self._new)
-
-    def add(self, bursts: Bursts, which: int) -> int:
-        """Keep bursts and return the number of the first."""
-        first, n = self.total, len(bursts)
-        self.total += n
-        data = bursts.data if bursts.data is not None else np.zeros(0, np.uint8)
-        self._new.append(
-            (
-                np.arange(first, first + n), bursts.stream, bursts.is_write, np.full(n, which, np.uint8),
-                data.reshape(n, self.block_bytes if self.has_data else 0),
-            )
-        )  # fmt: skip
-        return first
-
-    def take(self, number: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Forget some numbers and return, in their order, stream, is_write, which, data uint8[n, block_bytes or 0]."""
-        at = self._find(number)
-        taken = tuple(column[at] for column in self._held[1:])
-        self._forget(at)
-        return taken
-
-    def drop(self, number: np.ndarray) -> None:
-        """Forget requests without a burst of their own."""
-        self._forget(self._find(number))
-
-    def _find(self, number: np.ndarray) -> np.ndarray:
-        if self._new:
-            self._held = tuple(np.concatenate(c) for c in zip(self._held, *self._new, strict=True))
-            self._new.clear()
-        at = np.searchsorted(self._held[0], number)
-        assert np.array_equal(self._held[0][at], number), "a burst was served twice or never asked for"
-        return at
-
-    def _forget(self, at: np.ndarray) -> None:
-        keep = np.ones(len(self._held[0]), bool)
-        keep[at] = False
-        self._held = tuple(column[keep] for column in self._held)
-
-
-def partition(trace: Trace, engine: np.ndarray, n_engines: int | None = None) -> list[Trace]:
-    """Cut a trace into one per engine: access i goes to engine[i] (int array, one entry per access of the trace).
-
-    The traces share memory and walk the original on the fly. Raises InputError for a wrong length or negative numbers.
-    """
-    engine = np.asarray(engine)
-    if engine.ndim != 1 or (engine.size and (engine.dtype.kind not in "ui" or int(engine.min()) < 0)):
-        raise InputError("the assignment must be a one-dimensional array of engine numbers from 0")
-    if trace.n_accesses is not None and trace.n_accesses != len(engine):
-        raise InputError(f"the assignment has {len(engine)} entries, but the trace has {trace.n_accesses} accesses")
-    n = int(engine.max(initial=-1)) + 1 if n_engines is None else n_engines
-    if engine.size and int(engine.max()) >= n:
-        raise InputError(f"the assignment names engine {int(engine.max())}, but there are {n}")
-
-    def walk(mine: int) -> Iterator[Chunk]:
-        start = 0
-        for chunk in trace:
-            chosen = np.flatnonzero(engine[start : start + len(chunk)] == mine)
-            if start + len(chunk) > len(engine):
-                raise InputError(f"the assignment has {len(engine)} entries, but the trace goes on")
-            start += len(chunk)
-            if len(chosen):
-                yield _choose(chunk, chosen)
-
-    counts = np.bincount(engine, minlength=n) if engine.size else np.zeros(n, np.int64)
-    return [
-        Trace(lambda e=e: walk(e), trace.memory, int(counts[e]), {**trace.description, "engine": e})  # type: ignore[misc]
-        for e in range(n)
-    ]
-
-
-def _choose(chunk: Chunk, chosen: np.ndarray) -> Chunk:
-    offset = payload = None
-    if chunk.payload_offset is not None and chunk.payload is not None:
-        starts = chunk.payload_offset[:-1][chosen]
-        sizes = chunk.payload_offset[1:][chosen] - starts
-        offset = np.concatenate(([0], np.cumsum(sizes)))
-        payload = chunk.payload[np.repeat(starts - offset[:-1], sizes) + np.arange(offset[-1])]
-    cycle = None if chunk.cycle is None else chunk.cycle[chosen]
-    columns = (chunk.address[chosen], chunk.size[chosen], chunk.op[chosen], chunk.stream[chosen])
-    return Chunk(*columns, offset, payload, cycle)

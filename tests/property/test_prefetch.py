@@ -14,10 +14,11 @@ from hwmodel.cache import CacheCounts, CacheLevel
 from hwmodel.hierarchy import burst_trace, open_hierarchy, slices
 from hwmodel.machine import BusSpec, CacheSpec, Machine, PrefetchSpec
 from hwmodel.replay import replay
-from hwmodel.system import partition, simulate
+from hwmodel.system import simulate
 from traces.build import build_trace, final_image
 from traces.errors import InputError
 from traces.layout import Layout
+from traces.partition import partition
 from traces.trace import Chunk, Memory, Trace
 
 COUNTS = [field.name for field in dataclasses.fields(CacheCounts)][:10]

@@ -11,7 +11,8 @@ from hwmodel.dram import ControllerSpec, load_part, simulate_dram
 from hwmodel.hierarchy import CacheHierarchy
 from hwmodel.machine import BusSpec, CacheSpec, EngineSpec, Machine
 from hwmodel.replay import Wires, replay
-from hwmodel.system import partition, simulate
+from hwmodel.system import simulate
+from traces.partition import partition
 from traces.trace import STREAMS, Chunk, Memory, Trace
 
 PART = load_part("lpddr4-3200")
