@@ -26,21 +26,17 @@ enum { EW_MOVE_OPEN = 0, EW_MOVE_DROP = 1, EW_MOVE_BOTH = 2, EW_MOVES = 3 };
 
 /* What a check of one source needs, in half a cache line. */
 typedef struct {
-    int64_t mark;       /* move << 32 | the last of `changes` for this source, of the last move that looked at it */
-    int64_t listed;     /* move << 32 | place in the list */
-    int64_t lanes;      /* the first of its lanes; its points begin at lanes + s */
-    int32_t release;    /* the stage until which it is resident for nothing: its drop; an input never stays, 0 */
+    int64_t listed;  /* move << 32 | place in the list, of the last move that listed it */
+    int64_t points;  /* the first of its points: out_start + s */
+    int32_t release; /* the stage until which it is resident for nothing: its drop; an input never stays, 0 */
     int32_t n_points;
+    int64_t unused;  /* so that none lies across two lines */
 } ew_source;
 
 typedef struct {
     int64_t item;
     int32_t open, finish, old_open, old_finish;
-} ew_interval_change;
-
-typedef struct {
-    int32_t lane, before, interval; /* of a moved target; the change of the same source before this one, or -1 */
-} ew_lane_change;
+} ew_change;
 
 typedef struct {
     int64_t n, n_sources, slots;
@@ -56,6 +52,7 @@ typedef struct {
     int32_t *open_rank, *drop_rank; /* [n]: from 1; drop_rank is the stage D */
     int32_t *finish;                /* [n]: F */
     void *lane_open, *lane_finish;  /* A and F of the target in each lane */
+    const void *lane_item;          /* that target */
     void *points;                   /* per source s, at out_start[s] + s: points 1, 2, ... ascending, then a sentinel */
     int64_t cost;                   /* sum over sources of their loads, plus one write if a hidden one has any */
     /* scratch of a move */
@@ -63,10 +60,9 @@ typedef struct {
     int32_t *list;      /* [n_sources]: sources whose points change */
     int32_t *first, *last; /* [n_sources]: the first and last point that changes by itself */
     int32_t *gain;      /* [n_sources]: by how many points at most its loads fall */
-    ew_lane_change *changes; /* [most_changes] */
-    ew_interval_change intervals[EW_SPREAD + 2];
-    int64_t most_changes;
-    int64_t *seen;      /* [n]: move << 32 | the item's place in `intervals`, of the last move that changed it */
+    ew_change changes[EW_SPREAD + 2];
+    int64_t n_changes;
+    int64_t *seen;      /* [n]: move << 32 | the item's place in `changes`, of the last move that changed it */
     int32_t *old_end, *new_end; /* [n_sources]: old points up to here give way to new ones up to there */
     void *fresh;        /* new points of all listed sources, one after another */
     int32_t *opened;    /* [n]: A */
@@ -93,7 +89,7 @@ static inline uint64_t ew_random(uint64_t *s) { /* xoroshiro128++ 1.0 (Blackman,
     return result;
 }
 
-static inline uint32_t ew_below(uint64_t random32, uint32_t n) { return (uint32_t)(((random32 & 0xffffffffu) * n) >> 32); }
+static inline uint32_t ew_below(uint64_t random, uint32_t n) { return (uint32_t)(((random & 0xffffffffu) * n) >> 32); }
 
 /* chance[d] = exp(-d / temperature). Distances: log-uniform from 1 to `longest`. */
 static void ew_residency_tune(ew_residency *r, double temperature, int64_t longest) {

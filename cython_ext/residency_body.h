@@ -57,51 +57,31 @@ EW_TARGET static inline int64_t EW_NAME(ew_loads_cost)(const ew_residency *r, in
     return n_points + (n_points > 0 && r->item[s] >= 0);
 }
 
-/* Which points (indices from 0) of a source change when a target's interval [A, F] becomes [A2, F2]: widen
- * [*first, *last] to hold them. Point j is the least F among A > point j - 1, so an interval matters only at the first
- * point not below its A, and not at all if the source is still resident when it opens. One interval less or wider saves
- * one point at most, and only if a point was there for it: counted in *gain. Returns whether any point changes. */
-EW_TARGET static inline int EW_NAME(ew_change)(const EW_LANE *points, EW_LANE release, const ew_interval_change *c,
-                                               int32_t *first, int32_t *last, int32_t *gain) {
-    const EW_LANE a = (EW_LANE)c->old_open, f = (EW_LANE)c->old_finish, a2 = (EW_LANE)c->open, f2 = (EW_LANE)c->finish;
-    int32_t old, new; /* the points, where they change; else -1 */
-#if EW_SIMD == 2
-#if EW_BITS == 16
+/* Whether no point of a source changes when a target's interval [A, F] becomes [A2, F2]. Point j is the least F among
+ * A > point j - 1, so an interval matters only at the first point not below its A: if that is its own F, or past it; and
+ * not at all if the source is still resident when it opens. May say no where the points go on past one vector. */
+EW_TARGET static inline int EW_NAME(ew_untouched)(const EW_LANE *points, int32_t n, EW_LANE release, EW_LANE a,
+                                                  EW_LANE f, EW_LANE a2, EW_LANE f2) {
+#if EW_SIMD == 2 && EW_BITS == 16
     const __m512i x = _mm512_loadu_si512(points);
-    const uint32_t reach = _mm512_cmpge_epu16_mask(x, _mm512_set1_epi16((short)a));
-    const uint32_t reach2 = _mm512_cmpge_epu16_mask(x, _mm512_set1_epi16((short)a2));
-    const uint32_t at = _mm512_cmpeq_epu16_mask(x, _mm512_set1_epi16((short)f)) & reach & -reach;
-    const uint32_t past = _mm512_cmpgt_epu16_mask(x, _mm512_set1_epi16((short)f2)) & reach2 & -reach2;
+    const __mmask32 own = n < 32 ? (1u << n) - 1 : ~0u;
+    const __mmask32 from = _mm512_mask_cmpge_epu16_mask(own, x, _mm512_set1_epi16((short)a));
+    const __mmask32 from2 = _mm512_mask_cmpge_epu16_mask(own, x, _mm512_set1_epi16((short)a2));
+    const int before = _mm512_mask_cmplt_epu16_mask(from, x, _mm512_set1_epi16((short)f)) != 0;
+    const int within2 = _mm512_mask_cmple_epu16_mask(from2, x, _mm512_set1_epi16((short)f2)) != 0;
+#elif EW_SIMD == 2
+    const __m512i x = _mm512_loadu_si512(points);
+    const __mmask16 own = (__mmask16)(n < 16 ? (1u << n) - 1 : ~0u);
+    const __mmask16 from = _mm512_mask_cmpge_epu32_mask(own, x, _mm512_set1_epi32((int)a));
+    const __mmask16 from2 = _mm512_mask_cmpge_epu32_mask(own, x, _mm512_set1_epi32((int)a2));
+    const int before = _mm512_mask_cmplt_epu32_mask(from, x, _mm512_set1_epi32((int)f)) != 0;
+    const int within2 = _mm512_mask_cmple_epu32_mask(from2, x, _mm512_set1_epi32((int)f2)) != 0;
 #else
-    const __m512i x = _mm512_loadu_si512(points);
-    const uint32_t reach = _mm512_cmpge_epu32_mask(x, _mm512_set1_epi32((int)a));
-    const uint32_t reach2 = _mm512_cmpge_epu32_mask(x, _mm512_set1_epi32((int)a2));
-    const uint32_t at = _mm512_cmpeq_epu32_mask(x, _mm512_set1_epi32((int)f)) & reach & -reach;
-    const uint32_t past = _mm512_cmpgt_epu32_mask(x, _mm512_set1_epi32((int)f2)) & reach2 & -reach2;
+    (void)n;
+    const int before = points[EW_NAME(ew_first_not_below)(points, a)] < f;
+    const int within2 = points[EW_NAME(ew_first_not_below)(points, a2)] <= f2;
 #endif
-    if (reach && reach2) { /* both within one vector of points, as almost always */
-        const uint32_t hit = a > release ? at : 0, hit2 = a2 > release ? past : 0;
-        if (!(hit | hit2)) return 0;
-        old = hit ? __builtin_ctz(hit) : -1;
-        new = hit2 ? __builtin_ctz(hit2) : -1;
-    } else
-#endif
-    {
-        old = new = -1;
-        if (a > release) {
-            const int32_t j = EW_NAME(ew_first_not_below)(points, a);
-            if (points[j] == f) old = j;
-        }
-        if (a2 > release) {
-            const int32_t j = EW_NAME(ew_first_not_below)(points, a2);
-            if (f2 < points[j]) new = j;
-        }
-        if (old < 0 && new < 0) return 0;
-    }
-    *gain = old >= 0 && (a2 < a || f2 > f);
-    *first = old < 0 ? new : new < 0 || old < new ? old : new;
-    *last = old > new ? old : new;
-    return 1;
+    return (before | (a <= release)) & (within2 | (a2 <= release));
 }
 
 /* Put source s on the list of those to search again: points first to last change, the others follow from them. */
@@ -115,46 +95,70 @@ static inline void EW_NAME(ew_list)(ew_residency *r, int64_t *n_listed, int64_t 
     r->source[s].listed = r->move << 32 | place;
 }
 
-/* Note change k of an interval for each source of its item, and list those whose points change. */
-EW_TARGET static inline void EW_NAME(ew_note_change)(ew_residency *r, int32_t k, int64_t *n_changes,
-                                                     int64_t *n_listed) {
-    const EW_LANE *const points = (const EW_LANE *)r->points;
-    const int32_t *const in_source = r->in_source, *const in_lane = r->in_lane;
-    ew_source *const sources = r->source;
-    ew_lane_change *const changes = r->changes;
-    const int64_t move = r->move;
-    const ew_interval_change c = r->intervals[k];
-    const int32_t end = r->in_start[c.item + 1];
-    int64_t n = *n_changes;
-    if (c.open == c.old_open && c.finish == c.old_finish) return;
-    for (int32_t e = r->in_start[c.item]; e < end; e++, n++) {
-        const int64_t s = in_source[e];
-        ew_source *const source = &sources[s];
-        const ew_lane_change change = {in_lane[e], source->mark >> 32 == move ? (int32_t)source->mark : -1, k};
-        changes[n] = change;
-        source->mark = move << 32 | n;
-        int32_t first, last, gain;
-        const EW_LANE *const own = points + source->lanes + s;
-        if (!EW_NAME(ew_change)(own, (EW_LANE)source->release, &c, &first, &last, &gain)) continue;
-        if (source->listed >> 32 != move) {
-            EW_NAME(ew_list)(r, n_listed, s, first, last, gain);
-            continue;
-        }
-        const int64_t place = source->listed & 0xffffffff;
-        if (r->last[place] == INT32_MAX) continue; /* its release changes too: it is searched to the end */
+/* Change c touches source s: list it, with the points (from 0) that change by themselves. One interval less or wider
+ * saves one point at most, and only if a point was there for it. */
+EW_TARGET static void EW_NAME(ew_touch)(ew_residency *r, int64_t s, const ew_change *c, int64_t *n_listed) {
+    const ew_source *const source = &r->source[s];
+    const EW_LANE *const points = (const EW_LANE *)r->points + source->points;
+    const EW_LANE a = (EW_LANE)c->old_open, f = (EW_LANE)c->old_finish, a2 = (EW_LANE)c->open, f2 = (EW_LANE)c->finish;
+    const EW_LANE release = (EW_LANE)source->release;
+    const int is_listed = source->listed >> 32 == r->move;
+    const int64_t place = source->listed & 0xffffffff;
+    if (is_listed && r->last[place] == INT32_MAX) return; /* its release changes too: it is searched to the end */
+    const int32_t j = a > release ? EW_NAME(ew_first_not_below)(points, a) : -1;
+    const int32_t j2 = a2 > release ? EW_NAME(ew_first_not_below)(points, a2) : -1;
+    const int old = j >= 0 && points[j] == f && (f2 != f || j2 != j), new = j2 >= 0 && f2 < points[j2];
+    if (!old && !new) return;
+    const int32_t first = !old || (new && j2 < j) ? j2 : j, last = !new || (old && j > j2) ? j : j2;
+    const int32_t gain = old && (a2 < a || f2 > f);
+    if (!is_listed) EW_NAME(ew_list)(r, n_listed, s, first, last, gain);
+    else {
         if (first < r->first[place]) r->first[place] = first;
         if (last > r->last[place]) r->last[place] = last;
         r->gain[place] += gain;
     }
-    r->checks += n - *n_changes;
-    *n_changes = n;
+}
+
+/* List the sources that change c touches. */
+EW_TARGET static inline void EW_NAME(ew_check)(ew_residency *r, const ew_change *c, int64_t *n_listed) {
+    const EW_LANE *const points = (const EW_LANE *)r->points;
+    const EW_LANE a = (EW_LANE)c->old_open, f = (EW_LANE)c->old_finish, a2 = (EW_LANE)c->open, f2 = (EW_LANE)c->finish;
+    const int32_t *const in_source = r->in_source, begin = r->in_start[c->item], end = r->in_start[c->item + 1];
+    const ew_source *const sources = r->source;
+    if (a == a2 && f == f2) return;
+    for (int32_t e = begin; e < end; e++) {
+        const ew_source *const source = &sources[in_source[e]];
+        if (!EW_NAME(ew_untouched)(points + source->points, source->n_points, (EW_LANE)source->release, a, f, a2, f2))
+            EW_NAME(ew_touch)(r, in_source[e], c, n_listed);
+    }
+    r->checks += end - begin;
+}
+
+/* The lane of an item among those of a source, or -1. */
+EW_TARGET static inline int64_t EW_NAME(ew_lane_of)(const EW_LANE *items, int64_t n, EW_LANE item) {
+#if EW_SIMD == 2 && EW_BITS == 16
+    for (int64_t i = 0; i < n; i += 32) {
+        const uint32_t found = _mm512_cmpeq_epu16_mask(_mm512_loadu_si512(items + i), _mm512_set1_epi16((short)item));
+        if (found) return i + __builtin_ctz(found) < n ? i + __builtin_ctz(found) : -1;
+    }
+#elif EW_SIMD == 2
+    for (int64_t i = 0; i < n; i += 16) {
+        const uint32_t found = _mm512_cmpeq_epu32_mask(_mm512_loadu_si512(items + i), _mm512_set1_epi32((int)item));
+        if (found) return i + __builtin_ctz(found) < n ? i + __builtin_ctz(found) : -1;
+    }
+#else
+    for (int64_t i = 0; i < n; i++)
+        if (items[i] == item) return i;
+#endif
+    return -1;
 }
 
 /* Search the listed sources again, as long as what is left to gain leaves a chance. Returns 1 if the new cost is
  * accepted; the new points are then in `fresh`. */
 EW_TARGET static int EW_NAME(ew_judge)(ew_residency *r, int64_t n_listed, uint32_t random32) {
     EW_LANE *const lane_open = (EW_LANE *)r->lane_open, *const lane_finish = (EW_LANE *)r->lane_finish;
-    EW_LANE *const points = (EW_LANE *)r->points, *const fresh = (EW_LANE *)r->fresh;
+    const EW_LANE *const points = (const EW_LANE *)r->points, *const lane_item = (const EW_LANE *)r->lane_item;
+    EW_LANE *const fresh = (EW_LANE *)r->fresh;
     const double drawn = random32 * 0x1p-32;
     int64_t delta = 0, hope = 0, limit = 0, fresh_end = 0;
     while (limit + 1 < EW_CHANCES && drawn < r->chance[limit + 1]) limit++;
@@ -167,11 +171,13 @@ EW_TARGET static int EW_NAME(ew_judge)(ew_residency *r, int64_t n_listed, uint32
     for (int64_t k = 0; k < n_listed; k++) {
         const int64_t s = r->list[k], base = r->out_start[s], lanes = r->out_start[s + 1] - base;
         const int64_t before = r->source[s].n_points;
-        const int32_t chain = r->source[s].mark >> 32 == r->move ? (int32_t)r->source[s].mark : -1;
-        const EW_LANE *old = points + base + s;
-        for (int32_t c = chain; c >= 0; c = r->changes[c].before) {
-            lane_open[r->changes[c].lane] = (EW_LANE)r->intervals[r->changes[c].interval].open;
-            lane_finish[r->changes[c].lane] = (EW_LANE)r->intervals[r->changes[c].interval].finish;
+        const EW_LANE *const old = points + r->source[s].points;
+        int64_t lane[EW_SPREAD + 2];
+        for (int64_t c = 0; c < r->n_changes; c++) {
+            lane[c] = EW_NAME(ew_lane_of)(lane_item + base, lanes, (EW_LANE)r->changes[c].item);
+            if (lane[c] < 0) continue;
+            lane_open[base + lane[c]] = (EW_LANE)r->changes[c].open;
+            lane_finish[base + lane[c]] = (EW_LANE)r->changes[c].finish;
         }
         const int64_t from = r->first[k], last = r->last[k] < before ? r->last[k] : before, fresh_from = fresh_end;
         EW_LANE point = from > 0 ? old[from - 1] : (EW_LANE)r->source[s].release;
@@ -183,9 +189,10 @@ EW_TARGET static int EW_NAME(ew_judge)(ew_residency *r, int64_t n_listed, uint32
             if (old[i] == point && (i >= last || point == (EW_LANE)EW_NEVER_POINT)) break;
             fresh[fresh_end++] = point;
         }
-        for (int32_t c = chain; c >= 0; c = r->changes[c].before) {
-            lane_open[r->changes[c].lane] = (EW_LANE)r->intervals[r->changes[c].interval].old_open;
-            lane_finish[r->changes[c].lane] = (EW_LANE)r->intervals[r->changes[c].interval].old_finish;
+        for (int64_t c = 0; c < r->n_changes; c++) {
+            if (lane[c] < 0) continue;
+            lane_open[base + lane[c]] = (EW_LANE)r->changes[c].old_open;
+            lane_finish[base + lane[c]] = (EW_LANE)r->changes[c].old_finish;
         }
         r->old_end[k] = (int32_t)i;
         r->new_end[k] = (int32_t)fresh_end;
@@ -200,60 +207,59 @@ EW_TARGET static int EW_NAME(ew_judge)(ew_residency *r, int64_t n_listed, uint32
 }
 
 /* Put the new points and intervals of an accepted move in place. */
-EW_TARGET static void EW_NAME(ew_accept)(ew_residency *r, int64_t n_listed, int64_t n_changes) {
+EW_TARGET static void EW_NAME(ew_accept)(ew_residency *r, int64_t n_listed) {
     EW_LANE *const lane_open = (EW_LANE *)r->lane_open, *const lane_finish = (EW_LANE *)r->lane_finish;
     EW_LANE *const points = (EW_LANE *)r->points, *const fresh = (EW_LANE *)r->fresh;
     int64_t fresh_end = 0;
     for (int64_t k = 0; k < n_listed; k++) {
         const int64_t s = r->list[k], from = r->first[k], old_end = r->old_end[k], added = r->new_end[k] - fresh_end;
-        EW_LANE *old = points + r->out_start[s] + s;
+        EW_LANE *const old = points + r->source[s].points;
         const int64_t rest = r->source[s].n_points + 1 - old_end; /* with the sentinel */
         if (added != old_end - from) memmove(old + from + added, old + old_end, (size_t)rest * sizeof(EW_LANE));
         memcpy(old + from, fresh + fresh_end, (size_t)added * sizeof(EW_LANE));
         r->source[s].n_points = (int32_t)(from + added + rest - 1);
         fresh_end = r->new_end[k];
     }
-    for (int64_t c = 0; c < n_changes; c++) {
-        lane_open[r->changes[c].lane] = (EW_LANE)r->intervals[r->changes[c].interval].open;
-        lane_finish[r->changes[c].lane] = (EW_LANE)r->intervals[r->changes[c].interval].finish;
-    }
+    for (int64_t c = 0; c < r->n_changes; c++)
+        for (int32_t e = r->in_start[r->changes[c].item]; e < r->in_start[r->changes[c].item + 1]; e++) {
+            lane_open[r->in_lane[e]] = (EW_LANE)r->changes[c].open;
+            lane_finish[r->in_lane[e]] = (EW_LANE)r->changes[c].finish;
+        }
 }
 
 /* Count what a proposal costs, its stages being in place. Returns 1 if it is accepted. */
 EW_TARGET static int EW_NAME(ew_weigh)(ew_residency *r, const ew_proposal *p) {
     const int64_t v = p->v, w = p->w;
-    const ew_interval_change of_v = {v, r->opened[v], r->finish[v], r->opened[p->opens ? w : v], r->finish[v]};
-    const ew_interval_change of_w = {w, r->opened[w], r->finish[w], r->opened[p->opens ? v : w], r->finish[w]};
-    int64_t n_listed = 0, n_intervals = 2, n_changes = 0, room = r->most_changes;
-    r->intervals[0] = of_v;
-    r->intervals[1] = of_w;
+    const ew_change of_v = {v, r->opened[v], r->finish[v], r->opened[p->opens ? w : v], r->finish[v]};
+    const ew_change of_w = {w, r->opened[w], r->finish[w], r->opened[p->opens ? v : w], r->finish[w]};
+    int64_t n_listed = 0;
+    r->changes[0] = of_v;
+    r->changes[1] = of_w;
+    r->n_changes = 2;
     r->seen[v] = r->move << 32;
     r->seen[w] = r->move << 32 | 1;
     for (int64_t k = r->n_moved - 1; k >= 0; k--) { /* the first note of an item says where it was */
         const int64_t t = r->moved[k];
         if (r->seen[t] >> 32 != r->move) {
-            const ew_interval_change of_t = {t, r->opened[t], r->finish[t], r->opened[t], r->finish[t]};
-            r->seen[t] = r->move << 32 | n_intervals;
-            r->intervals[n_intervals++] = of_t;
+            const ew_change of_t = {t, r->opened[t], r->finish[t], r->opened[t], r->finish[t]};
+            r->seen[t] = r->move << 32 | r->n_changes;
+            r->changes[r->n_changes++] = of_t;
         }
-        r->intervals[r->seen[t] & 0xffffffff].old_finish = r->old_finish[k];
+        r->changes[r->seen[t] & 0xffffffff].old_finish = r->old_finish[k];
     }
-    for (int64_t k = 0; k < n_intervals; k++)
-        room -= r->in_start[r->intervals[k].item + 1] - r->in_start[r->intervals[k].item];
-    if (room < 0) return 0;
     if (p->drops) { /* as sources, both get another release: v a later one, w an earlier one */
         const int64_t s = r->own[v], t = r->own[w];
         if (s >= 0) {
-            const EW_LANE *const own = (const EW_LANE *)r->points + r->out_start[s] + s;
+            const EW_LANE *const own = (const EW_LANE *)r->points + r->source[s].points;
             const EW_LANE later = (EW_LANE)(r->drop_rank[v] + 1);
             EW_NAME(ew_list)(r, &n_listed, s, 0, INT32_MAX,
                              EW_NAME(ew_first_not_below)(own, later) + 2);
         }
         if (t >= 0) EW_NAME(ew_list)(r, &n_listed, t, 0, INT32_MAX, 0);
     }
-    for (int32_t k = 0; k < n_intervals; k++) EW_NAME(ew_note_change)(r, k, &n_changes, &n_listed);
+    for (int64_t k = 0; k < r->n_changes; k++) EW_NAME(ew_check)(r, &r->changes[k], &n_listed);
     if (!EW_NAME(ew_judge)(r, n_listed, p->random32)) return 0;
-    EW_NAME(ew_accept)(r, n_listed, n_changes);
+    EW_NAME(ew_accept)(r, n_listed);
     return 1;
 }
 
@@ -290,8 +296,8 @@ EW_TARGET static void EW_NAME(ew_refresh)(ew_residency *r) {
     for (int64_t s = 0; s < r->n_sources; s++) {
         const int64_t base = r->out_start[s];
         EW_LANE *const own = points + base + s;
-        r->source[s].mark = r->source[s].listed = 0;
-        r->source[s].lanes = base;
+        r->source[s].listed = 0;
+        r->source[s].points = base + s;
         r->source[s].release = r->item[s] < 0 ? 0 : r->drop_rank[r->item[s]];
         EW_LANE point = (EW_LANE)r->source[s].release;
         int64_t count = 0;
