@@ -34,22 +34,28 @@ EW_TARGET static inline EW_LANE EW_NAME(ew_next_point)(const EW_LANE *open, cons
 #endif
 }
 
-/* The first index whose point is not below `stage`. The sentinel ends the search. */
-EW_TARGET static inline int32_t EW_NAME(ew_first_not_below)(const EW_LANE *points, EW_LANE stage) {
+/* The first index whose point is not below `stage`. The sentinel, at n, ends the search. */
+EW_TARGET static inline int32_t EW_NAME(ew_first_not_below)(const EW_LANE *points, int64_t n, EW_LANE stage) {
 #if EW_SIMD == 2 && EW_BITS == 16
+    (void)n;
     for (int32_t i = 0;; i += 32) { /* may read past the sentinel, where EW_SLACK lanes follow the last points */
         const uint32_t found = _mm512_cmpge_epu16_mask(_mm512_loadu_si512(points + i), _mm512_set1_epi16((short)stage));
         if (found) return i + __builtin_ctz(found);
     }
 #elif EW_SIMD == 2
+    (void)n;
     for (int32_t i = 0;; i += 16) {
         const uint32_t found = _mm512_cmpge_epu32_mask(_mm512_loadu_si512(points + i), _mm512_set1_epi32((int)stage));
         if (found) return i + __builtin_ctz(found);
     }
 #else
-    int32_t i = 0;
+    int64_t i = 0;
+    while (n - i > 16) {
+        const int64_t middle = (i + n) >> 1;
+        if (points[middle] < stage) i = middle + 1; else n = middle;
+    }
     while (points[i] < stage) i++;
-    return i;
+    return (int32_t)i;
 #endif
 }
 
@@ -58,8 +64,8 @@ EW_TARGET static inline int64_t EW_NAME(ew_loads_cost)(const ew_residency *r, in
 }
 
 /* Whether no point of a source changes when a target's interval [A, F] becomes [A2, F2]. Point j is the least F among
- * A > point j - 1, so an interval matters only at the first point not below its A: if that is its own F, or past it; and
- * not at all if the source is still resident when it opens. May say no where the points go on past one vector. */
+ * A > point j - 1, so an interval matters only at the first point not below its A: if that is its own F, or past it;
+ * and not at all if the source is still resident when it opens. May say no where the points go on past one vector. */
 EW_TARGET static inline int EW_NAME(ew_untouched)(const EW_LANE *points, int32_t n, EW_LANE release, EW_LANE a,
                                                   EW_LANE f, EW_LANE a2, EW_LANE f2) {
 #if EW_SIMD == 2 && EW_BITS == 16
@@ -77,9 +83,8 @@ EW_TARGET static inline int EW_NAME(ew_untouched)(const EW_LANE *points, int32_t
     const int before = _mm512_mask_cmplt_epu32_mask(from, x, _mm512_set1_epi32((int)f)) != 0;
     const int within2 = _mm512_mask_cmple_epu32_mask(from2, x, _mm512_set1_epi32((int)f2)) != 0;
 #else
-    (void)n;
-    const int before = points[EW_NAME(ew_first_not_below)(points, a)] < f;
-    const int within2 = points[EW_NAME(ew_first_not_below)(points, a2)] <= f2;
+    const int before = points[EW_NAME(ew_first_not_below)(points, n, a)] < f;
+    const int within2 = points[EW_NAME(ew_first_not_below)(points, n, a2)] <= f2;
 #endif
     return (before | (a <= release)) & (within2 | (a2 <= release));
 }
@@ -105,8 +110,8 @@ EW_TARGET static void EW_NAME(ew_touch)(ew_residency *r, int64_t s, const ew_cha
     const int is_listed = source->listed >> 32 == r->move;
     const int64_t place = source->listed & 0xffffffff;
     if (is_listed && r->last[place] == INT32_MAX) return; /* its release changes too: it is searched to the end */
-    const int32_t j = a > release ? EW_NAME(ew_first_not_below)(points, a) : -1;
-    const int32_t j2 = a2 > release ? EW_NAME(ew_first_not_below)(points, a2) : -1;
+    const int32_t j = a > release ? EW_NAME(ew_first_not_below)(points, source->n_points, a) : -1;
+    const int32_t j2 = a2 > release ? EW_NAME(ew_first_not_below)(points, source->n_points, a2) : -1;
     const int old = j >= 0 && points[j] == f && (f2 != f || j2 != j), new = j2 >= 0 && f2 < points[j2];
     if (!old && !new) return;
     const int32_t first = !old || (new && j2 < j) ? j2 : j, last = !new || (old && j > j2) ? j : j2;
@@ -252,8 +257,8 @@ EW_TARGET static int EW_NAME(ew_weigh)(ew_residency *r, const ew_proposal *p) {
         if (s >= 0) {
             const EW_LANE *const own = (const EW_LANE *)r->points + r->source[s].points;
             const EW_LANE later = (EW_LANE)(r->drop_rank[v] + 1);
-            EW_NAME(ew_list)(r, &n_listed, s, 0, INT32_MAX,
-                             EW_NAME(ew_first_not_below)(own, later) + 2);
+            const int32_t saved = EW_NAME(ew_first_not_below)(own, r->source[s].n_points, later) + 2;
+            EW_NAME(ew_list)(r, &n_listed, s, 0, INT32_MAX, saved);
         }
         if (t >= 0) EW_NAME(ew_list)(r, &n_listed, t, 0, INT32_MAX, 0);
     }
