@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-SOURCES := setup.py setup.cfg pyproject.toml $(wildcard cython_ext/*.pyx cython_ext/*.pxd cython_ext/*.h)
+SOURCES := setup.py setup.cfg pyproject.toml $(wildcard cython_ext/*/*.pyx cython_ext/*/*.pxd cython_ext/*/*.h)
 
 .PHONY: quickstart test lint types debug-test docs clean
 
@@ -36,11 +36,11 @@ debug-test: $(VENV)/.installed-test
 	rm -rf build/debug && mkdir -p build/debug
 	EDGEWATT_DEBUG=1 $(BIN)/python setup.py -q build_ext --build-lib build/debug --build-temp build/debug-objects
 	for p in edgewatt reorder hwmodel traces; do cp -r $$p build/debug/; done
-	cp -r configs build/debug/configs && cp cython_ext/__init__.py build/debug/cython_ext/
+	cp -r configs build/debug/configs && cp --parents cython_ext/__init__.py cython_ext/*/__init__.py build/debug/
 	PYTHONPATH=build/debug $(BIN)/python -P -m pytest -n auto --dist worksteal tests/unit tests/property tests/conformance
 
 docs: $(VENV)/.installed-test
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
 
 clean:
-	rm -rf build dist docs/_build *.egg-info cython_ext/*.so cython_ext/*.c cython_ext/*.cpp cython_ext/*.html
+	rm -rf build dist docs/_build *.egg-info cython_ext/*/*.so cython_ext/*/*.c cython_ext/*/*.cpp cython_ext/*/*.html

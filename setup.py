@@ -1,4 +1,4 @@
-"""Build the compiled kernels: every cython_ext/*.pyx is one extension module.
+"""Build the compiled kernels: every cython_ext/*/*.pyx is one extension module.
 
 EDGEWATT_DEBUG=1 builds with bounds, wraparound and initialisation checks on (see CONTRIBUTING.md); kernels therefore
 never set those directives themselves.
@@ -15,21 +15,21 @@ DEBUG = os.environ.get("EDGEWATT_DEBUG", "") not in ("", "0")
 
 extensions = [
     Extension(
-        f"cython_ext.{source.stem}",
+        ".".join(source.with_suffix("").parts),
         [str(source)],
         include_dirs=[numpy.get_include(), "cython_ext"],
-        depends=sorted(str(header) for header in Path("cython_ext").glob("*.h")),
+        depends=sorted(str(header) for header in Path("cython_ext").rglob("*.h")),
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
         + ([("EDGEWATT_DEBUG", "1")] if DEBUG else [("NDEBUG", "1")]),
         # No fused multiply-adds: partial sums, and so the bytes on the wires, are the same on every machine.
         extra_compile_args=["-ffp-contract=off"] + (["-O1", "-g"] if DEBUG else ["-O3", "-fno-math-errno", "-g0"]),
     )
-    for source in sorted(Path("cython_ext").glob("*.pyx"))
+    for source in sorted(Path("cython_ext").glob("*/*.pyx"))
 ]
 
 setup(
     packages=[
-        *find_packages(include=["cython_ext", "traces*", "hwmodel*", "reorder*", "edgewatt*"]),
+        *find_packages(include=["cython_ext*", "traces*", "hwmodel*", "reorder*", "edgewatt*"]),
         "edgewatt.configs",
     ],
     package_dir={"edgewatt.configs": "configs"},

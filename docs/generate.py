@@ -56,7 +56,12 @@ def configuration() -> str:
     lines += ["`strides` holds `none`, a stride (sorted), `row`, or mappings `{kind: NAME, stride: 32, ...}`.", ""]
     for entry in catalogue("tuple-orders"):
         lines += [f"### `{entry['name']}`", "", f"{entry['summary']}.", "", *_section(stride_section(entry["name"]))]
-    lines += ["## A sweep file", "", (inspect.getdoc(import_module("edgewatt.sweeps")) or "").split("\n", 2)[2], ""]
+    lines += [
+        "## A sweep file",
+        "",
+        (inspect.getdoc(import_module("edgewatt.sweeps.sweep")) or "").split("\n", 2)[2],
+        "",
+    ]
     lines += [*_section(SweepConfig), "## `optimize`", "", *_section(OptimizeSection)]
     return "\n".join(lines) + "\n"
 

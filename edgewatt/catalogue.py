@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from traces.errors import unknown_name
-from traces.resources import config_root, shipped_names
+from traces.base.errors import unknown_name
+from traces.base.resources import config_root, shipped_names
 
 _FOLDERS = {"parts": "dram", "caches": "cache", "buses": "bus", "systems": "systems", "sweeps": "sweeps"}
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-import cython_ext.encode as kernels
-from traces.errors import InputError
+import cython_ext.wires.encode as kernels
+from traces.base.errors import InputError
 
 MAX_LANES = 64
 
@@ -60,7 +60,7 @@ class Bus:
     """A bus of `bus_bytes` byte lanes with one flag wire each; counts accumulate per stream.
 
     bus_bytes: 1 to 64 lanes (1, 2, 4, ... 64 run on the wide kernels). idle_level: 0 or 1, where every wire starts.
-    n_streams: how many streams (`traces.trace.STREAMS`) the counts are kept apart for.
+    n_streams: how many streams (`traces.access.trace.STREAMS`) the counts are kept apart for.
     level, flag_level: uint8[bus_bytes], what the wires carry now. lane: the lane of the next byte.
     """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from traces.errors import InputError, unknown_name
+from traces.base.errors import InputError, unknown_name
 
 CACHE_POLICIES = ("lru", "fifo", "rr", "random", "plru", "min")
 WRITE_MODES = ("back", "through")
@@ -138,7 +138,7 @@ class Machine:
 
     caches: from the engine outward; none means that every access goes to memory. encoder: a chain of
     hwmodel.encoders, e.g. 'base-xor+dbi-dc'. element_bytes: what the encoder takes for one value. part, controller: of
-    hwmodel.dram; part None stops after the bus. flush: write dirty lines back at the end (counted apart).
+    hwmodel.dram.engine; part None stops after the bus. flush: write dirty lines back at the end (counted apart).
     """
 
     caches: tuple[CacheSpec, ...]
@@ -162,7 +162,7 @@ class Machine:
 
     def memory_controller(self) -> Any:
         """Return the ControllerSpec, with the longer read latency of DBI where the encoder chain inverts."""
-        from hwmodel.dram import controller_spec
+        from hwmodel.dram.engine import controller_spec
 
         controller = controller_spec(self.controller)
         inverts = any(name.startswith("dbi") for name in self.encoder.split("+"))

@@ -9,7 +9,7 @@ Without a cache every access is a request of whole bursts.
 Choices: the bus carries one burst after the other without going back to its idle level in between. A store that passes
 the last level sends whole bursts (a burst has a fixed length), the bytes around it with their current content.
 Time is open-loop: an access is made when the engine's rate says so (or when the trace recorded it), whether earlier
-ones have been answered or not; hwmodel.system adds the waiting.
+ones have been answered or not; hwmodel.system.simulation adds the waiting.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ import numpy as np
 import numpy.typing as npt
 
 from hwmodel.bus import Bus, WireCounts
-from hwmodel.cache import CacheCounts
-from hwmodel.cache_pass import CachePass, KeptPass
+from hwmodel.caches.cache import CacheCounts
+from hwmodel.caches.cache_pass import CachePass, KeptPass
+from hwmodel.caches.hierarchy import Bursts, open_loop_clock
 from hwmodel.encoders import Chain, Geometry
-from hwmodel.hierarchy import Bursts, open_loop_clock
 from hwmodel.machine import Machine
-from traces.errors import InputError
-from traces.trace import STREAMS, Trace
+from traces.access.trace import STREAMS, Trace
+from traces.base.errors import InputError
 
 if TYPE_CHECKING:
-    from hwmodel.dram import DramResult
+    from hwmodel.dram.engine import DramResult
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -95,7 +95,7 @@ def _both_ways(wires: WireCounts | None) -> WireCounts | None:
 
 @dataclass(frozen=True, eq=False)
 class ReplayResult:
-    """What a trace did on a machine; integers, but for the DRAM's core energy, which hwmodel.energy derived.
+    """What a trace did on a machine; integers, but for the DRAM's core energy, which hwmodel.energy.memory derived.
 
     loads, stores, load_bytes, store_bytes: int64[len(STREAMS)], what the engine asked for.
     caches: counts per level before the final flush. run, flush: traffic of the trace, and of writing dirty lines back
@@ -232,7 +232,7 @@ class _Meter:
         self.clock = open_loop_clock(machine)
         self.last_arrival = 0
         if machine.part is not None:
-            from hwmodel.dram import DramEngine
+            from hwmodel.dram.engine import DramEngine
 
             self.engine = DramEngine(machine.part, machine.memory_controller())
             burst = self.engine.part.organisation.burst_bytes

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from traces.network import Network
-from traces.order import check_order
-from traces.registry import Registry
+from traces.base.registry import Registry
+from traces.work.checks import check_order
+from traces.work.network import Network
 
 __all__ = ["METHODS", "PINNINGS", "POLICIES", "Method", "Ordering", "Progress", "Task", "check_order"]
 
@@ -26,7 +26,7 @@ class Task:
     """What an ordering method is asked for: the fast memory, the objective, the seed and the budget.
 
     memory: M, neuron values plus the connection in hand (Gleinig et al. 2023, section II); at least 3.
-    objective: name or object of reorder.objectives; 'io' is reads plus writes under `policy`.
+    objective: name or object of reorder.search.objectives; 'io' is reads plus writes under `policy`.
     time_limit_s: wall-clock limit; None means work units alone decide (then the result is deterministic).
     """
 

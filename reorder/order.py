@@ -6,12 +6,14 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from reorder import auto, blocks, connection_reordering, ego, go, natural, partition, search, stationary
 from reorder.base import METHODS, Ordering, Progress, Task, check_order
-from reorder.objectives import make_objective
-from traces.errors import InputError
-from traces.network import Network
-from traces.order import checked_memory, policy_codes
+from reorder.edges import auto, blocks, connection_reordering, ego, go, natural, stationary
+from reorder.edges import hypergraph as partition
+from reorder.edges import residency as search
+from reorder.search.objectives import make_objective
+from traces.base.errors import InputError
+from traces.work.checks import checked_memory, policy_codes
+from traces.work.network import Network
 
 # importing a module registers its methods
 IN_TREE = (natural, connection_reordering, ego, go, stationary, blocks, partition, search, auto)
@@ -33,8 +35,8 @@ def order(
     """Return an order of the network's connections, checked to be a topological permutation.
 
     method: a name of `edgewatt list orderings`, with `parameters` of its own.
-    memory, policy, pinning: the fast memory the order is for (see hwmodel.iomodel). M >= 3.
-    objective: what searches lower; see reorder.objectives.
+    memory, policy, pinning: the fast memory the order is for (see hwmodel.fastmemory.iomodel). M >= 3.
+    objective: what searches lower; see reorder.search.objectives.
     time_limit_s: a search may end earlier for it, and then says `truncated`.
     Raises InputError for an unknown name, parameter or value out of range.
     """

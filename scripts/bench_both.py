@@ -14,7 +14,7 @@ import time
 
 import edgewatt as ew
 from edgewatt.cli.output import show_table
-from traces.resources import config_root
+from traces.base.resources import config_root
 
 COLUMNS = ("network", "order", "policy", "free", "still", "both", "free I/Os", "reads", "writes", "CPU s")
 

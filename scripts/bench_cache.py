@@ -11,8 +11,8 @@ import time
 
 import numpy as np
 
-from cython_ext.cpu import simd_level
-from hwmodel.cache import CacheLevel
+from cython_ext.common.cpu import simd_level
+from hwmodel.caches.cache import CacheLevel
 from hwmodel.machine import CacheSpec
 
 N = 10_000_000

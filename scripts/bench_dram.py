@@ -21,8 +21,8 @@ from pathlib import Path
 
 import numpy as np
 
-from hwmodel.channels import Channels
-from hwmodel.dram import ControllerSpec, DramEngine, load_part, simulate_dram
+from hwmodel.dram.engine import ControllerSpec, DramEngine, load_part, simulate_dram
+from hwmodel.system.channels import Channels
 
 # Instructions and requests per second of DRAMsim3 (reference/dram/README.md, section 5).
 DRAMSIM3 = {"sequential": (62_700, 68_000), "random": (165_700, 28_000)}

@@ -19,8 +19,8 @@ ROUNDS, BYTES = 11, 64 << 20
 
 
 def measure() -> None:
-    import cython_ext.encode as kernels
-    from cython_ext.cpu import simd_level
+    import cython_ext.wires.encode as kernels
+    from cython_ext.common.cpu import simd_level
     from hwmodel.encoders.base import aligned_empty
 
     data, out, flags = aligned_empty(BYTES), aligned_empty(BYTES), aligned_empty(BYTES // 8)

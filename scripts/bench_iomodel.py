@@ -24,9 +24,9 @@ from pathlib import Path
 
 import numpy as np
 
-import cython_ext.iomodel as kernel
+import cython_ext.iomodel.counts as kernel
 from reorder.order import order
-from traces.network import Network
+from traces.work.network import Network
 
 MEMORY = 100
 
@@ -132,7 +132,7 @@ def call_kernel(policy: str, kind: str, calls: int, connections: int) -> None:
 
 def appendix_a_like() -> Network:
     """4 layers of 500 at 10 % and one output, drawn with the project's own generator."""
-    from traces.generate import random_layered
+    from traces.generators.networks import random_layered
 
     return random_layered(4, 500, 0.1, seed=1)
 

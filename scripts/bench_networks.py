@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from traces.formats import to_bits
-from traces.forward import forward
-from traces.generate import bert_ffn, radix_net
-from traces.network import Network
+from traces.generators.networks import bert_ffn, radix_net
 from traces.readers import load, native
+from traces.work.forward import forward
+from traces.work.network import Network
 
 
 def median_cpu_s(work: Callable[[], Any], rounds: int = 5) -> float:

@@ -26,11 +26,11 @@ from typing import Any
 
 import numpy as np
 
-from hwmodel.iomodel import count_io, io_bounds
+from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.order import order
-from traces.generate import bert_ffn, compact_growth, random_layered
-from traces.generate_radixnet import radix_net
-from traces.network import Network
+from traces.generators.networks import bert_ffn, compact_growth, random_layered
+from traces.generators.radixnet import radix_net
+from traces.work.network import Network
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ import numpy as np
 
 from hwmodel.machine import CacheSpec, Machine
 from hwmodel.replay import replay
-from traces.build import build_trace
-from traces.network import Network
+from traces.access.build import build_trace
+from traces.work.network import Network
 
 ROUNDS = 5
 

@@ -19,9 +19,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from edgewatt.operators import load_graph
+from edgewatt.operators.orders import load_graph
 from reorder.schedule.schedule import schedule
-from traces.opgraph import OpGraph
+from traces.work.opgraph import OpGraph
 
 WHOLE = """
 import sys, edgewatt as ew
@@ -110,8 +110,8 @@ def _deep() -> OpGraph:
     """A deep network of 4,786 operators: 145 randomly wired stages, each fed by the one before."""
     from dataclasses import replace
 
-    from traces.generate_operators import randwire
-    from traces.opgraph import Operator
+    from traces.generators.operators import randwire
+    from traces.work.opgraph import Operator
 
     nodes: list[Operator] = []
     last = ""

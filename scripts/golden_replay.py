@@ -12,8 +12,8 @@ from typing import Any
 
 from hwmodel.machine import CacheSpec, Machine
 from hwmodel.replay import replay
-from traces.build import build_trace
-from traces.layout import Layout
+from traces.access.build import build_trace
+from traces.layouts.layout import Layout
 from traces.readers import load
 
 ROOT = Path(__file__).parents[1]

@@ -16,7 +16,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from oracles import schedule_oracle as oracle  # noqa: E402
 
-from edgewatt.operators import load_graph  # noqa: E402
+from edgewatt.operators.orders import load_graph  # noqa: E402
 from reorder.schedule import constructive  # noqa: E402
 from reorder.schedule.problem import Problem  # noqa: E402
 from reorder.schedule.rewrite import rewrite_graph  # noqa: E402

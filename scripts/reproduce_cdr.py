@@ -10,8 +10,8 @@ half an AlexNet conv4 (192 x 192 x 3 x 3 at 37 % on 13 x 13), computed by direct
 output position, 16 output channels of it where the GPU plays it (time, fig8, fig14). The paper's own networks and its
 GPU simulator are not at hand, so percentages stand beside the paper's for orientation; what is not comparable is said
 under each table. Energies count values, ids, row pointers, the input (half zeros, as after a ReLU) and the output on DQ
-and DBI of an LPDDR4-3200 x16 part. A stride costs no time if hwmodel.gpu (Table I of the paper, eight such channels)
-needs no longer than for the matrix in the order given. Times are CPU seconds.
+and DBI of an LPDDR4-3200 x16 part. A stride costs no time if hwmodel.caches.gpu (Table I of the paper, eight such
+channels) needs no longer than for the matrix in the order given. Times are CPU seconds.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from reproduce_cdr_locality import eight_channels
 
 import edgewatt as ew
 from edgewatt.cli.output import show_table
-from hwmodel.energy import wire_constants_pj
-from hwmodel.gpu import GpuResult, GpuSpec, GpuTime, gpu_time, simulate_gpu_spmv
-from traces.errors import InputError
+from hwmodel.caches.gpu import GpuResult, GpuSpec, GpuTime, gpu_time, simulate_gpu_spmv
+from hwmodel.energy.memory import wire_constants_pj
+from traces.access.spmv import SpmvProblem, convolution_matrix, lay_out_convolution, lay_out_spmv
+from traces.base.errors import InputError
 from traces.formats import to_bits
-from traces.spmv import SpmvProblem, convolution_matrix, lay_out_convolution, lay_out_spmv
 
 ROOT = Path(__file__).parents[1]
 PART = "lpddr4-3200"
@@ -312,7 +312,7 @@ def fig14() -> None:
     """Figure 14: L1 accesses and misses by stride"""
     gpu_table(14, ("L1 sector accesses", "L1 load misses"), str(fig14.__doc__))
     print("The paper: both rise on an_dc_fc7; its text has no numbers. Assumptions on the L1 that Table I leaves open:")
-    print("hwmodel/gpu.py. At 1024 rows: scripts/reproduce_cdr_locality.py.")
+    print("hwmodel/caches/gpu.py. At 1024 rows: scripts/reproduce_cdr_locality.py.")
 
 
 def fig15() -> None:

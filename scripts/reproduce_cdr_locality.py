@@ -3,8 +3,8 @@
     python scripts/reproduce_cdr_locality.py [--matrix layer.npz] [--rows 1024] [--method sort] [--json out.json]
 
 The paper plays layer fc7 of a pruned AlexNet on a modified GPGPU-Sim. We play a Gaussian matrix of its width and
-density (4096 columns, 9 %; or a SciPy file) on `hwmodel.gpu`, whose assumptions its module text lists, with eight x16
-channels of LPDDR4-3200 (51 GB/s; the paper: 59.7 GB/s). Trends can be compared, absolute numbers cannot.
+density (4096 columns, 9 %; or a SciPy file) on `hwmodel.caches.gpu`, whose assumptions its module text lists, with
+eight x16 channels of LPDDR4-3200 (51 GB/s; the paper: 59.7 GB/s). Trends can be compared, absolute numbers cannot.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from hwmodel.dram import Part, load_part
-from hwmodel.gpu import GpuSpec, gpu_time, simulate_gpu_spmv
+from hwmodel.caches.gpu import GpuSpec, gpu_time, simulate_gpu_spmv
+from hwmodel.dram.engine import Part, load_part
 from reorder.cdr import order_tuples
-from traces.spmv import lay_out_spmv
+from traces.access.spmv import lay_out_spmv
 
 STRIDES = (32, 64, 96, 128, 192, 256, 512)
 

@@ -14,10 +14,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hwmodel.iomodel import io_curve
+from hwmodel.fastmemory.iomodel import io_curve
 from reorder.order import order
-from traces.generate import radix_net, uniform_layers
-from traces.network import Network
+from traces.generators.networks import radix_net, uniform_layers
+from traces.work.network import Network
 
 MEMORIES = (128, 256, 512, 1024, 2048)
 METHODS = ("unsorted layers", "layerwise", "ego", "output-stationary")

@@ -18,15 +18,15 @@ from typing import Any
 
 import yaml
 
-from edgewatt.operators import load_graph
+from edgewatt.operators.orders import load_graph
 from reorder.schedule import constructive
 from reorder.schedule.arena import arena
 from reorder.schedule.problem import Problem
 from reorder.schedule.rewrite import rewrite_graph
 from reorder.schedule.schedule import schedule
 from reorder.schedule.traffic import offchip_traffic
-from traces.opgraph import OpGraph
-from traces.resources import config_root
+from traces.base.resources import config_root
+from traces.work.opgraph import OpGraph
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:

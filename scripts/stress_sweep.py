@@ -27,8 +27,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from edgewatt.record import canonical_json  # noqa: E402
-from edgewatt.store import Store  # noqa: E402
+from edgewatt.results.record import canonical_json  # noqa: E402
+from edgewatt.results.store import Store  # noqa: E402
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 SMALL = {"generate": {"kind": "random-layered", "n_layers": 3, "width": 16, "density": 0.3}}
@@ -49,7 +49,7 @@ def workers_of(pid: int) -> list[int]:
     for folder in Path("/proc").iterdir():
         try:
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            if int(fields[1]) == pid and b"edgewatt.worker" in (folder / "cmdline").read_bytes():
+            if int(fields[1]) == pid and b"edgewatt.sweeps.worker" in (folder / "cmdline").read_bytes():
                 found.append(int(folder.name))
         except (OSError, ValueError):
             continue
@@ -198,8 +198,8 @@ def share(folder: Path) -> dict[str, Any]:
     """CPU time of a sweep whose points differ behind the caches, with and without their pass shared, alternating."""
     import statistics
 
-    import edgewatt.sweeps as sweeps
-    from edgewatt.compute import _stages
+    import edgewatt.sweeps.sweep as sweeps
+    from edgewatt.point.compute import _stages
 
     widths = [1024] * 5
     config = {

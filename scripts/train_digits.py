@@ -18,11 +18,11 @@ from pathlib import Path
 
 import numpy as np
 
-from traces.forward import forward
-from traces.network import Network
 from traces.readers import native
 from traces.readers.layers import from_layers
 from traces.readers.scipy_sparse import dense_layer
+from traces.work.forward import forward
+from traces.work.network import Network
 
 PIXEL_MAX = 16.0  # scikit-learn's digits have pixels 0 to 16
 BATCH_ROWS = 64  # test inputs that travel with the network, for payloads

@@ -1,6 +1,6 @@
 """Parts derived from the shipped LPDDR4-3200 for tests: other organisations and constants."""
 
-from hwmodel.dram import load_part
+from hwmodel.dram.engine import load_part
 
 
 def made(value, source="test"):

@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 from oracles.trace_oracle import random_network, topological_order
 
 from hwmodel.machine import CACHE_POLICIES, BusSpec, CacheSpec, Machine, PrefetchSpec
-from traces.build import build_trace
-from traces.layout import Layout
+from traces.access.build import build_trace
+from traces.layouts.layout import Layout
 
 prefetchers = st.builds(
     PrefetchSpec, st.sampled_from(("next-line", "stride")), st.integers(1, 4), st.integers(1, 3), st.integers(1, 4)

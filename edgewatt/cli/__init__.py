@@ -43,7 +43,7 @@ for module in (run, order, order_tuples, schedule, results, papers, validate, ex
 
 def main() -> None:
     """Run the command line: exit status 2 on anything the user can mend, 130 on Ctrl-C, 1 on a failed run."""
-    from traces.errors import EdgewattError, InputError
+    from traces.base.errors import EdgewattError, InputError
 
     try:
         app()

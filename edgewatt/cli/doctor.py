@@ -40,7 +40,7 @@ def diagnose() -> dict[str, Any]:
 
     import edgewatt
     from edgewatt.clash import check_traces_package
-    from traces.resources import config_root
+    from traces.base.resources import config_root
 
     def found(package: str) -> str | None:
         try:
@@ -48,7 +48,7 @@ def diagnose() -> dict[str, Any]:
         except PackageNotFoundError:
             return None
 
-    cpu = import_module("cython_ext.cpu")
+    cpu = import_module("cython_ext.common.cpu")
     reference = os.environ.get("EDGEWATT_REFERENCE") or None
     return {
         "edgewatt": edgewatt.__version__,

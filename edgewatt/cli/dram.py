@@ -35,12 +35,12 @@ def dram(
     import numpy as np
 
     from edgewatt.cli.output import show_table, write_json
-    from hwmodel.command_table import from_trace
-    from hwmodel.dram import controller_spec, load_part, simulate_dram
-    from hwmodel.dram_checker import check_trace
-    from hwmodel.energy import core_rows
-    from hwmodel.energy import explain as explain_rows
-    from traces.external import open_trace
+    from hwmodel.dram.checker import check_trace
+    from hwmodel.dram.command_table import from_trace
+    from hwmodel.dram.engine import controller_spec, load_part, simulate_dram
+    from hwmodel.energy.memory import core_rows
+    from hwmodel.energy.memory import explain as explain_rows
+    from traces.trace_readers.external import open_trace
 
     loaded = load_part(part)
     burst = np.uint64(loaded.organisation.burst_bytes)
@@ -98,7 +98,7 @@ def dram(
 
 def _parameters(given: list[str]) -> dict[str, Any]:
     """Read KEY=VALUE pairs: whole numbers, true and false, else text."""
-    from traces.errors import InputError
+    from traces.base.errors import InputError
 
     parameters: dict[str, Any] = {}
     for pair in given:
@@ -113,8 +113,8 @@ def _parameters(given: list[str]) -> dict[str, Any]:
 
 
 def _write_commands(file: Path, traces: tuple[Any, ...], end_cycle: int) -> None:
-    from hwmodel.constraints import COMMANDS
-    from traces.files import whole_file
+    from hwmodel.dram.constraints import COMMANDS
+    from traces.base.files import whole_file
 
     columns = ("rank", "bank_group", "bank", "row", "column", "request")
     with whole_file(file) as stream:

@@ -9,7 +9,7 @@ import typer
 if TYPE_CHECKING:
     from edgewatt.config.points import Point
     from hwmodel.machine import Machine
-    from traces.trace import Trace
+    from traces.access.trace import Trace
 
 _OVERRIDE = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the configuration.")
 
@@ -47,11 +47,11 @@ def export(
     from pathlib import Path
 
     from edgewatt.cli.output import progress
-    from hwmodel.command_export import export_commands
-    from hwmodel.hierarchy import burst_trace
-    from traces.errors import InputError, unknown_name
-    from traces.export import TRACE_WRITERS, export_trace
-    from traces.external import open_trace
+    from hwmodel.caches.hierarchy import burst_trace
+    from hwmodel.dram.command_export import export_commands
+    from traces.base.errors import InputError, unknown_name
+    from traces.trace_readers.external import open_trace
+    from traces.trace_writers.export import TRACE_WRITERS, export_trace
 
     if level not in ("accesses", "bursts"):
         raise unknown_name("level", level, ["accesses", "bursts"])
@@ -92,10 +92,10 @@ def _export_matrices(source: str, overrides: list[str], number: int, output: str
     from pathlib import Path
 
     from edgewatt.cli.output import write_json
-    from edgewatt.matrices import layer_matrices, write_matrices
-    from edgewatt.stages import Stages
-    from edgewatt.workload import make_work
-    from traces.errors import InputError
+    from edgewatt.point.matrices import layer_matrices, write_matrices
+    from edgewatt.point.memo import Stages
+    from edgewatt.point.work import make_work
+    from traces.base.errors import InputError
 
     if Path(source).suffix not in (".yaml", ".yml"):
         raise InputError(f"{source}: matrices come from a configuration (YAML); see edgewatt order-tuples for a matrix")
@@ -111,8 +111,8 @@ def _export_matrices(source: str, overrides: list[str], number: int, output: str
 def _choose(source: str, overrides: list[str], number: int) -> Point:
     from pathlib import Path
 
-    from edgewatt.sweeps import load_sweep
-    from traces.errors import InputError
+    from edgewatt.sweeps.sweep import load_sweep
+    from traces.base.errors import InputError
 
     points = load_sweep(Path(source), overrides).points
     if number >= len(points):
@@ -122,9 +122,9 @@ def _choose(source: str, overrides: list[str], number: int) -> Point:
 
 def _point_of(source: str, overrides: list[str], number: int) -> tuple[Trace, Machine]:
     """Return trace and machine of one point of a configuration."""
-    from edgewatt.machine_results import build_machine
-    from edgewatt.stages import Stages
-    from edgewatt.workload import make_trace, make_work, open_recorded
+    from edgewatt.point.machine import build_machine
+    from edgewatt.point.memo import Stages
+    from edgewatt.point.work import make_trace, make_work, open_recorded
 
     chosen = _choose(source, overrides, number)
     machine = build_machine(chosen.config, chosen.paths)

@@ -34,7 +34,7 @@ def list_names(
     """
     from edgewatt.catalogue import catalogue, schema
     from edgewatt.cli.output import show_table, write_json
-    from traces.errors import unknown_name
+    from traces.base.errors import unknown_name
 
     if what not in _WHAT:
         raise unknown_name("list", what, _WHAT)

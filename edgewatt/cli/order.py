@@ -44,10 +44,10 @@ def order_network(
 
     from edgewatt.cli.output import progress, write_json
     from reorder.order import order
-    from traces.errors import InputError
-    from traces.files import whole_file
-    from traces.network import Network
+    from traces.base.errors import InputError
+    from traces.base.files import whole_file
     from traces.readers import load
+    from traces.work.network import Network
 
     loaded = load(network[0] if len(network) == 1 else network, kind="network", orientation=orientation)
     if not isinstance(loaded, Network):
@@ -61,7 +61,7 @@ def order_network(
         )  # fmt: skip
     result = describe(loaded, found, memory, policy, pinning, wish)
     if best_evictions:
-        from reorder.eviction import optimal_eviction
+        from reorder.limits.eviction import optimal_eviction
 
         best = optimal_eviction(loaded, found, memory=memory, relax=loaded.n_connections > 5000)
         result["best_evictions"] = {"total": best.total, "lower_bound": best.lower_bound, "proved": best.proved}
@@ -69,7 +69,7 @@ def order_network(
         with whole_file(Path(output)) as stream:
             stream.write(order_file(found, result))
     if explain:
-        from edgewatt.explain_order import explain_page
+        from edgewatt.reporting.explain_order import explain_page
 
         page = explain_page(loaded, found, memory=memory, policy=policy, pinning=pinning)
         with whole_file(Path(explain)) as stream:
@@ -80,7 +80,7 @@ def order_network(
 
 def split_parameter(text: str) -> tuple[str, str]:
     """Split NAME=VALUE."""
-    from traces.errors import InputError
+    from traces.base.errors import InputError
 
     name, equals, value = text.partition("=")
     if not equals or not name:
@@ -92,7 +92,7 @@ def read_value(text: str) -> Any:
     """Read a YAML value from the command line; 1e-3 is the number it looks like."""
     import yaml
 
-    from traces.errors import InputError
+    from traces.base.errors import InputError
 
     try:
         value = yaml.safe_load(text)
@@ -108,11 +108,11 @@ def read_value(text: str) -> Any:
 
 def describe(network: Any, found: Any, memory: int, policy: str, pinning: str, objective: Any) -> dict[str, Any]:
     """Return everything the table shows, as plain values."""
-    from hwmodel.iomodel import compact_growth_memory, count_io, gap, io_bounds
+    from hwmodel.fastmemory.iomodel import compact_growth_memory, count_io, gap, io_bounds
     from reorder.base import Task
-    from reorder.bounds import lower_bound
-    from reorder.objectives import report
+    from reorder.limits.bounds import lower_bound
     from reorder.order import order
+    from reorder.search.objectives import report
 
     task = Task(memory, policy, pinning, objective)
     plain = order(network, "two-optimal", memory=memory, policy=policy, pinning=pinning)

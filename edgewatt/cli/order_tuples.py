@@ -48,7 +48,7 @@ def order_tuples(
     from reorder.cdr import TUPLE_METHODS
     from reorder.cdr import order_tuples as order
     from reorder.cdr.files import WRITERS, read_matrix, write_matrix
-    from traces.errors import InputError, did_you_mean
+    from traces.base.errors import InputError, did_you_mean
 
     if output is not None and Path(output).suffix.lower() not in WRITERS:
         hint = did_you_mean(Path(output).suffix, WRITERS)
@@ -125,8 +125,8 @@ def order_tuples(
 
 def _wire_energy(name: str) -> tuple[float, float]:
     """Picojoules of a one and of a rising edge on a data wire of a part, for reads."""
-    from hwmodel.energy import wire_constants_pj
-    from hwmodel.part_file import load_part
+    from hwmodel.dram.part_file import load_part
+    from hwmodel.energy.memory import wire_constants_pj
 
     part = load_part(name)
     return wire_constants_pj(part, "dq", "read", part.beat_ns)
@@ -136,9 +136,9 @@ def _choose_stride(matrix: Any, value_format: str, id_bits: int, part: str) -> s
     """The paper's procedure (section V-A): the largest stride with no slowdown; 1 where every one costs time."""
     import numpy as np
 
-    from hwmodel.gpu import choose_stride
+    from hwmodel.caches.gpu import choose_stride
     from reorder.cdr import order_tuples as order
-    from traces.spmv import SpmvProblem, lay_out_spmv
+    from traces.access.spmv import SpmvProblem, lay_out_spmv
 
     x = np.ones(matrix.shape[1], np.float32)
 

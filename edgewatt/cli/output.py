@@ -43,7 +43,7 @@ def write_json(value: Any, file: str | None) -> bool:
     if file == "-":
         sys.stdout.write(text)
         return True
-    from traces.files import whole_file
+    from traces.base.files import whole_file
 
     with whole_file(file) as stream:
         stream.write(text.encode())

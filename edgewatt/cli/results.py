@@ -34,7 +34,7 @@ def compare(
     """
     from edgewatt.cli.output import write_json
     from edgewatt.cli.tables import show_comparison
-    from edgewatt.comparison import compare as find
+    from edgewatt.results.comparison import compare as find
 
     pairs = find(a, b)
     if not write_json(pairs, json_file):
@@ -57,7 +57,7 @@ def optimize(
 
     from edgewatt.cli.output import progress, resumable, write_json
     from edgewatt.cli.tables import show_front
-    from edgewatt.optimization import optimize as search
+    from edgewatt.sweeps.optimization import optimize as search
 
     folder = Path(results) if results else Path("results") / Path(file).stem
     with resumable(), progress("optimize") as update:

@@ -24,9 +24,9 @@ def run(
 
     from edgewatt.cli.output import progress, write_json
     from edgewatt.cli.tables import row_of, show_records
-    from edgewatt.compute import run_points
-    from edgewatt.store import Store
-    from edgewatt.sweeps import load_sweep
+    from edgewatt.point.compute import run_points
+    from edgewatt.results.store import Store
+    from edgewatt.sweeps.sweep import load_sweep
 
     plan = load_sweep(Path(file), overrides or ())
     store = Store(results).open()
@@ -67,14 +67,14 @@ def sweep(
     from pathlib import Path
 
     from edgewatt.cli.output import progress, resumable, write_json
-    from edgewatt.sweeps import load_sweep
-    from edgewatt.sweeps import sweep as run_sweep
+    from edgewatt.sweeps.sweep import load_sweep
+    from edgewatt.sweeps.sweep import sweep as run_sweep
 
     plan = load_sweep(Path(file), overrides or ())
     folder = Path(results) if results else Path("results") / Path(file).stem
     if dry_run:
         from edgewatt.cli.tables import show_estimate
-        from edgewatt.estimate import estimate
+        from edgewatt.sweeps.estimate import estimate
 
         found = estimate(plan, folder, workers)
         if not write_json(found, json_file):
@@ -122,7 +122,7 @@ def collect(
 
     Example:  edgewatt collect results/mine -o mine.parquet
     """
-    from edgewatt.collection import collect as collect_to
+    from edgewatt.results.collection import collect as collect_to
 
     n_rows, n_columns = collect_to(results, output)
     typer.echo(f"{output}: {n_rows} rows, {n_columns} columns")
@@ -137,7 +137,7 @@ def rerun(
     Example:  edgewatt rerun results/mine/records/0123456789abcdef01234567.json
     """
     from edgewatt.cli.output import show_table, write_json
-    from edgewatt.compute import rerun as repeat
+    from edgewatt.point.compute import rerun as repeat
 
     differences = repeat(record)
     if not write_json({"record": record, "differences": differences}, json_file):

@@ -49,7 +49,7 @@ def schedule(
     import time
 
     from edgewatt.cli.output import progress, write_json
-    from edgewatt.operators import add_energy, compare_orders, load_graph
+    from edgewatt.operators.orders import add_energy, compare_orders, load_graph
     from reorder.schedule.schedule import schedule as run
 
     started = time.perf_counter()
@@ -79,7 +79,7 @@ def schedule(
     if output is not None:
         _write_back(model, graph, result, output)
     if figure is not None:
-        from edgewatt.operator_figures import draw
+        from edgewatt.operators.figures import draw
 
         draw(graph, result, figure, seed=seed)
     summary = {
@@ -163,8 +163,8 @@ def proof_in_words(result: Any) -> str:
 def _write_back(model: str, graph: Any, result: Any, output: str) -> None:
     from pathlib import Path
 
-    from traces.errors import InputError
-    from traces.files import whole_file
+    from traces.base.errors import InputError
+    from traces.base.files import whole_file
     from traces.readers import tflite
 
     if Path(model).suffix.lower() != ".tflite":

@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from edgewatt.record import Record
-from edgewatt.rows import compact, percent, row_of
+from edgewatt.results.record import Record
+from edgewatt.results.rows import compact, percent, row_of
 
 Row = dict[str, Any]
 
@@ -167,7 +167,7 @@ def show_estimate(found: dict[str, Any]) -> None:
 
 
 def show_comparison(pairs: Sequence[dict[str, Any]]) -> None:
-    """Print what `edgewatt.comparison.compare` found."""
+    """Print what `edgewatt.results.comparison.compare` found."""
     from rich.console import Console
 
     from edgewatt.cli.output import show_table
@@ -199,6 +199,6 @@ def _signed(change: float | None) -> str:
 
 
 def show_front(found: Any) -> None:
-    """Print the Pareto front that `edgewatt.optimization` found."""
+    """Print the Pareto front that `edgewatt.sweeps.optimization` found."""
     title = f"Pareto front: {len(found.front)} points, after the baseline; {found.text}"
     show_records([found.baseline, *(r for r in found.front if r.hash != found.baseline.hash)], title=title)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 MAX_DEPTH = 32
 MAX_NODES = 1_000_000

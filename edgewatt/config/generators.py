@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy.typing as npt
 
-from traces import generate
-from traces.network import Network
-from traces.registry import Registry
+from traces.base.registry import Registry
+from traces.generators import networks as generate
+from traces.work.network import Network
 
 GENERATORS: Registry[Callable[..., Network]] = Registry("network generator", "edgewatt.generators")
 

@@ -20,8 +20,8 @@ from edgewatt.config.document import (
 )
 from edgewatt.config.models import RunConfig, SystemFile
 from edgewatt.config.problems import validate
-from traces.errors import InputError, did_you_mean
-from traces.resources import shipped_names, shipped_path
+from traces.base.errors import InputError, did_you_mean
+from traces.base.resources import shipped_names, shipped_path
 
 _FILE_KEYS = ("network.file", "network.files", "trace.file")  # always paths
 _NAME_OR_FILE_KEYS = ("dram.part", "system", "bus", "caches", "base")  # paths only where they end in .yaml
@@ -46,7 +46,7 @@ def complete(document: Document) -> RunConfig:
 def _check_machine(run: RunConfig, document: Document) -> None:
     """Make sure that part, bus, caches and encoder fit each other before anything is computed."""
     from edgewatt.config.points import expand
-    from edgewatt.machine_results import build_machine
+    from edgewatt.point.machine import build_machine
 
     place: Place = ("dram", "overrides") if run.dram.overrides else ("dram", "part")
     try:

@@ -10,11 +10,11 @@ from pydantic_core import CoreSchema, PydanticCustomError
 
 from edgewatt.config.document import shown
 from edgewatt.config.sections import Choice, Section, section_for
-from hwmodel.controller import ControllerSpec
+from hwmodel.dram.controller import ControllerSpec
 from hwmodel.machine import CacheSpec, EngineSpec
-from traces.errors import unknown_name
-from traces.layout import Layout
-from traces.registry import Registry
+from traces.base.errors import unknown_name
+from traces.base.registry import Registry
+from traces.layouts.layout import Layout
 
 
 def orderings() -> Registry[Any]:
@@ -88,7 +88,7 @@ def _known_encoder(value: str) -> str:
 
 
 def _known_objective(value: Any) -> Any:
-    from reorder.objectives import make_objective
+    from reorder.search.objectives import make_objective
 
     make_objective(value)
     return value

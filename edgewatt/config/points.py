@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from edgewatt.config.models import RunConfig
-from edgewatt.record import content_hash
-from traces.errors import InputError
+from edgewatt.results.record import content_hash
+from traces.base.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def _part_hash(path: str, overrides: str, run: RunConfig) -> str:
 
 def load_part_with(part: str, overrides: Mapping[str, Any]) -> Any:
     """Return the DRAM part of that name or file with some of its fields replaced."""
-    from hwmodel.dram import load_part
+    from hwmodel.dram.engine import load_part
 
     return load_part({"extends": part, "name": Path(part).stem, **overrides}) if overrides else load_part(part)
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from edgewatt.config.document import ConfigError, Document, Mark, Place, shown
 from edgewatt.config.sections import Choice, keys_of
-from traces.errors import did_you_mean
+from traces.base.errors import did_you_mean
 
 M = TypeVar("M", bound=BaseModel)
 

@@ -17,8 +17,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, ValidationError, ValidationInfo, create_model
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from traces.errors import InputError
-from traces.registry import Registry
+from traces.base.errors import InputError
+from traces.base.registry import Registry
 
 Extra = tuple[tuple[str, Any, Any], ...]  # (name, type, default) of further fields
 

@@ -10,8 +10,8 @@ from pydantic import Field
 from edgewatt.config.document import read_document
 from edgewatt.config.problems import validate
 from edgewatt.config.sections import Section
-from traces.errors import InputError, unknown_name
-from traces.resources import shipped_path
+from traces.base.errors import InputError, unknown_name
+from traces.base.resources import shipped_path
 
 FOLDER = "papers"
 

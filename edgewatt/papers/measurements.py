@@ -8,9 +8,9 @@ from typing import Any
 
 from edgewatt.papers.catalogue import Figure
 from edgewatt.papers.statistics import Median, median_interval
-from edgewatt.record import Record
-from edgewatt.rows import label_of
-from traces.errors import InputError
+from edgewatt.results.record import Record
+from edgewatt.results.rows import label_of
+from traces.base.errors import InputError
 
 ROLES = ("baseline", "theirs", "ours")
 

@@ -17,7 +17,7 @@ from edgewatt.papers.reproduction import Reproduction
 from edgewatt.papers.statistics import interval_words
 from edgewatt.reporting.charts import LEGEND
 from edgewatt.reporting.page import asset, columnar, libraries, script_json
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 Row = dict[str, Any]
 
@@ -64,7 +64,7 @@ def paper_page(
     written, MissingExtraError without the extra 'report'.
     """
     from edgewatt.reporting.figures import save_figures
-    from traces.files import whole_file
+    from traces.base.files import whole_file
 
     charts, rows = _charts(reproductions)
     text = render(reproductions)

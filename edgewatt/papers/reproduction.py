@@ -10,11 +10,11 @@ from typing import Any
 from edgewatt.config.document import Document
 from edgewatt.config.loading import read_with_paths
 from edgewatt.papers.catalogue import FOLDER, chosen
-from edgewatt.record import Record
-from edgewatt.store import Store
-from edgewatt.sweeps import Results, SweepPlan, load_sweep_document, sweep
-from traces.errors import InputError
-from traces.resources import shipped_path
+from edgewatt.results.record import Record
+from edgewatt.results.store import Store
+from edgewatt.sweeps.sweep import Results, SweepPlan, load_sweep_document, sweep
+from traces.base.errors import InputError
+from traces.base.resources import shipped_path
 
 FULL_ITERATIONS = 1_000_000
 """The paper's number of iterations of Connection Reordering (Gleinig et al. 2023, section VI-A1)."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from edgewatt.comparison import pareto_front
-from edgewatt.record import Record
-from edgewatt.rows import distinct_labels, row_of, shorten_names
+from edgewatt.results.comparison import pareto_front
+from edgewatt.results.record import Record
+from edgewatt.results.rows import distinct_labels, row_of, shorten_names
 
 Row = dict[str, Any]
 

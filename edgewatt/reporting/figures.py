@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from edgewatt.reporting.charts import LEGEND, Spec
-from traces.errors import InputError, MissingExtraError
-from traces.files import whole_file
+from traces.base.errors import InputError, MissingExtraError
+from traces.base.files import whole_file
 
 
 def themed(spec: Spec, *, dark: bool = False) -> Spec:

@@ -9,13 +9,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from edgewatt.comparison import load_records
-from edgewatt.record import Record
 from edgewatt.reporting.charts import LEGEND, charts, datasets
 from edgewatt.reporting.data import ReportData, gather
 from edgewatt.reporting.figures import save_figures
 from edgewatt.reporting.words import summary
-from traces.errors import MissingExtraError
+from edgewatt.results.comparison import load_records
+from edgewatt.results.record import Record
+from traces.base.errors import MissingExtraError
 
 _COLUMNS = (  # key, head, digits after the point (None: text)
     ("network", "network", None), ("trace", "trace", None), ("ordering", "ordering", None), ("stride", "stride", None),
@@ -39,7 +39,7 @@ def report(
     figures: folder for every chart as PDF, SVG and PNG. Raises InputError if there is nothing to show or a file cannot
     be written, MissingExtraError without the extra 'report'.
     """
-    from traces.files import whole_file
+    from traces.base.files import whole_file
 
     records, data = read_results(results, title)
     text = render(records, data)
@@ -50,7 +50,7 @@ def report(
 
 def read_results(results: str | Path, title: str | None = None) -> tuple[list[Record], ReportData]:
     """Return the records of a results folder or record file, and what a report shows of them."""
-    from edgewatt.store import Store
+    from edgewatt.results.store import Store
 
     records = load_records(results)
     name = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from edgewatt.reporting.data import ReportData
-from edgewatt.rows import compact
+from edgewatt.results.rows import compact
 
 Row = dict[str, Any]
 

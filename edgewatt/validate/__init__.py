@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from edgewatt.validate.checks import Check
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 __all__ = ["Check", "run_checks", "validate"]
 
@@ -62,8 +62,8 @@ def validate(*, reference: Path | None = None, seed: int = 0) -> list[Check]:
 
 def _order_checks(network: Path, order: Path, seed: int) -> list[Check]:
     from edgewatt.validate.orderings import read_order, validate_order
-    from traces.network import Network
     from traces.readers import load
+    from traces.work.network import Network
 
     given = load(network, kind="network")
     if not isinstance(given, Network):

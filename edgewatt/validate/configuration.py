@@ -20,8 +20,8 @@ def configuration_checks(path: Path, *, seed: int = 0) -> list[Check]:
     controller serve random, sequential and single-bank requests, and every command is held against the part's
     constraints by the independent checker.
     """
-    from edgewatt.machine_results import build_machine
-    from edgewatt.sweeps import load_sweep
+    from edgewatt.point.machine import build_machine
+    from edgewatt.sweeps.sweep import load_sweep
 
     points = load_sweep(path).points
     checks = [Check("configuration loads and its parts fit", "yes", f"{len(points)} points", True)]
@@ -32,10 +32,10 @@ def configuration_checks(path: Path, *, seed: int = 0) -> list[Check]:
 
 
 def _command_checks(machine: Machine, seed: int) -> list[Check]:
-    from hwmodel.command_table import from_trace
-    from hwmodel.dram import simulate_dram
-    from hwmodel.dram_checker import check_trace
-    from hwmodel.part_file import load_part
+    from hwmodel.dram.checker import check_trace
+    from hwmodel.dram.command_table import from_trace
+    from hwmodel.dram.engine import simulate_dram
+    from hwmodel.dram.part_file import load_part
 
     assert machine.part is not None
     part, controller = load_part(machine.part), machine.memory_controller()

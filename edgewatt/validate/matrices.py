@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from edgewatt.validate.checks import Check, equal
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 
 def read_matrix(path: Path) -> Any:

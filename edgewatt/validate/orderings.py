@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from edgewatt.validate.checks import Check, at_most, equal
 from reorder.base import check_order
-from traces.archive import read_npz
-from traces.errors import InputError
-from traces.network import Network
+from traces.base.archive import read_npz
+from traces.base.errors import InputError
+from traces.work.network import Network
 
 MASK = (1 << 64) - 1
 HALF = 1 << 63

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from edgewatt.validate.checks import Check, equal, within
-from traces.network import Network
+from traces.work.network import Network
 
 # Names of the encoders in the reference vectors -> ours.
 VECTOR_NAMES = {
@@ -47,7 +47,7 @@ def read_rows(path: Path) -> list[dict[str, str]]:
 
 def io_model_rows(folder: Path) -> Iterator[Check]:
     """Reads and writes of the I/O model: each row of results.csv."""
-    from hwmodel.iomodel import count_io
+    from hwmodel.fastmemory.iomodel import count_io
 
     networks: dict[tuple[str, str], Network] = {}
     right: Counter[str] = Counter()
@@ -78,7 +78,7 @@ def _io_model_instance(path: Path, order: str) -> Network:
 
 def cache_rows(folder: Path) -> Iterator[Check]:
     """Line caches: the main columns of each row of results.csv."""
-    from hwmodel.cache import simulate_cache
+    from hwmodel.caches.cache import simulate_cache
 
     columns = (
         *("load_line_hits", "load_line_misses", "store_line_hits", "store_line_misses"),
@@ -124,7 +124,7 @@ CYCLE_TOLERANCE = {"single_bank": 0.15, "pingpong_a": 0.25}
 
 def dram_traces(folder: Path) -> Iterator[Check]:
     """Total cycles of each trace run on the LPDDR4-3200 configuration of the reference."""
-    from hwmodel.dram import simulate_dram
+    from hwmodel.dram.engine import simulate_dram
 
     for row in read_rows(folder / "dram" / "dramsim3_results.csv"):
         if row["config"] != "jedec3200x16":

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from edgewatt.validate.checks import Check, equal, holds
-from traces.network import Network
+from traces.work.network import Network
 
 POLICIES = ("lru", "rr", "min")
 
@@ -43,7 +43,7 @@ def random_network(rng: np.random.Generator) -> Network:
 
 def io_model_checks(networks: list[Network]) -> Iterator[Check]:
     """Theorem 1, Compact Growth (Theorem 2), Belady's optimality and inclusion (Gleinig et al. 2023)."""
-    from hwmodel.iomodel import compact_growth_memory, count_io, io_bounds, io_curve
+    from hwmodel.fastmemory.iomodel import compact_growth_memory, count_io, io_bounds, io_curve
 
     memories = (3, 4, 6, 9, 14, 25)
     outside, not_minimal, early, belady, inclusion = [], [], [], [], []
@@ -77,7 +77,7 @@ def io_model_checks(networks: list[Network]) -> Iterator[Check]:
 
 def cache_checks(rng: np.random.Generator, cases: int) -> Iterator[Check]:
     """Conservation, Belady and inclusion for line caches."""
-    from hwmodel.cache import simulate_cache
+    from hwmodel.caches.cache import simulate_cache
 
     conservation, belady, inclusion = [], [], []
     for case in range(cases):
@@ -125,10 +125,10 @@ def encoder_checks(rng: np.random.Generator, cases: int) -> Iterator[Check]:
 
 def dram_checks() -> Iterator[Check]:
     """Unloaded read latencies of each shipped part are the sums its timing says."""
-    from hwmodel.controller import ControllerSpec
-    from hwmodel.dram import simulate_dram
-    from hwmodel.part import AddressMap
-    from hwmodel.part_file import load_part, part_names
+    from hwmodel.dram.controller import ControllerSpec
+    from hwmodel.dram.engine import simulate_dram
+    from hwmodel.dram.part import AddressMap
+    from hwmodel.dram.part_file import load_part, part_names
 
     for name in part_names():
         part = load_part(name)

@@ -16,7 +16,7 @@ import hwmodel.encoders.reference  # noqa: F401 - both register their encoders
 from hwmodel.bus import Bus, WireCounts
 from hwmodel.encoders.base import ENCODERS, Bytes, Coded, Geometry
 from hwmodel.encoders.chain import Chain, ChainState, parse_chain
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 __all__ = ["ENCODERS", "Bytes", "Chain", "Coded", "Encoded", "Geometry", "decode", "encode", "parse_chain"]
 

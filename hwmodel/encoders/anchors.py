@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
-import cython_ext.encode as kernels
+import cython_ext.wires.encode as kernels
 from hwmodel.encoders.base import ENCODERS, Bytes, Coded, Geometry, Role, Stage, same_bytes
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 BD_WORD_BYTES, BD_ENTRIES = 8, 64
 MAX_LINE_BEATS = 4096

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from traces.errors import InputError
-from traces.registry import Registry
+from traces.base.errors import InputError
+from traces.base.registry import Registry
 
 Bytes = npt.NDArray[np.uint8]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from hwmodel.encoders.base import ENCODERS, Bytes, Coded, Geometry, Role, Stage
 from hwmodel.encoders.reference import BaseXor, DbiDc
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 _WHY = {
     Role.ORDER: "it must see the words before anything encodes them, so it comes first",

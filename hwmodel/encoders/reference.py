@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-import cython_ext.encode as kernels
+import cython_ext.wires.encode as kernels
 from hwmodel.encoders.base import ENCODERS, Bytes, Coded, Geometry, Role, Stage, aligned_empty, same_bytes
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 NO_BYTES = np.zeros(0, np.uint8)
 

@@ -24,7 +24,7 @@ from reorder.cdr.problem import Field, Int64Array, Problem
 from reorder.cdr.runs import order_run_tuples
 from reorder.cdr.separated import SeparatedOrder, popcount_separated
 from reorder.cdr.windows import BothOrder, order_both, still_windows
-from traces.errors import InputError, unknown_name
+from traces.base.errors import InputError, unknown_name
 
 __all__ = [
     "LAYOUTS",

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from reorder.cdr.matrix import stride_bounds
 from reorder.cdr.problem import Field, Int64Array
-from traces.errors import InputError, unknown_name
+from traces.base.errors import InputError, unknown_name
 
 METHODS = ("local-search", "greedy")
 MAX_PADDED = 1 << 27  # elements of the padded arrays

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from traces.archive import read_npz
-from traces.errors import InputError, did_you_mean
-from traces.files import whole_file
+from traces.base.archive import read_npz
+from traces.base.errors import InputError, did_you_mean
+from traces.base.files import whole_file
 from traces.readers import MATRIX_READERS
 
 WRITERS = (".npz", ".safetensors", ".mtx")

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reorder.cdr.problem import Field, Int64Array
-from traces.errors import InputError, unknown_name
+from traces.base.errors import InputError, unknown_name
 from traces.formats import FORMATS, ConversionReport, element_bits, to_bits
 
 LAYOUTS = ("csr", "csc", "coo", "ell")

@@ -14,11 +14,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-import cython_ext.cdr as kernels
+import cython_ext.cdr.tuples as kernels
 from reorder.cdr.cost import field_ones
 from reorder.cdr.problem import CostModel, Int64Array, Problem, first_order
-from traces.errors import InputError
-from traces.registry import Registry
+from traces.base.errors import InputError
+from traces.base.registry import Registry
 
 Progress = Callable[[int, int | None, str], None]
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from reorder.cdr.methods import TUPLE_METHODS, Progress
 from reorder.cdr.problem import Int64Array, Problem
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 GROUP_TUPLES = 16384
 

@@ -21,8 +21,8 @@ from reorder.cdr.parallel import order_all
 from reorder.cdr.problem import Int64Array
 from reorder.cdr.runs import run_problem
 from reorder.cdr.windows import Counter, changed_stretches
-from traces.errors import InputError
-from traces.network import Network
+from traces.base.errors import InputError
+from traces.work.network import Network
 
 WEIGHTS = (
     (1.0, 0.0, 0.0),

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from traces.errors import InputError, unknown_name
+from traces.base.errors import InputError, unknown_name
 
 Int64Array = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
@@ -158,7 +158,7 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class CostModel:
-    """The cost model of the kernels (cython_ext/cdr_cost.h), see there: one or two 64-bit words per tuple."""
+    """The cost model of the kernels (cython_ext/cdr/cost.h), see there: one or two 64-bit words per tuple."""
 
     out: Words
     into: Words

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from reorder.cdr.methods import TUPLE_METHODS, Progress
 from reorder.cdr.problem import CostModel, Int64Array, Problem, Words, first_order
-from traces.errors import InputError, unknown_name
+from traces.base.errors import InputError, unknown_name
 
 SEARCHES = {
     "greedy-descent": "GREEDY_DESCENT",

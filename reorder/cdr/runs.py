@@ -12,8 +12,8 @@ from reorder.cdr.matrix import id_field, stride_bounds, value_field
 from reorder.cdr.methods import TUPLE_METHODS, Progress
 from reorder.cdr.parallel import order_all
 from reorder.cdr.problem import Int64Array, Problem
-from traces.errors import InputError
-from traces.network import Network
+from traces.base.errors import InputError
+from traces.work.network import Network
 
 
 def run_problem(

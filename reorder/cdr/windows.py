@@ -21,15 +21,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import cython_ext.iomodel as iomodel
+import cython_ext.iomodel.counts as iomodel
 from reorder.base import Task, check_order
 from reorder.cdr.cost import objective_cost
 from reorder.cdr.methods import TUPLE_METHODS, Progress
 from reorder.cdr.parallel import order_all
 from reorder.cdr.problem import Int64Array
 from reorder.cdr.runs import run_problem
-from traces.network import Network
-from traces.order import checked_memory, policy_codes, processing_arrays
+from traces.work.checks import checked_memory, policy_codes, processing_arrays
+from traces.work.network import Network
 
 
 @dataclass(frozen=True)

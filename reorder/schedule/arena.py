@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from reorder.schedule.problem import Problem
-from traces.errors import unknown_name
-from traces.opgraph import OpGraph
+from traces.base.errors import unknown_name
+from traces.work.opgraph import OpGraph
 
 ALLOCATORS = {
     "linear": (0, "place when written, release after the last use, best fit (TensorFlow Lite 2017-2019)"),

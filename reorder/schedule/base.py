@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from reorder.base import Progress
 from reorder.schedule.problem import Order, Problem
-from traces.registry import Registry
+from traces.base.registry import Registry
 
 
 @dataclass(frozen=True)

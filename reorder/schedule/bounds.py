@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 from reorder.schedule.problem import Problem
-from traces.opgraph import MAX_BYTES
+from traces.work.opgraph import MAX_BYTES
 
 
 class CutBound:

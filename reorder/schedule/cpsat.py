@@ -11,7 +11,7 @@ import numpy as np
 from reorder.schedule.base import ScheduleTask, SearchResult
 from reorder.schedule.problem import Problem
 from reorder.schedule.search import best_simple_order
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 MAX_OPERATORS = 250  # the model has operators x steps decisions
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reorder.schedule.problem import Problem
-from traces.opgraph import OpGraph
+from traces.work.opgraph import OpGraph
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reorder.schedule.problem import Order, Problem
-from traces.opgraph import Operator, OpGraph, Tensor
+from traces.work.opgraph import Operator, OpGraph, Tensor
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,7 +46,7 @@ def local_search(
 
     starts: orders whose peak is at most `peak_cap`. goal: a cost that cannot be undercut.
     """
-    import cython_ext.schedule as kernel
+    import cython_ext.schedule.schedule as kernel
 
     cap = kernel.NEVER if peak_cap is None else peak_cap
     state = np.array([seed & (2**64 - 1)], np.uint64)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from traces.errors import InputError
-from traces.opgraph import MAX_BYTES, OpGraph
+from traces.base.errors import InputError
+from traces.work.opgraph import MAX_BYTES, OpGraph
 
 Order = npt.NDArray[np.int32]
 
@@ -61,13 +61,13 @@ class Problem:
 
     @cached_property
     def compiled(self) -> Any:
-        """The cython_ext.schedule.Graph of this problem."""
+        """The cython_ext.schedule.schedule.Graph of this problem."""
         rows: dict[str, Any] = {"before": self.graph.predecessors, "after": self.graph.successors, **self.buffer_rows}
         return self._compile(rows, self.kept, 0)
 
     @cached_property
     def reversed(self) -> Any:
-        """The same problem run backwards, as a cython_ext.schedule.Graph; operator v is number n - 1 - v there.
+        """The same problem run backwards, as a kernel's Graph; operator v is number n - 1 - v there.
 
         A buffer comes alive with the first of its users (outputs: at the start) and goes with the last of its writers.
         Bytes live between and during the steps of an order are those of the reversed order here, so a search may start
@@ -91,7 +91,7 @@ class Problem:
         start: int,
         forwards: bool = True,
     ) -> Any:
-        import cython_ext.schedule as kernel
+        import cython_ext.schedule.schedule as kernel
 
         def by_buffer(of_nodes: Sequence[Sequence[int]]) -> list[list[int]]:
             found: list[list[int]] = [[] for _ in self.graph.buffers]
@@ -116,7 +116,7 @@ class Problem:
     @cached_property
     def costs(self) -> Any:
         """Scratch memory for footprints and arenas."""
-        import cython_ext.schedule as kernel
+        import cython_ext.schedule.schedule as kernel
 
         return kernel.Costs(self.compiled)
 

@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from traces.errors import unknown_name
-from traces.opgraph import Operator, OpGraph, Tensor
+from traces.base.errors import unknown_name
+from traces.work.opgraph import Operator, OpGraph, Tensor
 
 PATTERNS = ("fold-concat", "channel-wise", "kernel-wise", "absorb-add")
 CONCAT, CONV, DEPTHWISE, ADD = "CONCATENATION", "CONV_2D", "DEPTHWISE_CONV_2D", "ADD"

@@ -18,8 +18,8 @@ from reorder.schedule.improve import TRAFFIC, Effort, local_search, simple_order
 from reorder.schedule.problem import Problem
 from reorder.schedule.rewrite import rewrite_graph
 from reorder.schedule.traffic import Traffic, traffic_costs
-from traces.errors import InputError, unknown_name
-from traces.opgraph import OpGraph
+from traces.base.errors import InputError, unknown_name
+from traces.work.opgraph import OpGraph
 
 OBJECTIVES = ("peak", "arena", "traffic")
 

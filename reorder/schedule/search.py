@@ -61,7 +61,7 @@ class _Search:
 
     def _run(self, search: Any, states: int) -> int:
         """Expand up to `states` states in slices; return the last status."""
-        import cython_ext.schedule as kernel
+        import cython_ext.schedule.schedule as kernel
 
         status, done = kernel.RUNNING, 0
         while status == kernel.RUNNING and done < states and not self.over:
@@ -94,7 +94,7 @@ class _Search:
 
     def exact(self, states: int) -> None:
         """Best-first from both ends in turn, `states` in all."""
-        import cython_ext.schedule as kernel
+        import cython_ext.schedule.schedule as kernel
 
         held = max(2, min(self.max_states, states * 64) // 2)
         searches = [
@@ -122,7 +122,7 @@ class _Search:
         Under a budget every move that fits is weighed as unavoidable, so the search runs far ahead; what it cannot
         decide within `states` states it leaves open (compare the soft budgets of Ahn et al. 2020, Algorithm 2).
         """
-        import cython_ext.schedule as kernel
+        import cython_ext.schedule.schedule as kernel
 
         children = 0 if self.problem.graph.n_nodes <= MANY_OPERATORS else 8  # beyond: no bound from descents
         share = 2
@@ -166,7 +166,7 @@ def best_first(
     and no more than WORK successors x operators (a minute or two). deadline: value
     of time.monotonic() at which to stop. Stopped early, the result has the best order found and the bound proved.
     """
-    import cython_ext.schedule as kernel
+    import cython_ext.schedule.schedule as kernel
     from reorder.schedule.bounds import lower_bound
 
     most_generated = kernel.NEVER if max_states is not None else WORK // problem.graph.n_nodes

@@ -13,7 +13,7 @@ import numpy as np
 from reorder.schedule import constructive
 from reorder.schedule.base import ScheduleTask, SearchResult
 from reorder.schedule.problem import Order, Problem
-from traces.opgraph import INPUT, OpGraph
+from traces.work.opgraph import INPUT, OpGraph
 
 SLICE_STATES = 8192
 
@@ -131,7 +131,7 @@ class _Part:
 
     def schedule(self) -> Order | None:
         """Return an optimal order, or None if a limit was hit."""
-        import cython_ext.schedule as kernel
+        import cython_ext.schedule.schedule as kernel
 
         if not self.parameters.budget:
             return self._programme(kernel.NEVER, self.parameters.max_states)[1]
@@ -156,7 +156,7 @@ class _Part:
                 limit, tau, above = limit * 4, max(below + 1, above), above + 1
 
     def _programme(self, upper: int, max_level_states: int) -> tuple[int, Order | None]:
-        import cython_ext.schedule as kernel
+        import cython_ext.schedule.schedule as kernel
 
         search = kernel.Search(self.problem.compiled, 0, upper, self.parameters.max_states, safe_moves=False)
         status = kernel.RUNNING

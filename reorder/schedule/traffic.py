@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from reorder.schedule.problem import Problem
-from traces.errors import InputError
-from traces.opgraph import OpGraph
+from traces.base.errors import InputError
+from traces.work.opgraph import OpGraph
 
 MAX_BLOCK_ACCESSES = 2**31
 
@@ -30,7 +30,7 @@ class Traffic:
 
 def traffic_costs(problem: Problem, onchip_bytes: int, block_bytes: int) -> Any:
     """Return the kernel object that evaluates orders for one on-chip size, after checking that it can be simulated."""
-    import cython_ext.schedule as kernel
+    import cython_ext.schedule.schedule as kernel
 
     if block_bytes < 1 or onchip_bytes < block_bytes:
         raise InputError(

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from oracles.trace_oracle import random_network, topological_order
 
-from hwmodel.cache import simulate_cache
-from traces.build import build_trace
-from traces.export import export_trace
-from traces.lines import touched_lines
+from hwmodel.caches.cache import simulate_cache
+from traces.access.build import build_trace
+from traces.access.lines import touched_lines
+from traces.trace_writers.export import export_trace
 
 libcachesim = pytest.importorskip("libcachesim", reason="libcachesim is not installed: pip install libcachesim")
 

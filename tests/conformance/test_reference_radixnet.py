@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from traces.forward import forward
-from traces.generate import radix_net
-from traces.network import Network
+from traces.generators.networks import radix_net
 from traces.readers import load
 from traces.readers.graph_challenge import categories, read_categories
+from traces.work.forward import forward
+from traces.work.network import Network
 
 FOLDERS = ["radix64_222222", "radix64_88", "radix64x2_kron_44_4"]
 

@@ -6,8 +6,8 @@ from reorder.schedule.base import SCHEDULERS
 from reorder.schedule.footprint import footprint
 from reorder.schedule.problem import Problem
 from reorder.schedule.schedule import schedule
-from traces.generate_operators import cell, randwire
-from traces.opgraph import INPUT, Operator, OpGraph, Tensor
+from traces.generators.operators import cell, randwire
+from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
 
 
 def _one() -> OpGraph:

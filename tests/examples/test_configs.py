@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from traces.resources import config_root, shipped_names
+from traces.base.resources import config_root, shipped_names
 
 EXAMPLES = sorted((config_root() / "examples").glob("*.yaml"))
 SWEEPS = shipped_names("sweeps")
@@ -60,8 +60,8 @@ def test_quickstart_table(tmp_path: Path) -> None:
 def test_shipped_sweep(name: str, tmp_path: Path) -> None:
     """It says how many points it has and what to type, and its last point, which no default decides, runs."""
     from edgewatt.catalogue import catalogue
-    from edgewatt.compute import run_points
-    from edgewatt.sweeps import load_sweep
+    from edgewatt.point.compute import run_points
+    from edgewatt.sweeps.sweep import load_sweep
 
     text = (config_root() / "sweeps" / f"{name}.yaml").read_text()
     points = load_sweep(name).points

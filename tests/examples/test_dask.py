@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from edgewatt.executors import DaskExecutor
-from edgewatt.record import canonical_json
-from edgewatt.store import Store
-from edgewatt.sweeps import sweep
-from traces.errors import EdgewattError
+from edgewatt.results.record import canonical_json
+from edgewatt.results.store import Store
+from edgewatt.sweeps.executors import DaskExecutor
+from edgewatt.sweeps.sweep import sweep
+from traces.base.errors import EdgewattError
 
 pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
 
@@ -84,7 +84,7 @@ def test_local_cluster(tmp_path: Path) -> None:
 
 
 def test_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgewatt.executors.CONNECT_S", 1.0)
+    monkeypatch.setattr("edgewatt.sweeps.executors.CONNECT_S", 1.0)
     executor = DaskExecutor(scheduler="tcp://127.0.0.1:9")
     with pytest.raises(EdgewattError, match="no Dask scheduler answers"):
         next(iter(executor.run(iter([{"hash": "x", "config": {}}]))))

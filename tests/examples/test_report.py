@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import edgewatt as ew
-from edgewatt.record import Record, content_hash
 from edgewatt.reporting.data import gather
 from edgewatt.reporting.page import read_results, render
-from edgewatt.store import Store
+from edgewatt.results.record import Record, content_hash
+from edgewatt.results.store import Store
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 HOSTILE = (
@@ -200,7 +200,7 @@ def test_ten_thousand_points_are_under_8_mb(results: Path, tmp_path: Path) -> No
 
 
 def test_one_record_and_address_only_traces(tmp_path: Path) -> None:
-    from traces.resources import config_root
+    from traces.base.resources import config_root
 
     trace = config_root() / "examples" / "traces" / "small.din"
     ew.run({"trace": {"file": str(trace)}}, results=tmp_path / "out")

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from traces.network import Network
+from traces.work.network import Network
 
 
 def forward_by_hand(network: Network, inputs: list[float]) -> list[float]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from traces.network import Network
+from traces.work.network import Network
 
 
 def intervals(

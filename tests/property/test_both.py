@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import edgewatt as ew
 from reorder.cdr import order_both, pareto_orders, still_windows
 from reorder.cdr.pareto import undominated
-from traces.errors import InputError
-from traces.generate import random_layered
+from traces.base.errors import InputError
+from traces.generators.networks import random_layered
 
 quick = settings(max_examples=25, deadline=None)
 cases = st.tuples(

@@ -12,11 +12,11 @@ from oracles.least_io_oracle import least_io
 from oracles.random_networks import dags
 from oracles.reference_networks import reorder_network
 
-from hwmodel.iomodel import count_io, io_bounds
-from reorder.bounds import cores, expansion_extra, lower_bound, sparse_extra
-from reorder.eviction import optimal_eviction
-from traces.generate_theory import dense_layers
-from traces.network import Network
+from hwmodel.fastmemory.iomodel import count_io, io_bounds
+from reorder.limits.bounds import cores, expansion_extra, lower_bound, sparse_extra
+from reorder.limits.eviction import optimal_eviction
+from traces.generators.theory import dense_layers
+from traces.work.network import Network
 
 
 @settings(max_examples=60, deadline=None)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.cache_oracle import PlainCache
 
-from hwmodel.cache import CacheCounts, CacheLevel, simulate_cache
+from hwmodel.caches.cache import CacheCounts, CacheLevel, simulate_cache
 from hwmodel.machine import CACHE_POLICIES, CacheSpec
 
 COUNTS = [field.name for field in dataclasses.fields(CacheCounts)][:10]
@@ -106,7 +106,7 @@ def test_flush_writes_each_dirty_line_once():
 def test_narrower_simd_levels_make_the_same_counts(simd):
     program = """
 import numpy as np
-from hwmodel.cache import simulate_cache
+from hwmodel.caches.cache import simulate_cache
 rng = np.random.default_rng(5)
 for ways in (1, 3, 8, 12, 32):
     for policy in ("lru", "fifo", "random", "min", "plru"):

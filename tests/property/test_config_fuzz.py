@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgewatt.config import ConfigError
-from edgewatt.sweeps import load_sweep
-from traces.resources import config_root
+from edgewatt.sweeps.sweep import load_sweep
+from traces.base.resources import config_root
 
 EXAMPLES = sorted((config_root() / "examples").glob("*.yaml"))
 PLACED = re.compile(r".+:\d+:\d+: .+")

@@ -11,12 +11,12 @@ from oracles.connection_reordering_oracle import anneal
 from oracles.random_networks import dags
 from oracles.reference_networks import reorder_network
 
-from cython_ext.connection_reordering import Annealer
-from hwmodel.iomodel import count_io
-from reorder.connection_reordering import curve_points, paper_window
+from cython_ext.annealing.connections import Annealer
+from hwmodel.fastmemory.iomodel import count_io
+from reorder.edges.connection_reordering import curve_points, paper_window
 from reorder.order import order
-from traces.errors import InputError
-from traces.network import Network
+from traces.base.errors import InputError
+from traces.work.network import Network
 
 POLICIES = ("lru", "rr", "min")
 

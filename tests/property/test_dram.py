@@ -9,10 +9,10 @@ from dram_parts import PARTS, variant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hwmodel.command_table import command_wires, count_commands, from_trace
-from hwmodel.constraints import COMMANDS
-from hwmodel.dram import ControllerSpec, DramEngine, simulate_dram
-from hwmodel.dram_checker import check_trace
+from hwmodel.dram.checker import check_trace
+from hwmodel.dram.command_table import command_wires, count_commands, from_trace
+from hwmodel.dram.constraints import COMMANDS
+from hwmodel.dram.engine import ControllerSpec, DramEngine, simulate_dram
 
 controllers = st.builds(
     ControllerSpec,

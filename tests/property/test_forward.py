@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from oracles.forward_oracle import forward_by_hand
 from strategies import networks
 
-from traces.forward import forward
-from traces.network import Network
+from traces.work.forward import forward
+from traces.work.network import Network
 
 
 @settings(max_examples=150, deadline=None)

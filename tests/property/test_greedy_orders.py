@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from oracles.random_networks import dags
 
 from reorder.order import order
-from traces.errors import InputError
-from traces.network import Network
+from traces.base.errors import InputError
+from traces.work.network import Network
 
 
 def plain_ego(network: Network, window: int) -> list[int]:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from oracles import iomodel_oracle as oracle
 from oracles.random_networks import dags
 
-from hwmodel.iomodel import bandwidth_memory, compact_growth_memory, count_io, io_bounds, io_curve
-from traces.errors import InputError
-from traces.network import Network
+from hwmodel.fastmemory.iomodel import bandwidth_memory, compact_growth_memory, count_io, io_bounds, io_curve
+from traces.base.errors import InputError
+from traces.work.network import Network
 
 POLICIES = ("lru", "rr", "min")
 PINNINGS = ("literal", "pin_both")

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from oracles.random_networks import dags
 from oracles.reference_networks import reorder_counts, reorder_network
 
-from hwmodel.iomodel import count_io, io_bounds
+from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.order import methods, order
-from traces.errors import InputError
-from traces.network import Network
+from traces.base.errors import InputError
+from traces.work.network import Network
 
 NATURAL = ("two-optimal", "layerwise", "by-source", "random-topological", "depth-first")
 

@@ -10,16 +10,16 @@ from machine_strategies import prefetchers
 from oracles.prefetch_oracle import PlainPrefetcher
 from oracles.trace_oracle import networks, random_network, topological_order
 
-from hwmodel.cache import CacheCounts, CacheLevel
-from hwmodel.hierarchy import burst_trace, open_hierarchy, slices
+from hwmodel.caches.cache import CacheCounts, CacheLevel
+from hwmodel.caches.hierarchy import burst_trace, open_hierarchy, slices
 from hwmodel.machine import BusSpec, CacheSpec, Machine, PrefetchSpec
 from hwmodel.replay import replay
-from hwmodel.system import simulate
-from traces.build import build_trace, final_image
-from traces.errors import InputError
-from traces.layout import Layout
-from traces.partition import partition
-from traces.trace import Chunk, Memory, Trace
+from hwmodel.system.simulation import simulate
+from traces.access.build import build_trace, final_image
+from traces.access.partition import partition
+from traces.access.trace import Chunk, Memory, Trace
+from traces.base.errors import InputError
+from traces.layouts.layout import Layout
 
 COUNTS = [field.name for field in dataclasses.fields(CacheCounts)][:10]
 POLICIES = ("lru", "fifo", "rr", "random", "plru")
@@ -198,7 +198,7 @@ def test_what_does_not_fit_is_refused(make, words):
 
 def test_a_configuration_reaches_the_prefetcher():
     from edgewatt.config.models import CacheSection
-    from edgewatt.machine_results import build_machine
+    from edgewatt.point.machine import build_machine
 
     section = CacheSection.model_validate({"size_bytes": 1024, "prefetch": {"kind": "stride", "degree": 2}})
     config = {

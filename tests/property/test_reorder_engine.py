@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from oracles.residency_oracle import anneal as annealed
 from oracles.residency_oracle import cost
 
-from hwmodel.iomodel import count_io, io_bounds
+from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import Task, check_order
-from reorder.budget import Best, Budget, Scorer
-from reorder.intervals import Items
-from reorder.natural import two_optimal
-from reorder.objectives import IOTerm, Objective
+from reorder.edges.natural import two_optimal
 from reorder.order import order
-from reorder.polish import polish
-from reorder.runs import in_batches
-from traces.network import Network
+from reorder.search.batches import in_batches
+from reorder.search.budget import Best, Budget, Scorer
+from reorder.search.edge_moves import polish
+from reorder.search.intervals import Items
+from reorder.search.objectives import IOTerm, Objective
+from traces.work.network import Network
 
 ENGINE = ("output-stationary", "blocks", "tiles", "frontier", "residency", "auto")
 MODEST = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -132,7 +132,7 @@ def test_annealing_takes_the_moves_the_oracle_takes(
 
 
 def test_lane_widths_agree() -> None:
-    from traces.generate import random_layered
+    from traces.generators.networks import random_layered
 
     network = random_layered(3, 60, 0.2, seed=5)
     items = Items(network)

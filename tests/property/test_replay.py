@@ -6,14 +6,14 @@ from hypothesis import given, settings
 from machine_strategies import a_trace, hierarchies
 from oracles.trace_oracle import networks
 
-from hwmodel.cache import simulate_levels
+from hwmodel.caches.cache import simulate_levels
+from hwmodel.caches.hierarchy import burst_trace, open_hierarchy, slices
 from hwmodel.encoders import encode
-from hwmodel.hierarchy import burst_trace, open_hierarchy, slices
 from hwmodel.machine import BusSpec, CacheSpec, Machine
 from hwmodel.replay import replay
-from traces.build import final_image
-from traces.errors import InputError
-from traces.trace import STREAMS, Chunk, Memory, Trace
+from traces.access.build import final_image
+from traces.access.trace import STREAMS, Chunk, Memory, Trace
+from traces.base.errors import InputError
 
 
 def bursts_of(trace, machine):

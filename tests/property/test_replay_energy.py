@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hwmodel.dram import load_part
-from hwmodel.energy import interface_energy
+from hwmodel.dram.engine import load_part
+from hwmodel.energy.memory import interface_energy
+from hwmodel.energy.replay import replay_energy
 from hwmodel.machine import CacheSpec, Machine
 from hwmodel.replay import replay
-from hwmodel.replay_energy import replay_energy
-from traces.build import build_trace
-from traces.generate import random_layered
+from traces.access.build import build_trace
+from traces.generators.networks import random_layered
 
 
 @pytest.mark.parametrize("encoder", ["raw", "dbi-dc"])
@@ -25,7 +25,7 @@ def test_data_wires_agree_with_a_command_table(encoder: str, seed: int) -> None:
     result = replay(build_trace(network), machine)
     energy = replay_energy(result, machine)
     terms = {row.term: row for row in (*energy.interface, *energy.core)}
-    from hwmodel.hierarchy import open_hierarchy, slices
+    from hwmodel.caches.hierarchy import open_hierarchy, slices
 
     trace = build_trace(network)
     hierarchy = open_hierarchy(trace, machine)

@@ -15,7 +15,7 @@ from reorder.schedule.problem import Problem
 from reorder.schedule.schedule import schedule
 from reorder.schedule.search import best_first
 from reorder.schedule.traffic import offchip_traffic
-from traces.opgraph import INPUT, Operator, OpGraph, Tensor
+from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
 
 
 @st.composite
@@ -94,7 +94,7 @@ def test_searches_find_the_optimum(graph: OpGraph) -> None:
 @settings(max_examples=60, deadline=None)
 @given(graphs(), st.integers(0, 2), st.booleans(), st.sampled_from([0, 1, 16]))
 def test_every_variant_of_the_state_search_is_exact(graph: OpGraph, tie: int, backwards: bool, chains: int) -> None:
-    from cython_ext import schedule as kernel
+    from cython_ext.schedule import schedule as kernel
 
     problem = Problem(graph)
     optimum, _ = oracle.optimal_peak(graph)

@@ -12,11 +12,11 @@ from reorder.schedule.footprint import footprint
 from reorder.schedule.problem import Problem
 from reorder.schedule.rewrite import PATTERNS, rewrite_graph
 from reorder.schedule.schedule import schedule
-from traces.errors import InputError
-from traces.execute import execute
-from traces.generate_operators import GENOTYPES, cell, randwire
-from traces.opgraph import INPUT, Operator, OpGraph, Tensor
+from traces.base.errors import InputError
+from traces.generators.operators import GENOTYPES, cell, randwire
 from traces.readers import load
+from traces.work.execute import execute
+from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
 
 SUBSETS = [subset for k in range(1, 5) for subset in combinations(PATTERNS, k)]
 

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from oracles.spmv_oracle import gpu, row_wise
 from scipy.sparse import csr_array, random_array
 
-from hwmodel.gpu import GpuSpec, choose_stride, gpu_time, simulate_gpu_spmv
+from hwmodel.caches.gpu import GpuSpec, choose_stride, gpu_time, simulate_gpu_spmv
 from hwmodel.machine import CacheSpec, Machine
 from hwmodel.replay import replay
-from traces.build import final_image
-from traces.errors import InputError
-from traces.spmv import convolution_matrix, lay_out_convolution, lay_out_spmv, spmv_trace
+from traces.access.build import final_image
+from traces.access.spmv import convolution_matrix, lay_out_convolution, lay_out_spmv, spmv_trace
+from traces.base.errors import InputError
 
 
 @st.composite

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hwmodel.dram import ControllerSpec, load_part, simulate_dram
-from hwmodel.hierarchy import CacheHierarchy
+from hwmodel.caches.hierarchy import CacheHierarchy
+from hwmodel.dram.engine import ControllerSpec, load_part, simulate_dram
 from hwmodel.machine import BusSpec, CacheSpec, EngineSpec, Machine
 from hwmodel.replay import Wires, replay
-from hwmodel.system import simulate
-from traces.partition import partition
-from traces.trace import STREAMS, Chunk, Memory, Trace
+from hwmodel.system.simulation import simulate
+from traces.access.partition import partition
+from traces.access.trace import STREAMS, Chunk, Memory, Trace
 
 PART = load_part("lpddr4-3200")
 FOOTPRINT = 1 << 13

@@ -6,11 +6,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracles.trace_oracle import networks, random_network, topological_order, walk
 
-from traces.build import build_trace, stored_activations
+from traces.access.build import build_trace, stored_activations
+from traces.access.trace import STREAMS, load_trace, save_trace
 from traces.formats import from_bits, to_bits
-from traces.forward import forward
-from traces.layout import Layout
-from traces.trace import STREAMS, load_trace, save_trace
+from traces.layouts.layout import Layout
+from traces.work.forward import forward
 
 
 def accesses(trace):
@@ -78,7 +78,7 @@ def test_formats_end_near_the_forward_pass_of_the_stored_weights(made, name, row
 def test_neuron_formats_round_as_ml_dtypes_does(name):
     import ml_dtypes
 
-    from cython_ext.trace import neuron_bits, neuron_values
+    from cython_ext.trace.walk import neuron_bits, neuron_values
 
     number = {"fp16": 1, "bf16": 2}[name]
     dtype = np.float16 if name == "fp16" else ml_dtypes.bfloat16

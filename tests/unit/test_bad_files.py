@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from traces.errors import InputError
+from traces.base.errors import InputError
 from traces.readers import graph_challenge, load, native
 from traces.readers.scipy_sparse import from_matrices
 
@@ -204,7 +204,7 @@ def test_hostile_native_files(tmp_path: Path, changes: dict[str, bytes | np.ndar
 
 
 def test_a_zip_bomb_is_refused_before_it_unfolds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("traces.archive.MAX_BYTES", 1 << 20)
+    monkeypatch.setattr("traces.base.archive.MAX_BYTES", 1 << 20)
     path = rewritten(tmp_path / "n.npz", weights=np.zeros(1 << 20, np.float32))
     assert path.stat().st_size < 1 << 14
     with pytest.raises(InputError, match="take more than 1048576 bytes: refused"):

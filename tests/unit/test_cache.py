@@ -6,9 +6,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from hwmodel.cache import CacheCounts, CacheLevel, simulate_cache, simulate_levels
+from hwmodel.caches.cache import CacheCounts, CacheLevel, simulate_cache, simulate_levels
 from hwmodel.machine import CacheSpec, Machine
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 COUNTS = [field.name for field in dataclasses.fields(CacheCounts)][:10]
 

@@ -6,9 +6,9 @@ import pytest
 from typer.testing import CliRunner
 
 from edgewatt.cli import app
-from traces.errors import InputError
-from traces.external import open_trace
-from traces.resources import config_root
+from traces.base.errors import InputError
+from traces.base.resources import config_root
+from traces.trace_readers.external import open_trace
 
 QUICKSTART = str(config_root() / "examples" / "quickstart.yaml")
 

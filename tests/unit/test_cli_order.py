@@ -9,10 +9,10 @@ from typer.testing import CliRunner
 
 from edgewatt.cli import app
 from edgewatt.cli.order import read_value
-from hwmodel.iomodel import count_io
+from hwmodel.fastmemory.iomodel import count_io
 from reorder.base import check_order
-from traces.errors import InputError
-from traces.generate_theory import dense_layers
+from traces.base.errors import InputError
+from traces.generators.theory import dense_layers
 from traces.readers.native import save
 
 

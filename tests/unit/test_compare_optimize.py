@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edgewatt as ew
-from edgewatt.comparison import pareto_front
 from edgewatt.config import ConfigError
-from edgewatt.optimization import parse_constraint
-from edgewatt.rows import compact, percent, row_of
-from traces.errors import InputError
+from edgewatt.results.comparison import pareto_front
+from edgewatt.results.rows import compact, percent, row_of
+from edgewatt.sweeps.optimization import parse_constraint
+from traces.base.errors import InputError
 
 BASE: dict[str, Any] = {
     "network": {"generate": {"kind": "random-layered", "n_layers": 3, "width": 16, "density": 0.3}},
@@ -67,7 +67,7 @@ def test_compared_points_are_told_apart_by_what_varies(tmp_path: Path) -> None:
 
 
 def test_a_trace_beside_a_network(tmp_path: Path) -> None:
-    from traces.resources import config_root
+    from traces.base.resources import config_root
 
     ew.run({"trace": {"file": str(config_root() / "examples" / "traces" / "small.din")}}, results=tmp_path / "a")
     ew.run({**BASE, "formats": "fp16"}, results=tmp_path / "b")
@@ -76,7 +76,7 @@ def test_a_trace_beside_a_network(tmp_path: Path) -> None:
 
 
 def test_objectives_that_the_points_do_not_have(tmp_path: Path) -> None:
-    from traces.resources import config_root
+    from traces.base.resources import config_root
 
     counted = {"base": {**BASE, "measure": "io"}, "grid": {"fast_memory.size": [6, 8]}}
     with pytest.raises(InputError, match=r"no energy_pj \(they have runs, reads, writes, io\)"):

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from traces.forward import forward
-from traces.network import Network
 from traces.readers import load, native
+from traces.work.forward import forward
+from traces.work.network import Network
 
 FOLDER = Path(__file__).parents[2] / "configs" / "examples" / "networks"
 SIZES = {

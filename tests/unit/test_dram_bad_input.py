@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from dram_parts import made, variant
 
-from hwmodel.dram import StuckError, load_part, part_names, simulate_dram
-from hwmodel.energy import interface_energy
-from traces.errors import InputError
-from traces.resources import shipped_path
+from hwmodel.dram.engine import StuckError, load_part, part_names, simulate_dram
+from hwmodel.energy.memory import interface_energy
+from traces.base.errors import InputError
+from traces.base.resources import shipped_path
 
 
 def shipped_text():

@@ -6,10 +6,10 @@ import pytest
 from typer.testing import CliRunner
 
 from edgewatt.cli import app
-from hwmodel.command_table import command_table, count_commands
-from hwmodel.dram import load_part
-from hwmodel.dram_checker import check_trace
-from traces.errors import InputError
+from hwmodel.dram.checker import check_trace
+from hwmodel.dram.command_table import command_table, count_commands
+from hwmodel.dram.engine import load_part
+from traces.base.errors import InputError
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 import edgewatt as ew
 from hwmodel.bus import Bus
 from hwmodel.encoders import ENCODERS
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 NAMES = {
     "raw": "raw",

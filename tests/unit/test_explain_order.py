@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from edgewatt.explain_order import explain_page
-from hwmodel.iomodel import count_io
-from hwmodel.occupancy import occupancy
+from edgewatt.reporting.explain_order import explain_page
+from hwmodel.fastmemory.iomodel import count_io
+from hwmodel.fastmemory.occupancy import occupancy
 from reorder.order import order
-from traces.generate import random_layered
-from traces.network import Network
+from traces.generators.networks import random_layered
+from traces.work.network import Network
 
 
 @pytest.fixture(scope="module")

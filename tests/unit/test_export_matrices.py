@@ -8,11 +8,11 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
-from edgewatt.matrices import layer_matrices
+from edgewatt.point.matrices import layer_matrices
 from edgewatt.validate.matrices import validate_matrix
 from reorder.cdr.files import read_matrix
-from traces.forward import forward
-from traces.resources import shipped_path
+from traces.base.resources import shipped_path
+from traces.work.forward import forward
 
 
 def export(tmp_path: Path, suffix: str) -> list[Path]:

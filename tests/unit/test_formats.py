@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from traces.errors import InputError
+from traces.base.errors import InputError
 from traces.formats import FORMATS, element_bits, from_bits, pack, packed_bytes, symmetric_scale, to_bits, unpack
 
 FLOATS = [name for name in FORMATS if not FORMATS[name].item.is_integer]

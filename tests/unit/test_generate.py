@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from traces.errors import InputError
-from traces.generate import bert_ffn, compact_growth, radix_net, random_layered, uniform_layers
-from traces.network import Network
+from traces.base.errors import InputError
+from traces.generators.networks import bert_ffn, compact_growth, radix_net, random_layered, uniform_layers
+from traces.work.network import Network
 
 MAKERS: dict[str, Callable[[int], Network]] = {
     "random_layered": lambda seed: random_layered(4, 30, 0.2, seed),

@@ -35,7 +35,7 @@ def test_imports_go_downward(package: str) -> None:
 
 
 def test_kernels_need_only_numpy_and_libc() -> None:
-    for path in (ROOT / "cython_ext").glob("*.pyx"):
+    for path in (ROOT / "cython_ext").rglob("*.pyx"):
         for line in path.read_text().splitlines():
             words = line.split()
             if words[:1] in (["import"], ["from"], ["cimport"]):

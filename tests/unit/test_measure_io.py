@@ -6,8 +6,8 @@ import pytest
 
 import edgewatt as ew
 from edgewatt.cli.tables import show_records
-from edgewatt.record import Record
-from edgewatt.rows import row_of
+from edgewatt.results.record import Record
+from edgewatt.results.rows import row_of
 
 CONFIG = {
     "network": {"generate": {"kind": "random-layered", "n_layers": 2, "width": 12, "density": 0.4}},

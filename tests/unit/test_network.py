@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from strategies import networks
 
-from traces.errors import InputError
-from traces.network import MAX_NEURONS, Network
+from traces.base.errors import InputError
+from traces.work.network import MAX_NEURONS, Network
 
 
 def diamond(**changes: Any) -> Network:

@@ -11,10 +11,10 @@ import pytest
 
 from reorder.schedule.footprint import footprint
 from reorder.schedule.schedule import schedule
-from traces.errors import InputError
-from traces.opgraph import INPUT
+from traces.base.errors import InputError
 from traces.readers import load, tflite
 from traces.readers.models import weight_matrices
+from traces.work.opgraph import INPUT
 
 flatbuffers = pytest.importorskip("flatbuffers")
 schema = pytest.importorskip("tflite")

@@ -5,18 +5,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgewatt.operator_traffic import draw_inputs, operator_energy, operator_trace
-from edgewatt.operators import load_graph
+from edgewatt.operators.orders import load_graph
+from edgewatt.operators.traffic import draw_inputs, operator_energy, operator_trace
 from hwmodel.machine import Machine
 from hwmodel.replay import replay
 from reorder.schedule.rewrite import rewrite_graph
 from reorder.schedule.schedule import schedule
 from reorder.schedule.traffic import offchip_traffic
-from traces.errors import InputError
-from traces.execute import execute
-from traces.opgraph import INPUT, Operator, OpGraph, Tensor
+from traces.access.trace import STREAMS
+from traces.base.errors import InputError
 from traces.readers import load
-from traces.trace import STREAMS
+from traces.work.execute import execute
+from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
 
 
 def small_network() -> OpGraph:
@@ -102,7 +102,7 @@ def test_published_model_on_the_wires(reference: Path) -> None:
 
 
 def test_energy_follows_the_traffic(reference: Path) -> None:
-    pytest.importorskip("hwmodel.replay_energy")
+    pytest.importorskip("hwmodel.energy.replay")
     graph = load(reference / "models" / "swiftnet_vww_uint8.tflite")
     found = schedule(graph)
     before = operator_energy(graph, np.arange(graph.n_nodes), onchip_bytes=65536)

@@ -14,11 +14,11 @@ from edgewatt.papers.measurements import Measurement
 from edgewatt.papers.measures import MEASURES
 from edgewatt.papers.reproduction import FULL_ITERATIONS, figure_plan
 from edgewatt.papers.statistics import interval_words, median_interval
-from hwmodel.iomodel import compact_growth_memory
+from hwmodel.fastmemory.iomodel import compact_growth_memory
 from reorder.order import order
-from traces.errors import InputError
-from traces.generate import compact_growth
-from traces.resources import shipped_names
+from traces.base.errors import InputError
+from traces.base.resources import shipped_names
+from traces.generators.networks import compact_growth
 
 CATALOGUE = load_catalogue()
 SMALL = ["network.generate.width=16", "fast_memory.size=8", "grid={network.generate.density: [0.2, 0.4]}"]

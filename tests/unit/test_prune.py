@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import networks
 
-from traces.errors import InputError
-from traces.generate import uniform_layers
-from traces.network import Network
-from traces.prune import prune_magnitude
+from traces.base.errors import InputError
+from traces.generators.networks import uniform_layers
+from traces.work.network import Network
+from traces.work.prune import prune_magnitude
 
 
 def test_by_hand() -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from traces.forward import forward
-from traces.generate import radix_net
+from traces.generators.networks import radix_net
 from traces.readers.graph_challenge import categories, read_categories, read_images
+from traces.work.forward import forward
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "radix64x2_kron_44_4"
 

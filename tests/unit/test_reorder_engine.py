@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 from oracles.reference_networks import reorder_network
 
-from hwmodel.iomodel import count_io, io_bounds
+from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import METHODS, Task
-from reorder.intervals import Items
-from reorder.objectives import make_objective
+from reorder.edges.hypergraph import partitioned_items
 from reorder.order import order
-from reorder.partition import partitioned_items
-from traces.errors import InputError, MissingExtraError
-from traces.generate import compact_growth, random_layered
-from traces.generate_radixnet import radix_net
-from traces.network import Network
+from reorder.search.intervals import Items
+from reorder.search.objectives import make_objective
+from traces.base.errors import InputError, MissingExtraError
+from traces.generators.networks import compact_growth, random_layered
+from traces.generators.radixnet import radix_net
+from traces.work.network import Network
 
 METHODS_HERE = [name for name in METHODS if name != "partition" or find_spec("mtkahypar")]
 ENGINE = ("output-stationary", "blocks", "tiles", "frontier", "residency", "auto")
@@ -193,7 +193,7 @@ def test_partitions_of_small_networks(size: int) -> None:
 
 
 def test_without_the_extra_the_way_to_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    from reorder import partition
+    from reorder.edges import hypergraph as partition
 
     monkeypatch.setitem(sys.modules, "mtkahypar", None)
     partition._partitioner.cache_clear()
@@ -268,7 +268,7 @@ def test_simd_levels_agree(level: str) -> None:
     import subprocess
 
     code = (
-        "from traces.generate import random_layered; from reorder.order import order; import hashlib;"
+        "from traces.generators.networks import random_layered; from reorder.order import order; import hashlib;"
         "n = random_layered(3, 60, 0.2, seed=4);"
         "print(hashlib.sha256(order(n, 'residency', memory=20, moves=20000).edges.tobytes()).hexdigest(),"
         "hashlib.sha256(order(n, 'residency', memory=20, moves=20000, wide=True).edges.tobytes()).hexdigest())"

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from oracles.trace_oracle import small_network
 
-from hwmodel.dram import simulate_dram
-from hwmodel.hierarchy import burst_trace
+from hwmodel.caches.hierarchy import burst_trace
+from hwmodel.dram.engine import simulate_dram
 from hwmodel.machine import BusSpec, CacheSpec, EngineSpec, Machine
 from hwmodel.replay import replay
-from traces.build import build_trace
-from traces.errors import InputError
-from traces.export import export_trace
-from traces.external import open_trace
-from traces.trace import STREAMS
+from traces.access.build import build_trace
+from traces.access.trace import STREAMS
+from traces.base.errors import InputError
+from traces.trace_readers.external import open_trace
+from traces.trace_writers.export import export_trace
 
 MACHINE = Machine((CacheSpec(64, 32, 2),), part="lpddr4-3200", engine=EngineSpec(accesses_per_ns=0.5))
 
@@ -63,9 +63,9 @@ def test_a_bus_that_does_not_fit_the_part_is_refused():
 
 
 def test_an_exported_command_trace_has_the_commands_and_the_bytes(tmp_path):
-    from hwmodel.command_export import export_commands
-    from hwmodel.command_table import command_table, count_commands
-    from hwmodel.dram import load_part
+    from hwmodel.dram.command_export import export_commands
+    from hwmodel.dram.command_table import command_table, count_commands
+    from hwmodel.dram.engine import load_part
 
     part = load_part("lpddr4-3200")
     machine = Machine(MACHINE.caches, part=part, engine=MACHINE.engine, controller={"power_down_cycles": 100})

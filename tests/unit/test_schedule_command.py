@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 import edgewatt as ew
 from edgewatt.cli import app
 from reorder.schedule.schedule import Schedule
-from traces.errors import EdgewattError, InputError
-from traces.opgraph import MAX_BYTES
+from traces.base.errors import EdgewattError, InputError
 from traces.readers import opgraph_json
+from traces.work.opgraph import MAX_BYTES
 
 NODES = [
     {"name": "x", "op": "INPUT", "inputs": [], "shape": [1, 8], "bytes": 8},

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from edgewatt.operators import load_graph
+from edgewatt.operators.orders import load_graph
 from reorder.schedule import constructive
 from reorder.schedule.arena import arena
 from reorder.schedule.problem import Problem

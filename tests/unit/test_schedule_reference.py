@@ -12,8 +12,8 @@ from reorder.schedule.problem import Problem
 from reorder.schedule.rewrite import rewrite_graph
 from reorder.schedule.schedule import schedule
 from reorder.schedule.traffic import offchip_traffic
-from traces.opgraph import OpGraph
 from traces.readers import opgraph_json
+from traces.work.opgraph import OpGraph
 
 NAMES = [
     "amoebanet_cell1_concat",

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from edgewatt.record import Record, canonical_json, content_hash
-from edgewatt.store import Store, StoreError, open_results
-from traces.errors import InputError
+from edgewatt.results.record import Record, canonical_json, content_hash
+from edgewatt.results.store import Store, StoreError, open_results
+from traces.base.errors import InputError
 
 
 def record(number: int, text: str = "x") -> Record:
@@ -141,7 +141,7 @@ def test_two_writers_of_one_record(tmp_path: Path) -> None:
     Store(tmp_path).open()
     code = (
         "import sys; sys.path[:0] = sys.argv[2:]\n"
-        "from edgewatt.store import Store; from edgewatt.record import *\n"
+        "from edgewatt.results.store import Store; from edgewatt.results.record import *\n"
         "c = {'n': 1}; r = Record({'config': c, 'hash': content_hash(c), 'results': 'x' * 20000})\n"
         "s = Store(sys.argv[1])\n"
         "for _ in range(300): s.put(r)\n"

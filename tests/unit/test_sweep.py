@@ -14,11 +14,11 @@ import pytest
 
 import edgewatt as ew
 from edgewatt.config import ConfigError
-from edgewatt.executors import InlineExecutor, ProcessExecutor, make_executor
-from edgewatt.record import Record, canonical_json
-from edgewatt.store import Store
-from edgewatt.sweeps import load_sweep, sweep
-from traces.errors import InputError
+from edgewatt.results.record import Record, canonical_json
+from edgewatt.results.store import Store
+from edgewatt.sweeps.executors import InlineExecutor, ProcessExecutor, make_executor
+from edgewatt.sweeps.sweep import load_sweep, sweep
+from traces.base.errors import InputError
 
 BASE: dict[str, Any] = {
     "network": {"generate": {"kind": "random-layered", "n_layers": 3, "width": 16, "density": 0.3}},
@@ -141,12 +141,12 @@ BEHIND = {**GRID, "grid": {"encoder": ["raw", "dbi-dc"], "dram.part": ["lpddr4-3
 
 @pytest.mark.parametrize("most", [1 << 20, 1])
 def test_the_pass_through_the_caches_is_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-    from edgewatt.compute import run_points
-    from edgewatt.estimate import estimate
+    from edgewatt.point.compute import run_points
+    from edgewatt.sweeps.estimate import estimate
 
     plan = load_sweep(BEHIND)
     alone = {p.hash: canonical_json(run_points([p])[0].canonical) for p in plan.points}
-    monkeypatch.setattr("edgewatt.compute.KEPT_PASS_BYTES", most)
+    monkeypatch.setattr("edgewatt.point.compute.KEPT_PASS_BYTES", most)
     done = sweep(plan, results=tmp_path, executor="inline")
     assert canonical(done.store) == alone
     made = [record.provenance["stages_computed"].get("cache_pass", 0) for record in done.records]
@@ -179,7 +179,7 @@ def children(parent: int | None = None) -> list[int]:
         try:
             state, ppid = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
             mine = int(ppid) == (parent or os.getpid()) and state != "Z"
-            if mine and b"edgewatt.worker" in (folder / "cmdline").read_bytes():
+            if mine and b"edgewatt.sweeps.worker" in (folder / "cmdline").read_bytes():
                 found.append(int(folder.name))
         except (OSError, ValueError):
             continue
@@ -206,7 +206,7 @@ def test_workers_end_when_the_sweep_is_interrupted(tmp_path: Path) -> None:
 
 def test_workers_die_with_their_parent(tmp_path: Path) -> None:
     code = "import sys, json; sys.path[:0] = json.loads(sys.argv[3])\n" + (
-        "from edgewatt.sweeps import sweep; sweep(json.loads(sys.argv[1]), results=sys.argv[2], workers=2)"
+        "from edgewatt import sweep; sweep(json.loads(sys.argv[1]), results=sys.argv[2], workers=2)"
     )
     long = {**GRID, "grid": {"seed": list(range(400)), "encoder": ["raw", "dbi-dc"]}}
     parent = subprocess.Popen([sys.executable, "-c", code, json.dumps(long), str(tmp_path), json.dumps(sys.path)])
@@ -233,7 +233,7 @@ def _alive(pid: int) -> bool:
 
 def test_two_sweeps_on_one_store(tmp_path: Path) -> None:
     code = "import sys, json; sys.path[:0] = json.loads(sys.argv[3])\n" + (
-        "from edgewatt.sweeps import sweep; sweep(json.loads(sys.argv[1]), results=sys.argv[2], executor='inline')"
+        "from edgewatt import sweep; sweep(json.loads(sys.argv[1]), results=sys.argv[2], executor='inline')"
     )
     both = [
         subprocess.Popen([sys.executable, "-c", code, json.dumps(GRID), str(tmp_path / "two"), json.dumps(sys.path)])

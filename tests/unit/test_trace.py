@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from oracles.trace_oracle import small_network as small
 
-from traces.build import build_trace, final_image, stored_activations
-from traces.errors import InputError
-from traces.forward import forward
-from traces.layout import Layout
-from traces.trace import STREAMS, load_trace, save_trace
+from traces.access.build import build_trace, final_image, stored_activations
+from traces.access.trace import STREAMS, load_trace, save_trace
+from traces.base.errors import InputError
+from traces.layouts.layout import Layout
+from traces.work.forward import forward
 
 
 def listing(trace):

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from oracles.trace_oracle import small_network
 
-from traces.build import build_trace
-from traces.errors import InputError
-from traces.export import TRACE_WRITERS, export_trace
-from traces.external import open_trace
-from traces.trace import STREAMS, Chunk, Memory, Trace
+from traces.access.build import build_trace
+from traces.access.trace import STREAMS, Chunk, Memory, Trace
+from traces.base.errors import InputError
+from traces.trace_readers.external import open_trace
+from traces.trace_writers.export import TRACE_WRITERS, export_trace
 
 FORMATS = ("dramsim3", "ramulator2", "dinero", "dramsys", "libcachesim-csv", "libcachesim")
 
@@ -140,7 +140,7 @@ def test_many_lines_at_once_read_as_line_by_line(tmp_path, monkeypatch, name):
     path = tmp_path / "trace"
     export_trace(Trace.from_chunks([chunk], Memory(0, 2**62, None)), path, name)
     (fast,) = open_trace(path, name)
-    monkeypatch.setattr("traces.external._plain", lambda *_: None)
+    monkeypatch.setattr("traces.trace_readers.external._plain", lambda *_: None)
     (slow,) = open_trace(path, name)
     for column in ("address", "size", "op", "stream", "cycle"):
         assert np.array_equal(getattr(fast, column), getattr(slow, column)), column

@@ -12,7 +12,7 @@ from reorder.cdr import TUPLE_METHODS
 from reorder.cdr.cost import field_ones
 from reorder.cdr.matrix import id_field, value_field
 from reorder.cdr.problem import Problem
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 
 def small(rows=4, columns=60, density=0.5, seed=0):
@@ -279,7 +279,7 @@ def test_toggles_and_energy_under_xor_never_rise():
 
 def test_run_tuples_keep_runs_and_topology():
     from reorder.cdr import order_run_tuples
-    from traces.generate import random_layered
+    from traces.generators.networks import random_layered
 
     network = random_layered(4, 40, 0.3, seed=3)
     edges = np.lexsort((network.sources, network.targets, network.layer))

@@ -13,10 +13,10 @@ from edgewatt.validate import run_checks
 from edgewatt.validate.checks import Check, equal, within
 from edgewatt.validate.reference import reference_checks
 from edgewatt.validate.theory import theory_checks
-from traces.errors import InputError
-from traces.network import Network
+from traces.base.errors import InputError
+from traces.base.resources import shipped_path
 from traces.readers.native import save
-from traces.resources import shipped_path
+from traces.work.network import Network
 
 
 def failures(checks: list[Check]) -> list[tuple[str, ...]]:

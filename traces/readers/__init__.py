@@ -8,12 +8,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from traces.errors import InputError, did_you_mean, unknown_name
+from traces.base.errors import InputError, did_you_mean, unknown_name
 from traces.readers.layers import check_orientation
 
 if TYPE_CHECKING:
-    from traces.network import Network
-    from traces.opgraph import OpGraph
+    from traces.work.network import Network
+    from traces.work.opgraph import OpGraph
 
 KINDS = ("network", "opgraph")
 
@@ -135,7 +135,7 @@ def _near(file: Path) -> str:
 
 
 def _is_native(file: Path) -> bool:
-    from traces.archive import read_npz
+    from traces.base.archive import read_npz
     from traces.readers.native import MARKER
 
     return MARKER in read_npz(file, (MARKER,))

@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from traces.errors import InputError
-from traces.forward import forward
-from traces.network import Network
+from traces.base.errors import InputError
 from traces.readers.layers import Matrix, from_layers
 from traces.readers.names import natural_key
 from traces.readers.triplets import read_triplets
+from traces.work.forward import forward
+from traces.work.network import Network
 
 # Bias of every neuron by layer width, from the challenge's public reference program (reference/radixnet/README.md).
 BIASES = {1024: -0.3, 4096: -0.35, 16384: -0.4, 65536: -0.45}

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from traces.errors import InputError, unknown_name
-from traces.network import MAX_NEURONS, Network, is_real
+from traces.base.errors import InputError, unknown_name
+from traces.work.network import MAX_NEURONS, Network, is_real
 
 ORIENTATIONS = ("rows-are-outputs", "rows-are-inputs")
 

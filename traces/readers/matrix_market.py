@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from traces.errors import InputError, did_you_mean
+from traces.base.errors import InputError, did_you_mean
 from traces.readers.layers import Matrix
 from traces.readers.triplets import read_triplets
 

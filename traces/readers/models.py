@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from traces.errors import InputError
-from traces.opgraph import INPUT, Operator, OpGraph
+from traces.base.errors import InputError
+from traces.work.opgraph import INPUT, Operator, OpGraph
 
 if TYPE_CHECKING:
-    from traces.network import Network
+    from traces.work.network import Network
 
 # Operators that leave a vector's values as they are, up to the number format.
 PASSING = {"RESHAPE", "QUANTIZE", "DEQUANTIZE", "FLATTEN", "IDENTITY", "SQUEEZE", "DROPOUT"}
@@ -74,7 +74,7 @@ def weight_matrices(graph: OpGraph) -> dict[str, npt.NDArray[np.float32]]:
 
 
 def to_network(graph: OpGraph) -> Network:
-    """Return a chain of fully connected layers as a network (every weight a connection; prune it with traces.prune).
+    """Return a chain of fully connected layers as a network (every weight a connection; traces.work.prune thins it).
 
     Between two layers there must be ReLU (fused or not) everywhere or nowhere; a final softmax or sigmoid is left out.
     Raises InputError naming the first operator that does not fit.

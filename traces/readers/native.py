@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from traces.archive import read_npz
-from traces.errors import InputError
-from traces.files import whole_file
-from traces.network import Network
+from traces.base.archive import read_npz
+from traces.base.errors import InputError
+from traces.base.files import whole_file
+from traces.work.network import Network
 
 MARKER = "edgewatt_network"  # holds the version of this layout; its presence tells our files from SciPy's
 VERSION = 1

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from traces.errors import InputError, MissingExtraError
-from traces.opgraph import INPUT, Operator, OpGraph, Tensor
+from traces.base.errors import InputError, MissingExtraError
+from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
 
 if TYPE_CHECKING:
-    from traces.network import Network
+    from traces.work.network import Network
 
 CONTROL_FLOW = {"If", "Loop", "Scan", "SequenceMap", "SequenceAt", "SequenceConstruct", "SequenceInsert", "Optional"}
 # ONNX name -> the name used for the same operator throughout the suite (TensorFlow Lite's)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from traces.errors import InputError, did_you_mean
-from traces.opgraph import INPUT, Operator, OpGraph, Tensor
+from traces.base.errors import InputError, did_you_mean
+from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
 
 NODE_KEYS = ("name", "op", "inputs", "shape", "bytes", "buffer", "dtype", "also", "attributes")
 ALSO_KEYS = ("name", "shape", "bytes", "buffer", "dtype")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from traces.errors import InputError, did_you_mean
+from traces.base.errors import InputError, did_you_mean
 from traces.readers.layers import Matrix
 from traces.readers.names import natural_key
 from traces.readers.scipy_sparse import dense_layer

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from traces.archive import read_npz
-from traces.errors import InputError
-from traces.network import Network, is_real
+from traces.base.archive import read_npz
+from traces.base.errors import InputError
 from traces.readers.layers import Matrix, from_layers
+from traces.work.network import Network, is_real
 
 _PARTS = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
 

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from traces.errors import InputError, MissingExtraError
-from traces.opgraph import INPUT, Operator, OpGraph, Quantization, Tensor
+from traces.base.errors import InputError, MissingExtraError
 from traces.readers.models import unique_names
+from traces.work.opgraph import INPUT, Operator, OpGraph, Quantization, Tensor
 
 if TYPE_CHECKING:
-    from traces.network import Network
+    from traces.work.network import Network
 
 # schema type code -> (name, numpy dtype; None: two elements in a byte)
 TYPES: dict[int, tuple[str, str | None]] = {

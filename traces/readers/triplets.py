@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from traces.errors import InputError
+from traces.base.errors import InputError
 
 _LINES_AT_A_TIME = 1 << 18
 _INT64_MAX = (1 << 63) - 1

@@ -1,0 +1,398 @@
+"""Connection Reordering (Gleinig et al. 2023, section IV): the annealing loop over cr_order.h, cr_count.h, cr_min.h.
+
+The objective is linear: a * runs + the sum of w_k * io_k, each io_k the I/Os under one policy, pinning and memory size.
+"""
+
+import numpy as np
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport exp2
+from libc.math cimport pow as real_power
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+
+from cython_ext.iomodel.counts import count as count_from_scratch
+
+cdef extern from "annealing/recount_min.h" nogil:
+    ctypedef struct cr_move:
+        int32_t edge
+    ctypedef struct cr_order:
+        int64_t w, n
+        const int32_t *source
+        const int32_t *target
+        const int64_t *out_start
+        const int64_t *in_start
+        int32_t *out_edges
+        int32_t *in_edges
+        int32_t *out_index
+        int32_t *in_index
+        int32_t *next
+        int32_t *prev
+        int64_t *label
+        int64_t runs
+        int32_t *window
+        int64_t n_window
+        cr_move *moves
+        int64_t n_moves
+        int left, relabelled
+    ctypedef struct cr_change:
+        int64_t access
+    ctypedef struct cr_counter:
+        int64_t total, capacity
+        int pin_both
+        uint8_t *flags
+        int32_t *use_misses
+        const uint8_t *free_write
+        cr_change *journal
+        int64_t n_journal
+        uint8_t *moved_flags
+        int32_t *points
+        int64_t n_points, n_old
+        int64_t *stamp
+        int64_t *point_stamp
+        int64_t *moved_stamp
+        int64_t now, mark, round
+        int64_t *last
+        int32_t *log
+        int32_t *old_log
+        uint64_t *salt
+        uint64_t power
+        int64_t played
+    ctypedef struct cr_span:
+        int64_t start, end
+        int32_t edge, neuron
+    ctypedef struct cr_min:
+        int32_t *victim
+        int32_t *moved_victim
+        uint8_t *new_in
+        uint8_t *old_in
+        int32_t *member
+        int64_t *key
+        int64_t *block_key
+        int64_t block, n_blocks
+        int32_t *place
+        int32_t *free_slots
+        cr_span *spans
+        cr_span *hot
+        int64_t n_spans, every, n_checkpoints, lost
+        int32_t *checkpoint
+        int32_t *saved
+        int32_t *saved_size
+        uint8_t *version
+        int32_t *rewritten
+        int32_t *unhooked
+    uint64_t CR_BASE
+    int32_t cr_first(const cr_order *)
+    void cr_relabel(cr_order *)
+    void cr_propose(cr_order *, int32_t, int64_t, int)
+    void cr_undo(cr_order *)
+    void cr_restore(cr_counter *, const cr_order *)
+    void cr_count_changes(cr_counter *, const cr_order *, int)
+    void cr_lru_segment(cr_counter *, const cr_order *, int32_t, int64_t *)
+    void cr_rr_segment(cr_counter *, const cr_order *, int32_t, int64_t *)
+    void cr_min_changes(cr_counter *, cr_min *, const cr_order *)
+    void cr_min_restore(cr_counter *, cr_min *, const cr_order *)
+    void cr_min_segment(cr_counter *, cr_min *, const cr_order *, int64_t *)
+    void cr_min_checkpoints(cr_counter *, cr_min *, const cr_order *)
+
+cdef enum:
+    LRU = 0
+    RR = 1
+    MIN = 2
+
+
+cdef class _Room:
+    """Arrays handed to C, kept alive here."""
+
+    cdef list arrays
+
+    def __cinit__(self):
+        self.arrays = []
+
+    cdef void *zeros(self, int64_t n, dtype, fill=0) except NULL:
+        array = np.full(max(n, 1), fill, dtype) if fill else np.zeros(max(n, 1), dtype)
+        self.arrays.append(array)
+        cdef uint8_t[::1] view = array.view(np.uint8)
+        return &view[0]
+
+    cdef void *copy(self, values, dtype) except NULL:
+        array = np.array(values, dtype)
+        self.arrays.append(array)
+        cdef uint8_t[::1] view = array.view(np.uint8)
+        return &view[0]
+
+
+cdef class _Counter:
+    """The I/Os of one term of the objective, kept up to date as the order changes, or counted from scratch."""
+
+    cdef _Room room
+    cdef cr_counter c
+    cdef cr_min s
+    cdef readonly int policy
+    cdef readonly double weight
+    cdef object scratch, is_output, n_neurons, memory, pinning
+
+    def __init__(self, n_neurons, in_degree, is_output, weight, policy, pinning, memory, bint incremental, window):
+        self.policy, self.weight = policy, weight
+        self.is_output, self.n_neurons, self.memory, self.pinning = is_output, n_neurons, memory, pinning
+        self.room = _Room()
+        if not incremental:
+            return
+        cdef int64_t n = n_neurons, w = in_degree.sum()
+        computed = in_degree > 0
+        outputs = is_output != 0
+        self.c.capacity = min(memory - 1, n)
+        self.c.pin_both = pinning
+        self.c.total = w - computed.sum() + (computed & outputs).sum()
+        self.c.flags = <uint8_t *> self.room.zeros(2 * w, np.uint8)
+        self.c.use_misses = <int32_t *> self.room.zeros(n, np.int32)
+        self.c.free_write = <const uint8_t *> self.room.copy(~computed | outputs, np.uint8)
+        self.c.journal = <cr_change *> self.room.zeros(2 * w * sizeof(cr_change), np.uint8)
+        self.c.moved_flags = <uint8_t *> self.room.zeros(2 * window, np.uint8)
+        self.c.points = <int32_t *> self.room.zeros(2 * window, np.int32)
+        self.c.stamp = <int64_t *> self.room.zeros(n, np.int64)
+        self.c.point_stamp = <int64_t *> self.room.zeros(w, np.int64)
+        self.c.moved_stamp = <int64_t *> self.room.zeros(w, np.int64)
+        self.c.round = 1
+        self.c.now = 1
+        if policy == MIN:
+            self._make_min(n, w, window)
+            return
+        self.c.last = <int64_t *> self.room.zeros(n, np.int64)
+        self.c.log = <int32_t *> self.room.zeros((2 if policy == LRU else 4) * w + self.c.capacity, np.int32)
+        if policy == RR:
+            self.c.old_log = <int32_t *> self.room.zeros(4 * w + self.c.capacity, np.int32)
+            salt = np.random.default_rng(0).integers(1, 2**63, n, np.uint64)
+            self.c.salt = <uint64_t *> self.room.copy(salt | np.uint64(1), np.uint64)
+            self.c.power = np.uint64(pow(int(CR_BASE), int(self.c.capacity), 2**64))
+
+    cdef _make_min(self, int64_t n, int64_t w, int64_t window):
+        capacity = self.c.capacity
+        self.s.victim = <int32_t *> self.room.zeros(2 * w, np.int32, -1)
+        self.s.moved_victim = <int32_t *> self.room.zeros(2 * window, np.int32)
+        self.s.new_in = <uint8_t *> self.room.zeros(n, np.uint8)
+        self.s.old_in = <uint8_t *> self.room.zeros(n, np.uint8)
+        self.s.block = 4  # about the root of C: finding the farthest looks at all blocks, then at one's slots
+        while self.s.block * self.s.block < capacity:
+            self.s.block *= 2
+        self.s.n_blocks = (capacity + self.s.block - 1) // self.s.block
+        self.s.member = <int32_t *> self.room.zeros(capacity + 1, np.int32)
+        self.s.key = <int64_t *> self.room.zeros(capacity, np.int64)
+        self.s.block_key = <int64_t *> self.room.zeros(self.s.n_blocks, np.int64)
+        self.s.place = <int32_t *> self.room.zeros(n, np.int32)
+        self.s.free_slots = <int32_t *> self.room.zeros(capacity, np.int32)
+        self.s.spans = <cr_span *> self.room.zeros(6 * window * sizeof(cr_span), np.uint8)
+        self.s.hot = <cr_span *> self.room.zeros(6 * window * sizeof(cr_span), np.uint8)
+        self.s.every = max(128, 2 * capacity)  # the saved sets then take no more room than the connections
+        self.s.n_checkpoints = w // self.s.every + 1
+        self.s.checkpoint = <int32_t *> self.room.zeros(w, np.int32, -1)
+        self.s.saved = <int32_t *> self.room.zeros(2 * self.s.n_checkpoints * capacity + 1, np.int32)
+        self.s.saved_size = <int32_t *> self.room.zeros(2 * self.s.n_checkpoints, np.int32)
+        self.s.version = <uint8_t *> self.room.zeros(self.s.n_checkpoints, np.uint8)
+        self.s.rewritten = <int32_t *> self.room.zeros(self.s.n_checkpoints, np.int32)
+        self.s.unhooked = <int32_t *> self.room.zeros(2 * window, np.int32)
+
+    cdef void start(self, const cr_order *o):
+        """Play the whole order once: every connection is a point, so nothing ends before the end."""
+        cdef int64_t k, ignored = 0
+        for k in range(o.w):
+            self.c.point_stamp[k] = self.c.round
+        if self.policy == LRU:
+            cr_lru_segment(&self.c, o, cr_first(o), &ignored)
+        elif self.policy == RR:
+            cr_rr_segment(&self.c, o, cr_first(o), &ignored)
+        else:
+            self.s.n_spans = 1
+            self.s.spans[0].start = o.label[cr_first(o)]
+            self.s.spans[0].edge = cr_first(o)
+            self.s.spans[0].neuron = -1
+            k = 0
+            cr_min_segment(&self.c, &self.s, o, &k)
+            cr_min_checkpoints(&self.c, &self.s, o)
+        self.c.n_journal = 0
+        self.c.played = 0
+
+    cdef void change(self, const cr_order *o) noexcept nogil:
+        if self.policy == MIN:
+            cr_min_changes(&self.c, &self.s, o)
+        else:
+            cr_count_changes(&self.c, o, self.policy == LRU)
+
+    cdef void undo(self, const cr_order *o) noexcept nogil:
+        if self.policy == MIN:
+            cr_min_restore(&self.c, &self.s, o)
+        else:
+            cr_restore(&self.c, o)
+
+    cdef void accept(self, const cr_order *o) noexcept nogil:
+        if self.policy == MIN and 8 * self.s.lost > self.s.n_checkpoints:
+            cr_min_checkpoints(&self.c, &self.s, o)
+
+    cdef int64_t recount(self, sources, targets):
+        counts = count_from_scratch(sources, targets, self.n_neurons, self.is_output, self.memory, self.policy,
+                                    self.pinning)
+        return sources.shape[0] + counts[0] + counts[1] + counts[2]
+
+
+cdef inline uint64_t _draw(uint64_t *state) noexcept nogil:
+    """splitmix64 (Steele et al. 2014): small, seedable from any integer, and easy to repeat elsewhere."""
+    state[0] += <uint64_t> 0x9E3779B97F4A7C15u
+    cdef uint64_t z = state[0]
+    z = (z ^ (z >> 30)) * <uint64_t> 0xBF58476D1CE4E5B9u
+    z = (z ^ (z >> 27)) * <uint64_t> 0x94D049BB133111EBu
+    return z ^ (z >> 31)
+
+
+cdef inline double _unit(uint64_t *state) noexcept nogil:
+    return <double> (_draw(state) >> 11) * (1.0 / 9007199254740992.0)
+
+
+cdef class Annealer:
+    """One run of Connection Reordering over one network. Connections are numbered in their initial order."""
+
+    cdef _Room room
+    cdef cr_order o
+    cdef list counters
+    cdef double runs_weight, sigma
+    cdef int64_t window
+    cdef bint incremental
+    cdef uint64_t random
+    cdef int32_t[::1] flat_sources, flat_targets, best_order
+    cdef const int32_t[::1] sources, targets
+    cdef readonly double cost, best
+    cdef readonly int64_t iteration, accepted
+    cdef bint best_is_stored
+
+    def __init__(self, const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons, is_output, *,
+                 double runs_weight, io_terms, int64_t window, double sigma, uint64_t seed, bint incremental):
+        """sources, targets: int32[W] in the initial order. io_terms: (weight, policy code, pinning code, memory)."""
+        cdef int64_t w = sources.shape[0]
+        self.sources, self.targets = sources, targets
+        self.runs_weight, self.sigma, self.window, self.incremental = runs_weight, sigma, window, incremental
+        self.random = seed
+        self.room = room = _Room()
+        in_degree = np.bincount(targets, minlength=n_neurons)
+        out_degree = np.bincount(sources, minlength=n_neurons)
+        reach = min(window, w) + 1
+        self.o.w, self.o.n = w, n_neurons
+        self.o.source, self.o.target = &sources[0], &targets[0]
+        self.o.in_start = <const int64_t *> room.copy(np.concatenate(([0], np.cumsum(in_degree))), np.int64)
+        self.o.out_start = <const int64_t *> room.copy(np.concatenate(([0], np.cumsum(out_degree))), np.int64)
+        by_target, by_source = np.argsort(targets, kind="stable"), np.argsort(sources, kind="stable")
+        index = np.empty(w, np.int32)
+        self.o.in_edges = <int32_t *> room.copy(by_target, np.int32)
+        index[by_target] = np.arange(w)
+        self.o.in_index = <int32_t *> room.copy(index, np.int32)
+        self.o.out_edges = <int32_t *> room.copy(by_source, np.int32)
+        index[by_source] = np.arange(w)
+        self.o.out_index = <int32_t *> room.copy(index, np.int32)
+        self.o.next = <int32_t *> room.copy(np.append(np.arange(1, w + 1), 0), np.int32)
+        self.o.prev = <int32_t *> room.copy(np.append(np.arange(-1, w), w - 1), np.int32)
+        self.o.prev[0] = <int32_t> w
+        self.o.label = <int64_t *> room.zeros(w, np.int64)
+        self.o.runs = 1 + np.count_nonzero(np.diff(targets))
+        self.o.window = <int32_t *> room.zeros(reach + 1, np.int32)
+        self.o.moves = <cr_move *> room.zeros(reach * sizeof(cr_move), np.uint8)
+        cr_relabel(&self.o)
+        self.best_order = np.arange(w, dtype=np.int32)
+        self.flat_sources, self.flat_targets = np.array(sources), np.array(targets)
+        self.counters = []
+        cdef _Counter counter
+        for weight, policy, pinning, memory in io_terms:
+            counter = _Counter(n_neurons, in_degree, is_output, weight, policy, pinning, memory, incremental, reach)
+            if incremental:
+                counter.start(&self.o)
+            self.counters.append(counter)
+        self.iteration = self.accepted = 0
+        self.cost = self.best = self._cost()
+        self.best_is_stored = True
+
+    cdef double _cost(self):
+        cdef double cost = self.runs_weight * self.o.runs
+        cdef _Counter counter
+        cdef int64_t k
+        cdef int32_t e
+        if not self.incremental and self.counters:
+            e = cr_first(&self.o)
+            for k in range(self.o.w):
+                self.flat_sources[k], self.flat_targets[k] = self.o.source[e], self.o.target[e]
+                e = self.o.next[e]
+        for counter in self.counters:
+            if self.incremental:
+                cost += counter.weight * counter.c.total
+            else:
+                cost += counter.weight * counter.recount(self.flat_sources, self.flat_targets)
+        return cost
+
+    def run(self, int64_t iterations):
+        """Do `iterations` more: draw connection, window, direction and a number in [0, 1); move; keep or undo."""
+        cdef int64_t k, extra
+        cdef int32_t e
+        cdef bint left
+        cdef double chance, new_cost
+        cdef _Counter counter
+        for k in range(iterations):
+            self.iteration += 1
+            e = <int32_t> (<int64_t> (_unit(&self.random) * self.o.w))
+            extra = <int64_t> (_unit(&self.random) * self.window)
+            left = _unit(&self.random) < 0.5
+            chance = _unit(&self.random)
+            cr_propose(&self.o, e, extra, left)
+            if self.o.n_moves == 0:
+                continue
+            if self.incremental:
+                for counter in self.counters:
+                    counter.change(&self.o)
+            new_cost = self._cost()
+            if new_cost < self.cost or chance < exp2(-(new_cost - self.cost) * real_power(self.iteration, self.sigma)):
+                self._accept(e, extra, left, new_cost)
+            else:
+                cr_undo(&self.o)
+                if self.incremental:
+                    for counter in self.counters:
+                        counter.undo(&self.o)
+            if k % 256 == 0:
+                PyErr_CheckSignals()
+
+    cdef _accept(self, int32_t e, int64_t extra, bint left, double new_cost):
+        cdef _Counter counter
+        if new_cost > self.cost == self.best and not self.best_is_stored:
+            cr_undo(&self.o)  # the best order is stored only now that it is left for a worse one
+            self._store()
+            cr_propose(&self.o, e, extra, left)
+        self.cost = new_cost
+        self.accepted += 1
+        if new_cost < self.best:
+            self.best = new_cost
+            self.best_is_stored = False
+        if self.incremental:
+            for counter in self.counters:
+                counter.accept(&self.o)
+
+    cdef _store(self):
+        cdef int64_t k
+        cdef int32_t e = cr_first(&self.o)
+        for k in range(self.o.w):
+            self.best_order[k] = e
+            e = self.o.next[e]
+        self.best_is_stored = True
+
+    def current_order(self):
+        """Return int32[W]: the present order, as numbers in the initial one."""
+        order = np.empty(self.o.w, np.int32)
+        cdef int32_t[::1] view = order
+        cdef int64_t k
+        cdef int32_t e = cr_first(&self.o)
+        for k in range(self.o.w):
+            view[k] = e
+            e = self.o.next[e]
+        return order
+
+    def best_found(self):
+        """Return int32[W]: the best order so far, as numbers in the initial one."""
+        if self.cost == self.best and not self.best_is_stored:
+            self._store()
+        return np.asarray(self.best_order).copy()
+
+    def accesses_played(self):
+        """Return how many accesses the incremental counters have played since the start."""
+        return sum([(<_Counter> counter).c.played for counter in self.counters])

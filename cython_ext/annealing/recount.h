@@ -1,0 +1,269 @@
+/* I/Os of a changed order from those of the order before it, for LRU and RR (MIN: cr_min.h).
+ *
+ * In a topological order a neuron is first updated (as target), then used (as source). A miss at an update other than
+ * the first costs a read and the write before it; of the misses at uses only the first one needs a write before it, and
+ * none if the neuron has no inputs. With one more write for each output that was not written as a live value,
+ *   total = W + misses at uses + 2 misses at updates - computed neurons
+ *         + computed neurons that are outputs or have a miss at a use,
+ * so it is enough to know which accesses miss. One flag byte per access is kept; after a change only accesses near
+ * changed places are played again, until the fast memory holds what it held in the old course. */
+#ifndef EDGEWATT_CR_COUNT_H
+#define EDGEWATT_CR_COUNT_H
+
+#include "annealing/connection_moves.h"
+
+enum { CR_MISS = 1, CR_SKIP = 2, CR_DEAD = 4 };
+
+typedef struct {
+    int64_t access; /* 2 * connection + side */
+    int32_t victim; /* MIN only */
+    uint8_t flags;
+} cr_change;
+
+typedef struct {
+    int64_t total;             /* I/Os of the current order */
+    int64_t capacity;          /* C, at most N */
+    int pin_both;
+    uint8_t *flags;            /* [2W] of the current order (during an evaluation: of the new one, as far as played) */
+    int32_t *use_misses;       /* [N] misses at uses */
+    const uint8_t *free_write; /* [N] 1: a miss at a use never adds a write (not computed, or an output) */
+    cr_change *journal;        /* [2W] what the current evaluation has overwritten */
+    int64_t n_journal, old_total;
+    uint8_t *moved_flags;      /* [2 * window] old flags of the moves, by old place */
+    int64_t n_old;             /* moves whose old place has been passed */
+    int32_t *points;           /* connections at which the course may begin to differ, in the new order */
+    int64_t n_points;
+    int64_t *stamp;            /* [N] */
+    int64_t *point_stamp;      /* [W] the round in which it was a point */
+    int64_t *moved_stamp;      /* [W] the round in which it was moved */
+    int64_t now, mark, round;  /* never reset, so that stamps need no clearing */
+    int64_t *last;             /* [N] LRU: time of the last access; RR: segment in which the value is resident */
+    int32_t *log, *old_log;    /* LRU: access stream; RR: pushes, new and old */
+    uint64_t *salt;            /* [N] RR: odd random numbers for hashing */
+    uint64_t power;            /* RR: CR_BASE^C */
+    int64_t played;            /* accesses played in all */
+} cr_counter;
+
+/* The miss of access 2e + side appears (+1) or disappears (-1). */
+static inline void cr_charge(cr_counter *c, const cr_order *o, int64_t access, int sign) {
+    if (access & 1) {
+        c->total += 2 * sign;
+        return;
+    }
+    const int32_t a = o->source[access >> 1];
+    const int had = c->use_misses[a] > 0;
+    c->use_misses[a] += sign;
+    c->total += sign + (c->free_write[a] ? 0 : (c->use_misses[a] > 0) - had);
+}
+
+static inline void cr_set_flags(cr_counter *c, const cr_order *o, int64_t access, uint8_t flags) {
+    const uint8_t old = c->flags[access];
+    if (old == flags) return;
+    cr_change *j = &c->journal[c->n_journal++];
+    j->access = access;
+    j->flags = old;
+    c->flags[access] = flags;
+    if ((old ^ flags) & CR_MISS) cr_charge(c, o, access, flags & CR_MISS ? 1 : -1);
+}
+
+/* Put back what the last evaluation changed. */
+static void cr_restore(cr_counter *c, const cr_order *o) {
+    while (c->n_journal) {
+        const cr_change *j = &c->journal[--c->n_journal];
+        if ((c->flags[j->access] ^ j->flags) & CR_MISS) cr_charge(c, o, j->access, j->flags & CR_MISS ? 1 : -1);
+        c->flags[j->access] = j->flags;
+    }
+}
+
+static void cr_sort_by_label(const cr_order *o, int32_t *edges, int64_t n) { /* shell sort: n is a few hundred */
+    int64_t step = 1;
+    while (step < n / 3) step = 3 * step + 1;
+    for (; step > 0; step /= 3)
+        for (int64_t k = step; k < n; k++) {
+            const int32_t e = edges[k];
+            int64_t at = k;
+            for (; at >= step && o->label[edges[at - step]] > o->label[e]; at -= step) edges[at] = edges[at - step];
+            edges[at] = e;
+        }
+}
+
+/* Collect the places where the course may begin to differ: moved connections, and what follows a gap they left. */
+static void cr_find_points(cr_counter *c, const cr_order *o) {
+    c->n_points = 0;
+    c->n_old = 0;
+    c->round++;
+    for (int64_t k = 0; k < o->n_moves; k++) {
+        const cr_move *m = cr_by_old_place(o, k);
+        c->moved_stamp[m->edge] = c->round;
+        c->points[c->n_points++] = m->edge;
+        c->moved_flags[2 * k] = c->flags[2 * (int64_t)m->edge];
+        c->moved_flags[2 * k + 1] = c->flags[2 * (int64_t)m->edge + 1];
+    }
+    for (int64_t k = 0; k < o->n_window; k++) {
+        const int32_t follower = o->window[k + 1];
+        if (c->moved_stamp[o->window[k]] == c->round && follower != o->w && c->moved_stamp[follower] != c->round)
+            c->points[c->n_points++] = follower;
+    }
+    for (int64_t k = 0; k < c->n_points; k++) c->point_stamp[c->points[k]] = c->round;
+    cr_sort_by_label(o, c->points, c->n_points);
+}
+
+/* ---- LRU: the state is the last C distinct values touched, so a change is forgotten after C distinct values ------ */
+
+static void cr_lru_segment(cr_counter *c, const cr_order *o, int32_t e, int64_t *end_label) {
+    const int64_t capacity = c->capacity, base = c->now; /* times below base are before this segment */
+    int32_t *const log = c->log;                         /* access at time base + k */
+    int64_t used = 0, tail, now, fresh = 0, mark = ++c->mark;
+    for (int32_t p = o->prev[e]; p != o->w && used < capacity; p = o->prev[p]) {
+        const int32_t sides[2] = {o->target[p], o->source[p]};
+        for (int k = 0; k < 2 && used < capacity; k++) {
+            if (c->stamp[sides[k]] == mark) continue;
+            c->stamp[sides[k]] = mark;
+            used++;
+            c->last[sides[k]] = base + capacity - used;
+            log[capacity - used] = sides[k];
+        }
+    }
+    now = capacity;
+    tail = now - used;
+    for (; e != o->w; e = o->next[e]) {
+        if (c->point_stamp[e] == c->round) {
+            fresh = 0;
+            mark = ++c->mark;
+        } else if (fresh >= capacity)
+            break;
+        int b_kept = 0;
+        const int32_t b = o->target[e];
+        for (int side = 0; side < 2; side++) {
+            const int32_t x = side ? b : o->source[e];
+            const int miss = c->last[x] < base + tail && !(side && b_kept);
+            if (miss && used < capacity)
+                used++;
+            else if (miss) {
+                while (c->last[log[tail]] != base + tail) tail++;
+                if (c->pin_both && !side && log[tail] == b) { /* b stays: it is about to become the most recent */
+                    b_kept = 1;
+                    tail++;
+                    while (c->last[log[tail]] != base + tail) tail++;
+                }
+                tail++;
+            }
+            c->last[x] = base + now;
+            log[now++] = x;
+            cr_set_flags(c, o, 2 * (int64_t)e + side, (uint8_t)miss);
+            if (c->stamp[x] != mark) {
+                c->stamp[x] = mark;
+                fresh++;
+            }
+        }
+        if (c->moved_stamp[e] == c->round) { /* its own values were not touched here in the old course */
+            fresh = 0;
+            mark = ++c->mark;
+        }
+        *end_label = o->label[e];
+        c->played += 2;
+    }
+    c->now = base + now;
+}
+
+/* ---- RR: a queue in which a pinned head goes to the back; it holds the last C values pushed -------------------- */
+
+#define CR_BASE 0x9E3779B97F4A7C15u
+
+typedef struct {
+    int32_t *log; /* pushes of this segment; the queue is the last `used` of them */
+    int64_t size, used;
+    uint64_t hash;
+} cr_queue;
+
+static inline void cr_push(const cr_counter *c, cr_queue *q, int32_t x) {
+    q->hash = q->hash * CR_BASE + c->salt[x];
+    if (q->used == c->capacity)
+        q->hash -= c->salt[q->log[q->size - q->used]] * c->power;
+    else
+        q->used++;
+    q->log[q->size++] = x;
+}
+
+static inline void cr_rr_access(cr_counter *c, const cr_order *o, cr_queue *q, int32_t x, int32_t pinned,
+                                int64_t access, int64_t segment) {
+    uint8_t flags = 0;
+    if (c->last[x] != segment) {
+        flags = CR_MISS;
+        if (q->used == c->capacity) {
+            if (q->log[q->size - q->used] == pinned) {
+                flags |= CR_SKIP;
+                cr_push(c, q, pinned);
+            }
+            c->last[q->log[q->size - q->used]] = 0;
+        }
+        c->last[x] = segment;
+        cr_push(c, q, x);
+    }
+    cr_set_flags(c, o, access, flags);
+}
+
+static inline void cr_rr_replay(const cr_counter *c, cr_queue *q, int32_t a, int32_t b, const uint8_t *flags) {
+    if (flags[0] & CR_SKIP) cr_push(c, q, b);
+    if (flags[0] & CR_MISS) cr_push(c, q, a);
+    if (flags[1] & CR_SKIP) cr_push(c, q, a);
+    if (flags[1] & CR_MISS) cr_push(c, q, b);
+}
+
+static void cr_rr_segment(cr_counter *c, const cr_order *o, int32_t e, int64_t *end_label) {
+    const int64_t segment = ++c->mark, capacity = c->capacity;
+    int32_t back[4];
+    int64_t found = 0;
+    for (int32_t p = o->prev[e]; p != o->w && found < capacity; p = o->prev[p]) {
+        const uint8_t *flags = c->flags + 2 * (int64_t)p;
+        const int32_t a = o->source[p], b = o->target[p];
+        int n = 0;
+        if (flags[1] & CR_MISS) back[n++] = b;
+        if (flags[1] & CR_SKIP) back[n++] = a;
+        if (flags[0] & CR_MISS) back[n++] = a;
+        if (flags[0] & CR_SKIP) back[n++] = b;
+        for (int k = 0; k < n && found < capacity; k++) c->log[capacity - 1 - found++] = back[k];
+    }
+    cr_queue new = {c->log, 0, 0, 0}, old = {c->old_log, 0, 0, 0};
+    memmove(c->log, c->log + capacity - found, (size_t)found * sizeof *c->log);
+    for (int64_t k = 0; k < found; k++) {
+        c->last[c->log[k]] = segment;
+        cr_push(c, &new, c->log[k]);
+        cr_push(c, &old, c->log[k]);
+    }
+    for (; e != o->w; e = o->next[e]) {
+        if (c->point_stamp[e] != c->round && new.hash == old.hash && new.used == old.used &&
+            !memcmp(new.log + new.size - new.used, old.log + old.size - old.used, (size_t)new.used * sizeof *c->log))
+            break;
+        for (; c->n_old < o->n_moves; c->n_old++) {
+            const cr_move *m = cr_by_old_place(o, c->n_old);
+            if (m->label > o->label[e]) break;
+            cr_rr_replay(c, &old, o->source[m->edge], o->target[m->edge], c->moved_flags + 2 * c->n_old);
+        }
+        const int32_t a = o->source[e], b = o->target[e];
+        if (c->moved_stamp[e] != c->round) cr_rr_replay(c, &old, a, b, c->flags + 2 * (int64_t)e);
+        cr_rr_access(c, o, &new, a, c->pin_both ? b : -1, 2 * (int64_t)e, segment);
+        cr_rr_access(c, o, &new, b, a, 2 * (int64_t)e + 1, segment);
+        *end_label = o->label[e];
+        c->played += 2;
+    }
+}
+
+/* ---- both ------------------------------------------------------------------------------------------------------ */
+
+static void cr_count_changes(cr_counter *c, const cr_order *o, int is_lru) {
+    c->n_journal = 0;
+    c->old_total = c->total;
+    cr_find_points(c, o);
+    int64_t end_label = INT64_MIN;
+    for (int64_t k = 0; k < c->n_points; k++) {
+        const int32_t e = c->points[k];
+        if (o->label[e] <= end_label) continue;
+        if (is_lru)
+            cr_lru_segment(c, o, e, &end_label);
+        else
+            cr_rr_segment(c, o, e, &end_label);
+    }
+}
+
+#endif

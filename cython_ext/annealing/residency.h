@@ -1,0 +1,222 @@
+/* Residency-interval annealing: the state, and one compiled body per lane width and SIMD level.
+ *
+ * Every neuron with connections into it (an "item") is resident once, from its open to its drop; P items at most are
+ * resident at once. A state is two permutations of the items: the stage of drop k is k, and open i comes as soon as a
+ * slot is free, at stage max(1, i - P + 1). With A[v] the stage at which v opens, D[v] the one at which it drops and
+ * F[v] <= D[v] the one at which its sum is finished:
+ *   a target v of s that opens while the finished s is resident (A[v] <= D[s]) uses it for nothing;
+ *   the others need s again, loaded at the fewest stages that pierce their intervals [A, F], after one write.
+ * Piercing greedily at the smallest right end is exact (interval graphs), and point k + 1 depends on point k alone, so
+ * a move repeats the search only from the first point it changes until, past the last, new points meet old ones.
+ *
+ * Lanes: the intervals of each source's targets side by side, A and F apart. */
+#ifndef EDGEWATT_RESIDENCY_H
+#define EDGEWATT_RESIDENCY_H
+
+#include <math.h>
+#include <stdint.h>
+#include "common/simd.h"
+
+#define EW_SLACK 32   /* lanes behind the last that a vector may read: one of 64 bytes with 16-bit lanes */
+#define EW_DISTANCES 1024
+#define EW_CHANCES 64
+#define EW_SPREAD 256 /* a move that would change more finishes than this is refused */
+
+enum { EW_MOVE_OPEN = 0, EW_MOVE_DROP = 1, EW_MOVE_BOTH = 2, EW_MOVES = 3 };
+
+/* What a check of one source needs, in half a cache line. */
+typedef struct {
+    int64_t listed;  /* move << 32 | place in the list, of the last move that listed it */
+    int64_t points;  /* the first of its points: out_start + s */
+    int32_t release; /* the stage until which it is resident for nothing: its drop; an input never stays, 0 */
+    int32_t n_points;
+    int64_t unused;  /* so that none lies across two lines */
+} ew_source;
+
+typedef struct {
+    int64_t item;
+    int32_t open, finish, old_open, old_finish;
+} ew_change;
+
+typedef struct {
+    int64_t n, n_sources, slots;
+    /* the network, by item and by source; fixed */
+    const int32_t *in_start, *in_source, *in_lane; /* [n + 1], [edges], [edges]: connections into each item */
+    ew_source *source;                             /* [n_sources] */
+    const int32_t *own;                            /* [n]: the source that item is, or -1 */
+    const int32_t *item;                           /* [n_sources]: the item that source is, or -1 (an input) */
+    const int64_t *out_start;                      /* [n_sources + 1] */
+    const int32_t *out_target;                     /* [edges]: the items each source feeds */
+    /* the state */
+    int32_t *open_at, *drop_at;     /* [n]: the item at each rank (from 0) */
+    int32_t *open_rank, *drop_rank; /* [n]: from 1; drop_rank is the stage D */
+    int32_t *finish;                /* [n]: F */
+    void *lane_open, *lane_finish;  /* A and F of the target in each lane */
+    const void *lane_item;          /* that target */
+    void *points;                   /* per source s, at out_start[s] + s: points 1, 2, ... ascending, then a sentinel */
+    int64_t cost;                   /* sum over sources of their loads, plus one write if a hidden one has any */
+    /* scratch of a move */
+    int64_t move;
+    int32_t *list;      /* [n_sources]: sources whose points change */
+    int32_t *first, *last; /* [n_sources]: the first and last point that changes by itself */
+    int32_t *gain;      /* [n_sources]: by how many points at most its loads fall */
+    ew_change changes[EW_SPREAD + 2];
+    int64_t n_changes;
+    int64_t *seen;      /* [n]: move << 32 | the item's place in `changes`, of the last move that changed it */
+    int32_t *old_end, *new_end; /* [n_sources]: old points up to here give way to new ones up to there */
+    void *fresh;        /* new points of all listed sources, one after another */
+    int32_t *opened;    /* [n]: A */
+    int32_t moved[EW_SPREAD], old_finish[EW_SPREAD]; /* items whose finish the move changed, and from what */
+    int64_t n_moved;
+    /* proposals */
+    uint64_t random[2];
+    int32_t distance[EW_DISTANCES];
+    double chance[EW_CHANCES];
+    double share[EW_MOVES]; /* cumulative shares of the kinds of move */
+    double guided;          /* share of swaps with a partner where the network suggests one (ew_good_rank) */
+    /* counts */
+    int64_t tried, accepted, checks, searches;
+} ew_residency;
+
+static inline uint64_t ew_random(uint64_t *s) { /* xoroshiro128++ 1.0 (Blackman, Vigna) */
+    const uint64_t a = s[0];
+    uint64_t b = s[1];
+    const uint64_t sum = a + b;
+    const uint64_t result = ((sum << 17) | (sum >> 47)) + a;
+    b ^= a;
+    s[0] = ((a << 49) | (a >> 15)) ^ b ^ (b << 21);
+    s[1] = (b << 28) | (b >> 36);
+    return result;
+}
+
+static inline uint32_t ew_below(uint64_t random, uint32_t n) { return (uint32_t)(((random & 0xffffffffu) * n) >> 32); }
+
+/* chance[d] = exp(-d / temperature). Distances: log-uniform from 1 to `longest`. */
+static void ew_residency_tune(ew_residency *r, double temperature, int64_t longest) {
+    for (int d = 0; d < EW_CHANCES; d++) r->chance[d] = temperature > 0 ? exp(-d / temperature) : d == 0;
+    for (int k = 0; k < EW_DISTANCES; k++)
+        r->distance[k] = (int32_t)exp(log((double)longest + 0.999) * (k + 0.5) / EW_DISTANCES);
+}
+
+/* A rank (from 0) where v's open or drop may pay: beside an item that shares a source with v; for an open, before one
+ * of its hidden sources drops; for a drop, after one of its targets opens. */
+static inline int64_t ew_good_rank(const ew_residency *r, int64_t v, int opens, int both, uint64_t random) {
+    const int64_t begin = r->in_start[v];
+    const int64_t s = r->in_source[begin + ew_below(random, (uint32_t)(r->in_start[v + 1] - begin))];
+    const int direct = random >> 62 == 0;
+    if (direct && opens && r->item[s] >= 0) return r->drop_rank[r->item[s]] + r->slots - 2;
+    if (direct && !opens && !both && r->own[v] >= 0) {
+        const int64_t first = r->out_start[r->own[v]], count = r->out_start[r->own[v] + 1] - first;
+        const int64_t rank = r->open_rank[r->out_target[first + ew_below(random >> 30, (uint32_t)count)]];
+        return (rank <= r->slots ? 1 : rank - r->slots + 1) - 1;
+    }
+    const int64_t first = r->out_start[s];
+    const int64_t near = r->out_target[first + ew_below(random >> 30, (uint32_t)(r->out_start[s + 1] - first))];
+    return (opens ? r->open_rank[near] : r->drop_rank[near]) - 1;
+}
+
+typedef struct {
+    int64_t v, w;
+    int opens, drops;
+    uint32_t random32;
+} ew_proposal;
+
+/* Draw a move; of two drops, v has the earlier one. Returns 0 if the draw leads nowhere. */
+static inline int ew_propose(ew_residency *r, ew_proposal *p) {
+    const int64_t n = r->n;
+    const uint64_t a = ew_random(r->random), b = ew_random(r->random);
+    const double kind = (a & 0xffff) * 0x1p-16;
+    const int opens = kind < r->share[EW_MOVE_OPEN], both = kind >= r->share[EW_MOVE_DROP];
+    const int64_t i = ew_below(a >> 32, (uint32_t)n);
+    int64_t step = (a >> 16) & (EW_DISTANCES - 1), centre = i;
+    if ((int)(b >> 56) < (int)(r->guided * 256)) {
+        centre = ew_good_rank(r, opens ? r->open_at[i] : r->drop_at[i], opens, both, ew_random(r->random));
+        step >>= 1; /* the square root of the distance */
+    }
+    step = r->distance[step];
+    const int64_t j = (a >> 26) & 1 ? centre + step : centre - step;
+    if (j < 0 || j >= n || j == i) return 0;
+    r->tried++;
+    if (opens && i < r->slots && j < r->slots) return 0; /* all of these open at stage 1 */
+    const int64_t first = i < j || opens ? i : j, second = first == i ? j : i;
+    p->v = opens ? r->open_at[first] : r->drop_at[first];
+    p->w = opens ? r->open_at[second] : r->drop_at[second];
+    p->opens = opens || both;
+    p->drops = !opens;
+    p->random32 = (uint32_t)b;
+    return 1;
+}
+
+#include "annealing/residency_exchange.h"
+
+#define EW_LANE uint16_t
+#define EW_BITS 16
+#define EW_NEVER_POINT 0xffffu
+#define EW_NAME(x) x##_16_baseline
+#define EW_TARGET
+#define EW_SIMD 0
+#include "annealing/residency_body.h"
+#define EW_LANE uint32_t
+#define EW_BITS 32
+#define EW_NEVER_POINT 0x7fffffffu
+#define EW_NAME(x) x##_32_baseline
+#define EW_TARGET
+#define EW_SIMD 0
+#include "annealing/residency_body.h"
+#if EDGEWATT_X86
+#define EW_LANE uint16_t
+#define EW_BITS 16
+#define EW_NEVER_POINT 0xffffu
+#define EW_NAME(x) x##_16_avx2
+#define EW_TARGET EDGEWATT_AVX2
+#define EW_SIMD 0
+#include "annealing/residency_body.h"
+#define EW_LANE uint32_t
+#define EW_BITS 32
+#define EW_NEVER_POINT 0x7fffffffu
+#define EW_NAME(x) x##_32_avx2
+#define EW_TARGET EDGEWATT_AVX2
+#define EW_SIMD 0
+#include "annealing/residency_body.h"
+#define EW_LANE uint16_t
+#define EW_BITS 16
+#define EW_NEVER_POINT 0xffffu
+#define EW_NAME(x) x##_16_avx512
+#define EW_TARGET EDGEWATT_AVX512
+#define EW_SIMD 2
+#include "annealing/residency_body.h"
+#define EW_LANE uint32_t
+#define EW_BITS 32
+#define EW_NEVER_POINT 0x7fffffffu
+#define EW_NAME(x) x##_32_avx512
+#define EW_TARGET EDGEWATT_AVX512
+#define EW_SIMD 2
+#include "annealing/residency_body.h"
+#endif
+
+typedef void (*ew_residency_run_fn)(ew_residency *, int64_t);
+typedef void (*ew_residency_refresh_fn)(ew_residency *);
+
+static void ew_residency_run(ew_residency *r, int bits, int64_t moves) {
+#if EDGEWATT_X86
+    static const ew_residency_run_fn variants[3][2] = {{ew_anneal_16_baseline, ew_anneal_32_baseline},
+                                                       {ew_anneal_16_avx2, ew_anneal_32_avx2},
+                                                       {ew_anneal_16_avx512, ew_anneal_32_avx512}};
+    variants[edgewatt_simd_level()][bits == 32](r, moves);
+#else
+    (bits == 32 ? ew_anneal_32_baseline : ew_anneal_16_baseline)(r, moves);
+#endif
+}
+
+static void ew_residency_refresh(ew_residency *r, int bits) {
+#if EDGEWATT_X86
+    static const ew_residency_refresh_fn variants[3][2] = {{ew_refresh_16_baseline, ew_refresh_32_baseline},
+                                                           {ew_refresh_16_avx2, ew_refresh_32_avx2},
+                                                           {ew_refresh_16_avx512, ew_refresh_32_avx512}};
+    variants[edgewatt_simd_level()][bits == 32](r);
+#else
+    (bits == 32 ? ew_refresh_32_baseline : ew_refresh_16_baseline)(r);
+#endif
+}
+
+#endif

@@ -1,0 +1,1 @@
+"""Cache levels and what their lines hold."""

@@ -1,0 +1,305 @@
+/* Iterated local search for the order of one stride: Or-opt, 2-opt and segment exchange over neighbour lists, with kicks.
+ *
+ * Every move lays up to three pieces of the tour out anew between slots lo and hi. Pairs inside a piece keep their cost
+ * except at special slots (bases), so a move is priced by its joints and the special slots it covers. */
+#ifndef EDGEWATT_CDR_SEARCH_H
+#define EDGEWATT_CDR_SEARCH_H
+
+#include "cdr/cost.h"
+
+enum { CDR_NEAR = 8, CDR_LIGHT = 8, CDR_SEGMENT = 8, CDR_REACH = 16 };
+
+typedef struct {
+    int from, to, reversed; /* old slots, from <= to */
+} cdr_piece;
+
+typedef struct {
+    const cdr_stride *s;
+    int *tour, *slot; /* tour[0..n+1]; slot[tuple] */
+    int *near_in;     /* [n][CDR_NEAR]: cheapest predecessors */
+    int *near_out;    /* [n][CDR_NEAR]: cheapest successors */
+    int *light;       /* cheapest bases */
+    int *stack, *scratch, *best;
+    uint8_t *waiting;
+    int depth, n_near, n_light;
+    int lo, hi; /* slots touched since the last accepted tour */
+    int64_t cost;
+    uint64_t random;
+} cdr_search;
+
+static inline uint64_t cdr_random(uint64_t *state) { /* splitmix64 */
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+static inline int cdr_below(uint64_t *state, int limit) {
+    return (int)(((cdr_random(state) >> 32) * (uint64_t)limit) >> 32);
+}
+static inline int cdr_at(const cdr_search *q, int slot, int a, int b) {
+    return cdr_cost(q->s, q->s->slot_class[slot], a, b);
+}
+/* What slot k costs more than it would inside a block, for the pair (a, b). */
+static inline int cdr_extra(const cdr_search *q, int k, int a, int b) {
+    return cdr_at(q, k, a, b) - cdr_cost(q->s, 0, a, b);
+}
+
+static int cdr_delta(const cdr_search *q, int lo, const cdr_piece *pieces, int count) {
+    const int *t = q->tour, *special = q->s->next_special;
+    int delta = 0, at = lo, before = t[lo - 1];
+    for (int p = 0; p < count; p++) {
+        const int from = pieces[p].from, to = pieces[p].to, length = to - from;
+        const int first = pieces[p].reversed ? t[to] : t[from];
+        delta += cdr_at(q, at, before, first) - cdr_at(q, from, t[from - 1], t[from]);
+        before = pieces[p].reversed ? t[from] : t[to];
+        if (at != from || pieces[p].reversed) {
+            for (int k = special[at + 1]; k <= at + length; k = special[k + 1]) {
+                int o = pieces[p].reversed ? to - (k - at) : from + (k - at);
+                delta += pieces[p].reversed ? cdr_extra(q, k, t[o + 1], t[o]) : cdr_extra(q, k, t[o - 1], t[o]);
+            }
+            for (int k = special[from + 1]; k <= to; k = special[k + 1]) delta -= cdr_extra(q, k, t[k - 1], t[k]);
+        }
+        at += length + 1;
+    }
+    return delta + cdr_at(q, at, before, t[at]) - cdr_at(q, at, t[at - 1], t[at]);
+}
+
+static inline void cdr_wake(cdr_search *q, int tuple) {
+    if (tuple < q->s->n && !q->waiting[tuple]) {
+        q->waiting[tuple] = 1;
+        q->stack[q->depth++] = tuple;
+    }
+}
+
+static void cdr_apply(cdr_search *q, int lo, const cdr_piece *pieces, int count, int delta) {
+    int at = lo;
+    for (int p = 0; p < count; p++)
+        for (int k = 0; k <= pieces[p].to - pieces[p].from; k++)
+            q->scratch[at++] = q->tour[pieces[p].reversed ? pieces[p].to - k : pieces[p].from + k];
+    for (int p = 0; p < count; p++) {
+        cdr_wake(q, q->tour[pieces[p].from - 1]);
+        cdr_wake(q, q->tour[pieces[p].from]);
+        cdr_wake(q, q->tour[pieces[p].to]);
+        cdr_wake(q, q->tour[pieces[p].to + 1]);
+    }
+    for (int k = lo; k < at; k++) {
+        q->tour[k] = q->scratch[k];
+        q->slot[q->tour[k]] = k;
+    }
+    if (lo < q->lo) q->lo = lo;
+    if (at - 1 > q->hi) q->hi = at - 1;
+    q->cost += delta;
+}
+
+static inline int cdr_try(cdr_search *q, int lo, const cdr_piece *pieces, int count) {
+    if (lo < 1 || pieces[count - 1].to > q->s->n) return 0;
+    int delta = cdr_delta(q, lo, pieces, count);
+    if (delta >= 0) return 0;
+    cdr_apply(q, lo, pieces, count, delta);
+    return 1;
+}
+
+/* Exchange the segments [i, i + a) and [j, j + b), i + a <= j, each reversed or not; what lies between shifts. */
+static int cdr_exchange(cdr_search *q, int i, int a, int reverse_a, int j, int b, int reverse_b) {
+    if (i < 1 || i + a > j || j + b - 1 > q->s->n || (a != b && j - i > CDR_REACH)) return 0;
+    cdr_piece pieces[3];
+    int count = 0;
+    if (b) pieces[count++] = (cdr_piece){j, j + b - 1, reverse_b};
+    if (i + a < j) pieces[count++] = (cdr_piece){i + a, j - 1, 0};
+    if (a) pieces[count++] = (cdr_piece){i, i + a - 1, reverse_a};
+    if (count == 0) return 0;
+    /* the last piece laid down must end the range for cdr_try's bound check */
+    int delta = cdr_delta(q, i, pieces, count);
+    if (delta >= 0) return 0;
+    cdr_apply(q, i, pieces, count, delta);
+    return 1;
+}
+
+/* Moves that put tuple a right before tuple b and give up the pair now ending in b. Returns 1 after an improvement. */
+static int cdr_join_before(cdr_search *q, int a, int b) {
+    const int symmetric = q->s->symmetric;
+    const int i = q->slot[b], j = q->slot[a];
+    if (symmetric) {
+        cdr_piece turn = j < i ? (cdr_piece){j, i - 1, 1} : (cdr_piece){i, j - 1, 1};
+        if (turn.from < turn.to && turn.to - turn.from < CDR_REACH && cdr_try(q, turn.from, &turn, 1)) return 1;
+    }
+    for (int l = 1; l <= CDR_SEGMENT; l++) {
+        for (int r = 0; r <= (l > 1 && symmetric); r++) {
+            int from = r ? j : j - l + 1; /* the segment that ends (or, reversed, starts) with a */
+            if (from >= 1 && from + l - 1 <= q->s->n && (from > i || from + l - 1 < i)) {
+                /* into the gap before b; or in exchange for the l tuples before b; or for fewer of them */
+                if (from > i ? cdr_exchange(q, i, 0, 0, from, l, r) : cdr_exchange(q, from, l, r, i, 0, 0)) return 1;
+                if (from > i ? cdr_exchange(q, i - l, l, 0, from, l, r) : cdr_exchange(q, from, l, r, i - l, l, 0))
+                    return 1;
+            }
+            from = r ? i - l + 1 : i; /* the segment that starts with b goes behind a */
+            if (r) continue;
+            if (from + l - 1 <= q->s->n && (j < from || j > from + l - 1)) {
+                if (j > from ? cdr_exchange(q, from, l, 0, j + 1, 0, 0) : cdr_exchange(q, j + 1, 0, 0, from, l, 0))
+                    return 1;
+                if (j > from ? cdr_exchange(q, from, l, 0, j + 1, l, 0) : cdr_exchange(q, j + 1, l, 0, from, l, 0))
+                    return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+/* The mirror image: put tuple a right behind tuple b and give up the pair that starts with b. */
+static int cdr_join_behind(cdr_search *q, int a, int b) {
+    const int symmetric = q->s->symmetric;
+    const int i = q->slot[b], j = q->slot[a];
+    if (symmetric) {
+        cdr_piece turn = j > i ? (cdr_piece){i + 1, j, 1} : (cdr_piece){j + 1, i, 1};
+        if (turn.from < turn.to && turn.to - turn.from < CDR_REACH && cdr_try(q, turn.from, &turn, 1)) return 1;
+    }
+    for (int l = 1; l <= CDR_SEGMENT; l++) {
+        for (int r = 0; r <= (l > 1 && symmetric); r++) {
+            int from = r ? j - l + 1 : j; /* the segment that starts (or, reversed, ends) with a */
+            if (from >= 1 && from + l - 1 <= q->s->n && (from > i || from + l - 1 < i)) {
+                if (from > i ? cdr_exchange(q, i + 1, 0, 0, from, l, r) : cdr_exchange(q, from, l, r, i + 1, 0, 0))
+                    return 1;
+                if (from > i ? cdr_exchange(q, i + 1, l, 0, from, l, r) : cdr_exchange(q, from, l, r, i + 1, l, 0))
+                    return 1;
+            }
+            if (r) continue;
+            from = i - l + 1; /* the segment that ends with b goes before a */
+            if (from >= 1 && (j < from || j > i)) {
+                if (j > i ? cdr_exchange(q, from, l, 0, j, 0, 0) : cdr_exchange(q, j, 0, 0, from, l, 0)) return 1;
+                if (j > i ? cdr_exchange(q, from, l, 0, j - l, l, 0) : cdr_exchange(q, j - l, l, 0, from, l, 0)) return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+static int cdr_improve(cdr_search *q, int b) {
+    const cdr_stride *s = q->s;
+    int i = q->slot[b], now = cdr_at(q, i, q->tour[i - 1], b);
+    for (int k = 0; k < q->n_near; k++) {
+        int a = q->near_in[(int64_t)b * CDR_NEAR + k];
+        if (cdr_cost(s, 0, a, b) >= now) break;
+        if (q->tour[i - 1] != a && cdr_join_before(q, a, b)) return 1;
+    }
+    if (i < s->n || s->slot_class[i + 1] != CDR_OPEN) now = cdr_at(q, i + 1, b, q->tour[i + 1]);
+    for (int k = 0; k < q->n_near && i < s->n; k++) {
+        int a = q->near_out[(int64_t)b * CDR_NEAR + k];
+        if (cdr_cost(s, 0, b, a) >= now) break;
+        if (q->tour[i + 1] != a && cdr_join_behind(q, a, b)) return 1;
+    }
+    if (s->slot_class[i]) /* b is a base: a lighter tuple may do better */
+        for (int k = 0; k < q->n_light; k++) {
+            int a = q->light[k], j = q->slot[a];
+            if (a == b) continue;
+            if (i < j ? cdr_exchange(q, i, 1, 0, j, 1, 0) : cdr_exchange(q, j, 1, 0, i, 1, 0)) return 1;
+            if (i < j ? cdr_exchange(q, i, 0, 0, j, 1, 0) : cdr_exchange(q, j, 1, 0, i, 0, 0)) return 1;
+        }
+    return 0;
+}
+
+static void cdr_descend(cdr_search *q) {
+    while (q->depth) {
+        int b = q->stack[--q->depth];
+        q->waiting[b] = 0;
+        while (cdr_improve(q, b)) {
+        }
+    }
+}
+
+/* Two neighbouring segments of random length change places (a local double bridge). */
+static void cdr_kick(cdr_search *q) {
+    const int n = q->s->n;
+    int span = n - 1 < 12 ? n - 1 : 12;
+    int length = 2 + cdr_below(&q->random, span); /* 2 .. span + 1 <= n */
+    int first = 1 + cdr_below(&q->random, n - length + 1);
+    int middle = first + cdr_below(&q->random, length - 1);
+    cdr_piece pieces[2] = {{middle + 1, first + length - 1, 0}, {first, middle, 0}};
+    int delta = cdr_delta(q, first, pieces, 2);
+    cdr_apply(q, first, pieces, 2, delta);
+}
+
+/* The `keep` cheapest candidates of each tuple, ties to the lower number: insertion into a short sorted list. */
+static void cdr_neighbours(const cdr_stride *s, int *near, int keep, int as_successors) {
+    for (int b = 0; b < s->n; b++) {
+        int cost[CDR_NEAR], held = 0, *list = near + (int64_t)b * CDR_NEAR;
+        for (int a = 0; a < s->n; a++) {
+            if (a == b) continue;
+            int c = as_successors ? cdr_cost(s, 0, b, a) : cdr_cost(s, 0, a, b);
+            if (held == keep && c >= cost[held - 1]) continue;
+            int k = held < keep ? held++ : held - 1;
+            for (; k > 0 && cost[k - 1] > c; k--) cost[k] = cost[k - 1], list[k] = list[k - 1];
+            cost[k] = c;
+            list[k] = a;
+        }
+    }
+}
+
+static void cdr_lightest(const cdr_stride *s, int *light, int keep) {
+    int cost[CDR_LIGHT], held = 0, base = 0;
+    for (int i = 1; i <= s->n; i++)
+        if (s->slot_class[i]) base = s->slot_class[i];
+    for (int a = 0; a < s->n && keep; a++) {
+        int c = cdr_cost(s, base, a, a);
+        if (held == keep && c >= cost[held - 1]) continue;
+        int k = held < keep ? held++ : held - 1;
+        for (; k > 0 && cost[k - 1] > c; k--) cost[k] = cost[k - 1], light[k] = light[k - 1];
+        cost[k] = c;
+        light[k] = a;
+    }
+}
+
+static void cdr_search_close(cdr_search *q) { free(q->tour); }
+
+/* Starts from `tour` (slots 1..n, tuples). One allocation holds everything. */
+static int cdr_search_open(cdr_search *q, const cdr_stride *s, const int *tour, uint64_t seed) {
+    const int64_t n = s->n, ints = 3 * (n + 2) + 2 * n + CDR_LIGHT + n * CDR_NEAR * (s->symmetric ? 1 : 2);
+    memset(q, 0, sizeof *q);
+    q->s = s;
+    q->tour = malloc(sizeof(int) * (size_t)ints + (size_t)n);
+    if (!q->tour) return -1;
+    q->scratch = q->tour + n + 2;
+    q->best = q->scratch + n + 2;
+    q->slot = q->best + n + 2;
+    q->stack = q->slot + n;
+    q->light = q->stack + n;
+    q->near_in = q->light + CDR_LIGHT;
+    q->near_out = s->symmetric ? q->near_in : q->near_in + n * CDR_NEAR;
+    q->waiting = (uint8_t *)(q->tour + ints);
+    memset(q->waiting, 0, (size_t)n);
+    q->random = seed;
+    q->n_near = n - 1 < CDR_NEAR ? (int)n - 1 : CDR_NEAR;
+    q->n_light = n < CDR_LIGHT ? (int)n : CDR_LIGHT;
+    cdr_neighbours(s, q->near_in, q->n_near, 0);
+    if (!s->symmetric) cdr_neighbours(s, q->near_out, q->n_near, 1);
+    cdr_lightest(s, q->light, q->n_light);
+    q->tour[0] = q->tour[n + 1] = (int)n;
+    memcpy(q->tour + 1, tour + 1, sizeof(int) * (size_t)n);
+    for (int i = 1; i <= n; i++) q->slot[q->tour[i]] = i;
+    q->cost = cdr_total(s, q->tour);
+    for (int i = (int)n; i >= 1; i--) cdr_wake(q, q->tour[i]);
+    cdr_descend(q);
+    memcpy(q->best, q->tour, sizeof(int) * (size_t)(n + 2));
+    return 0;
+}
+
+/* `kicks` rounds of kick, descend, keep if no worse. Afterwards q->tour is the best order and q->cost its cost. */
+static void cdr_search_run(cdr_search *q, int64_t kicks) {
+    if (q->s->n < 3) return;
+    for (int64_t k = 0; k < kicks; k++) {
+        const int64_t before = q->cost;
+        q->lo = q->s->n + 1;
+        q->hi = 0;
+        cdr_kick(q);
+        cdr_descend(q);
+        if (q->cost <= before) {
+            memcpy(q->best + q->lo, q->tour + q->lo, sizeof(int) * (size_t)(q->hi - q->lo + 1));
+        } else {
+            for (int i = q->lo; i <= q->hi; i++) {
+                q->tour[i] = q->best[i];
+                q->slot[q->tour[i]] = i;
+            }
+            q->cost = before;
+        }
+    }
+}
+#endif

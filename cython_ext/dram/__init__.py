@@ -1,0 +1,1 @@
+"""The timing of one DRAM channel."""

@@ -1,0 +1,220 @@
+/* What a command changes: the earliest cycles of others, rows, background time, command wires, trace, completions. */
+#ifndef EDGEWATT_DRAM_COMMANDS_H
+#define EDGEWATT_DRAM_COMMANDS_H
+
+#include "dram/state.h"
+
+static inline int is_column(int command) { return command >= RD && command <= WRA; }
+
+static inline int64_t earliest(const dram_engine *e, const dram_bank *bank, int command) {
+    const dram_rank *rank = &e->rank[bank->rank];
+    int64_t t = later(bank->ready[command], rank->ready[command]);
+    if (e->c.groups > 1) t = later(t, e->group_ready[bank->group][command]);
+    if (command == ACT) t = later(t, rank->acts[rank->act_index] + e->c.faw);
+    return t;
+}
+
+static inline int64_t wires_ready(const dram_engine *e, int command) {
+    return e->wires_free[e->c.command_buses == 2 && is_column(command)];
+}
+
+/* ---- what a command changes ------------------------------------------------------------------------------------- */
+
+/* Background time up to `now`. Refreshing and a pending auto-precharge count as open, as in DRAMPower. */
+static void account(dram_rank *rank, int64_t now) {
+    int64_t span = now - rank->accounted;
+    if (span <= 0) return;
+    if (rank->powered_down) {
+        if (rank->open) rank->down_active += span; else rank->down_precharged += span;
+    } else {
+        int64_t active = rank->open ? span : later(0, sooner(rank->refreshing_until, now) - rank->accounted);
+        rank->active += active;
+        rank->precharged += span - active;
+    }
+    rank->accounted = now;
+}
+
+static void close_row(dram_engine *e, dram_bank *bank) {
+    bank->row = NONE;
+    bank->hits = 0;
+    bank->look_at = 0;
+    e->rank[bank->rank].open--;
+}
+
+/* Add the counts that were packed into bytes to the totals per wire. */
+static void unpack_levels(dram_engine *e) {
+    for (int w = 0; w < e->c.ca_wires; w++) {
+        e->ca_ones[w] += e->ca_packed_ones[w >> 3] >> 8 * (w & 7) & 0xff;
+        e->ca_rising[w] += e->ca_packed_rising[w >> 3] >> 8 * (w & 7) & 0xff;
+    }
+    memset(e->ca_packed_ones, 0, sizeof e->ca_packed_ones);
+    memset(e->ca_packed_rising, 0, sizeof e->ca_packed_rising);
+    e->ca_packed = 0;
+}
+
+/* Bit k of a byte into byte k of a word. */
+static inline uint64_t spread(uint32_t byte) {
+    uint64_t copies = (uint64_t)(byte & 0xff) * 0x0101010101010101ull & 0x8040201008040201ull;
+    return ((copies + 0x7f7f7f7f7f7f7f7full) | copies) >> 7 & 0x0101010101010101ull;
+}
+
+/* Play a command's levels on the command wires: they rest at 0 unless one command follows directly on another. */
+static void play_levels(dram_engine *e, int64_t t, int command, const dram_bank *bank, int row, int column) {
+    int beats = e->c.ca_beats[command];
+    if (!beats) return;
+    uint64_t word = (uint64_t)row << ROW_BIT | (uint64_t)column << COLUMN_BIT;
+    if (bank) word |= (uint64_t)bank->number << BANK_BIT | (uint64_t)bank->group_number << GROUP_BIT;
+    uint32_t before = t <= e->ca_end ? e->ca_last : 0;
+    if (e->ca_packed + beats > 255) unpack_levels(e);
+    e->ca_packed += beats;
+    for (int beat = 0; beat < beats; beat++) {
+        const dram_levels *pattern = &e->c.ca_level[command][beat];
+        uint32_t levels = pattern->constant;
+        for (int k = 0; k < pattern->n_pieces; k++)
+            levels |= ((uint32_t)(word >> pattern->source[k]) & pattern->mask[k]) << pattern->target[k];
+        uint32_t rising = levels & ~before;
+        for (int w = 0; w < e->c.ca_wires; w += 8) {
+            e->ca_packed_ones[w >> 3] += spread(levels >> w);
+            e->ca_packed_rising[w >> 3] += spread(rising >> w);
+        }
+        before = levels;
+    }
+    e->ca_last = before;
+    e->ca_end = t + (beats + e->c.ca_beats_per_clock - 1) / e->c.ca_beats_per_clock;
+}
+
+/* Record a command and let every constraint that follows from it hold. `bank` is NULL for a rank command. */
+static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank, const dram_node *node) {
+    dram_rank *rank = &e->rank[r];
+    const int64_t(*gap)[COMMANDS][COMMANDS] = e->c.gap;
+    account(rank, t);
+    rank->count[command]++;
+    for (int to = 0; to < COMMANDS; to++) rank->ready[to] = later(rank->ready[to], t + gap[SAME_RANK][command][to]);
+    if (bank) {
+        int64_t *group = e->group_ready[bank->group];
+        for (int to = 0; to < COMMANDS; to++) bank->ready[to] = later(bank->ready[to], t + gap[SAME_BANK][command][to]);
+        for (int to = 0; e->c.groups > 1 && to < COMMANDS; to++)
+            group[to] = later(group[to], t + gap[SAME_GROUP][command][to]);
+        bank->count[command]++;
+    }
+    if (e->c.ranks > 1 && is_column(command))
+        for (int other = 0; other < e->c.ranks; other++)
+            for (int to = RD; other != r && to <= WRA; to++)
+                e->rank[other].ready[to] = later(e->rank[other].ready[to], t + gap[OTHER_RANK][command][to]);
+    if (command < PDE) {
+        e->wires_free[e->c.command_buses == 2 && is_column(command)] = t + e->c.wire_cycles[command];
+        rank->last_command = t;
+    }
+    switch (command) {
+    case ACT:
+        bank->row = node->row;
+        bank->hits = 0;
+        rank->open++;
+        rank->acts[rank->act_index] = t;
+        rank->act_index = (rank->act_index + 1) & 3;
+        break;
+    case RDA:
+    case WRA: { /* the bank closes itself as soon as tRAS, tRTP and tWR allow */
+        int64_t closes = later(t + (command == RDA ? e->c.rtp : e->c.write_recovery), bank->ready[PRE]);
+        bank->ready[ACT] = later(bank->ready[ACT], closes + e->c.rp);
+        bank->ready[REFAB] = later(bank->ready[REFAB], closes + e->c.rp);
+        bank->ready[REFPB] = later(bank->ready[REFPB], closes + e->c.rp);
+        rank->ready[PDE] = later(rank->ready[PDE], closes + e->c.rp);
+        rank->refreshing_until = later(rank->refreshing_until, closes);
+        close_row(e, bank);
+        break;
+    }
+    case PRE:
+        close_row(e, bank);
+        break;
+    case PREA:
+        for (int b = 0; b < e->n_banks; b++)
+            if (e->bank[b].rank == r && e->bank[b].row != NONE) {
+                e->bank[b].count[PREA]++;
+                close_row(e, &e->bank[b]);
+            }
+        break;
+    case REFAB:
+        rank->refreshing_until = later(rank->refreshing_until, t + e->c.refresh_cycles);
+        rank->refresh_due--;
+        break;
+    case REFPB:
+        rank->refreshing_until = later(rank->refreshing_until, t + e->c.refresh_bank_cycles);
+        rank->refresh_due--;
+        rank->refresh_bank = (rank->refresh_bank + 1) % (e->c.groups * e->c.banks_per_group);
+        break;
+    case PDE:
+        rank->powered_down = 1;
+        rank->powered_down_at = t;
+        break;
+    case PDX:
+        rank->powered_down = 0;
+        break;
+    }
+    if (bank) bank->look_at = 0;
+    int row = command == ACT || is_column(command) ? node->row : 0, column = is_column(command) ? node->column : 0;
+    play_levels(e, t, command, bank, row, column);
+    if (e->trace) {
+        dram_command *out = &e->trace[e->n_trace++];
+        out->cycle = t, out->command = command, out->rank = r;
+        out->request = node && is_column(command) ? node->id : NONE;
+        out->group = bank ? bank->group_number : 0, out->bank = bank ? bank->number : 0;
+        out->row = row, out->column = column;
+    }
+}
+
+/* ---- completion ------------------------------------------------------------------------------------------------- */
+
+static inline void complete(dram_engine *e, int64_t id, int64_t accepted, int64_t cycle, int own_burst) {
+    e->done_id[e->n_done] = id;
+    e->done_burst[e->n_done] = (uint8_t)own_burst;
+    e->done_accepted[e->n_done] = accepted;
+    e->done_cycle[e->n_done++] = cycle;
+    e->counts.last_done = later(e->counts.last_done, cycle);
+}
+
+static inline void note_latency(dram_engine *e, int64_t latency) {
+    e->counts.latency_sum += latency;
+    e->counts.latency_max = later(e->counts.latency_max, latency);
+}
+
+/* Serve one request of a bank's queue: the read it belongs to and those merged with it, or the write. */
+static void serve(dram_engine *e, int64_t t, dram_bank *bank, int at, int command) {
+    int32_t k = bank->queue[at];
+    dram_node *node = &e->pool[k];
+    if (bank->hits++) { /* not the first after the activate */
+        if (node->write) e->counts.write_hits++; else e->counts.read_hits++;
+    }
+    issue(e, t, command, bank->rank, bank, node);
+    bank->last_column = t;
+    e->counts.bursts++;
+    e->last_progress = t;
+    remove_at(bank->queue, &bank->queued, at);
+    e->reads_blocked = e->writes_blocked = 0; /* there is room in a bank's queue again */
+    e->queued--;
+    e->rank[bank->rank].queued--;
+    drop_pending(e, k);
+    if (node->write) {
+        bank->queued_writes--;
+        e->counts.last_data = later(e->counts.last_data, t + e->c.write_data_end);
+        e->free_nodes[e->n_free++] = k;
+        e->pending--;
+        return;
+    }
+    int32_t first = k;
+    int64_t done = t + e->c.read_data_end + e->c.latency - 1;
+    e->counts.last_data = later(e->counts.last_data, t + e->c.read_data_end);
+    while (k != NONE) {
+        node = &e->pool[k];
+        complete(e, node->id, node->accepted, done, k == first);
+        note_latency(e, done - node->accepted);
+        e->flight_done[e->flight_tail] = done;
+        e->flight_port[e->flight_tail] = node->port;
+        e->flight_tail = e->flight_tail + 1 == e->flight_size ? 0 : e->flight_tail + 1;
+        e->free_nodes[e->n_free++] = k;
+        e->pending--;
+        k = node->merged;
+    }
+}
+
+#endif

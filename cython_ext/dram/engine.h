@@ -1,0 +1,394 @@
+/* Timing of one DRAM channel: an event loop over the cycles at which a request, a command or a refresh can move.
+ *
+ * Each processed cycle: accept at most one request, issue at most one command per set of command wires (a refresh that
+ * is due goes first, then the banks in turn), move at most one request from the read or write queue to its bank's queue.
+ * Cycles in which nothing can happen are skipped, which changes no result. */
+#ifndef EDGEWATT_DRAM_ENGINE_H
+#define EDGEWATT_DRAM_ENGINE_H
+
+#include "dram/commands.h"
+
+/* ---- choosing a command ----------------------------------------------------------------------------------------- */
+
+/* What a bank's queue asks for: may the row be closed, and the first read and write to the open row. A row is given up
+ * when nothing queued hits it, or when hit_cap hits were served while the oldest request waits for another row. */
+static void bank_summary(dram_engine *e, dram_bank *bank) {
+    bank->first_read = bank->first_write = NONE;
+    bank->may_close = 0;
+    if (bank->row == NONE || !bank->queued) return;
+    for (int at = 0; at < bank->queued; at++) {
+        const dram_node *node = &e->pool[bank->queue[at]];
+        if (node->row != bank->row) continue;
+        if (!node->write) {
+            if (bank->first_read == NONE) bank->first_read = at;
+            if (!bank->queued_writes) break;
+        } else if (bank->first_write == NONE) {
+            int older_read = 0; /* a write must not overtake a read of the same burst */
+            for (int k = 0; k < at && !older_read; k++) {
+                const dram_node *before = &e->pool[bank->queue[k]];
+                older_read = !before->write && before->burst == node->burst;
+            }
+            if (!older_read) bank->first_write = at;
+        }
+    }
+    int hits = bank->first_read != NONE || bank->first_write != NONE;
+    bank->may_close = e->pool[bank->queue[0]].row != bank->row && (!hits || bank->hits >= e->c.hit_cap);
+    if (bank->may_close && e->c.hit_cap_strict) bank->first_read = bank->first_write = NONE;
+}
+
+/* Closed page: the last hit known, or the last one allowed, precharges the bank itself. */
+static inline int closes_itself(const dram_engine *e, const dram_bank *bank, int at) {
+    if (e->c.page != PAGE_CLOSED) return 0;
+    int others = 0, waiting = 0;
+    for (int k = 0; k < bank->queued; k++)
+        if (k != at) {
+            if (e->pool[bank->queue[k]].row == bank->row) others = 1; else waiting = 1;
+        }
+    return !others || (waiting && bank->hits + 1 >= e->c.hit_cap);
+}
+
+/* Find the first command the bank's queue can have, and when: in `*command` and `*at` (place in the queue) if that is
+ * by `t`. Constraints only ever move later, so a result beyond `t` stays a lower bound until the bank itself changes. */
+static int64_t bank_next(dram_engine *e, int64_t t, dram_bank *bank, int *command, int *at) {
+    *command = COMMANDS;
+    *at = 0;
+    if (!bank->look_at) bank_summary(e, bank);
+    if (bank->row == NONE) {
+        *command = ACT;
+        return bank->queued ? later(earliest(e, bank, ACT), wires_ready(e, ACT)) : NEVER;
+    }
+    int64_t close_at = NEVER;
+    if (bank->may_close) close_at = earliest(e, bank, PRE);
+    else if (!bank->queued && e->c.page == PAGE_ADAPTIVE)
+        close_at = later(earliest(e, bank, PRE), bank->last_column + bank->idle_limit);
+    if (close_at != NEVER) close_at = later(close_at, wires_ready(e, PRE));
+    *command = PRE;
+    if (close_at <= t) return close_at;
+    int64_t best = close_at;
+    int order[2] = {bank->first_read, bank->first_write};
+    if (order[0] != NONE && order[1] != NONE && order[1] < order[0]) order[0] = order[1], order[1] = bank->first_read;
+    for (int k = 0; k < 2; k++) {
+        if (order[k] == NONE) continue;
+        int wanted = e->pool[bank->queue[order[k]]].write ? WR : RD;
+        int64_t when = later(earliest(e, bank, wanted), wires_ready(e, wanted));
+        if (when >= best) continue;
+        best = when, *command = wanted, *at = order[k];
+        if (when <= t) break;
+    }
+    return best;
+}
+
+/* Issue the bank's command if it can be by now; return 1, else lower *next to the first cycle worth another look. */
+static int try_bank(dram_engine *e, int64_t t, dram_bank *bank, int row_wires, int column_wires, int64_t *next) {
+    int command, at;
+    if (bank->look_at <= t) {
+        int64_t when = bank_next(e, t, bank, &command, &at);
+        if (when <= t && (is_column(command) ? column_wires : row_wires)) {
+            if (command == ACT) {
+                issue(e, t, ACT, bank->rank, bank, &e->pool[bank->queue[0]]);
+            } else if (command == PRE) {
+                if (!bank->queued) bank->idle_row = bank->row;
+                issue(e, t, PRE, bank->rank, bank, NULL);
+            } else {
+                serve(e, t, bank, at, closes_itself(e, bank, at) ? command + RDA - RD : command);
+            }
+            return 1;
+        }
+        bank->look_at = later(when, 1);
+    }
+    *next = sooner(*next, later(bank->look_at, t + 1));
+    return 0;
+}
+
+/* A refresh that is due: close what is open, then refresh. Returns 1 if a command was issued. */
+static int try_refresh(dram_engine *e, int64_t t, int r, int64_t *next) {
+    dram_rank *rank = &e->rank[r];
+    int in_rank = e->c.groups * e->c.banks_per_group;
+    int all = e->c.refresh == REFRESH_ALL_BANK;
+    int from = r * in_rank + (all ? 0 : rank->refresh_bank), count = all ? in_rank : 1;
+    int open = 0;
+    int64_t close_at = 0, refresh_at = 0;
+    dram_bank *first = NULL; /* of the open banks, the one that may be precharged first */
+    int64_t first_at = NEVER;
+    for (int b = from; b < from + count; b++) {
+        dram_bank *bank = &e->bank[b];
+        if (bank->row != NONE) {
+            int64_t when = earliest(e, bank, PRE);
+            open++;
+            close_at = later(close_at, when);
+            if (later(when, t) < first_at) first_at = later(when, t), first = bank;
+        }
+        refresh_at = later(refresh_at, earliest(e, bank, all ? REFAB : REFPB));
+    }
+    int together = open > 1 && e->c.precharge_all;
+    int command = together ? PREA : open ? PRE : all ? REFAB : REFPB;
+    int64_t when = together ? close_at : open ? first_at : refresh_at;
+    when = later(later(when, wires_ready(e, command)), command == PREA ? rank->ready[PREA] : 0);
+    if (when <= t) {
+        issue(e, t, command, r, command == PRE ? first : command == REFPB ? &e->bank[from] : NULL, NULL);
+        return 1;
+    }
+    *next = sooner(*next, when);
+    return 0;
+}
+
+/* Enter or leave power-down; returns 1 if the rank changed state. */
+static int try_power(dram_engine *e, int64_t t, int r, int64_t *next) {
+    dram_rank *rank = &e->rank[r];
+    int wanted = rank->queued || rank->refresh_due;
+    int64_t when;
+    if (rank->powered_down) {
+        if (!wanted) return 0;
+        when = later(rank->powered_down_at + e->c.cke, rank->ready[PDX]);
+    } else {
+        if (wanted || !e->c.power_down) return 0;
+        when = later(rank->last_command + e->c.power_down, rank->ready[PDE]);
+    }
+    if (when <= t) {
+        issue(e, t, rank->powered_down ? PDX : PDE, r, NULL, NULL);
+        return 1;
+    }
+    *next = sooner(*next, when);
+    return 0;
+}
+
+static int blocked_by_refresh(const dram_engine *e, const dram_bank *bank) {
+    const dram_rank *rank = &e->rank[bank->rank];
+    if (!rank->refresh_due) return 0;
+    if (e->c.refresh == REFRESH_ALL_BANK) return 1;
+    return (int)(bank - e->bank) % (e->c.groups * e->c.banks_per_group) == rank->refresh_bank;
+}
+
+static int issue_one(dram_engine *e, int64_t t, int row_wires, int column_wires, int64_t *next) {
+    if (row_wires)
+        for (int r = 0; r < e->c.ranks; r++)
+            if (e->rank[r].refresh_due && !e->rank[r].powered_down && try_refresh(e, t, r, next)) return 1;
+    if (!e->queued && e->c.page != PAGE_ADAPTIVE) return 0;
+    for (int k = 0, b = e->turn; k < e->n_banks; k++) {
+        b = b + 1 == e->n_banks ? 0 : b + 1;
+        dram_bank *bank = &e->bank[b];
+        if (!bank->queued && (e->c.page != PAGE_ADAPTIVE || bank->row == NONE)) continue;
+        if (e->rank[bank->rank].powered_down || blocked_by_refresh(e, bank)) continue;
+        if (try_bank(e, t, bank, row_wires, column_wires, next)) {
+            e->turn = b;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* After a command: the first cycle at which any bank is worth another look. */
+static int64_t next_look(dram_engine *e, int64_t t) {
+    int64_t next = NEVER;
+    for (int b = 0; b < e->n_banks; b++) {
+        dram_bank *bank = &e->bank[b];
+        if (!bank->queued && (e->c.page != PAGE_ADAPTIVE || bank->row == NONE)) continue;
+        if (!bank->look_at) {
+            int command, at;
+            bank->look_at = later(bank_next(e, t, bank, &command, &at), 1);
+        }
+        next = sooner(next, bank->look_at);
+    }
+    return later(next, t + 1);
+}
+
+/* ---- the queues before the banks -------------------------------------------------------------------------------- */
+
+/* Adaptive page: learn from each request that reaches a bank whether closing its last row early was right. */
+static void learn_idle_limit(const dram_engine *e, dram_bank *bank, int32_t row) {
+    if (bank->row == NONE && bank->idle_row == row && bank->idle_limit < 64 * e->c.page_idle) bank->idle_limit *= 2;
+    else if (bank->row != NONE && bank->row != row && bank->idle_limit > 1) bank->idle_limit /= 2;
+    bank->idle_row = NONE;
+}
+
+static int move_from(dram_engine *e, int32_t *queue, int32_t *length, int32_t *blocked) {
+    for (int at = *blocked; at < *length; at++) {
+        int32_t k = queue[at];
+        dram_node *node = &e->pool[k];
+        dram_bank *bank = &e->bank[node->bank];
+        if (bank->queued >= e->c.bank_entries) continue;
+        if (node->write && !e->c.strict_order && find_pending(e, node->burst, 0) != NONE) continue;
+        if (e->c.page == PAGE_ADAPTIVE) learn_idle_limit(e, bank, node->row);
+        bank->queue[bank->queued++] = k;
+        bank->queued_writes += node->write;
+        bank->look_at = 0;
+        e->queued++;
+        e->rank[bank->rank].queued++;
+        remove_at(queue, length, at);
+        *blocked = at;
+        return 1;
+    }
+    *blocked = *length;
+    return 0;
+}
+
+static int move_read(dram_engine *e) { return move_from(e, e->read_queue, &e->reads_waiting, &e->reads_blocked); }
+static int move_write(dram_engine *e) { return move_from(e, e->write_queue, &e->writes_waiting, &e->writes_blocked); }
+
+/* Move one request to its bank: writes while draining, else reads. */
+static int move_request(dram_engine *e, int flush) {
+    if (e->c.strict_order) return !e->queued && move_read(e);
+    if (!e->draining) {
+        if (e->writes_waiting >= e->c.write_high) e->draining = e->writes_waiting - e->c.write_low;
+        else if (e->writes_waiting > e->c.write_idle && !e->queued) e->draining = e->writes_waiting;
+        else if (flush && !e->reads_waiting && !e->queued) e->draining = e->writes_waiting;
+    }
+    if (e->draining) {
+        if (move_write(e)) {
+            e->draining--;
+            return 1;
+        }
+        /* Writes that wait for an older read of the same burst must not keep that read from moving. */
+        for (int at = 0; at < e->writes_waiting; at++) {
+            const dram_node *node = &e->pool[e->write_queue[at]];
+            if (find_pending(e, node->burst, 0) != NONE) return move_read(e);
+        }
+        return 0;
+    }
+    return move_read(e);
+}
+
+/* ---- acceptance ------------------------------------------------------------------------------------------------- */
+
+static inline int has_room(const dram_engine *e, const dram_port *port) {
+    if (e->n_free == 0) return 0;
+    if (port->write[port->next] && !e->c.strict_order) return e->writes_waiting < e->c.write_entries;
+    return e->reads_waiting < e->c.read_entries;
+}
+
+/* Earliest cycle at which a port can hand over its next request, NEVER while a queue is full. */
+static int64_t offer_cycle(const dram_engine *e, const dram_port *port) {
+    if (port->next == port->length || !has_room(e, port)) return NEVER;
+    int64_t arrival = port->arrival[port->next];
+    if (port->relative) arrival += later(port->last_accepted, 0);
+    if (!port->write[port->next] && port->in_flight >= port->limit)
+        arrival = e->flight_head == e->flight_tail ? NEVER : later(arrival, e->flight_done[e->flight_head]);
+    return arrival;
+}
+
+static void accept(dram_engine *e, int64_t t, int p) {
+    dram_port *port = &e->port[p];
+    uint64_t address = port->address[port->next];
+    int write = port->write[port->next] != 0;
+    int64_t id = port->request[port->next];
+    int64_t burst = (int64_t)(address >> e->c.offset_bits);
+    port->next++;
+    port->last_accepted = t;
+    if (write) e->counts.writes++; else e->counts.reads++;
+    int64_t posted = t + e->c.latency;
+    int32_t same_write = e->c.strict_order ? NONE : find_pending(e, burst, 1);
+    if (write || same_write != NONE) complete(e, id, t, posted, same_write == NONE);
+    if (same_write != NONE) { /* the waiting write takes the new data, or answers the read */
+        if (write) {
+            e->counts.merged_writes++;
+        } else {
+            e->counts.forwarded++;
+            note_latency(e, e->c.latency);
+        }
+        return;
+    }
+    int32_t k = e->free_nodes[--e->n_free];
+    dram_node *node = &e->pool[k];
+    int32_t value[FIELD_KINDS] = {0};
+    for (int f = 0; f < e->c.n_fields; f++)
+        value[e->c.field_kind[f]] |=
+            (int32_t)((address >> e->c.field_source[f]) & (((uint64_t)1 << e->c.field_bits[f]) - 1)) << e->c.field_target[f];
+    node->id = id, node->burst = burst, node->accepted = t;
+    node->write = (uint8_t)write, node->port = (uint8_t)p, node->merged = NONE;
+    node->row = value[FIELD_ROW], node->column = value[FIELD_COLUMN];
+    node->bank = (int16_t)((value[FIELD_RANK] * e->c.groups + value[FIELD_GROUP]) * e->c.banks_per_group + value[FIELD_BANK]);
+    e->pending++;
+    if (!write) {
+        port->in_flight++;
+        int32_t same_read = e->c.strict_order ? NONE : find_pending(e, burst, 0);
+        if (same_read != NONE) { /* one burst answers both */
+            node->merged = e->pool[same_read].merged;
+            e->pool[same_read].merged = k;
+            e->counts.merged_reads++;
+            return;
+        }
+    }
+    add_pending(e, k);
+    if (write && !e->c.strict_order) e->write_queue[e->writes_waiting++] = k;
+    else e->read_queue[e->reads_waiting++] = k;
+}
+
+static void accept_one(dram_engine *e, int64_t t) {
+    while (e->flight_head != e->flight_tail && e->flight_done[e->flight_head] <= t) {
+        e->port[e->flight_port[e->flight_head]].in_flight--;
+        e->flight_head = e->flight_head + 1 == e->flight_size ? 0 : e->flight_head + 1;
+    }
+    for (int k = 0, p = e->port_turn; k < e->n_ports; k++) {
+        p = p + 1 >= e->n_ports ? 0 : p + 1;
+        if (offer_cycle(e, &e->port[p]) <= t) {
+            e->port_turn = p;
+            accept(e, t, p);
+            return;
+        }
+    }
+}
+
+/* ---- the loop --------------------------------------------------------------------------------------------------- */
+
+static void process(dram_engine *e, int64_t t, int flush) {
+    int64_t next = NEVER;
+    int issued, refreshing = 0;
+    e->now = t;
+    if (!e->queued && !e->reads_waiting) e->last_progress = t;
+    accept_one(e, t);
+    for (int r = 0; r < e->c.ranks; r++) {
+        dram_rank *rank = &e->rank[r];
+        if (t >= rank->next_refresh) {
+            int64_t interval = e->c.refresh_interval;
+            if (e->c.refresh == REFRESH_PER_BANK) interval /= e->c.groups * e->c.banks_per_group;
+            rank->refresh_due++;
+            rank->next_refresh += interval;
+        }
+        refreshing |= rank->refresh_due > 0;
+        next = sooner(next, rank->next_refresh);
+        if ((e->c.power_down || rank->powered_down) && try_power(e, t, r, &next)) next = t + 1;
+    }
+    if (e->c.command_buses == 2) {
+        int row = issue_one(e, t, 1, 0, &next), column = issue_one(e, t, 0, 1, &next);
+        issued = row || column;
+    } else {
+        issued = issue_one(e, t, 1, 1, &next);
+    }
+    int moved = move_request(e, flush);
+    if (moved || (issued && (refreshing || e->c.power_down))) next = t + 1;
+    else if (issued) next = sooner(next, next_look(e, t));
+    e->next_event = later(next, t + 1);
+}
+
+/* Run until input is needed, output is full, all is done, `slice` cycles were processed, or nothing moves any more. */
+static int dram_run(dram_engine *e, int64_t slice) {
+    for (; slice > 0; slice--) {
+        int flush = 1, busy = 0, parked = 0;
+        int64_t when = e->next_event;
+        for (int p = 0; p < e->n_ports; p++) {
+            const dram_port *port = &e->port[p];
+            if (port->next == port->length) {
+                if (port->closed) continue;
+                if (!port->parked) return RUN_NEEDS_INPUT;
+                flush = 0;
+                parked = 1;
+            } else {
+                flush = 0;
+                busy = 1;
+                when = sooner(when, later(offer_cycle(e, port), e->now + 1));
+            }
+        }
+        if (parked && !busy) return RUN_NEEDS_INPUT;
+        if (flush && !e->pending) return RUN_DONE;
+        if (flush && !e->queued && e->next_event > e->now + 1) when = sooner(when, e->now + 1);
+        if (when == NEVER || when - e->last_progress > e->c.watchdog) {
+            if (when == NEVER || e->queued || e->reads_waiting) return RUN_STUCK;
+        }
+        if (e->done_size - e->n_done < e->pool_size + 2 || (e->trace && e->trace_size - e->n_trace < TRACE_MARGIN))
+            return RUN_OUTPUT_FULL;
+        process(e, when, flush);
+    }
+    return RUN_SLICE;
+}
+
+#endif

@@ -1,0 +1,340 @@
+"""The compiled timing engine of one DRAM channel (see dram_engine.h): requests in, completion cycles and commands out.
+
+The engine keeps its state between blocks of requests, so a trace of any length runs in constant memory, and several
+ports (engines) may feed one channel. hwmodel.dram.engine builds its tables from a part and checks what goes in.
+"""
+
+import numpy as np
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+cdef extern from "dram/engine.h" nogil:
+    enum: COMMANDS
+    enum: SCOPES
+    enum: MAX_BANKS
+    enum: MAX_RANKS
+    enum: MAX_PORTS
+    enum: MAX_FIELDS
+    enum: MAX_WIRES
+    enum: MAX_BEATS
+    enum: ROW_BIT
+    enum: COLUMN_BIT
+    enum: BANK_BIT
+    enum: GROUP_BIT
+    enum: RUN_DONE
+    enum: RUN_NEEDS_INPUT
+    enum: RUN_OUTPUT_FULL
+    enum: RUN_SLICE
+    enum: RUN_STUCK
+    int64_t NEVER
+    ctypedef struct dram_levels:
+        uint32_t constant
+        uint32_t mask[32]
+        int32_t n_pieces
+        uint8_t source[32]
+        uint8_t target[32]
+    ctypedef struct dram_config:
+        int64_t gap[4][11][11]
+        int64_t wire_cycles[11]
+        int64_t faw, refresh_interval, refresh_cycles, refresh_bank_cycles, read_data_end, write_data_end
+        int64_t rp, rtp, write_recovery, cke
+        int32_t ranks, groups, banks_per_group, command_buses, strict_order, hit_cap, hit_cap_strict, page, page_idle
+        int32_t read_entries, write_entries, bank_entries, write_high, write_low, write_idle
+        int32_t latency, refresh, precharge_all, power_down, watchdog, n_fields, offset_bits
+        int32_t field_kind[16]
+        int32_t field_source[16]
+        int32_t field_bits[16]
+        int32_t field_target[16]
+        int32_t ca_wires, ca_beats_per_clock
+        int32_t ca_beats[11]
+        dram_levels ca_level[11][8]
+    ctypedef struct dram_bank:
+        int64_t count[11]
+        int32_t queued
+    ctypedef struct dram_rank:
+        int64_t count[11]
+        int64_t active, precharged, down_active, down_precharged
+    ctypedef struct dram_port:
+        const uint64_t *address
+        const uint8_t *write
+        const int64_t *arrival
+        const int64_t *request
+        int64_t next, length, last_accepted, limit, in_flight
+        int32_t relative, closed, parked
+    ctypedef struct dram_counts:
+        int64_t reads, writes, forwarded, merged_reads, merged_writes, read_hits, write_hits
+        int64_t latency_sum, latency_max, last_done, last_data, bursts
+    ctypedef struct dram_command:
+        int64_t cycle, request
+        int32_t command, rank, group, bank, row, column
+    ctypedef struct dram_engine:
+        dram_config c
+        dram_bank bank[64]
+        dram_rank rank[8]
+        dram_port port[64]
+        dram_counts counts
+        int64_t ca_ones[32]
+        int64_t ca_rising[32]
+        int64_t now, n_done, n_trace
+        int64_t *done_id
+        int64_t *done_cycle
+        int64_t *done_accepted
+        uint8_t *done_burst
+        dram_command *trace
+        int32_t n_banks, n_ports, reads_waiting, writes_waiting, queued, pending
+    dram_engine *dram_new(const dram_config *config, int n_ports, int64_t done_size, int64_t trace_size)
+    void dram_free(dram_engine *e)
+    int dram_run(dram_engine *e, int64_t slice)
+    void unpack_levels(dram_engine *e)
+    void account(dram_rank *rank, int64_t now)
+
+COMMAND_NAMES = ("ACT", "RD", "WR", "RDA", "WRA", "PRE", "PREA", "REFab", "REFpb", "PDE", "PDX")
+SCOPE_NAMES = ("bank", "group", "rank", "other_rank")
+FIELD_NAMES = ("column", "bank", "bank_group", "rank", "row")
+TRACE_DTYPE = np.dtype(
+    [("cycle", "i8"), ("request", "i8"), ("command", "i4"), ("rank", "i4"), ("bank_group", "i4"), ("bank", "i4"),
+     ("row", "i4"), ("column", "i4")]
+)
+
+# Where a bit of a command wire comes from: bit numbers of the command's word; negative: a constant level.
+WORD_BITS = {"R": ROW_BIT, "C": COLUMN_BIT, "BA": BANK_BIT, "BG": GROUP_BIT}
+LEVELS = {"0": -1, "V": -1, "1": -2}
+DONE, NEEDS_INPUT, OUTPUT_FULL, SLICE, STUCK = RUN_DONE, RUN_NEEDS_INPUT, RUN_OUTPUT_FULL, RUN_SLICE, RUN_STUCK
+
+
+cdef int pack_levels(const int16_t[::1] tokens, dram_levels *levels) except -1:
+    """Join neighbouring wires that carry neighbouring bits of the word into one piece."""
+    cdef int wire, k = 0
+    levels.constant = 0
+    for wire in range(tokens.shape[0]):
+        if tokens[wire] == -2:
+            levels.constant |= <uint32_t>1 << wire
+        elif tokens[wire] >= 0:
+            if wire and tokens[wire - 1] >= 0 and tokens[wire] == tokens[wire - 1] + 1:
+                levels.mask[k - 1] = 2 * levels.mask[k - 1] + 1
+            else:
+                levels.source[k], levels.target[k], levels.mask[k] = <uint8_t>tokens[wire], <uint8_t>wire, 1
+                k += 1
+    levels.n_pieces = k
+    return 0
+
+
+cdef class Channel:
+    """One channel. `settings`: the scalar fields of dram_config; gap int64[scope, from, to]; fields int32[n, 4];
+    levels: per command an int16[beats, wires] array of WORD_BITS + bit or LEVELS, what the command wires carry, or None.
+
+    Raises MemoryError, and KeyError for a missing setting.
+    """
+
+    cdef dram_engine *engine
+    cdef list held
+
+    def __cinit__(self, dict settings, const int64_t[:, :, ::1] gap, const int64_t[::1] wire_cycles,
+                  const int32_t[:, ::1] fields, list levels, int n_ports=1, long out_size=65536, bint trace=False):
+        cdef dram_config c
+        cdef int k, scope, before, after
+        if gap.shape[0] != SCOPES or gap.shape[1] != COMMANDS or gap.shape[2] != COMMANDS:
+            raise ValueError("gap must be int64[4, 11, 11]")
+        if wire_cycles.shape[0] != COMMANDS or fields.shape[0] > MAX_FIELDS or not 1 <= n_ports <= MAX_PORTS:
+            raise ValueError("wire_cycles, fields or n_ports out of range")
+        for scope in range(SCOPES):
+            for before in range(COMMANDS):
+                for after in range(COMMANDS):
+                    c.gap[scope][before][after] = gap[scope, before, after]
+        for k in range(COMMANDS):
+            c.wire_cycles[k] = wire_cycles[k]
+        c.n_fields = <int32_t>fields.shape[0]
+        for k in range(c.n_fields):
+            c.field_kind[k] = fields[k, 0]
+            c.field_source[k] = fields[k, 1]
+            c.field_bits[k] = fields[k, 2]
+            c.field_target[k] = fields[k, 3]
+        c.ca_wires = c.ca_beats_per_clock = 1
+        cdef const int16_t[:, ::1] pattern
+        cdef int beat
+        for k in range(COMMANDS):
+            c.ca_beats[k] = 0
+            if levels[k] is None:
+                continue
+            pattern = levels[k]
+            if pattern.shape[0] > MAX_BEATS or pattern.shape[1] > MAX_WIRES:
+                raise ValueError("at most 8 beats of 32 command wires")
+            c.ca_beats[k] = <int32_t>pattern.shape[0]
+            c.ca_wires = <int32_t>pattern.shape[1]
+            for beat in range(pattern.shape[0]):
+                pack_levels(pattern[beat], &c.ca_level[k][beat])
+        s = settings
+        c.ca_beats_per_clock = s["ca_beats_per_clock"]
+        c.faw, c.refresh_interval, c.refresh_cycles = s["faw"], s["refresh_interval"], s["refresh_cycles"]
+        c.refresh_bank_cycles, c.read_data_end = s["refresh_bank_cycles"], s["read_data_end"]
+        c.write_data_end, c.rp, c.rtp, c.write_recovery = s["write_data_end"], s["rp"], s["rtp"], s["write_recovery"]
+        c.cke, c.ranks, c.groups, c.banks_per_group = s["cke"], s["ranks"], s["groups"], s["banks_per_group"]
+        c.command_buses, c.strict_order, c.hit_cap = s["command_buses"], s["strict_order"], s["hit_cap"]
+        c.hit_cap_strict = s["hit_cap_strict"]
+        c.page, c.page_idle, c.read_entries = s["page"], s["page_idle"], s["read_entries"]
+        c.write_entries, c.bank_entries, c.write_high = s["write_entries"], s["bank_entries"], s["write_high"]
+        c.write_low, c.write_idle, c.latency = s["write_low"], s["write_idle"], s["latency"]
+        c.refresh, c.precharge_all = s["refresh"], s["precharge_all"]
+        c.power_down, c.watchdog = s["power_down"], s["watchdog"]
+        c.offset_bits = s["offset_bits"]
+        if not (1 <= c.ranks <= MAX_RANKS and 1 <= c.ranks * c.groups * c.banks_per_group <= MAX_BANKS):
+            raise ValueError("at most 8 ranks and 64 banks")
+        if not 1 <= c.bank_entries <= 64:
+            raise ValueError("bank_entries must be from 1 to 64")
+        self.engine = dram_new(&c, n_ports, out_size, out_size if trace else 0)
+        if self.engine is NULL:
+            raise MemoryError
+        self.held = [None] * n_ports
+
+    def __dealloc__(self):
+        dram_free(self.engine)
+
+    cdef int check_port(self, int port) except -1:
+        if not 0 <= port < self.engine.n_ports:
+            raise IndexError(f"port {port} of {self.engine.n_ports}")
+        return 0
+
+    def set_port(self, int port, *, limit=None, bint relative=False):
+        """Allow `limit` reads in flight (None: any number); relative: arrivals count from the previous acceptance."""
+        self.check_port(port)
+        self.engine.port[port].limit = NEVER if limit is None else limit
+        self.engine.port[port].relative = relative
+
+    def feed(self, int port, const int64_t[::1] request, const uint64_t[::1] address, const uint8_t[::1] is_write,
+             const int64_t[::1] arrival):
+        """Give a port its next block; the previous one must be used up. `request`: the caller's numbers."""
+        self.check_port(port)
+        cdef dram_port *p = &self.engine.port[port]
+        cdef Py_ssize_t n = address.shape[0]
+        if is_write.shape[0] != n or arrival.shape[0] != n or request.shape[0] != n:
+            raise ValueError("request, address, is_write and arrival differ in length")
+        if p.next != p.length or p.closed:
+            raise ValueError(f"port {port} is closed or still has requests")
+        self.held[port] = (request, address, is_write, arrival)
+        p.next = p.parked = 0
+        p.length = n
+        if n:
+            p.request, p.address, p.write, p.arrival = &request[0], &address[0], &is_write[0], &arrival[0]
+
+    def close(self, int port):
+        """Say that a port gets no more requests."""
+        self.check_port(port)
+        self.engine.port[port].closed = 1
+        self.engine.port[port].parked = 0
+
+    def park(self, int port):
+        """Say that a port gets no requests before all other ports are closed."""
+        self.check_port(port)
+        self.engine.port[port].parked = 1
+
+    def run(self, long slices=-1):
+        """Run in slices (so that Ctrl-C works) until DONE, NEEDS_INPUT, OUTPUT_FULL or STUCK, or `slices` are over."""
+        cdef int status = RUN_SLICE
+        while status == RUN_SLICE and slices != 0:
+            with nogil:
+                status = dram_run(self.engine, 1 << 18)
+            PyErr_CheckSignals()
+            slices -= 1
+        return status
+
+    def hungry_ports(self):
+        """Return the ports that must be fed, closed or parked before the channel can go on."""
+        hungry, parked, busy = [], [], False
+        cdef int p
+        for p in range(self.engine.n_ports):
+            if self.engine.port[p].next < self.engine.port[p].length:
+                busy = True
+            elif self.engine.port[p].parked:
+                parked.append(p)
+            elif not self.engine.port[p].closed:
+                hungry.append(p)
+        return hungry if hungry or busy else parked
+
+    def take_done(self):
+        """Return (request, cycle accepted, cycle done) int64[n] of the requests completed since the last call, and
+        uint8[n]: 1 if the request has a burst of its own (0: merged with another, or answered by a waiting write)."""
+        cdef int64_t n = self.engine.n_done
+        request, accepted, cycle = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+        burst = np.empty(n, np.uint8)
+        cdef uint8_t[::1] to_burst = burst
+        cdef int64_t[::1] to_request = request, to_accepted = accepted, to_cycle = cycle
+        if n:
+            memcpy(&to_request[0], self.engine.done_id, n * sizeof(int64_t))
+            memcpy(&to_accepted[0], self.engine.done_accepted, n * sizeof(int64_t))
+            memcpy(&to_cycle[0], self.engine.done_cycle, n * sizeof(int64_t))
+            memcpy(&to_burst[0], self.engine.done_burst, n)
+        self.engine.n_done = 0
+        return request, accepted, cycle, burst
+
+    def waiting_output(self):
+        """Return (requests completed, commands issued) that were not taken yet."""
+        return self.engine.n_done, self.engine.n_trace
+
+    def take_trace(self):
+        """Return the commands issued since the last call, TRACE_DTYPE[n], in order of cycle."""
+        cdef int64_t n = self.engine.n_trace
+        trace = np.empty(n, TRACE_DTYPE)
+        cdef uint8_t[::1] raw = trace.view(np.uint8)
+        if n:
+            memcpy(&raw[0], self.engine.trace, n * sizeof(dram_command))
+        self.engine.n_trace = 0
+        return trace
+
+    def now(self):
+        """Return the last processed cycle."""
+        return self.engine.now
+
+    def state(self):
+        """Return what waits where: for the message of a run that is stuck."""
+        return {
+            "read queue": self.engine.reads_waiting,
+            "write queue": self.engine.writes_waiting,
+            **{f"bank {b} queue": self.engine.bank[b].queued for b in range(self.engine.n_banks)},
+        }
+
+    def counts(self):
+        """Return the request counters as a dict of ints."""
+        return self.engine.counts
+
+    def bank_counts(self):
+        """Return commands per bank, int64[bank, command]; a PREA is counted at each bank it closed."""
+        result = np.empty((self.engine.n_banks, COMMANDS), np.int64)
+        cdef int64_t[:, ::1] view = result
+        cdef int b, k
+        for b in range(self.engine.n_banks):
+            for k in range(COMMANDS):
+                view[b, k] = self.engine.bank[b].count[k]
+        return result
+
+    def rank_counts(self):
+        """Return commands per rank, int64[rank, command]."""
+        result = np.empty((self.engine.c.ranks, COMMANDS), np.int64)
+        cdef int64_t[:, ::1] view = result
+        cdef int r, k
+        for r in range(self.engine.c.ranks):
+            for k in range(COMMANDS):
+                view[r, k] = self.engine.rank[r].count[k]
+        return result
+
+    def command_wires(self):
+        """Return (ones int64[wires], rising int64[wires]) of the command wires."""
+        cdef int w
+        unpack_levels(self.engine)
+        n = self.engine.c.ca_wires
+        ones, rising = np.empty(n, np.int64), np.empty(n, np.int64)
+        for w in range(n):
+            ones[w], rising[w] = self.engine.ca_ones[w], self.engine.ca_rising[w]
+        return ones, rising
+
+    def background(self, long until):
+        """Return clocks per rank up to `until`: int64[rank, 4] = active, precharged, power-down active, precharged."""
+        result = np.empty((self.engine.c.ranks, 4), np.int64)
+        cdef int64_t[:, ::1] view = result
+        cdef int r
+        for r in range(self.engine.c.ranks):
+            account(&self.engine.rank[r], until)
+            view[r, 0], view[r, 1] = self.engine.rank[r].active, self.engine.rank[r].precharged
+            view[r, 2], view[r, 3] = self.engine.rank[r].down_active, self.engine.rank[r].down_precharged
+        return result

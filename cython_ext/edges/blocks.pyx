@@ -1,0 +1,138 @@
+"""Blocks of targets improved by swap annealing, and the frontier order. Index arrays as in reorder.search.intervals."""
+
+import numpy as np
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport exp, pow as power
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint64_t
+
+cdef double UNIT = 1.0 / 9007199254740992.0  # 2^-53
+cdef int64_t SLICE = 1 << 14  # swaps between two looks at Ctrl-C
+
+
+cdef inline uint64_t next_random(uint64_t *state) noexcept nogil:
+    """splitmix64 (Steele, Lea, Flood 2014)."""
+    state[0] += <uint64_t> 0x9E3779B97F4A7C15
+    cdef uint64_t z = state[0]
+    z = (z ^ (z >> 30)) * <uint64_t> 0xBF58476D1CE4E5B9
+    z = (z ^ (z >> 27)) * <uint64_t> 0x94D049BB133111EB
+    return z ^ (z >> 31)
+
+
+cdef inline int64_t below(uint64_t random, int64_t n) noexcept nogil:
+    return <int64_t> ((random >> 32) * <uint64_t> n >> 32)
+
+
+def swap_blocks(const int32_t[::1] start, const int32_t[::1] source, int32_t[::1] order, int64_t size,
+                int64_t n_sources, int64_t swaps, double hot, double cold, uint64_t seed):
+    """Anneal the blocks order[0:size], order[size:2 size], ... of items by swaps; return the loads saved.
+
+    The loads of a block are the different sources of its items. `source` ids are below n_sources. Changes `order`.
+    Memory: 2 bytes per block and source.
+    """
+    cdef int64_t n = order.shape[0], blocks = (n + size - 1) // size, done = 0, k, i, j, a, b, v, w, e, s
+    cdef uint16_t[:, ::1] count = np.zeros((max(1, blocks), n_sources), np.uint16)
+    cdef int64_t[::1] shared = np.zeros(n_sources, np.int64)
+    cdef uint64_t state = seed
+    cdef int64_t delta, saved = 0, stop
+    cdef double temperature
+    if blocks < 2:
+        return 0
+    for i in range(n):
+        for e in range(start[order[i]], start[order[i] + 1]):
+            count[i // size, source[e]] += 1
+    while done < swaps:
+        stop = min(swaps, done + SLICE)
+        temperature = hot * power(cold / hot, <double> done / swaps)
+        with nogil:
+            for k in range(done, stop):
+                i, j = below(next_random(&state), n), below(next_random(&state), n)
+                a, b = i // size, j // size
+                if a == b:
+                    continue
+                v, w = order[i], order[j]
+                delta = 0
+                for e in range(start[w], start[w + 1]):
+                    shared[source[e]] = k + 1
+                for e in range(start[v], start[v + 1]):
+                    s = source[e]
+                    if shared[s] == k + 1:
+                        shared[s] = -k - 1  # both have it: nothing changes
+                    else:
+                        delta += (1 if count[b, s] == 0 else 0) - (1 if count[a, s] == 1 else 0)
+                for e in range(start[w], start[w + 1]):
+                    s = source[e]
+                    if shared[s] == k + 1:
+                        delta += (1 if count[a, s] == 0 else 0) - (1 if count[b, s] == 1 else 0)
+                if delta > 0 and (next_random(&state) >> 11) * UNIT >= exp(-<double> delta / temperature):
+                    continue
+                for e in range(start[v], start[v + 1]):
+                    count[a, source[e]] -= 1
+                    count[b, source[e]] += 1
+                for e in range(start[w], start[w + 1]):
+                    count[b, source[e]] -= 1
+                    count[a, source[e]] += 1
+                order[i], order[j] = <int32_t> w, <int32_t> v
+                saved -= delta
+        done = stop
+        PyErr_CheckSignals()
+    return saved
+
+
+def frontier(const int64_t[::1] out_start, const int32_t[::1] out_target, const int32_t[::1] in_start,
+             const int32_t[::1] in_source, const int32_t[::1] own, const int32_t[::1] item):
+    """Return int32[n_sources]: an order in which to use up the sources, each at once with all its connections.
+
+    Always the ready source that adds the fewest live neurons: targets not touched yet, less itself if it is hidden and
+    so takes room already. Ties: the one that came down last, so the order stays where it is. O(W).
+    """
+    cdef int64_t n = own.shape[0], n_sources = item.shape[0], w = in_source.shape[0], k, e, s, t, v, key
+    cdef int64_t widest = int(np.diff(out_start).max()) + 1, low, size = 0, filled = 0
+    cdef int32_t[::1] growth = np.diff(out_start).astype(np.int32), waiting = np.diff(in_start).astype(np.int32)
+    cdef int32_t[::1] used = np.zeros(n_sources, np.int32), touched = np.zeros(max(1, n), np.int32)
+    cdef int32_t[::1] head = np.full(widest + 1, -1, np.int32)  # a stack per key: linked entries, stale ones skipped
+    cdef int32_t[::1] entry = np.zeros(w + 2 * n_sources + 1, np.int32), below_it = np.zeros(w + 2 * n_sources + 1,
+                                                                                             np.int32)
+    result = np.empty(n_sources, np.int32)
+    cdef int32_t[::1] order = result
+    for k in range(n_sources - 1, -1, -1):
+        if item[k] < 0 or in_start[item[k]] == in_start[item[k] + 1]:
+            key = growth[k]
+            entry[size], below_it[size] = <int32_t> k, head[key]
+            head[key] = <int32_t> size
+            size += 1
+    with nogil:
+        low = 0
+        while filled < n_sources:
+            while head[low] < 0:
+                low += 1
+            s = entry[head[low]]
+            head[low] = below_it[head[low]]
+            key = growth[s] - (1 if item[s] >= 0 else 0) if growth[s] > 0 else 0
+            if used[s] or key != low:
+                continue
+            used[s] = 1
+            order[filled] = <int32_t> s
+            filled += 1
+            for k in range(out_start[s], out_start[s + 1]):
+                t = out_target[k]
+                if not touched[t]:
+                    touched[t] = 1
+                    for e in range(in_start[t], in_start[t + 1]):
+                        v = in_source[e]
+                        growth[v] -= 1
+                        if not used[v] and (item[v] < 0 or waiting[item[v]] == 0):
+                            key = growth[v] - (1 if item[v] >= 0 else 0) if growth[v] > 0 else 0
+                            entry[size], below_it[size] = <int32_t> v, head[key]
+                            head[key] = <int32_t> size
+                            size += 1
+                            low = min(low, key)
+                waiting[t] -= 1
+                if waiting[t] == 0 and own[t] >= 0:
+                    v = own[t]
+                    key = growth[v] - 1 if growth[v] > 0 else 0
+                    entry[size], below_it[size] = <int32_t> v, head[key]
+                    head[key] = <int32_t> size
+                    size += 1
+                    low = min(low, key)
+    return result

@@ -1,0 +1,1 @@
+"""I/Os of a fast memory."""

@@ -1,0 +1,253 @@
+"""I/O counts of an order of connections under LRU, RR and MIN; the semantics are those of hwmodel.fastmemory.iomodel.
+
+All arrays are in processing order. The caller has checked them: ids in range, memory >= 3, W < MAX_CONNECTIONS.
+"""
+
+import numpy as np
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+
+cdef extern from "iomodel/fast_memory.h" nogil:
+    enum: EW_NEVER, EW_MAX_LEVELS
+    ctypedef struct ew_fast_memory:
+        const int32_t *side[2]
+        int64_t capacity, used, reads_neurons, writes_live, skips
+    ctypedef struct ew_value:
+        int32_t last
+    ctypedef struct ew_lru:
+        ew_fast_memory m
+        ew_value *value
+        int64_t tail
+    ctypedef struct ew_rr:
+        ew_fast_memory m
+        ew_value *value
+        int32_t *slot
+        int64_t pointer
+    ctypedef struct ew_pair:
+        uint64_t resident, dirty
+    ctypedef struct ew_min:
+        ew_fast_memory m
+        const int32_t *next_use
+        const uint8_t *is_output
+        int64_t writes_outputs
+        ew_pair *position
+        uint64_t *level[4]
+        int64_t levels, top, room
+    void ew_note_final_uses(ew_value *, const int32_t *, const int32_t *, int64_t, int64_t)
+    int64_t ew_dirty_outputs(const ew_value *, const uint8_t *, int64_t)
+    void ew_lru_run(ew_lru *, int64_t, int64_t, int)
+    void ew_rr_run(ew_rr *, int64_t, int64_t, int)
+    void ew_find_next_uses(int32_t *, int32_t *, const int32_t *, const int32_t *, int64_t, int64_t)
+    void ew_min_run(ew_min *, int64_t, int64_t)
+
+cdef extern from "iomodel/lru_stack.h" nogil:
+    ctypedef struct ew_stack:
+        int64_t n, n_slots, n_words, now, marks, cold
+        int64_t *slot
+        int64_t *owner
+        uint64_t *mark
+        int64_t *fenwick
+        int64_t *longest
+        int64_t *reads
+        int64_t *writes
+    void ew_stack_run(ew_stack *, const int32_t *, const int32_t *, int64_t, int64_t, int)
+
+LRU, RR, MIN = 0, 1, 2  # policy codes
+LITERAL, PIN_BOTH = 0, 1  # pinning codes
+POLICY_CODES = {"lru": LRU, "rr": RR, "min": MIN}
+PINNING_CODES = {"literal": LITERAL, "pin_both": PIN_BOTH}
+MAX_CONNECTIONS = 2**30 - 1  # positions of the two accesses per connection are kept in 31 bits
+
+cdef int64_t SLICE = 1 << 20  # connections between two looks at Ctrl-C
+
+
+def count(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons, const uint8_t[::1] is_output,
+          int64_t memory, int policy, int pinning):
+    """Return int64[5]: reads_neurons, writes_live, writes_outputs, evictions, skips of RR's pointer. O(W + N)."""
+    return count_many(sources, targets, n_neurons, is_output, np.array([memory], np.int64), policy, pinning)[0]
+
+
+def count_many(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons, const uint8_t[::1] is_output,
+               const int64_t[::1] memories, int policy, int pinning):
+    """Return int64[K, 5], the counts of `count` for each of K memory sizes. O(K (W + N))."""
+    result = np.zeros((memories.shape[0], 5), np.int64)
+    cdef int64_t[:, ::1] rows = result
+    cdef uint8_t[::1] none = np.zeros(0, np.uint8)
+    cdef int64_t k
+    next_use = find_next_uses(sources, targets, n_neurons) if policy == MIN else None
+    for k in range(memories.shape[0]):
+        _run(sources, targets, is_output, memories[k], policy, pinning, next_use, rows[k], none)
+    return result
+
+
+def neuron_loads(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons, const uint8_t[::1] is_output,
+                 int64_t memory, int policy, int pinning):
+    """Return uint8[W]: how many neuron values (0, 1 or 2) each connection has to read. O(W + N)."""
+    loads = np.zeros(sources.shape[0], np.uint8)
+    next_use = find_next_uses(sources, targets, n_neurons) if policy == MIN else None
+    _run(sources, targets, is_output, memory, policy, pinning, next_use, np.zeros(5, np.int64), loads)
+    return loads
+
+
+cdef _run(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[::1] is_output, int64_t memory,
+          int policy, int pinning, next_use, int64_t[::1] row, uint8_t[::1] loads):
+    if policy == LRU:
+        _lru(sources, targets, is_output, memory, pinning, row, loads)
+    elif policy == RR:
+        _rr(sources, targets, is_output, memory, pinning, row, loads)
+    elif policy == MIN:
+        _min(sources, targets, is_output, memory, next_use, row, loads)
+    else:
+        raise ValueError(f"policy code {policy}")
+
+
+cdef void _begin(ew_fast_memory *m, const int32_t[::1] sources, const int32_t[::1] targets, int64_t memory,
+                 int64_t n_neurons) noexcept:
+    m.side[0] = &sources[0]
+    m.side[1] = &targets[0]
+    m.capacity = min(memory - 1, n_neurons)  # more room than neurons is never filled
+    m.used = m.reads_neurons = m.writes_live = m.skips = 0
+
+
+cdef void _report(const ew_fast_memory *m, int64_t writes_outputs, int64_t[::1] row) noexcept:
+    row[0], row[1], row[2] = m.reads_neurons, m.writes_live, writes_outputs
+    row[3], row[4] = max(m.reads_neurons - m.capacity, 0), m.skips
+
+
+cdef object _values(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons, int32_t last):
+    """The ew_value of every neuron, as int32[N, 2]."""
+    values = np.zeros((n_neurons, 2), np.int32)
+    values[:, 0] = last
+    cdef int32_t[:, ::1] view = values
+    cdef int64_t w = sources.shape[0], start
+    for start in range(0, w, SLICE):
+        with nogil:
+            ew_note_final_uses(<ew_value *> &view[0, 0], &sources[0], &targets[0], start, min(start + SLICE, w))
+        PyErr_CheckSignals()
+    return values
+
+
+cdef _lru(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[::1] is_output, int64_t memory,
+          int pin_both, int64_t[::1] row, uint8_t[::1] loads):
+    cdef int64_t w = sources.shape[0], n = is_output.shape[0], start, i, before
+    cdef int32_t[:, ::1] values = _values(sources, targets, n, -1)
+    cdef ew_lru state
+    _begin(&state.m, sources, targets, memory, n)
+    state.value = <ew_value *> &values[0, 0]
+    state.tail = 0
+    for start in range(0, w, SLICE):
+        with nogil:
+            if loads.shape[0]:
+                for i in range(start, min(start + SLICE, w)):
+                    before = state.m.reads_neurons
+                    ew_lru_run(&state, i, i + 1, pin_both)
+                    loads[i] = <uint8_t>(state.m.reads_neurons - before)
+            else:
+                ew_lru_run(&state, start, min(start + SLICE, w), pin_both)
+        PyErr_CheckSignals()
+    _report(&state.m, ew_dirty_outputs(state.value, &is_output[0], n), row)
+
+
+cdef _rr(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[::1] is_output, int64_t memory,
+         int pin_both, int64_t[::1] row, uint8_t[::1] loads):
+    cdef int64_t w = sources.shape[0], n = is_output.shape[0], start, i, before
+    cdef int32_t[:, ::1] values = _values(sources, targets, n + 1, 0)
+    cdef int32_t[::1] slot = np.full(min(memory - 1, n), n, np.int32)
+    cdef ew_rr state
+    _begin(&state.m, sources, targets, memory, n)
+    state.value = <ew_value *> &values[0, 0]
+    state.slot = &slot[0]
+    state.pointer = 0
+    for start in range(0, w, SLICE):
+        with nogil:
+            if loads.shape[0]:
+                for i in range(start, min(start + SLICE, w)):
+                    before = state.m.reads_neurons
+                    ew_rr_run(&state, i, i + 1, pin_both)
+                    loads[i] = <uint8_t>(state.m.reads_neurons - before)
+            else:
+                ew_rr_run(&state, start, min(start + SLICE, w), pin_both)
+        PyErr_CheckSignals()
+    _report(&state.m, ew_dirty_outputs(state.value, &is_output[0], n), row)
+
+
+cdef _min(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[::1] is_output, int64_t memory,
+          const int32_t[::1] next_use, int64_t[::1] row, uint8_t[::1] loads):
+    cdef int64_t w = sources.shape[0], start, size = (2 * w + 63) // 64, k, i, before
+    cdef ew_min state
+    cdef uint64_t[::1] pairs = np.zeros(2 * size, np.uint64), level
+    levels = []
+    state.position = <ew_pair *> &pairs[0]
+    state.levels = 3 if 2 * w <= 64**4 else EW_MAX_LEVELS  # then the last level has at most 128 words
+    for k in range(1, EW_MAX_LEVELS):
+        size = (size + 63) // 64
+        level = np.zeros(size, np.uint64)
+        levels.append(level)
+        state.level[k] = &level[0]
+    _begin(&state.m, sources, targets, memory, is_output.shape[0])
+    state.next_use = &next_use[0]
+    state.is_output = &is_output[0]
+    state.writes_outputs = state.top = 0
+    state.room = state.m.capacity
+    for start in range(0, w, SLICE):
+        with nogil:
+            if loads.shape[0]:
+                for i in range(start, min(start + SLICE, w)):
+                    before = state.m.reads_neurons
+                    ew_min_run(&state, i, i + 1)
+                    loads[i] = <uint8_t>(state.m.reads_neurons - before)
+            else:
+                ew_min_run(&state, start, min(start + SLICE, w))
+        PyErr_CheckSignals()
+    _report(&state.m, state.writes_outputs, row)
+
+
+def find_next_uses(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons):
+    """Return int32[2W]: for position 2i (source of connection i) and 2i + 1 (its target), the position of the same
+    neuron's next access, or 2^31 - 1."""
+    cdef int64_t w = sources.shape[0], end
+    next_use = np.empty(2 * w, np.int32)
+    cdef int32_t[::1] next_view = next_use
+    cdef int32_t[::1] seen = np.full(n_neurons, EW_NEVER, np.int32)
+    for end in range(w, 0, -SLICE):
+        with nogil:
+            ew_find_next_uses(&next_view[0], &seen[0], &sources[0], &targets[0], max(end - SLICE, 0), end)
+        PyErr_CheckSignals()
+    return next_use
+
+
+def lru_curve(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons, const uint8_t[::1] is_output,
+              int pinning):
+    """Return int64[N + 1, 3]: row C has reads_neurons, writes_live, writes_outputs of LRU with C values. O(W log N).
+
+    Rows 0 and 1 are no valid memory sizes. More than N values change nothing.
+    """
+    cdef int64_t w = sources.shape[0], n = n_neurons, start, x
+    cdef ew_stack state
+    state.n = n
+    state.n_words = (2 * n + 63) // 64 + 1
+    state.n_slots = 64 * state.n_words
+    state.now = state.marks = state.cold = 0
+    cdef int64_t[::1] slot = np.full(n, -1, np.int64)
+    cdef int64_t[::1] owner = np.zeros(state.n_slots, np.int64)
+    cdef uint64_t[::1] mark = np.zeros(state.n_words, np.uint64)
+    cdef int64_t[::1] fenwick = np.zeros(state.n_words + 1, np.int64)
+    longest = np.full(n, -1, np.int64)
+    cdef int64_t[::1] longest_view = longest
+    reads, writes = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
+    cdef int64_t[::1] reads_view = reads
+    cdef int64_t[::1] writes_view = writes
+    state.slot, state.owner, state.mark, state.fenwick = &slot[0], &owner[0], &mark[0], &fenwick[0]
+    state.longest, state.reads, state.writes = &longest_view[0], &reads_view[0], &writes_view[0]
+    for start in range(0, w, SLICE):
+        with nogil:
+            ew_stack_run(&state, &sources[0], &targets[0], start, min(start + SLICE, w), pinning)
+        PyErr_CheckSignals()
+    updated = longest[longest >= 0]
+    still_dirty = longest[(longest >= 0) & (np.asarray(is_output) != 0)]
+    writes += np.bincount(updated, minlength=n + 1)  # the span after the last update
+    above = lambda histogram: histogram.sum() - np.cumsum(histogram)  # noqa: E731
+    return np.stack(
+        (state.cold + above(reads), above(writes), np.cumsum(np.bincount(still_dirty, minlength=n + 1))), axis=1
+    )

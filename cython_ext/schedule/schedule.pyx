@@ -1,0 +1,313 @@
+"""Compiled operator scheduling: footprint, arena, off-chip traffic, state search (algorithms in schedule_*.h).
+
+The callers (reorder/schedule) check every argument; arrays are int32/int64 as declared.
+"""
+
+import numpy as np
+
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+
+cdef extern from "schedule/graph.h" nogil:
+    ctypedef struct sg_graph:
+        int32_t n_nodes, n_buffers, words
+        const int32_t *before_start
+        const int32_t *before
+        const int32_t *after_start
+        const int32_t *after
+        const int32_t *writes_start
+        const int32_t *writes
+        const int32_t *reads_start
+        const int32_t *reads
+        const int32_t *touches_start
+        const int32_t *touches
+        const int32_t *writers_start
+        const int32_t *writers
+        const int32_t *users_start
+        const int32_t *users
+        const int64_t *bytes
+        const int64_t *work
+        const uint8_t *kept
+        int64_t live_at_start
+    ctypedef struct sg_point:
+        int64_t live
+    int sg_point_new(const sg_graph *, sg_point *)
+    void sg_point_free(sg_point *)
+
+cdef extern from "schedule/cost.h" nogil:
+    ctypedef struct sc_scratch:
+        int64_t read_bytes, written_bytes, n_log
+        int64_t *log
+        int64_t *base
+        int32_t *owner
+        int keep_log
+    int sc_create(sc_scratch *, const sg_graph *, int64_t, int64_t)
+    void sc_destroy(sc_scratch *)
+    int64_t sc_footprint(sc_scratch *, const int32_t *, int64_t *, int64_t *)
+    int64_t sc_arena_linear(sc_scratch *, const int32_t *, int64_t *)
+    int64_t sc_arena_by_size(sc_scratch *, const int32_t *, int, int64_t *)
+    int64_t sc_traffic(sc_scratch *, const int32_t *, int64_t)
+
+cdef extern from "schedule/improve.h" nogil:
+    int64_t sc_cost(sc_scratch *, const int32_t *, int, int64_t, int64_t *)
+    int64_t sc_improve(sc_scratch *, int32_t *, int, int64_t, int64_t, int64_t, int64_t, int64_t, double, uint64_t *,
+                       int32_t *, int32_t *, int32_t *, int64_t *, int64_t *, int64_t)
+    void sc_random_order(const sg_graph *, sg_point *, uint64_t *, int32_t *)
+
+cdef extern from "schedule/search.h" nogil:
+    ctypedef struct ss_state:
+        int64_t peak
+    ctypedef struct ss_entry:
+        int64_t peak
+    ctypedef struct ss_search:
+        ss_state *states
+        ss_entry *heap
+        uint64_t n_states, n_heap, n_expanded, n_generated
+        int64_t pruned_peak, key, upper
+        uint32_t goal
+        int32_t level
+    int ss_create(ss_search *, const sg_graph *, int64_t, int64_t, uint64_t, int, int, int, int32_t)
+    void ss_destroy(ss_search *)
+    int ss_best_first(ss_search *, uint64_t)
+    int ss_levels(ss_search *, uint64_t, uint64_t)
+    int32_t ss_path(ss_search *, uint32_t, int32_t *, uint32_t *)
+
+RUNNING, SOLVED, EXHAUSTED, FULL, NO_MEMORY = range(5)
+NEVER = INT64_MAX
+NO_STATE = 0xFFFFFFFF
+
+
+cdef class Graph:
+    """The arrays of reorder.schedule.problem.Problem, kept alive for the kernels."""
+
+    cdef sg_graph g
+    cdef object arrays
+
+    def __init__(self, int n_nodes, int n_buffers, dict arrays, int64_t live_at_start=0):
+        cdef const int32_t[::1] a
+        cdef const int64_t[::1] sizes = arrays["bytes"]
+        cdef const int64_t[::1] work = arrays["work"]
+        cdef const uint8_t[::1] kept = arrays["kept"]
+        self.arrays = arrays
+        self.g.n_nodes = n_nodes
+        self.g.n_buffers = n_buffers
+        self.g.words = (n_nodes + 63) // 64
+        self.g.live_at_start = live_at_start
+        self.g.bytes = &sizes[0]
+        self.g.work = &work[0]
+        self.g.kept = &kept[0]
+        a = arrays["before_start"]; self.g.before_start = &a[0]
+        a = arrays["before"]; self.g.before = &a[0]
+        a = arrays["after_start"]; self.g.after_start = &a[0]
+        a = arrays["after"]; self.g.after = &a[0]
+        a = arrays["writes_start"]; self.g.writes_start = &a[0]
+        a = arrays["writes"]; self.g.writes = &a[0]
+        a = arrays["reads_start"]; self.g.reads_start = &a[0]
+        a = arrays["reads"]; self.g.reads = &a[0]
+        a = arrays["touches_start"]; self.g.touches_start = &a[0]
+        a = arrays["touches"]; self.g.touches = &a[0]
+        a = arrays["writers_start"]; self.g.writers_start = &a[0]
+        a = arrays["writers"]; self.g.writers = &a[0]
+        a = arrays["users_start"]; self.g.users_start = &a[0]
+        a = arrays["users"]; self.g.users = &a[0]
+
+
+cdef class Costs:
+    """Scratch memory for evaluating many orders of one graph. capacity in blocks; block_bytes 0: no traffic."""
+
+    cdef sc_scratch s
+    cdef Graph graph
+    cdef int64_t[::1] offsets
+    cdef bint made
+
+    def __init__(self, Graph graph, int64_t capacity=0, int64_t block_bytes=0):
+        self.graph = graph
+        if sc_create(&self.s, &graph.g, capacity, block_bytes):
+            raise MemoryError("operator scheduling: not enough memory for the blocks of this graph")
+        self.made = True
+        self.offsets = np.zeros(graph.g.n_buffers, np.int64)
+
+    def __dealloc__(self):
+        if self.made:
+            sc_destroy(&self.s)
+
+    def footprint(self, const int32_t[::1] order):
+        """Return (peak, bytes live during each step int64[n], bytes live after each step int64[n])."""
+        cdef int64_t[::1] during = np.empty(self.graph.g.n_nodes, np.int64)
+        cdef int64_t[::1] after = np.empty(self.graph.g.n_nodes, np.int64)
+        cdef int64_t peak
+        with nogil:
+            peak = sc_footprint(&self.s, &order[0], &during[0], &after[0])
+        return peak, np.asarray(during), np.asarray(after)
+
+    def peak(self, const int32_t[::1] order):
+        """Return the peak alone."""
+        cdef int64_t peak
+        with nogil:
+            peak = sc_footprint(&self.s, &order[0], NULL, NULL)
+        return peak
+
+    def arena(self, const int32_t[::1] order, int rule):
+        """Return (arena bytes, offsets int64[buffers]); rule 0 linear best fit, 1 by size best fit, 2 by size first fit."""
+        cdef int64_t top
+        with nogil:
+            if rule == 0:
+                top = sc_arena_linear(&self.s, &order[0], &self.offsets[0])
+            else:
+                top = sc_arena_by_size(&self.s, &order[0], rule == 1, &self.offsets[0])
+        return top, np.array(self.offsets)
+
+    def traffic(self, const int32_t[::1] order):
+        """Return (bytes read, bytes written) of Belady replacement."""
+        cdef int64_t total
+        with nogil:
+            total = sc_traffic(&self.s, &order[0], INT64_MAX)
+        if total < 0:
+            raise MemoryError("operator scheduling: not enough memory for the blocks of this graph")
+        return self.s.read_bytes, self.s.written_bytes
+
+    def transfers(self, const int32_t[::1] order):
+        """Return int64[n, 5] of the off-chip transfers in time order: access, buffer, block of it, 1 for a write, and
+        the access that last changed what is transferred.
+
+        An access is one operator reading or writing one buffer; they are numbered operator by operator, reads first.
+        """
+        self.s.keep_log = 1
+        cdef int64_t total
+        cdef int64_t i
+        with nogil:
+            total = sc_traffic(&self.s, &order[0], INT64_MAX)
+        self.s.keep_log = 0
+        if total < 0:
+            raise MemoryError("operator scheduling: not enough memory for the blocks of this graph")
+        cdef int64_t[:, ::1] rows = np.empty((self.s.n_log, 5), np.int64)
+        for i in range(self.s.n_log):
+            rows[i, 0] = self.s.log[4 * i]
+            rows[i, 1] = self.s.owner[self.s.log[4 * i + 1]]
+            rows[i, 2] = self.s.log[4 * i + 1] - self.s.base[rows[i, 1]]
+            rows[i, 3] = self.s.log[4 * i + 2]
+            rows[i, 4] = self.s.log[4 * i + 3]
+        return np.asarray(rows)
+
+    def improve(self, int32_t[::1] best, int32_t[::1] current, int kind, int64_t peak_cap, int64_t goal,
+                int64_t evaluations, int64_t done_before, int64_t total, double heat, uint64_t[::1] random):
+        """One slice of the local search; `best`, `current` and `random` are updated in place. Returns the best cost.
+
+        kind: 0-2 as in `arena`, 3 traffic. An order whose peak is above `peak_cap` is refused.
+        """
+        cdef int32_t[::1] scratch = np.empty(self.graph.g.n_nodes, np.int32)
+        cdef int32_t[::1] place = np.empty(self.graph.g.n_nodes, np.int32)
+        cdef int64_t cost, best_cost
+        with nogil:
+            best_cost = sc_cost(&self.s, &best[0], kind, INT64_MAX, &self.offsets[0])
+            cost = sc_cost(&self.s, &current[0], kind, INT64_MAX, &self.offsets[0])
+            if best_cost >= 0 and cost >= 0:
+                best_cost = sc_improve(&self.s, &best[0], kind, peak_cap, goal, evaluations, done_before, total, heat,
+                                       &random[0], &current[0], &scratch[0], &place[0], &self.offsets[0], &cost,
+                                       best_cost)
+        if best_cost < 0 or cost < 0:
+            raise MemoryError("operator scheduling: not enough memory for the blocks of this graph")
+        return best_cost
+
+    def random_orders(self, int64_t count, uint64_t[::1] random, int32_t[::1] last):
+        """Return the peaks (int64[count]) of random topological orders; `last` takes the last order."""
+        cdef int64_t[::1] peaks = np.empty(count, np.int64)
+        cdef sg_point p
+        cdef int64_t i
+        if sg_point_new(&self.graph.g, &p):
+            sg_point_free(&p)
+            raise MemoryError("operator scheduling: not enough memory")
+        with nogil:
+            for i in range(count):
+                sc_random_order(&self.graph.g, &p, &random[0], &last[0])
+                peaks[i] = sc_footprint(&self.s, &last[0], NULL, NULL)
+            sg_point_free(&p)
+        return np.asarray(peaks)
+
+
+cdef class Search:
+    """A state search that is run in slices; see schedule_search.h.
+
+    floor: every peak counts as at least this. upper: states of this peak or more are cut off. max_children: follow only so
+    many operators from each state (0: all), after which FULL stands for EXHAUSTED.
+    """
+
+    cdef ss_search s
+    cdef Graph graph
+    cdef bint made
+
+    def __init__(self, Graph graph, int64_t floor, int64_t upper, uint64_t max_states, bint safe_moves=True,
+                 int chain_length=16, int tie_rule=1, int max_children=0):
+        self.graph = graph
+        if ss_create(&self.s, &graph.g, floor, upper, max_states, safe_moves, chain_length, tie_rule,
+                     max_children):
+            raise MemoryError("operator scheduling: not enough memory for the state search")
+        self.made = True
+
+    def __dealloc__(self):
+        if self.made:
+            ss_destroy(&self.s)
+
+    def best_first(self, uint64_t max_expanded):
+        """Expand up to `max_expanded` states; return RUNNING, SOLVED, EXHAUSTED, FULL or NO_MEMORY."""
+        cdef int status
+        with nogil:
+            status = ss_best_first(&self.s, max_expanded)
+        return status
+
+    def levels(self, uint64_t max_expanded, uint64_t max_level_states):
+        """The dynamic programme over zero-indegree sets; same return values (FULL: the limit per level was hit)."""
+        cdef int status
+        with nogil:
+            status = ss_levels(&self.s, max_expanded, max_level_states)
+        return status
+
+    @property
+    def n_states(self):
+        """States held."""
+        return self.s.n_states
+
+    @property
+    def n_expanded(self):
+        """States whose successors have been generated."""
+        return self.s.n_expanded
+
+    @property
+    def n_generated(self):
+        """Successors generated, duplicates included."""
+        return self.s.n_generated
+
+    @property
+    def level(self):
+        """Operators run in the level that is being expanded."""
+        return self.s.level
+
+    @property
+    def lower_bound(self):
+        """Peak that no order can undercut, as far as a best-first run without `upper` has proved."""
+        return self.s.heap[0].peak if self.s.n_heap and self.s.heap[0].peak > self.s.key else self.s.key
+
+    @property
+    def pruned_peak(self):
+        """Smallest peak that `upper` cut off; NEVER if none."""
+        return self.s.pruned_peak
+
+    @property
+    def goal_peak(self):
+        """Peak of the best complete order found, or None."""
+        return None if self.s.goal == NO_STATE else self.s.states[self.s.goal].peak
+
+    def order(self):
+        """Return the best complete order found (int32[n]), or None."""
+        if self.s.goal == NO_STATE:
+            return None
+        cdef int32_t[::1] order = np.empty(self.graph.g.n_nodes, np.int32)
+        cdef uint32_t *steps = <uint32_t *>malloc((<size_t>self.graph.g.n_nodes + 2) * sizeof(uint32_t))
+        cdef int32_t count
+        if steps == NULL:
+            raise MemoryError("operator scheduling: not enough memory")
+        count = ss_path(&self.s, self.s.goal, &order[0], steps)
+        free(steps)
+        if count != self.graph.g.n_nodes:
+            raise AssertionError(f"the path has {count} of {self.graph.g.n_nodes} operators")
+        return np.asarray(order)

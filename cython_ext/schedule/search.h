@@ -1,0 +1,373 @@
+/* State search over downsets: best-first by peak (exact) and the level-by-level dynamic programme of Ahn et al. 2020. */
+#ifndef EDGEWATT_SCHEDULE_SEARCH_H
+#define EDGEWATT_SCHEDULE_SEARCH_H
+
+#include "schedule/states.h"
+
+/* A safe chain: operators v1, v2, ... each made ready by the one before, never above `limit`, whose live bytes at the end
+ * are at most those at the start. Its downsets are its prefixes, so by submodularity running it at once costs nothing.
+ * On success `p` is moved to the end of the chain and `trail` (if any) takes the operators run. Depth-first over the
+ * branches, at most `chain_length` deep and 16 x chain_length operators looked at. */
+static inline int ss_chain(ss_search *s, sg_point *p, int32_t at, int64_t limit, int32_t *trail, int32_t *n_trail) {
+    const sg_graph *g = &s->g;
+    int32_t *path = s->stack, *branch = s->stack + s->chain_length + 1, depth = 0, looked = 0;
+    int64_t start = p->live, live = start;
+    int64_t *gain = (int64_t *)(s->stack + 2 * ((s->chain_length + 2) & ~1) + 4);
+    int32_t v = p->ready[at], found = 0;
+    for (;;) {
+        int32_t went = 0;
+        if (v >= 0) {
+            int64_t held = live + sg_allocated(g, p->done, v);
+            looked++;
+            if (held + g->work[v] <= limit && depth < s->chain_length) {
+                gain[depth] = live;
+                live = held - sg_freed(g, p->done, v);
+                sg_put(p->done, v);
+                path[depth] = v;
+                branch[depth++] = g->after_start[v];
+                went = 1;
+                if (live <= start) {
+                    found = 1;
+                    break;
+                }
+            }
+        }
+        if (!went && !depth) break;
+        if (looked > 16 * s->chain_length) break;
+        /* next branch of the deepest operator, or one step back */
+        v = -1;
+        while (depth) {
+            int32_t last = path[depth - 1];
+            while (branch[depth - 1] < g->after_start[last + 1]) {
+                int32_t u = g->after[branch[depth - 1]++];
+                if (sg_is_ready(g, p->done, u)) {
+                    v = u;
+                    break;
+                }
+            }
+            if (v >= 0) break;
+            sg_drop(p->done, last);
+            live = gain[--depth];
+        }
+        if (v < 0) break;
+    }
+    for (int32_t i = depth; i-- > 0;) sg_drop(p->done, path[i]);
+    if (!found) return 0;
+    for (int32_t i = 0; i < depth; i++) {
+        int32_t k = at;
+        if (i)
+            for (k = 0; p->ready[k] != path[i];) k++;
+        if (trail) trail[(*n_trail)++] = path[i];
+        sg_run(g, p, k);
+    }
+    return 1;
+}
+
+static inline int ss_is_safe(const sg_graph *g, const sg_point *p, int32_t v, int64_t limit) {
+    int64_t allocated = sg_allocated(g, p->done, v);
+    return p->live + allocated + g->work[v] <= limit && allocated <= sg_freed(g, p->done, v);
+}
+
+/* Run what is safe under `limit` (a peak that cannot be avoided): operators, then chains, that do not raise live bytes.
+ * `after` is the operator just run from a settled point, or -1. Where many operators are ready only those are tried that
+ * share a buffer with one just run, or that it made ready: leaving a safe move out costs states, never correctness. */
+static inline void ss_settle(ss_search *s, sg_point *p, int64_t limit, int32_t after, int32_t *trail, int32_t *n_trail) {
+    const sg_graph *g = &s->g;
+    if (!s->safe_moves) return;
+    for (;;) {
+        int32_t moved = 0, first = 0;
+        if (after >= 0 && p->n_ready > SS_MANY) { /* bring the neighbours to the front */
+            for (int32_t i = g->touches_start[after]; i < g->touches_start[after + 1]; i++)
+                for (int32_t k = g->users_start[g->touches[i]]; k < g->users_start[g->touches[i] + 1]; k++)
+                    sg_put(s->near, g->users[k]);
+            for (int32_t i = 0; i < p->n_ready; i++)
+                if (sg_has(s->near, p->ready[i])) {
+                    int32_t v = p->ready[i];
+                    p->ready[i] = p->ready[first];
+                    p->ready[first++] = v;
+                }
+            for (int32_t i = g->touches_start[after]; i < g->touches_start[after + 1]; i++)
+                for (int32_t k = g->users_start[g->touches[i]]; k < g->users_start[g->touches[i] + 1]; k++)
+                    sg_drop(s->near, g->users[k]);
+        } else
+            first = p->n_ready;
+        for (int32_t i = 0; i < first && i < p->n_ready; i++) {
+            int32_t v = p->ready[i];
+            if (!ss_is_safe(g, p, v, limit)) continue;
+            if (trail) trail[(*n_trail)++] = v;
+            sg_run(g, p, i--);
+            after = v;
+            moved = 1;
+            if (p->n_ready > SS_MANY) break;
+        }
+        if (moved) continue;
+        if (s->chain_length > 1)
+            for (int32_t i = 0; i < first && !moved; i++) {
+                int32_t v = p->ready[i];
+                moved = ss_chain(s, p, i, limit, trail, n_trail);
+                if (moved) after = v;
+            }
+        if (!moved) return;
+    }
+}
+
+/* Settle `p`, whose path has the peak `peak`, and look one operator ahead: if every next operator needs more, that peak
+ * cannot be avoided either, so it becomes the limit, and more may be safe under it. Returns the peak of any completion,
+ * as far as this shows. */
+static inline int64_t ss_close(ss_search *s, sg_point *p, int64_t peak, int32_t after, int32_t *trail,
+                               int32_t *n_trail) {
+    for (;;) {
+        ss_settle(s, p, peak, after, trail, n_trail);
+        after = -1;
+        if (!s->safe_moves || !p->n_ready) return peak;
+        int64_t least = SS_INFINITE;
+        for (int32_t i = 0; i < p->n_ready && least > peak; i++) {
+            int64_t transient = p->live + sg_allocated(&s->g, p->done, p->ready[i]) + s->g.work[p->ready[i]];
+            if (transient < least) least = transient;
+        }
+        if (least <= peak) return peak;
+        peak = least;
+    }
+}
+
+static inline int64_t ss_tie(const ss_search *s, const sg_point *p) {
+    switch (s->tie_rule) {
+    case 1: return -(int64_t)p->n_done;
+    case 2: return p->live;
+    default: return 0;
+    }
+}
+
+static inline void ss_destroy(ss_search *s) {
+    free(s->closure);
+    free(s->states);
+    free(s->keys);
+    free(s->table);
+    free(s->heap);
+    free(s->stack);
+    free(s->key_scratch);
+    free(s->near);
+    free(s->deltas);
+    free(s->chosen);
+    sg_point_free(&s->here);
+    sg_point_free(&s->child);
+    memset(s, 0, sizeof *s);
+}
+
+static inline int ss_create(ss_search *s, const sg_graph *g, int64_t floor, int64_t upper, uint64_t max_states,
+                            int safe_moves, int chain_length, int tie_rule, int32_t max_children) {
+    memset(s, 0, sizeof *s);
+    s->g = *g;
+    s->floor = floor;
+    s->key = floor;
+    s->upper = upper;
+    s->pruned_peak = SS_INFINITE;
+    s->max_states = max_states < SS_NONE - 1 ? max_states : SS_NONE - 1;
+    s->safe_moves = safe_moves;
+    s->chain_length = chain_length;
+    s->tie_rule = tie_rule;
+    s->max_children = max_children;
+    s->goal = SS_NONE;
+    int32_t w = g->words;
+    s->closure = (uint64_t *)calloc((size_t)g->n_nodes * w, 8);
+    s->stack = (int32_t *)malloc(((size_t)chain_length + 4) * 24);
+    s->key_scratch = (uint64_t *)malloc((size_t)w * 8);
+    s->near = (uint64_t *)calloc((size_t)w, 8);
+    s->deltas = (int64_t *)malloc(((size_t)g->n_nodes + 1) * 8);
+    s->chosen = (int32_t *)malloc(((size_t)g->n_nodes + 1) * 4);
+    if (!s->closure || !s->stack || !s->key_scratch || !s->near || !s->deltas || !s->chosen || sg_point_new(g, &s->here) || sg_point_new(g, &s->child) ||
+        ss_rehash(s, 2048)) {
+        ss_destroy(s);
+        return -1;
+    }
+    for (int32_t v = g->n_nodes; v-- > 0;) { /* file order is topological */
+        uint64_t *row = s->closure + (uint64_t)v * w;
+        sg_put(row, v);
+        for (int32_t i = g->after_start[v]; i < g->after_start[v + 1]; i++)
+            for (int32_t k = v >> 6; k < w; k++) row[k] |= s->closure[(uint64_t)g->after[i] * w + k];
+    }
+    sg_point_start(g, &s->here);
+    floor = ss_close(s, &s->here, floor, -1, NULL, NULL);
+    int is_new;
+    uint32_t first = ss_intern(s, &s->here, &is_new);
+    if (first == SS_NONE) {
+        ss_destroy(s);
+        return -1;
+    }
+    s->states[first].peak = floor;
+    s->states[first].parent = SS_NONE;
+    s->states[first].via = -1;
+    s->level_end = 1;
+    s->n_generated = 1;
+    if (floor >= upper) s->pruned_peak = floor;
+    if (s->here.n_done == g->n_nodes && floor < upper) s->goal = first;
+    return ss_push(s, floor, ss_tie(s, &s->here), first);
+}
+
+enum { SS_RUNNING = 0, SS_SOLVED = 1, SS_EXHAUSTED = 2, SS_FULL = 3, SS_NO_MEMORY = 4 };
+
+/* Choose what to run next from `here`: positions in its ready list whose peak stays below `upper`, those that leave the
+ * fewest live bytes last, because among equals the youngest state is taken first. */
+static inline int32_t ss_children(ss_search *s) {
+    const sg_graph *g = &s->g;
+    int32_t n = 0, most = s->max_children > 0 ? s->max_children : g->n_nodes;
+    for (int32_t i = 0; i < s->here.n_ready; i++) {
+        int32_t v = s->here.ready[i];
+        int64_t allocated = sg_allocated(g, s->here.done, v), peak = s->here.live + allocated + g->work[v];
+        if (peak >= s->upper) {
+            if (peak < s->pruned_peak) s->pruned_peak = peak;
+            continue;
+        }
+        int64_t delta = allocated - sg_freed(g, s->here.done, v);
+        int32_t at = n;
+        if (most < g->n_nodes || s->here.n_ready <= SS_MANY) { /* sorted by decreasing delta */
+            if (n == most) {
+                s->incomplete = 1;
+                if (delta >= s->deltas[0]) continue;
+                for (at = 0; at + 1 < n && s->deltas[at + 1] > delta; at++) {
+                    s->deltas[at] = s->deltas[at + 1];
+                    s->chosen[at] = s->chosen[at + 1];
+                }
+                n--;
+            } else
+                for (; at > 0 && s->deltas[at - 1] < delta; at--) {
+                    s->deltas[at] = s->deltas[at - 1];
+                    s->chosen[at] = s->chosen[at - 1];
+                }
+        }
+        s->deltas[at] = delta;
+        s->chosen[at] = i;
+        n++;
+    }
+    return n;
+}
+
+/* Best-first: take the state of smallest peak, generate its children, settle them. Stops when the goal is reached with a
+ * peak that no other path can undercut (SOLVED), or when nothing below `upper` is left (EXHAUSTED). */
+static inline int ss_best_first(ss_search *s, uint64_t max_expanded) {
+    const sg_graph *g = &s->g;
+    uint64_t until = s->n_expanded + max_expanded;
+    while (s->n_heap) {
+        if (s->goal != SS_NONE && s->states[s->goal].peak <= s->heap[0].peak) {
+            s->key = s->states[s->goal].peak;
+            return SS_SOLVED;
+        }
+        if (s->n_expanded >= until) return SS_RUNNING;
+        ss_entry entry = ss_pop(s);
+        uint32_t from = entry.state;
+        if (s->states[from].expanded || entry.peak > s->states[from].peak || entry.peak >= s->upper) continue;
+        s->key = entry.peak;
+        s->states[from].expanded = 1;
+        s->n_expanded++;
+        ss_point_of(s, from, &s->here);
+        int32_t n_children = ss_children(s);
+        for (int32_t c = 0; c < n_children; c++) {
+            int32_t i = s->chosen[c], v = s->here.ready[i];
+            int64_t peak = s->here.live + sg_allocated(g, s->here.done, v) + g->work[v];
+            int raised = peak > entry.peak;
+            if (!raised) peak = entry.peak;
+            sg_point_copy(g, &s->child, &s->here);
+            sg_run(g, &s->child, i);
+            peak = ss_close(s, &s->child, peak, raised ? -1 : v, NULL, NULL);
+            s->n_generated++;
+            if (peak >= s->upper) {
+                if (peak < s->pruned_peak) s->pruned_peak = peak;
+                continue;
+            }
+            int is_new = 0;
+            uint32_t to = ss_intern(s, &s->child, &is_new);
+            if (to == SS_NONE) {
+                /* keep the state open, so that the bound it stands for is not lost */
+                s->states[from].expanded = 0;
+                ss_push(s, entry.peak, entry.tie, from);
+                return s->failed ? SS_NO_MEMORY : SS_FULL;
+            }
+            if (!is_new && s->states[to].peak <= peak) continue;
+            s->states[to].peak = peak;
+            s->states[to].parent = from;
+            s->states[to].via = v;
+            if (s->child.n_done == g->n_nodes) {
+                s->goal = to;
+                s->upper = peak;
+            } else if (ss_push(s, peak, ss_tie(s, &s->child), to))
+                return SS_NO_MEMORY;
+        }
+    }
+    if (s->goal != SS_NONE) {
+        s->key = s->states[s->goal].peak;
+        return SS_SOLVED;
+    }
+    return s->incomplete ? SS_FULL : SS_EXHAUSTED;
+}
+
+/* Algorithm 1 of Ahn et al. 2020: all states with i operators run, then all with i + 1; per state the path of smallest
+ * peak. `upper` is the soft budget plus one. max_level_states ends a run as the paper's time limit per step does. */
+static inline int ss_levels(ss_search *s, uint64_t max_expanded, uint64_t max_level_states) {
+    const sg_graph *g = &s->g;
+    uint64_t until = s->n_expanded + max_expanded;
+    while (s->level < g->n_nodes) {
+        if (!s->level_next && s->level_begin < s->level_end) { /* a level begins: forget the table of the last one */
+            s->level_next = s->level_end;
+            memset(s->table, 0xFF, (s->table_mask + 1) * sizeof *s->table);
+        }
+        for (; s->level_begin < s->level_end; s->level_begin++) {
+            if (s->n_expanded >= until) return SS_RUNNING;
+            uint32_t from = (uint32_t)s->level_begin;
+            s->n_expanded++;
+            ss_point_of(s, from, &s->here);
+            for (int32_t i = 0; i < s->here.n_ready; i++) {
+                int32_t v = s->here.ready[i];
+                int64_t peak = s->here.live + sg_allocated(g, s->here.done, v) + g->work[v];
+                if (peak < s->states[from].peak) peak = s->states[from].peak;
+                if (peak >= s->upper) {
+                    if (peak < s->pruned_peak) s->pruned_peak = peak;
+                    continue;
+                }
+                sg_point_copy(g, &s->child, &s->here);
+                sg_run(g, &s->child, i);
+                s->n_generated++;
+                int is_new = 0;
+                uint32_t to = ss_intern(s, &s->child, &is_new);
+                if (to == SS_NONE) return s->failed ? SS_NO_MEMORY : SS_FULL;
+                if (is_new || peak < s->states[to].peak) {
+                    s->states[to].peak = peak;
+                    s->states[to].parent = from;
+                    s->states[to].via = v;
+                }
+            }
+            if (s->n_states - s->level_next > max_level_states) return SS_FULL;
+        }
+        if (s->n_states == s->level_next) return SS_EXHAUSTED;
+        s->level_begin = s->level_next;
+        s->level_end = s->n_states;
+        s->level_next = 0;
+        s->level++;
+    }
+    s->goal = (uint32_t)(s->n_states - 1);
+    s->key = s->states[s->goal].peak;
+    return SS_SOLVED;
+}
+
+/* Write the operators of the path to `state` to `order`; return how many. `limit_of_start` is the floor. */
+static inline int32_t ss_path(ss_search *s, uint32_t state, int32_t *order, uint32_t *steps) {
+    const sg_graph *g = &s->g;
+    uint64_t n = 0;
+    for (uint32_t at = state; at != SS_NONE; at = s->states[at].parent) steps[n++] = at;
+    sg_point *p = &s->child;
+    int32_t count = 0;
+    sg_point_start(g, p);
+    ss_close(s, p, s->floor, -1, order, &count);
+    for (uint64_t i = n - 1; i-- > 0;) { /* from the stored parent, so that every step repeats what the search did */
+        const ss_state *step = &s->states[steps[i]];
+        ss_point_of(s, step->parent, p);
+        int32_t k = 0;
+        while (k < p->n_ready && p->ready[k] != step->via) k++;
+        if (k == p->n_ready) return -1;
+        order[count++] = step->via;
+        int64_t peak = sg_run(g, p, k), before = s->states[step->parent].peak;
+        ss_close(s, p, peak > before ? peak : before, peak > before ? -1 : step->via, order, &count);
+    }
+    return count;
+}
+
+#endif

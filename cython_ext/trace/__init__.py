@@ -1,0 +1,1 @@
+"""The walk of a forward pass over memory."""

@@ -1,0 +1,1 @@
+"""Bus codes and wire counts."""

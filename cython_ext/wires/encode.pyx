@@ -1,0 +1,324 @@
+"""Bus codes over byte streams and the ones, toggles and rising edges of every wire (rules: hwmodel.encoders).
+
+Every function continues a stream: arrays named `history`, `level` or `flag_level` hold what was sent before and are
+updated in place where they say so. Callers validate sizes; see encode.h and wires.h for the inner loops.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.string cimport memcpy
+
+cdef extern from "wires/encode.h" nogil:
+    ctypedef struct ew_totals:
+        int64_t ones
+        int64_t toggles
+    int64_t ew_encode_xor_dbi(const uint8_t *src, uint8_t *dst, uint8_t *flags, int64_t n, const uint8_t *history,
+                              int64_t element, int64_t block, int64_t position, int dbi)
+    ew_totals ew_dbi_totals(const uint8_t *src, int64_t n, int64_t lanes, uint8_t *level, uint8_t *flag_level)
+    int ew_popcount8(uint8_t x)
+    int ew_popcount64(uint64_t x)
+
+cdef extern from "wires/wires.h" nogil:
+    ctypedef struct ew_bus:
+        uint8_t level[64]
+        uint8_t flag[64]
+        int64_t lanes
+        int64_t lane
+    void ew_wire_byte(ew_bus *bus, uint8_t sent, uint8_t flag, int64_t *counts)
+    void ew_count_wires(const uint8_t *src, const uint8_t *flags, int64_t start, int64_t stop, ew_bus *bus,
+                        int64_t *counts)
+
+
+def encode_xor_dbi(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] flags, const uint8_t[::1] history,
+                   int64_t element_bytes, int64_t block_bytes, int64_t position, bint dbi):
+    """Base+XOR (element_bytes > 0) and DBI-DC (dbi) of `data` in one pass; return the ones sent, flags counted.
+
+    out: uint8[n], not overlapping data. flags: uint8[(n + 7) // 8], bit i (LSB first) for byte i, used if dbi.
+    history: the element_bytes bytes before data[0]. position: offset of data[0] in its block.
+    """
+    cdef int64_t n = data.shape[0], ones = 0
+    if n == 0:
+        return 0
+    assert out.shape[0] >= n and (not dbi or flags.shape[0] >= (n + 7) // 8) and history.shape[0] >= element_bytes
+    cdef uint8_t none = 0
+    cdef uint8_t *flag_bytes = &flags[0] if dbi else &none
+    cdef const uint8_t *before = &history[0] if history.shape[0] else &none
+    with nogil:
+        ones = ew_encode_xor_dbi(&data[0], &out[0], flag_bytes, n, before, element_bytes, block_bytes, position, dbi)
+    return ones
+
+
+def dbi_totals(const uint8_t[::1] data, uint8_t[::1] level, uint8_t[::1] flag_level):
+    """Return (ones, toggles) of `data` under DBI-DC, flag wires counted, without writing the encoded bytes.
+
+    level, flag_level: uint8[lanes], what each lane carries; updated. len(data) is a multiple of the lanes.
+    """
+    cdef int64_t n = data.shape[0], lanes = level.shape[0]
+    cdef ew_totals totals
+    if n == 0:
+        return 0, 0
+    assert n % lanes == 0 and flag_level.shape[0] == lanes
+    with nogil:
+        totals = ew_dbi_totals(&data[0], n, lanes, &level[0], &flag_level[0])
+    return totals.ones, totals.toggles
+
+
+def count_wires(const uint8_t[::1] data, flags, const int64_t[::1] ends, const int64_t[::1] streams,
+                const uint8_t[::1] idles, int idle_level, uint8_t[::1] level, uint8_t[::1] flag_level, int64_t lane,
+                int64_t[:, :, ::1] counts):
+    """Send `data` over the bus and add to counts[stream, (ones, toggles, rising), wire]; return the next byte's lane.
+
+    Segment k is the bytes up to ends[k] and belongs to streams[k]; where idles[k], all wires first return to
+    `idle_level` (those edges belong to segment k). flags: packed uint8 or None. level, flag_level: uint8[lanes], updated.
+    """
+    cdef int64_t lanes = level.shape[0], k, j, start = 0, stop, segments = ends.shape[0], n = data.shape[0]
+    cdef ew_bus bus
+    cdef const uint8_t[::1] flag_view
+    cdef const uint8_t *flag_bytes = NULL
+    cdef const uint8_t *bytes_ = NULL
+    cdef uint8_t rest = 0xff if idle_level else 0
+    assert lanes <= 64 and counts.shape[2] == 9 * lanes and counts.shape[1] == 3
+    assert flag_level.shape[0] == lanes and streams.shape[0] == segments and idles.shape[0] == segments
+    if flags is not None and n:
+        flag_view = flags
+        assert flag_view.shape[0] >= (n + 7) // 8
+        flag_bytes = &flag_view[0]
+    if n:
+        bytes_ = &data[0]
+    bus.lanes = lanes
+    bus.lane = lane
+    for j in range(lanes):
+        bus.level[j] = level[j]
+        bus.flag[j] = flag_level[j]
+    with nogil:
+        for k in range(segments):
+            if idles[k]:
+                _return_to_idle(&bus, rest, &counts[streams[k], 0, 0])
+            stop = ends[k]
+            ew_count_wires(bytes_, flag_bytes, start, stop, &bus, &counts[streams[k], 0, 0])
+            start = stop
+    for j in range(lanes):
+        level[j] = bus.level[j]
+        flag_level[j] = bus.flag[j]
+    return bus.lane
+
+
+cdef void _return_to_idle(ew_bus *bus, uint8_t rest, int64_t *counts) noexcept nogil:
+    """Drive every wire to the idle level: edges count, the ones of an idle bus do not (no unit interval is sent)."""
+    cdef int64_t lane, bit, wires = 9 * bus.lanes
+    cdef uint8_t flips
+    cdef uint8_t flag = rest & 1
+    for lane in range(bus.lanes):
+        flips = bus.level[lane] ^ rest
+        for bit in range(8):
+            counts[wires + 8 * lane + bit] += flips >> bit & 1
+            counts[2 * wires + 8 * lane + bit] += (flips & rest) >> bit & 1
+        counts[wires + 8 * bus.lanes + lane] += bus.flag[lane] ^ flag
+        counts[2 * wires + 8 * bus.lanes + lane] += flag & (bus.flag[lane] ^ 1)
+        bus.level[lane] = rest
+        bus.flag[lane] = flag
+    bus.lane = 0
+
+
+def invert_flagged(const uint8_t[::1] data, const uint8_t[::1] flags, uint8_t[::1] out):
+    """Undo bus inversion: out[i] = data[i], inverted where its flag is set."""
+    cdef int64_t i
+    with nogil:
+        for i in range(data.shape[0]):
+            out[i] = data[i] ^ <uint8_t>(-(flags[i >> 3] >> (i & 7) & 1))
+
+
+def encode_dbi_ac(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] flags, uint8_t[::1] last, int64_t lane):
+    """Invert where more than 4 of the lane's 8 wires would flip against the byte last sent there; return the next lane.
+
+    last: uint8[lanes], the byte last sent on each lane; updated. The flag wire has no say (reference rule).
+    """
+    cdef int64_t i, lanes = last.shape[0]
+    cdef uint8_t x
+    with nogil:
+        for i in range(data.shape[0]):
+            x = data[i]
+            if ew_popcount8(x ^ last[lane]) > 4:
+                x = ~x
+                flags[i >> 3] |= 1 << (i & 7)
+            out[i] = x
+            last[lane] = x
+            lane = lane + 1 if lane + 1 < lanes else 0
+    return lane
+
+
+def encode_transition(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] level, int64_t lane):
+    """Flip a wire for every 1 to send: out = level ^= data per lane (uint8[lanes], updated); return the next lane."""
+    cdef int64_t i, lanes = level.shape[0]
+    with nogil:
+        for i in range(data.shape[0]):
+            level[lane] ^= data[i]
+            out[i] = level[lane]
+            lane = lane + 1 if lane + 1 < lanes else 0
+    return lane
+
+
+def decode_transition(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] level, int64_t lane):
+    """Inverse of encode_transition."""
+    cdef int64_t i, lanes = level.shape[0]
+    with nogil:
+        for i in range(data.shape[0]):
+            out[i] = data[i] ^ level[lane]
+            level[lane] = data[i]
+            lane = lane + 1 if lane + 1 < lanes else 0
+    return lane
+
+
+def decode_base_xor(const uint8_t[::1] data, uint8_t[::1] out, const uint8_t[::1] history, int64_t element_bytes,
+                    int64_t block_bytes, int64_t position):
+    """Inverse of Base+XOR: history holds the element_bytes decoded bytes before data[0]."""
+    cdef int64_t i, p = position, whole = block_bytes // element_bytes * element_bytes
+    cdef uint8_t x
+    with nogil:
+        for i in range(data.shape[0]):
+            x = data[i]
+            if element_bytes <= p < whole:
+                x ^= out[i - element_bytes] if i >= element_bytes else history[i]
+            out[i] = x
+            p = p + 1 if p + 1 < block_bytes else 0
+
+
+cdef inline unsigned long long _element(const uint8_t *bytes_, int64_t width) noexcept nogil:
+    cdef unsigned long long value = 0
+    memcpy(&value, bytes_, width)
+    return value
+
+
+def code_zdr(const uint8_t[::1] data, uint8_t[::1] out, const uint8_t[::1] history, int64_t element_bytes,
+             int64_t block_bytes, int64_t position, bint decode):
+    """Base+XOR with zero data remapping, our reading of Lee et al. 2018; the map is an involution given the predecessor.
+
+    K has only the second-highest bit of an element set: 0 sends K, prev ^ K sends prev, any other x sends x ^ prev.
+    Elements are little endian (as is the machine this runs on). data is whole elements; position a multiple of them.
+    """
+    cdef int64_t i, p = position, whole = block_bytes // element_bytes * element_bytes, tail = block_bytes - whole
+    cdef unsigned long long x, y, previous = 0, k = <unsigned long long>1 << (8 * element_bytes - 2)
+    cdef int64_t n = data.shape[0]
+    if n == 0:
+        return
+    if history.shape[0]:
+        previous = _element(&history[0], element_bytes)
+    with nogil:
+        i = 0
+        while i < n:
+            if p >= whole:  # bytes after the last whole element
+                out[i] = data[i]
+                i += 1
+                p = p + 1 if p + 1 < block_bytes else 0
+                continue
+            x = _element(&data[i], element_bytes)
+            y = x
+            if p:
+                if decode:
+                    if x == k:
+                        y = 0
+                    elif x == previous:
+                        y = previous ^ k
+                    else:
+                        y = x ^ previous
+                elif x == 0:
+                    y = k
+                elif x == previous ^ k:
+                    y = previous
+                else:
+                    y = x ^ previous
+            previous = y if decode else x
+            memcpy(&out[i], &y, element_bytes)
+            i += element_bytes
+            p = p + element_bytes if p + element_bytes < block_bytes else 0
+
+
+def code_universal(const uint8_t[::1] data, uint8_t[::1] out, int64_t element_bytes, int64_t block_bytes, bint decode):
+    """Universal Base+XOR, our reading of Lee et al. 2018: halve the block, upper ^= lower, repeat on the lower half.
+
+    The halving ends at element_bytes. Whole blocks only; what remains of `data` passes unchanged.
+    """
+    cdef int64_t n = data.shape[0], start = 0, half, j
+    with nogil:
+        memcpy(&out[0], &data[0], n)
+        while start + block_bytes <= n:
+            if decode:
+                half = element_bytes
+                while half * 2 <= block_bytes:
+                    for j in range(half):
+                        out[start + half + j] ^= out[start + j]
+                    half *= 2
+            else:
+                half = block_bytes // 2
+                while half >= element_bytes:
+                    for j in range(half):
+                        out[start + half + j] ^= out[start + j]
+                    half //= 2
+            start += block_bytes
+
+
+def code_bit_difference(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] index, uint64_t[::1] table, bint decode):
+    """Bitwise-difference coding of 8-byte words against a table (see hwmodel.encoders.anchors).
+
+    table: uint64[64 + 1], entry 0 stays zero, the last holds the next entry to replace; updated. index: uint8[words].
+    """
+    cdef int64_t w, words = data.shape[0] // 8, k, best, entries = table.shape[0] - 1
+    cdef uint64_t x, plain
+    cdef int distance, nearest
+    assert out.shape[0] >= 8 * words and index.shape[0] >= words
+    with nogil:
+        for w in range(words):
+            memcpy(&x, &data[8 * w], 8)
+            if decode:
+                best = index[w] & 63
+                plain = x ^ table[best]
+                x = plain
+            else:
+                best = 0
+                nearest = 65
+                for k in range(entries):
+                    distance = ew_popcount64(x ^ table[k])
+                    if distance < nearest:
+                        nearest = distance
+                        best = k
+                plain = x
+                x ^= table[best]
+                index[w] = <uint8_t>best
+            memcpy(&out[8 * w], &x, 8)
+            table[<int64_t>table[entries]] = plain
+            table[entries] = table[entries] + 1 if <int64_t>table[entries] + 1 < entries else 1
+
+
+def reorder_lines(const uint8_t[::1] data, uint8_t[::1] out, int64_t[::1] order, uint8_t[::1] last, int64_t line_bytes):
+    """Send the beats of each whole line nearest neighbour first from `last` (uint8[bus_bytes], updated).
+
+    order: int64[lines * beats], order[k] is the beat sent k-th in its line; ties go to the earlier beat.
+    """
+    cdef int64_t bus = last.shape[0], beats = line_bytes // bus, lines = data.shape[0] // line_bytes
+    cdef int64_t line, k, j, b, best, start
+    cdef int distance, nearest
+    cdef uint8_t taken[4096]
+    assert beats <= 4096 and order.shape[0] == lines * beats
+    with nogil:
+        for line in range(lines):
+            start = line * line_bytes
+            for j in range(beats):
+                taken[j] = 0
+            for k in range(beats):
+                nearest = 1 << 30
+                best = 0
+                for j in range(beats):
+                    if taken[j]:
+                        continue
+                    distance = 0
+                    for b in range(bus):
+                        distance += ew_popcount8(data[start + j * bus + b] ^ last[b])
+                    if distance < nearest:
+                        nearest = distance
+                        best = j
+                taken[best] = 1
+                order[line * beats + k] = best
+                for b in range(bus):
+                    last[b] = data[start + best * bus + b]
+                    out[start + k * bus + b] = last[b]

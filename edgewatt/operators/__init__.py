@@ -1,0 +1,1 @@
+"""Operator graphs in the application."""

@@ -1,0 +1,96 @@
+"""Operator graphs in the application: where they come from, and how orders compare."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from reorder.schedule import constructive
+from reorder.schedule.arena import allocator_rule
+from reorder.schedule.problem import Problem
+from reorder.schedule.schedule import Schedule
+from reorder.schedule.traffic import traffic_costs
+from traces.base.errors import InputError
+from traces.work.opgraph import OpGraph
+
+_RANDWIRE = re.compile(r"randwire-(?P<kind>[a-z]+)(?P<n>\d{1,6})(?:x(?P<stages>\d{1,3}))?(?:-seed(?P<seed>\d{1,18}))?")
+
+
+def load_graph(model: str) -> OpGraph:
+    """Return the operator graph of a file, or a generated one: a genotype's name, or randwire-ws64[x3][-seed1].
+
+    Raises InputError where it is neither.
+    """
+    from traces.generators.operators import GENOTYPES, cell, randwire
+    from traces.readers import load
+
+    if not Path(model).exists():
+        if model in GENOTYPES:
+            return cell(model)
+        if match := _RANDWIRE.fullmatch(model):
+            stages = int(match["stages"] or 1)
+            return randwire(match["kind"], int(match["n"]), stages=stages, seed=int(match["seed"] or 0))
+    graph = load(model, kind="opgraph")
+    if not isinstance(graph, OpGraph):
+        raise InputError(f"{model}: holds a network, not an operator graph")
+    return graph
+
+
+def compare_orders(
+    graph: OpGraph,
+    result: Schedule,
+    *,
+    onchip_bytes: tuple[int, ...],
+    block_bytes: int = 256,
+    allocator: str = "linear",
+) -> list[dict[str, Any]]:
+    """Return peak, arena and traffic (per on-chip size) of the file's order, Kahn's and the schedule.
+
+    graph: as it was before rewriting.
+    """
+    rule = allocator_rule(allocator)
+    before, after = Problem(graph), Problem(result.graph)
+    orders = (
+        ("file", before, constructive.file_order(before)),
+        ("kahn-fifo", before, constructive.kahn(before)),
+        ("scheduled", after, after.check_order(result.order)),
+    )
+    sizes = [size for size in onchip_bytes if size >= block_bytes]
+    return [
+        {
+            "order": name,
+            "operators": problem.graph.n_nodes,
+            "peak_bytes": int(problem.costs.peak(order)),
+            "arena_bytes": int(problem.costs.arena(order, rule)[0]),
+            "traffic_bytes": {
+                str(size): sum(traffic_costs(problem, size, block_bytes).traffic(order)) for size in sizes
+            },
+        }
+        for name, problem, order in orders
+    ]
+
+
+def add_energy(
+    rows: list[dict[str, Any]],
+    graph: OpGraph,
+    result: Schedule,
+    onchip_bytes: int,
+    block_bytes: int,
+    part: str,
+    encoder: str,
+    seed: int,
+) -> None:
+    """Add to each row of `compare_orders` the energy of its off-chip transfers, weights included, as `energy`."""
+    from edgewatt.operators.traffic import operator_energy
+
+    orders: tuple[tuple[OpGraph, Any], ...] = (
+        (graph, constructive.file_order(Problem(graph))),
+        (graph, constructive.kahn(Problem(graph))),
+        (result.graph, result.order),
+    )
+    for row, (which, order) in zip(rows, orders, strict=True):
+        row["energy"] = operator_energy(
+            which, order, onchip_bytes=onchip_bytes, block_bytes=block_bytes, part=part, encoder=encoder, seed=seed
+        )
+        row["energy_onchip_bytes"] = onchip_bytes

@@ -1,0 +1,1 @@
+"""One configured point: its steps, and how it becomes a record."""

@@ -1,0 +1,157 @@
+"""The machine's side of a point: build it from the configuration, play the trace on it, and name what it counted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from edgewatt.config.points import load_part_with
+from edgewatt.results.record import canonical_json
+from hwmodel.caches.cache_pass import KeptPass
+from hwmodel.machine import BusSpec, CacheSpec, EngineSpec, Machine, PrefetchSpec
+from hwmodel.replay import ReplayResult
+from traces.access.trace import STREAMS, Trace
+from traces.base.errors import InputError
+from traces.formats import element_bits
+
+Progress = Callable[[int, int | None, str], None]
+
+
+def build_machine(config: Mapping[str, Any], paths: Mapping[str, list[str]]) -> Machine:
+    """Return the machine of a point. Raises InputError naming the field that does not fit the others."""
+    from hwmodel.dram.controller import ControllerSpec
+
+    part = _part(paths["part"][0], canonical_json(config["dram"]["overrides"]))
+    bus, lanes = config["bus"], part.organisation.dq_bits // 8
+    if bus["bus_bytes"] not in (None, lanes):
+        raise InputError(f"a bus of {bus['bus_bytes']} byte lanes does not fit part {part.name!r}, which has {lanes}")
+    return Machine(
+        caches=tuple(_cache(cache) for cache in config["caches"]),
+        encoder=config["encoder"],
+        element_bytes=bus["element_bytes"] or max(1, element_bits(config.get("format", "fp32")) // 8),
+        bus=BusSpec(lanes, burst_bytes(config, paths)),
+        part=part,
+        controller=ControllerSpec(**config["dram"]["controller"]),
+        engine=EngineSpec(**config["engine"]),
+    )
+
+
+def _cache(config: Mapping[str, Any]) -> CacheSpec:
+    return CacheSpec(**{**config, "prefetch": PrefetchSpec(**config.get("prefetch", {}))})
+
+
+def burst_bytes(config: Mapping[str, Any], paths: Mapping[str, list[str]]) -> int:
+    """Return the bytes of a burst between the last cache and memory."""
+    part = _part(paths["part"][0], canonical_json(config["dram"]["overrides"]))
+    return int(config["bus"]["block_bytes"] or part.organisation.burst_bytes)
+
+
+@lru_cache(maxsize=64)
+def _part(part: str, overrides: str) -> Any:
+    return load_part_with(part, json.loads(overrides))
+
+
+def simulate(
+    trace: Trace | KeptPass, machine: Machine, timing: str, progress: Progress | None = None
+) -> dict[str, Any]:
+    """Play a trace on a machine and return its results as JSON values; `timing` is 'replay' or 'system'.
+
+    With 'replay', a kept pass through the same caches does as well.
+    """
+    from hwmodel.energy.replay import replay_energy
+
+    if timing == "system":
+        assert isinstance(trace, Trace)
+        result, time_ns, system = _system(trace, machine, progress)
+    else:
+        result, time_ns, system = _replay(trace, machine, progress)
+    assert result.dram is not None
+    energy = replay_energy(result, machine)
+    rows = (*energy.interface, *energy.core)
+    total = result.total
+    return {
+        "layout": result.description.get("layout", {}).get("kind"),
+        "inputs": result.description.get("inputs"),
+        "zeroed_weights": int(result.description.get("zeroed_weights", 0)),
+        "accesses": _by_stream(loads=result.loads, stores=result.stores, load_bytes=result.load_bytes,
+                               store_bytes=result.store_bytes),
+        "cache": [{**asdict(c), "hits": c.hits, "misses": c.misses} for c in result.caches],
+        "traffic": {
+            "reads": int(total.reads.sum()),
+            "writes": int(total.writes.sum()),
+            "block_bytes": result.block_bytes,
+            "streams": _by_stream(reads=total.reads, writes=total.writes),
+        },
+        "bus": _bus(total, machine),
+        "dram": {
+            "commands": {name: count for name, count in result.dram.commands.items() if count},
+            "cycles": result.dram.total_cycles,
+            "row_hits": result.dram.counts.row_hits,
+            "mean_read_latency_ns": result.dram.mean_read_latency_cycles * result.dram.tck_ns,
+        },
+        "energy_pj": {
+            "io": energy.io_pj,
+            "interface": energy.interface_pj,
+            "dram": energy.core_pj,
+            "total": energy.total_pj,
+            "terms": {r.term: {"count": r.count, "unit": r.unit, "pj": r.energy_pj} for r in rows if r.count},
+        },
+        "time_ns": time_ns,
+        **system,
+    }  # fmt: skip
+
+
+def _replay(
+    trace: Trace | KeptPass, machine: Machine, progress: Progress | None
+) -> tuple[ReplayResult, float, dict[str, Any]]:
+    from hwmodel.replay import replay
+
+    result = replay(trace, machine, progress=progress)
+    assert result.dram is not None
+    accesses = int(result.loads.sum() + result.stores.sum())
+    return result, max(result.dram.time_ns, accesses / machine.engine.accesses_per_ns), {}
+
+
+def _system(trace: Trace, machine: Machine, progress: Progress | None) -> tuple[ReplayResult, float, dict[str, Any]]:
+    from hwmodel.system.simulation import simulate as simulate_system
+
+    result = simulate_system(trace, machine, progress=progress)
+    engines = [{**asdict(engine), "stall_cycles": engine.stall_cycles} for engine in result.engines]
+    return result.counts, result.time_ns, {"engines": engines}
+
+
+def _by_stream(**columns: Any) -> dict[str, dict[str, int]]:
+    """Return per stream that occurs its value in each column."""
+    return {
+        stream: {name: int(values[k]) for name, values in columns.items()}
+        for k, stream in enumerate(STREAMS)
+        if any(values[k] for values in columns.values())
+    }
+
+
+def _bus(total: Any, machine: Machine) -> dict[str, Any]:
+    """Return ones and toggles in total, per stream and per wire; None and empty for an address-only trace."""
+    bursts = int(total.reads.sum() + total.writes.sum())
+    counts = {
+        "beats": bursts * machine.bus.block_bytes // machine.bus.bus_bytes,
+        "ones": total.ones,
+        "toggles": total.toggles,
+    }
+    if total.wires is None:
+        return {**counts, "streams": {}, "wires": {}}
+    groups = {"dq": total.wires.data, "dbi": total.wires.flag}
+    if total.extra_wires is not None:
+        groups["extra"] = total.extra_wires
+    wires = {
+        name: {"ones": group.ones.sum(axis=0).tolist(), "toggles": group.toggles.sum(axis=0).tolist()}
+        for name, group in groups.items()
+        if name != "dbi" or any(step.startswith("dbi") for step in machine.encoder.split("+"))
+    }
+    ones = sum(np.asarray(group.ones.sum(axis=1)) for group in groups.values())
+    toggles = sum(np.asarray(group.toggles.sum(axis=1)) for group in groups.values())
+    return {**counts, "streams": _by_stream(ones=ones, toggles=toggles), "wires": wires}

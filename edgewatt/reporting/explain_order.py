@@ -1,0 +1,137 @@
+"""`edgewatt order --explain`: one self-contained page that shows why one order costs less than another."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hwmodel.fastmemory.iomodel import count_io, gap, io_bounds
+from hwmodel.fastmemory.occupancy import KINDS, Occupancy, occupancy
+from reorder.base import Ordering
+from reorder.limits.bounds import NetworkBound, lower_bound
+from reorder.order import order as make_order
+from traces.work.network import Network
+
+PIXELS = 280  # of the picture of edges, each way
+MOST_SPILLED = 12
+
+
+def explain_page(
+    network: Network, ordering: Ordering, *, memory: int, policy: str = "min", pinning: str = "literal"
+) -> str:
+    """Return the page as HTML: fast memory over time, spills, convergence and the order itself, beside two-optimal.
+
+    Everything is inside the page; it asks the network for nothing. Time and memory linear in the connections.
+    """
+    machine = {"memory": memory, "policy": policy, "pinning": pinning}
+    plain = make_order(network, "two-optimal", **machine)  # type: ignore[arg-type]
+    lower, bound = io_bounds(network).lower_total, lower_bound(network, memory)
+    sides = []
+    for title, found in ((f"{ordering.method} (this order)", ordering), ("two-optimal", plain)):
+        counts = count_io(network, found, **machine)  # type: ignore[arg-type]
+        seen = occupancy(network, found, **machine)  # type: ignore[arg-type]
+        sides.append(
+            {
+                "title": title,
+                "total": counts.total,
+                "runs": counts.runs,
+                "costs": _costs(network, counts.total, seen),
+                "slots": _grid(seen.slots),
+                "edges": _grid(edge_picture(network, found.edges)),
+                "reads": _histogram(seen.reads[network.touched]),
+                "spilled": _most_spilled(network, seen),
+                "shares": [round(float((seen.slots == kind).mean()), 4) for kind in range(len(KINDS))],
+            }
+        )
+    data = {
+        "kinds": KINDS, "sides": sides, "lower": lower, "bound": bound.total, "connections": network.n_connections,
+        "curve": [[int(work), round(seconds, 4), value] for work, seconds, value in ordering.curve],
+        "start": sides[1]["total"], "comparable": bool(ordering.curve) and ordering.curve[-1][2] == sides[0]["total"],
+    }  # fmt: skip
+    settings = f"M = {memory}, policy {policy}, pinning {pinning}, seed {ordering.seed}"
+    page = Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
+    return (
+        page.replace("@NAME@", html.escape(network.name))
+        .replace("@METHOD@", html.escape(ordering.method))
+        .replace("@SETTINGS@", html.escape(settings))
+        .replace("@SENTENCE@", html.escape(_sentence(sides, lower, bound)))
+        .replace("@DATA@", json.dumps(data).replace("<", "\\u003c"))
+    )
+
+
+def _sentence(sides: list[dict[str, Any]], lower: int, bound: NetworkBound) -> str:
+    found, plain = sides
+    saved = plain["total"] - found["total"]
+    left = gap(found["total"], plain["total"], lower)
+    share = "" if left is None else f"; {left:.1%} of two-optimal's distance to the lower bound {lower:,} is left"
+    if bound.total > lower and (left := gap(found["total"], plain["total"], bound.total)) is not None:
+        share += f" ({left:.1%} to {bound.total:,}, proved by {bound.argument})"
+    pairs = [
+        (was - now, name)
+        for (name, now), (_, was) in zip(found["costs"], plain["costs"], strict=True)
+        if name != "connections"
+    ]
+    most, name = max(pairs)
+    why = f" The largest saving: '{name}', {most:,} less." if most > 0 else ""
+    word = f"{abs(saved):,} {'fewer' if saved > 0 else 'more'} than" if saved else "as many as"
+    return f"{found['total']:,} I/Os, {word} two-optimal{share}.{why}"
+
+
+def _costs(network: Network, total: int, seen: Occupancy) -> list[tuple[str, int]]:
+    """(what, count) of every kind of I/O; they add up to `total`."""
+    costs = [("connections", network.n_connections), ("first reads of values and biases", seen.first_reads)]
+    costs += [(f"repeated reads, {kind}", seen.reads_by[kind]) for kind in KINDS[1:]]
+    costs += [(f"spill writes, {kind}", seen.writes_by[kind]) for kind in KINDS[2:]]
+    costs.append(("output writes", seen.writes_outputs))
+    assert sum(count for _, count in costs) == total
+    return costs
+
+
+def _grid(values: npt.NDArray[np.uint8]) -> dict[str, Any]:
+    return {
+        "rows": values.shape[0],
+        "columns": values.shape[1],
+        "data": base64.b64encode(np.ascontiguousarray(values).tobytes()).decode("ascii"),
+    }
+
+
+def edge_picture(network: Network, edges: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+    """Return uint8[rows, columns]: sources across, targets down, both by depth; 0 no edge, 1 to 255 the mean time."""
+    row, rows = _pixels(network, network.in_degree > 0)
+    column, columns = _pixels(network, network.out_degree > 0)
+    pixel = row[network.targets[edges]] * columns + column[network.sources[edges]]
+    times = np.bincount(pixel, weights=np.arange(len(edges)), minlength=rows * columns)
+    counts = np.bincount(pixel, minlength=rows * columns)
+    shade = np.zeros(rows * columns, np.uint8)
+    seen = counts > 0
+    shade[seen] = 1 + (254 * times[seen] / counts[seen] / max(1, len(edges) - 1)).astype(np.uint8)
+    return shade.reshape(rows, columns)
+
+
+def _pixels(network: Network, shown: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int64], int]:
+    """Return (pixel of every neuron that is shown, pixels): by depth, at most PIXELS."""
+    by_depth = np.argsort(network.depth, kind="stable")
+    by_depth = by_depth[shown[by_depth]]
+    side = min(PIXELS, len(by_depth))
+    pixel = np.zeros(network.n_neurons, np.int64)
+    pixel[by_depth] = np.arange(len(by_depth)) * side // len(by_depth)
+    return pixel, side
+
+
+def _histogram(reads: npt.NDArray[np.int64], most: int = 12) -> list[int]:
+    """Neurons read 0, 1, ... `most` or more times."""
+    return np.bincount(np.minimum(reads, most), minlength=most + 1).tolist()
+
+
+def _most_spilled(network: Network, seen: Occupancy) -> list[list[int]]:
+    """[neuron, depth, connections in, out, reads, writes] of those that move most often."""
+    moved = seen.reads + seen.writes
+    order = np.argsort(-moved, kind="stable")[:MOST_SPILLED]
+    columns = (order, network.depth[order], network.in_degree[order], network.out_degree[order])
+    return np.stack((*columns, seen.reads[order], seen.writes[order]), axis=1).tolist()

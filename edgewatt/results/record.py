@@ -1,0 +1,87 @@
+"""What one finished point leaves behind: a canonical part, the same everywhere, and where it came from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from traces.base.errors import InputError
+
+SCHEMA = 1
+"""Version of the record's layout. A reader of version n reads every version up to n."""
+
+HASH_DIGITS = 24
+
+
+def canonical_json(value: Any) -> str:
+    """Write JSON values in the one form that is hashed and compared: sorted keys, no spaces, shortest floats."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def content_hash(value: Any) -> str:
+    """Return the hash that names JSON values: the first digits of SHA-256 over `canonical_json`."""
+    return hashlib.sha256(canonical_json(value).encode("utf-8", "surrogatepass")).hexdigest()[:HASH_DIGITS]
+
+
+@dataclass(frozen=True)
+class Record:
+    """One finished point.
+
+    canonical: config, hash, seed, counts and energies: byte-identical on any machine and for any number of workers.
+    provenance: versions, duration, machine, paths: what it takes to repeat the run elsewhere.
+    """
+
+    canonical: Mapping[str, Any]
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def hash(self) -> str:
+        """Content hash of the point's configuration."""
+        return str(self.canonical["hash"])
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The point's resolved configuration."""
+        config: Mapping[str, Any] = self.canonical["config"]
+        return config
+
+    @property
+    def results(self) -> Mapping[str, Any]:
+        """Counts, energies and times."""
+        results: Mapping[str, Any] = self.canonical["results"]
+        return results
+
+    def to_bytes(self) -> bytes:
+        """Serialise with a checksum over both parts; one line a part, so that `diff` and `grep` help."""
+        canonical, provenance = canonical_json(self.canonical), canonical_json(self.provenance)
+        return (
+            f'{{"schema":{SCHEMA},"sha256":"{_checksum(canonical, provenance)}",\n'
+            f'"canonical":{canonical},\n"provenance":{provenance}}}\n'
+        ).encode("utf-8", "surrogatepass")
+
+    @classmethod
+    def from_bytes(cls, raw: bytes, where: str) -> Record:
+        """Read what `to_bytes` wrote. Raises InputError naming `where` if it is damaged or of a newer version."""
+        try:
+            data = json.loads(raw.decode("utf-8", "surrogatepass"))
+            schema, checksum = data["schema"], data["sha256"]
+            canonical, provenance = data["canonical"], data["provenance"]
+            config_hash = canonical["hash"]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise InputError(f"{where}: the record is damaged ({type(error).__name__}: {error})") from error
+        if not isinstance(schema, int) or schema > SCHEMA:
+            raise InputError(
+                f"{where}: record schema {schema!r} is newer than this edgewatt reads ({SCHEMA}): update it"
+            )
+        if checksum != _checksum(canonical_json(canonical), canonical_json(provenance)):
+            raise InputError(f"{where}: the record is damaged (its checksum does not fit its content)")
+        if config_hash != content_hash(canonical.get("config")):
+            raise InputError(f"{where}: the record's hash does not fit its configuration")
+        return cls(canonical, provenance)
+
+
+def _checksum(canonical: str, provenance: str) -> str:
+    return hashlib.sha256(f"{canonical}\n{provenance}".encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,169 @@
+"""Records as flat rows: the columns that tables, CSV, Parquet, reports and comparisons share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from edgewatt.results.record import Record
+from traces.base.errors import InputError
+
+
+def label_of(section: Mapping[str, Any]) -> str:
+    """Return the short name of an ordering or stride: its kind, stride, and parameters that are not the defaults."""
+    kind = str(section["kind"])
+    label = f"{kind} {section['stride']}" if "stride" in section else kind
+    usual = _defaults("stride" in section, kind)
+    changed = [f"{k}={v}" for k, v in section.items() if k not in ("kind", "stride") and v != usual.get(k, v)]
+    return f"{label} ({', '.join(changed)})" if changed else label
+
+
+@lru_cache(maxsize=256)
+def _defaults(is_stride: bool, kind: str) -> dict[str, Any]:
+    from edgewatt.config.models import ordering_section, stride_section
+
+    try:
+        fields = (stride_section if is_stride else ordering_section)(kind).model_fields
+    except InputError:  # a record made with a plugin that is not installed here
+        return {}
+    return {name: field.default for name, field in fields.items()}
+
+
+def shorten_names(rows: Sequence[dict[str, Any]]) -> None:
+    """Leave the parameters out of orderings and strides where all rows of that kind have the same."""
+    for key in ("ordering", "stride"):
+        kinds: dict[str, set[str]] = {}
+        for row in rows:
+            if key in row:
+                kinds.setdefault(row[key].split(" (")[0], set()).add(row[key])
+        short = {labels.pop(): kind for kind, labels in kinds.items() if len(labels) == 1}
+        for row in rows:
+            if key in row:
+                row[key] = short.get(row[key], row[key])
+
+
+def distinct_labels(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a label for each row of `row_of`: the configuration values in which the rows differ, shortest first."""
+    keys = (
+        "name",
+        "network",
+        "trace",
+        "ordering",
+        "stride",
+        "format",
+        "memory",
+        "policy",
+        "encoder",
+        "part",
+        "timing",
+        "seed",
+    )
+    varying = [key for key in keys if len({row.get(key) for row in rows}) > 1]
+    labels = [", ".join(_worded(key, row[key]) for key in varying if key in row) or row["hash"][:8] for row in rows]
+    seen: dict[str, int] = {}
+    for label in labels:
+        seen[label] = seen.get(label, 0) + 1
+    return [
+        label if seen[label] == 1 else f"{label} [{row['hash'][:6]}]" for label, row in zip(labels, rows, strict=True)
+    ]
+
+
+def _worded(key: str, value: Any) -> str:
+    prefix = {"memory": "M ", "seed": "seed ", "stride": "" if value != "none" else "stride "}
+    return f"{prefix.get(key, '')}{value}"
+
+
+def row_of(record: Record) -> dict[str, Any]:
+    """Return the numbers of one record as a flat row. Energies in pJ, times in ns; absent where meaningless."""
+    config, results = record.config, record.results
+    row: dict[str, Any] = {"hash": record.hash, "name": record.provenance.get("name", "")}
+    if "ordering" in config:
+        network = config["network"]
+        files = network.get("files") or []
+        row["network"] = files[0]["name"] if files else network["generate"]["kind"]
+        row |= {
+            "ordering": label_of(config["ordering"]),
+            "stride": label_of(config["stride"]),
+            "format": config["format"],
+            "memory": config["fast_memory"]["size"],
+            "policy": config["fast_memory"]["policy"],
+        }
+        io = results["io"]
+        row |= {"runs": io["runs"], "reads": io["reads"], "writes": io["writes"], "io": io["total"]}
+        row |= {"io_lower": results["bounds"]["lower_total"], "io_upper": results["bounds"]["upper_total"]}
+        row["gap"] = results["gap"]
+        best = results.get("best_bound")  # older records have Theorem 1 only
+        row["io_bound"] = best["total"] if best else row["io_lower"]
+        row["bound"] = best["argument"] if best else "theorem-1"
+        row["gap_to_bound"] = results["gap_to_best_bound"] if best else row["gap"]
+    else:
+        row["trace"] = config["trace"]["files"][0]["name"]
+    row["seed"] = config["seed"]
+    return {**row, **_machine_columns(config, results)} if "energy_pj" in results else row
+
+
+def _machine_columns(config: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str, Any]:
+    row = {"encoder": config["encoder"], "part": config["dram"]["part"], "timing": config["timing"]}
+    row["zeroed_weights"] = results["zeroed_weights"]
+    lookups = [level["hits"] + level["misses"] for level in results["cache"]]
+    row["cache_lookups"] = lookups[0]
+    row["cache_misses"] = results["cache"][0]["misses"]
+    row["hit_rate"] = results["cache"][0]["hits"] / lookups[0] if lookups[0] else None
+    row |= {f"dram_{key}": results["traffic"][key] for key in ("reads", "writes")}
+    row |= {key: results["bus"][key] for key in ("ones", "toggles")}
+    energy = results["energy_pj"]
+    row |= {
+        "io_energy_pj": energy["io"],
+        "dram_energy_pj": energy["dram"],
+        "energy_pj": energy["total"],
+        "time_ns": results["time_ns"],
+    }
+    return row
+
+
+METRICS = (
+    "runs",
+    "reads",
+    "writes",
+    "io",
+    "cache_misses",
+    "ones",
+    "toggles",
+    "io_energy_pj",
+    "dram_energy_pj",
+    "energy_pj",
+    "time_ns",
+)
+"""Columns of a row that are costs: lower is better."""
+
+
+def metrics_of(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the costs that a point of this configuration has."""
+    io, machine = METRICS[: METRICS.index("cache_misses")], METRICS[METRICS.index("cache_misses") :]
+    return (io if "ordering" in config else ()) + (machine if config["measure"] == "all" else ())
+
+
+def percent(value: float | None, base: float | None) -> str:
+    """Write a change in per cent: '+1.2', '-30.4', '0', '-' where there is no base."""
+    if value is None or base is None or (base == 0 and value != 0):
+        return "-"
+    change = 0.0 if base == 0 else 100.0 * (value - base) / base
+    return "0" if abs(change) < 0.05 else f"{change:+.1f}"
+
+
+def compact(value: float | None, digits: int = 3) -> str:
+    """Write a count or energy in few characters: 8192 -> '8192', 81920 -> '81.9k'."""
+    if value is None:
+        return "-"
+    if isinstance(value, int) and abs(value) < 10_000:
+        return str(value)
+    for limit, factor, unit in ((1e4, 1, ""), (1e6, 1e3, "k"), (1e9, 1e6, "M"), (1e12, 1e9, "G"), (1e15, 1e12, "T")):
+        if abs(value) < limit * 0.99995:
+            return _significant(value / factor, digits) + unit
+    return f"{value:.2e}"
+
+
+def _significant(value: float, digits: int) -> str:
+    whole = len(str(int(abs(value))))
+    return f"{value:.{max(0, digits - whole)}f}"

@@ -1,0 +1,178 @@
+"""The store: a folder with one JSON file a point, written whole or not at all.
+
+    records/HASH.json   finished points           failures/HASH.json   points that raised, with their traceback
+    sweeps/HASH.json    the points of each sweep        stages/              what points share
+
+Several sweeps may work on one store at once: a file appears complete under its final name, and two writers of one point
+write the same canonical part.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from edgewatt.results.record import Record, canonical_json, content_hash
+from traces.base.errors import EdgewattError, InputError
+
+
+class StoreError(EdgewattError):
+    """The store cannot be written: disk full, no permission. What is finished is kept."""
+
+
+class Store:
+    """Records and failures in one folder. `fsync` makes each record survive a power cut, for some milliseconds."""
+
+    def __init__(self, folder: str | Path, *, fsync: bool = False) -> None:
+        self.folder = Path(folder)
+        self.fsync = fsync
+        self.records = self.folder / "records"
+        self.failures = self.folder / "failures"
+        self.plans = self.folder / "sweeps"
+
+    def open(self) -> Store:
+        """Make the folders. Raises InputError if that cannot be done."""
+        for folder in (self.records, self.failures, self.plans):
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except (OSError, ValueError) as error:
+                reason = getattr(error, "strerror", None) or error
+                raise InputError(
+                    f"{folder}: the results cannot be stored here ({reason}); choose another folder"
+                ) from error
+        return self
+
+    def path(self, config_hash: str) -> Path:
+        """Return where the record of a point lies."""
+        return self.records / f"{config_hash}.json"
+
+    def put(self, record: Record) -> Path:
+        """Write a record. Raises StoreError naming the file if it cannot be written; nothing half-written is left."""
+        path = self.path(record.hash)
+        self._write(path, record.to_bytes())
+        (self.failures / path.name).unlink(missing_ok=True)
+        return path
+
+    def put_failure(self, config_hash: str, failure: dict[str, Any]) -> Path:
+        """Write why a point failed."""
+        path = self.failures / f"{config_hash}.json"
+        self._write(path, (canonical_json(failure) + "\n").encode("utf-8", "surrogatepass"))
+        return path
+
+    def put_plan(self, name: str, hashes: list[str]) -> None:
+        """Note the points of a sweep in the order written; the first is the baseline of comparisons."""
+        plan = {"name": name, "points": hashes}
+        self._write(
+            self.plans / f"{content_hash(plan)}.json", (canonical_json(plan) + "\n").encode("utf-8", "surrogatepass")
+        )
+
+    def plan(self) -> tuple[str, list[str]]:
+        """Return name and hashes of the sweep noted last; ("", []) if there is none."""
+        newest = sorted(self.plans.glob("[!.]*.json"), key=lambda path: path.stat().st_mtime_ns)
+        for path in reversed(newest):
+            try:
+                plan = json.loads(path.read_text("utf-8", "surrogatepass"))
+                return str(plan["name"]), [str(name) for name in plan["points"]]
+            except (OSError, ValueError, KeyError, TypeError):
+                continue
+        return "", []
+
+    def get(self, config_hash: str) -> Record | None:
+        """Return a finished point, None if there is none. Raises InputError naming the file if it is damaged."""
+        path = self.path(config_hash)
+        try:
+            raw = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+        record = Record.from_bytes(raw, str(path))
+        if record.hash != config_hash:
+            raise InputError(f"{path}: holds the record of another point ({record.hash})")
+        return record
+
+    def hashes(self) -> list[str]:
+        """Return the hashes of all finished points, sorted."""
+        return _names(self.records)
+
+    def failed(self) -> dict[str, dict[str, Any]]:
+        """Return the failures, by hash."""
+        found = {}
+        for name in _names(self.failures):
+            try:
+                found[name] = json.loads((self.failures / f"{name}.json").read_text("utf-8", "surrogatepass"))
+            except (OSError, ValueError):
+                found[name] = {"error": "the failure's own record is damaged", "traceback": ""}
+        return found
+
+    def __iter__(self) -> Iterator[Record]:
+        """Yield all finished points by hash. Raises InputError at the first damaged record."""
+        for name in self.hashes():
+            record = self.get(name)
+            if record is not None:
+                yield record
+
+    def _write(self, path: Path, data: bytes) -> None:
+        # The name holds the process id: two sweeps never share a temporary file, and leftovers are told by their dot.
+        temporary = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+            try:
+                view = memoryview(data)
+                while view:
+                    view = view[os.write(descriptor, view) :]
+                if self.fsync:
+                    os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            os.replace(temporary, path)
+            if self.fsync:
+                _sync_folder(path.parent)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise StoreError(
+                f"{path}: cannot be written ({error.strerror or error}); what is finished is kept, "
+                "make room and run the same command again"
+            ) from error
+
+    def sweep_leftovers(self, older_than_s: float = 3600.0) -> None:
+        """Delete temporary files that a killed process left behind."""
+        import time
+
+        for folder in (self.records, self.failures):
+            for path in folder.glob(".*.json.*"):
+                try:
+                    if time.time() - path.stat().st_mtime > older_than_s:
+                        path.unlink()
+                except OSError:
+                    continue  # another sweep was faster
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(e.name[:-5] for e in os.scandir(folder) if e.name.endswith(".json") and e.name[0] != ".")
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be read ({error.strerror or error})") from error
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def open_results(folder: str | Path) -> Store:
+    """Return the store of an existing results folder. Raises InputError if there is none."""
+    store = Store(folder)
+    if not store.records.is_dir():
+        raise InputError(f"{folder}: no results here: expected a folder with 'records/', as `edgewatt sweep` writes it")
+    return store

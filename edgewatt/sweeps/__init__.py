@@ -1,0 +1,1 @@
+"""Sweeps: many points, on processes or machines, until all are there."""

@@ -1,0 +1,124 @@
+"""What a sweep would cost: its points, the stages they share, and a time estimated from points that were measured."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from edgewatt.config.points import Point
+from edgewatt.point.shared_passes import passes
+from edgewatt.point.work import ordering_identity, tuple_order_identity
+from edgewatt.results.record import content_hash
+from edgewatt.results.store import Store
+from edgewatt.sweeps.executors import available_cores
+from edgewatt.sweeps.sweep import SweepPlan
+from traces.base.errors import InputError
+
+PROBE_S = 10.0  # points are tried for this long, in a worker that is then ended
+
+
+def estimate(plan: SweepPlan, results: str | Path, workers: int | None = None) -> dict[str, Any]:
+    """Return points, points to do, distinct stages and seconds, with a sentence that says what the time is based on.
+
+    Finished points of the results folder are the basis if there are any; else points are computed for up to ten
+    seconds, one of each ordering method in turn, without keeping them.
+    """
+    workers = workers or available_cores()
+    store = Store(results)
+    todo = [point for point in plan.points if not store.path(point.hash).exists()]
+    measured = _recorded(store, plan.points)
+    basis = f"{len(measured)} finished points"
+    if not measured and todo:
+        measured, basis = _probe(todo)
+    found: dict[str, Any] = {
+        "points": len(plan.points),
+        "to_do": len(todo),
+        "stages": _stages(plan.points),
+        "workers": workers,
+    }
+    if not todo:
+        return {**found, "seconds": 0.0, "text": "everything is computed"}
+    if not measured:
+        return {**found, "seconds": None, "text": f"no point finished within {PROBE_S:g} s: no estimate of the time"}
+    mean = sum(s for _, s in measured) / len(measured)
+    by_kind: dict[str, list[float]] = {}
+    for point_kind, seconds in measured:
+        by_kind.setdefault(point_kind, []).append(seconds)
+    total = sum(sum(by_kind[k]) / len(by_kind[k]) if (k := _kind(p.config)) in by_kind else mean for p in todo)
+    missing = sorted({_kind(p.config) for p in todo} - by_kind.keys())
+    caution = f" (not measured: {', '.join(missing)})" if missing else ""
+    text = f"about {_duration(total / workers)} on {workers} worker{'s' * (workers > 1)}, from {basis}{caution}"
+    return {**found, "seconds": total / workers, "text": text}
+
+
+def _kind(config: Mapping[str, Any]) -> str:
+    return str(config["ordering"]["kind"]) if "ordering" in config else "trace"
+
+
+def _stages(points: list[Point]) -> dict[str, int]:
+    """Count what is computed once and shared."""
+    work = [point.config for point in points if "ordering" in point.config]
+    return {
+        "networks": len({content_hash(c["network"]) for c in work}),
+        "orderings": len({content_hash(ordering_identity(c)) for c in work}),
+        "tuple orders": len({content_hash(tuple_order_identity(c)) for c in work if c["stride"]["kind"] != "none"}),
+        "cache passes": len(passes(points)),
+        "replays": sum(point.config["measure"] == "all" for point in points),
+    }
+
+
+def _recorded(store: Store, points: list[Point], most: int = 200) -> list[tuple[str, float]]:
+    found = []
+    for point in points:
+        try:
+            record = store.get(point.hash)
+        except InputError:
+            continue
+        if record is not None and record.provenance.get("duration_s"):
+            found.append((_kind(record.config), float(record.provenance["duration_s"])))
+        if len(found) >= most:
+            break
+    return found
+
+
+def _probe(todo: list[Point]) -> tuple[list[tuple[str, float]], str]:
+    """Compute a few points in a worker process, round robin over the ordering methods, until time is up."""
+    import tempfile
+    import threading
+
+    from edgewatt.sweeps.executors import Probe
+    from edgewatt.sweeps.sweep import make_task
+
+    by_kind: dict[str, list[Point]] = {}
+    for point in todo:
+        by_kind.setdefault(_kind(point.config), []).append(point)
+    queue = [point for turn in zip_longest(*map(_spread, by_kind.values())) for point in turn if point]
+    measured: list[tuple[str, float]] = []
+    with tempfile.TemporaryDirectory() as folder, Probe() as probe:
+        timer = threading.Timer(PROBE_S, probe.end)
+        timer.start()
+        end = time.monotonic() + PROBE_S
+        for point in queue:
+            outcome = probe.compute(make_task(point, stages=folder))
+            if outcome is None or time.monotonic() > end:
+                break
+            if "record" in outcome:
+                measured.append((_kind(point.config), float(outcome["record"]["provenance"]["duration_s"])))
+        timer.cancel()
+    return measured, f"{len(measured)} points tried just now"
+
+
+def _spread(points: list[Point]) -> list[Point]:
+    """Return at most four points from all over a sweep: the first ones are often the smallest."""
+    n = len(points)
+    return [points[i] for i in dict.fromkeys((n // 2, 0, n - 1, n // 4))]
+
+
+def _duration(seconds: float) -> str:
+    for limit, factor, unit in ((100, 1, "s"), (100 * 60, 60, "min"), (72 * 3600, 3600, "h")):
+        if seconds < limit:
+            return f"{seconds / factor:.3g} {unit}"
+    return f"{seconds / 86400:.3g} days"

@@ -1,0 +1,1 @@
+"""Line caches, one feeding the next, and a GPU's view of them."""

@@ -1,0 +1,298 @@
+"""Line caches: set-associative levels whose state is kept between chunks, and the counts they make.
+
+An access that touches k lines makes k look-ups in ascending order. A miss allocates the line for loads and stores alike
+(stores only with `allocate`); lines are clean on fill, a store makes its line dirty (write-back) or goes on to the next
+level (write-through). Empty ways are used first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hwmodel.machine import CacheSpec
+from traces.access.lines import next_uses
+from traces.base.errors import InputError
+
+
+@dataclass(frozen=True)
+class CacheCounts:
+    """What one level did. `loads` and `stores` count accesses; hits and misses count line look-ups.
+
+    evictions: valid lines displaced; writebacks: those of them that were dirty (the final flush is not among them).
+    fills: lines fetched, prefetches among them; hits and misses are those of demand.
+    through_writes: stores passed on (write-through, or misses that do not allocate).
+    resident_at_end, dirty_at_end: lines left in the cache.
+    prefetches: lines fetched unasked. Of these, useful_prefetches: hit by a demand look-up, counted once;
+    useless_prefetches: evicted unused; unused_prefetches: resident and unused at the end.
+    """
+
+    loads: int
+    stores: int
+    load_line_hits: int
+    load_line_misses: int
+    store_line_hits: int
+    store_line_misses: int
+    evictions: int
+    writebacks: int
+    resident_at_end: int
+    dirty_at_end: int
+    fills: int = 0
+    through_writes: int = 0
+    flushed: int = 0
+    prefetches: int = 0
+    useful_prefetches: int = 0
+    useless_prefetches: int = 0
+    unused_prefetches: int = 0
+
+    @property
+    def lookups(self) -> int:
+        """Line look-ups."""
+        return self.hits + self.misses
+
+    @property
+    def hits(self) -> int:
+        """Line look-ups that hit."""
+        return self.load_line_hits + self.store_line_hits
+
+    @property
+    def misses(self) -> int:
+        """Line look-ups that missed."""
+        return self.load_line_misses + self.store_line_misses
+
+
+@dataclass(frozen=True, eq=False)
+class LineTransactions:
+    """What a level asks of the next one, in program order: a fill comes after the write-back it causes.
+
+    address: uint64[m] of the first byte; whole lines, but for stores that pass through, which keep their own bytes.
+    size: uint16[m] bytes. is_write: uint8[m]. access_index: int64[m], the access (in the chunk given) that caused it,
+    -1 in a flush.
+    """
+
+    address: npt.NDArray[np.uint64]
+    size: npt.NDArray[np.uint16]
+    is_write: npt.NDArray[np.uint8]
+    access_index: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.address)
+
+
+@dataclass(frozen=True, eq=False)
+class Prefetches:
+    """Lines fetched unasked, in order: uint64[k] address of the first byte, int64[k] the access that caused each."""
+
+    address: npt.NDArray[np.uint64]
+    access_index: npt.NDArray[np.int64]
+
+
+class CacheLevel:
+    """One cache level; its state and counts go on from chunk to chunk.
+
+    Policy 'min' needs the future: call `set_future` with the line look-ups of the whole run first (`next_uses`).
+    footprint: first byte and end of the memory; nothing beyond the lines that hold it is prefetched.
+    """
+
+    def __init__(self, spec: CacheSpec, footprint: tuple[int, int] = (0, 2**63 - 1)) -> None:
+        from cython_ext.cache.level import CacheKernel, PrefetchingKernel
+
+        self.spec = spec
+        shift = spec.line_bytes.bit_length() - 1
+        try:
+            self._kernel: Any = (PrefetchingKernel if spec.prefetches else CacheKernel)(
+                spec.sets, spec.ways, shift, spec.policy, spec.write == "through", spec.allocate, spec.seed
+            )
+            if spec.prefetches:
+                first, last = footprint[0] >> shift, (footprint[1] - 1) >> shift
+                wish = spec.prefetch
+                self._kernel.set_prefetch(
+                    wish.kind == "stride", wish.degree, wish.distance, wish.table_entries, first, last
+                )
+        except MemoryError as error:
+            raise InputError(f"a cache of {spec.size_bytes} bytes does not fit in this machine's memory") from error
+        self._flushed = 0
+
+    def access(
+        self, op: npt.ArrayLike, address: npt.ArrayLike, size: npt.ArrayLike, stream: npt.ArrayLike | None = None
+    ) -> LineTransactions:
+        """Make the accesses (op 0 load, 1 store; addresses and sizes in bytes) and return the line transactions.
+
+        stream: uint8[n], which a stride prefetcher learns from (default: all of one).
+        Raises InputError naming the first access that is empty or does not end by 2^63.
+        """
+        if self.spec.prefetches:
+            out, prefetches = self.access_prefetching(op, address, size, stream)
+            origin = np.insert(np.arange(np.size(address)), prefetches.access_index + 1, prefetches.access_index)
+            return replace(out, access_index=origin[out.access_index])
+        arrays = self._checked(op, address, size)
+        return LineTransactions(*self._kernel.access(*arrays, True))
+
+    def access_prefetching(
+        self, op: npt.ArrayLike, address: npt.ArrayLike, size: npt.ArrayLike, stream: npt.ArrayLike | None = None
+    ) -> tuple[LineTransactions, Prefetches]:
+        """Do as `access` on a level that prefetches; return the transactions and the prefetches that are among them.
+
+        The transactions' access_index counts each prefetch as an access after the one that caused it.
+        """
+        ops, where, sizes = self._checked(op, address, size)
+        streams = np.zeros(len(ops), np.uint8) if stream is None else _whole_numbers(stream, "stream", np.uint8)
+        if len(streams) != len(ops):
+            raise InputError(f"op and stream differ in length: {len(ops)}, {len(streams)}")
+        out, (lines, _, _, access) = self._kernel.access_prefetching(ops, where, sizes.astype(np.uint16), streams)
+        return LineTransactions(*out), Prefetches(lines, access)
+
+    def count(self, op: npt.ArrayLike, address: npt.ArrayLike, size: npt.ArrayLike) -> None:
+        """Make the accesses for their counts only."""
+        if self.spec.prefetches:
+            self.access_prefetching(op, address, size)
+        else:
+            self._kernel.access(*self._checked(op, address, size), False)
+
+    def lines(self, address: npt.ArrayLike, size: npt.ArrayLike) -> npt.NDArray[np.uint64]:
+        """Return uint64: the line number of each look-up of these accesses, without making them."""
+        _, where, sizes = self._checked(np.zeros(np.shape(address), np.uint8), address, size)
+        lines: npt.NDArray[np.uint64] = self._kernel.lookups(where, sizes)
+        return lines
+
+    def set_future(self, lines: npt.NDArray[np.uint64]) -> None:
+        """Tell policy 'min' the line number of every look-up of the run (uint64), in order."""
+        self._kernel.set_future(next_uses(lines))
+
+    def flush(self) -> LineTransactions:
+        """Write every dirty line back, by ascending address; they stay resident and are clean. Counted as `flushed`."""
+        lines, dirty = self._kernel.resident()
+        address = lines[dirty] * np.uint64(self.spec.line_bytes)
+        self._kernel.clean()
+        self._flushed += len(address)
+        return LineTransactions(
+            address,
+            np.full(len(address), self.spec.line_bytes, np.uint16),
+            np.ones(len(address), np.uint8),
+            np.full(len(address), -1, np.int64),
+        )
+
+    @property
+    def counts(self) -> CacheCounts:
+        """The counts so far."""
+        k = self._kernel
+        lines, dirty = k.resident()
+        counts = CacheCounts(
+            loads=k.loads,
+            stores=k.stores,
+            load_line_hits=k.load_lookups - k.load_misses,
+            load_line_misses=k.load_misses,
+            store_line_hits=k.store_lookups - k.store_misses,
+            store_line_misses=k.store_misses,
+            evictions=k.evictions,
+            writebacks=k.writebacks,
+            resident_at_end=len(lines),
+            dirty_at_end=int(dirty.sum()),
+            fills=k.fills,
+            through_writes=k.through_writes,
+            flushed=self._flushed,
+            **self._prefetch_counts(),
+        )
+        assert counts.fills == counts.evictions + counts.resident_at_end, "a line was lost or made up"
+        demand = counts.misses if self.spec.allocate else counts.load_line_misses
+        assert counts.fills == demand + counts.prefetches, "a line was fetched for nobody"
+        left = counts.useful_prefetches + counts.useless_prefetches + counts.unused_prefetches
+        assert counts.prefetches == left, "a prefetch was lost or made up"
+        return counts
+
+    def _prefetch_counts(self) -> dict[str, int]:
+        if not self.spec.prefetches:
+            return {}
+        k = self._kernel
+        return {
+            "prefetches": k.prefetches,
+            "useful_prefetches": k.useful,
+            "useless_prefetches": k.useless,
+            "unused_prefetches": k.waiting,
+        }
+
+    def _checked(self, op: npt.ArrayLike, address: npt.ArrayLike, size: npt.ArrayLike) -> tuple[Any, Any, Any]:
+        from cython_ext.cache.level import first_bad_access
+
+        ops = _whole_numbers(op, "op", np.uint8)
+        where = _whole_numbers(address, "address", np.uint64)
+        sizes = np.asarray(size)
+        sizes = _whole_numbers(size, "size", np.uint8 if sizes.dtype == np.uint8 else np.uint16)
+        if not len(ops) == len(where) == len(sizes):
+            raise InputError(f"op, address and size differ in length: {len(ops)}, {len(where)}, {len(sizes)}")
+        # With one-byte lines the last line number would be the mark of an empty way.
+        limit = 2**63 - (self.spec.line_bytes == 1)
+        bad = first_bad_access(where, sizes, ops, limit)
+        if bad >= 0:
+            if ops[bad] > 1:
+                raise InputError(f"access {bad}: op is {ops[bad]}, expected 0 (load) or 1 (store)")
+            what = f"{sizes[bad]} bytes at address {where[bad]:#x}"
+            reason = "it touches no byte" if sizes[bad] == 0 else "it does not end below 2^63"
+            raise InputError(f"access {bad} ({what}): {reason}")
+        return ops, where, sizes
+
+
+def simulate_cache(
+    op: npt.ArrayLike,
+    address: npt.ArrayLike,
+    size: npt.ArrayLike,
+    *,
+    size_bytes: int,
+    line_bytes: int,
+    ways: int,
+    policy: str = "lru",
+    write: str = "back",
+    allocate: bool = True,
+    seed: int = 0,
+) -> CacheCounts:
+    """Play accesses through one cache level and return its counts.
+
+    op: [n] 0 load, 1 store. address, size: [n] in bytes; addresses up to 2^63, sizes up to 65535. One op or size
+        serves all accesses.
+    policy: lru, fifo, rr, random (seeded), plru or min. write: 'back' or 'through'. allocate: store misses fill.
+    Nothing is flushed at the end. Raises InputError for a geometry, name or access that cannot be used.
+    """
+    spec = CacheSpec(
+        size_bytes, line_bytes, ways, policy.lower() if isinstance(policy, str) else policy, write, allocate, seed
+    )
+    level = CacheLevel(spec)
+    n = np.shape(address)
+    op, size = (np.broadcast_to(values, n) if np.ndim(values) == 0 else values for values in (op, size))
+    if spec.policy == "min":
+        level.set_future(level.lines(address, size))
+    level.count(op, address, size)
+    return level.counts
+
+
+def _whole_numbers(values: npt.ArrayLike, name: str, dtype: type) -> np.ndarray:
+    """Return a contiguous one-dimensional array of `dtype`; refuse what it cannot hold."""
+    given = np.asarray(values)
+    if given.ndim != 1:
+        raise InputError(f"{name} must be one-dimensional, not of shape {given.shape}")
+    if given.size and given.dtype != np.bool_ and not np.issubdtype(given.dtype, np.integer):
+        raise InputError(f"{name} must hold whole numbers, not {given.dtype}")
+    if given.dtype != dtype and given.size:
+        low, high = int(given.min()), int(given.max())
+        if low < 0 or high > np.iinfo(dtype).max:
+            at = int(np.argmin(given) if low < 0 else np.argmax(given))
+            raise InputError(f"access {at}: {name} {given[at]} is out of range (0 to {np.iinfo(dtype).max})")
+    return np.ascontiguousarray(given, dtype)
+
+
+def simulate_levels(
+    op: npt.ArrayLike, address: npt.ArrayLike, size: npt.ArrayLike, specs: Sequence[CacheSpec]
+) -> tuple[CacheCounts, ...]:
+    """Play accesses through several levels, each fed by the transactions of the one before; return their counts."""
+    counts = []
+    for spec in specs:
+        level = CacheLevel(spec)
+        if spec.policy == "min":
+            level.set_future(level.lines(address, size))
+        out = level.access(op, address, size)
+        op, address, size = out.is_write, out.address, out.size
+        counts.append(level.counts)
+    return tuple(counts)

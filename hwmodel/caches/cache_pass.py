@@ -1,0 +1,171 @@
+"""What the caches make of a trace: the bursts, which depend neither on the encoder nor on the DRAM part's constants.
+
+A CachePass computes them as they are asked for. `keep` holds them as arrays, and a KeptPass gives them out again: so
+machines that differ only behind the caches share the work before them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hwmodel.caches.cache import CacheCounts
+from hwmodel.caches.hierarchy import SLICE_ACCESSES, Bursts, open_hierarchy, slices
+from hwmodel.machine import Machine
+from traces.access.trace import STREAMS, Chunk, Trace
+from traces.base.errors import InputError
+
+BYTES_BESIDE_DATA = 26  # of a kept burst: address, access, cycle, direction, stream
+_COLUMNS = {"address": np.uint64, "is_write": np.uint8, "stream": np.uint8, "access": np.int64}
+
+
+class CachePass:
+    """A trace on its way through a machine's caches: first `run`, then `flush`, each once.
+
+    asked: int64[2 (load, store), 2 (accesses, bytes), len(STREAMS)]. levels: counts per cache level.
+    partial_writes: stores that passed the last level. All three are of what has been given out so far.
+    """
+
+    def __init__(self, trace: Trace, machine: Machine) -> None:
+        self.has_data, self.n_accesses = trace.has_data, trace.n_accesses
+        self.description: Mapping[str, Any] = trace.description
+        self.asked = np.zeros((2, 2, len(STREAMS)), np.int64)
+        self._trace, self._hierarchy = trace, open_hierarchy(trace, machine)
+
+    @property
+    def levels(self) -> tuple[CacheCounts, ...]:
+        """Counts per level, the engine's first."""
+        return tuple(level.counts for level in self._hierarchy.levels)
+
+    @property
+    def partial_writes(self) -> int:
+        """Stores that passed the last level."""
+        return self._hierarchy.partial_writes
+
+    def run(self) -> Iterator[Bursts]:
+        """Yield the bursts of the trace, slice by slice."""
+        for chunk in slices(self._trace):
+            self.asked += count_accesses(chunk)
+            yield self._hierarchy.feed(chunk)
+
+    def flush(self) -> Iterator[Bursts]:
+        """Yield the bursts that write dirty lines back at the end."""
+        return self._hierarchy.flush()
+
+
+class KeptPass:
+    """A pass that `keep` made arrays of; the same attributes and methods as a CachePass, as often as one likes."""
+
+    def __init__(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        meta = json.loads(arrays["meta"].tobytes())
+        self.has_data, self.n_accesses = "data" in arrays, meta["accesses"]
+        self.description: Mapping[str, Any] = meta["description"]
+        self.asked = arrays["asked"]
+        self._made_by = meta["machine"]
+        self._arrays, self._n_run, self._block = arrays, meta["run_bursts"], meta["machine"]["block_bytes"]
+        self._counts = {name: [CacheCounts(**level) for level in meta[name]] for name in ("run", "flush")}
+        self._partial_writes = meta["partial_writes"]
+        self._part = "run"
+
+    def checked(self, machine: Machine) -> KeptPass:
+        """Return this pass. Raises InputError for a machine whose caches, bursts or flush are not its own."""
+        if self._made_by != depends_on(machine):
+            raise InputError("the kept pass is of a machine with other caches, bursts or another final flush")
+        return self
+
+    @property
+    def levels(self) -> tuple[CacheCounts, ...]:
+        """Counts per level, the engine's first."""
+        return tuple(self._counts[self._part])
+
+    @property
+    def partial_writes(self) -> int:
+        """Stores that passed the last level."""
+        return int(self._partial_writes[self._part])
+
+    def run(self) -> Iterator[Bursts]:
+        """Yield the bursts of the trace."""
+        self._part = "run"
+        return self._bursts(0, self._n_run, cycle="cycle" in self._arrays)
+
+    def flush(self) -> Iterator[Bursts]:
+        """Yield the bursts that write dirty lines back at the end."""
+        self._part = "flush"
+        return self._bursts(self._n_run, len(self._arrays["address"]), cycle=False)
+
+    def _bursts(self, start: int, end: int, *, cycle: bool) -> Iterator[Bursts]:
+        a = self._arrays
+        for first in range(start, end, SLICE_ACCESSES):
+            part = slice(first, min(first + SLICE_ACCESSES, end))
+            yield Bursts(
+                a["address"][part],
+                a["is_write"][part],
+                a["stream"][part],
+                a["access"][part],
+                a["data"][part.start * self._block : part.stop * self._block] if self.has_data else None,
+                a["cycle"][part] if cycle else None,
+            )
+
+
+def keep(trace: Trace, machine: Machine, most_bytes: int) -> dict[str, npt.NDArray[Any]] | None:
+    """Send a trace through a machine's caches and return all that comes out as arrays for KeptPass.
+
+    Returns None as soon as they would take more than most_bytes (the work so far is lost). The machine's encoder,
+    controller and engine do not matter, its part only by the size of its bursts. Raises InputError where the trace does
+    not fit the caches.
+    """
+    found, block = CachePass(trace, machine), machine.bus.block_bytes
+    each, size = BYTES_BESIDE_DATA + (block if trace.has_data else 0), 0
+    held: list[Bursts] = []
+    ends: dict[str, dict[str, Any]] = {}
+    for name, bursts in (("run", found.run()), ("flush", found.flush() if machine.flush else iter(()))):
+        for part in bursts:
+            held.append(part)
+            size += each * len(part)
+            if size > most_bytes:
+                return None
+        ends[name] = {
+            "bursts": sum(map(len, held)),
+            "levels": [asdict(level) for level in found.levels],
+            "partial_writes": found.partial_writes,
+        }
+    meta = {
+        "accesses": trace.n_accesses,
+        "description": dict(trace.description),
+        "machine": depends_on(machine),
+        "run_bursts": ends["run"]["bursts"],
+        **{name: end["levels"] for name, end in ends.items()},
+        "partial_writes": {name: end["partial_writes"] for name, end in ends.items()},
+    }
+    arrays = {name: _joined([getattr(part, name) for part in held], kind) for name, kind in _COLUMNS.items()}
+    if trace.has_data:
+        arrays["data"] = _joined([part.data for part in held], np.uint8)
+    if any(part.cycle is not None for part in held):  # the flush, at the end, has none
+        arrays["cycle"] = _joined([part.cycle for part in held if part.cycle is not None], np.int64)
+    return {**arrays, "asked": found.asked, "meta": np.frombuffer(json.dumps(meta).encode(), np.uint8)}
+
+
+def depends_on(machine: Machine) -> dict[str, Any]:
+    """Return what the bursts depend on besides the trace, as JSON values."""
+    caches = [asdict(cache) for cache in machine.caches]
+    return {"caches": caches, "block_bytes": machine.bus.block_bytes, "flush": machine.flush}
+
+
+def _joined(parts: list[Any], kind: Any) -> npt.NDArray[Any]:
+    return np.concatenate([np.zeros(0, kind), *parts], dtype=kind)
+
+
+def count_accesses(chunk: Chunk) -> npt.NDArray[np.int64]:
+    """Return int64[2 (load, store), 2 (accesses, bytes), len(STREAMS)] of a chunk."""
+    counts = np.zeros((2, 2, len(STREAMS)), np.int64)
+    for op in (0, 1):
+        mine = chunk.op == op
+        counts[op, 0] = np.bincount(chunk.stream[mine], minlength=len(STREAMS))
+        sizes = np.bincount(chunk.stream[mine], weights=chunk.size[mine], minlength=len(STREAMS))
+        counts[op, 1] = sizes.astype(np.int64)
+    return counts

@@ -1,0 +1,288 @@
+"""The cache levels of a machine, one feeding the next, with the bytes each would hold: accesses in, bursts out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hwmodel.caches.cache import CacheLevel, LineTransactions, Prefetches
+from hwmodel.machine import CacheSpec, Machine
+from traces.access.lines import touched_lines
+from traces.access.trace import Chunk, Memory, Trace
+from traces.base.errors import InputError
+
+SLICE_ACCESSES = 2**17  # accesses in flight: bounds memory (64-byte lines: 20 MB) and answers Ctrl-C
+
+Int64Array = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Bursts:
+    """Bursts in program order: uint64[n] addresses, uint8[n] is_write, uint8[n] stream, int64[n] index of the access
+    that caused each, their bytes uint8[n * block_bytes] (None in an address-only trace), and the arrival int64[n] of
+    that access in clocks of the memory, where the trace records it."""
+
+    address: npt.NDArray[np.uint64]
+    is_write: npt.NDArray[np.uint8]
+    stream: npt.NDArray[np.uint8]
+    access: Int64Array
+    data: npt.NDArray[np.uint8] | None
+    cycle: Int64Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.address)
+
+
+class Uncached:
+    """No cache: every access asks for the whole blocks it touches."""
+
+    def __init__(self, block_bytes: int) -> None:
+        self.block_bytes = block_bytes
+
+    def access(self, op: np.ndarray, address: npt.NDArray[np.uint64], size: np.ndarray) -> LineTransactions:
+        """Return one transaction per block touched, in program order."""
+        block, access = touched_lines(address, size, self.block_bytes)
+        sizes = np.full(len(block), self.block_bytes, np.uint16)
+        return LineTransactions(block * np.uint64(self.block_bytes), sizes, op[access], access)
+
+
+class CacheHierarchy:
+    """The levels of a machine; state is kept between calls. `levels` is empty for a machine without a cache."""
+
+    def __init__(self, machine: Machine, memory: Memory) -> None:
+        self.block_bytes = machine.bus.block_bytes
+        self.levels = _levels(machine.caches, memory)
+        self.partial_writes = 0
+        self._stages: list[CacheLevel | Uncached] = [*self.levels] or [Uncached(self.block_bytes)]
+        self._whole_bytes = machine.caches[-1].line_bytes if machine.caches else self.block_bytes
+        self._memory = memory
+        self._data = _views(machine, memory) if memory.image is not None else None
+        self._accesses = 0
+
+    def feed(self, chunk: Chunk) -> Bursts:
+        """Make the accesses of a chunk and return the bursts they cause."""
+        if self._data is not None:
+            self._check_footprint(chunk)
+        first, cycle = self._accesses, chunk.cycle
+        self._accesses += len(chunk)
+        index: Int64Array | None = None
+        for k, stage in enumerate(self._stages):
+            if isinstance(stage, CacheLevel) and stage.spec.prefetches:
+                out, prefetches = stage.access_prefetching(chunk.op, chunk.address, chunk.size, chunk.stream)
+                chunk, index = _with_prefetches(chunk, prefetches, stage.spec.line_bytes)
+            else:
+                out = stage.access(chunk.op, chunk.address, chunk.size)
+            chunk = self._next(chunk, k, out)
+            index = out.access_index if index is None else index[out.access_index]
+        assert index is not None
+        return self._bursts(chunk, index, first, cycle)
+
+    def _check_footprint(self, chunk: Chunk) -> None:
+        within = chunk.address - np.uint64(self._memory.base_address)  # wraps to a large number below the base
+        bad = np.flatnonzero((within > self._memory.total_bytes) | (within + chunk.size > self._memory.total_bytes))
+        if bad.size:
+            low, end = self._memory.base_address, self._memory.base_address + self._memory.total_bytes
+            raise InputError(
+                f"access {self._accesses + bad[0]}: {chunk.size[bad[0]]} bytes at {int(chunk.address[bad[0]]):#x} lie "
+                f"outside the trace's memory, {low:#x} to {end:#x}"
+            )
+
+        offset, payload = chunk.payload_offset, chunk.payload
+        if (
+            offset is None
+            or payload is None
+            or len(offset) != len(chunk) + 1
+            or offset[0] < 0
+            or offset[-1] > len(payload)
+            or (np.diff(offset) != chunk.size).any()
+        ):
+            raise InputError("the trace has a memory image, but its accesses do not carry their bytes")
+
+    def flush(self) -> Iterator[Bursts]:
+        """Write dirty lines back, the first level's first; yield the bursts (their access: the number of accesses)."""
+        for k, level in enumerate(self.levels):
+            out = level.flush()
+            if not len(out):
+                continue
+            if self._data is None:
+                chunk = Chunk(out.address, out.size, out.is_write, np.zeros(len(out), np.uint8))
+            else:
+                stream, offset, payload = self._data[k].flush(out.address)
+                chunk = Chunk(out.address, out.size, out.is_write, stream, offset, payload)
+            for deeper in range(k + 1, len(self.levels)):
+                chunk = self._next(chunk, deeper, self.levels[deeper].access(chunk.op, chunk.address, chunk.size))
+            yield self._bursts(chunk, np.zeros(len(chunk), np.int64), self._accesses, None)
+
+    def _next(self, chunk: Chunk, k: int, out: LineTransactions) -> Chunk:
+        """Return the transactions of level k as the accesses of the next one."""
+        if self._data is None:
+            return Chunk(out.address, out.size, out.is_write, chunk.stream[out.access_index])
+        stream, offset, payload = self._data[k].move(
+            chunk.address, chunk.size, chunk.op, chunk.stream, chunk.payload_offset, chunk.payload,
+            out.address, out.size, out.is_write, out.access_index,
+        )  # fmt: skip
+        return Chunk(out.address, out.size, out.is_write, stream, offset, payload)
+
+    def _bursts(self, chunk: Chunk, access: Int64Array, first: int, cycle: Int64Array | None) -> Bursts:
+        """Cut transactions into bursts of block_bytes, ascending."""
+        self.partial_writes += int(np.count_nonzero(chunk.size % self._whole_bytes))
+        block, which = touched_lines(chunk.address, chunk.size, self.block_bytes)
+        if chunk.payload is not None:
+            assert len(chunk.payload) == len(block) * self.block_bytes, "bytes were lost or made up"
+        access = access[which]
+        return Bursts(
+            block * np.uint64(self.block_bytes),
+            chunk.op[which],
+            chunk.stream[which],
+            access + first,
+            chunk.payload,
+            None if cycle is None else cycle[access],
+        )
+
+
+def _levels(specs: tuple[CacheSpec, ...], memory: Memory) -> list[CacheLevel]:
+    return [CacheLevel(spec, (memory.base_address, memory.base_address + memory.total_bytes)) for spec in specs]
+
+
+def _with_prefetches(chunk: Chunk, prefetches: Prefetches, line_bytes: int) -> tuple[Chunk, Int64Array]:
+    """Return a chunk with a load of a whole line for each prefetch after the access that caused it, whose stream it
+    takes, and int64: the access each of these accesses comes from."""
+    at = prefetches.access_index + 1
+    origin = np.insert(np.arange(len(chunk)), at, prefetches.access_index)
+    offset = None  # loads bring no bytes of their own: theirs are never read
+    if chunk.payload_offset is not None:
+        offset = np.append(chunk.payload_offset[:-1][origin], chunk.payload_offset[-1])
+    expanded = Chunk(
+        np.insert(chunk.address, at, prefetches.address),
+        np.insert(np.asarray(chunk.size, np.uint16), at, line_bytes),
+        np.insert(chunk.op, at, 0),
+        chunk.stream[origin],
+        offset,
+        chunk.payload,
+    )
+    return expanded, origin
+
+
+def _views(machine: Machine, memory: Memory) -> list[Any]:
+    """Return one LineData per level, each with its own copy of the footprint, padded to whole lines.
+
+    Without a cache, blocks are the lines, and every store passes through.
+    """
+    from cython_ext.cache.contents import LineData
+
+    assert memory.image is not None
+    block = machine.bus.block_bytes
+    levels = [(spec.line_bytes, spec.write == "through", not spec.allocate) for spec in machine.caches]
+    levels = levels or [(block, True, True)]
+    base, end = _whole_lines(machine, memory)
+    views = []
+    for k, (line, through, no_allocate) in enumerate(levels):
+        widen = block if k == len(levels) - 1 else 1
+        image = _padded_image(memory, base, end)
+        views.append(LineData(image, base, line.bit_length() - 1, through, no_allocate, widen))
+    return views
+
+
+def _whole_lines(machine: Machine, memory: Memory) -> tuple[int, int]:
+    """Return the first and the last + 1 address of the footprint in whole lines of the widest level."""
+    widest = max([machine.bus.block_bytes, *(spec.line_bytes for spec in machine.caches)])
+    end = memory.base_address + memory.total_bytes
+    return memory.base_address // widest * widest, -(-end // widest) * widest
+
+
+def _padded_image(memory: Memory, start: int, end: int) -> npt.NDArray[np.uint8]:
+    assert memory.image is not None
+    image = np.zeros(end - start, np.uint8)
+    image[memory.base_address - start :][: memory.total_bytes] = memory.image
+    return image
+
+
+def open_hierarchy(trace: Trace, machine: Machine) -> CacheHierarchy:
+    """Return the hierarchy of a machine, ready for a trace: levels with policy 'min' know their look-ups."""
+    hierarchy = CacheHierarchy(machine, trace.memory)
+    for k, spec in enumerate(machine.caches):
+        if spec.policy == "min":
+            hierarchy.levels[k].set_future(_lookups_of_level(trace, machine.caches[: k + 1]))
+    return hierarchy
+
+
+def open_loop_clock(machine: Machine) -> Callable[[Int64Array], Int64Array] | None:
+    """Return the function from an access's number to its clock of the memory part; None without a part."""
+    if machine.part is None:
+        return None
+    from hwmodel.dram.engine import load_part
+
+    cycles_per_access = 1 / (machine.engine.accesses_per_ns * load_part(machine.part).tck_ns)
+    return lambda access: (access * cycles_per_access).astype(np.int64)
+
+
+def burst_trace(trace: Trace, machine: Machine) -> Trace:
+    """Return the bursts a trace causes on a machine, the final flush included, as a trace of its own (for export).
+
+    Arrivals are those of replay where the trace or the machine (its part's clock) tells them.
+    """
+    block, memory = machine.bus.block_bytes, trace.memory
+    start, end = _whole_lines(machine, memory)
+    image = None if memory.image is None else _padded_image(memory, start, end)
+
+    def chunks() -> Iterator[Chunk]:
+        hierarchy = open_hierarchy(trace, machine)
+        for chunk in slices(trace):
+            yield as_chunk(hierarchy.feed(chunk))
+        if machine.flush:
+            for bursts in hierarchy.flush():
+                yield as_chunk(bursts)
+
+    clock = open_loop_clock(machine)
+
+    def as_chunk(bursts: Bursts) -> Chunk:
+        cycle = bursts.cycle if bursts.cycle is not None or clock is None else clock(bursts.access)
+        size = np.full(len(bursts), block, np.uint16)
+        offset = None if bursts.data is None else np.arange(len(bursts) + 1) * block
+        return Chunk(bursts.address, size, bursts.is_write, bursts.stream, offset, bursts.data, cycle)
+
+    description = {**trace.description, "bursts_of_bytes": block}
+    return Trace(chunks, Memory(start, end - start, image, memory.regions), None, description)
+
+
+def slices(trace: Trace, accesses: int = SLICE_ACCESSES) -> Iterator[Chunk]:
+    """Yield the trace in chunks of at most `accesses`; the slices share memory with the trace's chunks."""
+    for chunk in trace:
+        if len(chunk) <= accesses:
+            yield chunk
+            continue
+        for start in range(0, len(chunk), accesses):
+            part = slice(start, start + accesses)
+            offset = None
+            if chunk.payload_offset is not None:
+                offset = chunk.payload_offset[start : start + accesses + 1]
+            cycle = None if chunk.cycle is None else chunk.cycle[part]
+            address, size, op, stream = chunk.address[part], chunk.size[part], chunk.op[part], chunk.stream[part]
+            yield Chunk(address, size, op, stream, offset, chunk.payload, cycle)
+
+
+def _lookups_of_level(trace: Trace, specs: tuple[CacheSpec, ...]) -> npt.NDArray[np.uint64]:
+    """Return uint64: every line look-up the last of these levels will see, found by running the levels before it."""
+    levels = _levels(specs, trace.memory)
+    for k, spec in enumerate(specs[:-1]):
+        if spec.policy == "min":
+            levels[k].set_future(_lookups_of_level(trace, specs[: k + 1]))
+    seen = []
+    for chunk in slices(trace):
+        op, address, size = chunk.op, chunk.address, np.asarray(chunk.size, np.uint16)
+        for k, level in enumerate(levels[:-1]):
+            out = level.access(op, address, size, chunk.stream if k == 0 else None)
+            op, address, size = out.is_write, out.address, out.size
+        seen.append(levels[-1].lines(address, size))
+    for k, level in enumerate(levels[:-1]):  # the final flush is seen too
+        out = level.flush()
+        op, address, size = out.is_write, out.address, out.size
+        for deeper in levels[k + 1 : -1]:
+            out = deeper.access(op, address, size)
+            op, address, size = out.is_write, out.address, out.size
+        seen.append(levels[-1].lines(address, size))
+    return np.concatenate(seen) if seen else np.zeros(0, np.uint64)

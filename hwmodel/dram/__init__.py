@@ -1,0 +1,1 @@
+"""DRAM: parts, controller, timing, commands, wires."""

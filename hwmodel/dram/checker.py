@@ -1,0 +1,270 @@
+"""Check any command trace against a part's constraints, independently of the engine that made it.
+
+Plain Python: each rule is written from the part's timing by name, as the JEDEC command timing tables state it, and
+shares nothing with hwmodel.dram.constraints or the compiled engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from hwmodel.dram.command_table import CommandTable, command_table
+from hwmodel.dram.constraints import COMMANDS
+from hwmodel.dram.part import Part
+
+READ, WRITE = ("RD", "RDA"), ("WR", "WRA")
+COLUMN = READ + WRITE
+CLOSE = ("PRE", "PREA")
+# A refresh may be postponed: JEDEC allows eight intervals, and a ninth is the one that is due.
+POSTPONED_REFRESHES = 8
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`then` may follow `before`, where both concern the same `scope`, only after `clocks`."""
+
+    name: str
+    scope: str  # bank, group (same bank group), rank, other (another rank of the channel)
+    before: tuple[str, ...]
+    then: tuple[str, ...]
+    clocks: int
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A command that broke a rule: its index in the trace, its cycle, the rule and what would have been right."""
+
+    index: int
+    cycle: int
+    rule: str
+    message: str
+
+
+def rules(part: Part, *, read_dbi: bool = False) -> tuple[Rule, ...]:
+    """Return the spacing rules of a part."""
+    t, burst = part.timing, part.organisation.burst_cycles
+    rl, wl = (t.RL_dbi if read_dbi else t.RL), t.WL
+    longest = max(part.command_cycles.values())
+    return (
+        Rule("tRCD", "bank", ("ACT",), READ, t.tRCD),
+        Rule("tRCD_write", "bank", ("ACT",), WRITE, t.tRCD_write),
+        Rule("tRAS", "bank", ("ACT",), CLOSE, t.tRAS),
+        Rule("tRC", "bank", ("ACT",), ("ACT", "REFab", "REFpb"), t.tRC),
+        Rule("tRP", "bank", ("PRE",), ("ACT", "REFab", "REFpb"), t.tRP),
+        Rule("tRPab", "rank", ("PREA",), ("ACT", "REFab", "REFpb"), t.tRPab),
+        Rule("tRTP", "bank", ("RD",), CLOSE, t.tRTP),
+        Rule("tWR", "bank", ("WR",), CLOSE, wl + burst + t.tWR),
+        Rule("tRRD", "rank", ("ACT",), ("ACT",), t.tRRD),
+        Rule("tRRD_L", "group", ("ACT",), ("ACT",), t.tRRD_L),
+        Rule("tRRD_refresh", "rank", ("ACT",), ("REFpb",), t.tRRD),
+        Rule("tRRD_refresh", "rank", ("REFpb",), ("ACT",), t.tRRD),
+        Rule("tCCD", "rank", READ, READ, t.tCCD),
+        Rule("tCCD", "rank", WRITE, WRITE, t.tCCD),
+        Rule("tCCD_L", "group", READ, READ, t.tCCD_L),
+        Rule("tCCD_L", "group", WRITE, WRITE, t.tCCD_L),
+        Rule("tWTR", "rank", WRITE, READ, wl + burst + t.tWTR),
+        Rule("tWTR_L", "group", WRITE, READ, wl + burst + t.tWTR_L),
+        Rule("tRTW", "rank", READ, WRITE, rl + burst - wl + t.turnaround),
+        Rule("tPPD", "rank", CLOSE, CLOSE, t.tPPD),
+        Rule("tRFCab", "rank", ("REFab",), ("ACT", "REFab", "REFpb", "PDE"), t.tRFCab),
+        Rule("tRFCpb", "bank", ("REFpb",), ("ACT", "REFpb", "REFab"), t.tRFCpb),
+        Rule("tREFpb_gap", "rank", ("REFpb",), ("REFpb", "REFab"), t.tREFpb_gap),
+        Rule("tRTRS", "other", READ, READ, burst + t.tRTRS),
+        Rule("tRTRS", "other", WRITE, WRITE, burst + t.tRTRS),
+        Rule("tRTRS_turn", "other", READ, WRITE, rl + burst + t.tRTRS - wl),
+        Rule("tRTRS_turn", "other", WRITE, READ, wl + burst + t.tRTRS - rl),
+        Rule("tXP", "rank", ("PDX",), ("ACT", *COLUMN, *CLOSE, "REFab", "REFpb"), t.tXP),
+        Rule("tCKE", "rank", ("PDE",), ("PDX",), t.tCKE),
+        Rule("tCKE", "rank", ("PDX",), ("PDE",), t.tCKE),
+        Rule("read_to_PDE", "rank", READ, ("PDE",), rl + burst + 1),
+        Rule("write_to_PDE", "rank", WRITE, ("PDE",), wl + burst + t.tWR),
+        Rule("command_to_PDE", "rank", ("ACT", *CLOSE), ("PDE",), longest),
+    )
+
+
+class _Bank:
+    def __init__(self) -> None:
+        self.row: int | None = None
+        self.recovered = -(10**9)  # first cycle at which tRAS, tRTP and tWR allow the row to be closed
+        self.closed_by_itself = -(10**9)  # cycle of an auto-precharge
+
+
+def check_trace(
+    commands: Any,
+    *,
+    part: Part,
+    read_dbi: bool = False,
+    command_occupancy: bool = False,
+    refresh: str = "all-bank",
+    limit: int = 20,
+) -> list[Violation]:
+    """Return what a command trace breaks, at most `limit` violations, in order of time; an empty list if it is legal.
+
+    commands: anything hwmodel.dram.command_table takes, of one channel. refresh: 'all-bank' or 'per-bank' also
+    demands that no refresh is postponed by more than 8 intervals; 'none' does not. O(commands x rules).
+    """
+    table = command_table(commands, part=part)
+    checker = _Checker(part, read_dbi, command_occupancy)
+    found: list[Violation] = []
+    for index in range(len(table)):
+        for rule, message in checker.step(table, index):
+            cycle = int(table.cycle[index])
+            found.append(
+                Violation(index, cycle, rule, f"cycle {cycle}, {COMMANDS[table.command[index]]}: {message}")
+            )  # fmt: skip
+            if len(found) >= limit:
+                return found
+    found += _refresh_gaps(table, part, refresh)
+    return found[:limit]
+
+
+class _Checker:
+    """State of one channel, command by command."""
+
+    def __init__(self, part: Part, read_dbi: bool, occupancy: bool) -> None:
+        self.part, self.occupancy = part, occupancy
+        self.rules = rules(part, read_dbi=read_dbi)
+        self.read_latency = part.timing.RL_dbi if read_dbi else part.timing.RL
+        o = part.organisation
+        self.banks = [[_Bank() for _ in range(o.banks)] for _ in range(o.ranks)]
+        self.last: dict[tuple[Any, ...], int] = {}  # (scope, place, command) -> cycle
+        self.acts: list[list[int]] = [[] for _ in range(o.ranks)]
+        self.wires_until = [-1, -1]
+        self.data_until = (-1, -1)
+        self.down = [False] * o.ranks
+        self.now = -1
+
+    def step(self, table: CommandTable, index: int) -> Iterable[tuple[str, str]]:
+        o, t = self.part.organisation, self.part.timing
+        name, cycle = COMMANDS[table.command[index]], int(table.cycle[index])
+        rank, group = int(table.rank[index]), int(table.bank_group[index])
+        in_group = int(table.bank[index])
+        flat = in_group if o.bank_groups == 1 else group * o.banks_per_group + in_group % o.banks_per_group
+        group = flat // o.banks_per_group
+        if cycle < self.now:
+            yield "order", f"comes after cycle {self.now}"
+        self.now = cycle
+        yield from self._spacing(name, cycle, rank, group, flat)
+        yield from self._state(name, cycle, rank, flat, int(table.row[index]))
+        yield from self._wires(name, cycle)
+        if name in COLUMN:
+            yield from self._data(name, cycle)
+        if name == "ACT":
+            recent = self.acts[rank]
+            if len(recent) == 4 and cycle < recent[0] + t.tFAW:
+                yield "tFAW", f"fifth activate within {t.tFAW} clocks of cycle {recent[0]}"
+            self.acts[rank] = [*recent[-3:], cycle]
+        self._remember(name, cycle, rank, group, flat)
+
+    def _places(self, rank: int, group: int, flat: int) -> dict[str, tuple[int, ...]]:
+        return {"bank": (rank, flat), "group": (rank, group), "rank": (rank,)}
+
+    def _spacing(self, name: str, cycle: int, rank: int, group: int, flat: int) -> Iterable[tuple[str, str]]:
+        places = self._places(rank, group, flat)
+        whole_rank = name in ("PREA", "REFab", "PDE", "PDX")
+        for rule in self.rules:
+            if name not in rule.then:
+                continue
+            for before in rule.before:
+                if rule.scope == "other":
+                    at = [self.last.get(("rank", (r,), before)) for r in range(len(self.banks)) if r != rank]
+                elif rule.scope == "bank" and whole_rank:  # it concerns every bank of the rank
+                    at = [
+                        self.last.get(("bank", (rank, b), before))
+                        for b, bank in enumerate(self.banks[rank])
+                        if name != "PREA" or bank.row is not None
+                    ]
+                elif rule.scope == "group" and whole_rank:
+                    at = []
+                else:
+                    at = [self.last.get((rule.scope, places[rule.scope], before))]
+                for earlier in at:
+                    if earlier is not None and cycle < earlier + rule.clocks:
+                        yield (
+                            rule.name,
+                            (
+                                f"{rule.name} after {before} at cycle {earlier} is {rule.clocks} clocks: "
+                                f"not before cycle {earlier + rule.clocks}"
+                            ),
+                        )
+        t = self.part.timing
+        if name in ("ACT", "REFab", "REFpb"):
+            concerned = self.banks[rank] if whole_rank else [self.banks[rank][flat]]
+            ready = max(bank.closed_by_itself for bank in concerned) + t.tRP
+            if cycle < ready:
+                yield "tRP", f"a bank precharges itself, ready at cycle {ready}"
+
+    def _state(self, name: str, cycle: int, rank: int, flat: int, row: int) -> Iterable[tuple[str, str]]:
+        t, burst = self.part.timing, self.part.organisation.burst_cycles
+        bank = self.banks[rank][flat]
+        if self.down[rank] and name != "PDX":
+            yield "power-down", "the rank is powered down"
+        if name == "ACT":
+            if bank.row is not None:
+                yield "state", f"the bank has row {bank.row} open"
+            bank.row, bank.recovered = row, cycle + t.tRAS
+        elif name in COLUMN:
+            if bank.row != row:
+                yield "state", f"row {row} is not open (open: {bank.row})"
+            recovery = t.tRTP if name in READ else t.WL + burst + t.tWR
+            bank.recovered = max(bank.recovered, cycle + recovery)
+            if name in ("RDA", "WRA"):
+                bank.closed_by_itself, bank.row = bank.recovered, None
+        elif name == "PRE":
+            bank.row = None
+        elif name == "PREA":
+            for each in self.banks[rank]:
+                each.row = None
+        elif name == "REFab" and any(each.row is not None for each in self.banks[rank]):
+            yield "state", "all banks must be closed"
+        elif name == "REFpb" and bank.row is not None:
+            yield "state", "the bank must be closed"
+        elif name == "PDE":
+            self.down[rank] = True
+        elif name == "PDX":
+            if not self.down[rank]:
+                yield "power-down", "the rank is not powered down"
+            self.down[rank] = False
+
+    def _wires(self, name: str, cycle: int) -> Iterable[tuple[str, str]]:
+        if name in ("PDE", "PDX"):
+            return  # they use CKE
+        stem = {"RDA": "RD", "WRA": "WR", "PREA": "PRE", "REFab": "REF", "REFpb": "REF"}.get(name, name)
+        bus = 1 if self.part.organisation.command_buses == 2 and name in COLUMN else 0
+        if cycle < self.wires_until[bus]:
+            yield "command wires", f"another command holds them until cycle {self.wires_until[bus]}"
+        self.wires_until[bus] = cycle + (self.part.command_cycles[stem] if self.occupancy else 1)
+
+    def _data(self, name: str, cycle: int) -> Iterable[tuple[str, str]]:
+        start = cycle + (self.read_latency if name in READ else self.part.timing.WL)
+        if start < self.data_until[1] and start + self.part.organisation.burst_cycles > self.data_until[0]:
+            yield "data wires", f"data from cycle {start} on collide with those of {self.data_until}"
+        self.data_until = (start, start + self.part.organisation.burst_cycles)
+
+    def _remember(self, name: str, cycle: int, rank: int, group: int, flat: int) -> None:
+        for scope, place in self._places(rank, group, flat).items():
+            if name in ("PREA", "REFab", "PDE", "PDX") and scope != "rank":
+                continue
+            self.last[(scope, place, name)] = cycle
+
+
+def _refresh_gaps(table: CommandTable, part: Part, refresh: str) -> list[Violation]:
+    """No rank (all-bank) or bank (per-bank) may wait longer for its refresh than postponing allows."""
+    if refresh == "none" or not len(table):
+        return []
+    o, code = part.organisation, COMMANDS.index("REFab" if refresh == "all-bank" else "REFpb")
+    allowed = (POSTPONED_REFRESHES + 1) * part.timing.tREFI
+    found = []
+    for rank in range(o.ranks):
+        mine = (table.rank == rank) & (table.command == code)
+        flat = table.bank if o.bank_groups == 1 else table.bank_group * o.banks_per_group + table.bank
+        for bank in range(o.banks) if refresh == "per-bank" else (None,):
+            at = table.cycle[mine if bank is None else mine & (flat == bank)].tolist()
+            for before, after in zip([0, *at], [*at, table.end_cycle], strict=True):
+                if after - before > allowed:
+                    place = f"rank {rank}" + ("" if bank is None else f", bank {bank}")
+                    message = f"{place}: no refresh from cycle {before} to {after}, allowed are {allowed} clocks"
+                    found.append(Violation(len(table) - 1, after, "tREFI", message))
+    return found

@@ -1,0 +1,299 @@
+"""DRAM commands in time order, with the data of their bursts: read from a table, taken from a run, and counted.
+
+A table needs the columns timestamp_cycles, command, rank, bank_group, bank, row, column and, where it has data,
+data_hex (hexadecimal bytes of a burst), as in CSV files of command traces, or those columns in that order without a
+header, as DRAMPower reads them. Commands: ACT RD RDA WR WRA PRE PREA REFab REFpb PDE PDX, also REFA and REFB for the
+refreshes; END marks the end of the run.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hwmodel.dram.constraints import COMMANDS
+from hwmodel.dram.part import Part
+from hwmodel.dram.result import DramCounts
+from traces.base.errors import InputError, did_you_mean
+
+READS = (COMMANDS.index("RD"), COMMANDS.index("RDA"))
+WRITES = (COMMANDS.index("WR"), COMMANDS.index("WRA"))
+_ALIASES = {"REFA": "REFab", "REFB": "REFpb", "REF": "REFab"}
+_ALIASES |= {"PDEA": "PDE", "PDEP": "PDE", "PDXA": "PDX", "PDXP": "PDX"}  # DRAMPower names the state of the banks
+_COLUMNS = ("timestamp_cycles", "command", "rank", "bank_group", "bank", "row", "column", "data_hex")
+
+
+@dataclass(frozen=True)
+class CommandTable:
+    """Commands of one channel in time order.
+
+    cycle int64[n], command int8[n] (index into constraints.COMMANDS), rank, bank_group, bank, row, column int32[n].
+    data uint8[bursts, burst_bytes] or None: the bytes of the RD and WR commands, in their order; byte k travels in beat
+    k // lanes on byte lane k % lanes. end_cycle: length of the run.
+    """
+
+    cycle: np.ndarray
+    command: np.ndarray
+    rank: np.ndarray
+    bank_group: np.ndarray
+    bank: np.ndarray
+    row: np.ndarray
+    column: np.ndarray
+    data: np.ndarray | None
+    end_cycle: int
+
+    @property
+    def is_read(self) -> np.ndarray:
+        """bool[n]: commands that read a burst."""
+        return np.isin(self.command, READS)
+
+    @property
+    def is_write(self) -> np.ndarray:
+        """bool[n]: commands that write a burst."""
+        return np.isin(self.command, WRITES)
+
+    def __len__(self) -> int:
+        return len(self.cycle)
+
+
+def command_table(commands: Any, *, part: Part, end_cycle: int | None = None) -> CommandTable:
+    """Return a CommandTable from itself, a CSV path, rows (mappings), columns (mapping of arrays) or an engine trace.
+
+    Raises InputError naming file and line (or row) of what does not parse, of a command out of order or out of range.
+    """
+    if isinstance(commands, CommandTable):
+        return commands
+    if isinstance(commands, (str, Path)):
+        rows, first = _read_csv(Path(commands))
+        return _from_rows(rows, part, str(commands), first, end_cycle)
+    if isinstance(commands, np.ndarray) and commands.dtype.names:
+        return from_trace(commands, part=part, end_cycle=end_cycle)
+    if isinstance(commands, Mapping):
+        names = [name for name in _COLUMNS if name in commands]
+        lengths = {len(commands[name]) for name in names}
+        if len(lengths) != 1:
+            raise InputError("the columns of a command table must be equally long arrays")
+        rows = [dict(zip(names, row, strict=True)) for row in zip(*(commands[name] for name in names), strict=True)]
+        return _from_rows(rows, part, "commands", 0, end_cycle)
+    if isinstance(commands, Iterable):
+        return _from_rows(list(commands), part, "commands", 0, end_cycle)
+    raise InputError(f"a command table is a path, rows or columns, not {type(commands).__name__}")
+
+
+def from_trace(
+    trace: np.ndarray, *, part: Part, data: np.ndarray | None = None, end_cycle: int | None = None
+) -> CommandTable:
+    """Return the table of an engine's command trace; data uint8[requests, burst_bytes] is indexed by request number."""
+    burst = np.isin(trace["command"], READS + WRITES)
+    last = int(trace["cycle"][-1]) + part.timing.RL_dbi + part.organisation.burst_cycles if len(trace) else 0
+    return CommandTable(
+        cycle=trace["cycle"].astype(np.int64),
+        command=trace["command"].astype(np.int8),
+        **{name: trace[name].astype(np.int32) for name in ("rank", "bank_group", "bank", "row", "column")},
+        data=None if data is None else np.ascontiguousarray(data[trace["request"][burst]]),
+        end_cycle=last if end_cycle is None else end_cycle,
+    )
+
+
+def _read_csv(path: Path) -> tuple[list[dict[str, str]], int]:
+    """Return the rows and the line number of the first; a file without a header starts with a number."""
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            if file.read(1).isdigit():
+                file.seek(0)
+                return list(csv.DictReader(file, _COLUMNS)), 1
+            file.seek(0)
+            reader = csv.DictReader(file)
+            for name in _COLUMNS[:-1]:
+                if name not in (reader.fieldnames or ()):
+                    raise InputError(f"{path}:1: the column {name!r} is missing{did_you_mean(name, _COLUMNS)}")
+            return list(reader), 2
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: not a CSV text: {error}") from error
+
+
+def _from_rows(rows: list[Any], part: Part, where: str, first: int, end_cycle: int | None) -> CommandTable:
+    o = part.organisation
+    limits = {
+        "rank": o.ranks, "bank_group": o.bank_groups, "bank": max(o.banks_per_group, o.banks), "row": o.rows,
+        "column": o.columns,
+    }  # fmt: skip
+    numbers: list[tuple[int, ...]] = []
+    data: list[bytes] = []
+    last = 0
+    for at, row in enumerate(rows):
+        place = f"{where}:{first + at}" if first else f"{where}[{at}]"
+        try:
+            name = str(row["command"]).strip()
+            cycle = int(row["timestamp_cycles"])
+            fields = [int(row.get(key) or 0) for key in limits]
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(f"{place}: not a command row (timestamp_cycles, command, rank ...): {error}") from error
+        name = _ALIASES.get(name, name)
+        if not last <= cycle < 1 << 60:
+            raise InputError(f"{place}: cycle {cycle} goes back behind {last}: sort the commands by time")
+        last = cycle
+        if name == "END":
+            end_cycle = cycle if end_cycle is None else end_cycle
+            break
+        if name not in COMMANDS:
+            raise InputError(f"{place}: unknown command {name!r}{did_you_mean(name, (*COMMANDS, 'END'))}")
+        for key, value in zip(limits, fields, strict=True):
+            if not 0 <= value < limits[key]:
+                raise InputError(f"{place}: {key} {value} is not from 0 to {limits[key] - 1}")
+        numbers.append((cycle, COMMANDS.index(name), *fields))
+        if name in ("RD", "RDA", "WR", "WRA"):
+            data.append(_burst(row.get("data_hex"), o.burst_bytes, place))
+    table = np.array(numbers, np.int64).reshape(-1, 7)
+    given = [d for d in data if d]
+    if given and len(given) != len(data):
+        raise InputError(f"{where}: {len(data) - len(given)} of {len(data)} bursts have no data")
+    return CommandTable(
+        cycle=table[:, 0],
+        command=table[:, 1].astype(np.int8),
+        rank=table[:, 2].astype(np.int32),
+        bank_group=table[:, 3].astype(np.int32),
+        bank=table[:, 4].astype(np.int32),
+        row=table[:, 5].astype(np.int32),
+        column=table[:, 6].astype(np.int32),
+        data=np.frombuffer(b"".join(data), np.uint8).reshape(-1, o.burst_bytes) if given else None,
+        end_cycle=last + o.burst_cycles if end_cycle is None else int(end_cycle),
+    )
+
+
+def _burst(given: Any, n_bytes: int, place: str) -> bytes:
+    if given is None or (isinstance(given, str) and not given.strip()):
+        return b""
+    try:
+        data = bytes.fromhex(given) if isinstance(given, str) else bytes(given)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{place}: data_hex is not hexadecimal: {error}") from error
+    if len(data) != n_bytes:
+        raise InputError(f"{place}: {len(data)} bytes of data, but a burst has {n_bytes}")
+    return data
+
+
+def count_commands(table: CommandTable, *, part: Part) -> DramCounts:
+    """Count commands per bank and rank, and the clocks of each background state, from a command table.
+
+    A bank is active from ACT to PRE (or to its auto-precharge) and while it is refreshed; a rank while one of its
+    banks is.
+    """
+    t, o = part.timing, part.organisation
+    index = {name: k for k, name in enumerate(COMMANDS)}
+    bank_counts = np.zeros((1, o.ranks * o.banks, len(COMMANDS)), np.int64)
+    rank_counts = np.zeros((1, o.ranks, len(COMMANDS)), np.int64)
+    background = np.zeros((1, o.ranks, 4), np.int64)
+    for r in range(o.ranks):
+        mine = np.flatnonzero(table.rank == r)
+        banks = table.bank_group[mine] * o.banks_per_group + table.bank[mine] % o.banks_per_group
+        if o.bank_groups == 1:
+            banks = table.bank[mine]
+        opened, recovered = [-1] * o.banks, [0] * o.banks  # cycle of ACT; first cycle at which the bank may be closed
+        intervals: list[tuple[int, int]] = []
+        for at, bank in zip(mine.tolist(), banks.tolist(), strict=True):
+            cycle, command = int(table.cycle[at]), COMMANDS[table.command[at]]
+            rank_counts[0, r, index[command]] += 1
+            if command in ("ACT", "RD", "WR", "RDA", "WRA", "PRE", "REFpb"):
+                bank_counts[0, r * o.banks + bank, index[command]] += 1
+            if command == "ACT":
+                opened[bank], recovered[bank] = cycle, cycle + t.tRAS
+            elif command in ("RD", "WR", "RDA", "WRA"):
+                recovery = t.tRTP if command in ("RD", "RDA") else t.WL + o.burst_cycles + t.tWR
+                recovered[bank] = max(recovered[bank], cycle + recovery)
+                if command in ("RDA", "WRA") and opened[bank] >= 0:
+                    intervals.append((opened[bank], recovered[bank]))
+                    opened[bank] = -1
+            elif command == "PRE" and opened[bank] >= 0:
+                intervals.append((opened[bank], cycle))
+                opened[bank] = -1
+            elif command == "PREA":
+                for b in range(o.banks):
+                    if opened[b] >= 0:
+                        bank_counts[0, r * o.banks + b, index["PREA"]] += 1
+                        intervals.append((opened[b], cycle))
+                        opened[b] = -1
+            elif command in ("REFab", "REFpb"):
+                intervals.append((cycle, cycle + (t.tRFCab if command == "REFab" else t.tRFCpb)))
+        intervals += [(start, table.end_cycle) for start in opened if start >= 0]
+        background[0, r] = _background(intervals, _power_downs(table, r), table.end_cycle)
+    ones, rising, _ = command_wires(table, part=part)
+    return DramCounts(
+        bank_commands=bank_counts,
+        rank_commands=rank_counts,
+        background_cycles=background,
+        ca_ones=ones[None],
+        ca_rising=rising[None],
+        reads=int(table.is_read.sum()),
+        writes=int(table.is_write.sum()),
+    )
+
+
+def _power_downs(table: CommandTable, rank: int) -> list[tuple[int, int]]:
+    entries = table.cycle[(table.rank == rank) & (table.command == COMMANDS.index("PDE"))].tolist()
+    exits = table.cycle[(table.rank == rank) & (table.command == COMMANDS.index("PDX"))].tolist()
+    exits += [table.end_cycle] * (len(entries) - len(exits))
+    return list(zip(entries, exits, strict=True))
+
+
+def _background(active: list[tuple[int, int]], down: list[tuple[int, int]], end: int) -> list[int]:
+    """Return clocks [active, precharged, down active, down precharged] of [0, end), by sweeping over all edges."""
+    edges = [(min(a, end), 1, 0) for a, _ in active] + [(min(b, end), -1, 0) for _, b in active]
+    edges += [(min(a, end), 0, 1) for a, _ in down] + [(min(b, end), 0, -1) for _, b in down]
+    clocks = [0, 0, 0, 0]
+    open_count = down_count = at = 0
+    for cycle, opening, powering in [*sorted(edges), (end, 0, 0)]:
+        clocks[(2 if down_count else 0) + (0 if open_count else 1)] += cycle - at
+        at = cycle
+        open_count += opening
+        down_count += powering
+    return clocks
+
+
+def command_wires(table: CommandTable, *, part: Part) -> tuple[np.ndarray, np.ndarray, int]:
+    """Play each command's levels; the wires rest at 0 between commands, and meet where commands follow directly.
+
+    Returns ones and rising edges int64[wires], and the number of beats.
+    """
+    group = part.interface.wires["ca"]
+    ones, rising = np.zeros(group.count, np.int64), np.zeros(group.count, np.int64)
+    first = np.zeros((len(table), group.count), np.uint8)
+    last = np.zeros_like(first)
+    clocks = np.zeros(len(table), np.int64)
+    beats = 0
+    bank = table.bank if part.organisation.bank_groups == 1 else table.bank % part.organisation.banks_per_group
+    fields = {"BA": bank, "BG": table.bank_group, "R": table.row, "C": table.column}
+    for code, name in enumerate(COMMANDS):
+        mine = np.flatnonzero(table.command == code)
+        rows = part.interface.command_levels.get(name, ())
+        if not len(mine) or not rows:
+            continue
+        levels = np.stack([np.stack([_level(fields, token, mine) for token in row], 1) for row in rows], 1)
+        ones += levels.sum(axis=(0, 1), dtype=np.int64)
+        rising += ((levels[:, 1:] == 1) & (levels[:, :-1] == 0)).sum(axis=(0, 1))
+        first[mine], last[mine] = levels[:, 0], levels[:, -1]
+        clocks[mine] = -(-len(rows) // group.beats_per_clock)
+        beats += len(mine) * len(rows)
+    wired = clocks > 0
+    cycle, first, last, clocks = table.cycle[wired], first[wired], last[wired], clocks[wired]
+    previous = np.zeros_like(first)
+    if len(cycle):
+        previous[1:] = last[:-1] * (cycle[1:] <= cycle[:-1] + clocks[:-1])[:, None]
+    rising += ((first == 1) & (previous == 0)).sum(axis=0)
+    return ones, rising, beats
+
+
+def _level(fields: dict[str, np.ndarray], token: str, mine: np.ndarray) -> np.ndarray:
+    if token in ("0", "V"):
+        return np.zeros(len(mine), np.uint8)
+    if token == "1":
+        return np.ones(len(mine), np.uint8)
+    stem = token.rstrip("0123456789")
+    return (fields[stem][mine] >> int(token[len(stem) :]) & 1).astype(np.uint8)

@@ -1,0 +1,74 @@
+"""From a part's timing to the engine's table: after command A, command B may follow after so many clocks.
+
+The rules are those of the JEDEC command timing tables, in the form of reference tools where the two differ
+(docs/concepts/dram.md lists each difference and its cost).
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from hwmodel.dram.part import Part
+
+COMMANDS = ("ACT", "RD", "WR", "RDA", "WRA", "PRE", "PREA", "REFab", "REFpb", "PDE", "PDX")
+SCOPES = ("bank", "group", "rank", "other_rank")
+READS, WRITES = ("RD", "RDA"), ("WR", "WRA")
+COLUMNS = READS + WRITES
+
+
+def gap_table(part: Part, *, read_dbi: bool = False) -> np.ndarray:
+    """Return int64[scope, from, to] clocks; 0 means no constraint. Scopes: same bank, group, rank, another rank."""
+    t, burst = part.timing, part.organisation.burst_cycles
+    rl = t.RL_dbi if read_dbi else t.RL
+    table = np.zeros((len(SCOPES), len(COMMANDS), len(COMMANDS)), np.int64)
+
+    def after(scope: str, before: str | tuple[str, ...], then: str | tuple[str, ...], clocks: int) -> None:
+        befores = (before,) if isinstance(before, str) else before
+        thens = (then,) if isinstance(then, str) else then
+        for a, b in product(befores, thens):
+            at = SCOPES.index(scope), COMMANDS.index(a), COMMANDS.index(b)
+            table[at] = max(table[at], clocks)
+
+    # one bank: a row is opened, used and closed
+    after("bank", "ACT", READS, t.tRCD)
+    after("bank", "ACT", WRITES, t.tRCD_write)
+    after("bank", "ACT", ("PRE", "PREA"), t.tRAS)
+    after("bank", "ACT", ("ACT", "REFpb", "REFab"), t.tRC)
+    after("bank", "RD", ("PRE", "PREA"), t.tRTP)
+    after("bank", "WR", ("PRE", "PREA"), t.WL + burst + t.tWR)
+    after("bank", "PRE", ("ACT", "REFpb", "REFab"), t.tRP)
+    after("bank", "REFpb", ("ACT", "REFpb", "REFab"), t.tRFCpb)
+
+    # the data wires, within a bank group (L) and between groups, and the write-to-read path in the DRAM
+    for scope, ccd, rrd, wtr in (("group", t.tCCD_L, t.tRRD_L, t.tWTR_L), ("rank", t.tCCD, t.tRRD, t.tWTR)):
+        after(scope, READS, READS, max(burst, ccd))
+        after(scope, WRITES, WRITES, max(burst, ccd))
+        after(scope, READS, WRITES, max(rl + burst - t.WL + t.turnaround, burst))
+        after(scope, WRITES, READS, t.WL + burst + wtr)
+        after(scope, "ACT", "ACT", rrd)
+        after(scope, "ACT", "REFpb", rrd)
+        after(scope, "REFpb", "ACT", rrd)
+
+    # one rank: precharge to precharge, refresh, power-down
+    after("rank", ("PRE", "PREA"), ("PRE", "PREA"), t.tPPD)
+    after("rank", "PREA", ("ACT", "REFpb", "REFab"), t.tRPab)
+    after("rank", "REFab", ("ACT", "REFpb", "REFab", "PDE"), t.tRFCab)
+    after("rank", "REFpb", ("REFpb", "REFab"), t.tREFpb_gap)
+    after("rank", "REFpb", "PDE", t.tRFCpb)
+    after("rank", ("ACT", "PRE", "PREA"), "PDE", max(part.command_cycles.values()))
+    after("rank", READS, "PDE", rl + burst + 1)
+    after("rank", WRITES, "PDE", t.WL + burst + t.tWR)
+    after("rank", "PDE", "PDX", t.tCKE)
+    after("rank", "PDX", "PDE", t.tCKE)
+    after("rank", "PDX", tuple(c for c in COMMANDS if c not in ("PDE", "PDX")), t.tXP)
+
+    # ranks share the data wires
+    after("other_rank", READS, READS, burst + t.tRTRS)
+    after("other_rank", WRITES, WRITES, burst + t.tRTRS)
+    after("other_rank", READS, WRITES, max(rl + burst + t.tRTRS - t.WL, 1))
+    after("other_rank", WRITES, READS, max(t.WL + burst + t.tRTRS - rl, 1))
+    if part.organisation.bank_groups == 1:  # one group is the rank
+        table[SCOPES.index("rank")] = np.maximum(table[SCOPES.index("rank")], table[SCOPES.index("group")])
+    return table

@@ -1,0 +1,85 @@
+"""The memory controller as a frozen dataclass of policies and queue sizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from traces.base.errors import InputError, unknown_name
+
+SCHEDULERS = ("fr-fcfs", "fcfs")
+PAGE_POLICIES = ("open", "closed", "adaptive")
+REFRESH_MODES = ("all-bank", "per-bank", "none")
+REFRESH_PRECHARGES = ("each", "all")
+
+
+@dataclass(frozen=True)
+class ControllerSpec:
+    """Policies and queues of one channel's controller. The defaults are those of the reference cases.
+
+    scheduler: fr-fcfs (first ready, row hits before older misses, at most `hit_cap` hits while an older request of the
+    bank waits for another row) or fcfs (strictly in the order of arrival, one request at a time).
+    hit_cap_strict: hits beyond the cap are held back; else the row is given up as soon as it may be precharged, and
+    hits that are ready before go on (reads every tCCD < tRTP keep it open), as in the reference tool.
+    page_policy: open (rows stay open), closed (auto-precharge with the last known hit), adaptive (a row idle for
+    `page_idle_cycles` is closed; the time of a bank doubles when that row is asked for again, halves on a conflict).
+    read_queue_entries, write_queue_entries: requests waiting for a place in the `bank_queue_entries` of their bank.
+    write_high, write_low: a full-enough write queue (write_high) is drained down to write_low; write_idle: as soon as
+    more writes than this wait and no command is queued, they are drained too.
+    controller_latency_cycles: clocks a read spends in the controller, one of them before its first command.
+    refresh: all-bank, per-bank (each bank in turn) or none.
+    refresh_precharge: before an all-bank refresh, precharge each open bank as soon as it may be (each), or all with one
+    command when the last of them may (all, tRPab).
+    read_dbi: reads use data bus inversion, which lengthens the read latency to the part's RL_dbi.
+    power_down_cycles: a rank without requests for so long is powered down (0: never).
+    address_map: bit fields, least significant first; None takes the part's own.
+    command_occupancy: a command holds the command wires for its clocks of the part (else for one clock, as in the
+    reference tools).
+    """
+
+    scheduler: str = "fr-fcfs"
+    hit_cap: int = 4
+    hit_cap_strict: bool = False
+    page_policy: str = "open"
+    page_idle_cycles: int = 200
+    read_queue_entries: int = 32
+    write_queue_entries: int = 32
+    bank_queue_entries: int = 8
+    write_high: int = 32
+    write_low: int = 0
+    write_idle: int = 8
+    controller_latency_cycles: int = 2
+    refresh: str = "all-bank"
+    refresh_precharge: str = "each"
+    read_dbi: bool = False
+    power_down_cycles: int = 0
+    address_map: str | None = None
+    command_occupancy: bool = False
+
+    def __post_init__(self) -> None:
+        for name, value, known in (
+            ("scheduler", self.scheduler, SCHEDULERS),
+            ("page policy", self.page_policy, PAGE_POLICIES),
+            ("refresh mode", self.refresh, REFRESH_MODES),
+            ("refresh precharge", self.refresh_precharge, REFRESH_PRECHARGES),
+        ):
+            if value not in known:
+                raise unknown_name(name, value, known)
+        limits = {
+            "hit_cap": (1, 2**20),
+            "page_idle_cycles": (1, 2**30),
+            "read_queue_entries": (1, 1024),
+            "write_queue_entries": (1, 1024),
+            "bank_queue_entries": (1, 64),
+            "write_high": (1, self.write_queue_entries),
+            "write_low": (0, self.write_high - 1),
+            "write_idle": (0, 1024),
+            "controller_latency_cycles": (1, 10_000),
+            "power_down_cycles": (0, 2**30),
+        }
+        for name, (least, most) in limits.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+                raise InputError(f"controller {name} must be a whole number from {least} to {most}, not {value!r}")
+        for name in ("hit_cap_strict", "read_dbi", "command_occupancy"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"controller {name} must be true or false, not {getattr(self, name)!r}")

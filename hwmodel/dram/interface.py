@@ -1,0 +1,207 @@
+"""What the wires between controller and DRAM do: ones, edges and inversions per wire group, from a command table.
+
+Groups: DQ and DBI (data), DQS (strobe, runs during bursts), CK (clock, runs all the time), CA (commands). Read and
+write data are counted apart, because each way has its own driver and termination. Between bursts the data wires rest at
+the part's idle level.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import cython_ext.wires.encode as kernels
+from hwmodel.bus import Bus
+from hwmodel.dram.command_table import CommandTable, command_table, command_wires
+from hwmodel.dram.part import Part
+from traces.base.errors import InputError, unknown_name
+
+BEAT_ORDERS = ("first-to-last", "last-to-first")
+WAYS = ("read", "write")
+
+
+@dataclass(frozen=True)
+class GroupCounts:
+    """One wire group in one direction.
+
+    ones, zeros: unit intervals of ui_ns at 1 and (while driven) at 0. rising, toggles: edges.
+    wire_ones, wire_rising: int64[wires], the heat map.
+    """
+
+    group: str
+    way: str
+    ui_ns: float
+    ones: int
+    zeros: int
+    rising: int
+    toggles: int
+    wire_ones: np.ndarray
+    wire_rising: np.ndarray
+
+
+@dataclass(frozen=True)
+class InterfaceCounts:
+    """Counts of all groups, the bursts they belong to, and how many bytes were sent inverted."""
+
+    groups: tuple[GroupCounts, ...]
+    bursts: int
+    inverted_bytes: int
+
+    def group(self, name: str, way: str | None = None) -> GroupCounts:
+        """Return one group, e.g. group('dq', 'read'); without `way` the only direction the group has."""
+        for counts in self.groups:
+            if counts.group == name and way in (None, counts.way):
+                return counts
+        raise unknown_name("wire group", name, {g.group for g in self.groups})
+
+
+def count_interface(
+    commands: Any,
+    *,
+    part: Part,
+    dbi: bool,
+    beat_order: str = "first-to-last",
+    lane_order: tuple[int, ...] | None = None,
+    end_cycle: int | None = None,
+) -> InterfaceCounts:
+    """Count what the wires do for a command table with data (see hwmodel.dram.command_table).
+
+    Data are on the wires from the command's own cycle on, for the clocks of a burst; bursts that follow each other
+    without a gap meet without returning to the idle level. beat_order: last-to-first reverses the beats of each burst
+    on the DQ wires only. lane_order: lane_order[i] is the wire lane of byte lane i.
+    Raises InputError if bursts overlap, data are missing or the part has no DBI.
+    """
+    if beat_order not in BEAT_ORDERS:
+        raise unknown_name("beat order", beat_order, BEAT_ORDERS)
+    if dbi and part.interface.dbi == "none":
+        raise InputError(f"part {part.name!r} has no data bus inversion")
+    if part.organisation.dq_bits % 8:
+        raise InputError(f"part {part.name!r} has {part.organisation.dq_bits} data wires: byte lanes are needed")
+    table = command_table(commands, part=part, end_cycle=end_cycle)
+    bursts = table.is_read | table.is_write
+    if table.data is None and bursts.any():
+        raise InputError("the command table has no data: ones and edges need the bytes of each burst")
+    groups: list[GroupCounts] = []
+    inverted = 0
+    for way, mine in zip(WAYS, (table.is_read, table.is_write), strict=True):
+        data = (
+            table.data[mine[bursts]] if table.data is not None else np.empty((0, part.organisation.burst_bytes), "u1")
+        )
+        counted, flips = _data_groups(table.cycle[mine], data, part, dbi, way, beat_order, lane_order)
+        groups += counted
+        inverted += flips
+        if "dqs" in part.interface.wires:
+            clocks = int(mine.sum()) * part.organisation.burst_cycles
+            groups.append(running_wires("dqs", way, clocks, part))
+    groups.append(running_wires("ck", "write", table.end_cycle, part))
+    groups.append(_command_group(table, part))
+    return InterfaceCounts(tuple(groups), int(bursts.sum()), inverted)
+
+
+def running_wires(name: str, way: str, clocks: int, part: Part) -> GroupCounts:
+    """A strobe or clock: half of the time at 1, one rising edge per period and wire."""
+    group = part.interface.wires[name]
+    periods = clocks * group.periods_per_clock
+    each = np.full(group.count, periods, np.int64)
+    total = periods * group.count
+    return GroupCounts(
+        name, way, part.tck_ns / (2 * group.periods_per_clock), total, total, total, 2 * total, each, each
+    )
+
+
+def _data_groups(
+    cycle: np.ndarray,
+    data: np.ndarray,
+    part: Part,
+    dbi: bool,
+    way: str,
+    beat_order: str,
+    lane_order: tuple[int, ...] | None,
+) -> tuple[list[GroupCounts], int]:
+    o, wires = part.organisation, part.interface
+    lanes = o.dq_bits // 8
+    gaps = np.diff(cycle, prepend=-o.burst_cycles) - o.burst_cycles
+    if len(cycle) > 1 and (gaps[1:] < 0).any():
+        at = int(np.argmax(gaps[1:] < 0)) + 1
+        raise InputError(f"the {way} burst at cycle {int(cycle[at])} overlaps the one at {int(cycle[at - 1])}")
+    rests = gaps > 0
+    if len(rests):
+        rests[0] = True
+    sent, inverted = invert(data, rests, wires.dbi if dbi else "none", lanes, wires.idle_level)
+    flags = inverted ^ 1 if wires.dbi == "zeros" else inverted  # a DBI_n pin is low when the byte is inverted
+    if beat_order == "last-to-first":
+        sent = sent.reshape(len(cycle), o.burst_beats, lanes)[:, ::-1, :]
+    bus = Bus(lanes, idle_level=wires.idle_level)
+    bus.send(
+        np.ascontiguousarray(sent).reshape(-1),
+        np.packbits(flags.reshape(-1), bitorder="little") if dbi else None,
+        ends=np.arange(1, len(cycle) + 1) * o.burst_bytes,
+        idle_before=rests,
+    )
+    if len(cycle):
+        bus.send(np.empty(0, np.uint8), ends=[0], idle_before=[True])  # and back to rest
+    counts = bus.counts
+    groups = []
+    for name, part_of, driven in (
+        ("dq", counts.data, data.size * 8),
+        ("dbi", counts.flag, data.size if dbi else 0),
+    ):
+        if name not in wires.wires:
+            continue
+        ones, toggles, rising = (array[0] for array in (part_of.ones, part_of.toggles, part_of.rising))
+        if name == "dbi" and not dbi:
+            ones, toggles, rising = (np.zeros_like(array) for array in (ones, toggles, rising))
+        if lane_order is not None:
+            ones, rising = (_reorder(array, lane_order, lanes) for array in (ones, rising))
+        total = int(ones.sum())
+        groups.append(
+            GroupCounts(
+                name, way, part.beat_ns, total, driven - total, int(rising.sum()), int(toggles.sum()), ones, rising
+            )
+        )
+    return groups, int(inverted.sum())
+
+
+def _reorder(per_wire: np.ndarray, lane_order: tuple[int, ...], lanes: int) -> np.ndarray:
+    if sorted(lane_order) != list(range(lanes)):
+        raise InputError(f"lane_order must be a permutation of 0 to {lanes - 1}, not {lane_order}")
+    result = np.empty_like(per_wire).reshape(lanes, -1)
+    result[list(lane_order)] = per_wire.reshape(lanes, -1)
+    return result.reshape(-1)
+
+
+def invert(
+    data: np.ndarray, rests: np.ndarray, rule: str, lanes: int, idle_level: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return (bytes as sent, inverted uint8 per byte) of bursts uint8[n, burst_bytes] under a bus inversion rule.
+
+    ones: inverted with 5 or more ones; zeros: with 5 or more zeros; toggles: with 5 or more flips against the byte sent
+    before on its lane (the idle level after a rest); none: never.
+    """
+    if rule == "none" or not data.size:
+        return data, np.zeros(data.shape, np.uint8)
+    if rule == "toggles":
+        sent, flags = np.empty_like(data), np.zeros(data.size // 8 + 1, np.uint8)
+        packed = np.zeros_like(flags)
+        last = np.full(lanes, 255 * idle_level, np.uint8)
+        bits = np.zeros(data.shape, np.uint8)
+        for k in range(len(data)):
+            if rests[k]:
+                last[:] = 255 * idle_level
+            packed[:] = 0
+            kernels.encode_dbi_ac(data[k], sent[k], packed, last, 0)
+            bits[k] = np.unpackbits(packed, bitorder="little", count=data.shape[1])
+        return sent, bits
+    ones = np.bitwise_count(data)
+    flip = (ones > 4 if rule == "ones" else ones < 4).astype(np.uint8)
+    return data ^ (flip * np.uint8(255)), flip
+
+
+def _command_group(table: CommandTable, part: Part) -> GroupCounts:
+    group = part.interface.wires["ca"]
+    ones, rising, beats = command_wires(table, part=part)
+    total, edges = int(ones.sum()), int(rising.sum())
+    ui_ns = part.tck_ns / group.beats_per_clock
+    return GroupCounts("ca", "write", ui_ns, total, beats * group.count - total, edges, 2 * edges, ones, rising)

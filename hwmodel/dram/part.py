@@ -1,0 +1,245 @@
+"""A DRAM part as frozen data: what the timing engine, the trace checker and the energy functions read.
+
+Every number comes from a part file (docs/concepts/dram-parts.md) with its source; what is computed here from other
+constants is said to be derived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from traces.base.errors import InputError
+
+
+@dataclass(frozen=True)
+class Constant:
+    """One number of a part file: its value, where it comes from, and whether that is an estimate."""
+
+    value: float
+    source: str
+    estimate: bool = False
+
+
+@dataclass(frozen=True)
+class Organisation:
+    """Sizes. A channel has `ranks` x `bank_groups` x `banks_per_group` banks; a rank's devices work in lockstep."""
+
+    channels: int
+    ranks: int
+    bank_groups: int
+    banks_per_group: int
+    rows: int
+    columns: int
+    device_dq_bits: int
+    devices_per_rank: int
+    burst_beats: int
+    beats_per_clock: int
+    command_buses: int = 1  # 2: row and column commands have wires of their own (HBM)
+
+    @property
+    def banks(self) -> int:
+        """Banks of one rank (derived)."""
+        return self.bank_groups * self.banks_per_group
+
+    @property
+    def dq_bits(self) -> int:
+        """Data wires of the channel (derived)."""
+        return self.device_dq_bits * self.devices_per_rank
+
+    @property
+    def burst_bytes(self) -> int:
+        """Bytes of one burst, the unit of a request (derived)."""
+        return self.dq_bits * self.burst_beats // 8
+
+    @property
+    def burst_cycles(self) -> int:
+        """Clocks of data bus of one burst (derived)."""
+        return self.burst_beats // self.beats_per_clock
+
+    @property
+    def capacity_bytes(self) -> int:
+        """Bytes in all channels (derived)."""
+        return self.channels * self.ranks * self.banks * self.rows * self.columns * self.dq_bits // 8
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Clocks of tCK. `_L` holds within a bank group, the plain name between groups (all of it without groups)."""
+
+    RL: int
+    RL_dbi: int
+    WL: int
+    tRCD: int
+    tRCD_write: int
+    tRP: int
+    tRPab: int
+    tRAS: int
+    tRC: int
+    tRRD: int
+    tRRD_L: int
+    tFAW: int
+    tCCD: int
+    tCCD_L: int
+    tRTP: int
+    tWR: int
+    tWTR: int
+    tWTR_L: int
+    tPPD: int
+    tRFCab: int
+    tRFCpb: int  # 0: the part has no per-bank refresh
+    tREFpb_gap: int  # per-bank refresh to the next one, to another bank
+    tREFI: int
+    tXP: int
+    tCKE: int
+    turnaround: int
+    tRTRS: int
+
+
+@dataclass(frozen=True)
+class Currents:
+    """Supply rails: volts per rail and milliamperes per JEDEC current name and rail, of one device."""
+
+    rails: tuple[str, ...]
+    volts: tuple[float, ...]
+    idd_ma: Mapping[str, tuple[float, ...]]
+
+    def power_mw(self, name: str, minus: str | None = None) -> float:
+        """Return the power of one current, or of the difference of two, summed over the rails, in mW."""
+        base = self.idd_ma[minus] if minus else (0.0,) * len(self.rails)
+        return sum(v * (i - j) for v, i, j in zip(self.volts, self.idd_ma[name], base, strict=True))
+
+
+@dataclass(frozen=True)
+class WireGroup:
+    """Alike wires. r_eq_ohm: VDDQ / current of the costly level (None: no static current); rise_pj: one rising edge.
+
+    Both are per direction: read (the DRAM drives) and write (the controller drives).
+    """
+
+    count: int
+    read_r_eq_ohm: float | None
+    write_r_eq_ohm: float | None
+    read_rise_pj: float
+    write_rise_pj: float
+    periods_per_clock: int = 0  # clocks and strobes only
+    beats_per_clock: int = 0  # command wires only
+
+
+@dataclass(frozen=True)
+class Interface:
+    """Wires between controller and DRAM. termination: vssq (a 1 costs), vddq (a 0 costs), none (only edges cost)."""
+
+    termination: str
+    dbi: str  # data bus inversion rule the part offers: ones, zeros, toggles or none
+    vddq_v: float
+    wires: Mapping[str, WireGroup]
+    command_levels: Mapping[str, tuple[tuple[str, ...], ...]]
+
+    @property
+    def idle_level(self) -> int:
+        """Level of an undriven data wire: where its termination pulls it (0 where there is none)."""
+        return 1 if self.termination == "vddq" else 0
+
+    @property
+    def costly_level(self) -> int | None:
+        """Level with a static current, None without termination."""
+        return {"vssq": 1, "vddq": 0, "none": None}[self.termination]
+
+
+@dataclass(frozen=True)
+class AddressField:
+    """`bits` address bits of one field: from bit `source` of the address to bit `target` of the field."""
+
+    name: str
+    source: int
+    bits: int
+    target: int
+
+
+FIELDS = ("offset", "column", "bank", "bank_group", "rank", "channel", "row")
+
+
+@dataclass(frozen=True)
+class AddressMap:
+    """Bit fields of a byte address, least significant first; a field may come in pieces."""
+
+    fields: tuple[AddressField, ...]
+
+    @property
+    def bits(self) -> int:
+        """Width of an address."""
+        return sum(f.bits for f in self.fields)
+
+    def width(self, name: str) -> int:
+        """Bits of one field over all its pieces."""
+        return sum(f.bits for f in self.fields if f.name == name)
+
+    @classmethod
+    def parse(cls, text: str, organisation: Organisation) -> AddressMap:
+        """Read e.g. 'offset:5 column:6 bank:3 row:16' and check that it covers the organisation exactly.
+
+        Raises InputError naming the field that is wrong.
+        """
+        pieces: list[AddressField] = []
+        at = 0
+        filled = dict.fromkeys(FIELDS, 0)
+        for word in text.split():
+            name, _, number = word.partition(":")
+            if name not in FIELDS or not number.isdigit() or not 0 < int(number) <= 48:
+                raise InputError(
+                    f"address map {text!r}: {word!r} is no field: write NAME:BITS with NAME one of {', '.join(FIELDS)}"
+                )
+            pieces.append(AddressField(name, at, int(number), filled[name]))
+            at += int(number)
+            filled[name] += int(number)
+        sizes = {
+            "offset": organisation.burst_bytes,
+            "column": organisation.columns // organisation.burst_beats,
+            "bank": organisation.banks_per_group,
+            "bank_group": organisation.bank_groups,
+            "rank": organisation.ranks,
+            "channel": organisation.channels,
+            "row": organisation.rows,
+        }
+        for name, size in sizes.items():
+            if 1 << filled[name] != size:
+                raise InputError(
+                    f"address map {text!r}: field {name!r} has {filled[name]} bits, but the part has {size} "
+                    f"({(size - 1).bit_length()} bits)"
+                )
+        if not pieces or pieces[0].name != "offset" or filled["offset"] != pieces[0].bits:
+            raise InputError(f"address map {text!r}: the first field must be the whole offset inside a burst")
+        return cls(tuple(pieces))
+
+
+@dataclass(frozen=True)
+class Part:
+    """One DRAM part: organisation, timing in clocks, currents, wires. `constants` keeps value and source of each."""
+
+    name: str
+    standard: str
+    tck_ns: float
+    organisation: Organisation
+    timing: Timing
+    command_cycles: Mapping[str, int]  # clocks the command wires are busy: ACT RD WR PRE REF
+    currents: Currents
+    interface: Interface
+    address_map: str
+    note: str = ""
+    constants: Mapping[str, Constant] = field(default_factory=dict, repr=False)
+
+    @property
+    def data_rate_mts(self) -> float:
+        """Transfers per wire, 10^6 per second (derived)."""
+        return 1e3 * self.organisation.beats_per_clock / self.tck_ns
+
+    @property
+    def beat_ns(self) -> float:
+        """One unit interval of the data wires (derived)."""
+        return self.tck_ns / self.organisation.beats_per_clock
+
+    @property
+    def estimates(self) -> tuple[str, ...]:
+        """Names of the constants that are estimates."""
+        return tuple(name for name, constant in self.constants.items() if constant.estimate)

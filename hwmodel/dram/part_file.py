@@ -1,0 +1,398 @@
+"""Read and check part files: every number with unit and source, every contradiction named with its line.
+
+The schema is documented in docs/concepts/dram-parts.md. All problems of a file are reported at once.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hwmodel.dram.part import AddressMap, Currents, Interface, Organisation, Part, Timing, WireGroup
+from hwmodel.dram.part_tree import Keys, Tree, plain, read_tree
+from traces.base.errors import InputError, did_you_mean
+from traces.base.resources import shipped_names, shipped_path
+
+SECTIONS = (
+    "name", "extends", "standard", "note", "clock", "organisation", "timing", "commands", "currents", "interface",
+    "address_map",
+)  # fmt: skip
+ORGANISATION = {
+    "channels": 1, "ranks": 1, "bank_groups": 1, "banks_per_group": 1, "rows": 1, "columns": 1, "device_dq_bits": 4,
+    "devices_per_rank": 1, "burst_beats": 2, "beats_per_clock": 1, "command_buses": 1,
+}  # fmt: skip
+# What a timing name falls back to where a part makes no such distinction; None: the constant must be given.
+TIMING: dict[str, str | int | None] = {
+    "RL": None, "RL_dbi": "RL", "WL": None, "tRCD": None, "tRCD_write": "tRCD", "tRP": None, "tRPab": "tRP",
+    "tRAS": None, "tRC": "tRAS + tRP", "tRRD": None, "tRRD_L": "tRRD", "tFAW": None, "tCCD": None, "tCCD_L": "tCCD",
+    "tRTP": None, "tWR": None, "tWTR": None, "tWTR_L": "tWTR", "tPPD": 0, "tRFCab": None, "tRFCpb": 0,
+    "tREFpb_gap": "tRFCpb", "tREFI": None, "tXP": 0, "tCKE": 0, "turnaround": 0, "tRTRS": 0,
+}  # fmt: skip
+COMMANDS = ("ACT", "RD", "WR", "PRE", "REF")
+CURRENTS = ("IDD0", "IDD2N", "IDD2P", "IDD3N", "IDD3P", "IDD4R", "IDD4W", "IDD5AB", "IDD5PB")
+WIRES = ("dq", "dbi", "dqs", "ck", "ca")
+WIRE_CONSTANTS = (
+    "count", "periods_per_clock", "beats_per_clock",
+    *(f"{way}_{what}" for way in ("read", "write")
+      for what in ("termination_ohm", "driver_ohm", "r_eq_ohm", "capacitance_pF", "rise_pJ")),
+)  # fmt: skip
+LEVELS = ("ACT", "RD", "RDA", "WR", "WRA", "PRE", "PREA", "REFab", "REFpb")
+_LEVEL = re.compile(r"0|1|V|R1?\d|C(1[0-5]|\d)|(BA|BG)[0-7]")
+
+
+def load_part(part: str | Path | Mapping[str, Any] | Part) -> Part:
+    """Return a part from a shipped name, the path of a YAML file, or a mapping of the part schema.
+
+    Raises InputError listing every problem: unknown key (with a suggestion), missing or unsourced constant, a number
+    written as text, timings that contradict each other; with file, line and column where there is a file.
+    """
+    if isinstance(part, Part):
+        return part
+    if isinstance(part, Mapping):
+        return _build(Tree(plain(part), {}, f"part {part.get('name', '(mapping)')!r}"))
+    return _build(read_tree(_find(part)))
+
+
+def part_names() -> list[str]:
+    """Return the names of the shipped parts."""
+    return shipped_names("dram")
+
+
+def _find(part: str | Path) -> Path:
+    if isinstance(part, str) and not part.endswith((".yaml", ".yml")) and "/" not in part:
+        return shipped_path("dram", part)
+    path = Path(part)
+    if not path.is_file():
+        raise InputError(f"{path}: no such part file (shipped parts: {', '.join(part_names())})")
+    return path
+
+
+def _extend(tree: Tree, seen: tuple[str, ...] = ()) -> None:
+    """Fill a tree with what its base part holds; a constant given again replaces the base's."""
+    base_name = tree.data.pop("extends", None)
+    if base_name is None:
+        return
+    if not isinstance(base_name, str) or base_name in seen or len(seen) > 8:
+        tree.complain(("extends",), f"must be the name or path of another part, not {base_name!r}")
+        tree.finish()
+    folder = Path(tree.where).parent if tree.positions else Path()
+    local = folder / base_name if base_name.endswith((".yaml", ".yml")) else None
+    base = read_tree(local if local is not None and local.is_file() else _find(base_name))
+    _extend(base, (*seen, base_name))
+    tree.problems += base.problems
+
+    def merge(below: Any, above: Any) -> Any:
+        if isinstance(below, dict) and isinstance(above, dict) and "value" not in above:
+            return {**below, **{key: merge(below.get(key), value) for key, value in above.items()}}
+        return above
+
+    data = merge(base.data, tree.data)
+    # tRCD_ns replaces an inherited tRCD_ns and tRCD_cycles: the new file decides about the whole constant.
+    given = tree.data.get("timing")
+    for key in given if isinstance(given, dict) else ():
+        stem, _, unit = key.rpartition("_")
+        other = f"{stem}_{'cycles' if unit == 'ns' else 'ns'}"
+        if other not in given:
+            data["timing"].pop(other, None)
+    tree.data = data
+
+
+def _build(tree: Tree) -> Part:
+    _extend(tree)
+    tree.check_keys((), SECTIONS)
+    name = tree.text("name", default="unnamed")
+    tree.check_keys(("clock",), ("tCK_ns",))
+    tree.section("clock")
+    tck_ns = tree.constant(("clock", "tCK_ns"), least=1e-3, whole=False)
+    organisation = _organisation(tree)
+    timing = _timing(tree, tck_ns or 1.0)
+    tree.section("commands")
+    tree.check_keys(("commands",), [f"{c}_cycles" for c in COMMANDS])
+    command_cycles = {c: tree.constant(("commands", f"{c}_cycles"), least=1, whole=True) for c in COMMANDS}
+    currents = _currents(tree)
+    interface = _interface(tree)
+    address_map = tree.section("address_map")
+    tree.check_keys(("address_map",), ("value", "source", "estimate", "note"))
+    if address_map and isinstance(address_map.get("value"), str):
+        tree.record(("address_map",), "address_map", None, address_map)
+    elif address_map:
+        tree.complain(("address_map", "value"), "must be text such as 'offset:5 column:6 bank:3 row:16'")
+    tree.finish()
+    assert organisation and timing and currents and interface and tck_ns  # finish() raised otherwise
+    _check_timing(tree, timing, organisation, currents)
+    try:
+        AddressMap.parse(address_map["value"], organisation)
+    except InputError as error:
+        tree.complain(("address_map",), str(error))
+    tree.finish()
+    return Part(
+        name=name,
+        standard=tree.text("standard"),
+        tck_ns=tck_ns,
+        organisation=organisation,
+        timing=timing,
+        command_cycles={c: int(n) for c, n in command_cycles.items() if n is not None},
+        currents=currents,
+        interface=interface,
+        address_map=address_map["value"],
+        note=tree.text("note").strip(),
+        constants=tree.constants,
+    )
+
+
+def _organisation(tree: Tree) -> Organisation | None:
+    tree.section("organisation")
+    tree.check_keys(("organisation",), list(ORGANISATION))
+    values = {
+        key: tree.constant(("organisation", key), least=least, whole=True, required=key != "command_buses")
+        for key, least in ORGANISATION.items()
+    }
+    values["command_buses"] = values["command_buses"] or 1
+    if None in values.values():
+        return None
+    sizes = {key: int(value) for key, value in values.items() if value is not None}
+    for key, value in sizes.items():
+        if key != "devices_per_rank" and value & (value - 1):
+            tree.complain(("organisation", key), f"must be a power of two, not {value}")
+            return None
+    organisation = Organisation(**sizes)
+    if organisation.dq_bits & (organisation.dq_bits - 1):
+        tree.complain(("organisation", "devices_per_rank"), "device_dq_bits x devices_per_rank must be a power of two")
+        return None
+    if organisation.burst_beats % organisation.beats_per_clock or organisation.burst_bytes < 1:
+        tree.complain(("organisation", "burst_beats"), "a burst must fill whole clocks and whole bytes")
+    if organisation.command_buses > 2:
+        tree.complain(("organisation", "command_buses"), "must be 1 or 2")
+    if organisation.rows > 1 << 20 or organisation.columns > 1 << 16:
+        tree.complain(("organisation", "rows"), "at most 2^20 rows and 2^16 columns")
+    if organisation.columns % organisation.burst_beats:
+        tree.complain(("organisation", "columns"), "must be a multiple of burst_beats")
+    if organisation.ranks * organisation.banks > 64:
+        tree.complain(("organisation", "ranks"), "at most 64 banks in a channel")
+    if organisation.capacity_bytes > 1 << 48 or organisation.channels > 64:
+        tree.complain(("organisation", "channels"), "at most 2^48 bytes and 64 channels")
+    return organisation
+
+
+def _timing(tree: Tree, tck_ns: float) -> Timing | None:
+    """Turn each constant into clocks: nanoseconds rounded up; given in both units, the larger holds (JEDEC's max)."""
+    section = tree.section("timing")
+    tree.check_keys(("timing",), [f"{name}_{unit}" for name in TIMING for unit in ("ns", "cycles")])
+    cycles: dict[str, int] = {}
+    for name, fallback in TIMING.items():
+        both: list[int] = []
+        ns = tree.constant(("timing", f"{name}_ns"), least=0, whole=False, required=False)
+        clocks = tree.constant(("timing", f"{name}_cycles"), least=0, whole=True, required=False)
+        if ns is not None:
+            # A refresh interval is a maximum, so it is rounded down; every other time is a minimum.
+            exact = ns / tck_ns
+            both.append(math.floor(exact + 1e-6) if name == "tREFI" else math.ceil(exact - 1e-6))
+        if clocks is not None:
+            both.append(int(clocks))
+        if both:
+            cycles[name] = max(both)
+        elif f"{name}_ns" in section or f"{name}_cycles" in section:
+            continue  # already complained about
+        elif fallback is None:
+            tree.complain(("timing",), f"{name} is missing: give {name}_ns or {name}_cycles with its source")
+        else:
+            cycles[name] = (
+                sum(cycles.get(f, 0) for f in fallback.split(" + ")) if isinstance(fallback, str) else fallback
+            )
+    if len(cycles) < len(TIMING):
+        return None
+    for name, value in cycles.items():
+        if value > 1 << 24:
+            tree.complain(("timing",), f"{name} is {value} clocks: beyond 2^24")
+    return Timing(**cycles)
+
+
+def _check_timing(tree: Tree, t: Timing, organisation: Organisation, currents: Currents) -> None:
+    """Refuse timings that contradict each other; the message shows both sides in clocks."""
+
+    def key(name: str) -> Keys:
+        section = tree.section("timing")
+        return ("timing", next((f"{name}_{u}" for u in ("cycles", "ns") if f"{name}_{u}" in section), name))
+
+    burst = organisation.burst_cycles
+    for wrong, name, message in (
+        (t.tRC < t.tRAS + t.tRP, "tRC", f"tRC {t.tRC} is shorter than tRAS + tRP = {t.tRAS} + {t.tRP} clocks"),
+        (t.tRAS < t.tRCD, "tRAS", f"tRAS {t.tRAS} is shorter than tRCD {t.tRCD} clocks"),
+        (t.tREFI <= t.tRFCab, "tREFI", f"refresh interval {t.tREFI} is not longer than the refresh {t.tRFCab} clocks"),
+        (t.tFAW < t.tRRD, "tFAW", f"tFAW {t.tFAW} is shorter than tRRD {t.tRRD} clocks"),
+        (t.tCCD < burst, "tCCD", f"tCCD {t.tCCD} is shorter than the burst of {burst} clocks"),
+        (t.tRCD < 1, "tRCD", "tRCD must be at least 1 clock"),
+        (t.tRP < 1, "tRP", "tRP must be at least 1 clock"),
+        (t.tRPab < t.tRP, "tRPab", f"tRPab {t.tRPab} is shorter than tRP {t.tRP} clocks"),
+        (t.RL < 1, "RL", "RL must be at least 1 clock"),
+        (t.RL_dbi < t.RL, "RL_dbi", f"RL_dbi {t.RL_dbi} is shorter than RL {t.RL} clocks"),
+        (t.tRFCpb > t.tRFCab, "tRFCpb", f"tRFCpb {t.tRFCpb} is longer than tRFCab {t.tRFCab} clocks"),
+        (
+            t.tRFCpb * organisation.banks >= t.tREFI * organisation.banks,
+            "tRFCpb",
+            f"tRFCpb {t.tRFCpb} is not shorter than the refresh interval {t.tREFI} clocks",
+        ),
+        (t.tRRD_L < t.tRRD, "tRRD_L", f"tRRD_L {t.tRRD_L} is shorter than tRRD {t.tRRD} clocks"),
+        (t.tCCD_L < t.tCCD, "tCCD_L", f"tCCD_L {t.tCCD_L} is shorter than tCCD {t.tCCD} clocks"),
+        (t.tWTR_L < t.tWTR, "tWTR_L", f"tWTR_L {t.tWTR_L} is shorter than tWTR {t.tWTR} clocks"),
+        (t.RL + burst < t.WL, "WL", f"WL {t.WL} is longer than RL + burst = {t.RL + burst} clocks"),
+    ):
+        if wrong:
+            tree.complain(key(name), message)
+    for name, base in (
+        ("IDD0", "IDD3N"),
+        ("IDD0", "IDD2N"),
+        ("IDD4R", "IDD3N"),
+        ("IDD4W", "IDD3N"),
+        ("IDD5AB", "IDD3N"),
+    ):
+        if currents.power_mw(name, base) < 0:
+            tree.complain(("currents", f"{name}_mA"), f"{name} draws less power than the background {base}")
+    if t.tRFCpb and "IDD5PB" not in currents.idd_ma:
+        tree.complain(("currents", "IDD5PB_mA"), "is missing, but the part has per-bank refresh (tRFCpb)")
+
+
+def _currents(tree: Tree) -> Currents | None:
+    section = tree.section("currents")
+    rails = tuple(str(key)[:-2] for key in section if str(key).endswith("_V"))
+    tree.check_keys(("currents",), [f"{rail}_V" for rail in rails] + [f"{name}_mA" for name in CURRENTS])
+    if section and not rails:
+        tree.complain(("currents",), "names no supply rail: give e.g. vdd2_V")
+    volts = tuple(tree.constant(("currents", f"{rail}_V"), least=0.1, whole=False) for rail in rails)
+    idd: dict[str, tuple[float, ...]] = {}
+    for name in CURRENTS:
+        keys = ("currents", f"{name}_mA")
+        if keys[1] not in section:
+            if section and name != "IDD5PB":
+                tree.complain(keys, "this constant is missing")
+            continue
+        node = section[keys[1]]
+        if not isinstance(node, Mapping) or any(rail not in node for rail in rails):
+            tree.complain(keys, "give milliamperes for each rail: {" + ", ".join(f"{r}: NUMBER" for r in rails) + "}")
+            continue
+        for extra in node:
+            if extra not in (*rails, "source", "estimate", "note"):
+                tree.complain((*keys, str(extra)), f"unknown key{did_you_mean(extra, (*rails, 'source'))}")
+        values = tuple(tree.number((*keys, rail), node[rail], 0, False) for rail in rails)
+        if tree.record(keys, name, math.nan, node) and None not in values:
+            idd[name] = tuple(v for v in values if v is not None)
+            tree.constants.pop(".".join(keys))
+            for rail, value in zip(rails, idd[name], strict=True):
+                tree.record((*keys, rail), name, value, node)
+    if None in volts:
+        return None
+    return Currents(rails, tuple(v for v in volts if v is not None), idd)
+
+
+def _interface(tree: Tree) -> Interface | None:
+    tree.section("interface")
+    tree.check_keys(("interface",), ("termination", "dbi", "vddq_V", "vddq_per_voh", "wires", "command_levels"))
+    termination = tree.text("interface", "termination")
+    if termination not in ("vssq", "vddq", "none"):
+        tree.complain(("interface", "termination"), f"must be vssq, vddq or none, not {termination!r}")
+    dbi = tree.text("interface", "dbi")
+    if dbi not in ("ones", "zeros", "toggles", "none"):
+        tree.complain(("interface", "dbi"), f"must be ones, zeros, toggles or none, not {dbi!r}")
+    vddq = tree.constant(("interface", "vddq_V"), least=0.1, whole=False)
+    divisor = tree.constant(("interface", "vddq_per_voh"), least=1, whole=False, required=termination == "vssq")
+    wires: dict[str, WireGroup] = {}
+    tree.check_keys(("interface", "wires"), WIRES)
+    for name in WIRES:
+        if name in tree.section("interface", "wires"):
+            group = _wire_group(tree, name, termination, vddq or 1.0, divisor or 1.0)
+            if group is not None:
+                wires[name] = group
+    for name in ("dq", "ck", "ca", *(("dbi",) if dbi != "none" else ())):
+        if name not in tree.section("interface", "wires"):
+            tree.complain(("interface", "wires"), f"the group {name} is missing")
+    levels = _command_levels(tree, wires)
+    return Interface(termination, dbi, vddq, wires, levels) if vddq else None
+
+
+def _wire_group(tree: Tree, name: str, termination: str, vddq: float, divisor: float) -> WireGroup | None:
+    """Derive R_eq = VDDQ / I and the energy of a rising edge from termination and capacitance.
+
+    vssq (LVSTL): VOH = VDDQ / divisor, I = VOH / R_termination. vddq (POD): I = VDDQ / (R_driver + R_termination), the
+    swing is VDDQ - VOL. none: full swing, no static current. A rising edge takes C * VDDQ * swing from the supply.
+    """
+    keys = ("interface", "wires", name)
+    node = tree.section(*keys)
+    tree.check_keys(keys, WIRE_CONSTANTS)
+    count = tree.constant((*keys, "count"), least=1, whole=True)
+    rates = {
+        key: tree.constant((*keys, key), least=1, whole=True, required=name in owners)
+        for key, owners in (("periods_per_clock", ("dqs", "ck")), ("beats_per_clock", ("ca",)))
+    }
+    derived: dict[str, float | None] = {}
+    for way in ("read", "write"):
+        if way == "read" and not any(str(key).startswith("read_") for key in node):
+            derived["read_r"], derived["read_e"] = None, 0.0  # driven by the controller alone
+            continue
+
+        def value(what: str, required: bool, way: str = way) -> float | None:
+            return tree.constant((*keys, f"{way}_{what}"), least=0, whole=False, required=required)
+
+        resistance = value("r_eq_ohm", False)
+        swing = vddq
+        if termination == "none":
+            resistance = None
+        else:
+            pull = value("termination_ohm", resistance is None)
+            driver = value("driver_ohm", termination == "vddq" and resistance is None)
+            if termination == "vssq":
+                swing = vddq / divisor
+                resistance = resistance if resistance is not None else (pull or 0.0) * vddq / swing
+            elif pull is not None and driver is not None:
+                swing = vddq * pull / (pull + driver) if pull + driver else vddq
+                resistance = resistance if resistance is not None else pull + driver
+            if not resistance:
+                tree.complain(keys, f"{way}: a terminated wire needs a resistance above 0")
+        energy = value("rise_pJ", False)
+        capacitance = value("capacitance_pF", energy is None)
+        derived[f"{way}_r"] = resistance
+        derived[f"{way}_e"] = energy if energy is not None else (capacitance or 0.0) * vddq * swing
+    if count is None:
+        return None
+    return WireGroup(
+        count=int(count),
+        read_r_eq_ohm=derived["read_r"],
+        write_r_eq_ohm=derived["write_r"],
+        read_rise_pj=derived["read_e"] or 0.0,
+        write_rise_pj=derived["write_e"] or 0.0,
+        periods_per_clock=int(rates["periods_per_clock"] or 0),
+        beats_per_clock=int(rates["beats_per_clock"] or 0),
+    )
+
+
+def _command_levels(tree: Tree, wires: Mapping[str, WireGroup]) -> dict[str, tuple[tuple[str, ...], ...]]:
+    section = tree.section("interface", "command_levels")
+    levels: dict[str, tuple[tuple[str, ...], ...]] = {}
+    if section and not str(section.get("source", "")).strip():
+        tree.complain(("interface", "command_levels"), "has no source")
+    for command, beats in section.items():
+        keys = ("interface", "command_levels", command)
+        if command in ("source", "note"):
+            continue
+        if command not in LEVELS:
+            tree.complain(keys, f"unknown command{did_you_mean(command, LEVELS)}")
+            continue
+        if not isinstance(beats, list) or not all(isinstance(beat, str) for beat in beats):
+            tree.complain(keys, "must be a list of texts, one per beat")
+            continue
+        rows = tuple(tuple(beat.split()) for beat in beats)
+        if not 1 <= len(rows) <= 8 or max(map(len, rows)) > 32:
+            tree.complain(keys, "a command has 1 to 8 beats of at most 32 wires")
+        for row in rows:
+            if "ca" in wires and len(row) != wires["ca"].count:
+                tree.complain(keys, f"a beat names {len(row)} levels, but there are {wires['ca'].count} command wires")
+            for level in row:
+                if not _LEVEL.fullmatch(level):
+                    tree.complain(keys, f"level {level!r} is none of 0, 1, V, BA#, BG#, R#, C#")
+        levels[command] = rows
+    for command in ("ACT", "RD", "WR", "PRE", "REFab"):
+        if section and command not in section:
+            tree.complain(("interface", "command_levels"), f"the levels of {command} are missing")
+    return levels

@@ -1,0 +1,168 @@
+"""Nested data of a part file with the place of every key; constants are checked as they are taken."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hwmodel.dram.part import Constant
+from traces.base.errors import InputError, did_you_mean
+
+Keys = tuple[str, ...]
+
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_MAX_FILE_BYTES = 1 << 20
+
+
+class Tree:
+    """Plain nested data, the position of each key, and the problems found so far."""
+
+    def __init__(self, data: Any, positions: Mapping[Keys, tuple[int, int]], where: str) -> None:
+        self.data, self.positions, self.where = data, positions, where
+        self.problems: list[str] = []
+        self.constants: dict[str, Constant] = {}
+
+    def complain(self, keys: Keys, message: str) -> None:
+        """Note a problem at a key (or at its nearest ancestor that has a position)."""
+        at = keys
+        while at and at not in self.positions:
+            at = at[:-1]
+        place = f"{self.where}:{self.positions[at][0]}:{self.positions[at][1]}" if at else self.where
+        self.problems.append(f"{place}: {'.'.join(keys) + ': ' if keys else ''}{message}")
+
+    def section(self, *keys: str, required: bool = True) -> Mapping[str, Any]:
+        node = self.data
+        for key in keys:
+            node = node.get(key) if isinstance(node, Mapping) else None
+        if node is None and not required:
+            return {}
+        if not isinstance(node, Mapping):
+            self.complain(keys, "this section is missing" if node is None else "must be a mapping of constants")
+            return {}
+        return node
+
+    def check_keys(self, keys: Keys, known: tuple[str, ...] | list[str]) -> None:
+        for key in self.section(*keys, required=False):
+            if key not in known:
+                self.complain((*keys, str(key)), f"unknown key{did_you_mean(key, known)}")
+
+    def text(self, *keys: str, default: str = "") -> str:
+        node = self.data
+        for key in keys:
+            node = node.get(key, default) if isinstance(node, Mapping) else default
+        if not isinstance(node, str):
+            self.complain(keys, f"must be text, not {node!r}")
+            return default
+        return node
+
+    def constant(self, keys: Keys, *, least: float, whole: bool, required: bool = True) -> float | None:
+        """Return the value of {value, source, estimate, note}; a problem is noted and None returned."""
+        section = self.section(*keys[:-1], required=False)
+        if keys[-1] not in section:
+            if required:
+                self.complain(keys, "this constant is missing")
+            return None
+        node = section[keys[-1]]
+        if not isinstance(node, Mapping) or "value" not in node:
+            self.complain(keys, "write {value: NUMBER, source: WHERE IT COMES FROM}")
+            return None
+        for key in node:
+            if key not in ("value", "source", "estimate", "note"):
+                known = ("value", "source", "estimate", "note")
+                self.complain((*keys, str(key)), f"unknown key{did_you_mean(key, known)}")
+        if not self.record(keys, keys[-1], node["value"], node):
+            return None
+        value = self.number(keys, node["value"], least, whole)
+        return value
+
+    def record(self, keys: Keys, _name: str, value: Any, node: Mapping[str, Any]) -> bool:
+        """Check the source of a constant and keep it; return whether it has one."""
+        source, estimate = node.get("source"), node.get("estimate", False)
+        if not isinstance(source, str) or not source.strip():
+            self.complain(keys, "has no source: say which standard, datasheet or estimate it comes from")
+            return False
+        if not isinstance(estimate, bool):
+            self.complain((*keys, "estimate"), f"must be true or false, not {estimate!r}")
+            return False
+        number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
+        self.constants[".".join(keys)] = Constant(number, source, estimate)
+        return True
+
+    def number(self, keys: Keys, value: Any, least: float, whole: bool) -> float | None:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            hint = " (a number in quotes: remove the quotes)" if isinstance(value, str) else ""
+            self.complain(keys, f"must be a number, not {value!r}{hint}")
+        elif not math.isfinite(value) or value < least or value > 1e12:
+            self.complain(keys, f"must be at least {least:g} and finite, not {value!r}")
+        elif whole and value != int(value):
+            self.complain(keys, f"must be a whole number, not {value!r}")
+        else:
+            return int(value) if whole else float(value)
+        return None
+
+    def finish(self) -> None:
+        if self.problems:
+            raise InputError("\n".join(self.problems))
+
+
+def plain(node: Any, depth: int = 0) -> Any:
+    if depth > 8:
+        raise InputError("a part nests at most 8 mappings")
+    if isinstance(node, Mapping):
+        return {str(key): plain(value, depth + 1) for key, value in node.items()}
+    return list(node) if isinstance(node, tuple) else node
+
+
+def read_tree(path: Path) -> Tree:
+    """Parse YAML safely, with the position of every key; duplicate keys and aliases are refused."""
+    import yaml
+
+    try:
+        if path.stat().st_size > _MAX_FILE_BYTES:
+            raise InputError(f"{path}: a part file is smaller than {_MAX_FILE_BYTES} bytes")
+        text = path.read_text(encoding="utf-8")
+        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            if isinstance(event, yaml.AliasEvent):
+                line = event.start_mark.line + 1 if event.start_mark else 0
+                raise InputError(f"{path}:{line}: aliases are not used in part files")
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+        raise InputError(f"{path}{place}: not valid YAML: {getattr(error, 'problem', None) or error}") from error
+    positions: dict[Keys, tuple[int, int]] = {}
+    tree = Tree({}, positions, str(path))
+
+    def convert(node: Any, keys: Keys) -> Any:
+        if len(keys) > 8:
+            raise InputError(f"{path}: a part nests at most 8 mappings")
+        if isinstance(node, yaml.MappingNode):
+            result: dict[str, Any] = {}
+            for key_node, value_node in node.value:
+                key = str(key_node.value)
+                here = (*keys, key)
+                if key in result:
+                    mark = key_node.start_mark
+                    tree.problems.append(f"{path}:{mark.line + 1}:{mark.column + 1}: {'.'.join(here)}: given twice")
+                positions[here] = (key_node.start_mark.line + 1, key_node.start_mark.column + 1)
+                result[key] = convert(value_node, here)
+            return result
+        if isinstance(node, yaml.SequenceNode):
+            return [convert(item, (*keys, str(k))) for k, item in enumerate(node.value)]
+        if node.style is None and _NUMBER.fullmatch(node.value) and "float" in _guess(node.value):
+            return float(node.value)  # YAML 1.1 reads 1e-3 as text
+        return yaml.SafeLoader("").construct_object(node)
+
+    tree.data = convert(root, ()) if root is not None else {}
+    if not isinstance(tree.data, dict):
+        raise InputError(f"{path}: a part file is a mapping (see docs/concepts/dram-parts.md)")
+    return tree
+
+
+def _guess(text: str) -> str:
+    return "float" if any(c in text for c in ".eE") else "int"

@@ -1,0 +1,101 @@
+"""What a DRAM run did: integer counts, cycles, and the core energy that hwmodel.energy.memory derived from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hwmodel.dram.constraints import COMMANDS
+
+
+@dataclass(frozen=True)
+class DramCounts:
+    """What happened, as integers. Commands are indexed as in hwmodel.dram.constraints.COMMANDS.
+
+    bank_commands int64[channel, bank of the channel, command]: a PREA counts at each bank it closed.
+    rank_commands int64[channel, rank, command]. ca_ones, ca_rising int64[channel, wires]: of the command wires.
+    background_cycles int64[channel, rank, 4]: clocks with a bank open or
+    refreshing, with all banks closed, and both of these in power-down.
+    """
+
+    bank_commands: np.ndarray
+    rank_commands: np.ndarray
+    background_cycles: np.ndarray
+    ca_ones: np.ndarray
+    ca_rising: np.ndarray
+    reads: int
+    writes: int
+    forwarded_reads: int = 0  # answered by a waiting write, no burst
+    merged_reads: int = 0  # answered by another read's burst
+    merged_writes: int = 0  # replaced by a later write before they left
+    read_row_hits: int = 0
+    write_row_hits: int = 0
+    read_latency_cycles: int = 0  # sum over reads, from acceptance
+    max_read_latency_cycles: int = 0
+
+    @property
+    def commands(self) -> dict[str, int]:
+        """Commands issued, by name. RD and WR count those with auto-precharge too."""
+        total = self.rank_commands.sum(axis=(0, 1))
+        return {name: int(total[k]) for k, name in enumerate(COMMANDS)}
+
+    def command(self, *names: str) -> int:
+        """Return the sum of the counts of some commands."""
+        return sum(self.commands[name] for name in names)
+
+    @property
+    def banks_precharged(self) -> int:
+        """Bank closings: by PRE, by PREA (each bank), by auto-precharge."""
+        total = self.bank_commands.sum(axis=(0, 1))
+        return int(sum(total[COMMANDS.index(name)] for name in ("PRE", "PREA", "RDA", "WRA")))
+
+    @property
+    def row_hits(self) -> int:
+        """Bursts that were not the first after an activate."""
+        return self.read_row_hits + self.write_row_hits
+
+
+@dataclass(frozen=True)
+class DramResult:
+    """Outcome of a run. Cycles are clocks of the part (tck_ns).
+
+    done_cycle int64[n]: data returned (reads) or request posted (writes). accept_cycle int64[n]: taken by the
+    controller. total_cycles: the last of them. end_cycle:
+    end of the last burst, with writes that were still waiting drained; background energy is counted up to here.
+    commands: count per command name. command_trace: structured array (cycle, request, command, rank, bank_group, bank,
+    row, column; channel is the list index) if asked for. energy_pj: core energy per term, all channels.
+    """
+
+    done_cycle: np.ndarray
+    accept_cycle: np.ndarray
+    total_cycles: int
+    end_cycle: int
+    tck_ns: float
+    burst_bytes: int
+    commands: Mapping[str, int]
+    counts: DramCounts
+    energy_pj: Mapping[str, float]
+    command_trace: tuple[np.ndarray, ...] | None = field(default=None, repr=False)
+
+    @property
+    def time_ns(self) -> float:
+        """Run length, total_cycles in ns."""
+        return self.total_cycles * self.tck_ns
+
+    @property
+    def mean_read_latency_cycles(self) -> float:
+        """Mean over reads of done minus accepted."""
+        return self.counts.read_latency_cycles / self.counts.reads if self.counts.reads else 0.0
+
+    @property
+    def core_pj_per_bit(self) -> float:
+        """Core energy per bit of data moved; 0 without any."""
+        bits = 8 * self.burst_bytes * self.counts.command("RD", "RDA", "WR", "WRA")
+        return self.total_energy_pj / bits if bits else 0.0
+
+    @property
+    def total_energy_pj(self) -> float:
+        """Sum of the core energy terms."""
+        return float(sum(self.energy_pj.values()))

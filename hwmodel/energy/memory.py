@@ -1,0 +1,228 @@
+"""Counts become picojoules here, and nowhere else.
+
+Core energy per event, summed over the supply rails: V x (I - I_background) x clocks x tCK (mA x V x ns = pJ).
+Interface energy per wire group: static = unit intervals at the costly level x VDDQ^2 / R_eq x unit interval, dynamic =
+rising edges x C x VDDQ x swing. Every term is a row `count x constant = energy`, which is what `explain` shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hwmodel.dram.part import Part
+
+if TYPE_CHECKING:
+    from hwmodel.dram.interface import InterfaceCounts
+    from hwmodel.dram.result import DramCounts
+
+
+@dataclass(frozen=True)
+class EnergyRow:
+    """One term: count (integer) x constant_pj (of what `unit` names) = energy_pj."""
+
+    term: str
+    count: int
+    unit: str
+    constant_pj: float
+
+    @property
+    def energy_pj(self) -> float:
+        """Count times constant."""
+        return self.count * self.constant_pj
+
+
+def core_constants_pj(part: Part) -> dict[str, tuple[str, float]]:
+    """Return per core term its unit and the energy of one event or clock, of a whole rank, derived from the currents.
+
+    IDD5PB is the average current of per-bank refreshes every tREFI / banks; the current of one refresh follows from it.
+    """
+    t, o, i, tck = part.timing, part.organisation, part.currents, part.tck_ns
+    devices = o.devices_per_rank
+    constants = {
+        "activate": ("activates", i.power_mw("IDD0", "IDD3N") * t.tRAS * tck),
+        "precharge": ("banks precharged", i.power_mw("IDD0", "IDD2N") * t.tRP * tck),
+        "read": ("read bursts", i.power_mw("IDD4R", "IDD3N") * o.burst_cycles * tck),
+        "write": ("write bursts", i.power_mw("IDD4W", "IDD3N") * o.burst_cycles * tck),
+        "refresh": ("all-bank refreshes", i.power_mw("IDD5AB", "IDD3N") * t.tRFCab * tck),
+        "background_active": ("clocks", i.power_mw("IDD3N") * tck),
+        "background_precharged": ("clocks", i.power_mw("IDD2N") * tck),
+        "power_down_active": ("clocks", i.power_mw("IDD3P") * tck),
+        "power_down_precharged": ("clocks", i.power_mw("IDD2P") * tck),
+    }
+    if t.tRFCpb:
+        between = t.tREFI / o.banks
+        one = i.power_mw("IDD5PB", "IDD2N") * between + i.power_mw("IDD2N", "IDD3N") * t.tRFCpb
+        constants["refresh_per_bank"] = ("per-bank refreshes", one * tck)
+    return {term: (unit, pj * devices) for term, (unit, pj) in constants.items()}
+
+
+def core_rows(counts: DramCounts, part: Part) -> list[EnergyRow]:
+    """Return the core energy of a run term by term."""
+    return _core_rows(counts.bank_commands.sum(axis=(0, 1)), counts.rank_commands, counts.background_cycles, part)
+
+
+def _core_rows(bank: np.ndarray, rank: np.ndarray, background: np.ndarray, part: Part) -> list[EnergyRow]:
+    from hwmodel.dram.constraints import COMMANDS
+
+    column = {name: int(bank[k]) for k, name in enumerate(COMMANDS)}
+    clocks = background.reshape(-1, 4).sum(axis=0)
+    events = {
+        "activate": column["ACT"],
+        "precharge": column["PRE"] + column["PREA"] + column["RDA"] + column["WRA"],
+        "read": column["RD"] + column["RDA"],
+        "write": column["WR"] + column["WRA"],
+        "refresh": int(rank.reshape(-1, len(COMMANDS)).sum(axis=0)[COMMANDS.index("REFab")]),
+        "background_active": int(clocks[0]),
+        "background_precharged": int(clocks[1]),
+        "power_down_active": int(clocks[2]),
+        "power_down_precharged": int(clocks[3]),
+        "refresh_per_bank": column["REFpb"],
+    }
+    return [EnergyRow(term, events[term], unit, constant) for term, (unit, constant) in core_constants_pj(part).items()]
+
+
+def core_energy_pj(counts: DramCounts, part: Part) -> dict[str, float]:
+    """Return the core energy per term in pJ."""
+    return energy_by_term(core_rows(counts, part))
+
+
+def core_energy_by_rank_pj(counts: DramCounts, part: Part) -> np.ndarray:
+    """Return core energy in pJ, float64[channel, rank]; its sum is that of core_energy_pj."""
+    channels, ranks = counts.rank_commands.shape[:2]
+    per_rank = counts.bank_commands.reshape(channels, ranks, -1, counts.bank_commands.shape[2]).sum(axis=2)
+    return np.array(
+        [
+            [
+                sum(
+                    row.energy_pj
+                    for row in _core_rows(
+                        per_rank[c, r], counts.rank_commands[c, r], counts.background_cycles[c, r], part
+                    )
+                )
+                for r in range(ranks)
+            ]
+            for c in range(channels)
+        ]
+    )
+
+
+def energy_by_term(rows: Iterable[EnergyRow]) -> dict[str, float]:
+    """Return energy per term in pJ, rows of one term added."""
+    result: dict[str, float] = {}
+    for row in rows:
+        result[row.term] = result.get(row.term, 0.0) + row.energy_pj
+    return result
+
+
+@dataclass(frozen=True)
+class InterfaceEnergy:
+    """Counts and energy of the wires, and the bits of data they moved.
+
+    energy_pj: per group and kind, e.g. energy_pj['dq']['static'].
+    """
+
+    counts: InterfaceCounts
+    rows: tuple[EnergyRow, ...]
+    data_bits: int
+
+    @property
+    def energy_pj(self) -> dict[str, dict[str, float]]:
+        """Energy per wire group: static, dynamic and total, read and write added."""
+        result: dict[str, dict[str, float]] = {}
+        for row in self.rows:
+            group, _, kind = row.term.split("_")
+            entry = result.setdefault(group, {"static": 0.0, "dynamic": 0.0, "total": 0.0})
+            entry[kind] += row.energy_pj
+            entry["total"] += row.energy_pj
+        return result
+
+    @property
+    def total_pj(self) -> float:
+        """Energy of all groups."""
+        return sum(row.energy_pj for row in self.rows)
+
+    @property
+    def pj_per_bit(self) -> float:
+        """Energy of all groups per bit of data moved; 0 without any."""
+        return self.total_pj / self.data_bits if self.data_bits else 0.0
+
+    @property
+    def total_data_pj(self) -> float:
+        """Energy of DQ and DBI, the part that the data decide."""
+        return sum(row.energy_pj for row in self.rows if row.term.startswith(("dq_", "dbi_")))
+
+
+def wire_constants_pj(part: Part, group: str, way: str, ui_ns: float) -> tuple[float, float]:
+    """Return (pJ of one unit interval at the costly level, pJ of one rising edge) of a wire of a group."""
+    wires = part.interface.wires[group]
+    resistance = wires.read_r_eq_ohm if way == "read" else wires.write_r_eq_ohm
+    static = 1e3 * part.interface.vddq_v**2 / resistance * ui_ns if resistance else 0.0
+    return static, wires.read_rise_pj if way == "read" else wires.write_rise_pj
+
+
+def interface_rows(counts: InterfaceCounts, part: Part) -> tuple[EnergyRow, ...]:
+    """Return the energy of the wires, two rows per group and direction: GROUP_WAY_static and GROUP_WAY_dynamic."""
+    rows = []
+    for group in counts.groups:
+        static, rise = wire_constants_pj(part, group.group, group.way, group.ui_ns)
+        costly = group.zeros if part.interface.costly_level == 0 else group.ones
+        rows.append(EnergyRow(f"{group.group}_{group.way}_static", costly, "unit intervals", static))
+        rows.append(EnergyRow(f"{group.group}_{group.way}_dynamic", group.rising, "rising edges", rise))
+    return tuple(rows)
+
+
+def interface_energy(
+    commands: Any,
+    *,
+    part: str | Path | Mapping[str, Any] | Part,
+    dbi: bool,
+    beat_order: str = "first-to-last",
+    lane_order: tuple[int, ...] | None = None,
+    end_cycle: int | None = None,
+) -> InterfaceEnergy:
+    """Count what the wires do for a command table with data, and its energy per wire group.
+
+    commands: CSV path, rows or columns as in hwmodel.dram.command_table. part: shipped name, path or mapping. dbi:
+    data bus inversion by the part's rule. Other options: hwmodel.dram.interface.count_interface. Raises InputError.
+    """
+    from hwmodel.dram.interface import count_interface
+    from hwmodel.dram.part_file import load_part
+
+    loaded = load_part(part)
+    counts = count_interface(
+        commands, part=loaded, dbi=dbi, beat_order=beat_order, lane_order=lane_order, end_cycle=end_cycle
+    )
+    bits = counts.bursts * loaded.organisation.burst_bytes * 8
+    return InterfaceEnergy(counts, interface_rows(counts, loaded), bits)
+
+
+def core_energy(
+    commands: Any, *, part: str | Path | Mapping[str, Any] | Part, end_cycle: int | None = None
+) -> tuple[EnergyRow, ...]:
+    """Return the core energy of a command table (data not needed), term by term."""
+    from hwmodel.dram.command_table import command_table, count_commands
+    from hwmodel.dram.part_file import load_part
+
+    loaded = load_part(part)
+    return tuple(
+        core_rows(count_commands(command_table(commands, part=loaded, end_cycle=end_cycle), part=loaded), loaded)
+    )
+
+
+def explain(rows: Iterable[EnergyRow]) -> list[dict[str, Any]]:
+    """Return the rows as dicts (term, count, unit, constant_pj, energy_pj), ready for a table or JSON."""
+    return [
+        {
+            "term": row.term,
+            "count": row.count,
+            "unit": row.unit,
+            "constant_pj": row.constant_pj,
+            "energy_pj": row.energy_pj,
+        }
+        for row in rows
+    ]

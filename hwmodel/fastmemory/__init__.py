@@ -1,0 +1,1 @@
+"""The fast memory of the I/O model."""

@@ -1,0 +1,190 @@
+"""Reads and writes of one inference with a small fast memory: the I/O model of Gleinig et al. 2023, section II.
+
+Fast memory has M slots, one of which belongs to the connection in hand, so C = M - 1 hold neuron values. Connection
+(a, b) costs one read; then a and b are accessed, in this order; an access of a value that is not resident costs one
+read and, when all C slots are full, first evicts exactly one value: free if it is clean or dead, one write if it is
+dirty and used again or an unwritten output. What is left dirty of the outputs at the end costs one write each.
+
+Where Algorithm 1 is open: nothing is resident at first; dead values are not freed early; a is accessed before b;
+the pointer of RR stands still while the slots fill and on hits, and passes over pinned slots; a neuron without
+incoming connections is read, and always clean. Pinning `literal`: a is pinned while b is loaded, and nothing is while
+a is loaded, so this step's own b may be evicted and read back. `pin_both`: b is pinned then as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import cython_ext.iomodel.counts as kernel
+from traces.base.errors import InputError
+from traces.work.checks import checked_memory, policy_codes, processing_arrays
+from traces.work.network import Network
+
+
+@dataclass(frozen=True)
+class IOCounts:
+    """Reads and writes of one inference, and the number of runs of its order.
+
+    reads_connections: W. reads_neurons: inputs, biases, and values read back.
+    writes_live: values written because they were evicted before their last use. writes_outputs: final writes.
+    runs: maximal stretches of consecutive connections with one target (a register-resident partial sum each).
+    """
+
+    memory: int
+    policy: str
+    pinning: str
+    reads_connections: int
+    reads_neurons: int
+    writes_live: int
+    writes_outputs: int
+    runs: int
+
+    @property
+    def reads(self) -> int:
+        """All reads."""
+        return self.reads_connections + self.reads_neurons
+
+    @property
+    def writes(self) -> int:
+        """All writes."""
+        return self.writes_live + self.writes_outputs
+
+    @property
+    def total(self) -> int:
+        """Reads plus writes: the I/Os of the paper."""
+        return self.reads + self.writes
+
+
+@dataclass(frozen=True)
+class IOBounds:
+    """Theorem 1 (Gleinig et al. 2023): what the least I/Os of a network lie between, for every M >= 3.
+
+    W + N <= reads <= 2W + N - I,  S <= writes <= N - I,  W + N + S <= total <= 2(W + N - I).
+    N, I and S count neurons that touch at least one connection.
+    """
+
+    lower_reads: int
+    upper_reads: int
+    lower_writes: int
+    upper_writes: int
+    lower_total: int
+    upper_total: int
+
+
+def io_bounds(network: Network) -> IOBounds:
+    """Return Theorem 1's bounds. The upper ones hold for the best order, and for `two-optimal` under MIN. O(W)."""
+    w, n = network.n_connections, int(network.touched.sum())
+    i = int(network.touched[network.inputs].sum())
+    s = int((network.in_degree[network.outputs] > 0).sum())
+    return IOBounds(w + n, 2 * w + n - i, s, n - i, w + n + s, 2 * (w + n - i))
+
+
+def gap(found: float, start: float, lower: float) -> float | None:
+    """Return (found - lower) / (start - lower): 0 at the bound, 1 at the order to start from, here two-optimal.
+
+    None where the start is at the bound and the found order is not.
+    """
+    if found == lower:
+        return 0.0
+    return None if start == lower else (found - lower) / (start - lower)
+
+
+def count_io(
+    network: Network, order: Any = None, *, memory: int, policy: str = "min", pinning: str = "literal"
+) -> IOCounts:
+    """Return the I/Os of one inference in the given order.
+
+    order: an Ordering, int[W] connection indices in processing order, or None for the network's own order.
+    memory: M >= 3. policy: 'min', 'lru' or 'rr'. pinning: 'literal' or 'pin_both'.
+    Raises InputError for an unknown name, M < 3 or an order that is not a topological permutation. O(W + N).
+    """
+    return io_curve(network, order, [memory], policy, pinning)[0]
+
+
+def io_curve(
+    network: Network, order: Any, memories: Sequence[int], policy: str = "min", pinning: str = "literal"
+) -> list[IOCounts]:
+    """Return `count_io` for each of many memory sizes. LRU: one pass for all, O(W log N); MIN, RR: O(W) for each."""
+    codes = policy_codes(policy, pinning)
+    sizes = np.array([checked_memory(memory) for memory in memories], np.int64)
+    sources, targets = processing_arrays(network, order)
+    outputs = network.is_output.astype(np.uint8)
+    if policy == "lru" and len(sizes) > 3:  # the one pass costs about as much as three
+        table = kernel.lru_curve(sources, targets, network.n_neurons, outputs, codes[1])
+        rows = table[np.minimum(sizes - 1, network.n_neurons)]
+    else:
+        rows = kernel.count_many(sources, targets, network.n_neurons, outputs, sizes, *codes)
+    runs = 1 + int(np.count_nonzero(np.diff(targets)))
+    return [
+        IOCounts(int(m), policy, pinning, len(sources), int(row[0]), int(row[1]), int(row[2]), runs)
+        for m, row in zip(sizes, rows, strict=True)
+    ]
+
+
+def compact_growth_memory(network: Network, order: Any = None) -> int:
+    """Return the least M with which Compact Growth builds the network in this order (Theorem 2): exact.
+
+    A value must be in the bag from its first connection to its last; the bag holds M - 1. With this M and more, MIN
+    reads W + N and writes S; with less, every policy does more. O(W + N).
+    """
+    sources, targets = processing_arrays(network, order)
+    w, n = len(sources), network.n_neurons
+    step = np.arange(w)
+    first, last = np.full(n, w), np.full(n, -1)
+    for side in (sources, targets):
+        np.minimum.at(first, side, step)
+        np.maximum.at(last, side, step)
+    alive = first < w
+    change = np.bincount(first[alive], minlength=w + 1) - np.bincount(last[alive] + 1, minlength=w + 1)
+    return 1 + int(np.cumsum(change).max())
+
+
+def bandwidth_memory(network: Network, rank: npt.ArrayLike | None = None) -> int:
+    """Return k + 2, a memory size with which no value is read or written twice (Corollary 1): an upper bound.
+
+    k: the longest connection, in steps, of a topological order of the neurons.
+    rank: int[N] position of each neuron in that order; None tries a few natural ones and takes the shortest k.
+    Raises InputError for a rank that is no permutation or not topological. O(W + N log N).
+    """
+    s, t, n = network.sources, network.targets, network.n_neurons
+    if rank is None:
+        return min(bandwidth_memory(network, natural) for natural in natural_ranks(network))
+    position = np.asarray(rank, np.int64)
+    if len(position) != n or not np.array_equal(np.sort(position), np.arange(n)):
+        raise InputError(f"rank must be a permutation of 0 to {n - 1}")
+    touched = np.cumsum(network.touched[np.argsort(position)]) - 1  # isolated neurons take no room
+    length = touched[position[t]] - touched[position[s]]
+    if (length <= 0).any():
+        edge = int(np.argmin(length))
+        raise InputError(f"rank is not topological: connection {edge} ({s[edge]} -> {t[edge]}) goes backwards")
+    return int(length.max()) + 2
+
+
+def natural_ranks(network: Network) -> list[npt.NDArray[np.int64]]:
+    """Return topological neuron orders worth trying: by latest source, by depth, and inputs just before their use."""
+    s, t, n, depth = network.sources, network.targets, network.n_neurons, network.depth
+    ids = np.arange(n)
+
+    def as_rank(*keys: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        rank = np.empty(n, np.int64)
+        rank[np.lexsort(keys)] = ids
+        return rank
+
+    by_depth = as_rank(ids, depth)
+    latest = as_rank(ids, by_depth)
+    for level in range(1, int(depth.max()) + 1):  # order each level by where its last source stands (Cuthill-McKee)
+        last_source = np.full(n, -1, np.int64)
+        np.maximum.at(last_source, t, latest[s])
+        key = np.where(depth == level, last_source, latest)
+        latest = as_rank(key, depth)
+    # Each neuron without inputs stands right before the first neuron that needs it.
+    first_need = np.full(n, n, np.int64)
+    np.minimum.at(first_need, s, by_depth[t])
+    starts = network.in_degree == 0
+    late = as_rank(~starts, np.where(starts, first_need, by_depth))
+    return [by_depth, latest, late]

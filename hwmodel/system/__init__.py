@@ -1,0 +1,1 @@
+"""The machine in time (SimPy)."""

@@ -1,0 +1,1 @@
+"""Orderings of a network's connections, one file per method."""

@@ -1,0 +1,168 @@
+"""Fixed blocks of targets, tiles of sources x targets, and the frontier order: constructions by sorting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cython_ext.edges.blocks import frontier as frontier_order
+from cython_ext.edges.blocks import swap_blocks
+from reorder.base import METHODS, Ordering, Task
+from reorder.edges.natural import sorted_by
+from reorder.edges.stationary import slot_choices
+from reorder.search.budget import Best, Budget, Scorer, at_least
+from reorder.search.intervals import Items
+from traces.work.network import Network
+
+Int64Array = npt.NDArray[np.int64]
+
+SWAPS_PER_ITEM = 400
+COUNT_BYTES = 1 << 26  # beyond this table of loads per block and source, blocks are left as they come
+HOT, COLD = 2.0, 0.2  # temperatures of swap annealing, in loads
+
+
+@dataclass(frozen=True)
+class BlocksParameters:
+    """size: targets per block; None: tried out by policy. swaps: work units; None: 400 per target."""
+
+    size: int | None = None
+    swaps: int | None = None
+
+    def __post_init__(self) -> None:
+        at_least("size", self.size, 1)
+        at_least("swaps", self.swaps, 0)
+
+
+def block_of_items(items: Items, size: int, swaps: int | None, seed: int) -> Int64Array:
+    """Return int64[n]: the block of each item. Blocks never mix depths, and their numbers rise with depth."""
+    depth = items.network.depth[items.items]
+    block = np.empty(len(items.items), np.int64)
+    blocks = 0
+    local = np.full(len(items.sources), -1, np.int32)  # sources of one depth, numbered from 0
+    for level in np.unique(depth):
+        order = np.flatnonzero(depth == level).astype(np.int32)
+        first, last = int(order[0]), int(order[-1]) + 1  # items are numbered by depth
+        edges = slice(items.start[first], items.start[last])
+        used = np.unique(items.source[edges])
+        n_blocks = -(-len(order) // size)
+        if n_blocks > 1 and 2 * n_blocks * len(used) <= COUNT_BYTES:
+            local[used] = np.arange(len(used), dtype=np.int32)
+            order = order - np.int32(first)
+            budget = SWAPS_PER_ITEM * len(order) if swaps is None else swaps * len(order) // len(depth)
+            start = items.start[first : last + 1] - items.start[first]
+            swap_blocks(start, local[items.source[edges]], order, size, len(used), budget, HOT, COLD, seed + int(level))
+            order = order + np.int32(first)
+        block[order] = blocks + np.arange(len(order)) // size
+        blocks += n_blocks
+    return block
+
+
+def by_blocks(items: Items, block: Int64Array) -> Int64Array:
+    """Return the order block by block: each source once, into all of the block's targets."""
+    return items.edges[sorted_by(block[items.target], items.source, items.target)]
+
+
+def best_size(
+    network: Network, task: Task, method: str, size: int | None, blocks_of: Callable[[Items, int], Int64Array]
+) -> Ordering:
+    """Return the best order over the sizes worth trying, or of the given one, until the time limit."""
+    budget = Budget(task.time_limit_s)
+    best = Best(Scorer(network, task), budget, task)
+    items = Items(network)
+    for choice in [size] if size else slot_choices(task):
+        if best.edges is not None and budget.over:
+            break
+        best.work += 1
+        best.offer(by_blocks(items, blocks_of(items, choice)), f"{choice}")
+    return best.ordering(method, {"size": int(best.method)}, budget.over)
+
+
+@METHODS.register(
+    "blocks",
+    summary="fixed blocks of targets that share sources, improved by swap annealing; sources stream past each",
+    parameters=BlocksParameters,
+)
+def blocks(network: Network, task: Task, parameters: BlocksParameters) -> Ordering:
+    """Fill fast memory with a block of partial sums, stream every source of the block once, and go on."""
+
+    def of_size(items: Items, size: int) -> Int64Array:
+        return block_of_items(items, size, parameters.swaps, task.seed)
+
+    return best_size(network, task, "blocks", parameters.size, of_size)
+
+
+@dataclass(frozen=True)
+class TilesParameters:
+    """Targets and sources per tile, and which of the two the outer loop walks; None: tried out."""
+
+    targets: int | None = None
+    sources: int | None = None
+    outer: str | None = None
+
+    def __post_init__(self) -> None:
+        at_least("targets", self.targets, 1)
+        at_least("sources", self.sources, 1)
+        if self.outer not in (None, "targets", "sources"):
+            from traces.base.errors import unknown_name
+
+            raise unknown_name("outer loop", self.outer, ("targets", "sources"))
+
+
+def by_tiles(network: Network, targets: int, sources: int, outer: str) -> Int64Array:
+    """Return the order by depth of target, then tile by tile; inside a tile by source if sources stream past, else by
+    target."""
+    s, t = network.sources, network.targets
+    tile_of = []
+    for ids, size in ((t, targets), (s, sources)):  # places among the neurons of one depth, cut into tiles
+        by_depth = np.argsort(network.depth, kind="stable")
+        depth = network.depth[by_depth]
+        place = np.empty(network.n_neurons, np.int64)
+        place[by_depth] = np.arange(network.n_neurons) - np.searchsorted(depth, depth)
+        tile_of.append(place[ids] // size)
+    target_tile, source_tile = tile_of
+    first, second = (target_tile, source_tile) if outer == "targets" else (source_tile, target_tile)
+    inner = (s, t) if targets >= sources else (t, s)
+    return sorted_by(network.depth[t], first, second, *inner)
+
+
+@METHODS.register(
+    "tiles",
+    summary="tiles of sources x targets, as dense kernels are blocked; shapes tried out",
+    parameters=TilesParameters,
+)
+def tiles(network: Network, task: Task, parameters: TilesParameters) -> Ordering:
+    """Walk layer by layer over tiles whose sources and targets fit fast memory together."""
+    budget = Budget(task.time_limit_s)
+    best = Best(Scorer(network, task), budget, task)
+    room = max(2, slot_choices(task)[0] + 1)
+    shapes = [(room - 1, 1), (max(1, room * 3 // 4), max(1, room // 4)), (room // 2, room // 2), (1, room - 1)]
+    for targets, sources in shapes:
+        for outer in ("targets", "sources"):
+            if best.edges is not None and budget.over:
+                break
+            shape = (parameters.targets or targets, parameters.sources or sources, parameters.outer or outer)
+            best.work += 1
+            best.offer(by_tiles(network, *shape), " ".join(map(str, shape)))
+    n_targets, n_sources, chosen = best.method.split()
+    found = {"targets": int(n_targets), "sources": int(n_sources), "outer": chosen}
+    return best.ordering("tiles", found, budget.over)
+
+
+def by_frontier(items: Items) -> Int64Array:
+    """Return the order that uses up one source after another, always the one that adds the fewest live neurons."""
+    start, target = items.by_source
+    order = frontier_order(start, target, items.start, items.source, items.own, items.item)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return items.edges[sorted_by(rank[items.source], items.target)]
+
+
+@METHODS.register(
+    "frontier", summary="use up the neuron that adds the fewest live ones; reaches the bound at in-degrees near 1"
+)
+def frontier(network: Network, task: Task, parameters: None) -> Ordering:
+    """Every source is used up at once, so none is loaded twice while the partial sums fit (very sparse networks)."""
+    return Ordering(by_frontier(Items(network)), "frontier")

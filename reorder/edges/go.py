@@ -1,0 +1,31 @@
+"""GO, graph ordering of neurons (Wei et al. 2016; Kamatar 2023, Algorithm 2), made an order of connections.
+
+GO places next the neuron with the most connections to, and common sources with, the last `window` neurons placed. It
+knows no direction of time, so connections follow it only within a depth: target by target in GO's order, sources too.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cython_ext.edges.greedy import go_ranks
+from reorder.base import METHODS, Ordering, Task
+from reorder.edges.ego import WindowParameters
+from reorder.edges.natural import grouped, sorted_by
+from traces.work.network import Network
+
+
+@METHODS.register(
+    "go",
+    summary="neurons with common sources near each other, layer after layer (Wei et al. 2016)",
+    parameters=WindowParameters,
+)
+def go(network: Network, task: Task, parameters: WindowParameters) -> Ordering:
+    """Sort by depth of target, GO's rank of target, GO's rank of source."""
+    n, s, t = network.n_neurons, network.sources, network.targets
+    window = min(task.memory if parameters.window is None else parameters.window, n)
+    own = np.arange(network.n_connections)
+    placed = go_ranks(s, t, *grouped(s, own, n), *grouped(t, own, n), window, task.progress)
+    rank = np.empty(n, np.int64)
+    rank[placed] = np.arange(n)
+    return Ordering(sorted_by(network.depth[t], rank[t], rank[s]), "go", {"window": window})

@@ -1,0 +1,1 @@
+"""What no order can beat: bounds, best evictions, Compact Growth."""

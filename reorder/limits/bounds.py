@@ -1,0 +1,268 @@
+"""Provable lower bounds on the I/Os of every order and eviction, beyond W + N + S (proofs: docs/concepts/bounds.md).
+
+A value that does not stay from its first to its last access in one go costs more than Theorem 1 counts: a value that
+was never written one read, a computed one a read and a write (`stay_costs`). So the fewest or cheapest values that
+must be interrupted bound the extra I/Os. Two arguments say how many must be:
+
+`sparse`: the values that stay make, with their residence times, a path decomposition of the network without the others,
+    of bags of at most M - 1; so that rest has at most k n - k (k + 1) / 2 connections, k = M - 2.
+`expansion`: of two neighbouring sets of neurons, when u of the first are not begun and g are done with, every staying
+    neuron of the second that both feed is resident; expanding connections leave few that are not fed by both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from traces.work.checks import checked_memory
+from traces.work.network import Network
+
+Int64Array = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+LARGEST_MATRIX = 1 << 23  # entries of a pair of neighbouring sets that are looked at
+LARGEST_WORK = 1 << 33  # entries times the smaller side, over all pairs: some seconds of singular values
+SPARSE_WORK = 100  # operations of the sparse argument per connection
+ITERATED = 32  # from this many rows on, the second singular value is iterated for
+
+
+_kept: WeakKeyDictionary[Network, dict[tuple[int, int], NetworkBound]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class NetworkBound:
+    """No order, with any evictions, has fewer I/Os than `total`; `extra` of them are beyond Theorem 1's W + N + S.
+
+    argument: 'theorem-1', 'sparse' or 'expansion', the one that gave the bound.
+    """
+
+    total: int
+    extra: int
+    argument: str
+
+
+def lower_bound(network: Network, memory: int, work: int = LARGEST_WORK) -> NetworkBound:
+    """Return the best bound known here for memory M >= 3; kept as long as the network is.
+
+    work: an argument that takes more operations than this is left out; with the default, up to some seconds on a core.
+    """
+    checked_memory(memory)
+    found = _kept.setdefault(network, {}).get((memory, work))
+    if found is None:
+        base = network.n_connections + int(network.touched.sum()) + int((network.in_degree[network.outputs] > 0).sum())
+        extra = [(0, "theorem-1")]
+        if SPARSE_WORK * network.n_connections <= work:
+            extra.append((sparse_extra(network, memory), "sparse"))
+        if expansion_work(network) <= work:
+            extra.append((expansion_extra(network, memory), "expansion"))
+        most = max(extra, key=lambda item: item[0])
+        found = _kept[network][memory, work] = NetworkBound(base + most[0], *most)
+    return found
+
+
+def expansion_work(network: Network) -> int:
+    """Return the operations of one product per pair of neighbouring sets: entries times the smaller side."""
+    sizes = np.bincount(network.depth[network.touched]).tolist()
+    return sum(a * b * min(a, b) for a, b in pairwise(sizes))
+
+
+def stay_costs(network: Network) -> Int64Array:
+    """Return int64[N]: the least extra I/Os if a neuron's value does not stay in one go: 1, or 2 if computed.
+
+    A computed value is dirty when it first leaves, so it is written and read back. An output that is also a source may
+    owe that write anyway.
+    """
+    computed = network.in_degree > 0
+    return np.where(computed & ~(network.is_output & (network.out_degree > 0)), 2, 1)
+
+
+# -- sparse ------------------------------------------------------------------------------------------------------------
+
+
+def cores(network: Network) -> Int64Array:
+    """Return int64[N]: the largest c such that the neuron lies in a subgraph of least degree c (directions ignored)."""
+    n = network.n_neurons
+    ends = np.concatenate((network.sources, network.targets))
+    others = np.concatenate((network.targets, network.sources))[np.argsort(ends, kind="stable")]
+    start = np.concatenate(([0], np.cumsum(np.bincount(ends, minlength=n))))
+    degree = np.diff(start)
+    core = np.zeros(n, np.int64)
+    alive = degree > 0
+    level = 0
+    while alive.any():
+        level = max(level, int(degree[alive].min()))
+        peel = np.flatnonzero(alive & (degree <= level))
+        while peel.size:
+            core[peel] = level
+            alive[peel] = False
+            reached = np.concatenate([others[start[x] : start[x + 1]] for x in peel.tolist()])
+            np.subtract.at(degree, reached, 1)
+            touched = np.unique(reached)
+            peel = touched[alive[touched] & (degree[touched] <= level)]
+    return core
+
+
+def sparse_extra(network: Network, memory: int) -> int:
+    """Return the extra I/Os that the `sparse` argument proves, over the cores of the network."""
+    k = memory - 2
+    core, costs = cores(network), stay_costs(network)
+    best = 0
+    if core.max() <= k:  # then no part has more connections than the argument allows
+        return 0
+    for level in np.unique(core[core > 0]).tolist():
+        inside = core >= level
+        within = inside[network.sources] & inside[network.targets]
+        ends = np.concatenate((network.sources[within], network.targets[within]))
+        degree = np.bincount(ends, minlength=network.n_neurons)
+        best = max(best, _cheapest_thinning(degree[inside], costs[inside], int(within.sum()), k))
+    return best
+
+
+def _cheapest_thinning(degree: Int64Array, costs: Int64Array, connections: int, k: int) -> int:
+    """Least cost of removing neurons until at most k n - k (k + 1) / 2 connections can be left among n >= k neurons."""
+    n = len(degree)
+    if n <= k:
+        return 0
+    need = connections - k * n + k * (k + 1) // 2
+    if need <= 0:
+        return 0
+    nearly_all = int(np.sort(costs)[: n - k + 1].sum())  # or fewer than k neurons are left
+    gain = np.maximum(degree - k, 0).astype(np.float64)
+    by_rate = np.argsort(-gain / costs, kind="stable")
+    reached = np.cumsum(gain[by_rate])
+    if reached[-1] < need:
+        return nearly_all
+    last = int(np.searchsorted(reached, need))
+    before = reached[last - 1] if last else 0.0
+    part = (need - before) / gain[by_rate[last]]
+    cover = float(costs[by_rate[:last]].sum() + part * costs[by_rate[last]])
+    return min(nearly_all, int(np.ceil(cover - 1e-6)))
+
+
+# -- expansion ---------------------------------------------------------------------------------------------------------
+
+
+def expansion_extra(network: Network, memory: int) -> int:
+    """Return the extra I/Os that the `expansion` argument proves along the sets of neurons of equal depth.
+
+    With s of a set interrupted, at least f(s) of the next one are; the cheapest choice over all sets is found by
+    dynamic programming from the last set backwards.
+    """
+    depth, costs = network.depth, stay_costs(network)
+    sets = [np.flatnonzero((depth == d) & network.touched) for d in range(int(depth.max()) + 1)]
+    shapes = [len(a) * len(b) for a, b in pairwise(sets)]
+    work = expansion_work(network)
+    thresholds = (0.0, 0.3, 0.5, 0.65) if 4 * work <= LARGEST_WORK / 4 else (0.0,)
+    after = np.zeros(len(sets[-1]) + 1)  # least cost of all later sets, by the interrupted ones of this set
+    for k in range(len(sets) - 1, -1, -1):
+        after = after + _cheapest(costs[sets[k]])
+        if k == 0:
+            break
+        least = np.zeros(len(sets[k - 1]) + 1, np.int64)
+        if shapes[k - 1] <= LARGEST_MATRIX:
+            matrix = _connections_between(network, sets[k - 1], sets[k])
+            for share in thresholds:
+                least = np.maximum(least, _forced(matrix, memory - 1, share))
+        from_here_up = np.minimum.accumulate(after[::-1])[::-1]
+        after = from_here_up[least]
+    return int(after.min())
+
+
+def _cheapest(costs: Int64Array) -> FloatArray:
+    """Least cost of interrupting 0, 1, ... of these neurons."""
+    return np.concatenate(([0.0], np.cumsum(np.sort(costs))))
+
+
+def _connections_between(network: Network, first: Int64Array, second: Int64Array) -> FloatArray:
+    row, column = np.full(network.n_neurons, -1), np.full(network.n_neurons, -1)
+    row[first], column[second] = np.arange(len(first)), np.arange(len(second))
+    r, c = row[network.sources], column[network.targets]
+    here = (r >= 0) & (c >= 0)
+    matrix = np.zeros((len(first), len(second)))
+    matrix[r[here], c[here]] = 1
+    return matrix
+
+
+def _forced(matrix: FloatArray, capacity: int, share: float) -> Int64Array:
+    """Return, for 0, 1, ... interrupted rows, how many columns must be interrupted. C slots.
+
+    Only the rows of the highest degrees are looked at: all but the lowest `share` of them.
+    """
+    n_rows = len(matrix)
+    result = np.zeros(n_rows + 1, np.int64)
+    degree = matrix.sum(axis=1)
+    rows = np.argsort(degree, kind="stable")[int(share * n_rows) :]
+    part = matrix[rows[degree[rows] > 0]]
+    part = part[:, part.sum(axis=0) > 0]
+    n, columns = part.shape
+    if n < 3 or columns <= 1:
+        return result
+    unfed = _most_unfed(part)
+    for interrupted in range(n + 1):
+        staying = n - interrupted
+        if staying < 3:
+            break
+        u = np.unique(np.linspace(1, staying - 1, 48, dtype=np.int64))[:, None]  # rows not begun; each u is met
+        middle = np.arange(min(capacity, staying) + 1)[None, :]  # rows begun and not done with: resident
+        done = np.maximum(staying - u - middle, 0)
+        stay = (capacity - middle) + unfed[u] + unfed[done]
+        stay = np.where(middle <= staying - u, stay, -1)
+        forced = columns - int(stay.max(axis=1).min())
+        if forced <= 0:
+            break
+        result[interrupted] = forced
+    return np.minimum.accumulate(result)  # of the interrupted rows some may lie outside those looked at
+
+
+def _most_unfed(matrix: FloatArray) -> Int64Array:
+    """Return int64[n + 1]: for x, an upper bound on the columns with no entry in some x rows (0: all of them).
+
+    Let a and b be the shares of all entries in the x rows and in those columns. With D the degrees and s the second
+    singular value of D^-1/2 A D^-1/2, an empty submatrix has a b <= s^2 (1 - a)(1 - b) (expander mixing lemma).
+    """
+    n = matrix.shape[0]
+    row_degree, column_degree = matrix.sum(axis=1), matrix.sum(axis=0)
+    total = matrix.sum()
+    second = _second_singular_value(matrix) + 1e-7  # the margin covers rounding
+    a = np.concatenate(([0.0], np.cumsum(np.sort(row_degree)))) / total  # the least share of x rows
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = second**2 * (1 - a) / a
+        b = np.where(a > 0, ratio / (1 + ratio), 1.0)
+    least_share = np.concatenate(([0.0], np.cumsum(np.sort(column_degree)))) / total
+    unfed = np.searchsorted(least_share, b + 1e-9, side="right") - 1
+    by_degree = np.searchsorted(np.sort(column_degree), n - np.arange(n + 1) + 0.5)  # needs x other rows to miss
+    return np.minimum(unfed, by_degree).astype(np.int64)
+
+
+def _second_singular_value(matrix: FloatArray) -> float:
+    """Return an upper bound on the second singular value of D^-1/2 A D^-1/2, a little above it.
+
+    The vector of the highest one, 1, is known: it is taken out, an iteration finds the highest of what is left, and a
+    Cholesky factorisation proves that nothing is above that. Solving for eigenvalues takes several times as long, and
+    a hundred times where BLAS threads wait for each other on busy cores.
+    """
+    from scipy.linalg import LinAlgError, cholesky, eigvalsh
+    from scipy.sparse.linalg import ArpackError, eigsh
+
+    if len(matrix) > matrix.shape[1]:
+        matrix = matrix.T
+    degree = matrix.sum(axis=1)
+    scaled = matrix / np.sqrt(degree)[:, None] / np.sqrt(matrix.sum(axis=0))[None, :]
+    product = scaled @ scaled.T
+    n = len(product)
+    if n >= ITERATED:
+        top = np.sqrt(degree / degree.sum())
+        rest = product - np.outer(top, top)
+        try:
+            found = float(eigsh(rest, k=1, which="LA", v0=np.ones(n), tol=1e-7, return_eigenvectors=False)[0])
+            above = np.ceil(max(found, 0.0) * 1e5 + 0.01) / 1e5  # coarse, so that machines that round otherwise agree
+            cholesky(above * np.eye(n) - rest, overwrite_a=True, check_finite=False)
+            return float(np.sqrt(above))
+        except (LinAlgError, ArpackError):  # it stopped too low, or not at all
+            pass
+    return float(np.sqrt(max(eigvalsh(product)[-2], 0.0))) if n > 1 else 0.0

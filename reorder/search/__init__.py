@@ -1,0 +1,1 @@
+"""What searches over edge orders share: budget, objective, intervals, moves."""

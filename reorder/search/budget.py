@@ -1,0 +1,149 @@
+"""What a search may spend and what it has found: limits, progress, the best order so far and its curve."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from reorder.base import Ordering, Progress, Task
+from reorder.search.batches import WIDTHS, in_batches
+from reorder.search.objectives import make_objective
+from traces.base.errors import InputError, unknown_name
+from traces.work.network import Network
+
+CLOCKS: dict[str, Callable[[], float]] = {"wall": time.perf_counter, "cpu": time.process_time}
+
+
+class Scorer:
+    """The task's objective on orders of one network, without checking them again: for the inside of searches."""
+
+    def __init__(self, network: Network, task: Task) -> None:
+        self._network, self._task = network, task
+        self.objective = make_objective(task.objective)
+        self._width = WIDTHS[0]  # of a batch of sources, where it was best last
+        self._sources, self._targets = network.sources.astype(np.int32), network.targets.astype(np.int32)
+
+    def __call__(self, edges: npt.NDArray[np.int64]) -> float:
+        """O(W) per term of the objective."""
+        return float(self.objective.of_arrays(self._sources[edges], self._targets[edges], self._network, self._task))
+
+    def polished(self, edges: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], float]:
+        """Return the order and its value; where runs count too, the best of it and of it in batches of sources.
+
+        The width of a batch goes up and down while that pays, from the best of a few widths and the last one found.
+        """
+        value = self(edges)
+        if not self.objective.runs:
+            return edges, value
+        forms: dict[int, tuple[float, npt.NDArray[np.int64]]] = {}
+
+        def at(width: int) -> float:
+            if width not in forms:
+                batched = in_batches(self._sources, self._targets, edges, width)
+                forms[width] = self(batched), batched
+            return forms[width][0]
+
+        width = min((self._width, *WIDTHS), key=at)
+        for factor in (0.8, 1.25):
+            while at(further := max(2, round(width * factor))) < at(width):
+                width = further
+        self._width = width
+        found, batched = forms[width]
+        return (batched, found) if found < value else (edges, value)
+
+
+@dataclass
+class Budget:
+    """A clock that started when the search did.
+
+    clock: 'wall' for users; 'cpu' counts the process's CPU seconds, for measurements on a busy machine.
+    """
+
+    limit_s: float | None = None
+    clock: str = "wall"
+    started: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.clock not in CLOCKS:
+            raise unknown_name("clock", self.clock, CLOCKS)
+        self.started = CLOCKS[self.clock]()
+
+    def spent(self) -> float:
+        """Seconds since the start."""
+        return CLOCKS[self.clock]() - self.started
+
+    def left(self) -> float:
+        """Seconds until the limit; infinite without one."""
+        return float("inf") if self.limit_s is None else self.limit_s - self.spent()
+
+    @property
+    def over(self) -> bool:
+        """Whether the limit has passed."""
+        return self.left() <= 0
+
+
+@dataclass
+class Best:
+    """The best order offered so far, with the curve (work units, seconds, objective) of how it came about."""
+
+    score: Scorer
+    budget: Budget
+    task: Task
+    edges: npt.NDArray[np.int64] | None = None
+    value: float = float("inf")
+    method: str = ""
+    curve: list[tuple[int, float, float]] = field(default_factory=list)
+    work: int = 0
+
+    def offer(self, edges: npt.NDArray[np.int64], method: str = "") -> float:
+        """Score an order, keep it if it is better than every one before, and return its value (`Scorer.polished`)."""
+        edges, value = self.score.polished(edges)
+        if value < self.value:
+            self.edges, self.value, self.method = edges, value, method
+            self.curve.append((self.work, self.budget.spent(), value))
+        return value
+
+    def adopt(self, found: Ordering, method: str, work: int, began: float) -> None:
+        """Take over what a search with a curve of its own found after `work` units; it started at second `began`."""
+        for done, seconds, value in found.curve:
+            if value < self.value:
+                self.edges, self.value, self.method = found.edges, value, method
+                self.curve.append((self.work + done, began + seconds, value))
+        self.work += work
+
+    @contextmanager
+    def reporting(self, progress: Progress | None) -> Iterator[None]:
+        """Let the task's progress go elsewhere for a while."""
+        before = self.task
+        self.task = replace(before, progress=progress)
+        try:
+            yield
+        finally:
+            self.task = before
+
+    def ordering(self, method: str, parameters: dict[str, Any], truncated: bool) -> Ordering:
+        """Return the best order as the result of `method`; the curve ends with a point at the work done in all."""
+        assert self.edges is not None
+        curve = (*self.curve, (self.work, self.budget.spent(), self.value))
+        return Ordering(self.edges, method, parameters, self.task.seed, curve, truncated)
+
+
+def part(progress: Progress, begin: float, end: float) -> Progress:
+    """Return a progress whose whole is the part from `begin` to `end` (shares) of the given one."""
+
+    def report(done: int, total: int | None, text: str) -> None:
+        progress(round(1000 * (begin + (end - begin) * (done / total if total else 0))), 1000, text)
+
+    return report
+
+
+def at_least(name: str, value: float | None, least: float) -> None:
+    """Refuse a parameter below `least`; None stands for automatic."""
+    if value is not None and not (isinstance(value, int | float) and value >= least):
+        raise InputError(f"{name} must be at least {least}, not {value!r}")

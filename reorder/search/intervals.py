@@ -1,0 +1,135 @@
+"""Residency intervals: the model behind the constructions and the search (docs/concepts/reordering-engine.md).
+
+Every neuron with incoming connections (an *item*) is resident in fast memory once, from its open to its drop, at most P
+items at once. A state is two permutations of the items; cython_ext/annealing/residency.h says what it costs.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cython_ext.annealing.residency import Residency
+from traces.work.network import Network
+
+Int32Array = npt.NDArray[np.int32]
+Int64Array = npt.NDArray[np.int64]
+
+SPARSE, FEW = 20, 7  # connections per item; measured on random layered networks
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Two permutations of the items (int32[n] each): in order of opening and in order of dropping."""
+
+    opens: Int32Array
+    drops: Int32Array
+    slots: int
+
+
+class Items:
+    """A network seen as n items (topologically numbered) fed by sources. Memory and time linear in the connections.
+
+    items, sources: int64 neuron ids, by depth, ties by id.
+    edges: int64[W], the connections grouped by item; the group of item v is start[v] to start[v + 1].
+    source: int32[W], the source (position in `sources`) of each of `edges`.
+    own: int32[n], the position in `sources` of each item, -1 without outgoing connections; item: the inverse.
+    """
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self.known: dict[Any, State] = {}  # constructed states, so that a portfolio makes each once
+        self.orders: list[Int64Array] = []  # of connections, from which a search may start as well
+        n = network.n_neurons
+        by_depth = np.argsort(network.depth, kind="stable")
+        self.items: Int64Array = by_depth[network.in_degree[by_depth] > 0]
+        self.sources: Int64Array = by_depth[network.out_degree[by_depth] > 0]
+        item_of, source_of = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
+        item_of[self.items] = np.arange(len(self.items), dtype=np.int32)
+        source_of[self.sources] = np.arange(len(self.sources), dtype=np.int32)
+        self.own: Int32Array = source_of[self.items]
+        self.item: Int32Array = item_of[self.sources]
+        targets = item_of[network.targets]
+        self.edges: Int64Array = np.argsort(targets, kind="stable")
+        self.source: Int32Array = source_of[network.sources[self.edges]]
+        self.start: Int32Array = np.concatenate(([0], np.cumsum(network.in_degree[self.items]))).astype(np.int32)
+
+    @cached_property
+    def target(self) -> Int32Array:
+        """int32[W]: the item of each of `edges`."""
+        return np.repeat(np.arange(len(self.items), dtype=np.int32), np.diff(self.start))
+
+    @cached_property
+    def by_source(self) -> tuple[Int64Array, Int32Array]:
+        """(start int64[n_sources + 1], target int32[W]): the targets of each source, ascending."""
+        order = np.argsort(self.source, kind="stable")
+        counts = np.bincount(self.source, minlength=len(self.sources))
+        return np.concatenate(([0], np.cumsum(counts))), self.target[order]
+
+    @cached_property
+    def lane(self) -> Int32Array:
+        """int32[W]: where each of `edges` is among `by_source`."""
+        lane = np.empty(len(self.source), np.int32)
+        lane[np.argsort(self.source, kind="stable")] = np.arange(len(lane), dtype=np.int32)
+        return lane
+
+    @property
+    def sparse(self) -> bool:
+        """Whether there are so few connections per item that random swaps find less than guided ones."""
+        return len(self.edges) <= SPARSE * len(self.items)
+
+    @property
+    def few(self) -> bool:
+        """Whether there are so few that a hot start finds less."""
+        return len(self.edges) <= FEW * len(self.items)
+
+    def search(self, slots: int, seed: int = 0, wide: bool = False) -> Residency:
+        """Return a kernel object over these items with `slots` slots, without a state yet."""
+        start, target = self.by_source
+        return Residency(self.start, self.source, self.lane, self.own, self.item, start, target, slots, seed, wide)
+
+    def decode(self, search: Residency, delay: int = 0) -> Int64Array:
+        """Return the edge order int64[W] of the search's state: every connection at its stage, by source.
+
+        delay: stages by which neurons open later than the state lets them. Under LRU and RR a source lingers for a
+        while after it was loaded; who opens within that time still finds it, and holds a slot for less long.
+        """
+        stages = search.stages()
+        if delay:
+            opened, finished, _ = search.intervals
+            rank = np.empty(len(self.items), np.int64)
+            rank[search.state()[0]] = np.arange(1, len(self.items) + 1)
+            later = np.minimum(finished, np.maximum(opened, rank - search.slots + delay + 1))
+            stages = np.maximum(stages, later[self.target])
+        key = stages.astype(np.int64) * len(self.sources) + self.source
+        return self.edges[np.argsort(key, kind="stable")]
+
+    def state_of(self, order: Int64Array, slots: int) -> State:
+        """Return the state nearest to an edge order: opens by first, drops by last use as a target.
+
+        Opens that would need more than `slots` residents are put off: scheduled backwards, each rank is given to the
+        neuron that opened last among those whose drop allows it.
+        """
+        position = np.empty(len(order), np.int64)
+        position[order] = np.arange(len(order))
+        at = position[self.edges]
+        n = len(self.items)
+        first = np.minimum.reduceat(at, self.start[:-1])
+        drops = np.argsort(np.maximum.reduceat(at, self.start[:-1])).astype(np.int32)
+        drop_rank, wish = np.empty(n, np.int64), np.empty(n, np.int64)
+        drop_rank[drops] = np.arange(n)
+        wish[np.argsort(first)] = np.arange(n)
+        opens = np.empty(n, np.int32)
+        eligible: list[tuple[int, int]] = []
+        next_drop = n - 1
+        for rank in range(n - 1, -1, -1):  # a neuron may open at any rank up to its drop's rank + slots - 1
+            while next_drop >= 0 and next_drop + slots - 1 >= rank:
+                heapq.heappush(eligible, (-int(wish[drops[next_drop]]), int(drops[next_drop])))
+                next_drop -= 1
+            opens[rank] = heapq.heappop(eligible)[1]
+        return State(opens, drops, slots)

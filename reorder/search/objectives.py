@@ -1,0 +1,160 @@
+"""What a search lowers: one small object, linear in runs and in the I/Os of one or more fast memories.
+
+``objective = runs * (number of runs) + sum of weight * (reads + writes of a fast memory)``. Measured time follows
+``a*runs + b*io`` rather than I/Os alone (docs/concepts/orderings.md), so both parts are here, and all searches can
+keep them up to date term by term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import cython_ext.iomodel.counts as kernel
+from reorder.base import PINNINGS, POLICIES, Task
+from traces.base.errors import InputError, did_you_mean, unknown_name
+from traces.work.checks import checked_memory, policy_codes, processing_arrays
+from traces.work.network import Network
+
+NAMES = ("io", "runs", "weighted", "memories")
+
+
+@dataclass(frozen=True)
+class IOTerm:
+    """`weight` times the I/Os of a fast memory; what is None is taken from the task."""
+
+    weight: float = 1
+    policy: str | None = None
+    pinning: str | None = None
+    memory: int | None = None
+
+    def within(self, task: Task) -> tuple[float, int, int, int]:
+        """Return (weight, policy code, pinning code, memory) with the task's values filled in."""
+        codes = policy_codes(self.policy or task.policy, self.pinning or task.pinning)
+        return self.weight, *codes, checked_memory(task.memory if self.memory is None else self.memory)
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A name, the weight of one run, and the I/O terms. Lower is better."""
+
+    name: str
+    runs: float = 0
+    io: tuple[IOTerm, ...] = ()
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is the I/Os of one fast memory and nothing else."""
+        return not self.runs and len(self.io) == 1
+
+    def within(self, task: Task) -> Task:
+        """Return the task; of a plain objective with the fast memory it names, so that searches work for that one."""
+        if not self.plain:
+            return task
+        term = self.io[0]
+        return replace(
+            task, memory=term.memory or task.memory, policy=term.policy or task.policy,
+            pinning=term.pinning or task.pinning,
+        )  # fmt: skip
+
+    def evaluate(self, network: Network, edges: Any, task: Task) -> float:
+        """Return the objective of an order (int[W], an Ordering, or None for the network's own). O(W) per term."""
+        sources, targets = processing_arrays(network, edges)
+        return self.of_arrays(sources, targets, network, task)
+
+    def of_arrays(
+        self, sources: npt.NDArray[np.int32], targets: npt.NDArray[np.int32], network: Network, task: Task
+    ) -> float:
+        """Return the objective of connections already in processing order, unchecked: for the inside of searches."""
+        value = self.runs * count_runs(targets) if self.runs else 0
+        outputs = network.is_output.astype(np.uint8)
+        for term in self.io:
+            weight, policy, pinning, memory = term.within(task)
+            counts = kernel.count(sources, targets, network.n_neurons, outputs, memory, policy, pinning)
+            value += weight * (len(sources) + int(counts[0] + counts[1] + counts[2]))
+        return value
+
+
+def count_runs(targets: npt.NDArray[Any]) -> int:
+    """Return the number of maximal stretches of one target."""
+    return 1 + int(np.count_nonzero(np.diff(targets)))
+
+
+def io(policy: str | None = None, pinning: str | None = None, memory: int | None = None) -> Objective:
+    """I/Os (reads plus writes); what is not given is the task's."""
+    return Objective("io", io=(IOTerm(1, policy, pinning, memory),))
+
+
+def runs() -> Objective:
+    """The number of runs of one target."""
+    return Objective("runs", runs=1)
+
+
+def weighted(a: float, b: float) -> Objective:
+    """``a*runs + b*io``, for instance with a and b fitted to a machine's times."""
+    for name, value in (("a", a), ("b", b)):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+            raise InputError(f"objective 'weighted': {name} must be a finite number of at least 0, not {value!r}")
+    if a == b == 0:
+        raise InputError("objective 'weighted': a and b are both 0, so every order would be as good as any other")
+    return Objective("weighted", runs=a, io=(IOTerm(b),))
+
+
+def memories(sizes: Sequence[int]) -> Objective:
+    """The sum of I/Os at several memory sizes."""
+    if isinstance(sizes, str) or not isinstance(sizes, Sequence) or not sizes:
+        raise InputError(f"objective 'memories' needs a list of memory sizes, not {sizes!r}")
+    return Objective("memories", io=tuple(IOTerm(memory=checked_memory(size)) for size in sizes))
+
+
+def make_objective(given: Any) -> Objective:
+    """Return the objective for a name, a mapping with `kind`, or an Objective.
+
+    'io'; 'runs'; {'kind': 'io', 'policy': 'lru'}; {'kind': 'weighted', 'a': 2.0, 'b': 1.0};
+    {'kind': 'memories', 'sizes': [50, 100, 200]}. Raises InputError for anything else.
+    """
+    if isinstance(given, Objective):
+        return given
+    if isinstance(given, str):
+        given = {"kind": given}
+    if not isinstance(given, Mapping) or "kind" not in given:
+        raise InputError(f"an objective is a name or a mapping with 'kind', not {given!r}{did_you_mean('', NAMES)}")
+    options = {str(key): value for key, value in given.items() if key != "kind"}
+    makers = {
+        "io": (io, {"policy", "pinning", "memory"}, set()),
+        "runs": (runs, set(), set()),
+        "weighted": (weighted, {"a", "b"}, {"a", "b"}),
+        "memories": (memories, {"sizes"}, {"sizes"}),
+    }
+    kind = given["kind"]
+    if kind not in makers:
+        raise unknown_name("objective", kind, makers)
+    maker, known, needed = makers[kind]
+    for key in options:
+        if key not in known:
+            raise InputError(f"objective {kind!r} has no option {key!r}{did_you_mean(key, known)}")
+    if needed - set(options):
+        raise InputError(f"objective {kind!r} needs {' and '.join(sorted(needed - set(options)))}")
+    objective: Objective = maker(**options)  # type: ignore[operator]
+    for term in objective.io:
+        policy_codes(term.policy or "min", term.pinning or "literal")
+        checked_memory(3 if term.memory is None else term.memory)
+    return objective
+
+
+def report(network: Network, edges: Any, task: Task) -> dict[str, float]:
+    """Return the order's value under every objective there is: each policy and pinning, runs, and the task's own."""
+    sources, targets = processing_arrays(network, edges)
+    values: dict[str, float] = {}
+    for policy in POLICIES:
+        for pinning in PINNINGS[: 1 if policy == "min" else 2]:  # MIN is the same under both
+            name = f"io_{policy}" + ("" if pinning == "literal" else f"_{pinning}")
+            values[name] = io(policy, pinning).of_arrays(sources, targets, network, task)
+    values["runs"] = count_runs(targets)
+    own = make_objective(task.objective)
+    values["objective"] = own.of_arrays(sources, targets, network, task)
+    return values

@@ -1,0 +1,195 @@
+"""Residency-interval annealing: the search behind the best orders (docs/concepts/reordering-engine.md)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from cython_ext.annealing.residency import Residency
+from reorder.edges.stationary import SHARES, StationaryParameters, best_state
+from reorder.search.budget import Best, at_least
+from reorder.search.intervals import Items, State
+from traces.base.errors import InputError
+
+MOVES_PER_ITEM = 2000  # the default budget
+CHECKPOINTS = 24  # exact counts of the decoded order along one annealing run
+# Looking for the number of slots: share of the budget per try, its temperature, the factor between tries, most tries.
+PROBE, PROBE_TEMPERATURE, STEP, MOST_PROBES = 0.05, 0.1, 0.85, 4
+FEWER = 0.9  # the factor under MIN
+DELAYS = (0, 1, 2, 4, 8, 16, 32)  # tried first, in stages
+CHECKPOINT_SHARE = 0.04  # of the time at most, for those counts
+
+
+@dataclass(frozen=True)
+class Moves:
+    """What annealing proposes, measured on random layered networks.
+
+    opens, drops: shares of open swaps and drop swaps; the rest swaps whole intervals. guided: share of swaps with a
+    partner where the network suggests one. heat: start temperature against the usual one, but not above `hottest`; end:
+    the last temperature; both in I/Os.
+    """
+
+    opens: float
+    drops: float
+    guided: float
+    heat: float
+    hottest: float
+    end: float
+
+    def start(self, moves_per_item: float) -> float:
+        """Return the temperature from which a budget still cools down well: colder the shorter it is (measured)."""
+        return min(self.hottest, self.heat * max(0.06, 0.2 * (max(1.0, moves_per_item) / 2700) ** 0.18))
+
+
+REACH = 8  # the longest swap in slots: an item stays for about as many drops as there are slots
+DENSE_MOVES = Moves(0.3, 0.3, 0.2, 1.0, hottest=0.45, end=0.07)
+SPARSE_MOVES = Moves(0.1, 0.2, 0.95, 4.0, hottest=1.8, end=0.07)
+FEW_MOVES = Moves(0.1, 0.2, 0.95, 4.0, hottest=0.65, end=0.1)
+
+
+@dataclass(frozen=True)
+class ResidencyParameters:
+    """moves: work units, proposed swaps; None: until the time limit, or 2000 per neuron without one.
+
+    slots: neurons resident at once; None: tried out. temperature: at the start, in I/Os; None: by the budget.
+    starts: independent searches, each with all the moves, a seed and a temperature of its own; the best is returned.
+    workers: processes that share them (edges/residency.py). Unless time ends them, their number changes nothing.
+    polish: share of the budget for edge moves at the end (edge_moves.py), 0 for none; None: by the policy.
+    wide: 32-bit lanes even where 16 bits would do. clock: what time_limit_s counts, 'wall' or 'cpu' seconds.
+    """
+
+    moves: int | None = None
+    slots: int | None = None
+    temperature: float | None = None
+    starts: int = 1
+    workers: int = 1
+    polish: float | None = None
+    wide: bool = False
+    clock: str = "wall"
+
+    def __post_init__(self) -> None:
+        at_least("starts", self.starts, 1)
+        at_least("workers", self.workers, 1)
+        at_least("moves", self.moves, 0)
+        at_least("slots", self.slots, 1)
+        at_least("temperature", self.temperature, 0)
+        at_least("polish", self.polish, 0)
+        if self.polish is not None and self.polish > 1:
+            raise InputError(f"polish is a share of the budget, at most 1, not {self.polish!r}")
+
+
+class Annealing:
+    """One annealing run over one kernel state, cooling as its share of the budget is used up."""
+
+    def __init__(self, items: Items, state: State, seed: int, moves: Moves, wide: bool) -> None:
+        self.items, self.slots = items, state.slots
+        self.search: Residency = items.search(state.slots, seed, wide)
+        self.search.set_state(state.opens, state.drops)
+        self.moves = moves
+        self.done = 0
+        self.delay: int | None = None  # of decoding, once looked for
+
+    def offer(self, best: Best) -> float:
+        """Offer the order of the present state and return its value. Under LRU and RR, look for the best delay too."""
+        self.search.refresh()
+        delays = [0]
+        if best.task.policy != "min":
+            step = max(1, (self.delay or 0) // 8)
+            delays = [*DELAYS] if self.delay is None else [self.delay, self.delay + step, max(0, self.delay - step)]
+        values = {d: best.offer(self.items.decode(self.search, d), f"{self.slots}") for d in dict.fromkeys(delays)}
+        self.delay = min(values, key=lambda d: (values[d], d))
+        return values[self.delay]
+
+    def run(self, moves: int | None, seconds: float, best: Best, temperature: float | None = None) -> None:
+        """Anneal for `moves` moves or `seconds`, whichever ends first, offering orders to `best` on the way."""
+        n, kinds = len(self.items.items), self.moves
+        started, done = best.budget.spent(), 0
+        chunk = max(256, min(50_000, n * 16))
+        next_checkpoint = 1 / CHECKPOINTS
+        reach = max(2, min(REACH * self.slots, n // 2))
+        start = temperature if temperature is not None else kinds.start((moves or 300 * n) / n)
+        while True:
+            spent = best.budget.spent() - started
+            timed = 0.0 if seconds == math.inf else spent / seconds if seconds > 0 else 1.0
+            share = max(done / moves if moves else 0.0, timed)
+            if share >= 1 or (moves is not None and done >= moves):
+                break
+            if done and temperature is None:  # what the whole budget comes to, at the speed so far
+                start = kinds.start(done / max(share, 1e-6) / n)
+            now = max(start, kinds.end)
+            cooled = now * (kinds.end / now) ** share
+            self.search.tune(cooled, reach, kinds.opens, kinds.drops, kinds.guided)
+            step = chunk if moves is None else min(chunk, moves - done)
+            self.search.run(step)
+            done += step
+            best.work += step
+            if share >= next_checkpoint:
+                began = best.budget.spent()
+                self.offer(best)
+                took = best.budget.spent() - began
+                next_checkpoint = share + max(1 / CHECKPOINTS, took / CHECKPOINT_SHARE / max(seconds, 1e-9))
+            if best.task.progress:
+                best.task.progress(round(1000 * share), 1000, f"{best.value:.0f}")
+        self.done += done
+        self.offer(best)
+
+
+def anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: float, heat: float = 1.0) -> None:
+    """Find the number of slots on a small part of the budget, then anneal with it; offer all that is found.
+
+    MIN: from M - 2, where the model is exact, to fewer, which leave MIN room to keep sources. LRU and RR: from a share
+    of M - 1 downhill, up or down. Each as long as it pays.
+    """
+    task, seed = best.task, best.task.seed
+    n = len(items.items)
+    moves = parameters.moves
+    if moves is None and seconds == math.inf:
+        moves = MOVES_PER_ITEM * n
+    ends = best.budget.spent() + seconds
+    few = items.few and task.policy == "min"  # LRU and RR, where the model is not exact, like it hot
+    kinds = FEW_MOVES if few else SPARSE_MOVES if items.sparse else DENSE_MOVES
+    kinds = replace(kinds, heat=heat * kinds.heat, hottest=heat * kinds.hottest)
+    runs: dict[int, Annealing] = {}
+    values: dict[int, float] = {}
+
+    def start(slots: int) -> None:
+        state, _ = best_state(items, slots, best.budget, StationaryParameters())
+        runs[slots] = Annealing(items, state, seed, kinds, parameters.wide)
+
+    def probe(share: float) -> float:
+        slots = max(1, min(round(share * (task.memory - 1)), task.memory - 2, n))
+        if slots not in runs:
+            start(slots)
+            runs[slots].run(None if moves is None else round(moves * PROBE), seconds * PROBE, best, PROBE_TEMPERATURE)
+            values[slots] = runs[slots].offer(best)
+        return values[slots]
+
+    share = SHARES[task.policy][0] if SHARES[task.policy] else 1.0
+    began = best.budget.spent()
+    if parameters.slots:
+        chosen = min(parameters.slots, n)
+        start(chosen)
+    elif task.policy == "min" and n <= task.memory - 2:
+        chosen = n
+        start(chosen)
+    else:
+        probe(share)
+        step = FEWER
+        if (
+            task.policy == "min"
+        ):  # more are impossible; a start that takes as long as its trial is not worth a second one
+            tries = 0 if best.budget.spent() - began > 2 * PROBE * seconds else MOST_PROBES
+        else:
+            tries = MOST_PROBES
+            step = STEP if probe(share * STEP) < probe(share) else 1 / STEP
+        for _ in range(tries):  # a step made already costs nothing again
+            if best.budget.spent() >= ends or probe(share * step) >= probe(share):
+                break
+            share *= step
+        chosen = min(values, key=lambda slots: (values[slots], -slots if task.policy == "min" else slots))
+    left = ends - best.budget.spent() if seconds < math.inf else math.inf
+    if left > 0:
+        used = sum(run.done for run in runs.values())
+        runs[chosen].run(None if moves is None else max(0, moves - used), left, best, parameters.temperature)
+    elif best.edges is None:  # a limit that the constructions alone used up
+        runs[chosen].offer(best)

@@ -1,0 +1,1 @@
+"""Memory traces: accesses with their bytes, and how an order of work becomes one."""

@@ -1,0 +1,350 @@
+"""Sparse matrix times vector as memory accesses: row by row on a CPU, a warp per row on a GPU, and sparse convolution.
+
+The matrix is CSR, its tuples in any order inside their rows (the outcome of tuple ordering). A direct sparse
+convolution is a series of products of one matrix with shifted windows of the padded input (the approach of Park et al.
+2017, which Feinberg et al. 2020 use for convolutional layers): one product per output position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from traces.access.trace import LOAD, STORE, STREAMS, Chunk, Memory, Region, Trace
+from traces.base.errors import InputError
+from traces.formats import element_bits, from_bits, pack, to_bits
+from traces.layouts.layout import NEURON_FORMATS
+
+Int64Array = npt.NDArray[np.int64]
+
+_VALUES, _IDS, _POINTERS, _INPUTS, _OUTPUTS = (
+    STREAMS.index(name) for name in ("values", "ids", "row_pointers", "inputs", "outputs")
+)
+_CHUNK_TUPLES = 2**18
+
+
+@dataclass(frozen=True, eq=False)
+class SpmvProblem:
+    """A matrix and its vectors, laid out: y[r * y_stride + y_shift[p]] = sum of a[r, c] x[c + x_shift[p]], for every p.
+
+    start: int64[rows + 1] of each row. column: int64[nnz]. weight: float32[nnz] as stored. x: float32, as stored.
+    x_shift, y_shift: int64[P], elements. memory: regions values, column_ids, row_pointers, x, y; y is zero at first.
+    *_at: addresses. value_bits, id_bytes, vector_bytes: element sizes. zeroed: weights that became zero in the format.
+    """
+
+    start: Int64Array
+    column: Int64Array
+    weight: npt.NDArray[np.float32]
+    x: npt.NDArray[np.float32]
+    x_shift: Int64Array
+    y_shift: Int64Array
+    y_stride: int
+    memory: Memory
+    value_bits: int
+    id_bytes: int
+    vector_bytes: int
+    vector_format: int
+    zeroed: int
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the matrix."""
+        return len(self.start) - 1
+
+    def address(self, region: str) -> int:
+        """Return the base address of an array."""
+        return self.memory.region(region).base_address
+
+    def products(self, p: int) -> npt.NDArray[np.float32]:
+        """Return float32[rows]: y of position p, summed in float64 and rounded once."""
+        terms = self.weight.astype(np.float64) * self.x[self.column + self.x_shift[p]]
+        sums = np.concatenate(([0.0], np.cumsum(terms)))
+        return (sums[self.start[1:]] - sums[self.start[:-1]]).astype(np.float32)
+
+
+def lay_out_spmv(
+    matrix: Any,
+    x: npt.ArrayLike,
+    *,
+    positions: npt.ArrayLike | None = None,
+    value_format: str = "fp16",
+    vector_format: str = "fp32",
+    id_bits: int = 16,
+    base_address: int = 0,
+    alignment_bytes: int = 256,
+) -> SpmvProblem:
+    """Lay out a SciPy sparse matrix (or dense array) and a vector float[columns].
+
+    positions: int64[nnz], new -> old index of the stored tuples, a permutation inside each row (order_tuples gives
+    it); None keeps the stored order. vector_format: fp32, fp16 or bf16, of x and y. id_bits: 8, 16 or 32.
+    Raises InputError for an empty matrix, ids that do not fit, a permutation that leaves its row.
+    """
+    start, column, values, shape = _csr(matrix)
+    vector = np.asarray(x, np.float32)
+    if vector.shape != (shape[1],):
+        raise InputError(f"x has shape {vector.shape}, expected ({shape[1]},): one value per column")
+    if positions is not None:
+        moved = _inside_rows(np.asarray(positions), start)
+        column, values = column[moved], values[moved]
+    zero = np.zeros(1, np.int64)
+    return _lay_out(
+        start,
+        column,
+        values,
+        vector,
+        zero,
+        zero,
+        1,
+        value_format,
+        vector_format,
+        id_bits,
+        base_address,
+        alignment_bytes,
+    )
+
+
+def convolution_matrix(weights: npt.ArrayLike, height: int, width: int) -> Any:
+    """Return a convolution's weights float[Cout, Cin, R, S] as the matrix that direct sparse convolution stores.
+
+    SciPy csr [Cout, Cin * height * width], height and width those of the padded image: the column is the offset of the
+    weight's first input, c * height * width + r * width + s. Zero weights are not stored. Its tuples can be ordered.
+    Raises InputError for other shapes and a kernel without weights or larger than the image.
+    """
+    from scipy.sparse import csr_array
+
+    kernel = np.asarray(weights, np.float32)
+    if kernel.ndim != 4:
+        raise InputError(f"weights have shape {kernel.shape}, expected (Cout, Cin, R, S)")
+    outputs, inputs, r, s = kernel.shape
+    if r > height or s > width:
+        raise InputError(f"the {r} x {s} kernel is larger than the padded image of {height} x {width}")
+    row, channel, down, right = np.nonzero(kernel)
+    if not len(row):
+        raise InputError("the kernel has no non-zero weight")
+    start = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=outputs))))
+    offsets = (channel * height + down) * width + right
+    return csr_array((kernel[np.nonzero(kernel)], offsets, start), shape=(outputs, inputs * height * width))
+
+
+def lay_out_convolution(
+    weights: npt.ArrayLike,
+    image: npt.ArrayLike,
+    *,
+    positions: npt.ArrayLike | None = None,
+    stride: int = 1,
+    padding: int = 0,
+    value_format: str = "fp16",
+    vector_format: str = "fp32",
+    id_bits: int = 16,
+    base_address: int = 0,
+    alignment_bytes: int = 256,
+) -> SpmvProblem:
+    """Lay out a direct sparse convolution: weights float[Cout, Cin, R, S], image float[Cin, H, W].
+
+    The matrix is `convolution_matrix` of the padded image; output position (h, w) shifts its columns by
+    (h * Wp + w) * stride. positions: as in lay_out_spmv, an order of its tuples. y is [Cout, Hout, Wout].
+    """
+    kernel, picture = np.asarray(weights, np.float32), np.asarray(image, np.float32)
+    if kernel.ndim != 4 or picture.ndim != 3 or kernel.shape[1] != picture.shape[0]:
+        raise InputError(
+            f"weights {kernel.shape} and image {picture.shape}: expected (Cout, Cin, R, S) and (Cin, H, W)"
+        )
+    for name, value, least in (("stride", stride, 1), ("padding", padding, 0)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise InputError(f"{name} must be a whole number of at least {least}, not {value!r}")
+    padded = np.pad(picture, ((0, 0), (padding, padding), (padding, padding)))
+    _, height, width = padded.shape
+    start, column, values, _ = _csr(convolution_matrix(kernel, height, width))
+    if positions is not None:
+        moved = _inside_rows(np.asarray(positions), start)
+        column, values = column[moved], values[moved]
+    rows, columns = (height - kernel.shape[2]) // stride + 1, (width - kernel.shape[3]) // stride + 1
+    down, right = np.divmod(np.arange(rows * columns), columns)
+    x_shift = (down * width + right) * stride
+    return _lay_out(
+        start,
+        column,
+        values,
+        padded.reshape(-1),
+        x_shift.astype(np.int64),
+        np.arange(rows * columns, dtype=np.int64),
+        rows * columns,
+        value_format,
+        vector_format,
+        id_bits,
+        base_address,
+        alignment_bytes,
+    )
+
+
+def spmv_trace(problem: SpmvProblem) -> Trace:
+    """Return the trace of one core that works row by row, with its real bytes.
+
+    A product loads the first row pointer once, and per row: the next pointer, per tuple the id, the value and x, and
+    stores y once at the end. The sum stays in a register and starts at zero.
+    """
+    return Trace(lambda: _rows(problem), problem.memory, None, {"spmv": "row-wise", "products": len(problem.x_shift)})
+
+
+def _rows(problem: SpmvProblem) -> Iterator[Chunk]:
+    assert problem.memory.image is not None
+    image, base = problem.memory.image, problem.memory.base_address
+    blocks = _row_blocks(problem.start)
+    for p in range(len(problem.x_shift)):
+        y = _vector_bits(problem.products(p), problem.vector_format)
+        for k, (first, last) in enumerate(blocks):
+            yield _row_chunk(problem, p, first, last, k == 0, y, image, base)
+
+
+def _row_blocks(start: Int64Array) -> list[tuple[int, int]]:
+    """Cut rows into blocks of about _CHUNK_TUPLES tuples."""
+    cuts = np.unique(np.searchsorted(start, np.arange(0, start[-1] + _CHUNK_TUPLES, _CHUNK_TUPLES)))
+    cuts = np.unique(np.concatenate(([0], np.clip(cuts, 0, len(start) - 1), [len(start) - 1])))
+    return list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
+
+
+def _row_chunk(
+    problem: SpmvProblem,
+    p: int,
+    first: int,
+    last: int,
+    opening: bool,
+    y: npt.NDArray[np.uint8],
+    image: npt.NDArray[np.uint8],
+    base: int,
+) -> Chunk:
+    start = problem.start[first : last + 1]
+    lengths = np.diff(start)
+    tuples, rows = np.arange(start[0], start[-1]), np.arange(first, last)
+    head = int(opening)
+    # Place of each access: rows take 2 + 3 * length each, the opening pointer comes before all.
+    row_at = head + np.concatenate(([0], np.cumsum(2 + 3 * lengths)))[:-1]
+    tuple_at = np.repeat(row_at + 1, lengths) + 3 * (tuples - np.repeat(start[:-1], lengths))
+    n = head + 2 * len(rows) + 3 * len(tuples)
+    address, size = np.empty(n, np.uint64), np.empty(n, np.uint8)
+    stream, op = np.empty(n, np.uint8), np.full(n, LOAD, np.uint8)
+    pointer_bytes = problem.memory.region("row_pointers").n_bytes // len(problem.start)
+
+    def put(at: Int64Array, where: Int64Array, n_bytes: int, name: int) -> None:
+        address[at], size[at], stream[at] = where.astype(np.uint64), n_bytes, name
+
+    pointers = problem.address("row_pointers")
+    if opening:
+        put(np.zeros(1, np.int64), np.array([pointers]), pointer_bytes, _POINTERS)
+    put(row_at, pointers + pointer_bytes * (rows + 1), pointer_bytes, _POINTERS)
+    put(tuple_at, problem.address("column_ids") + problem.id_bytes * tuples, problem.id_bytes, _IDS)
+    value_bytes = (problem.value_bits + 7) // 8
+    put(tuple_at + 1, problem.address("values") + tuples * problem.value_bits // 8, value_bytes, _VALUES)
+    x_at = problem.address("x") + problem.vector_bytes * (problem.column[tuples] + problem.x_shift[p])
+    put(tuple_at + 2, x_at, problem.vector_bytes, _INPUTS)
+    y_at = problem.address("y") + problem.vector_bytes * (rows * problem.y_stride + problem.y_shift[p])
+    store_at = row_at + 1 + 3 * lengths
+    put(store_at, y_at, problem.vector_bytes, _OUTPUTS)
+    op[store_at] = STORE
+
+    offset = np.concatenate(([0], np.cumsum(size, dtype=np.int64)))
+    payload = np.empty(int(offset[-1]), np.uint8)
+    within = np.arange(int(offset[-1])) - np.repeat(offset[:-1], size)
+    payload[:] = image[np.repeat((address - np.uint64(base)).astype(np.int64), size) + within]
+    width = problem.vector_bytes
+    payload[offset[store_at][:, None] + np.arange(width)] = y.reshape(-1, width)[first:last]
+    return Chunk(address, size, op, stream, offset, payload)
+
+
+def _csr(matrix: Any) -> tuple[Int64Array, Int64Array, npt.NDArray[np.float32], tuple[int, int]]:
+    from scipy.sparse import csr_array
+
+    try:
+        csr = csr_array(matrix)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"this is no matrix: {error}") from error
+    if csr.ndim != 2 or not csr.nnz:
+        raise InputError(f"the matrix of shape {csr.shape} has no stored element")
+    values = np.asarray(csr.data, np.float32)
+    if not np.isfinite(values).all():
+        raise InputError(f"stored element {int(np.argmin(np.isfinite(values)))} is not finite")
+    return csr.indptr.astype(np.int64), csr.indices.astype(np.int64), values, csr.shape
+
+
+def _inside_rows(positions: npt.NDArray[Any], start: Int64Array) -> Int64Array:
+    nnz = int(start[-1])
+    if positions.shape != (nnz,) or not np.issubdtype(positions.dtype, np.integer):
+        raise InputError(f"positions must be {nnz} whole numbers, one per stored element")
+    row = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    moved = positions.astype(np.int64)
+    if (np.sort(moved) != np.arange(nnz)).any():
+        raise InputError("positions are no permutation of the stored elements")
+    wrong = np.flatnonzero(row[moved] != row)
+    if wrong.size:
+        raise InputError(f"positions[{wrong[0]}] moves an element of row {row[moved[wrong[0]]]} to row {row[wrong[0]]}")
+    return moved
+
+
+def _vector_bits(values: npt.NDArray[np.float32], vector_format: int) -> npt.NDArray[np.uint8]:
+    from cython_ext.trace.walk import neuron_bits
+
+    bits: npt.NDArray[np.uint8] = neuron_bits(np.ascontiguousarray(values), vector_format)
+    return bits
+
+
+def _lay_out(
+    start: Int64Array,
+    column: Int64Array,
+    values: npt.NDArray[np.float32],
+    x: npt.NDArray[np.float32],
+    x_shift: Int64Array,
+    y_shift: Int64Array,
+    y_stride: int,
+    value_format: str,
+    vector_format: str,
+    id_bits: int,
+    base_address: int,
+    alignment_bytes: int,
+) -> SpmvProblem:
+    from cython_ext.trace.walk import neuron_values
+
+    if vector_format not in NEURON_FORMATS:
+        raise InputError(f"unknown vector format {vector_format!r} (known: {', '.join(NEURON_FORMATS)})")
+    if id_bits not in (8, 16, 32) or int(column.max()) >= 2**id_bits:
+        raise InputError(f"column id {int(column.max())} does not fit id_bits {id_bits}: use 8, 16 or 32 bits")
+    bits, scale, report = to_bits(values, value_format)
+    vector_bytes, number = NEURON_FORMATS[vector_format], list(NEURON_FORMATS).index(vector_format)
+    stored_x = _vector_bits(x, number)
+    n_y = (len(start) - 1) * y_stride
+    pointer = "<u4" if start[-1] < 2**32 else "<u8"
+    arrays = {
+        "values": np.asarray(pack(bits, value_format), np.uint8),
+        "column_ids": column.astype(f"<u{id_bits // 8}").view(np.uint8),
+        "row_pointers": start.astype(pointer).view(np.uint8),
+        "x": stored_x,
+        "y": np.zeros(n_y * vector_bytes, np.uint8),
+    }
+    regions, end = [], -(-base_address // alignment_bytes) * alignment_bytes
+    base = end
+    for name, data in arrays.items():
+        end = -(-end // alignment_bytes) * alignment_bytes
+        regions.append(Region(name, end, len(data)))
+        end += len(data)
+    image = np.zeros(end - base, np.uint8)
+    for region, data in zip(regions, arrays.values(), strict=True):
+        image[region.base_address - base :][: region.n_bytes] = data
+    image.setflags(write=False)
+    return SpmvProblem(
+        start=start,
+        column=column,
+        weight=from_bits(bits, value_format, scale=scale),
+        x=neuron_values(stored_x, number),
+        x_shift=x_shift,
+        y_shift=y_shift,
+        y_stride=y_stride,
+        memory=Memory(base, end - base, image, tuple(regions)),
+        value_bits=element_bits(value_format),
+        id_bytes=id_bits // 8,
+        vector_bytes=vector_bytes,
+        vector_format=number,
+        zeroed=report.zeroed,
+    )

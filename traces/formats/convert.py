@@ -1,0 +1,237 @@
+"""Number formats: float32 values to the bits that travel over the wires, and back, with a report of what was lost.
+
+Floating-point formats round to nearest, ties to even, straight from float32. Integers are symmetric: one step for the
+whole tensor, ``max|value| / 127`` (int8) or ``/ 7`` (int4), or one step per channel; the lowest code stays unused.
+``fp8_e4m3`` is the OCP form (maximum 448, no infinity). Values beyond the range are set to the largest finite one and
+counted, because an infinity on a weight wire would make every later partial sum meaningless.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from traces.base.errors import InputError
+from traces.base.registry import Registry
+
+Float32Array = npt.NDArray[np.float32]
+BitsArray = npt.NDArray[np.unsignedinteger[Any]]
+Scale = float | Float32Array
+
+
+@dataclass(frozen=True)
+class Format:
+    """One number format. `code_max`: the largest integer code of an integer format, 0 for floating point."""
+
+    name: str
+    bits: int
+    numpy_name: str
+    code_max: int = 0
+
+    @property
+    def is_integer(self) -> bool:
+        return self.code_max > 0
+
+    @property
+    def bits_dtype(self) -> np.dtype[Any]:
+        """The unsigned integer that carries one element's bits (int4: uint8 holding 0 to 15)."""
+        return np.dtype(f"u{max(1, self.bits // 8)}")
+
+    @property
+    def float_dtype(self) -> np.dtype[Any]:
+        """The numpy type of a floating-point format."""
+        import ml_dtypes  # registers bfloat16 and the float8 types
+
+        return np.dtype(getattr(ml_dtypes, self.numpy_name, self.numpy_name))
+
+    @property
+    def largest(self) -> float:
+        """The largest finite value of a floating-point format."""
+        import ml_dtypes
+
+        return float(ml_dtypes.finfo(self.float_dtype).max)
+
+
+FORMATS: Registry[Format] = Registry("value format", "edgewatt.formats")
+
+for _format, _summary in (
+    (Format("fp32", 32, "float32"), "IEEE 754 binary32"),
+    (Format("fp16", 16, "float16"), "IEEE 754 binary16"),
+    (Format("bf16", 16, "bfloat16"), "bfloat16: 8 exponent, 7 mantissa bits"),
+    (Format("fp8_e4m3", 8, "float8_e4m3fn"), "OCP 8-bit float: 4 exponent, 3 mantissa bits, no infinity"),
+    (Format("fp8_e5m2", 8, "float8_e5m2"), "OCP 8-bit float: 5 exponent, 2 mantissa bits"),
+    (Format("int8", 8, "int8", 127), "symmetric two's complement, step max|value| / 127"),
+    (Format("int4", 4, "int4", 7), "symmetric two's complement, step max|value| / 7, two to a byte"),
+):
+    FORMATS.register(_format.name, summary=_summary)(_format)
+
+
+@dataclass(frozen=True)
+class ConversionReport:
+    """What a conversion did to `n_values` numbers.
+
+    zeroed: stored non-zeros that became zero. saturated: values beyond the range, set to the largest finite value.
+    max_error, mean_error: of |converted - given|, in the values' own unit.
+    """
+
+    format: str
+    n_values: int
+    zeroed: int
+    saturated: int
+    max_error: float
+    mean_error: float
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences for the user; empty if nothing needs attention."""
+        said = []
+        if self.zeroed:
+            said.append(f"{self.zeroed} of {self.n_values} stored non-zeros become zero in {self.format}")
+        if self.saturated:
+            said.append(f"{self.saturated} of {self.n_values} values are outside the range of {self.format}: saturated")
+        return tuple(said)
+
+
+def element_bits(name: str) -> int:
+    """Return the bits of one element in memory."""
+    return FORMATS[name].item.bits
+
+
+def packed_bytes(n: int, name: str) -> int:
+    """Return the bytes that `n` packed elements take (an odd int4 tail is padded to a whole byte)."""
+    return (n * element_bits(name) + 7) // 8
+
+
+def symmetric_scale(values: npt.ArrayLike, name: str, *, channel: npt.ArrayLike | None = None) -> Scale:
+    """Return the step of an integer format: ``max|value| / code_max``, 1 where every value is zero.
+
+    channel: int64[n] channel of each value; then the result is float32[max(channel) + 1].
+    """
+    form = FORMATS[name].item
+    if not form.is_integer:
+        raise InputError(f"{name} is a floating-point format: it has no scale")
+    magnitude = np.abs(_finite(values))
+    if channel is None:
+        return _step(magnitude.max(initial=0.0), form)
+    channels = _channels(channel, len(magnitude))
+    largest = np.zeros(int(channels.max(initial=-1)) + 1)
+    np.maximum.at(largest, channels, magnitude)
+    return np.array([_step(value, form) for value in largest], np.float32)
+
+
+def to_bits(
+    values: npt.ArrayLike, name: str, *, scale: Scale | None = None, channel: npt.ArrayLike | None = None
+) -> tuple[BitsArray, Scale | None, ConversionReport]:
+    """Convert float32[n] to ``(bits, scale, report)``; bits is uint8, uint16 or uint32[n], one element each.
+
+    scale: step of an integer format; None takes the tensor's own (see symmetric_scale). Floating point has none.
+    channel: int64[n] channel of each value, for one step per channel; `scale` is then float32[channels].
+    Raises InputError on a NaN or infinite value, an unknown format, or a scale that does not fit.
+    """
+    form = FORMATS[name].item
+    given = _finite(values)
+    if form.is_integer:
+        if scale is None:
+            scale = symmetric_scale(given, name, channel=channel)
+        codes = np.rint(given / _per_value(scale, channel, len(given)))
+        saturated = np.abs(codes) > form.code_max
+        np.clip(codes, -form.code_max, form.code_max, out=codes)
+        bits = (codes.astype(np.int8).view(np.uint8) & np.uint8((1 << form.bits) - 1)).astype(form.bits_dtype)
+    else:
+        if scale is not None or channel is not None:
+            raise InputError(f"{name} is a floating-point format: it takes no scale and no channel")
+        with np.errstate(over="ignore"):  # overflow is what is looked for
+            converted = given.astype(np.float32).astype(form.float_dtype)
+        saturated = ~np.isfinite(converted)
+        converted[saturated] = np.copysign(form.largest, given[saturated]).astype(form.float_dtype)
+        bits = converted.view(form.bits_dtype)
+    error = np.abs(from_bits(bits, name, scale=scale, channel=channel).astype(np.float64) - given)
+    report = ConversionReport(
+        format=name,
+        n_values=len(given),
+        zeroed=int(np.count_nonzero((given != 0) & _is_zero(bits, form))),
+        saturated=int(np.count_nonzero(saturated)),
+        max_error=float(error.max(initial=0.0)),
+        mean_error=float(error.mean()) if len(error) else 0.0,
+    )
+    return bits, scale, report
+
+
+def from_bits(
+    bits: npt.ArrayLike, name: str, *, scale: Scale | None = None, channel: npt.ArrayLike | None = None
+) -> Float32Array:
+    """Convert one element's bits per entry back to float32[n]. Integer formats need the `scale` of the conversion."""
+    form = FORMATS[name].item
+    raw = np.ascontiguousarray(bits).astype(form.bits_dtype, copy=False).reshape(-1)
+    if not form.is_integer:
+        return raw.view(form.float_dtype).astype(np.float32)
+    if scale is None:
+        raise InputError(f"{name} needs the scale of the conversion to become numbers again")
+    unused = 8 - form.bits
+    codes = (raw << unused).view(np.int8) >> unused  # the arithmetic shift extends the sign
+    return (codes * _per_value(scale, channel, len(raw))).astype(np.float32)
+
+
+def pack(bits: npt.ArrayLike, name: str) -> npt.NDArray[np.uint8]:
+    """Return the bytes in memory: little-endian elements; int4 two to a byte, the first in the low nibble."""
+    form = FORMATS[name].item
+    raw = np.ascontiguousarray(bits).astype(form.bits_dtype.newbyteorder("<"), copy=False).reshape(-1)
+    if form.bits != 4:
+        return raw.view(np.uint8)
+    padded = np.zeros(len(raw) + len(raw) % 2, np.uint8)
+    padded[: len(raw)] = raw
+    return padded[0::2] & np.uint8(15) | padded[1::2] << np.uint8(4)
+
+
+def unpack(data: npt.ArrayLike, name: str, n: int) -> BitsArray:
+    """Undo `pack`: return the bits of the first `n` elements. Raises InputError if `data` is too short."""
+    form = FORMATS[name].item
+    raw = np.ascontiguousarray(data, dtype=np.uint8).reshape(-1)
+    if len(raw) < packed_bytes(n, name):
+        raise InputError(f"{n} elements of {name} take {packed_bytes(n, name)} bytes, only {len(raw)} are there")
+    raw = raw[: packed_bytes(n, name)]
+    if form.bits != 4:
+        return raw.view(form.bits_dtype.newbyteorder("<")).astype(form.bits_dtype, copy=False)
+    return np.stack((raw & np.uint8(15), raw >> np.uint8(4)), axis=1).reshape(-1)[:n]
+
+
+def _finite(values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    given = np.asarray(values, dtype=np.float64).reshape(-1)
+    bad = np.flatnonzero(~np.isfinite(given))
+    if bad.size:
+        raise InputError(f"value {bad[0]} is {given[bad[0]]}: only finite numbers can be converted")
+    return given
+
+
+def _step(largest: float, form: Format) -> float:
+    step = float(np.float32(largest / form.code_max))
+    return step if step > 0 else 1.0
+
+
+def _channels(channel: npt.ArrayLike, n: int) -> npt.NDArray[np.int64]:
+    channels = np.asarray(channel)
+    if channels.shape != (n,) or (n and (not np.issubdtype(channels.dtype, np.integer) or channels.min() < 0)):
+        raise InputError(f"channel must be {n} non-negative integers, one per value")
+    return channels.astype(np.int64)
+
+
+def _per_value(scale: Scale, channel: npt.ArrayLike | None, n: int) -> npt.NDArray[np.float64]:
+    steps = np.asarray(scale, dtype=np.float64)
+    if not (np.isfinite(steps).all() and (steps > 0).all()):
+        raise InputError("a scale must be a positive finite number")
+    if channel is None:
+        if steps.ndim:
+            raise InputError("one scale per channel needs the channel of each value")
+        return steps
+    channels = _channels(channel, n)
+    if steps.ndim != 1 or len(steps) <= channels.max(initial=-1):
+        raise InputError(f"{int(channels.max(initial=-1)) + 1} channels need as many scales, not shape {steps.shape}")
+    return steps[channels]
+
+
+def _is_zero(bits: BitsArray, form: Format) -> npt.NDArray[np.bool_]:
+    sign = 0 if form.is_integer else 1  # floats have a negative zero
+    return (bits & bits.dtype.type((1 << (form.bits - sign)) - 1)) == 0

@@ -1,0 +1,1 @@
+"""Where each array of a network lies in memory."""

@@ -1,0 +1,97 @@
+"""Layouts: where each array of a sparse network lies in memory, and what it holds.
+
+A layout and an order of work make a `traces.access.plan.Plan`, which `traces.access.build` walks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from traces.base.errors import InputError, unknown_name
+from traces.work.network import Network
+
+KINDS = ("auto", "csr", "csc", "coo", "ell", "tuples")
+NEURON_FORMATS = {"fp32": 4, "fp16": 2, "bf16": 2}  # name -> bytes; the index is the kernel's format number
+REGISTERS = ("run", "none")
+ID_BASES = ("layer", "network")
+
+Int64Array = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a network lies in memory.
+
+    kind: 'csr' (values, column ids and row pointers; a row is a run of the order, so each target must have one run),
+        'csc' (columns; each source must have one run), 'coo' (values, row ids, column ids), 'ell' (rows padded to the
+        longest of their layer), 'tuples' ((source, target, weight) records), 'auto': csr where the order allows it,
+        else tuples.
+    value_format: number format of the weights (traces.formats). neuron_format: of activations and partial sums in
+        memory (fp32, fp16, bf16); sums are accumulated in fp32 registers and rounded when stored.
+    id_bits: 8, 16 or 32; None takes 16 where the ids fit, else 32. id_base: ids count from the lowest neuron of the
+        connection's layer ('layer') or from neuron 0 ('network'); None takes 'layer' for separate id arrays of a
+        layered network, 'network' otherwise and for tuples.
+    base_address, alignment_bytes: every array starts at the next multiple of alignment_bytes.
+    row_alignment_bytes: start each row of csr/ell or column of csc at this alignment in values and ids; None packs.
+    registers: 'run' keeps the partial sum in a register while consecutive connections share the target, and the
+        source's value while they share the source; 'none' loads and stores them at every connection.
+    Raises InputError naming the field.
+    """
+
+    kind: str = "auto"
+    value_format: str = "fp32"
+    neuron_format: str = "fp32"
+    id_bits: int | None = None
+    id_base: str | None = None
+    base_address: int = 0
+    alignment_bytes: int = 64
+    row_alignment_bytes: int | None = None
+    registers: str = "run"
+
+    def __post_init__(self) -> None:
+        for what, value, known in (
+            ("layout", self.kind, KINDS),
+            ("neuron format", self.neuron_format, NEURON_FORMATS),
+            ("register model", self.registers, REGISTERS),
+            ("id base", self.id_base, (*ID_BASES, None)),
+        ):
+            if value not in known:
+                raise unknown_name(what, value, [name for name in known if name])
+        if self.id_bits not in (None, 8, 16, 32):
+            raise InputError(f"id_bits must be 8, 16 or 32, not {self.id_bits!r}")
+        for name in ("alignment_bytes", "row_alignment_bytes"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int) or value < 1 or value & (value - 1)):
+                raise InputError(f"{name} must be a power of two, not {value!r}")
+        if not isinstance(self.base_address, int) or not 0 <= self.base_address < 2**62:
+            raise InputError(f"base_address must be a whole number from 0 to 2^62, not {self.base_address!r}")
+        if self.row_alignment_bytes is not None and self.kind in ("coo", "tuples"):
+            raise InputError(f"row_alignment_bytes has no meaning for layout {self.kind!r}: it has no rows")
+
+
+def one_run_each(neurons: npt.NDArray[np.int64]) -> bool:
+    """Return whether every value of the sequence occurs in one run of consecutive positions only."""
+    starts = neurons[np.flatnonzero(np.r_[True, np.diff(neurons) != 0])]
+    return len(np.unique(starts)) == len(starts)
+
+
+def choose_kind(network: Network, edges: Int64Array, layout: Layout) -> str:
+    """Return the layout kind for an order: the one asked for, if the order allows it, or the automatic choice.
+
+    Raises InputError where a row (column) of csr or ell (csc) would be cut.
+    """
+    if layout.kind in ("coo", "tuples"):
+        return layout.kind
+    major, what = (network.sources, "column") if layout.kind == "csc" else (network.targets, "row")
+    whole = one_run_each(major[edges])
+    if layout.kind == "auto":
+        return "csr" if whole else "tuples"
+    if not whole:
+        raise InputError(
+            f"layout {layout.kind!r} needs every {what} in one run of the order, but this order cuts some {what}s: "
+            "use layout 'tuples' or 'coo' (or 'auto')"
+        )
+    return layout.kind

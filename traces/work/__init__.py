@@ -1,0 +1,1 @@
+"""The work: sparse networks, operator graphs, the forward pass."""

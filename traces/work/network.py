@@ -1,0 +1,234 @@
+"""The sparse network: an immutable list of weighted connections between neurons."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from traces.base.errors import InputError, unknown_name
+
+MAX_NEURONS = 1 << 25  # a dozen arrays of 8 bytes per neuron are made: a file of one line must not fill the memory
+ACTIVATIONS = ("identity", "relu", "clipped-relu")  # clipped-relu: the Graph Challenge's min(max(z, 0), 32)
+
+Int64Array = npt.NDArray[np.int64]
+
+
+def _frozen(values: Any, dtype: type, name: str) -> np.ndarray:
+    """Return a read-only C-contiguous copy of `values` with `dtype`; refuse values that the dtype cannot hold."""
+    try:
+        given = np.asarray(values)
+    except ValueError as error:  # ragged lists
+        raise InputError(f"{name} is not an array of numbers: {error}") from None
+    if given.ndim != (2 if name == "batch" else 1):
+        shape = "two-dimensional, (B, I)" if name == "batch" else "one-dimensional"
+        raise InputError(f"{name} must be {shape}, not of shape {given.shape}")
+    if np.issubdtype(dtype, np.integer):
+        if given.size and not np.issubdtype(given.dtype, np.integer):
+            raise InputError(f"{name} must hold integers, not {given.dtype}")
+        if given.dtype == np.uint64 and given.size and given.max() > np.iinfo(np.int64).max:
+            raise InputError(f"{name} holds a value above 2^63 - 1")
+    elif given.size and not is_real(given.dtype):
+        raise InputError(f"{name} must hold real numbers, not {given.dtype}")
+    with np.errstate(over="ignore", invalid="ignore"):  # what float32 cannot hold becomes infinite and is refused below
+        array: np.ndarray = np.array(given, dtype=dtype, order="C", copy=True)
+    return _read_only(array)
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    array.setflags(write=False)
+    return array
+
+
+def is_real(dtype: np.dtype) -> bool:
+    """Tell whether values of this type are real numbers (ml_dtypes' small floats included)."""
+    if dtype.kind == "V" and dtype.names is None:  # ml_dtypes' small floats
+        return np.can_cast(dtype, np.float32)
+    return dtype.kind in "iuf"
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A feed-forward sparse network. Connection k goes from ``sources[k]`` to ``targets[k]``; W connections, N neurons.
+
+    The order of the arrays is the network's own order of work. All arrays are copied and read-only.
+
+    sources, targets: int64[W], neuron ids in [0, n_neurons).
+    inputs, outputs: int64 ids. Inputs have no incoming connection. A neuron may be both only if it is isolated.
+    weights: float32[W] or None. biases: float32[N] or None (0 where absent).
+    layer: int64[W] layer of each connection, or None where the network is not layered.
+    activation: 'identity', 'relu' or 'clipped-relu', applied to every neuron with incoming connections that is not an
+        output (outputs are left linear), except 'clipped-relu', which applies to outputs too (Graph Challenge).
+    batch: float32[B, I] input vectors in the order of `inputs`, or None.
+
+    Raises InputError naming the connection or neuron at fault.
+    """
+
+    sources: Int64Array
+    targets: Int64Array
+    n_neurons: int
+    inputs: Int64Array
+    outputs: Int64Array
+    weights: npt.NDArray[np.float32] | None = None
+    biases: npt.NDArray[np.float32] | None = None
+    layer: Int64Array | None = None
+    activation: str = "relu"
+    batch: npt.NDArray[np.float32] | None = None
+    name: str = field(default="network", kw_only=True)
+
+    def __post_init__(self) -> None:
+        put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731 - the class is frozen
+        for name in ("sources", "targets", "inputs", "outputs"):
+            put(name, _frozen(getattr(self, name), np.int64, name))
+        for name in ("weights", "biases", "batch"):
+            if getattr(self, name) is not None:
+                put(name, _frozen(getattr(self, name), np.float32, name))
+        if self.layer is not None:
+            put("layer", _frozen(self.layer, np.int64, "layer"))
+        try:
+            put("n_neurons", operator.index(self.n_neurons))
+        except TypeError:
+            raise InputError(f"n_neurons must be an integer, not {self.n_neurons!r}") from None
+        self._validate()
+
+    def _validate(self) -> None:
+        n, w = self.n_neurons, len(self.sources)
+        if n < 1 or w < 1:
+            raise InputError(f"the network is empty: {n} neurons, {w} connections")
+        if n > MAX_NEURONS:
+            raise InputError(f"{n} neurons are too many: at most {MAX_NEURONS} can be held")
+        if len(self.targets) != w:
+            raise InputError(f"{w} sources but {len(self.targets)} targets")
+        for name in ("sources", "targets", "inputs", "outputs"):
+            ids = getattr(self, name)
+            bad = np.flatnonzero((ids < 0) | (ids >= n))
+            if bad.size:
+                what = f"connection {bad[0]}: {name[:-1]}" if name in ("sources", "targets") else f"{name}[{bad[0]}]:"
+                raise InputError(f"{what} neuron {ids[bad[0]]} does not exist (ids are 0 to {n - 1})")
+        for name in ("inputs", "outputs"):
+            unique, counts = np.unique(getattr(self, name), return_counts=True)
+            if (counts > 1).any():
+                raise InputError(f"{name}: neuron {unique[counts > 1][0]} is named twice")
+        if self.activation not in ACTIVATIONS:
+            raise unknown_name("activation", self.activation, ACTIVATIONS)
+        self._validate_edges()
+        for name, length in (("weights", w), ("biases", n), ("layer", w)):
+            values = getattr(self, name)
+            if values is not None and len(values) != length:
+                raise InputError(f"{name} has {len(values)} values, expected {length}")
+        if self.layer is not None and self.layer.min() < 0:
+            raise InputError(f"connection {int(np.argmax(self.layer < 0))}: its layer is negative")
+        for name in ("weights", "biases", "batch"):
+            values = getattr(self, name)
+            if values is not None and not np.isfinite(values).all():
+                where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+                place = f"connection {where[0]} ({self.sources[where[0]]} -> {self.targets[where[0]]}): " * (
+                    name == "weights"
+                )
+                raise InputError(f"{place}{name}{list(where)} is {values[where]}: only finite numbers can be used")
+        if self.batch is not None and self.batch.shape[1] != len(self.inputs):
+            raise InputError(
+                f"batch has shape {self.batch.shape}, expected (B, {len(self.inputs)}): one column per input"
+            )
+
+    def _validate_edges(self) -> None:
+        s, t = self.sources, self.targets
+        loops = np.flatnonzero(s == t)
+        if loops.size:
+            raise InputError(f"connection {loops[0]}: neuron {s[loops[0]]} feeds itself")
+        is_input = np.zeros(self.n_neurons, bool)
+        is_input[self.inputs] = True
+        fed = np.flatnonzero(is_input[t])
+        if fed.size:
+            raise InputError(f"connection {fed[0]} ({s[fed[0]]} -> {t[fed[0]]}) goes into an input neuron")
+        pair = np.sort(s * self.n_neurons + t)  # fits: both ids are below 2^25
+        if (pair[1:] == pair[:-1]).any():
+            by_pair = np.lexsort((t, s))
+            same = np.flatnonzero((np.diff(s[by_pair]) == 0) & (np.diff(t[by_pair]) == 0))
+            repeats = np.stack((by_pair[same], by_pair[same + 1]), axis=1)  # lexsort is stable: the earlier one first
+            first, second = repeats[np.argmin(repeats[:, 1])]
+            raise InputError(f"connection {second} repeats connection {first} ({s[first]} -> {t[first]})")
+        both = np.flatnonzero(is_input & self.is_output & self.touched)
+        if both.size:
+            raise InputError(f"neuron {both[0]} is an input and an output and has connections: it can be only one")
+        if (self.depth < 0).any():
+            raise InputError(f"the network has a cycle through connection {self._edge_on_cycle()}")
+
+    def _edge_on_cycle(self) -> str:
+        # Every neuron left without a depth has a predecessor without one: walking back must meet itself.
+        cyclic = np.flatnonzero((self.depth[self.sources] < 0) & (self.depth[self.targets] < 0))
+        into = dict(zip(self.targets[cyclic].tolist(), cyclic.tolist(), strict=True))
+        seen: set[int] = set()
+        neuron = int(self.targets[cyclic[0]])
+        while neuron not in seen:
+            seen.add(neuron)
+            neuron = int(self.sources[into[neuron]])
+        edge = into[neuron]
+        return f"{edge} ({self.sources[edge]} -> {self.targets[edge]})"
+
+    # -- sizes and structure ---------------------------------------------------------------------------------------
+
+    @property
+    def n_connections(self) -> int:
+        """W."""
+        return len(self.sources)
+
+    @cached_property
+    def in_degree(self) -> Int64Array:
+        """int64[N]: connections into each neuron."""
+        return _read_only(np.bincount(self.targets, minlength=self.n_neurons))
+
+    @cached_property
+    def out_degree(self) -> Int64Array:
+        """int64[N]: connections out of each neuron."""
+        return _read_only(np.bincount(self.sources, minlength=self.n_neurons))
+
+    @cached_property
+    def touched(self) -> npt.NDArray[np.bool_]:
+        """bool[N]: the neuron has at least one connection. Isolated neurons count in none of the I/O figures."""
+        return _read_only((self.in_degree + self.out_degree) > 0)
+
+    @cached_property
+    def is_output(self) -> npt.NDArray[np.bool_]:
+        """bool[N]."""
+        mask = np.zeros(self.n_neurons, bool)
+        mask[self.outputs] = True
+        return _read_only(mask)
+
+    @cached_property
+    def depth(self) -> Int64Array:
+        """int64[N]: connections on the longest path from a neuron without incoming ones; -1 on or behind a cycle."""
+        depth = np.where(self.in_degree == 0, 0, -1).astype(np.int64)
+        pending = self.in_degree.copy()
+        by_source = np.argsort(self.sources, kind="stable")
+        start = np.concatenate(([0], np.cumsum(self.out_degree)))
+        frontier, level = np.flatnonzero((pending == 0) & (self.out_degree > 0)), 0
+        while frontier.size:  # one vectorised round per level
+            counts = self.out_degree[frontier]
+            offsets = np.repeat(start[frontier] - np.concatenate(([0], np.cumsum(counts)[:-1])), counts)
+            reached = self.targets[by_source[offsets + np.arange(counts.sum())]]
+            np.subtract.at(pending, reached, 1)
+            frontier = np.unique(reached[pending[reached] == 0])
+            level += 1
+            depth[frontier] = level
+        return _read_only(depth)
+
+    # -- changed copies --------------------------------------------------------------------------------------------
+
+    def with_(self, **changes: Any) -> Self:
+        """Return a validated copy with some fields replaced."""
+        return replace(self, **changes)
+
+    def in_order(self, edges: npt.ArrayLike) -> Self:
+        """Return the same network with its connections stored in the order `edges` (a permutation of 0..W-1)."""
+        edges = np.asarray(edges)
+        if edges.shape != self.sources.shape or not np.array_equal(np.sort(edges), np.arange(self.n_connections)):
+            raise InputError(f"an order of connections is a permutation of 0 to {self.n_connections - 1}")
+        pick = lambda values: None if values is None else values[edges]  # noqa: E731
+        return self.with_(
+            sources=self.sources[edges], targets=self.targets[edges], weights=pick(self.weights), layer=pick(self.layer)
+        )

@@ -1,0 +1,312 @@
+"""The operator graph: which operator reads which tensors, and which storage each tensor occupies.
+
+Only activations are described by size; weights ride along as ``constants`` where a model file has them. The meaning of
+every field follows the memory-aware scheduling literature (Ahn et al. 2020, section 3): an operator runs when all that
+it reads has been written, allocates what it writes, and storage is freed after its last use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from traces.base.errors import InputError, did_you_mean
+
+MAX_BYTES = 2**63 - 1
+INPUT = "INPUT"  # the operator that brings a graph input into memory
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """One activation tensor. Tensors with one `buffer` share one storage of `n_bytes` bytes.
+
+    Several operators may write one buffer: partial results that accumulate (identity rewriting, Ahn et al. 2020,
+    section 3.3; in any order), or an in-place update, which reads a tensor of the buffer that it writes.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    n_bytes: int
+    buffer: str
+    dtype: str = "uint8"
+
+
+@dataclass(frozen=True, eq=False)
+class Quantization:
+    """real = scale x (stored - zero_point), per tensor (one value each) or per index of `axis`."""
+
+    scale: npt.NDArray[np.float64]
+    zero_point: npt.NDArray[np.int64]
+    axis: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Operator:
+    """One operator (node). `inputs` are tensor names, each once; `outputs` the tensors it writes, at least one.
+
+    constants: names of the weights it reads, in the order of the model file (keys of `OpGraph.constants`).
+    attributes: what the reader knows about the operator (strides, padding, axis, fused activation, ...).
+    """
+
+    name: str
+    op: str
+    inputs: tuple[str, ...]
+    outputs: tuple[Tensor, ...]
+    constants: tuple[str, ...] = ()
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def output(self) -> Tensor:
+        """The first tensor it writes."""
+        return self.outputs[0]
+
+
+@dataclass(frozen=True, eq=False)
+class OpGraph:
+    """An operator graph in file order, which is a topological order.
+
+    nodes: the operators, INPUT operators included. outputs: names of the tensors whose storage is never freed.
+    constants: name -> array of weights (read-only), empty where the source has none.
+    quantization: name of a tensor or constant -> how its stored numbers stand for real ones.
+    source: the file it came from, used in messages. allow_disconnected: accept parts that share no tensor.
+
+    Raises InputError naming the graph and node at fault: a cycle, a tensor that nobody writes, names given twice, a
+    tensor of no bytes, no output, a part that is not connected to the rest, sizes that sum up beyond 2^63 - 1.
+    """
+
+    name: str
+    nodes: tuple[Operator, ...]
+    outputs: tuple[str, ...]
+    constants: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    source: str = ""
+    quantization: Mapping[str, Quantization] = field(default_factory=dict)
+    allow_disconnected: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nodes", tuple(self.nodes))
+        object.__setattr__(self, "outputs", tuple(self.outputs))
+        object.__setattr__(self, "constants", MappingProxyType(dict(self.constants)))
+        object.__setattr__(self, "quantization", MappingProxyType(dict(self.quantization)))
+        _Validation(self).run()
+
+    # -- what stands where -----------------------------------------------------------------------------------------
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of operators."""
+        return len(self.nodes)
+
+    @cached_property
+    def tensors(self) -> Mapping[str, Tensor]:
+        """Tensor name -> Tensor, in file order."""
+        return MappingProxyType({t.name: t for node in self.nodes for t in node.outputs})
+
+    @cached_property
+    def producer(self) -> Mapping[str, int]:
+        """Tensor name -> index of the operator that writes it."""
+        return MappingProxyType({t.name: i for i, node in enumerate(self.nodes) for t in node.outputs})
+
+    @cached_property
+    def buffers(self) -> tuple[str, ...]:
+        """Storage names in file order of their first writer."""
+        return tuple(dict.fromkeys(t.buffer for t in self.tensors.values()))
+
+    @cached_property
+    def buffer_bytes(self) -> npt.NDArray[np.int64]:
+        """int64[buffers]: size of each storage."""
+        sizes = {t.buffer: t.n_bytes for t in self.tensors.values()}
+        return np.array([sizes[name] for name in self.buffers], np.int64)
+
+    @cached_property
+    def output_buffers(self) -> frozenset[str]:
+        """Storage that is never freed."""
+        return frozenset(self.tensors[name].buffer for name in self.outputs)
+
+    @cached_property
+    def writers(self) -> Mapping[str, tuple[int, ...]]:
+        """Storage name -> indices of the operators that write it."""
+        found: dict[str, dict[int, None]] = {name: {} for name in self.buffers}
+        for i, node in enumerate(self.nodes):
+            for tensor in node.outputs:
+                found[tensor.buffer][i] = None
+        return MappingProxyType({name: tuple(ids) for name, ids in found.items()})
+
+    @cached_property
+    def predecessors(self) -> tuple[tuple[int, ...], ...]:
+        """Per operator: the operators that must have run before it, ascending.
+
+        These are all writers of the storage of its inputs. An in-place operator depends, for the storage that it
+        updates itself, only on the writer of the tensor it names (else a chain of updates would wait for itself).
+        """
+        return tuple(predecessors_of(node, self.tensors, self.producer, self.writers) for node in self.nodes)
+
+    @cached_property
+    def successors(self) -> tuple[tuple[int, ...], ...]:
+        """Per operator: the operators that wait for it, ascending."""
+        found: list[list[int]] = [[] for _ in self.nodes]
+        for i, before in enumerate(self.predecessors):
+            for j in before:
+                found[j].append(i)
+        return tuple(tuple(ids) for ids in found)
+
+    # -- changed copies --------------------------------------------------------------------------------------------
+
+    def with_(self, **changes: Any) -> Self:
+        """Return a validated copy with some fields replaced."""
+        return replace(self, **changes)
+
+    def in_order(self, order: Iterable[int]) -> Self:
+        """Return the same graph with its operators listed in `order` (a topological permutation of the indices)."""
+        picked = [int(i) for i in order]
+        if sorted(picked) != list(range(self.n_nodes)):
+            raise InputError(f"{self.name}: the order is no permutation of the {self.n_nodes} operators")
+        return self.with_(nodes=tuple(self.nodes[i] for i in picked))
+
+
+def predecessors_of(
+    node: Operator, tensors: Mapping[str, Tensor], producer: Mapping[str, int], writers: Mapping[str, Sequence[int]]
+) -> tuple[int, ...]:
+    """Return the operators that must run before `node`, ascending (see OpGraph.predecessors)."""
+    own = {t.buffer for t in node.outputs}
+    before: set[int] = set()
+    for name in node.inputs:
+        buffer = tensors[name].buffer
+        before.update((producer[name],) if buffer in own else writers[buffer])
+    return tuple(sorted(before))
+
+
+class _Validation:
+    """The checks behind OpGraph; each names graph and node."""
+
+    def __init__(self, graph: OpGraph) -> None:
+        self.graph = graph
+        self.where = f"{graph.source or graph.name}: "
+
+    def run(self) -> None:
+        if not self.graph.nodes:
+            raise InputError(f"{self.where}the graph has no operators")
+        self._names_and_sizes()
+        self._references()
+        self._order()
+        if not self.graph.allow_disconnected:
+            self._connected()
+
+    def _names_and_sizes(self) -> None:
+        names: set[str] = set()
+        nodes: set[str] = set()
+        sizes: dict[str, tuple[int, str]] = {}
+        for node in self.graph.nodes:
+            if node.name in nodes:
+                raise InputError(f"{self.where}two operators are named {node.name!r}: names must differ")
+            nodes.add(node.name)
+            if not node.outputs:
+                raise InputError(f"{self.where}operator {node.name!r} writes no tensor")
+            for tensor in node.outputs:
+                self._tensor(node, tensor, names, sizes)
+        total = sum(size for size, _ in sizes.values())
+        if total > MAX_BYTES:
+            raise InputError(f"{self.where}the buffers sum up to {total} bytes, more than 2^63 - 1")
+
+    def _tensor(self, node: Operator, tensor: Tensor, names: set[str], sizes: dict[str, tuple[int, str]]) -> None:
+        at = f"{self.where}operator {node.name!r}: tensor {tensor.name!r}"
+        if tensor.name in names:
+            raise InputError(f"{at} is written twice: tensor names must differ (a shared storage is named by `buffer`)")
+        names.add(tensor.name)
+        if not isinstance(tensor.n_bytes, int) or isinstance(tensor.n_bytes, bool):
+            raise InputError(f"{at} has {tensor.n_bytes!r} bytes: a whole number is needed")
+        if any(not isinstance(side, int) or side < 0 for side in tensor.shape):
+            raise InputError(f"{at} has the unknown or dynamic shape {list(tensor.shape)}: give every dimension")
+        if tensor.n_bytes <= 0:
+            raise InputError(f"{at} has {tensor.n_bytes} bytes: every tensor must occupy at least one")
+        if tensor.n_bytes > MAX_BYTES:
+            raise InputError(f"{at} has {tensor.n_bytes} bytes, more than 2^63 - 1")
+        size, first = sizes.setdefault(tensor.buffer, (tensor.n_bytes, tensor.name))
+        if size != tensor.n_bytes:
+            raise InputError(
+                f"{at} has {tensor.n_bytes} bytes but shares buffer {tensor.buffer!r} with {first!r} of {size} bytes: "
+                "tensors of one buffer have one size"
+            )
+
+    def _references(self) -> None:
+        tensors = self.graph.tensors
+        for node in self.graph.nodes:
+            seen: set[str] = set()
+            for name in node.inputs:
+                if name not in tensors:
+                    hint = did_you_mean(name, tensors) if len(tensors) <= 2000 else ""
+                    raise InputError(f"{self.where}operator {node.name!r} reads {name!r}, which nobody writes{hint}")
+                if name in seen:
+                    raise InputError(f"{self.where}operator {node.name!r} lists its input {name!r} twice: list it once")
+                seen.add(name)
+            for name in node.constants:
+                if name not in self.graph.constants:
+                    raise InputError(f"{self.where}operator {node.name!r} uses the constant {name!r}, which is missing")
+        if not self.graph.outputs:
+            raise InputError(f"{self.where}the graph has no output: name at least one tensor that is kept")
+        for position, name in enumerate(self.graph.outputs):
+            if name not in tensors:
+                hint = did_you_mean(name, tensors) if len(tensors) <= 2000 else ""
+                raise InputError(f"{self.where}the output {name!r} is written by no operator{hint}")
+            if name in self.graph.outputs[:position]:
+                raise InputError(f"{self.where}the output {name!r} is named twice")
+
+    def _order(self) -> None:
+        before = self.graph.predecessors
+        if all(not ids or ids[-1] < i for i, ids in enumerate(before)):
+            return
+        nodes = self.graph.nodes
+        pending = [len(ids) for ids in before]
+        ready = [i for i, count in enumerate(pending) if not count]
+        while ready:
+            for j in self.graph.successors[ready.pop()]:
+                pending[j] -= 1
+                if not pending[j]:
+                    ready.append(j)
+        stuck = [i for i, count in enumerate(pending) if count]
+        if stuck:
+            raise InputError(f"{self.where}the graph has a cycle: {self._cycle(stuck)}")
+        i = next(i for i, ids in enumerate(before) if ids and ids[-1] > i)
+        raise InputError(
+            f"{self.where}operator {nodes[i].name!r} comes before {nodes[before[i][-1]].name!r}, whose result it "
+            "needs: list the operators in an order in which they can run"
+        )
+
+    def _cycle(self, stuck: list[int]) -> str:
+        """Walk back among the operators that never became ready until one is met again."""
+        waiting, path = set(stuck), [stuck[0]]
+        place = {stuck[0]: 0}
+        while True:
+            step = next(j for j in self.graph.predecessors[path[-1]] if j in waiting)
+            if step in place:
+                loop = [*path[place[step] :], step]
+                names = [repr(self.graph.nodes[i].name) for i in reversed(loop)]
+                return " -> ".join(names if len(names) <= 8 else [*names[:4], "...", *names[-3:]])
+            place[step] = len(path)
+            path.append(step)
+
+    def _connected(self) -> None:
+        neighbours = [(*a, *b) for a, b in zip(self.graph.predecessors, self.graph.successors, strict=True)]
+        # Parts that write one storage belong together even when no operator reads both.
+        for ids in self.graph.writers.values():
+            for other in ids[1:]:
+                neighbours[ids[0]] = (*neighbours[ids[0]], other)
+                neighbours[other] = (*neighbours[other], ids[0])
+        seen, stack = {0}, [0]
+        while stack:
+            for j in neighbours[stack.pop()]:
+                if j not in seen:
+                    seen.add(j)
+                    stack.append(j)
+        if len(seen) < self.graph.n_nodes:
+            apart = next(i for i in range(self.graph.n_nodes) if i not in seen)
+            raise InputError(
+                f"{self.where}the graph is disconnected: {self.graph.nodes[apart].name!r} shares no tensor, directly "
+                f"or through others, with {self.graph.nodes[0].name!r}: remove the unused part or schedule "
+                "each on its own (allow_disconnected=True accepts both)"
+            )
