@@ -18,7 +18,7 @@ extensions = [
         ".".join(source.with_suffix("").parts),
         [str(source)],
         include_dirs=[numpy.get_include(), "cython_ext"],
-        depends=sorted(str(header) for header in Path("cython_ext").rglob("*.h")),
+        depends=sorted(str(h) for f in (source.parent, Path("cython_ext/common")) for h in f.glob("*.h")),
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
         + ([("EDGEWATT_DEBUG", "1")] if DEBUG else [("NDEBUG", "1")]),
         # No fused multiply-adds: partial sums, and so the bytes on the wires, are the same on every machine.

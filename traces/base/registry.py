@@ -1,9 +1,20 @@
-"""Registries of named kinds: encoders, cache policies, orderings, number formats."""
+"""Registries of named kinds: encoders, cache policies, orderings, number formats and so on.
+
+A kind has one registry and one folder. In-tree members are the modules of that folder, found by looking: to add one is
+to add a file. Members of other distributions come by entry points whose group is `edgewatt.<kind>`; the entry point's
+name is the member's, and loading it must register that name.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from traces.base.errors import InputError, did_you_mean, unknown_name
@@ -12,13 +23,26 @@ T = TypeVar("T")
 
 
 @dataclasses.dataclass(frozen=True)
+class Origin:
+    """The outside distribution a member comes from: its name and version, and the SHA-256 of the member's module."""
+
+    distribution: str
+    version: str
+    sha256: str
+
+
+@dataclasses.dataclass(frozen=True)
 class Entry(Generic[T]):
-    """One registered kind: the thing itself, its frozen parameter dataclass and one line for `edgewatt list`."""
+    """One registered kind: the thing itself, its frozen parameter dataclass and one line for `edgewatt list`.
+
+    origin: None for our own members.
+    """
 
     name: str
     item: T
     summary: str
     parameters: type | None = None
+    origin: Origin | None = None
 
     def make_parameters(self, given: Mapping[str, Any]) -> Any:
         """Build the parameter dataclass from keyword arguments; unknown names are an InputError with a suggestion."""
@@ -31,15 +55,23 @@ class Entry(Generic[T]):
 
 
 class Registry(Mapping[str, Entry[T]]):
-    """Name -> Entry. In-tree kinds register at import; third parties through an entry point of the same group name.
+    """Name -> Entry of one kind.
 
-    Entry points are looked up only when a name is not found in-tree, so a broken plugin cannot break start-up.
+    what: the kind as messages name it. entry_point_group: ``edgewatt.<kind>``. folder: the package whose modules are
+    the in-tree members; they are imported at the first look-up, in the order of their names. None: whoever imports the
+    members registers them.
+
+    Entry points are read, not loaded, until their member is asked for, so a broken plug-in breaks nothing else. An
+    in-tree name wins over an entry point of the same name.
     """
 
-    def __init__(self, what: str, entry_point_group: str) -> None:
+    def __init__(self, what: str, entry_point_group: str, *, folder: str | None = None) -> None:
         self.what = what
         self.entry_point_group = entry_point_group
+        self.folder = folder
         self._entries: dict[str, Entry[T]] = {}
+        self._looked = folder is None
+        self._lock = threading.RLock()
 
     def register(self, name: str, *, summary: str, parameters: type | None = None) -> Callable[[T], T]:
         """Return a decorator that adds its argument under `name`. `parameters` is a frozen dataclass or None."""
@@ -53,23 +85,89 @@ class Registry(Mapping[str, Entry[T]]):
         return add
 
     def __getitem__(self, name: str) -> Entry[T]:
-        if name not in self._entries:
+        self._look()
+        if name not in self._entries and name in self._plugins:
             self._load_plugin(name)
         if name not in self._entries:
-            raise unknown_name(self.what, name, self._entries)
+            raise unknown_name(self.what, name, self)
         return self._entries[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._entries
+        self._look()
+        return name in self._entries or name in self._plugins
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
+        self._look()
+        return iter([*self._entries, *(name for name in sorted(self._plugins) if name not in self._entries)])
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return sum(1 for _ in self)
 
-    def _load_plugin(self, name: str) -> None:
+    def sound(self) -> dict[str, Entry[T]]:
+        """Return the entries that can be loaded: what lists and schemas show, where a broken plug-in stops nobody."""
+        found = {}
+        for name in self:
+            try:
+                found[name] = self[name]
+            except InputError:
+                continue
+        return found
+
+    @cached_property
+    def _plugins(self) -> dict[str, Any]:
         from importlib.metadata import entry_points
 
-        for entry_point in entry_points(group=self.entry_point_group, name=name):
-            entry_point.load()  # importing the module registers it
+        return {point.name: point for point in entry_points(group=self.entry_point_group)}
+
+    def _look(self) -> None:
+        """Import the modules of the kind's folder, once."""
+        if self._looked:
+            return
+        import pkgutil
+
+        with self._lock:
+            if self._looked:
+                return
+            self._looked = True  # a member may ask for another while it is imported
+            assert self.folder is not None
+            package = import_module(self.folder)
+            for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda found: found.name):
+                import_module(f"{self.folder}.{module.name}")
+
+    def _load_plugin(self, name: str) -> None:
+        """Load an entry point; importing it registers the member. Raises InputError naming the distribution."""
+        point = self._plugins[name]
+        distribution = point.dist.name if point.dist else point.module
+        version = point.dist.version if point.dist else ""
+        source = f"{distribution} {version}".strip()
+        with self._lock:
+            before = set(self._entries)
+            try:
+                point.load()
+            except Exception as error:
+                self._drop(before)
+                raise InputError(
+                    f"the {self.what} {name!r} of {source} cannot be loaded: {type(error).__name__}: {error}"
+                ) from error
+            origin = Origin(distribution, version, module_hash(point.module))
+            for added in self._entries.keys() - before:
+                self._entries[added] = dataclasses.replace(self._entries[added], origin=origin)
+        if name not in self._entries:
+            raise InputError(f"the entry point {name!r} of {source} registers no {self.what} of that name")
+
+    def _drop(self, before: set[str]) -> None:
+        for name in self._entries.keys() - before:
+            del self._entries[name]
+
+
+def module_hash(name: str) -> str:
+    """Return the SHA-256 of a loaded module's file, or of all Python files beside it where it is a package."""
+    file = getattr(sys.modules.get(name), "__file__", None)
+    if not file:
+        return ""
+    path = Path(file)
+    files = sorted(path.parent.rglob("*.py")) if path.name == "__init__.py" else [path]
+    digest = hashlib.sha256()
+    for each in files:
+        digest.update(each.read_bytes())
+    return digest.hexdigest()
