@@ -6,15 +6,23 @@ All arrays are in processing order. The caller has checked them: ids in range, m
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 cdef extern from "iomodel/fast_memory.h" nogil:
-    enum: EW_NEVER, EW_MAX_LEVELS
+    enum: EW_NEVER, EW_MAX_LEVELS, EW_STORE_OUTPUT
+    ctypedef struct ew_moves:
+        int32_t *step
+        int32_t *neuron
+        uint8_t *kind
+        int64_t n
     ctypedef struct ew_fast_memory:
         const int32_t *side[2]
         int64_t capacity, used, reads_neurons, writes_live, skips
+        const uint8_t *is_output
+        ew_moves *moves
     ctypedef struct ew_value:
         int32_t last
+        uint32_t final
     ctypedef struct ew_lru:
         ew_fast_memory m
         ew_value *value
@@ -29,7 +37,6 @@ cdef extern from "iomodel/fast_memory.h" nogil:
     ctypedef struct ew_min:
         ew_fast_memory m
         const int32_t *next_use
-        const uint8_t *is_output
         int64_t writes_outputs
         ew_pair *position
         uint64_t *level[4]
@@ -57,6 +64,7 @@ LRU, RR, MIN = 0, 1, 2  # policy codes
 LITERAL, PIN_BOTH = 0, 1  # pinning codes
 POLICY_CODES = {"lru": LRU, "rr": RR, "min": MIN}
 PINNING_CODES = {"literal": LITERAL, "pin_both": PIN_BOTH}
+LOAD, STORE_LIVE, STORE_OUTPUT = 0, 1, 2  # kinds of moves
 MAX_CONNECTIONS = 2**30 - 1  # positions of the two accesses per connection are kept in 31 bits
 
 cdef int64_t SLICE = 1 << 20  # connections between two looks at Ctrl-C
@@ -77,7 +85,7 @@ def count_many(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n
     cdef int64_t k
     next_use = find_next_uses(sources, targets, n_neurons) if policy == MIN else None
     for k in range(memories.shape[0]):
-        _run(sources, targets, is_output, memories[k], policy, pinning, next_use, rows[k], none)
+        _run(sources, targets, is_output, memories[k], policy, pinning, next_use, rows[k], none, NULL)
     return result
 
 
@@ -86,28 +94,68 @@ def neuron_loads(const int32_t[::1] sources, const int32_t[::1] targets, int64_t
     """Return uint8[W]: how many neuron values (0, 1 or 2) each connection has to read. O(W + N)."""
     loads = np.zeros(sources.shape[0], np.uint8)
     next_use = find_next_uses(sources, targets, n_neurons) if policy == MIN else None
-    _run(sources, targets, is_output, memory, policy, pinning, next_use, np.zeros(5, np.int64), loads)
+    _run(sources, targets, is_output, memory, policy, pinning, next_use, np.zeros(5, np.int64), loads, NULL)
     return loads
 
 
+def moves(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons, const uint8_t[::1] is_output,
+          int64_t memory, int policy, int pinning):
+    """Return what `count` counts, move by move: (int32[E] step, int32[E] neuron, uint8[E] kind). O(W + N).
+
+    kind: LOAD, STORE_LIVE, STORE_OUTPUT. Moves are in the order they happen; those of step i come before connection
+    i's update, those of step W after the last one. A store always precedes the load it makes room for. MIN writes an
+    output once it has no later use, LRU and RR when it is evicted or at the end.
+    """
+    counts = count(sources, targets, n_neurons, is_output, memory, policy, pinning)
+    cdef int64_t n = counts[0] + counts[1] + counts[2]
+    step, neuron, kind = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.uint8)
+    cdef int32_t[::1] step_view = step
+    cdef int32_t[::1] neuron_view = neuron
+    cdef uint8_t[::1] kind_view = kind
+    cdef ew_moves noted
+    noted.step, noted.neuron, noted.kind, noted.n = &step_view[0], &neuron_view[0], &kind_view[0], 0
+    next_use = find_next_uses(sources, targets, n_neurons) if policy == MIN else None
+    row = np.zeros(5, np.int64)
+    _run(sources, targets, is_output, memory, policy, pinning, next_use, row, np.zeros(0, np.uint8), &noted)
+    if noted.n != n or not np.array_equal(row, counts):
+        raise AssertionError(f"{noted.n} moves noted, {n} counted")
+    return step, neuron, kind
+
+
 cdef _run(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[::1] is_output, int64_t memory,
-          int policy, int pinning, next_use, int64_t[::1] row, uint8_t[::1] loads):
+          int policy, int pinning, next_use, int64_t[::1] row, uint8_t[::1] loads, ew_moves *moves):
     if policy == LRU:
-        _lru(sources, targets, is_output, memory, pinning, row, loads)
+        _lru(sources, targets, is_output, memory, pinning, row, loads, moves)
     elif policy == RR:
-        _rr(sources, targets, is_output, memory, pinning, row, loads)
+        _rr(sources, targets, is_output, memory, pinning, row, loads, moves)
     elif policy == MIN:
-        _min(sources, targets, is_output, memory, next_use, row, loads)
+        _min(sources, targets, is_output, memory, next_use, row, loads, moves)
     else:
         raise ValueError(f"policy code {policy}")
 
 
 cdef void _begin(ew_fast_memory *m, const int32_t[::1] sources, const int32_t[::1] targets, int64_t memory,
-                 int64_t n_neurons) noexcept:
+                 const uint8_t[::1] is_output, ew_moves *moves) noexcept:
+    m.is_output, m.moves = &is_output[0], moves
     m.side[0] = &sources[0]
     m.side[1] = &targets[0]
-    m.capacity = min(memory - 1, n_neurons)  # more room than neurons is never filled
+    m.capacity = min(memory - 1, is_output.shape[0])  # more room than neurons is never filled
     m.used = m.reads_neurons = m.writes_live = m.skips = 0
+
+
+cdef int64_t _final_writes(ew_value *value, const uint8_t[::1] is_output, int64_t w, ew_moves *moves) noexcept:
+    """Return writes_outputs of LRU and RR; note those of values that are still resident."""
+    cdef int64_t x, k, count = 0
+    if moves == NULL:
+        return ew_dirty_outputs(value, &is_output[0], is_output.shape[0])
+    for k in range(moves.n):
+        count += moves.kind[k] == EW_STORE_OUTPUT
+    for x in range(is_output.shape[0]):
+        if value[x].final & 1 and is_output[x]:
+            moves.step[moves.n], moves.neuron[moves.n], moves.kind[moves.n] = <int32_t>w, <int32_t>x, EW_STORE_OUTPUT
+            moves.n += 1
+            count += 1
+    return count
 
 
 cdef void _report(const ew_fast_memory *m, int64_t writes_outputs, int64_t[::1] row) noexcept:
@@ -129,11 +177,11 @@ cdef object _values(const int32_t[::1] sources, const int32_t[::1] targets, int6
 
 
 cdef _lru(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[::1] is_output, int64_t memory,
-          int pin_both, int64_t[::1] row, uint8_t[::1] loads):
+          int pin_both, int64_t[::1] row, uint8_t[::1] loads, ew_moves *moves):
     cdef int64_t w = sources.shape[0], n = is_output.shape[0], start, i, before
     cdef int32_t[:, ::1] values = _values(sources, targets, n, -1)
     cdef ew_lru state
-    _begin(&state.m, sources, targets, memory, n)
+    _begin(&state.m, sources, targets, memory, is_output, moves)
     state.value = <ew_value *> &values[0, 0]
     state.tail = 0
     for start in range(0, w, SLICE):
@@ -146,16 +194,16 @@ cdef _lru(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[
             else:
                 ew_lru_run(&state, start, min(start + SLICE, w), pin_both)
         PyErr_CheckSignals()
-    _report(&state.m, ew_dirty_outputs(state.value, &is_output[0], n), row)
+    _report(&state.m, _final_writes(state.value, is_output, w, moves), row)
 
 
 cdef _rr(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[::1] is_output, int64_t memory,
-         int pin_both, int64_t[::1] row, uint8_t[::1] loads):
+         int pin_both, int64_t[::1] row, uint8_t[::1] loads, ew_moves *moves):
     cdef int64_t w = sources.shape[0], n = is_output.shape[0], start, i, before
     cdef int32_t[:, ::1] values = _values(sources, targets, n + 1, 0)
     cdef int32_t[::1] slot = np.full(min(memory - 1, n), n, np.int32)
     cdef ew_rr state
-    _begin(&state.m, sources, targets, memory, n)
+    _begin(&state.m, sources, targets, memory, is_output, moves)
     state.value = <ew_value *> &values[0, 0]
     state.slot = &slot[0]
     state.pointer = 0
@@ -169,11 +217,11 @@ cdef _rr(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[:
             else:
                 ew_rr_run(&state, start, min(start + SLICE, w), pin_both)
         PyErr_CheckSignals()
-    _report(&state.m, ew_dirty_outputs(state.value, &is_output[0], n), row)
+    _report(&state.m, _final_writes(state.value, is_output, w, moves), row)
 
 
 cdef _min(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[::1] is_output, int64_t memory,
-          const int32_t[::1] next_use, int64_t[::1] row, uint8_t[::1] loads):
+          const int32_t[::1] next_use, int64_t[::1] row, uint8_t[::1] loads, ew_moves *moves):
     cdef int64_t w = sources.shape[0], start, size = (2 * w + 63) // 64, k, i, before
     cdef ew_min state
     cdef uint64_t[::1] pairs = np.zeros(2 * size, np.uint64), level
@@ -185,9 +233,8 @@ cdef _min(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[
         level = np.zeros(size, np.uint64)
         levels.append(level)
         state.level[k] = &level[0]
-    _begin(&state.m, sources, targets, memory, is_output.shape[0])
+    _begin(&state.m, sources, targets, memory, is_output, moves)
     state.next_use = &next_use[0]
-    state.is_output = &is_output[0]
     state.writes_outputs = state.top = 0
     state.room = state.m.capacity
     for start in range(0, w, SLICE):

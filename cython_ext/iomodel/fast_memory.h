@@ -12,12 +12,31 @@
 #define EW_INLINE static inline __attribute__((always_inline))
 #define EW_NEVER INT32_MAX /* no later use */
 
+enum { EW_LOAD = 0, EW_STORE_LIVE = 1, EW_STORE_OUTPUT = 2 };
+
+/* What moves, in the order it happens. The caller has counted first, so there is room for all of it. */
+typedef struct {
+    int32_t *step;   /* the connection at which it happens, before that connection's update */
+    int32_t *neuron;
+    uint8_t *kind;   /* EW_LOAD, ... */
+    int64_t n;
+} ew_moves;
+
 typedef struct {
     const int32_t *side[2]; /* side[0]: sources, side[1]: targets, in processing order */
     int64_t capacity;       /* C */
     int64_t used;           /* LRU: values resident */
     int64_t reads_neurons, writes_live, skips; /* all reads beyond the first C evict */
+    const uint8_t *is_output; /* [N]; MIN counts by it, all policies note moves by it */
+    ew_moves *moves;          /* NULL: count only */
 } ew_fast_memory;
+
+EW_INLINE void ew_note(ew_fast_memory *m, int64_t step, int32_t neuron, uint8_t kind) {
+    ew_moves *moves = m->moves;
+    moves->step[moves->n] = (int32_t)step;
+    moves->neuron[moves->n] = neuron;
+    moves->kind[moves->n++] = kind;
+}
 
 EW_INLINE int32_t ew_neuron_at(const ew_fast_memory *m, int64_t position) {
     return m->side[position & 1][position >> 1];
@@ -39,11 +58,18 @@ static void ew_note_final_uses(ew_value *value, const int32_t *sources, const in
     }
 }
 
-/* An eviction at `position`: a dirty value with a later use is written and thereby clean. */
-EW_INLINE void ew_write_back(ew_fast_memory *m, ew_value *v, int64_t position) {
+/* An eviction of x at `position`: a dirty value with a later use is written and thereby clean. With `note`, a dirty
+ * output is written here too, and clean from then on; without, its flag stays for ew_dirty_outputs. */
+EW_INLINE void ew_write_back(ew_fast_memory *m, ew_value *value, int32_t x, int64_t position, const int note) {
+    ew_value *v = &value[x];
     uint32_t live_write = v->final & (uint32_t)((v->final >> 1) > (uint32_t)position);
     m->writes_live += live_write;
     v->final -= live_write;
+    if (note && live_write) ew_note(m, position >> 1, x, EW_STORE_LIVE);
+    if (note && (v->final & 1) && m->is_output[x]) {
+        ew_note(m, position >> 1, x, EW_STORE_OUTPUT);
+        v->final &= ~(uint32_t)1;
+    }
 }
 
 static int64_t ew_dirty_outputs(const ew_value *value, const uint8_t *is_output, int64_t n) {
@@ -68,7 +94,7 @@ EW_INLINE int64_t ew_oldest(const ew_lru *s, int64_t p) {
     return p;
 }
 
-EW_INLINE void ew_lru_play(ew_lru *state, int64_t from, int64_t to, const int pin_both) {
+EW_INLINE void ew_lru_play(ew_lru *state, int64_t from, int64_t to, const int pin_both, const int note) {
     ew_lru s = *state;
     for (int64_t i = from; i < to; i++) {
         const int32_t a = s.m.side[0][i], b = s.m.side[1][i];
@@ -82,20 +108,22 @@ EW_INLINE void ew_lru_play(ew_lru *state, int64_t from, int64_t to, const int pi
                     b_kept = 1;
                     p = ew_oldest(&s, p + 1);
                 }
-                ew_write_back(&s.m, &s.value[ew_neuron_at(&s.m, p)], 2 * i);
+                ew_write_back(&s.m, s.value, ew_neuron_at(&s.m, p), 2 * i, note);
                 s.tail = p + 1;
             } else
                 s.m.used++;
+            if (note) ew_note(&s.m, i, a, EW_LOAD);
         }
         va->last = (int32_t)(2 * i);
         if (vb->last < s.tail && !(pin_both && b_kept)) {
             s.m.reads_neurons++;
             if (s.m.used == s.m.capacity) { /* a is the most recent of at least two: never the victim */
                 const int64_t p = ew_oldest(&s, s.tail);
-                ew_write_back(&s.m, &s.value[ew_neuron_at(&s.m, p)], 2 * i + 1);
+                ew_write_back(&s.m, s.value, ew_neuron_at(&s.m, p), 2 * i + 1, note);
                 s.tail = p + 1;
             } else
                 s.m.used++;
+            if (note) ew_note(&s.m, i, b, EW_LOAD);
         }
         vb->last = (int32_t)(2 * i + 1);
         vb->final |= 1;
@@ -104,10 +132,12 @@ EW_INLINE void ew_lru_play(ew_lru *state, int64_t from, int64_t to, const int pi
 }
 
 static void ew_lru_run(ew_lru *s, int64_t from, int64_t to, int pin_both) {
-    if (pin_both)
-        ew_lru_play(s, from, to, 1);
+    if (s->m.moves)
+        ew_lru_play(s, from, to, pin_both, 1);
+    else if (pin_both)
+        ew_lru_play(s, from, to, 1, 0);
     else
-        ew_lru_play(s, from, to, 0);
+        ew_lru_play(s, from, to, 0, 0);
 }
 
 /* ---- RR --------------------------------------------------------------------------------------------------------
@@ -121,7 +151,7 @@ typedef struct {
     int64_t pointer;
 } ew_rr;
 
-EW_INLINE void ew_rr_load(ew_rr *s, int32_t x, int32_t pinned, int64_t position) {
+EW_INLINE void ew_rr_load(ew_rr *s, int32_t x, int32_t pinned, int64_t position, const int note) {
     const int64_t last = s->m.capacity - 1;
     int64_t p = s->pointer;
     s->m.reads_neurons++;
@@ -130,29 +160,31 @@ EW_INLINE void ew_rr_load(ew_rr *s, int32_t x, int32_t pinned, int64_t position)
         s->m.skips++;
         p = p == last ? 0 : p + 1;
     }
-    ew_value *victim = &s->value[s->slot[p]];
-    victim->last = 0;
-    ew_write_back(&s->m, victim, position);
+    s->value[s->slot[p]].last = 0;
+    ew_write_back(&s->m, s->value, s->slot[p], position, note);
+    if (note) ew_note(&s->m, position >> 1, x, EW_LOAD);
     s->slot[p] = x;
     s->pointer = p == last ? 0 : p + 1;
 }
 
-EW_INLINE void ew_rr_play(ew_rr *state, int64_t from, int64_t to, const int pin_both) {
+EW_INLINE void ew_rr_play(ew_rr *state, int64_t from, int64_t to, const int pin_both, const int note) {
     ew_rr s = *state;
     for (int64_t i = from; i < to; i++) {
         const int32_t a = s.m.side[0][i], b = s.m.side[1][i];
-        if (!s.value[a].last) ew_rr_load(&s, a, pin_both ? b : -1, 2 * i);
-        if (!s.value[b].last) ew_rr_load(&s, b, a, 2 * i + 1);
+        if (!s.value[a].last) ew_rr_load(&s, a, pin_both ? b : -1, 2 * i, note);
+        if (!s.value[b].last) ew_rr_load(&s, b, a, 2 * i + 1, note);
         s.value[b].final |= 1;
     }
     *state = s;
 }
 
 static void ew_rr_run(ew_rr *s, int64_t from, int64_t to, int pin_both) {
-    if (pin_both)
-        ew_rr_play(s, from, to, 1);
+    if (s->m.moves)
+        ew_rr_play(s, from, to, pin_both, 1);
+    else if (pin_both)
+        ew_rr_play(s, from, to, 1, 0);
     else
-        ew_rr_play(s, from, to, 0);
+        ew_rr_play(s, from, to, 0, 0);
 }
 
 /* ---- MIN -------------------------------------------------------------------------------------------------------
@@ -172,7 +204,6 @@ typedef struct {
 typedef struct {
     ew_fast_memory m;
     const int32_t *next_use;        /* [2W] position of the next access of the same neuron, or EW_NEVER */
-    const uint8_t *is_output;       /* [N] */
     int64_t writes_outputs;
     ew_pair *position;              /* bits per position */
     uint64_t *level[EW_MAX_LEVELS]; /* level[1]: bit per pair with residents; level[k]: per non-zero word of level[k - 1] */
@@ -211,8 +242,8 @@ EW_INLINE void ew_set_bit(ew_min *s, uint64_t p, uint64_t dirty, const int level
     }
 }
 
-/* Clear the highest bit and return whether its value is dirty. The set must not be empty. */
-EW_INLINE uint64_t ew_take_highest(ew_min *s, const int levels) {
+/* Clear the highest bit and return whether its value is dirty; `taken` is its position. The set must not be empty. */
+EW_INLINE uint64_t ew_take_highest(ew_min *s, const int levels, int64_t *taken) {
     uint64_t p, word[EW_MAX_LEVELS];
     while (!(word[levels - 1] = s->level[levels - 1][s->top])) s->top--;
     p = (uint64_t)s->top << 6 | (uint64_t)(63 ^ __builtin_clzll(word[levels - 1]));
@@ -224,6 +255,7 @@ EW_INLINE uint64_t ew_take_highest(ew_min *s, const int levels) {
     ew_pair *pair = &s->position[p];
     const int at = 63 ^ __builtin_clzll(pair->resident);
     const uint64_t dirty = pair->dirty >> at & 1; /* stays there, but counts only beside a resident bit */
+    *taken = (int64_t)(p << 6) | at;
     if (pair->resident ^= (uint64_t)1 << at) return dirty;
 #pragma GCC unroll 4
     for (int k = 1; k < levels; k++) {
@@ -235,41 +267,53 @@ EW_INLINE uint64_t ew_take_highest(ew_min *s, const int levels) {
     return dirty;
 }
 
-EW_INLINE void ew_min_load(ew_min *s, const int levels) {
+EW_INLINE void ew_min_load(ew_min *s, int32_t x, int64_t step, const int levels, const int note) {
     s->m.reads_neurons++;
     if (s->room)
         s->room--;
-    else
-        s->m.writes_live += (int64_t)ew_take_highest(s, levels);
+    else {
+        int64_t victim;
+        const uint64_t dirty = ew_take_highest(s, levels, &victim);
+        s->m.writes_live += (int64_t)dirty;
+        if (note && dirty) ew_note(&s->m, step, ew_neuron_at(&s->m, victim), EW_STORE_LIVE);
+    }
+    if (note) ew_note(&s->m, step, x, EW_LOAD);
 }
 
-EW_INLINE void ew_keep(ew_min *s, int32_t x, uint64_t dirty, int32_t next_use, const int levels) {
+/* An output's final write is due once it has no later use, and is noted at the step after its last one. */
+EW_INLINE void ew_keep(ew_min *s, int32_t x, uint64_t dirty, int32_t next_use, int64_t step, const int levels,
+                       const int note) {
     if (next_use == EW_NEVER) {
+        const uint64_t final_write = dirty & s->m.is_output[x];
         s->room++;
-        s->writes_outputs += (int64_t)(dirty & s->is_output[x]);
+        s->writes_outputs += (int64_t)final_write;
+        if (note && final_write) ew_note(&s->m, step + 1, x, EW_STORE_OUTPUT);
     } else
         ew_set_bit(s, (uint64_t)next_use, dirty, levels);
 }
 
-EW_INLINE void ew_min_play(ew_min *state, int64_t from, int64_t to, const int levels) {
+EW_INLINE void ew_min_play(ew_min *state, int64_t from, int64_t to, const int levels, const int note) {
     ew_min s = *state;
     for (int64_t i = from; i < to; i++) {
         /* a gets its bit only after b is in, so it cannot be b's victim, dead or not: it is pinned */
         const ew_pair *pair = &s.position[i >> 5];
         const uint64_t resident = pair->resident >> (2 * i & 63), dirty = (pair->dirty & pair->resident) >> (2 * i & 63) & 1;
-        if (!(resident & 1)) ew_min_load(&s, levels);
-        if (!(resident & 2)) ew_min_load(&s, levels); /* loading a cannot push out b: its next use is the nearest */
-        ew_keep(&s, s.m.side[0][i], dirty, s.next_use[2 * i], levels);
-        ew_keep(&s, s.m.side[1][i], 1, s.next_use[2 * i + 1], levels);
+        const int32_t a = s.m.side[0][i], b = s.m.side[1][i];
+        if (!(resident & 1)) ew_min_load(&s, a, i, levels, note);
+        if (!(resident & 2)) ew_min_load(&s, b, i, levels, note); /* a's load left b: its next use is the nearest */
+        ew_keep(&s, a, dirty, s.next_use[2 * i], i, levels, note);
+        ew_keep(&s, b, 1, s.next_use[2 * i + 1], i, levels, note);
     }
     *state = s;
 }
 
 static void ew_min_run(ew_min *s, int64_t from, int64_t to) {
-    if (s->levels == 3)
-        ew_min_play(s, from, to, 3);
+    if (s->m.moves)
+        ew_min_play(s, from, to, 4, 1);
+    else if (s->levels == 3)
+        ew_min_play(s, from, to, 3, 0);
     else
-        ew_min_play(s, from, to, 4);
+        ew_min_play(s, from, to, 4, 0);
 }
 
 #endif

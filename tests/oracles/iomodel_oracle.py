@@ -11,9 +11,17 @@ from collections.abc import Sequence
 
 
 def count(
-    connections: Sequence[tuple[int, int]], outputs: Sequence[int], memory: int, policy: str, pinning: str = "literal"
+    connections: Sequence[tuple[int, int]],
+    outputs: Sequence[int],
+    memory: int,
+    policy: str,
+    pinning: str = "literal",
+    moves: list[tuple[int, int, str]] | None = None,
 ) -> dict[str, int]:
-    """Return reads_neurons, writes_live, writes_outputs, evictions and skips for connections in processing order."""
+    """Return reads_neurons, writes_live, writes_outputs, evictions and skips for connections in processing order.
+
+    moves: a list to which every load and store is added as (step, neuron, what was counted).
+    """
     capacity = memory - 1
     stream = [neuron for connection in connections for neuron in connection]
     uses: dict[int, list[int]] = {}
@@ -25,13 +33,17 @@ def count(
     pointer = 0
     done = {"reads_neurons": 0, "writes_live": 0, "writes_outputs": 0, "evictions": 0, "skips": 0}
 
+    def note(now: int, neuron: int, what: str) -> None:
+        done[what] += 1
+        if moves is not None:
+            moves.append((now // 2, neuron, what))
+
     def next_use(neuron: int, now: int) -> float:
         return min((position for position in uses[neuron] if position > now), default=math.inf)
 
     def access(neuron: int, now: int, pinned: set[int]) -> None:
         nonlocal pointer
         if neuron not in slots:
-            done["reads_neurons"] += 1
             if len(slots) < capacity:
                 slots.append(neuron)
             else:
@@ -49,18 +61,21 @@ def count(
                 done["evictions"] += 1
                 if victim in dirty:
                     if next_use(victim, now) < math.inf:
-                        done["writes_live"] += 1
+                        note(now, victim, "writes_live")
                     elif victim in outputs:
-                        done["writes_outputs"] += 1
+                        note(now, victim, "writes_outputs")
                     dirty.discard(victim)
                 slots[slots.index(victim)] = neuron
+            note(now, neuron, "reads_neurons")
         last_access[neuron] = now
 
     for step, (a, b) in enumerate(connections):
         access(a, 2 * step, {b} if pinning == "pin_both" else set())
         access(b, 2 * step + 1, {a})
         dirty.add(b)
-    done["writes_outputs"] += sum(1 for neuron in slots if neuron in dirty and neuron in outputs)
+    for neuron in sorted(slots):
+        if neuron in dirty and neuron in outputs:
+            note(2 * len(connections), neuron, "writes_outputs")
     return done
 
 

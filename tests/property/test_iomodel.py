@@ -1,6 +1,7 @@
 """The I/O kernels against the plain oracle, the reference counts, and laws that hold on any input."""
 
 import csv
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from oracles import iomodel_oracle as oracle
 from oracles.random_networks import dags
 
 from hwmodel.fastmemory.iomodel import bandwidth_memory, compact_growth_memory, count_io, io_bounds, io_curve
+from hwmodel.fastmemory.moves import io_moves
 from traces.base.errors import InputError
 from traces.work.network import Network
 
@@ -28,6 +30,33 @@ def test_counts_equal_the_oracle(network: Network, memory: int) -> None:
             found = count_io(network, memory=memory, policy=policy, pinning=pinning)
             for name in ("reads_neurons", "writes_live", "writes_outputs"):
                 assert getattr(found, name) == expected[name], (policy, pinning, name)
+
+
+@settings(max_examples=500, deadline=None)
+@given(dags(), st.integers(3, 9))
+def test_moves_equal_the_oracle_and_the_counts(network: Network, memory: int) -> None:
+    connections = list(zip(network.sources.tolist(), network.targets.tolist(), strict=True))
+    kinds = ("reads_neurons", "writes_live", "writes_outputs")
+    for policy in POLICIES:
+        for pinning in PINNINGS:
+            expected: list[tuple[int, int, str]] = []
+            oracle.count(connections, network.outputs.tolist(), memory, policy, pinning, expected)
+            moves = io_moves(network, memory=memory, policy=policy, pinning=pinning)
+            counts = count_io(network, memory=memory, policy=policy, pinning=pinning)
+            assert moves.counts == (counts.reads_neurons, counts.writes_live, counts.writes_outputs)
+            found = [
+                (step, neuron, kinds[kind])
+                for step, neuron, kind in zip(
+                    *map(np.ndarray.tolist, (moves.step, moves.neuron, moves.kind)), strict=True
+                )
+            ]
+            if policy == "min":  # when an output without a later use is written is free
+                assert sorted(n for _, n, what in found if what == kinds[2]) == sorted(
+                    n for _, n, what in expected if what == kinds[2]
+                )
+                found, expected = ([move for move in side if move[2] != kinds[2]] for side in (found, expected))
+            assert found == expected, (policy, pinning)
+            assert all(a[0] <= b[0] for a, b in itertools.pairwise(found))
 
 
 @settings(max_examples=80, deadline=None)
@@ -85,6 +114,8 @@ def test_every_reference_row(reference: Path) -> None:
         found = count_io(network, memory=int(row["M"]), policy=row["policy"].lower(), pinning=row["pinning"])
         for name in ("reads_connections", "reads_neurons", "writes_live", "writes_outputs", "reads", "writes", "total"):
             assert getattr(found, name) == int(row[name]), (row, name)
+        moves = io_moves(network, memory=int(row["M"]), policy=row["policy"].lower(), pinning=row["pinning"])
+        assert moves.counts == (found.reads_neurons, found.writes_live, found.writes_outputs)
         bounds = io_bounds(network)
         assert bounds.lower_total == int(row["lower_bound_total"])
         assert bounds.upper_total == int(row["upper_bound_total_grouped_MIN"])
