@@ -90,8 +90,6 @@ cdef extern from "dram/engine.h" nogil:
     void unpack_levels(dram_engine *e)
     void account(dram_rank *rank, int64_t now)
 
-COMMAND_NAMES = ("ACT", "RD", "WR", "RDA", "WRA", "PRE", "PREA", "REFab", "REFpb", "PDE", "PDX")
-SCOPE_NAMES = ("bank", "group", "rank", "other_rank")
 FIELD_NAMES = ("column", "bank", "bank_group", "rank", "row")
 TRACE_DTYPE = np.dtype(
     [("cycle", "i8"), ("request", "i8"), ("command", "i4"), ("rank", "i4"), ("bank_group", "i4"), ("bank", "i4"),

@@ -231,9 +231,10 @@ def _check_timing(tree: Tree, t: Timing, organisation: Organisation, currents: C
         (t.RL_dbi < t.RL, "RL_dbi", f"RL_dbi {t.RL_dbi} is shorter than RL {t.RL} clocks"),
         (t.tRFCpb > t.tRFCab, "tRFCpb", f"tRFCpb {t.tRFCpb} is longer than tRFCab {t.tRFCab} clocks"),
         (
-            t.tRFCpb * organisation.banks >= t.tREFI * organisation.banks,
+            t.tRFCpb * organisation.banks >= t.tREFI,  # each bank in turn, all of them once in tREFI
             "tRFCpb",
-            f"tRFCpb {t.tRFCpb} is not shorter than the refresh interval {t.tREFI} clocks",
+            f"tRFCpb {t.tRFCpb} is not shorter than the interval of per-bank refreshes, "
+            f"tREFI / banks = {t.tREFI // organisation.banks} clocks",
         ),
         (t.tRRD_L < t.tRRD, "tRRD_L", f"tRRD_L {t.tRRD_L} is shorter than tRRD {t.tRRD} clocks"),
         (t.tCCD_L < t.tCCD, "tCCD_L", f"tCCD_L {t.tCCD_L} is shorter than tCCD {t.tCCD} clocks"),

@@ -54,6 +54,11 @@ def test_part_files_with_a_mistake(tmp_path, old, new, message):
     assert message in str(caught.value) and str(file) in str(caught.value)
 
 
+def test_per_bank_refreshes_must_leave_time_between_them():
+    with pytest.raises(InputError, match=r"tRFCpb 1500 is not shorter than the interval of per-bank refreshes.* = 780"):
+        variant({"tRFCpb": 1500, "tRFCab": 2000})
+
+
 def test_all_problems_at_once_and_from_a_mapping():
     with pytest.raises(InputError) as caught:
         load_part({"extends": "lpddr4-3200", "timming": {}, "timing": {"tRP_ns": made("18"), "tRAS_ns": {"value": 1}}})

@@ -1,0 +1,74 @@
+"""A compute engine in time: it makes the accesses of its trace at its rate; what misses goes to memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+import numpy as np
+
+from hwmodel.caches.cache_pass import count_accesses
+from hwmodel.caches.hierarchy import CacheHierarchy, slices
+from hwmodel.system.memory import Memory
+from hwmodel.system.results import EngineRun
+from traces.access.trace import STREAMS, Trace
+
+
+class SharedCaches:
+    """The caches that all engines feed. asked: int64[loads or stores, accesses or bytes, stream], what they asked for."""
+
+    def __init__(self, hierarchy: CacheHierarchy) -> None:
+        self.hierarchy = hierarchy
+        self.accesses = 0
+        self.asked = np.zeros((2, 2, len(STREAMS)), np.int64)
+
+
+class Engine:
+    """One engine, the source `number` of the memory.
+
+    slice_accesses: accesses it makes before another engine may. on_accesses: called after each slice.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        trace: Trace,
+        caches: SharedCaches,
+        memory: Memory,
+        *,
+        cycles_per_access: float,
+        slice_accesses: int,
+        on_accesses: Callable[[], None],
+    ) -> None:
+        self.number, self.trace, self.caches, self.memory = number, trace, caches, memory
+        self.accesses = 0
+        self._cycles_per_access, self._slice = cycles_per_access, slice_accesses
+        self._on_accesses = on_accesses
+        self._computing = 0  # clocks of the accesses alone
+        self._tail = 0  # clocks of computing after the last burst
+
+    def process(self) -> Generator[Any, Any, None]:
+        """Make all accesses (a SimPy process). The first engine keeps its port for the final flush."""
+        position = 0
+        for chunk in slices(self.trace, self._slice):
+            before = self.caches.accesses
+            bursts = self.caches.hierarchy.feed(chunk)
+            self.caches.asked += count_accesses(chunk)
+            when = bursts.cycle
+            if when is None:
+                own = bursts.access - before + self.accesses
+                when = (own * self._cycles_per_access).astype(np.int64)
+            self.accesses += len(chunk)
+            self.caches.accesses += len(chunk)
+            gaps = np.maximum(np.diff(when, prepend=position), 0)
+            position = int(when[-1]) if len(when) else position
+            yield from self.memory.send(self.number, bursts, gaps)
+            self._on_accesses()
+        self._computing = int(self.accesses * self._cycles_per_access)
+        self._tail = max(self._computing - position, 0)
+        (self.memory.close if self.number else self.memory.park)(self.number)
+
+    def result(self) -> EngineRun:
+        """Return what the engine did."""
+        finish = max(int(self.memory.last_done[self.number]) + self._tail, self._computing)
+        return EngineRun(self.accesses, self.memory.requests_of(self.number), finish, self._computing)

@@ -1,0 +1,124 @@
+"""The memory as the sources of a system see it: they send bursts, and wait until the controller has taken them.
+
+A source is an engine, or anything else that moves data (a DMA channel). Each has a port of the controller, which takes
+its bursts in order. What is on its way is remembered, so that each burst drives the wires of its channel when it is
+served, in that order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+
+from hwmodel.caches.hierarchy import Bursts
+from hwmodel.dram.part import Part
+from hwmodel.dram.result import DramResult
+from hwmodel.machine import Machine
+from hwmodel.replay import Traffic, Wires
+from hwmodel.system.channels import Channels
+from hwmodel.system.in_flight import Pending
+from hwmodel.system.request_log import RequestLog
+from traces.access.trace import STREAMS
+
+RUN, FLUSH = 0, 1
+
+
+class Memory:
+    """Channels, wires and requests on their way. Simulated time is in clocks of the part.
+
+    n_sources: sources, each with `outstanding` reads in flight at most. has_data: bursts carry their bytes.
+    """
+
+    def __init__(
+        self, env: Any, part: Part, machine: Machine, n_sources: int, *, has_data: bool, block_requests: int, keep: bool
+    ) -> None:
+        n_channels = part.organisation.channels
+        self.channels = Channels(
+            env,
+            part,
+            machine.memory_controller(),
+            [machine.engine.outstanding_misses] * n_sources,
+            on_served=self._on_served,
+            on_done=self._on_done,
+        )
+        self.last_done = np.zeros(n_sources, np.int64)  # cycle at which a source was last given something
+        self.log = RequestLog(n_channels) if keep else None
+        self._block_requests = block_requests
+        self._block_bytes = machine.bus.block_bytes
+        self._wires = [Wires(machine, n_sets=2) for _ in range(n_channels)] if has_data else None
+        self._pending = [Pending(machine.bus.block_bytes, has_data) for _ in range(n_sources)]
+        self._bursts = np.zeros((2, 2, len(STREAMS)), np.int64)  # run and flush; reads and writes
+
+    def send(self, source: int, bursts: Bursts, gaps: np.ndarray, which: int = RUN) -> Generator[Any, Any, None]:
+        """Send bursts block by block; ends (a SimPy process yields from it) when the controller has taken the last.
+
+        gaps: int64[n] clocks after the acceptance of the burst before. which: RUN or FLUSH, counted apart.
+        """
+        for write in (0, 1):
+            self._bursts[which, write] += np.bincount(
+                bursts.stream[bursts.is_write == write], minlength=len(STREAMS)
+            )  # fmt: skip
+        first = self._pending[source].add(bursts, which)
+        numbers = (first + np.arange(len(bursts), dtype=np.int64)) * len(self._pending) + source
+        if self.log is not None:
+            self.log.made(numbers, bursts)
+        for start in range(0, len(bursts), self._block_requests):
+            part = slice(start, start + self._block_requests)
+            yield self.channels.hand_over(
+                source, numbers[part], bursts.address[part], bursts.is_write[part], gaps[part]
+            )  # fmt: skip
+
+    def close(self, source: int) -> None:
+        """Say that a source sends nothing more."""
+        self.channels.close(source)
+
+    def park(self, source: int) -> None:
+        """Say that a source sends nothing more before all others are closed."""
+        self.channels.park(source)
+
+    def requests_of(self, source: int) -> int:
+        """Return how many bursts a source has sent."""
+        return self._pending[source].total
+
+    def traffic(self, which: int) -> Traffic:
+        """Return the bursts of the run or of the flush and what they did on the wires of all channels."""
+        reads, writes = self._bursts[which]
+        if self._wires is None:
+            return Traffic(reads, writes, None, None)
+        none = np.zeros_like(reads)
+        total = self._wires[0].traffic(reads, writes, which)
+        for wires in self._wires[1:]:
+            total = total + wires.traffic(none, none, which)
+        return total
+
+    def result(self) -> DramResult:
+        """Return the result of the DRAM once everything was served."""
+        assert all(len(pending) == 0 for pending in self._pending), "a request was never served"
+        none = np.zeros(0, np.int64)
+        return self.channels.result(none, none)
+
+    def _on_done(self, request: np.ndarray, accepted: np.ndarray, done: np.ndarray, own_burst: np.ndarray) -> None:
+        source = request % len(self._pending)
+        np.maximum.at(self.last_done, source, done)
+        for s in np.unique(source[own_burst == 0]).tolist():
+            self._pending[s].drop(request[(source == s) & (own_burst == 0)] // len(self._pending))
+        if self.log is not None:
+            self.log.done(request, accepted, done)
+
+    def _on_served(self, channel: int, request: np.ndarray) -> None:
+        if self.log is not None:
+            self.log.served(channel, request)
+        if not len(request):
+            return
+        source, number = request % len(self._pending), request // len(self._pending)
+        n, size = len(request), self._block_bytes if self._wires is not None else 0
+        data = np.empty((n, size), np.uint8)
+        stream, write, which = (np.empty(n, np.uint8) for _ in range(3))
+        for s, pending in enumerate(self._pending):
+            mine = np.flatnonzero(source == s)
+            if len(mine):
+                stream[mine], write[mine], which[mine], data[mine] = pending.take(number[mine])
+        if self._wires is not None:
+            self._wires[channel].send(data.reshape(-1), stream, write, which)
