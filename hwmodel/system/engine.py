@@ -15,7 +15,7 @@ from traces.access.trace import STREAMS, Trace
 
 
 class SharedCaches:
-    """The caches that all engines feed. asked: int64[loads or stores, accesses or bytes, stream], what they asked for."""
+    """The caches that all engines feed. asked int64[2, 2, stream]: loads and stores; accesses and bytes."""
 
     def __init__(self, hierarchy: CacheHierarchy) -> None:
         self.hierarchy = hierarchy
