@@ -1,10 +1,15 @@
-"""What an edge ordering is, what it is asked for, and the registry of methods that make one."""
+"""What an edge ordering is, what it is asked for, and the registry of methods that make one.
+
+A member is a module of reorder.edges that registers a function of a network, a task and its own frozen parameters, and
+declares there what others need to know of it (`Orderings.register`). Other distributions do the same and name the
+module in an entry point of the group edgewatt.orderings.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +18,7 @@ from traces.base.registry import Registry
 from traces.work.checks import check_order
 from traces.work.network import Network
 
-__all__ = ["METHODS", "PINNINGS", "POLICIES", "Method", "Ordering", "Progress", "Task", "check_order"]
+__all__ = ["ORDERINGS", "PINNINGS", "POLICIES", "Make", "Method", "Ordering", "Progress", "Task", "check_order"]
 
 Progress = Callable[[int, int | None, str], None]  # (work done, total work or None, short text)
 
@@ -37,6 +42,7 @@ class Task:
     seed: int = 0
     time_limit_s: float | None = None
     progress: Progress | None = None
+    prepared: Any = None  # reorder.search.intervals.Items of the network where a portfolio has made them already
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +61,61 @@ class Ordering:
     truncated: bool = False
 
 
-class Method(Protocol):
-    """An ordering method: a function of a network, a task and its own frozen parameters."""
+class Make(Protocol):
+    """What makes an order: a function of a network, a task and its own frozen parameters (None if it takes none)."""
 
     def __call__(self, network: Network, task: Task, parameters: Any) -> Ordering: ...
 
 
-METHODS: Registry[Method] = Registry("ordering", "edgewatt.orderings")
+F = TypeVar("F", bound=Make)
+
+
+@dataclass(frozen=True)
+class Method:
+    """An ordering method and what it declares.
+
+    searches: it spends a budget and notes a curve; without it, the method is a construction.
+    portfolio: where `auto` tries it with its default parameters, lower first; None: it does not.
+    start: an order of its own kind, from which a search may go on as well as from the rolling states.
+    extra: the extra of this distribution that it needs; None: it needs none.
+    suits: whether it can order a network at all; None: every network.
+    """
+
+    make: Make
+    searches: bool = False
+    portfolio: float | None = None
+    start: bool = False
+    extra: str | None = None
+    suits: Callable[[Network], bool] | None = None
+
+    def __call__(self, network: Network, task: Task, parameters: Any) -> Ordering:
+        """Make an order, unchecked: for portfolios and tests; others call reorder.order.order."""
+        return self.make(network, task, parameters)
+
+
+class Orderings(Registry[Method]):
+    """Name -> method; what a function is registered with besides its name is what it declares."""
+
+    def register(
+        self,
+        name: str,
+        *,
+        summary: str,
+        parameters: type | None = None,
+        searches: bool = False,
+        portfolio: float | None = None,
+        start: bool = False,
+        extra: str | None = None,
+        suits: Callable[[Network], bool] | None = None,
+    ) -> Callable[[F], F]:
+        """Return a decorator that adds a function under `name` and leaves it as it is. Fields as in Method."""
+
+        def add(make: F) -> F:
+            method = Method(make, searches, portfolio, start, extra, suits)
+            super(Orderings, self).register(name, summary=summary, parameters=parameters)(method)
+            return make
+
+        return add
+
+
+ORDERINGS = Orderings("ordering", "edgewatt.orderings", folder="reorder.edges")

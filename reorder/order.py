@@ -1,4 +1,4 @@
-"""One way to ask for an order of work; importing this module makes every in-tree method known."""
+"""One way to ask for an order of work."""
 
 from __future__ import annotations
 
@@ -6,17 +6,11 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from reorder.base import METHODS, Ordering, Progress, Task, check_order
-from reorder.edges import auto, blocks, connection_reordering, ego, go, natural, stationary
-from reorder.edges import hypergraph as partition
-from reorder.edges import residency as search
+from reorder.base import ORDERINGS, Ordering, Progress, Task, check_order
 from reorder.search.objectives import make_objective
 from traces.base.errors import InputError
 from traces.work.checks import checked_memory, policy_codes
 from traces.work.network import Network
-
-# importing a module registers its methods
-IN_TREE = (natural, connection_reordering, ego, go, stationary, blocks, partition, search, auto)
 
 
 def order(
@@ -40,7 +34,7 @@ def order(
     time_limit_s: a search may end earlier for it, and then says `truncated`.
     Raises InputError for an unknown name, parameter or value out of range.
     """
-    entry = METHODS[method]
+    entry = ORDERINGS[method]
     checked_memory(memory)
     policy_codes(policy, pinning)
     if time_limit_s is not None and not (time_limit_s > 0 and math.isfinite(time_limit_s)):
@@ -54,5 +48,5 @@ def order(
 
 
 def methods() -> dict[str, str]:
-    """Return name -> one line, for every in-tree method."""
-    return {name: METHODS[name].summary for name in METHODS}
+    """Return name -> one line, for every method."""
+    return {name: ORDERINGS[name].summary for name in ORDERINGS}

@@ -18,11 +18,10 @@ from traces.layouts.layout import Layout
 
 
 def orderings() -> Registry[Any]:
-    """Return the registry of edge orderings, in-tree methods loaded."""
-    import reorder.order  # noqa: F401 - registers the methods
-    from reorder.base import METHODS
+    """Return the registry of edge orderings."""
+    from reorder.base import ORDERINGS
 
-    return METHODS
+    return ORDERINGS
 
 
 def tuple_orders() -> Registry[Any]:

@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
 
-import numpy as np
-
-from reorder.base import METHODS, Ordering, Task
-from reorder.edges import natural
-from reorder.edges.blocks import BlocksParameters, TilesParameters, blocks, frontier, tiles
-from reorder.edges.hypergraph import PartitionParameters, partition
+from reorder.base import ORDERINGS, Method, Ordering, Task
 from reorder.edges.residency import search
-from reorder.edges.stationary import StationaryParameters, roll, slot_choices
 from reorder.limits.bounds import lower_bound
 from reorder.search.budget import Best, Budget, Scorer, at_least
 from reorder.search.intervals import Items
@@ -56,45 +48,24 @@ def least_objective(network: Network, task: Task) -> float:
     return objective.runs * int((network.in_degree > 0).sum()) + io
 
 
-def own_order(network: Network, task: Task, parameters: None) -> Ordering:
-    """Return the network's own order where it is topological, else two-optimal."""
-    position = np.arange(network.n_connections)
-    last_in = np.full(network.n_neurons, -1, np.int64)
-    np.maximum.at(last_in, network.targets, position)
-    own = bool((last_in[network.sources] < position).all())
-    return Ordering(position, "own") if own else natural.two_optimal(network, task, None)
-
-
-def constructions(network: Network, items: Items, best: Best, partitions: bool) -> list[tuple[str, Callable[[], None]]]:
-    """Return (name, offer it) of the orders to try: the cheap and safe ones first, then the likely winners.
-
-    Where neurons share sources in groups, blocks make a better start of the search than anything that rolls.
-    """
-    task = best.task
-
-    def by(method: Any, parameters: Any = None, start: bool = False) -> Callable[[], None]:
-        def offer() -> None:
-            edges = method(network, task, parameters).edges
-            best.offer(edges)
-            if start:
-                items.orders.append(edges)
-
-        return offer
-
-    return [
-        ("two-optimal", by(natural.two_optimal)),
-        *([("partition", by(partition, PartitionParameters(slot_choices(task)[0]), start=True))] if partitions else []),
-        ("own", by(own_order)),
-        ("depth-first", by(natural.depth_first)),
-        ("frontier", by(frontier)),
-        ("output-stationary", lambda: roll(items, best, StationaryParameters())),
-        ("blocks", by(blocks, BlocksParameters(), start=True)),
-        ("tiles", by(tiles, TilesParameters())),
+def constructions(network: Network, partition: bool) -> list[tuple[str, Method]]:
+    """Return the constructions to try, in the order that they declare; those that need an extra only if asked for."""
+    known = [(name, entry.item) for name, entry in ORDERINGS.sound().items()]
+    fit = [
+        (method.portfolio, name, method)
+        for name, method in known
+        if method.portfolio is not None
+        and (method.extra is None or (partition and method.extra == "partition"))
+        and (method.suits is None or method.suits(network))
     ]
+    return [(name, method) for _, name, method in sorted(fit, key=lambda one: one[:2])]
 
 
-@METHODS.register(
-    "auto", summary="a portfolio within its budget: constructions, then annealing", parameters=AutoParameters
+@ORDERINGS.register(
+    "auto",
+    summary="a portfolio within its budget: constructions, then annealing",
+    parameters=AutoParameters,
+    searches=True,
 )
 def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
     """Return the best order found under the task's objective; never worse than two-optimal."""
@@ -103,13 +74,19 @@ def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
     bound = least_objective(network, task)
     items = Items(network)
     found_by = ""
-    for name, offer in constructions(network, items, best, parameters.partition):
+    for name, method in constructions(network, parameters.partition):
         # two-optimal is always there; the others may take a tenth of the budget, the search has better use for it
-        if best.edges is not None and (best.value <= bound or budget.spent() > (task.time_limit_s or math.inf) / 10):
+        left = (task.time_limit_s or math.inf) / 10 - budget.spent()
+        if best.edges is not None and (best.value <= bound or left <= 0):
             break
         before = best.value
         best.work += 1
-        offer()
+        entry = ORDERINGS[name]
+        limit = None if task.time_limit_s is None else max(left, 1e-9)
+        edges = method(network, replace(task, time_limit_s=limit, prepared=items), entry.make_parameters({})).edges
+        best.offer(edges)
+        if method.start:
+            items.orders.append(edges)
         found_by = name if best.value < before else found_by
     searched = best.value > bound and not budget.over
     if searched:

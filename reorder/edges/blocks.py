@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cython_ext.edges.blocks import frontier as frontier_order
 from cython_ext.edges.blocks import swap_blocks
-from reorder.base import METHODS, Ordering, Task
-from reorder.edges.natural import sorted_by
-from reorder.edges.stationary import slot_choices
+from reorder.base import ORDERINGS, Ordering, Task
 from reorder.search.budget import Best, Budget, Scorer, at_least
 from reorder.search.intervals import Items
+from reorder.search.keys import sorted_by
+from reorder.search.rolling import slot_choices
 from traces.work.network import Network
 
 Int64Array = npt.NDArray[np.int64]
@@ -71,19 +72,21 @@ def best_size(
     """Return the best order over the sizes worth trying, or of the given one, until the time limit."""
     budget = Budget(task.time_limit_s)
     best = Best(Scorer(network, task), budget, task)
-    items = Items(network)
+    items = Items.of(network, task)
     for choice in [size] if size else slot_choices(task):
         if best.edges is not None and budget.over:
             break
         best.work += 1
-        best.offer(by_blocks(items, blocks_of(items, choice)), f"{choice}")
-    return best.ordering(method, {"size": int(best.method)}, budget.over)
+        best.offer(by_blocks(items, blocks_of(items, choice)), size=choice)
+    return best.ordering(method, best.found, budget.over)
 
 
-@METHODS.register(
+@ORDERINGS.register(
     "blocks",
     summary="fixed blocks of targets that share sources, improved by swap annealing; sources stream past each",
     parameters=BlocksParameters,
+    portfolio=5,
+    start=True,
 )
 def blocks(network: Network, task: Task, parameters: BlocksParameters) -> Ordering:
     """Fill fast memory with a block of partial sums, stream every source of the block once, and go on."""
@@ -128,10 +131,11 @@ def by_tiles(network: Network, targets: int, sources: int, outer: str) -> Int64A
     return sorted_by(network.depth[t], first, second, *inner)
 
 
-@METHODS.register(
+@ORDERINGS.register(
     "tiles",
     summary="tiles of sources x targets, as dense kernels are blocked; shapes tried out",
     parameters=TilesParameters,
+    portfolio=6,
 )
 def tiles(network: Network, task: Task, parameters: TilesParameters) -> Ordering:
     """Walk layer by layer over tiles whose sources and targets fit fast memory together."""
@@ -143,12 +147,14 @@ def tiles(network: Network, task: Task, parameters: TilesParameters) -> Ordering
         for outer in ("targets", "sources"):
             if best.edges is not None and budget.over:
                 break
-            shape = (parameters.targets or targets, parameters.sources or sources, parameters.outer or outer)
+            shape: dict[str, Any] = {
+                "targets": parameters.targets or targets,
+                "sources": parameters.sources or sources,
+                "outer": parameters.outer or outer,
+            }
             best.work += 1
-            best.offer(by_tiles(network, *shape), " ".join(map(str, shape)))
-    n_targets, n_sources, chosen = best.method.split()
-    found = {"targets": int(n_targets), "sources": int(n_sources), "outer": chosen}
-    return best.ordering("tiles", found, budget.over)
+            best.offer(by_tiles(network, **shape), **shape)
+    return best.ordering("tiles", best.found, budget.over)
 
 
 def by_frontier(items: Items) -> Int64Array:
@@ -160,9 +166,11 @@ def by_frontier(items: Items) -> Int64Array:
     return items.edges[sorted_by(rank[items.source], items.target)]
 
 
-@METHODS.register(
-    "frontier", summary="use up the neuron that adds the fewest live ones; reaches the bound at in-degrees near 1"
+@ORDERINGS.register(
+    "frontier",
+    summary="use up the neuron that adds the fewest live ones; reaches the bound at in-degrees near 1",
+    portfolio=3,
 )
 def frontier(network: Network, task: Task, parameters: None) -> Ordering:
     """Every source is used up at once, so none is loaded twice while the partial sums fit (very sparse networks)."""
-    return Ordering(by_frontier(Items(network)), "frontier")
+    return Ordering(by_frontier(Items.of(network, task)), "frontier")

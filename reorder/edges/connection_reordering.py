@@ -13,14 +13,11 @@ import time
 from dataclasses import asdict, dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from cython_ext.annealing.connections import Annealer
-from reorder.base import METHODS, Ordering, Task
-from reorder.edges.natural import by_target, topological_rank
-from reorder.search.objectives import make_objective
+from reorder.base import ORDERINGS, Ordering, Task
+from reorder.search.edge_moves import annealer
+from reorder.search.keys import two_optimal_order
 from traces.base.errors import InputError
-from traces.work.checks import processing_arrays
 from traces.work.network import Network
 
 SLICE_S = 0.2  # between two looks at the clock, the progress bar and Ctrl-C
@@ -66,42 +63,16 @@ def curve_points(iterations: int) -> list[int]:
     return sorted(step for step in steps | {iterations} if 0 < step <= iterations)
 
 
-def annealer(
-    network: Network,
-    task: Task,
-    start: npt.NDArray[np.int64],
-    window: int,
-    sigma: float,
-    seed: int,
-    incremental: bool = True,
-) -> Annealer:
-    """Return the compiled search from the order `start` (int64[W]), under the task's objective."""
-    objective = make_objective(task.objective)
-    return Annealer(
-        *processing_arrays(network, start),
-        network.n_neurons,
-        network.is_output.astype(np.uint8),
-        runs_weight=objective.runs,
-        io_terms=[term.within(task) for term in objective.io],
-        window=min(window, network.n_connections),
-        sigma=sigma,
-        seed=seed % 2**64,
-        incremental=incremental,
-    )
-
-
-@METHODS.register(
+@ORDERINGS.register(
     "connection-reordering",
     summary="the published simulated annealing over edge moves (Gleinig et al. 2023)",
     parameters=ConnectionReorderingParameters,
+    searches=True,
 )
 def connection_reordering(network: Network, task: Task, parameters: ConnectionReorderingParameters) -> Ordering:
     """Anneal from the start order; return the best order met, with the curve of the best objective so far."""
     began = time.monotonic()
-    if parameters.start == "own":
-        start = np.arange(network.n_connections)
-    else:
-        start = by_target(network, topological_rank(network))
+    start = np.arange(network.n_connections) if parameters.start == "own" else two_optimal_order(network)
     window = paper_window(network) if parameters.window is None else parameters.window
     search = annealer(network, task, start, window, parameters.sigma, task.seed, parameters.incremental)
     curve = [(0, time.monotonic() - began, search.best)]

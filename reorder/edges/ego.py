@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cython_ext.edges.greedy import Ego
-from reorder.base import METHODS, Ordering, Task
-from reorder.edges.natural import grouped
+from reorder.base import ORDERINGS, Ordering, Task
+from reorder.search.keys import grouped
 from traces.base.errors import InputError
 from traces.work.network import Network
 
@@ -37,7 +37,7 @@ class WindowParameters:
             raise InputError(f"window must be an integer of at least 1, not {self.window!r}")
 
 
-@METHODS.register(
+@ORDERINGS.register(
     "ego", summary="greedily the connection nearest to the last few (Kamatar 2023)", parameters=WindowParameters
 )
 def ego(network: Network, task: Task, parameters: WindowParameters) -> Ordering:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from cython_ext.edges.greedy import go_ranks
-from reorder.base import METHODS, Ordering, Task
+from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.ego import WindowParameters
-from reorder.edges.natural import grouped, sorted_by
+from reorder.search.keys import grouped, sorted_by
 from traces.work.network import Network
 
 
-@METHODS.register(
+@ORDERINGS.register(
     "go",
     summary="neurons with common sources near each other, layer after layer (Wei et al. 2016)",
     parameters=WindowParameters,

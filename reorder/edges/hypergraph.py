@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from reorder.base import METHODS, Ordering, Task
+from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.blocks import Int64Array, best_size
 from reorder.search.budget import at_least
 from reorder.search.intervals import Items
@@ -77,10 +77,13 @@ def _nets(source: Any, target: Any) -> list[list[int]]:
     return [part.tolist() for part in np.split(target[order], cuts) if len(part) > 1]
 
 
-@METHODS.register(
+@ORDERINGS.register(
     "partition",
     summary="blocks of targets that share sources, by hypergraph partitioning (extra 'partition')",
     parameters=PartitionParameters,
+    portfolio=1,
+    start=True,
+    extra="partition",
 )
 def partition(network: Network, task: Task, parameters: PartitionParameters) -> Ordering:
     """Stream every source of a block once past its targets. The time limit is looked at between sizes."""

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from reorder.base import METHODS, Ordering, Task
-from reorder.edges.stationary import SHARES
+from reorder.base import ORDERINGS, Ordering, Task
 from reorder.search.budget import Best, Budget, Scorer, part
 from reorder.search.edge_moves import SHARE, SWAPS_PER_MOVE, polish
 from reorder.search.intervals import Items
 from reorder.search.residency import MOVES_PER_ITEM, ResidencyParameters, anneal
+from reorder.search.rolling import SHARES
 from traces.work.network import Network
 
 HEATS = (1.0, 1.4, 0.7)  # of the first, second, third start, and again
@@ -27,18 +27,19 @@ HEATS = (1.0, 1.4, 0.7)  # of the first, second, third start, and again
 FEWER, TRIAL, PATIENCE = 0.7, 0.04, 2
 
 
-@METHODS.register(
+@ORDERINGS.register(
     "residency",
     summary="annealing over one residency interval per neuron; the strongest search",
     parameters=ResidencyParameters,
+    searches=True,
 )
 def residency(network: Network, task: Task, parameters: ResidencyParameters) -> Ordering:
     """Anneal residency intervals from the best rolling construction. Deterministic unless a time limit ends it."""
     budget = Budget(task.time_limit_s, parameters.clock)
     best = Best(Scorer(network, task), budget, task)
-    search(Items(network), best, parameters, budget.left())
+    search(Items.of(network, task), best, parameters, budget.left())
     truncated = task.time_limit_s is not None and (parameters.moves is None or budget.over)
-    found = {"slots": int(best.method or 0), "moves": best.work}
+    found = {**best.found, "moves": best.work}
     return best.ordering(
         "residency", found | ({"starts": parameters.starts} if parameters.starts > 1 else {}), truncated
     )
@@ -64,7 +65,7 @@ def search(items: Items, best: Best, parameters: ResidencyParameters, seconds: f
         found = _run_in_processes(items, starts, workers, best)
     winner = min(found, key=lambda ordering: ordering.curve[-1][2])
     work = sum(ordering.curve[-1][0] for ordering in found)
-    best.adopt(winner, str(winner.parameters["slots"]), work, began)
+    best.adopt(winner, work, began, **winner.parameters)
 
 
 def anneal_and_polish(
@@ -112,7 +113,7 @@ def anneal_for_objective(
         anneal(items, found, settings, seconds * TRIAL, heat)
         assert found.edges is not None
         best.work += found.work
-        return best.offer(found.edges, str(slots))
+        return best.offer(found.edges, slots=slots)
 
     slots = min(largest - 2, len(items.items))
     if task.policy != "min":
@@ -145,7 +146,7 @@ def _run(items: Items, start: Start, progress: Any = None) -> Ordering:
     task = replace(start.task, progress=progress)
     best = Best(Scorer(items.network, task), budget, task)
     anneal_and_polish(items, best, start.parameters, budget.left(), start.heat)
-    return best.ordering("residency", {"slots": int(best.method or 0)}, budget.over)
+    return best.ordering("residency", best.found, budget.over)
 
 
 _items: Items | None = None  # of a worker process, and what it reports to

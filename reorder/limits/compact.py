@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from reorder.base import Ordering, Task
-from reorder.edges import natural
 from reorder.limits.bounds import cores, lower_bound
+from reorder.search.keys import demanded_order, own_is_topological, sorted_by, two_optimal_order
 from reorder.search.objectives import io
 from traces.work.network import Network
 
@@ -39,12 +39,14 @@ def compact_growth(network: Network, memory: int, *, candidates: tuple[Ordering,
     if bound.extra:
         return CompactGrowth("no", None, f"at least {bound.extra} extra I/Os ({bound.argument})")
     tried = list(candidates)
-    own = np.arange(network.n_connections)
-    last_in = np.full(network.n_neurons, -1)
-    np.maximum.at(last_in, network.targets, own)
-    if (last_in[network.sources] < own).all():
-        tried.append(Ordering(own, "own"))
-    tried += [method(network, task, None) for method in (natural.two_optimal, natural.depth_first, natural.by_source)]
+    if own_is_topological(network):
+        tried.append(Ordering(np.arange(network.n_connections), "own"))
+    s, t = network.sources, network.targets
+    tried += [
+        Ordering(two_optimal_order(network), "two-optimal"),
+        Ordering(demanded_order(network), "depth-first"),
+        Ordering(sorted_by(network.depth[s], s, t), "by-source"),
+    ]
     for ordering in tried:
         if io("min").evaluate(network, ordering, task) == bound.total:
             return CompactGrowth("yes", ordering, f"the order {ordering.method!r} has W + N + S I/Os")

@@ -97,23 +97,26 @@ class Best:
     task: Task
     edges: npt.NDArray[np.int64] | None = None
     value: float = float("inf")
-    method: str = ""
+    found: dict[str, Any] = field(default_factory=dict)
     curve: list[tuple[int, float, float]] = field(default_factory=list)
     work: int = 0
 
-    def offer(self, edges: npt.NDArray[np.int64], method: str = "") -> float:
-        """Score an order, keep it if it is better than every one before, and return its value (`Scorer.polished`)."""
+    def offer(self, edges: npt.NDArray[np.int64], **found: Any) -> float:
+        """Score an order, keep it if it is better than every one before, and return its value (`Scorer.polished`).
+
+        found: how it came about, for the result's parameters.
+        """
         edges, value = self.score.polished(edges)
         if value < self.value:
-            self.edges, self.value, self.method = edges, value, method
+            self.edges, self.value, self.found = edges, value, found
             self.curve.append((self.work, self.budget.spent(), value))
         return value
 
-    def adopt(self, found: Ordering, method: str, work: int, began: float) -> None:
+    def adopt(self, made: Ordering, work: int, began: float, **found: Any) -> None:
         """Take over what a search with a curve of its own found after `work` units; it started at second `began`."""
-        for done, seconds, value in found.curve:
+        for done, seconds, value in made.curve:
             if value < self.value:
-                self.edges, self.value, self.method = found.edges, value, method
+                self.edges, self.value, self.found = made.edges, value, found
                 self.curve.append((self.work + done, began + seconds, value))
         self.work += work
 

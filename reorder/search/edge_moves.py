@@ -8,14 +8,44 @@ from __future__ import annotations
 
 import math
 
-from reorder.edges.connection_reordering import annealer
+import numpy as np
+import numpy.typing as npt
+
+from cython_ext.annealing.connections import Annealer
+from reorder.base import Task
 from reorder.search.budget import Best
+from reorder.search.objectives import make_objective
+from traces.work.checks import processing_arrays
 from traces.work.network import Network
 
 SHARE = {"min": 0.04, "lru": 0.15, "rr": 0.25}  # of the budget: the less the model fits the policy, the more (measured)
 SWAPS_PER_MOVE = 20  # swaps of residency intervals that take as long as one edge move (measured)
 COLD = 2.0  # cooling rate: after ten moves one I/O more is kept once in 10^30
 CHUNKS = 20  # looks at the clock
+
+
+def annealer(
+    network: Network,
+    task: Task,
+    start: npt.NDArray[np.int64],
+    window: int,
+    sigma: float,
+    seed: int,
+    incremental: bool = True,
+) -> Annealer:
+    """Return the compiled search from the order `start` (int64[W]), under the task's objective."""
+    objective = make_objective(task.objective)
+    return Annealer(
+        *processing_arrays(network, start),
+        network.n_neurons,
+        network.is_output.astype(np.uint8),
+        runs_weight=objective.runs,
+        io_terms=[term.within(task) for term in objective.io],
+        window=min(window, network.n_connections),
+        sigma=sigma,
+        seed=seed % 2**64,
+        incremental=incremental,
+    )
 
 
 def window(network: Network) -> int:
@@ -43,4 +73,4 @@ def polish(best: Best, network: Network, moves: int | None, seconds: float) -> N
         if task.progress:
             share = max(done / moves if moves else 0.0, spent / seconds if seconds < math.inf else 0.0)
             task.progress(round(1000 * min(1.0, share)), 1000, f"{search.best:.0f}")
-    best.offer(best.edges[search.best_found()], best.method)
+    best.offer(best.edges[search.best_found()], **best.found)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cython_ext.annealing.residency import Residency
+from reorder.base import Task
 from traces.work.network import Network
 
 Int32Array = npt.NDArray[np.int32]
@@ -58,6 +59,11 @@ class Items:
         self.edges: Int64Array = np.argsort(targets, kind="stable")
         self.source: Int32Array = source_of[network.sources[self.edges]]
         self.start: Int32Array = np.concatenate(([0], np.cumsum(network.in_degree[self.items]))).astype(np.int32)
+
+    @classmethod
+    def of(cls, network: Network, task: Task) -> Items:
+        """Return the items of a network; where a portfolio has made them for the task, those."""
+        return cls(network) if task.prepared is None else task.prepared
 
     @cached_property
     def target(self) -> Int32Array:

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, replace
 
 from cython_ext.annealing.residency import Residency
-from reorder.edges.stationary import SHARES, StationaryParameters, best_state
 from reorder.search.budget import Best, at_least
 from reorder.search.intervals import Items, State
+from reorder.search.rolling import SHARES, StationaryParameters, best_state
 from traces.base.errors import InputError
 
 MOVES_PER_ITEM = 2000  # the default budget
@@ -96,7 +96,7 @@ class Annealing:
         if best.task.policy != "min":
             step = max(1, (self.delay or 0) // 8)
             delays = [*DELAYS] if self.delay is None else [self.delay, self.delay + step, max(0, self.delay - step)]
-        values = {d: best.offer(self.items.decode(self.search, d), f"{self.slots}") for d in dict.fromkeys(delays)}
+        values = {d: best.offer(self.items.decode(self.search, d), slots=self.slots) for d in dict.fromkeys(delays)}
         self.delay = min(values, key=lambda d: (values[d], d))
         return values[self.delay]
 

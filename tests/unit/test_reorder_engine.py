@@ -12,7 +12,7 @@ import pytest
 from oracles.reference_networks import reorder_network
 
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
-from reorder.base import METHODS, Task
+from reorder.base import ORDERINGS, Task
 from reorder.edges.hypergraph import partitioned_items
 from reorder.order import order
 from reorder.search.intervals import Items
@@ -22,7 +22,11 @@ from traces.generators.networks import compact_growth, random_layered
 from traces.generators.radixnet import radix_net
 from traces.work.network import Network
 
-METHODS_HERE = [name for name in METHODS if name != "partition" or find_spec("mtkahypar")]
+METHODS_HERE = [
+    name
+    for name, entry in ORDERINGS.items()
+    if name != "file" and (entry.item.extra != "partition" or find_spec("mtkahypar"))
+]
 ENGINE = ("output-stationary", "blocks", "tiles", "frontier", "residency", "auto")
 SHORT = {"connection-reordering": {"iterations": 50}, "residency": {"moves": 2000}, "auto": {"moves": 2000}}
 

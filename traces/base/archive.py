@@ -52,6 +52,24 @@ def read_npz(path: str | Path, names: Iterable[str] | None = None) -> dict[str, 
     return arrays
 
 
+def read_npy(path: str | Path) -> np.ndarray:
+    """Return the array of an npy file, checked like those of an npz. Raises InputError naming the file."""
+    try:
+        size = Path(path).stat().st_size
+        if size > MAX_BYTES:
+            raise InputError(f"{path}: it takes more than {MAX_BYTES} bytes: refused")
+        with Path(path).open("rb") as stream:
+            return _read_array(stream, size, f"{path}: the array")
+    except InputError:
+        raise
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except _DAMAGE as error:
+        raise InputError(f"{path}: damaged or no npy file ({error})") from error
+
+
 def _read_array(stream: IO[bytes], stored_bytes: int, where: str) -> np.ndarray:
     from numpy.lib import format as npy
 

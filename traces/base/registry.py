@@ -45,12 +45,16 @@ class Entry(Generic[T]):
     origin: Origin | None = None
 
     def make_parameters(self, given: Mapping[str, Any]) -> Any:
-        """Build the parameter dataclass from keyword arguments; unknown names are an InputError with a suggestion."""
+        """Build the parameter dataclass from keyword arguments; unknown and missing names are an InputError."""
         known = [field.name for field in dataclasses.fields(self.parameters)] if self.parameters else []
         for key in given:
             if key not in known:
                 hint = did_you_mean(key, known) if known else " (it takes none)"
                 raise InputError(f"{self.name!r} has no parameter {key!r}{hint}")
+        for field in dataclasses.fields(self.parameters) if self.parameters else ():
+            required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+            if required and field.name not in given:
+                raise InputError(f"{self.name!r} needs the parameter {field.name!r}")
         return self.parameters(**given) if self.parameters else None
 
 

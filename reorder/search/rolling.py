@@ -1,0 +1,95 @@
+"""Rolling output-stationary states: partial sums stay, finished neurons stream through one slot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cython_ext.edges.stationary import rolling
+from reorder.base import Task
+from reorder.search.budget import Budget, at_least
+from reorder.search.intervals import Items, State
+from reorder.search.keys import demanded_order, two_optimal_order
+
+# Share of the M - 1 value slots that partial sums may fill. MIN throws out exactly the streamed values, so one slot is
+# enough for them; LRU and RR also age partial sums, the more of them the sooner.
+SHARES = {"min": (), "lru": (0.62, 0.5, 0.74), "rr": (0.41, 0.32, 0.5)}
+WINDOW = 4096  # ready items looked at per opening
+CLEARLY = 0.95  # of the cost
+MANY_CONNECTIONS = 1_000_000  # above, only the first few settings are tried
+
+
+@dataclass(frozen=True)
+class StationaryParameters:
+    """Settings of the rolling construction; None: tried out, the best under the objective is kept.
+
+    slots: partial sums (and kept values) resident at once. keep: most finished values kept for targets to come.
+    age: weight of the stages since opening against the connections left, when choosing which neuron to finish.
+    degree: weight of the in-degree against shared sources, when choosing which neuron to open.
+    """
+
+    slots: int | None = None
+    keep: int | None = None
+    age: float | None = None
+    degree: float | None = None
+
+    def __post_init__(self) -> None:
+        at_least("slots", self.slots, 1)
+        at_least("keep", self.keep, 0)
+        at_least("age", self.age, 0)
+        at_least("degree", self.degree, 0)
+
+
+def slot_choices(task: Task) -> list[int]:
+    """Return the numbers of slots worth trying for the task's policy and memory, the most promising first."""
+    free = task.memory - 1
+    choices = [round(share * free) for share in SHARES[task.policy]] or [free - 1, free - 2]
+    return list(dict.fromkeys(max(1, min(slots, free - 1)) for slots in choices))
+
+
+def settings(slots: int, large: bool, given: StationaryParameters) -> Iterator[tuple[int, float, float]]:
+    """Yield (keep, age, degree) to try, the most promising first."""
+    some = lambda value, choices: choices if value is None else (value,)  # noqa: E731
+    for keep in dict.fromkeys(some(given.keep, (0, slots // 10))):
+        for age in some(given.age, (0.5,) if large else (0.5, 2.0)):
+            for degree in some(given.degree, (0.5,) if large else (0.5, 0.25)):
+                yield keep, age, degree
+
+
+def construct(items: Items, slots: int, keep: int, age: float, degree: float) -> State:
+    """Return the state of one rolling construction."""
+    start, target = items.by_source
+    opens, drops = rolling(
+        items.start, items.source, start, target, items.own, items.item, slots, keep, age, degree, WINDOW
+    )
+    return State(opens, drops, slots)
+
+
+def best_state(items: Items, slots: int, budget: Budget, given: StationaryParameters) -> tuple[State, int]:
+    """Return the cheapest state (by the residency model) among the settings, and how many were tried.
+
+    The states of two natural orders are tried as well: on dense uniform layers nothing rolling beats two-optimal, on
+    very sparse networks nothing beats depth-first. Those of `items.orders` have to be clearly cheaper: annealing gets
+    further from a rolling start of the same cost.
+    """
+    search = items.search(slots)
+
+    def cost(state: State) -> int:
+        search.set_state(state.opens, state.drops)
+        return int(search.cost)
+
+    tried = 0
+    if (slots, given) not in items.known:
+        natural = [two_optimal_order(items.network), demanded_order(items.network)]
+        states = [items.state_of(edges, slots) for edges in natural]
+        for setting in settings(slots, len(items.edges) > MANY_CONNECTIONS, given):
+            if tried and budget.over:
+                break
+            states.append(construct(items, slots, *setting))
+            tried += 1
+        items.known[slots, given] = min(states, key=cost)
+    best = items.known[slots, given]
+    if items.orders:
+        other = min((items.state_of(edges, slots) for edges in items.orders), key=cost)
+        best = other if cost(other) < CLEARLY * cost(best) else best
+    return best, tried
