@@ -18,14 +18,6 @@ _POLICIES = {
     "plru": "tree pseudo-LRU",
     "min": "Belady's MIN: the line used furthest in the future (offline)",
 }
-_LAYOUTS = {
-    "auto": "csr where the ordering allows it, else tuples",
-    "csr": "values, column ids, row pointers",
-    "csc": "values, row ids, column pointers",
-    "coo": "values, row ids, column ids",
-    "ell": "rows padded to the longest",
-    "tuples": "(source, target, weight) records",
-}
 
 
 def catalogue(what: str) -> list[dict[str, Any]]:
@@ -37,7 +29,9 @@ def catalogue(what: str) -> list[dict[str, Any]]:
     if what == "cache-policies":
         return [_entry(name, text) for name, text in _POLICIES.items()]
     if what == "layouts":
-        return [_entry(name, text) for name, text in _LAYOUTS.items()]
+        from traces.layouts import AUTO, LAYOUTS
+
+        return [_entry(AUTO, "csr where the ordering allows it, else tuples"), *_registry(LAYOUTS)]
     if what == "tuple-orders":
         entries = _registry(models.tuple_orders())
         return [_entry("none", "the tuples stay as the ordering gives them"), *entries]

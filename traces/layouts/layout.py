@@ -1,4 +1,4 @@
-"""Layouts: where each array of a sparse network lies in memory, and what it holds.
+"""How a network is asked to lie in memory: a layout by name with its settings.
 
 A layout and an order of work make a `traces.access.plan.Plan`, which `traces.access.build` walks.
 """
@@ -11,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError, unknown_name
+from traces.layouts.kind import LAYOUTS
 from traces.work.network import Network
 
-KINDS = ("auto", "csr", "csc", "coo", "ell", "tuples")
+AUTO = "auto"  # a rule, no layout: the first of AUTO_CHOICE that can hold the order
+AUTO_CHOICE = ("csr", "tuples")
 NEURON_FORMATS = {"fp32": 4, "fp16": 2, "bf16": 2}  # name -> bytes; the index is the kernel's format number
 REGISTERS = ("run", "none")
 ID_BASES = ("layer", "network")
@@ -25,10 +27,10 @@ Int64Array = npt.NDArray[np.int64]
 class Layout:
     """How a network lies in memory.
 
-    kind: 'csr' (values, column ids and row pointers; a row is a run of the order, so each target must have one run),
-        'csc' (columns; each source must have one run), 'coo' (values, row ids, column ids), 'ell' (rows padded to the
-        longest of their layer), 'tuples' ((source, target, weight) records), 'auto': csr where the order allows it,
-        else tuples.
+    kind: a name of LAYOUTS: 'csr' (values, column ids and row pointers; a row is a run of the order, so each target
+        must have one run), 'csc' (columns; each source must have one run), 'coo' (values, row ids, column ids), 'ell'
+        (rows padded to the longest of their layer), 'tuples' ((source, target, weight) records). Or 'auto': csr where
+        the order allows it, else tuples.
     value_format: number format of the weights (traces.formats). neuron_format: of activations and partial sums in
         memory (fp32, fp16, bf16); sums are accumulated in fp32 registers and rounded when stored.
     id_bits: 8, 16 or 32; None takes 16 where the ids fit, else 32. id_base: ids count from the lowest neuron of the
@@ -53,7 +55,7 @@ class Layout:
 
     def __post_init__(self) -> None:
         for what, value, known in (
-            ("layout", self.kind, KINDS),
+            ("layout", self.kind, (AUTO, *LAYOUTS)),
             ("neuron format", self.neuron_format, NEURON_FORMATS),
             ("register model", self.registers, REGISTERS),
             ("id base", self.id_base, (*ID_BASES, None)),
@@ -68,30 +70,21 @@ class Layout:
                 raise InputError(f"{name} must be a power of two, not {value!r}")
         if not isinstance(self.base_address, int) or not 0 <= self.base_address < 2**62:
             raise InputError(f"base_address must be a whole number from 0 to 2^62, not {self.base_address!r}")
-        if self.row_alignment_bytes is not None and self.kind in ("coo", "tuples"):
+        if self.row_alignment_bytes is not None and self.kind != AUTO and not LAYOUTS[self.kind].item.has_rows:
             raise InputError(f"row_alignment_bytes has no meaning for layout {self.kind!r}: it has no rows")
 
 
-def one_run_each(neurons: npt.NDArray[np.int64]) -> bool:
-    """Return whether every value of the sequence occurs in one run of consecutive positions only."""
-    starts = neurons[np.flatnonzero(np.r_[True, np.diff(neurons) != 0])]
-    return len(np.unique(starts)) == len(starts)
-
-
 def choose_kind(network: Network, edges: Int64Array, layout: Layout) -> str:
-    """Return the layout kind for an order: the one asked for, if the order allows it, or the automatic choice.
+    """Return the layout kind for an order: the one asked for, if it can hold the order, or the automatic choice.
 
-    Raises InputError where a row (column) of csr or ell (csc) would be cut.
+    Raises InputError where the order cuts a row (column) that the layout needs whole.
     """
-    if layout.kind in ("coo", "tuples"):
-        return layout.kind
-    major, what = (network.sources, "column") if layout.kind == "csc" else (network.targets, "row")
-    whole = one_run_each(major[edges])
-    if layout.kind == "auto":
-        return "csr" if whole else "tuples"
-    if not whole:
+    if layout.kind == AUTO:
+        return next(name for name in AUTO_CHOICE if LAYOUTS[name].item.holds(network, edges))
+    kind = LAYOUTS[layout.kind].item
+    if not kind.holds(network, edges):
         raise InputError(
-            f"layout {layout.kind!r} needs every {what} in one run of the order, but this order cuts some {what}s: "
-            "use layout 'tuples' or 'coo' (or 'auto')"
+            f"layout {layout.kind!r} needs every {kind.run_name} in one run of the order, but this order cuts some "
+            f"{kind.run_name}s: use layout 'tuples' or 'coo' (or 'auto')"
         )
     return layout.kind

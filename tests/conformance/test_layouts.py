@@ -1,0 +1,92 @@
+"""What every layout must do, whoever brings it: hold the orders it says it holds, and compute the forward pass."""
+
+import numpy as np
+import pytest
+
+from traces.access.build import build_trace, final_image
+from traces.access.trace import LOAD, STREAMS
+from traces.layouts import LAYOUTS, Layout
+from traces.work.forward import forward
+from traces.work.network import Network
+
+FORMATS = ("fp32", "int4")
+
+
+def network() -> Network:
+    """Two layers with an empty row range, unequal rows and biases."""
+    rng = np.random.default_rng(5)
+    layers = [(range(6), range(6, 11)), (range(6, 11), range(11, 15))]
+    triples = [
+        (s, t, k)
+        for k, (sources, targets) in enumerate(layers)
+        for t in targets
+        for s in sources
+        if (s + 2 * t) % 3 or s == min(sources)
+    ]
+    sources, targets, layer = map(np.array, zip(*triples, strict=True))
+    return Network(
+        sources,
+        targets,
+        n_neurons=15,
+        inputs=range(6),
+        outputs=range(11, 15),
+        layer=layer,
+        weights=rng.standard_normal(len(triples)).astype(np.float32),
+        biases=rng.standard_normal(15).astype(np.float32),
+    )
+
+
+def orders(net: Network) -> dict[str, np.ndarray]:
+    """Return orders of work: by row, by column, and one that cuts both."""
+    cut = np.lexsort((net.targets % 2, net.sources % 2, net.layer))
+    return {
+        "rows": np.arange(net.n_connections),
+        "columns": np.lexsort((net.targets, net.sources, net.layer)),
+        "cut": cut,
+    }
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_layout_says_what_it_is(name):
+    kind = LAYOUTS[name].item
+    assert LAYOUTS[name].summary and kind.runs_of in (None, "source", "target")
+    assert set(kind.ids) <= {"source", "target"}
+    assert kind.bytes_per_connection(32, 2) > kind.bytes_per_connection(8, 2) > 0
+    net = network()
+    assert any(kind.holds(net, order) for order in orders(net).values())
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_trace_computes_the_forward_pass_and_moves_the_bytes_declared(name, form):
+    net, kind = network(), LAYOUTS[name].item
+    inputs = np.random.default_rng(1).random((1, 6)).astype(np.float32)
+    for order in orders(net).values():
+        if not kind.holds(net, order):
+            with pytest.raises(ValueError, match=f"layout {name!r} needs every {kind.run_name} in one run"):
+                build_trace(net, order, layout=name)
+            continue
+        trace = build_trace(net, order, layout=Layout(kind=name, value_format=form, id_bits=16), inputs=inputs)
+        read = 0
+        padding = trace.description["padding_elements"]
+        for chunk in trace:
+            own = np.isin(chunk.stream, [STREAMS.index(s) for s in ("values", "ids", "tuples")])
+            names = trace.memory.region(f"{kind.run_name}_index") if _has(trace, f"{kind.run_name}_index") else None
+            if names is not None:  # structure, not per connection
+                at = chunk.address.astype(np.int64) - names.base_address
+                own &= ~((at >= 0) & (at < names.n_bytes))
+            assert (chunk.op[own] == LOAD).all()
+            read += int(chunk.size[own].sum())
+        value_bits = 32 if form == "fp32" else 4
+        wanted = kind.bytes_per_connection(max(value_bits, 8), 2)  # a load takes whole bytes
+        assert read == wanted * (net.n_connections + padding)
+        if form == "fp32":
+            memory = final_image(trace)
+            region = trace.memory.region("neurons")
+            values = memory[region.base_address - trace.memory.base_address :][: region.n_bytes].view(np.float32)
+            expected = forward(net, inputs)[0]
+            assert np.allclose(values[net.outputs], expected[net.outputs], atol=1e-5)
+
+
+def _has(trace, name):
+    return any(region.name == name for region in trace.memory.regions)

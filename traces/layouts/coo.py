@@ -1,0 +1,10 @@
+"""Coordinates: values, row ids and column ids in three arrays."""
+
+from traces.layouts.kind import LAYOUTS, LayoutKind
+
+
+class Coo(LayoutKind):
+    ids = ("source", "target")
+
+
+LAYOUTS.register("coo", summary="values, row ids, column ids")(Coo())
