@@ -78,8 +78,8 @@ def test_a_trace_computes_the_forward_pass_and_moves_the_bytes_declared(name, fo
             assert (chunk.op[own] == LOAD).all()
             read += int(chunk.size[own].sum())
         value_bits = 32 if form == "fp32" else 4
-        wanted = kind.bytes_per_connection(max(value_bits, 8), 2)  # a load takes whole bytes
-        assert read == wanted * (net.n_connections + padding)
+        wanted = kind.bytes_per_connection(value_bits, 2) * (net.n_connections + padding)
+        assert wanted <= read < wanted + 1  # two int4 share the load of their byte
         if form == "fp32":
             memory = final_image(trace)
             region = trace.memory.region("neurons")
