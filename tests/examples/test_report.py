@@ -215,7 +215,7 @@ def test_one_record_and_address_only_traces(tmp_path: Path) -> None:
 def test_the_page_of_the_papers_renders_offline(tmp_path: Path) -> None:
     small: dict[str, Any] = {"results": tmp_path, "seeds": 2, "iterations": 30, "executor": "inline"}
     io = ["network.generate.width=12", "fast_memory.size=8"]
-    density = ew.reproduce("gleinig-2a", overrides=[*io, "grid={network.generate.density: [0.2, 0.5]}"], **small)
+    density = ew.reproduce("gleinig-2c", overrides=[*io, "grid={network.generate.density: [0.2, 0.5]}"], **small)
     policies = ew.reproduce("gleinig-4", overrides=io, **small)
     layers = "grid={network.generate.widths: [[8, 8, 8], [8, 8, 8, 8]]}"
     misses = ew.reproduce("ego-5", overrides=[layers, "network.generate.density=0.5"], **small | {"iterations": None})

@@ -36,7 +36,7 @@ def test_layered_networks_are_stored_by_layer_target_and_source(name: str) -> No
     assert np.array_equal(order, np.arange(network.n_connections))
 
 
-@pytest.mark.parametrize("density", [0.01, 0.1, 0.5, 0.95, 1.0])
+@pytest.mark.parametrize("density", [0.01, 0.1, 0.5, 0.508])
 def test_random_layered_out_degrees(density: float) -> None:
     width = 60
     network = random_layered(4, width, density, seed=5)
@@ -152,7 +152,8 @@ def test_radix_net_of_the_challenge() -> None:
     [
         (lambda: random_layered(3, 10, 0.0), "density is above 0"),
         (lambda: random_layered(0, 10, 0.5), "n_layers must be an integer of at least 1"),
-        (lambda: random_layered(3, 10**6, 1.0), "connections are too many"),
+        (lambda: random_layered(3, 10**6, 0.5), "connections are too many"),
+        (lambda: random_layered(3, 60, 0.52), "which ends at 0.508 for layers of 60: use uniform-layers"),
         (lambda: uniform_layers([3], 0.5), "at least two layers"),
         (lambda: uniform_layers([3, 0], 0.5), r"widths\[1\] must be"),
         (lambda: compact_growth(2), "m_g must be an integer of at least 3"),

@@ -32,6 +32,7 @@ def random_layered(
     `n_layers` layers of `width` neurons, the first being the inputs, then `n_outputs` output neurons. Each neuron that
     is no output feeds k randomly chosen neurons of the next layer, k uniform in 1 to max(1, ceil(2 * density * n - 1))
     for a next layer of n. Hidden neurons may stay without incoming connections. Stored by layer, target, source.
+    The rule ends near half of all connections: InputError beyond, where uniform_layers goes on.
     """
     _check_density(density)
     _at_least("n_layers", n_layers, 1)
@@ -43,7 +44,14 @@ def random_layered(
     pairs = []
     for n_in, n_out in pairwise(sizes):
         # round: 2 * 0.07 * 500 is a little more than 70 in binary, which would add one to the upper end
-        most = min(n_out, max(1, math.ceil(round(2 * density * n_out - 1, 9))))
+        most = max(1, math.ceil(round(2 * density * n_out - 1, 9)))
+        if most > n_out > 1:
+            reached = (n_out + 1) / (2 * n_out)
+            raise InputError(
+                f"density {density:g} is out of reach of Appendix A's rule, which ends at {reached:.3g} for layers of "
+                f"{n_out}: use uniform-layers"
+            )
+        most = min(most, n_out)  # a single output is fed by every neuron before it
         pairs.append(_choose_targets(topology, topology.integers(1, most, n_in, endpoint=True), n_out))
     return _layered(sizes, pairs, seed, name)
 
