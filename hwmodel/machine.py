@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hwmodel.coding import Chain, ChainFacts, Geometry, chain_facts
 from traces.base.errors import InputError, unknown_name
 
 CACHE_POLICIES = ("lru", "fifo", "rr", "random", "plru", "min")
@@ -160,10 +161,27 @@ class Machine:
         if lines and lines[-1] % self.bus.block_bytes:
             raise InputError(f"line_bytes {lines[-1]} is no multiple of the bus block_bytes {self.bus.block_bytes}")
 
+    @property
+    def encoder_facts(self) -> ChainFacts:
+        """What the encoder chain declares: its flag wires, whether it inverts, its latency."""
+        return chain_facts(self.encoder)
+
+    def encoder_chain(self) -> Chain:
+        """Return the encoder chain on the bus."""
+        return Chain(self.encoder, Geometry(self.element_bytes, self.bus.bus_bytes, self.bus.block_bytes))
+
     def memory_controller(self) -> Any:
-        """Return the ControllerSpec, with the longer read latency of DBI where the encoder chain inverts."""
+        """Return the ControllerSpec, with the latency the encoder chain declares.
+
+        A chain that inverts reads with the part's DBI latency; the clocks that its decoders take are spent in the
+        controller.
+        """
         from hwmodel.dram.engine import controller_spec
 
-        controller = controller_spec(self.controller)
-        inverts = any(name.startswith("dbi") for name in self.encoder.split("+"))
-        return replace(controller, read_dbi=True) if inverts else controller
+        controller, facts = controller_spec(self.controller), self.encoder_facts
+        if facts.inverts:
+            controller = replace(controller, read_dbi=True)
+        if facts.latency_cycles:
+            latency = controller.controller_latency_cycles + facts.latency_cycles
+            controller = replace(controller, controller_latency_cycles=latency)
+        return controller

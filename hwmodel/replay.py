@@ -26,7 +26,6 @@ from hwmodel.bus import Bus, WireCounts
 from hwmodel.caches.cache import CacheCounts
 from hwmodel.caches.cache_pass import CachePass, KeptPass
 from hwmodel.caches.hierarchy import Bursts, open_loop_clock
-from hwmodel.encoders import Chain, Geometry
 from hwmodel.machine import Machine
 from traces.access.trace import STREAMS, Trace
 from traces.base.errors import InputError
@@ -43,8 +42,8 @@ class Traffic:
 
     A fill belongs to the stream of the access that missed, a write-back to the stream of the line's last store.
     way_wires, way_extra_wires: int64[2, len(STREAMS), ...] for reads and writes, which have drivers of their own (data
-    wires, then one flag wire per lane; extra wires of wide codes); None where the trace has no data or the encoder no
-    extra wires.
+    wires, then one flag wire per lane; eight places per lane for the flag wires beyond the first); None where the trace
+    has no data or the encoder no such wires.
     """
 
     reads: Int64Array
@@ -146,11 +145,10 @@ class Wires:
     def __init__(self, machine: Machine, n_sets: int = 1) -> None:
         bus = machine.bus
         self.block_bytes = bus.block_bytes
-        self._chain = Chain(machine.encoder, Geometry(machine.element_bytes, bus.bus_bytes, bus.block_bytes))
+        self._chain = machine.encoder_chain()
         self._state = self._chain.start()
         self._bus = Bus(bus.bus_bytes, n_streams=2 * len(STREAMS) * n_sets)
         self._extra = Bus(bus.bus_bytes, n_streams=2 * len(STREAMS) * n_sets)
-        self._has_extra = False
 
     def send(
         self,
@@ -169,12 +167,11 @@ class Wires:
         ends, streams = (last + 1) * self.block_bytes, kind[last]
         self._bus.send(coded.data, coded.flags, ends=ends, streams=streams)
         if coded.extra is not None:
-            self._has_extra = True
             self._extra.send(coded.extra, ends=ends, streams=streams)
 
     def traffic(self, reads: Int64Array, writes: Int64Array, which_set: int = 0) -> Traffic:
         """Return one set so far, with the bursts per stream given (int64[len(STREAMS)] each)."""
-        extra = _by_way(self._extra.counts.data, which_set) if self._has_extra else None
+        extra = _by_way(self._extra.counts.data, which_set) if self._chain.facts.flag_wires > 1 else None
         return Traffic(reads, writes, _by_way(self._bus.counts, which_set), extra)
 
 
@@ -280,6 +277,7 @@ def _difference(after: Traffic, before: Traffic) -> Traffic:
 
 def check_conservation(result: ReplayResult, final: tuple[CacheCounts, ...], machine: Machine) -> None:
     """Assert that nothing was lost or made up between the levels, whose counts after the flush are `final`."""
+    check_wires(result, machine)
     if not final:
         return
     assert int(result.loads.sum() + result.stores.sum()) == result.caches[0].loads + result.caches[0].stores
@@ -294,7 +292,20 @@ def check_conservation(result: ReplayResult, final: tuple[CacheCounts, ...], mac
         assert result.written_bytes >= whole + last.through_writes * machine.bus.block_bytes
     if machine.flush:
         assert all(counts.dirty_at_end == 0 for counts in final)
-    for wires in (result.total.wires, result.total.extra_wires):
-        if wires is not None:
-            beats = (result.read_bytes + result.written_bytes) // machine.bus.bus_bytes
-            assert int(wires.toggles.sum(axis=0).max()) <= beats and int(wires.ones.sum(axis=0).max()) <= beats
+
+
+def check_wires(result: ReplayResult, machine: Machine) -> None:
+    """Assert that no wire was at 1 or flipped more often than it was driven; undeclared flag wires never were."""
+    beats = (result.read_bytes + result.written_bytes) // machine.bus.bus_bytes
+    flag_wires = machine.encoder_facts.flag_wires
+    total = result.total
+    if total.wires is None:
+        return
+    groups = [(total.wires.data, 8), (total.wires.flag, min(flag_wires, 1))]
+    if total.extra_wires is not None:
+        groups.append((total.extra_wires, max(flag_wires - 1, 0)))
+    for wires, driven in groups:
+        for counts in (wires.ones, wires.toggles, wires.rising):
+            per_wire = counts.sum(axis=0).reshape(machine.bus.bus_bytes, -1)
+            assert int(per_wire.min()) >= 0 and int(per_wire.max()) <= beats, "a wire did more than it was driven"
+            assert not per_wire[:, driven:].any(), f"{machine.encoder!r} drives wires it does not declare"

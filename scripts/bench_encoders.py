@@ -21,7 +21,7 @@ ROUNDS, BYTES = 11, 64 << 20
 def measure() -> None:
     import cython_ext.wires.encode as kernels
     from cython_ext.common.cpu import simd_level
-    from hwmodel.encoders.base import aligned_empty
+    from hwmodel.coding.stage import aligned_empty
 
     data, out, flags = aligned_empty(BYTES), aligned_empty(BYTES), aligned_empty(BYTES // 8)
     data[:] = np.random.default_rng(0).integers(0, 256, BYTES, dtype=np.uint8)

@@ -259,7 +259,7 @@ def code_universal(const uint8_t[::1] data, uint8_t[::1] out, int64_t element_by
 
 
 def code_bit_difference(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] index, uint64_t[::1] table, bint decode):
-    """Bitwise-difference coding of 8-byte words against a table (see hwmodel.encoders.anchors).
+    """Bitwise-difference coding of 8-byte words against a table (see hwmodel.encoders.bd_coding).
 
     table: uint64[64 + 1], entry 0 stays zero, the last holds the next entry to replace; updated. index: uint8[words].
     """

@@ -150,7 +150,7 @@ def _bus(total: Any, machine: Machine) -> dict[str, Any]:
     wires = {
         name: {"ones": group.ones.sum(axis=0).tolist(), "toggles": group.toggles.sum(axis=0).tolist()}
         for name, group in groups.items()
-        if name != "dbi" or any(step.startswith("dbi") for step in machine.encoder.split("+"))
+        if name != "dbi" or machine.encoder_facts.flag_wires
     }
     ones = sum(np.asarray(group.ones.sum(axis=1)) for group in groups.values())
     toggles = sum(np.asarray(group.toggles.sum(axis=1)) for group in groups.values())

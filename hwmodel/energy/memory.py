@@ -23,12 +23,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EnergyRow:
-    """One term: count (integer) x constant_pj (of what `unit` names) = energy_pj."""
+    """One term: count (integer, never negative) x constant_pj (of what `unit` names) = energy_pj."""
 
     term: str
     count: int
     unit: str
     constant_pj: float
+
+    def __post_init__(self) -> None:
+        assert self.count >= 0, f"{self.term}: {self.count} {self.unit}"
 
     @property
     def energy_pj(self) -> float:

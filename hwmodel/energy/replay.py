@@ -1,15 +1,17 @@
 """Energy of a replay: its counts, wire group by wire group and core term by core term, through hwmodel.energy.memory.
 
 DQ and DBI come from the bytes on the wires. Strobes run during bursts, the clock all the time, the command wires as the
-commands were issued. Extra wires of wide codes are taken to be driven like DQ wires.
+commands were issued. Flag wires that the part has no DBI pins for are taken to be driven like DQ wires, as `extra`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hwmodel.bus import WireCounts
 from hwmodel.dram.interface import WAYS, GroupCounts, InterfaceCounts, running_wires
 from hwmodel.dram.part import Part
+from hwmodel.dram.part_file import load_part
 from hwmodel.dram.result import DramCounts
 from hwmodel.energy.memory import EnergyRow, core_rows, interface_rows, wire_constants_pj
 from hwmodel.machine import Machine
@@ -47,9 +49,9 @@ class ReplayEnergy:
 def replay_energy(result: ReplayResult, machine: Machine) -> ReplayEnergy:
     """Return the energy of a replay that ran with a DRAM part; DQ and DBI only where the trace has data."""
     assert result.dram is not None
-    part: Part = machine.part
+    part = load_part(machine.part)
     core = tuple(row for row in core_rows(result.dram.counts, part) if row.count)
-    groups, extra = _data_groups(result, part, inverts=any(n.startswith("dbi") for n in machine.encoder.split("+")))
+    groups, extra = _data_groups(result, part, machine.encoder_facts.flag_wires)
     o = part.organisation
     bursts = (int(result.total.reads.sum()), int(result.total.writes.sum()))
     if "dqs" in part.interface.wires:
@@ -71,39 +73,35 @@ def _command_group(counts: DramCounts, part: Part) -> GroupCounts:
     return GroupCounts("ca", "write", ui_ns, n_ones, driven - n_ones, edges, 2 * edges, ones, rising)
 
 
-def _data_groups(result: ReplayResult, part: Part, *, inverts: bool) -> tuple[list[GroupCounts], list[EnergyRow]]:
+def _data_groups(result: ReplayResult, part: Part, flag_wires: int) -> tuple[list[GroupCounts], list[EnergyRow]]:
+    """Return DQ and DBI by direction, and the rows of flag wires that are no DBI pins.
+
+    flag_wires: how many the encoder chain drives beside each lane; the first is the DBI pin where the part has one.
+    """
     total = result.total
     if total.way_wires is None:
         return [], []
+    has_pins = "dbi" in part.interface.wires
     groups, extra = [], []
     for k, (way, bursts) in enumerate(zip(WAYS, (total.reads, total.writes), strict=True)):
         n_bytes = int(bursts.sum()) * result.block_bytes
-        for name, counts, driven in (
-            ("dq", total.way_wires.data, 8 * n_bytes),
-            ("dbi", total.way_wires.flag, n_bytes if inverts else 0),
-        ):
-            if name not in part.interface.wires:
-                continue
-            ones, toggles, rising = (array[k].sum(axis=0) for array in (counts.ones, counts.toggles, counts.rising))
-            n_ones = int(ones.sum())
-            groups.append(
-                GroupCounts(
-                    name,
-                    way,
-                    part.beat_ns,
-                    n_ones,
-                    driven - n_ones,
-                    int(rising.sum()),
-                    int(toggles.sum()),
-                    ones,
-                    rising,
-                )
-            )
+        groups.append(_group("dq", way, total.way_wires.data, k, 8 * n_bytes, part))
+        flags = _group("dbi", way, total.way_wires.flag, k, min(flag_wires, 1) * n_bytes, part)
+        if has_pins:
+            groups.append(flags)
+        beside = [] if has_pins or not flag_wires else [flags]
         if total.way_extra_wires is not None:
+            beside.append(_group("extra", way, total.way_extra_wires, k, (flag_wires - 1) * n_bytes, part))
+        if beside:
             static, rise = wire_constants_pj(part, "dq", way, part.beat_ns)
-            n_ones = int(total.way_extra_wires.ones[k].sum())
-            costly = 8 * n_bytes - n_ones if part.interface.costly_level == 0 else n_ones
+            costly = sum(g.zeros if part.interface.costly_level == 0 else g.ones for g in beside)
             extra.append(EnergyRow(f"extra_{way}_static", costly, "unit intervals", static))
-            rising_edges = int(total.way_extra_wires.rising[k].sum())
-            extra.append(EnergyRow(f"extra_{way}_dynamic", rising_edges, "rising edges", rise))
+            extra.append(EnergyRow(f"extra_{way}_dynamic", sum(g.rising for g in beside), "rising edges", rise))
     return groups, extra
+
+
+def _group(name: str, way: str, counts: WireCounts, k: int, driven: int, part: Part) -> GroupCounts:
+    ones, toggles, rising = (array[k].sum(axis=0) for array in (counts.ones, counts.toggles, counts.rising))
+    high = int(ones.sum())
+    edges = int(rising.sum()), int(toggles.sum())
+    return GroupCounts(name, way, part.beat_ns, high, driven - high, *edges, ones, rising)

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hwmodel.encoders.base import ENCODERS, Bytes, Coded, Geometry, Role, Stage
-from hwmodel.encoders.reference import BaseXor, DbiDc
+from hwmodel.coding.stage import ENCODERS, MAX_FLAG_WIRES, Bytes, Coded, Geometry, Role, Stage
 from traces.base.errors import InputError
 
 _WHY = {
@@ -23,9 +22,12 @@ _WHY = {
 def parse_chain(encoder: str) -> list[str]:
     """Split a chain into encoder names; refuse unknown names and chains that make no sense, with the reason."""
     names = encoder.split("+")
-    roles = [ENCODERS[name].item.role for name in names]  # type: ignore[attr-defined]
-    if "raw" in names and len(names) > 1:
-        raise InputError(f"encoder chain {encoder!r}: 'raw' does nothing, leave it out")
+    stages = [ENCODERS[name].item for name in names]
+    for k, (name, stage) in enumerate(zip(names, stages, strict=True)):
+        objection = stage.objection([*stages[:k], *stages[k + 1 :]])
+        if objection is not None:
+            raise InputError(f"encoder chain {encoder!r} makes no sense: {name!r} {objection}")
+    roles = [stage.role for stage in stages]
     for first, second, before, after in zip(names, names[1:], roles, roles[1:], strict=False):
         if before == after:
             raise InputError(f"encoder chain {encoder!r}: {first!r} and {second!r} do the same job, choose one")
@@ -34,14 +36,30 @@ def parse_chain(encoder: str) -> list[str]:
             subject = first if before >= Role.BUS_CODE else second
             raise InputError(
                 f"encoder chain {encoder!r} makes no sense: {subject!r} is misplaced, {reason} "
-                f"(try {'+'.join(sorted(names, key=lambda n: ENCODERS[n].item.role))!r})"  # type: ignore[attr-defined]
+                f"(try {'+'.join(sorted(names, key=lambda n: ENCODERS[n].item.role))!r})"
             )
-    if "dbi-ac" in names and "transition" in names:
-        raise InputError(
-            f"encoder chain {encoder!r} makes no sense: dbi-ac saves toggles of plain levels, transition signalling "
-            "turns ones into toggles (try 'dbi-dc+transition')"
-        )
     return names
+
+
+@dataclass(frozen=True)
+class ChainFacts:
+    """What the stages of a chain declare, together (see Stage)."""
+
+    flag_wires: int
+    inverts: bool
+    latency_cycles: int
+    uses_elements: bool
+
+
+def chain_facts(encoder: str) -> ChainFacts:
+    """Return what a chain declares. Raises InputError for unknown encoders and senseless chains."""
+    stages = [ENCODERS[name].item for name in parse_chain(encoder)]
+    return ChainFacts(
+        sum(stage.flag_wires for stage in stages),
+        any(stage.inverts for stage in stages),
+        sum(stage.latency_cycles for stage in stages),
+        any(stage.uses_elements for stage in stages),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,18 +75,24 @@ class ChainState:
 class Chain:
     """An encoder chain on a bus. `encode` and `decode` continue a stream; neither changes the state it is given.
 
-    Raises InputError for unknown encoders, senseless chains and impossible sizes.
+    facts: what its stages declare. Raises InputError for unknown encoders, senseless chains and impossible sizes.
     """
 
     def __init__(self, encoder: str, geometry: Geometry) -> None:
         self.encoder = encoder
         self.geometry = geometry
         names = parse_chain(encoder)
-        self.stages: list[Stage] = [ENCODERS[name].item(geometry) for name in names]
-        for i, (first, second) in enumerate(zip(self.stages, self.stages[1:], strict=False)):
-            if type(first) is BaseXor and type(second) is DbiDc:  # one pass does both
-                self.stages[i : i + 2] = [BaseXor(geometry, dbi=True)]
-                break
+        self.facts = chain_facts(encoder)
+        if not 0 <= self.facts.flag_wires <= MAX_FLAG_WIRES:
+            raise InputError(
+                f"encoder chain {encoder!r} declares {self.facts.flag_wires} flag wires per lane: 0 to {MAX_FLAG_WIRES}"
+            )
+        for name in names:
+            sizes = ENCODERS[name].item.element_sizes
+            if geometry.element_bytes not in sizes:
+                known = ", ".join(map(str, sizes))
+                raise InputError(f"encoder {name!r} takes elements of {known} bytes, not {geometry.element_bytes}")
+        self.stages = [stage(geometry) for stage in _fuse(names)]
 
     def start(self) -> ChainState:
         """Return the state before the first byte."""
@@ -89,12 +113,14 @@ class Chain:
         for stage, stage_state in zip(self.stages, state.stages, strict=True):
             coded, after = stage.encode(coded, state.offset, stage_state)
             states.append(after)
+        self._check_wires(coded, now)
         return coded, ChainState(state.offset + now, tuple(states), data[now:].copy(), closed=now > whole)
 
     def decode(self, coded: Coded, state: ChainState | None = None) -> tuple[Bytes, ChainState]:
         """Decode what one encode call returned; `state` is that of the decoder after the calls before."""
         state = self._open(state)
         n, states = len(coded.data), []
+        self._check_given(coded)
         for stage, stage_state in zip(reversed(self.stages), reversed(state.stages), strict=True):
             coded, after = stage.decode(coded, state.offset, stage_state)
             states.append(after)
@@ -111,3 +137,39 @@ class Chain:
                 "encode the pieces before the last one with last=False"
             )
         return state
+
+    def _check_wires(self, coded: Coded, n: int) -> None:
+        """Assert that the stages drive the wires they declare and no others: energy counts the declared ones."""
+        wires = self.facts.flag_wires
+        assert len(coded.data) == n, f"{self.encoder!r} made {len(coded.data)} bytes of {n}"
+        assert (coded.flags is not None) == (wires > 0), f"{self.encoder!r} declares {wires} flag wires"
+        assert (coded.extra is not None) == (wires > 1), f"{self.encoder!r} declares {wires} flag wires"
+        assert coded.flags is None or len(coded.flags) == (n + 7) // 8
+        if coded.extra is not None:
+            assert len(coded.extra) == n
+            assert wires == MAX_FLAG_WIRES or not (coded.extra >> np.uint8(wires - 1)).any(), "an undeclared wire"
+
+    def _check_given(self, coded: Coded) -> None:
+        wires, n = self.facts.flag_wires, len(coded.data)
+        if not n:
+            return
+        if (wires and coded.flags is None) or (wires > 1 and coded.extra is None):
+            beside = "flags" if wires == 1 else "flags and extra wires"
+            raise InputError(f"{self.encoder!r} needs the {beside} that were sent beside the data")
+        for name, given, size in (("flags", coded.flags, (n + 7) // 8), ("extra", coded.extra, n)):
+            if wires and given is not None and len(given) < size:
+                raise InputError(f"{n} bytes of {self.encoder!r} need {size} bytes of {name}, not {len(given)}")
+
+
+def _fuse(names: list[str]) -> list[type[Stage]]:
+    """Return the stages of a chain, neighbours that declare a single pass as one."""
+    stages: list[type[Stage]] = []
+    before: str | None = None
+    for name in names:
+        both = ENCODERS[before].item.fused.get(name) if before is not None else None
+        if both is not None:
+            stages[-1], before = both, None
+        else:
+            stages.append(ENCODERS[name].item)
+            before = name
+    return stages

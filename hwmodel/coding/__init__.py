@@ -1,0 +1,23 @@
+"""Encoders between memory and bus: what a stage is, chains of them, and encoding with counts of the wires.
+
+The members are the modules of hwmodel.encoders.
+"""
+
+from hwmodel.coding.chain import Chain, ChainFacts, chain_facts, parse_chain
+from hwmodel.coding.codec import Encoded, decode, encode
+from hwmodel.coding.stage import ENCODERS, Bytes, Coded, Geometry, Stage
+
+__all__ = [
+    "ENCODERS",
+    "Bytes",
+    "Chain",
+    "ChainFacts",
+    "Coded",
+    "Encoded",
+    "Geometry",
+    "Stage",
+    "chain_facts",
+    "decode",
+    "encode",
+    "parse_chain",
+]

@@ -1,0 +1,140 @@
+"""Encode and decode streams, and count what their wires do: ``encode(data, "base-xor+dbi-dc", element_bytes=2)``.
+
+Conventions (byte and lane order, idle wires, ties) are those of docs/concepts/encoders.md; `ENCODERS` lists the names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hwmodel.bus import Bus, WireCounts
+from hwmodel.coding.chain import Chain, ChainState
+from hwmodel.coding.stage import Bytes, Coded, Geometry
+from traces.base.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class StreamState:
+    """Where a stream stopped: the encoder's state and what every wire carries. Pass it on; it is never changed."""
+
+    encoder: str
+    geometry: Geometry
+    chain: ChainState
+    level: Bytes
+    flag_level: Bytes
+    extra_level: Bytes
+    lane: int
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """What went over the bus in one call of `encode`.
+
+    data: uint8[n], one byte per lane and beat. flags: uint8[ceil(n / 8)] or None, bit i (LSB first) goes with byte i.
+    extra: uint8[n] or None, up to eight further wires per lane. order: what cache-line reordering keeps at the
+    controller. extra_wires: wires beyond the 8 * bus_bytes data wires. ones, toggles, rising: over ALL wires, flag
+    (DBI) and extra wires included. wires: the same per wire (data, then one flag wire per lane). extra_counts: per extra wire.
+    state: give it to the next call to continue the stream.
+    """
+
+    data: Bytes
+    flags: Bytes | None
+    extra: Bytes | None
+    order: npt.NDArray[np.int64] | None
+    extra_wires: int
+    ones: int
+    toggles: int
+    rising: int
+    wires: WireCounts
+    extra_counts: WireCounts | None
+    state: StreamState
+
+
+def _as_bytes(data: Any) -> Bytes:
+    if isinstance(data, bytes | bytearray | memoryview):
+        return np.frombuffer(data, np.uint8)
+    array = np.ascontiguousarray(data)
+    if array.dtype == object:
+        raise InputError("data must be bytes or an array of numbers, not of Python objects")
+    return array.reshape(-1).view(np.uint8)
+
+
+def _continue(state: StreamState, encoder: str, geometry: Geometry) -> StreamState:
+    if (state.encoder, state.geometry) != (encoder, geometry):
+        raise InputError(
+            f"the state belongs to {state.encoder!r} with {state.geometry}, this call is {encoder!r} with {geometry}"
+        )
+    return state
+
+
+def encode(
+    data: Any,
+    encoder: str,
+    *,
+    element_bytes: int,
+    bus_bytes: int = 2,
+    block_bytes: int = 32,
+    state: StreamState | None = None,
+    last: bool = True,
+) -> Encoded:
+    """Encode bytes and count the wires of a `bus_bytes`-lane bus, O(n).
+
+    data: bytes, or an array whose memory is taken as it lies (little endian). encoder: a name or chain of ENCODERS.
+    state: of the call before, to continue its stream (wires included). last: False when more of the stream follows:
+    bytes of an unfinished element (or block) are then held back, so that a stream may be cut anywhere.
+
+    Raises InputError: unknown encoder, senseless chain, sizes that do not fit, a state of another encoder.
+    """
+    geometry = Geometry(element_bytes, bus_bytes, block_bytes)
+    chain = Chain(encoder, geometry)
+    bus, extra_bus = Bus(bus_bytes), Bus(bus_bytes)
+    if state is not None:
+        _continue(state, encoder, geometry)
+        bus.restore(state.level, state.flag_level, state.lane)
+        extra_bus.restore(state.extra_level, np.zeros(bus_bytes, np.uint8), state.lane)
+    coded, after = chain.encode(_as_bytes(data), None if state is None else state.chain, last=last)
+    bus.send(coded.data, coded.flags)
+    wires = bus.counts
+    totals, extra_counts = wires.totals, None
+    if coded.extra is not None:
+        extra_bus.send(coded.extra)
+        extra_counts = extra_bus.counts.data
+        totals = tuple(a + b for a, b in zip(totals, extra_counts.totals, strict=True))  # type: ignore[assignment]
+    return Encoded(
+        coded.data,
+        coded.flags,
+        coded.extra,
+        coded.order,
+        chain.facts.flag_wires * bus_bytes,
+        *totals,
+        WireCounts(wires.ones[0], wires.toggles[0], wires.rising[0]),
+        extra_counts,
+        StreamState(encoder, geometry, after, bus.level, bus.flag_level, extra_bus.level, bus.lane),
+    )
+
+
+def decode(
+    data: Any,
+    encoder: str,
+    *,
+    flags: Bytes | None = None,
+    extra: Bytes | None = None,
+    order: npt.NDArray[np.int64] | None = None,
+    element_bytes: int,
+    bus_bytes: int = 2,
+    block_bytes: int = 32,
+    state: ChainState | None = None,
+) -> Bytes:
+    """Return the bytes that `encode` was given; `data` may also be an Encoded, which brings flags, extra and order.
+
+    For a stream in pieces use `Chain.decode`, which returns the decoder's state too.
+    """
+    if isinstance(data, Encoded):
+        coded = Coded(data.data, data.flags, data.extra, data.order)
+    else:
+        coded = Coded(_as_bytes(data), flags, extra, order)
+    return Chain(encoder, Geometry(element_bytes, bus_bytes, block_bytes)).decode(coded, state)[0]

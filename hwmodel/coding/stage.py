@@ -1,0 +1,167 @@
+"""What an encoder is: a stage that maps bytes to bytes (and flags) and keeps a small state along a stream.
+
+A stage declares as class attributes what others need to know of it: its place in a chain, the wires it adds, what it
+costs in latency, which element sizes it takes. Nothing is read off its name.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from traces.base.errors import InputError
+from traces.base.registry import Registry
+
+Bytes = npt.NDArray[np.uint8]
+MAX_FLAG_WIRES = 9
+
+
+class Role(enum.IntEnum):
+    """Where in a chain a stage makes sense; a chain's roles strictly ascend."""
+
+    ORDER = 0  # changes which word comes when
+    SIMILARITY = 1  # sends differences between neighbouring values
+    SCRAMBLE = 2  # whitens what is sent
+    BUS_CODE = 3  # decides per beat, with wires of its own
+    SIGNALLING = 4  # what a 1 means on the wire
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """element_bytes: size of one value. bus_bytes: byte lanes. block_bytes: a base is sent at every multiple of it."""
+
+    element_bytes: int
+    bus_bytes: int = 2
+    block_bytes: int = 32
+
+    def __post_init__(self) -> None:
+        if self.element_bytes not in (1, 2, 4, 8):
+            raise InputError(f"element_bytes is {self.element_bytes}: elements have 1, 2, 4 or 8 bytes")
+        if not 1 <= self.bus_bytes <= 64:
+            raise InputError(f"bus_bytes is {self.bus_bytes}: a bus has 1 to 64 byte lanes")
+        if self.block_bytes < self.element_bytes or self.block_bytes % self.element_bytes:
+            raise InputError(
+                f"block_bytes is {self.block_bytes}: a block holds a whole number of {self.element_bytes}-byte elements"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """What a stage hands on. n bytes go on the data wires in `data`.
+
+    flags: uint8[ceil(n / 8)] or None: bit i (LSB first) travels with byte i on its lane's first flag (DBI) wire.
+    extra: uint8[n] or None: the flag wires of a lane beyond the first; bit k of byte i is flag wire k + 1 beside data
+    byte i.
+    order: int64[k] or None: what the receiver must already hold to decode (cache-line reordering); not on any wire.
+    """
+
+    data: Bytes
+    flags: Bytes | None = None
+    extra: Bytes | None = None
+    order: npt.NDArray[np.int64] | None = None
+
+
+class Stage:
+    """One encoder: subclasses register in ENCODERS, declare themselves and implement `encode` and `decode`.
+
+    role: the place in a chain.
+    flag_wires: wires per lane beside its eight data wires, 0 to 9: the first in `Coded.flags`, the others in
+        `Coded.extra`. They are driven in every beat that sends a byte on the lane.
+    inverts: the memory undoes it as its own data bus inversion, so reads have the part's longer latency RL_dbi.
+    latency_cycles: clocks of the memory that decoding adds to each read in the controller.
+    element_sizes: bytes per element it works with. uses_elements: what it sends depends on that size.
+    fused: by the name of the stage that may follow it, one stage that does both in a single pass over the bytes.
+
+    `state` values are never changed in place: encode and decode return the next one, so any state can be resumed twice.
+    """
+
+    role: ClassVar[Role]
+    flag_wires: ClassVar[int] = 0
+    inverts: ClassVar[bool] = False
+    latency_cycles: ClassVar[int] = 0
+    element_sizes: ClassVar[tuple[int, ...]] = (1, 2, 4, 8)
+    uses_elements: ClassVar[bool] = False
+    fused: ClassVar[Mapping[str, type[Stage]]] = {}
+
+    def __init__(self, geometry: Geometry) -> None:
+        self.geometry = geometry
+
+    @classmethod
+    def objection(cls, others: Sequence[type[Stage]]) -> str | None:
+        """Return why this stage makes no sense in one chain with `others`, as the end of a sentence; None: it does."""
+        return None
+
+    def start(self) -> Any:
+        """Return the state before the first byte of a stream."""
+        return None
+
+    def cut(self, end: int) -> int:
+        """Return the last place <= `end` (bytes from the start of the stream) where the stream may be cut."""
+        return end
+
+    def encode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
+        """Encode bytes that start at `offset` in the stream; return the result and the next state."""
+        raise TypeError(f"{type(self).__name__} does not encode")
+
+    def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
+        """Inverse of encode."""
+        raise TypeError(f"{type(self).__name__} does not decode")
+
+
+ENCODERS: Registry[type[Stage]] = Registry("encoder", "edgewatt.encoders", folder="hwmodel.encoders")
+
+
+class LaneStage(Stage):
+    """A stage whose state is what each lane carries, uint8[bus_bytes]."""
+
+    def start(self) -> Any:
+        """All lanes at 0."""
+        return np.zeros(self.geometry.bus_bytes, np.uint8)
+
+    def lane(self, offset: int) -> int:
+        """Return the lane of the byte at `offset`."""
+        return offset % self.geometry.bus_bytes
+
+
+class ElementStage(Stage):
+    """A stage that works on whole elements inside blocks; its state is the last element, as plain bytes."""
+
+    role = Role.SIMILARITY
+    uses_elements = True
+
+    def start(self) -> Any:
+        """An element of zeros."""
+        return np.zeros(self.geometry.element_bytes, np.uint8)
+
+    def cut(self, end: int) -> int:
+        """A stream may be cut between elements."""
+        return end - end % self.geometry.element_bytes
+
+    def after(self, state: Bytes, data: Bytes) -> Bytes:
+        """Return the last element of `data`, which followed `state`."""
+        return np.concatenate((state, data))[-self.geometry.element_bytes :]
+
+    def whole(self, offset: int, n: int) -> int:
+        """Return how many of n bytes from `offset` on lie in whole elements."""
+        return self.cut(offset + n) - offset
+
+
+def aligned_empty(n: int) -> Bytes:
+    """Return uint8[n] that starts on a cache line, so that long results can be written past the caches."""
+    raw = np.empty(n + 63, np.uint8)
+    return raw[-raw.ctypes.data % 64 :][:n]
+
+
+def packed_flags(n: int) -> Bytes:
+    """Return the flags of n bytes, none set: uint8[ceil(n / 8)]."""
+    return np.zeros((n + 7) // 8, np.uint8)
+
+
+def same_bytes(coded: Coded, data: Bytes) -> Coded:
+    """Return `coded` with other data bytes."""
+    return replace(coded, data=data)

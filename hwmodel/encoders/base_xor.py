@@ -1,0 +1,58 @@
+"""base-xor: the first element of each block as is, each later one XORed with its predecessor.
+
+Lee et al. 2018; the CDR paper, section III. Blocks are counted from the start of the stream; bytes after the last whole
+element of a block pass as they are. With DBI-DC behind it both are one pass over the bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+import cython_ext.wires.encode as kernels
+from hwmodel.coding.stage import ENCODERS, Coded, ElementStage, aligned_empty, packed_flags
+
+NO_BYTES = np.zeros(0, np.uint8)
+
+
+class BaseXorDbi(ElementStage):
+    """Base+XOR and DBI-DC in one pass; `dbi` False: Base+XOR alone, with the same kernel."""
+
+    dbi: ClassVar[bool] = True
+
+    def encode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
+        """XOR with the predecessors, then invert heavy bytes."""
+        g, data, n = self.geometry, coded.data, len(coded.data)
+        whole = self.whole(offset, n)
+        out, flags = aligned_empty(n), packed_flags(n)
+        position = offset % g.block_bytes
+        kernels.encode_xor_dbi(data[:whole], out, flags, state, g.element_bytes, g.block_bytes, position, self.dbi)
+        if whole < n:  # a broken last element passes unchanged
+            tail, tail_flags = np.empty(n - whole, np.uint8), packed_flags(n - whole)
+            kernels.encode_xor_dbi(data[whole:], tail, tail_flags, NO_BYTES, 0, 64, 0, self.dbi)
+            out[whole:] = tail
+            marks = np.unpackbits(tail_flags, bitorder="little", count=n - whole).astype(bool)
+            for i in whole + np.flatnonzero(marks) if self.dbi else ():
+                flags[i >> 3] |= np.uint8(1 << (i & 7))
+        return Coded(out, flags if self.dbi else None, order=coded.order), self.after(state, data)
+
+    def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
+        """Invert flagged bytes, then XOR with the decoded predecessors."""
+        g, data = self.geometry, coded.data
+        if self.dbi:
+            data = np.empty_like(coded.data)
+            kernels.invert_flagged(coded.data, coded.flags, data)
+        whole, out = self.whole(offset, len(data)), data.copy()
+        kernels.decode_base_xor(data[:whole], out, state, g.element_bytes, g.block_bytes, offset % g.block_bytes)
+        return Coded(out, order=coded.order), self.after(state, out)
+
+
+@ENCODERS.register(
+    "base-xor", summary="first element of a block as is, the others XOR their predecessor (Lee et al. 2018)"
+)
+class BaseXor(BaseXorDbi):
+    """Base+XOR."""
+
+    dbi = False
+    fused: ClassVar = {"dbi-dc": BaseXorDbi}

@@ -1,0 +1,26 @@
+"""raw: bytes as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hwmodel.coding.stage import ENCODERS, Coded, Role, Stage
+
+
+@ENCODERS.register("raw", summary="bytes as they are")
+class Raw(Stage):
+    """No encoding."""
+
+    role = Role.SIMILARITY
+
+    @classmethod
+    def objection(cls, others: Sequence[type[Stage]]) -> str | None:
+        """It stands alone."""
+        return "does nothing, leave it out" if others else None
+
+    def encode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
+        """Hand the bytes on."""
+        return coded, state
+
+    decode = encode
