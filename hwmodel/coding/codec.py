@@ -36,9 +36,9 @@ class Encoded:
 
     data: uint8[n], one byte per lane and beat. flags: uint8[ceil(n / 8)] or None, bit i (LSB first) goes with byte i.
     extra: uint8[n] or None, up to eight further wires per lane. order: what cache-line reordering keeps at the
-    controller. extra_wires: wires beyond the 8 * bus_bytes data wires. ones, toggles, rising: over ALL wires, flag
-    (DBI) and extra wires included. wires: the same per wire (data, then one flag wire per lane). extra_counts: per extra wire.
-    state: give it to the next call to continue the stream.
+    controller. extra_wires: wires beyond the 8 * bus_bytes data wires.
+    ones, toggles, rising: over ALL wires, flag (DBI) and extra wires included. wires: the same per wire (data, then one
+    flag wire per lane). extra_counts: per extra wire. state: give it to the next call to continue the stream.
     """
 
     data: Bytes
