@@ -1,11 +1,7 @@
-"""Number formats: float32 values to the bits that travel over the wires, and back."""
+"""Number formats: float32 values to the bits that travel over the wires, and back. See `traces.formats.format`."""
 
 from traces.formats.convert import (
-    FORMATS,
-    BitsArray,
     ConversionReport,
-    Float32Array,
-    Format,
     Scale,
     element_bits,
     from_bits,
@@ -15,6 +11,7 @@ from traces.formats.convert import (
     to_bits,
     unpack,
 )
+from traces.formats.format import FORMATS, BitsArray, Float32Array, Format
 
 __all__ = [
     "FORMATS",

@@ -1,72 +1,19 @@
-"""Number formats: float32 values to the bits that travel over the wires, and back, with a report of what was lost.
+"""float32 values to the bits that travel over the wires, and back, with a report of what was lost.
 
-Floating-point formats round to nearest, ties to even, straight from float32. Integers are symmetric: one step for the
-whole tensor, ``max|value| / 127`` (int8) or ``/ 7`` (int4), or one step per channel; the lowest code stays unused.
-``fp8_e4m3`` is the OCP form (maximum 448, no infinity). Values beyond the range are set to the largest finite one and
-counted, because an infinity on a weight wire would make every later partial sum meaningless.
+Integer formats have one step for the whole tensor, ``max|value| / code_max``, or one step per channel.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
-from traces.base.registry import Registry
+from traces.formats.format import FORMATS, BitsArray, Float32Array, Format
 
-Float32Array = npt.NDArray[np.float32]
-BitsArray = npt.NDArray[np.unsignedinteger[Any]]
 Scale = float | Float32Array
-
-
-@dataclass(frozen=True)
-class Format:
-    """One number format. `code_max`: the largest integer code of an integer format, 0 for floating point."""
-
-    name: str
-    bits: int
-    numpy_name: str
-    code_max: int = 0
-
-    @property
-    def is_integer(self) -> bool:
-        return self.code_max > 0
-
-    @property
-    def bits_dtype(self) -> np.dtype[Any]:
-        """The unsigned integer that carries one element's bits (int4: uint8 holding 0 to 15)."""
-        return np.dtype(f"u{max(1, self.bits // 8)}")
-
-    @property
-    def float_dtype(self) -> np.dtype[Any]:
-        """The numpy type of a floating-point format."""
-        import ml_dtypes  # registers bfloat16 and the float8 types
-
-        return np.dtype(getattr(ml_dtypes, self.numpy_name, self.numpy_name))
-
-    @property
-    def largest(self) -> float:
-        """The largest finite value of a floating-point format."""
-        import ml_dtypes
-
-        return float(ml_dtypes.finfo(self.float_dtype).max)
-
-
-FORMATS: Registry[Format] = Registry("value format", "edgewatt.formats")
-
-for _format, _summary in (
-    (Format("fp32", 32, "float32"), "IEEE 754 binary32"),
-    (Format("fp16", 16, "float16"), "IEEE 754 binary16"),
-    (Format("bf16", 16, "bfloat16"), "bfloat16: 8 exponent, 7 mantissa bits"),
-    (Format("fp8_e4m3", 8, "float8_e4m3fn"), "OCP 8-bit float: 4 exponent, 3 mantissa bits, no infinity"),
-    (Format("fp8_e5m2", 8, "float8_e5m2"), "OCP 8-bit float: 5 exponent, 2 mantissa bits"),
-    (Format("int8", 8, "int8", 127), "symmetric two's complement, step max|value| / 127"),
-    (Format("int4", 4, "int4", 7), "symmetric two's complement, step max|value| / 7, two to a byte"),
-):
-    FORMATS.register(_format.name, summary=_summary)(_format)
 
 
 @dataclass(frozen=True)
@@ -111,7 +58,7 @@ def symmetric_scale(values: npt.ArrayLike, name: str, *, channel: npt.ArrayLike 
     channel: int64[n] channel of each value; then the result is float32[max(channel) + 1].
     """
     form = FORMATS[name].item
-    if not form.is_integer:
+    if not form.needs_scale:
         raise InputError(f"{name} is a floating-point format: it has no scale")
     magnitude = np.abs(_finite(values))
     if channel is None:
@@ -133,26 +80,18 @@ def to_bits(
     """
     form = FORMATS[name].item
     given = _finite(values)
-    if form.is_integer:
-        if scale is None:
-            scale = symmetric_scale(given, name, channel=channel)
-        codes = np.rint(given / _per_value(scale, channel, len(given)))
-        saturated = np.abs(codes) > form.code_max
-        np.clip(codes, -form.code_max, form.code_max, out=codes)
-        bits = (codes.astype(np.int8).view(np.uint8) & np.uint8((1 << form.bits) - 1)).astype(form.bits_dtype)
-    else:
-        if scale is not None or channel is not None:
-            raise InputError(f"{name} is a floating-point format: it takes no scale and no channel")
-        with np.errstate(over="ignore"):  # overflow is what is looked for
-            converted = given.astype(np.float32).astype(form.float_dtype)
-        saturated = ~np.isfinite(converted)
-        converted[saturated] = np.copysign(form.largest, given[saturated]).astype(form.float_dtype)
-        bits = converted.view(form.bits_dtype)
-    error = np.abs(from_bits(bits, name, scale=scale, channel=channel).astype(np.float64) - given)
+    if form.needs_scale and scale is None:
+        scale = symmetric_scale(given, name, channel=channel)
+    if not form.needs_scale and (scale is not None or channel is not None):
+        raise InputError(f"{name} is a floating-point format: it takes no scale and no channel")
+    step = None if scale is None else _per_value(scale, channel, len(given))
+    bits, saturated = form.encode(given, step)
+    converted = form.decode(bits, step)
+    error = np.abs(converted.astype(np.float64) - given)
     report = ConversionReport(
         format=name,
         n_values=len(given),
-        zeroed=int(np.count_nonzero((given != 0) & _is_zero(bits, form))),
+        zeroed=int(np.count_nonzero((given != 0) & (converted == 0))),
         saturated=int(np.count_nonzero(saturated)),
         max_error=float(error.max(initial=0.0)),
         mean_error=float(error.mean()) if len(error) else 0.0,
@@ -166,24 +105,26 @@ def from_bits(
     """Convert one element's bits per entry back to float32[n]. Integer formats need the `scale` of the conversion."""
     form = FORMATS[name].item
     raw = np.ascontiguousarray(bits).astype(form.bits_dtype, copy=False).reshape(-1)
-    if not form.is_integer:
-        return raw.view(form.float_dtype).astype(np.float32)
+    if not form.needs_scale:
+        return form.decode(raw, None)
     if scale is None:
         raise InputError(f"{name} needs the scale of the conversion to become numbers again")
-    unused = 8 - form.bits
-    codes = (raw << unused).view(np.int8) >> unused  # the arithmetic shift extends the sign
-    return (codes * _per_value(scale, channel, len(raw))).astype(np.float32)
+    return form.decode(raw, _per_value(scale, channel, len(raw)))
 
 
 def pack(bits: npt.ArrayLike, name: str) -> npt.NDArray[np.uint8]:
-    """Return the bytes in memory: little-endian elements; int4 two to a byte, the first in the low nibble."""
+    """Return the bytes in memory: little-endian elements; those below a byte share it, the first in the lowest bits."""
     form = FORMATS[name].item
     raw = np.ascontiguousarray(bits).astype(form.bits_dtype.newbyteorder("<"), copy=False).reshape(-1)
-    if form.bits != 4:
+    if form.bits >= 8:
         return raw.view(np.uint8)
-    padded = np.zeros(len(raw) + len(raw) % 2, np.uint8)
+    in_byte = 8 // form.bits
+    padded = np.zeros(-(-len(raw) // in_byte) * in_byte, np.uint8)
     padded[: len(raw)] = raw
-    return padded[0::2] & np.uint8(15) | padded[1::2] << np.uint8(4)
+    packed = padded[0::in_byte] & np.uint8((1 << form.bits) - 1)
+    for k in range(1, in_byte):
+        packed |= padded[k::in_byte] << np.uint8(k * form.bits)
+    return packed
 
 
 def unpack(data: npt.ArrayLike, name: str, n: int) -> BitsArray:
@@ -193,9 +134,10 @@ def unpack(data: npt.ArrayLike, name: str, n: int) -> BitsArray:
     if len(raw) < packed_bytes(n, name):
         raise InputError(f"{n} elements of {name} take {packed_bytes(n, name)} bytes, only {len(raw)} are there")
     raw = raw[: packed_bytes(n, name)]
-    if form.bits != 4:
+    if form.bits >= 8:
         return raw.view(form.bits_dtype.newbyteorder("<")).astype(form.bits_dtype, copy=False)
-    return np.stack((raw & np.uint8(15), raw >> np.uint8(4)), axis=1).reshape(-1)[:n]
+    shifts = np.arange(0, 8, form.bits, dtype=np.uint8)
+    return ((raw[:, None] >> shifts) & np.uint8((1 << form.bits) - 1)).reshape(-1)[:n]
 
 
 def _finite(values: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -230,8 +172,3 @@ def _per_value(scale: Scale, channel: npt.ArrayLike | None, n: int) -> npt.NDArr
     if steps.ndim != 1 or len(steps) <= channels.max(initial=-1):
         raise InputError(f"{int(channels.max(initial=-1)) + 1} channels need as many scales, not shape {steps.shape}")
     return steps[channels]
-
-
-def _is_zero(bits: BitsArray, form: Format) -> npt.NDArray[np.bool_]:
-    sign = 0 if form.is_integer else 1  # floats have a negative zero
-    return (bits & bits.dtype.type((1 << (form.bits - sign)) - 1)) == 0
