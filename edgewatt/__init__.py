@@ -14,14 +14,14 @@ from edgewatt._version import __version__
 
 _FACADE = {
     "EdgewattError": "traces.base.errors",
-    "run": "edgewatt.point.compute",
+    "run": "edgewatt.sweeps.sweep",
     "sweep": "edgewatt.sweeps.sweep",
     "collect": "edgewatt.results.collection",
     "rerun": "edgewatt.point.compute",
     "report": "edgewatt.reporting",
     "compare": "edgewatt.results.comparison",
     "optimize": "edgewatt.sweeps.optimization",
-    "load_sweep": "edgewatt.sweeps.sweep",
+    "load_sweep": "edgewatt.sweeps.plan",
     "estimate": "edgewatt.sweeps.estimate",
     "catalogue": "edgewatt.catalogue",
     "schema": "edgewatt.catalogue",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from traces.base.errors import unknown_name
+from edgewatt.plugins import KINDS, registry
+from traces.base.errors import InputError, unknown_name
+from traces.base.registry import Registry
 from traces.base.resources import config_root, shipped_names
 
 _FOLDERS = {"parts": "dram", "caches": "cache", "buses": "bus", "systems": "systems", "sweeps": "sweeps"}
@@ -18,37 +20,41 @@ _POLICIES = {
     "plru": "tree pseudo-LRU",
     "min": "Belady's MIN: the line used furthest in the future (offline)",
 }
+_WORDS = {
+    "tuple-orders": {"none": "the tuples stay as the ordering gives them"},
+    "layouts": {"auto": "csr where the ordering allows it, else tuples"},
+}
+"""What a configuration may say besides the members of a registry."""
+
+
+def lists() -> list[str]:
+    """Return what can be listed, the registries first."""
+    return [*KINDS, "cache-policies", *_FOLDERS]
 
 
 def catalogue(what: str) -> list[dict[str, Any]]:
-    """Return name, summary and parameters ('name = default') of each entry. Raises InputError for an unknown list."""
-    from edgewatt.config import models
+    """Return name, summary and parameters ('name = default') of each entry; of a plug-in also where it comes from.
 
+    A plug-in that cannot be loaded is listed with the reason. Raises InputError for an unknown list.
+    """
     if what in _FOLDERS:
         return [_entry(name, _description(_FOLDERS[what], name)) for name in shipped_names(_FOLDERS[what])]
     if what == "cache-policies":
         return [_entry(name, text) for name, text in _POLICIES.items()]
-    if what == "layouts":
-        from traces.layouts import AUTO, LAYOUTS
+    if what not in KINDS:
+        raise unknown_name("list", what, lists())
+    members = registry(what)
+    words = [_entry(name, text) for name, text in _WORDS.get(what, {}).items()]
+    return words + [_member(members, name) for name in members]
 
-        return [_entry(AUTO, "csr where the ordering allows it, else tuples"), *_registry(LAYOUTS)]
-    if what == "tuple-orders":
-        entries = _registry(models.tuple_orders())
-        return [_entry("none", "the tuples stay as the ordering gives them"), *entries]
-    if what == "schedulers":
-        from reorder.schedule.methods import SCHEDULERS
 
-        return _registry(SCHEDULERS)
-    registries = {
-        "orderings": models.orderings,
-        "formats": models.formats,
-        "generators": models.generators,
-        "encoders": models.encoders,
-    }
-    if what not in registries:
-        others = ("cache-policies", "layouts", "schedulers", "tuple-orders")
-        raise unknown_name("list", what, [*_FOLDERS, *registries, *others])
-    return _registry(registries[what]())
+def _member(members: Registry[Any], name: str) -> dict[str, Any]:
+    try:
+        entry = members[name]
+    except InputError as error:
+        return _entry(name, f"cannot be used: {error}")
+    found = _entry(entry.name, entry.summary, entry.parameters)
+    return {**found, **dataclasses.asdict(entry.origin)} if entry.origin is not None else found
 
 
 def schema() -> dict[str, Any]:
@@ -85,10 +91,6 @@ def _allow_names(run: dict[str, Any]) -> None:
 
 def _without_list(schema: dict[str, Any]) -> dict[str, Any]:
     return {"type": "array", "items": schema["items"]}
-
-
-def _registry(registry: Any) -> list[dict[str, Any]]:
-    return [_entry(entry.name, entry.summary, entry.parameters) for entry in registry.values()]
 
 
 def _entry(name: str, summary: str, parameters: type | None = None) -> dict[str, Any]:

@@ -14,13 +14,13 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from traces.base.progress import Progress
 from traces.base.registry import Registry
 from traces.work.checks import check_order
 from traces.work.network import Network
 
 __all__ = ["ORDERINGS", "PINNINGS", "POLICIES", "Make", "Method", "Ordering", "Progress", "Task", "check_order"]
 
-Progress = Callable[[int, int | None, str], None]  # (work done, total work or None, short text)
 
 POLICIES = ("lru", "rr", "min")
 PINNINGS = ("literal", "pin_both")

@@ -199,7 +199,7 @@ def share(folder: Path) -> dict[str, Any]:
     import statistics
 
     import edgewatt.sweeps.sweep as sweeps
-    from edgewatt.point.compute import _stages
+    from edgewatt.point.compute import process_memo
 
     widths = [1024] * 5
     config = {
@@ -215,13 +215,13 @@ def share(folder: Path) -> dict[str, Any]:
             "dram.part": ["lpddr4-3200", "lpddr4-3733", "lpddr4-4266"],
         },
     }
-    plan, find = sweeps.load_sweep(config), sweeps.shared_passes
+    plan, find = sweeps.load_sweep(config), sweeps.shared
     ways = {"alone": lambda points: set(), "shared": find, "shared again": find}
     seconds: dict[str, list[float]] = {way: [] for way in ways}
     for turn in range(6):
         for way, choose in ways.items():
-            sweeps.shared_passes = choose
-            _stages.cache_clear()
+            sweeps.shared = choose
+            process_memo.cache_clear()
             begin = time.thread_time()
             sweeps.sweep(plan, results=folder / way, executor="inline")
             if turn:  # the first round loads libraries

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from edgewatt.config.points import Point
+    from edgewatt.point.model import Point
     from hwmodel.machine import Machine
     from traces.access.trace import Trace
 
@@ -92,26 +92,27 @@ def _export_matrices(source: str, overrides: list[str], number: int, output: str
     from pathlib import Path
 
     from edgewatt.cli.output import write_json
+    from edgewatt.point.compute import Computation
     from edgewatt.point.matrices import layer_matrices, write_matrices
-    from edgewatt.point.memo import Stages
-    from edgewatt.point.work import make_work
+    from edgewatt.point.memo import Memo
     from traces.base.errors import InputError
 
     if Path(source).suffix not in (".yaml", ".yml"):
         raise InputError(f"{source}: matrices come from a configuration (YAML); see edgewatt order-tuples for a matrix")
     point = _choose(source, overrides, number)
-    if point.config["network"] is None:
+    if point.order is None:
         raise InputError(f"{source}: it plays a recorded trace, which holds no matrix")
-    work = make_work(point.config, point.paths, Stages())
-    files = [str(path) for path in write_matrices(layer_matrices(work.network, work.edges), output)]
-    if not write_json({"files": files, "connections": len(work.edges)}, json_file):
-        typer.echo(f"{', '.join(files)}: {len(work.edges)} weights, rows are outputs, tuples in the order of work")
+    steps = Computation(point, Memo())
+    edges = steps["tuple_order"]["edges"]
+    files = [str(path) for path in write_matrices(layer_matrices(steps["network"], edges), output)]
+    if not write_json({"files": files, "connections": len(edges)}, json_file):
+        typer.echo(f"{', '.join(files)}: {len(edges)} weights, rows are outputs, tuples in the order of work")
 
 
 def _choose(source: str, overrides: list[str], number: int) -> Point:
     from pathlib import Path
 
-    from edgewatt.sweeps.sweep import load_sweep
+    from edgewatt.sweeps.plan import load_sweep
     from traces.base.errors import InputError
 
     points = load_sweep(Path(source), overrides).points
@@ -122,15 +123,13 @@ def _choose(source: str, overrides: list[str], number: int) -> Point:
 
 def _point_of(source: str, overrides: list[str], number: int) -> tuple[Trace, Machine]:
     """Return trace and machine of one point of a configuration."""
+    from edgewatt.point.compute import Computation
     from edgewatt.point.machine import build_machine
-    from edgewatt.point.memo import Stages
-    from edgewatt.point.work import make_trace, make_work, open_recorded
+    from edgewatt.point.memo import Memo
 
     chosen = _choose(source, overrides, number)
-    machine = build_machine(chosen.config, chosen.paths)
-    if chosen.config["network"] is None:
-        return open_recorded(chosen.config, chosen.paths), machine
-    return make_trace(chosen.config, make_work(chosen.config, chosen.paths, Stages())), machine
+    trace: Trace = Computation(chosen, Memo())["trace"]
+    return trace, build_machine(chosen)
 
 
 def add_to(app: typer.Typer) -> None:

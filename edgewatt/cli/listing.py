@@ -5,25 +5,12 @@ from __future__ import annotations
 import typer
 
 _JSON = typer.Option(None, "--json", metavar="FILE", help="Write the list as JSON ('-': standard output).")
-_WHAT = (
-    "orderings",
-    "tuple-orders",
-    "encoders",
-    "cache-policies",
-    "formats",
-    "generators",
-    "parts",
-    "caches",
-    "buses",
-    "systems",
-    "sweeps",
-    "layouts",
-    "schema",
-)
 
 
 def list_names(
-    what: str = typer.Argument(..., metavar="|".join(_WHAT), help="What to list; 'schema' is the JSON Schema."),
+    what: str = typer.Argument(
+        None, help="A kind, such as orderings (none: all kinds are named); 'schema' is the JSON Schema."
+    ),
     json_file: str = _JSON,
 ) -> None:
     """List the names a configuration may use, with parameters and defaults.
@@ -32,23 +19,27 @@ def list_names(
 
     Example:  edgewatt list schema > edgewatt.schema.json     (for editors: yaml-language-server and others)
     """
-    from edgewatt.catalogue import catalogue, schema
+    from edgewatt.catalogue import catalogue, lists, schema
     from edgewatt.cli.output import show_table, write_json
-    from traces.base.errors import unknown_name
 
-    if what not in _WHAT:
-        raise unknown_name("list", what, _WHAT)
+    if what is None:
+        if not write_json([*lists(), "schema"], json_file):
+            typer.echo("\n".join([*lists(), "schema"]))
+        return
     if what == "schema":
         write_json(schema(), json_file or "-")
         return
     entries = catalogue(what)
     if write_json(entries, json_file):
         return
-    rows = [(e["name"], e["summary"], "\n".join(e["parameters"])) for e in entries]
-    if any(row[2] for row in rows):
-        show_table((what, "what", "parameters"), rows)
-    else:
-        show_table((what, "what"), [row[:2] for row in rows])
+    columns = {
+        what: [entry["name"] for entry in entries],
+        "what": [entry["summary"] for entry in entries],
+        "parameters": ["\n".join(entry["parameters"]) for entry in entries],
+        "from": [f"{entry['distribution']} {entry['version']}" if "distribution" in entry else "" for entry in entries],
+    }
+    shown = [name for name, cells in columns.items() if name in (what, "what") or any(cells)]
+    show_table(shown, list(zip(*(columns[name] for name in shown), strict=True)))
 
 
 def add_to(app: typer.Typer) -> None:

@@ -7,9 +7,10 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-Progress = Any  # a callable (done, total or None, text) -> None
+if TYPE_CHECKING:
+    from traces.base.progress import Progress
 
 
 def show_table(

@@ -24,16 +24,14 @@ def run(
 
     from edgewatt.cli.output import progress, write_json
     from edgewatt.cli.tables import row_of, show_records
-    from edgewatt.point.compute import run_points
     from edgewatt.results.store import Store
-    from edgewatt.sweeps.sweep import load_sweep
+    from edgewatt.sweeps.plan import load_sweep
+    from edgewatt.sweeps.sweep import run as run_plan
 
     plan = load_sweep(Path(file), overrides or ())
-    store = Store(results).open()
     with progress("run") as update:
-        records = run_points(plan.points, stages=store.folder / "stages", progress=update)
-    store.put_plan(plan.name, [record.hash for record in records])
-    paths = [store.put(record) for record in records]
+        records = run_plan(plan, results=results, progress=update)
+    paths = [Store(results).path(record.hash) for record in records]
     if write_json(
         [{**row_of(record), "record": str(path)} for record, path in zip(records, paths, strict=True)], json_file
     ):
@@ -67,7 +65,7 @@ def sweep(
     from pathlib import Path
 
     from edgewatt.cli.output import progress, resumable, write_json
-    from edgewatt.sweeps.sweep import load_sweep
+    from edgewatt.sweeps.plan import load_sweep
     from edgewatt.sweeps.sweep import sweep as run_sweep
 
     plan = load_sweep(Path(file), overrides or ())

@@ -32,31 +32,13 @@ def load_run(path: str | Path, overrides: Iterable[str] = ()) -> RunConfig:
     """Read the configuration of one run. Raises ConfigError with every problem of the file."""
     document = read_with_paths(path)
     apply_overrides(document, overrides)
-    return complete(document)
+    return complete(document)[0]
 
 
-def complete(document: Document) -> RunConfig:
-    """Put named pieces (system, caches, bus) into a document and validate it."""
+def complete(document: Document) -> tuple[RunConfig, Document]:
+    """Put named pieces (system, caches, bus) into a document; return the validated configuration and the document."""
     document = resolve(document)
-    run = validate(RunConfig, document)
-    _check_machine(run, document)
-    return run
-
-
-def _check_machine(run: RunConfig, document: Document) -> None:
-    """Make sure that part, bus, caches and encoder fit each other before anything is computed."""
-    from edgewatt.config.points import expand
-    from edgewatt.point.machine import build_machine
-
-    place: Place = ("dram", "overrides") if run.dram.overrides else ("dram", "part")
-    try:
-        point = expand(run)[0]
-        place = ("bus",) if "bus" in document.data else ("caches",)
-        build_machine(point.config, point.paths)
-    except ConfigError:
-        raise
-    except InputError as error:
-        raise ConfigError([(document.mark(place), line) for line in str(error).splitlines()]) from None
+    return validate(RunConfig, document), document
 
 
 def read_with_paths(path: str | Path) -> Document:

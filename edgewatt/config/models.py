@@ -9,47 +9,12 @@ from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandle
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from edgewatt.config.document import shown
+from edgewatt.config.kinds import registry
 from edgewatt.config.sections import Choice, Section, section_for
 from hwmodel.dram.controller import ControllerSpec
 from hwmodel.machine import CacheSpec, EngineSpec
 from traces.base.errors import unknown_name
-from traces.base.registry import Registry
 from traces.layouts.layout import Layout
-
-
-def orderings() -> Registry[Any]:
-    """Return the registry of edge orderings."""
-    from reorder.base import ORDERINGS
-
-    return ORDERINGS
-
-
-def tuple_orders() -> Registry[Any]:
-    """Return the registry of tuple orders."""
-    from reorder.cdr import TUPLE_METHODS
-
-    return TUPLE_METHODS
-
-
-def generators() -> Registry[Any]:
-    """Return the registry of network generators."""
-    from edgewatt.config.generators import GENERATORS
-
-    return GENERATORS
-
-
-def formats() -> Registry[Any]:
-    """Return the registry of number formats."""
-    from traces.formats import FORMATS
-
-    return FORMATS
-
-
-def encoders() -> Registry[Any]:
-    """Return the registry of encoders."""
-    from hwmodel.encoders import ENCODERS
-
-    return ENCODERS
 
 
 def _existing(value: str) -> str:
@@ -73,7 +38,7 @@ def _not_empty(value: list[Any]) -> list[Any]:
 
 
 def _known_format(value: str) -> str:
-    known = formats()
+    known = registry("formats")
     if value not in known:
         raise unknown_name("number format", value, known)
     return value
@@ -121,9 +86,9 @@ FilePath = Annotated[str, AfterValidator(_existing)]
 Format = Annotated[str, AfterValidator(_known_format), WithJsonSchema({"type": "string", "title": "number format"})]
 Encoder = Annotated[str, AfterValidator(_known_encoder)]
 Stride = Annotated[int, Field(ge=1)] | Literal["row"]
-_ORDERING = Choice(orderings)
+_ORDERING = Choice("orderings")
 _STRIDE = _StrideChoice(
-    tuple_orders,
+    "tuple-orders",
     (
         ("stride", Stride, "row"),  # tuples that may change places
         ("stride_restart", Literal["row", "continuous"], "row"),  # at each run, or counted through the whole order
@@ -132,7 +97,7 @@ _STRIDE = _StrideChoice(
 )
 OrderingChoice = Annotated[Any, _ORDERING]
 StrideChoice = Annotated[Any, _STRIDE, BeforeValidator(_stride)]
-GeneratorChoice = Annotated[Any, Choice(generators)]
+GeneratorChoice = Annotated[Any, Choice("generators")]
 
 
 def ordering_section(kind: str) -> type[Section]:

@@ -10,13 +10,14 @@ import dataclasses
 import inspect
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, ValidationError, ValidationInfo, create_model
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from edgewatt.config.kinds import registry
 from traces.base.errors import InputError
 from traces.base.registry import Registry
 
@@ -91,9 +92,13 @@ class Choice:
     The parameters of each kind come from the registry's dataclass; the validated value is that section, with `kind`.
     """
 
-    def __init__(self, registry: Callable[[], Registry[Any]], extra: Extra = ()) -> None:
-        self.registry = registry
+    def __init__(self, kind: str, extra: Extra = ()) -> None:
+        self.kind = kind
         self.extra = extra
+
+    def registry(self) -> Registry[Any]:
+        """Return the registry, whose members load when they are asked for."""
+        return registry(self.kind)
 
     def section(self, kind: str) -> type[Section]:
         """Return the section of one kind. Raises InputError with a suggestion if there is none."""
@@ -122,7 +127,7 @@ class Choice:
         return section.model_validate(value, context=info.context)
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        kinds = list(self.registry())
+        kinds = list(self.registry().sound())
         variants = [self.section(kind).model_json_schema(ref_template="#/$defs/{model}") for kind in kinds]
         for variant in variants:
             variant.pop("$defs", None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,14 @@ from edgewatt.config.loading import read_with_paths
 from edgewatt.papers.catalogue import FOLDER, chosen
 from edgewatt.results.record import Record
 from edgewatt.results.store import Store
-from edgewatt.sweeps.sweep import Results, SweepPlan, load_sweep_document, sweep
+from edgewatt.sweeps.plan import SweepPlan, load_sweep_document
+from edgewatt.sweeps.sweep import Results, sweep
 from traces.base.errors import InputError
+from traces.base.progress import Progress
 from traces.base.resources import shipped_path
 
 FULL_ITERATIONS = 1_000_000
 """The paper's number of iterations of Connection Reordering (Gleinig et al. 2023, section VI-A1)."""
-
-Progress = Callable[[int, int | None, str], None]
 
 
 @dataclass(frozen=True)

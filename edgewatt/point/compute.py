@@ -1,70 +1,84 @@
-"""One point becomes one record: network, ordering, tuple order, I/O counts, replay, energy.
-
-Every step is a stage with an identity of its own (see `edgewatt.point.memo`): points that share a step share its work.
-"""
+"""One point becomes one record: its steps are made, or found where another point has made them (`point.steps`)."""
 
 from __future__ import annotations
 
 import json
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from edgewatt.config.points import Point, expand
-from edgewatt.point.memo import Stages
-from edgewatt.point.work import count_work, describe, make_trace, make_work, open_recorded, work_hash
+from edgewatt.point.memo import Memo
+from edgewatt.point.model import Point
+from edgewatt.point.network_steps import curve_seconds
+from edgewatt.point.plugins import plugins_of
+from edgewatt.point.steps import OPTIONAL, Step, inputs, needed, own_identity, present
 from edgewatt.results.record import Record, content_hash
-from traces.access.trace import Trace
 from traces.base.errors import InputError
-
-if TYPE_CHECKING:
-    from hwmodel.caches.cache_pass import KeptPass
-    from hwmodel.machine import Machine
-
-Progress = Callable[[int, int | None, str], None]
-
-KEPT_PASS_BYTES = 64 << 20
-"""Most bytes of a pass through the caches that is kept for other points: 1.1 million bursts of 32 bytes."""
+from traces.base.progress import Progress
 
 
-def run(
-    config: str | Path | Mapping[str, Any],
-    *,
-    results: str | Path | None = None,
-    overrides: list[str] | None = None,
-    progress: Progress | None = None,
-) -> list[Record]:
-    """Compute every ordering x stride x format of a configuration (YAML file or mapping), in the order written.
+class Computation:
+    """The steps of one point, each made when its result is asked for.
 
-    results: folder to keep the records and shared stages in; None keeps nothing. Raises ConfigError naming file, line
-    and column of every problem, and whatever a point raises.
+    memo: where results are found and kept. keep: names of optional steps that other points need, too.
     """
-    from edgewatt.config.loading import apply_overrides, as_document, complete
-    from edgewatt.results.store import Store
 
-    document = as_document(config)
-    apply_overrides(document, overrides or ())
-    points = expand(complete(document))
-    if results is None:
-        return run_points(points, progress=progress)
-    store = Store(results).open()
-    records = run_points(points, stages=store.folder / "stages", progress=progress)
-    store.put_plan(points[0].name, [record.hash for record in records])
-    for record in records:
-        store.put(record)
-    return records
+    def __init__(self, point: Point, memo: Memo, progress: Progress | None = None, keep: Collection[str] = ()) -> None:
+        self.point, self.memo, self.progress, self.keep = point, memo, progress, frozenset(keep)
+        self._results: dict[str, Any] = {}
+        self._keys: dict[str, str] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the result of a step, or of what stands in for it; None if the point has neither."""
+        step = present(self.point, name)
+        if step is None:
+            return None
+        if step.name not in self._results:
+            self._results[step.name] = self._result(step)
+        return self._results[step.name]
+
+    def worth_keeping(self, step: str) -> bool:
+        """Return whether other points need that step's result, too."""
+        return step in self.keep
+
+    def _result(self, step: Step) -> Any:
+        def make() -> Any:
+            return step.make(self.point, self, self.progress)
+
+        def pack() -> dict[str, np.ndarray]:
+            return {"json": np.frombuffer(json.dumps(make()).encode(), np.uint8)}
+
+        if step.keep == "nothing":
+            return make()
+        identity = self._identity(step)
+        if step.keep == "memory":
+            return self.memo.value(step.name, identity, make)
+        if step.keep == "arrays":
+            return self.memo.arrays(step.name, identity, make)
+        return json.loads(self.memo.arrays(step.name, identity, pack)["json"].tobytes())
+
+    def _identity(self, step: Step) -> dict[str, Any]:
+        """Return what a step's result depends on: its own fields, and what it can see of the steps before it."""
+        before = {asked: self._key(given) for asked, given in inputs(self.point, step).items()}
+        return {**own_identity(self.point, step), "before": before}
+
+    def _key(self, step: Step) -> str:
+        if step.name not in self._keys:
+            seen = step.content(self[step.name]) if step.content is not None else self._identity(step)
+            self._keys[step.name] = content_hash([step.name, seen])
+        return self._keys[step.name]
 
 
 def run_points(
     points: list[Point], *, stages: str | Path | None = None, progress: Progress | None = None
 ) -> list[Record]:
     """Compute points one after the other in this process; the first exception ends it."""
-    shared = Stages(stages)
+    memo = Memo(stages)
     records = []
     for number, point in enumerate(points):
 
@@ -74,107 +88,59 @@ def run_points(
 
         if progress is not None:
             progress(number, len(points), "")
-        records.append(compute(point.config, point.paths, point.hash, point.name, shared, inside))
+        records.append(compute(point, memo, inside))
     return records
 
 
-def compute(
-    config: Mapping[str, Any],
-    paths: Mapping[str, list[str]],
-    config_hash: str,
-    name: str,
-    stages: Stages,
-    progress: Progress | None = None,
-    *,
-    keep_pass: bool = False,
-) -> Record:
-    """Compute one point. keep_pass: other points need its pass through the caches, so it is worth keeping."""
+def compute(point: Point, memo: Memo, progress: Progress | None = None, *, keep: Collection[str] = ()) -> Record:
+    """Compute one point. keep: optional steps that other points need, so that they are worth keeping."""
     from edgewatt.results.provenance import environment, now
 
-    start, cpu, made = time.perf_counter(), time.process_time(), dict(stages.made)
-    seconds: dict[str, list[float]] = {}
-    results = _simulate(config, paths, stages, seconds, progress, keep_pass)
-    canonical = {"config": config, "hash": config_hash, "seed": config["seed"], "results": results}
+    start, cpu, made = time.perf_counter(), time.process_time(), dict(memo.made)
+    steps = Computation(point, memo, progress, keep)
+    results: dict[str, Any] = {}
+    for step in needed(point):
+        if step.reports is not None and step.name not in OPTIONAL:
+            results |= step.reports(steps[step.name])
+    seconds = curve_seconds(steps["ordering"]) if point.order is not None else []
+    canonical = {"config": point.config, "hash": point.hash, "seed": point.measure.seed, "results": results}
     provenance = {
         **environment(),
-        "name": name,
-        "paths": paths,
+        **({"plugins": point.plugins} if point.plugins else {}),
+        "name": point.name,
+        "paths": point.paths,
         "finished": now(),
         "duration_s": round(time.perf_counter() - start, 6),
         "cpu_s": round(time.process_time() - cpu, 6),
-        "stages_computed": {kind: n - made.get(kind, 0) for kind, n in stages.made.items() if n > made.get(kind, 0)},
-        **seconds,
+        "stages_computed": {kind: n - made.get(kind, 0) for kind, n in memo.made.items() if n > made.get(kind, 0)},
+        **({"curve_seconds": seconds} if seconds else {}),
     }
     return Record(canonical, provenance)
 
 
-def _simulate(
-    config: Mapping[str, Any],
-    paths: Mapping[str, list[str]],
-    stages: Stages,
-    seconds: dict[str, list[float]],
-    progress: Progress | None,
-    keep_pass: bool,
-) -> dict[str, Any]:
-    from edgewatt.point.machine import build_machine, simulate
-
-    results: dict[str, Any] = {}
-    if "trace" in config:
-        trace_hash, make = content_hash(config["trace"]), lambda: open_recorded(config, paths)
-    else:
-        work = make_work(config, paths, stages, progress)
-        results = {
-            "network": describe(work.network),
-            **count_work(config, work, stages),
-            "ordering": {"curve": work.curve, "truncated": work.truncated},
-            "tuple_order": work.tuple_order,
-        }
-        if work.curve_seconds:
-            seconds["curve_seconds"] = work.curve_seconds
-        if config["measure"] == "io":
-            return results
-        trace_hash, make = work_hash(config, work), lambda: make_trace(config, work)
-    machine = build_machine(config, paths)
-    keys = ("caches", "bus", "encoder", "engine", "dram", "timing")
-    identity = {"trace": trace_hash, "element_bytes": machine.element_bytes, **{key: config[key] for key in keys}}
-
-    def play() -> dict[str, np.ndarray]:
-        kept = _kept_pass(trace_hash, make, machine, stages) if keep_pass and config["timing"] == "replay" else None
-        found = simulate(kept or stages.value("trace", trace_hash, make), machine, config["timing"], progress)
-        return {"results": np.frombuffer(json.dumps(found).encode(), np.uint8)}
-
-    played = stages.arrays("replay", identity, play)
-    return {**results, **json.loads(played["results"].tobytes())}
-
-
-def _kept_pass(trace_hash: str, make: Callable[[], Trace], machine: Machine, stages: Stages) -> KeptPass | None:
-    """Return the pass of a trace through a machine's caches, made by whoever came first; None if it is too large."""
-    from hwmodel.caches.cache_pass import KeptPass, depends_on, keep
-
-    def send() -> dict[str, np.ndarray]:
-        return keep(stages.value("trace", trace_hash, make), machine, KEPT_PASS_BYTES) or {}
-
-    arrays = stages.arrays("cache_pass", {"trace": trace_hash, **depends_on(machine)}, send)
-    return KeptPass(arrays) if arrays else None
-
-
 @lru_cache(maxsize=4)
-def _stages(folder: str | None) -> Stages:
-    """Return this process's stages, kept from task to task so that networks and orderings stay in memory."""
-    return Stages(folder)
+def process_memo(folder: str | None) -> Memo:
+    """Return this process's memo, kept from task to task so that networks and orderings stay in memory."""
+    return Memo(folder)
 
 
-def work(task: Mapping[str, Any]) -> dict[str, Any]:
+def make_task(point: Point, *, stages: str | None, keep: Collection[str] = ()) -> dict[str, Any]:
+    """Return what an executor needs to compute a point, as JSON values."""
+    return {
+        "hash": point.hash,
+        "config": point.config,
+        "paths": point.paths,
+        "name": point.name,
+        "stages": stages,
+        "keep": sorted(keep),
+    }
+
+
+def answer(task: Mapping[str, Any]) -> dict[str, Any]:
     """Compute one task of an executor: JSON values in, JSON values out. An exception becomes a recorded failure."""
     try:
-        record = compute(
-            task["config"],
-            task["paths"],
-            task["hash"],
-            task["name"],
-            _stages(task["stages"]),
-            keep_pass=task["keep_pass"],
-        )
+        point = Point.from_config(task["config"], task["paths"], task["name"])
+        record = compute(point, process_memo(task["stages"]), keep=task["keep"])
     except Exception as error:
         failure = {
             "error": f"{type(error).__name__}: {error}",
@@ -189,8 +155,8 @@ def work(task: Mapping[str, Any]) -> dict[str, Any]:
 def rerun(record: str | Path | Record) -> list[dict[str, Any]]:
     """Repeat the run behind a record; return what differs in its canonical part (nothing, if all is well).
 
-    The files are looked for where the record says they lay, then beside the record. Raises InputError if one is missing
-    or has another content.
+    The files are looked for where the record says they lay, then beside the record. An outside member that has changed
+    since is a difference, too. Raises InputError if a file is missing or has another content.
     """
     from edgewatt.results.comparison import flat
 
@@ -207,8 +173,14 @@ def rerun(record: str | Path | Record) -> list[dict[str, Any]]:
         }
     else:
         paths = dict(record.provenance["paths"])
-    again = compute(record.config, paths, record.hash, str(record.provenance.get("name", "")), Stages())
-    before, after = flat(record.canonical), flat(json.loads(json.dumps(again.canonical)))
+    point = Point.from_config(
+        record.config, paths, str(record.provenance.get("name", "")), plugins=plugins_of(record.config)
+    )
+    again = compute(point, Memo())
+    config = {key: value for key, value in record.config.items() if key != "plugins"}  # read or not, it is the same
+    config |= {"plugins": point.plugins} if point.plugins else {}
+    canonical = {**again.canonical, "config": config, "hash": content_hash(config)}
+    before, after = flat(record.canonical), flat(json.loads(json.dumps(canonical)))
     return [
         {"key": key, "recorded": before.get(key), "repeated": after.get(key)}
         for key in sorted(before.keys() | after.keys())

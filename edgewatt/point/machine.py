@@ -3,57 +3,77 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgewatt.config.points import load_part_with
+from edgewatt.point.files import load_part_with
+from edgewatt.point.model import Point
 from edgewatt.results.record import canonical_json
-from hwmodel.caches.cache_pass import KeptPass
-from hwmodel.machine import BusSpec, CacheSpec, EngineSpec, Machine, PrefetchSpec
+from hwmodel.caches.cache_pass import KeptPass, keep
+from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import ReplayResult
 from traces.access.trace import STREAMS, Trace
 from traces.base.errors import InputError
+from traces.base.progress import Progress
 from traces.formats import element_bits
 
-Progress = Callable[[int, int | None, str], None]
+if TYPE_CHECKING:
+    from edgewatt.point.steps import Before
+
+KEPT_PASS_BYTES = 64 << 20
+"""Most bytes of a pass through the caches that is kept for other points: 1.1 million bursts of 32 bytes."""
 
 
-def build_machine(config: Mapping[str, Any], paths: Mapping[str, list[str]]) -> Machine:
+def build_machine(point: Point) -> Machine:
     """Return the machine of a point. Raises InputError naming the field that does not fit the others."""
-    from hwmodel.dram.controller import ControllerSpec
-
-    part = _part(paths["part"][0], canonical_json(config["dram"]["overrides"]))
-    bus, lanes = config["bus"], part.organisation.dq_bits // 8
-    if bus["bus_bytes"] not in (None, lanes):
-        raise InputError(f"a bus of {bus['bus_bytes']} byte lanes does not fit part {part.name!r}, which has {lanes}")
+    chosen, part = point.machine, _part_of(point)
+    lanes = part.organisation.dq_bits // 8
+    if chosen.bus.bus_bytes not in (None, lanes):
+        raise InputError(
+            f"a bus of {chosen.bus.bus_bytes} byte lanes does not fit part {part.name!r}, which has {lanes}"
+        )
+    value_format = point.layout.format if point.layout is not None else "fp32"
     return Machine(
-        caches=tuple(_cache(cache) for cache in config["caches"]),
-        encoder=config["encoder"],
-        element_bytes=bus["element_bytes"] or max(1, element_bits(config.get("format", "fp32")) // 8),
-        bus=BusSpec(lanes, burst_bytes(config, paths)),
+        caches=chosen.caches,
+        encoder=chosen.encoder,
+        element_bytes=chosen.bus.element_bytes or max(1, element_bits(value_format) // 8),
+        bus=BusSpec(lanes, burst_bytes(point)),
         part=part,
-        controller=ControllerSpec(**config["dram"]["controller"]),
-        engine=EngineSpec(**config["engine"]),
+        controller=chosen.dram.controller,
+        engine=chosen.engine,
     )
 
 
-def _cache(config: Mapping[str, Any]) -> CacheSpec:
-    return CacheSpec(**{**config, "prefetch": PrefetchSpec(**config.get("prefetch", {}))})
-
-
-def burst_bytes(config: Mapping[str, Any], paths: Mapping[str, list[str]]) -> int:
+def burst_bytes(point: Point) -> int:
     """Return the bytes of a burst between the last cache and memory."""
-    part = _part(paths["part"][0], canonical_json(config["dram"]["overrides"]))
-    return int(config["bus"]["block_bytes"] or part.organisation.burst_bytes)
+    return int(point.machine.bus.block_bytes or _part_of(point).organisation.burst_bytes)
+
+
+def _part_of(point: Point) -> Any:
+    return _part(point.paths["part"][0], canonical_json(point.machine.dram.overrides))
 
 
 @lru_cache(maxsize=64)
 def _part(part: str, overrides: str) -> Any:
     return load_part_with(part, json.loads(overrides))
+
+
+def keep_pass(point: Point, before: Before, progress: Progress | None) -> dict[str, np.ndarray]:
+    """Return a trace's pass through the caches as arrays; none if it is too large to keep."""
+    return keep(before["trace"], build_machine(point), KEPT_PASS_BYTES) or {}
+
+
+def simulate_point(point: Point, before: Before, progress: Progress | None) -> dict[str, Any]:
+    """Play the point's trace on its machine and return the results as JSON values.
+
+    Where other points need the same pass through the caches, it is made once and kept.
+    """
+    machine = build_machine(point)
+    arrays = before["cache_pass"] if before.worth_keeping("cache_pass") else {}
+    return simulate(KeptPass(arrays) if arrays else before["trace"], machine, point.measure.timing, progress)
 
 
 def simulate(

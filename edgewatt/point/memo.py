@@ -1,7 +1,7 @@
-"""What points share: an ordering, a tuple order or a replay is computed once per content hash and kept in the store.
+"""What points share: an ordering, a tuple order or a replay is computed once per identity and kept in the store.
 
-Each stage is one npz file of arrays under ``stages/KIND/KEY.npz``. A lock file makes a second worker wait for the first
-instead of repeating its work; the lock dies with the process that holds it.
+Each result of a step is one npz file of arrays under ``stages/STEP/KEY.npz``. A lock file makes a second worker wait
+for the first instead of repeating its work; the lock dies with the process that holds it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from edgewatt.results.record import content_hash
 
 Arrays = dict[str, np.ndarray]
 
-_VERSION = 1  # of the stages' content: raise it when a stage's meaning changes
+_VERSION = 2  # of what is kept: raise it when the meaning of a step's result changes
 _HELD_BYTES = 256 << 20  # arrays kept in memory per process
 
 
-class Stages:
-    """Content-addressed results of stages, in memory and (with a folder) on disk. `made` counts what was computed."""
+class Memo:
+    """Results of steps by identity, in memory and (with a folder) on disk. `made` counts what was computed."""
 
     def __init__(self, folder: str | Path | None = None) -> None:
         self.folder = Path(folder) if folder is not None else None
@@ -37,7 +37,7 @@ class Stages:
         self._held_bytes = 0
 
     def arrays(self, kind: str, identity: Any, make: Callable[[], Mapping[str, np.ndarray]]) -> Arrays:
-        """Return the arrays of the stage `kind` for an identity (JSON values), computing them only if nobody has."""
+        """Return the arrays of the step `kind` for an identity (JSON values), computing them only if nobody has."""
         key = content_hash([kind, _VERSION, __version__, identity])
         held = self._held.get((kind, key))
         if held is not None:

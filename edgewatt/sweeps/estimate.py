@@ -8,13 +8,12 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from edgewatt.config.points import Point
-from edgewatt.point.shared_passes import passes
-from edgewatt.point.work import ordering_identity, tuple_order_identity
-from edgewatt.results.record import content_hash
+from edgewatt.point.compute import make_task
+from edgewatt.point.model import Point
+from edgewatt.point.steps import STEPS, identities
 from edgewatt.results.store import Store
 from edgewatt.sweeps.executors import available_cores
-from edgewatt.sweeps.sweep import SweepPlan
+from edgewatt.sweeps.plan import SweepPlan
 from traces.base.errors import InputError
 
 PROBE_S = 10.0  # points are tried for this long, in a worker that is then ended
@@ -60,13 +59,11 @@ def _kind(config: Mapping[str, Any]) -> str:
 
 def _stages(points: list[Point]) -> dict[str, int]:
     """Count what is computed once and shared."""
-    work = [point.config for point in points if "ordering" in point.config]
+    found = [identities(point) for point in points]
     return {
-        "networks": len({content_hash(c["network"]) for c in work}),
-        "orderings": len({content_hash(ordering_identity(c)) for c in work}),
-        "tuple orders": len({content_hash(tuple_order_identity(c)) for c in work if c["stride"]["kind"] != "none"}),
-        "cache passes": len(passes(points)),
-        "replays": sum(point.config["measure"] == "all" for point in points),
+        step.shared_as: len({names[step.name] for names in found if step.name in names})
+        for step in STEPS.values()
+        if step.shared_as
     }
 
 
@@ -90,7 +87,6 @@ def _probe(todo: list[Point]) -> tuple[list[tuple[str, float]], str]:
     import threading
 
     from edgewatt.sweeps.executors import Probe
-    from edgewatt.sweeps.sweep import make_task
 
     by_kind: dict[str, list[Point]] = {}
     for point in todo:

@@ -1,6 +1,6 @@
 """Who computes the points: this process, local worker processes, or a Dask cluster. One idea: tasks in, outcomes out.
 
-A task and an outcome are JSON values (see `edgewatt.point.compute.work`), so nothing is pickled and nothing depends
+A task and an outcome are JSON values (see `edgewatt.point.compute.answer`), so nothing is pickled and nothing depends
 on who runs it. Executors know nothing of the store.
 """
 
@@ -59,9 +59,9 @@ class InlineExecutor:
     """Computes one task after the other in this process."""
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
-        from edgewatt.point.compute import work
+        from edgewatt.point.compute import answer
 
-        return map(work, tasks)
+        return map(answer, tasks)
 
 
 class _Worker:
@@ -205,7 +205,7 @@ class DaskExecutor:
             import distributed
         except ImportError as error:
             raise MissingExtraError("distributed", "dask") from error
-        from edgewatt.point.compute import work
+        from edgewatt.point.compute import answer
 
         with contextlib.ExitStack() as stack:
             if self.scheduler is None:
@@ -224,16 +224,16 @@ class DaskExecutor:
                 except (OSError, TimeoutError, ValueError) as error:
                     raise EdgewattError(f"no Dask scheduler answers at {self.scheduler} ({error})") from error
             stack.enter_context(client)
-            yield from self._flow(client, work, iter(tasks), distributed)
+            yield from self._flow(client, answer, iter(tasks), distributed)
 
     @staticmethod
-    def _flow(client: Any, work: Any, source: Iterator[Task], distributed: Any) -> Iterator[Outcome]:
+    def _flow(client: Any, compute: Any, source: Iterator[Task], distributed: Any) -> Iterator[Outcome]:
         """Keep a few tasks per core in flight, so that neither the scheduler nor memory holds the whole sweep."""
         in_flight: dict[Any, tuple[Task, int]] = {}
         finished = distributed.as_completed(with_results=False)
 
         def submit(task: Task, attempt: int) -> None:
-            future = client.submit(work, task, key=f"edgewatt-{task['hash']}-{attempt}", pure=False)
+            future = client.submit(compute, task, key=f"edgewatt-{task['hash']}-{attempt}", pure=False)
             in_flight[future] = task, attempt
             finished.add(future)
 
@@ -248,7 +248,7 @@ class DaskExecutor:
             task, attempt = in_flight.pop(future)
             fill()
             try:
-                outcome: Outcome = future.result()  # `work` returns failures: what raises here is a lost worker
+                outcome: Outcome = future.result()  # `answer` returns failures: what raises here is a lost worker
             except Exception as error:
                 if attempt < ATTEMPTS:
                     submit(task, attempt + 1)

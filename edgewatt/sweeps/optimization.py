@@ -19,16 +19,16 @@ from typing import Any
 
 from edgewatt.config.document import Document
 from edgewatt.config.loading import as_document
-from edgewatt.config.points import Point
 from edgewatt.config.problems import validate
 from edgewatt.config.sweep_file import OptimizeSection
+from edgewatt.point.model import Point
 from edgewatt.results.comparison import pareto_front
 from edgewatt.results.record import Record
 from edgewatt.results.rows import METRICS, metrics_of, row_of
-from edgewatt.sweeps.sweep import SweepPlan, load_sweep_document, sweep
+from edgewatt.sweeps.plan import SweepPlan, load_sweep_document
+from edgewatt.sweeps.sweep import sweep
 from traces.base.errors import InputError, MissingExtraError, unknown_name
-
-Progress = Callable[[int, int | None, str], None]
+from traces.base.progress import Progress
 
 _CONSTRAINT = re.compile(r"(\w+)\s*(<=|>=)\s*([0-9.eE+-]+)\s*(?:([x*])\s*baseline|(%)\s*of\s*baseline)?")
 

@@ -23,10 +23,10 @@ def main() -> None:
     tasks: queue.Queue[bytes] = queue.Queue()
     threading.Thread(target=_listen, args=(sys.stdin.buffer, tasks), daemon=True).start()
 
-    from edgewatt.point.compute import work
+    from edgewatt.point.compute import answer
 
     while True:
-        outcome = work(json.loads(tasks.get()))
+        outcome = answer(json.loads(tasks.get()))
         try:
             answers.write(json.dumps(outcome, allow_nan=False).encode() + b"\n")
             answers.flush()

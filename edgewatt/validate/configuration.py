@@ -21,13 +21,13 @@ def configuration_checks(path: Path, *, seed: int = 0) -> list[Check]:
     constraints by the independent checker.
     """
     from edgewatt.point.machine import build_machine
-    from edgewatt.sweeps.sweep import load_sweep
+    from edgewatt.sweeps.plan import load_sweep
 
     points = load_sweep(path).points
     checks = [Check("configuration loads and its parts fit", "yes", f"{len(points)} points", True)]
-    drams = {json.dumps(point.config["dram"], sort_keys=True): point for point in points if "dram" in point.config}
+    drams = {json.dumps(point.config["dram"], sort_keys=True): point for point in points}
     for point in drams.values():
-        checks += _command_checks(build_machine(point.config, point.paths), seed)
+        checks += _command_checks(build_machine(point), seed)
     return checks
 
 

@@ -8,7 +8,6 @@ or-tools-tsp, or-tools-cvrp: the formulations of Feinberg et al. 2020, section I
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -18,9 +17,8 @@ import cython_ext.cdr.tuples as kernels
 from reorder.cdr.cost import field_ones
 from reorder.cdr.problem import CostModel, Int64Array, Problem, first_order
 from traces.base.errors import InputError
+from traces.base.progress import Progress
 from traces.base.registry import Registry
-
-Progress = Callable[[int, int | None, str], None]
 
 MAX_EXACT_TUPLES = 12
 _SLICE_TUPLES = 2048  # a kernel call takes about half a second at most, so that Ctrl-C and progress work

@@ -61,7 +61,7 @@ def test_shipped_sweep(name: str, tmp_path: Path) -> None:
     """It says how many points it has and what to type, and its last point, which no default decides, runs."""
     from edgewatt.catalogue import catalogue
     from edgewatt.point.compute import run_points
-    from edgewatt.sweeps.sweep import load_sweep
+    from edgewatt.sweeps.plan import load_sweep
 
     text = (config_root() / "sweeps" / f"{name}.yaml").read_text()
     points = load_sweep(name).points

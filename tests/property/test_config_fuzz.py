@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgewatt.config import ConfigError
-from edgewatt.sweeps.sweep import load_sweep
+from edgewatt.sweeps.plan import load_sweep
 from traces.base.resources import config_root
 
 EXAMPLES = sorted((config_root() / "examples").glob("*.yaml"))

@@ -197,16 +197,11 @@ def test_what_does_not_fit_is_refused(make, words):
 
 
 def test_a_configuration_reaches_the_prefetcher():
-    from edgewatt.config.models import CacheSection
     from edgewatt.point.machine import build_machine
+    from edgewatt.sweeps.plan import load_sweep
 
-    section = CacheSection.model_validate({"size_bytes": 1024, "prefetch": {"kind": "stride", "degree": 2}})
-    config = {
-        "caches": [section.model_dump(), CacheSection.model_validate({"size_bytes": 4096}).model_dump()],
-        "bus": {"bus_bytes": None, "block_bytes": None, "element_bytes": None},
-        "encoder": "raw",
-        "engine": {},
-        "dram": {"overrides": {}, "controller": {}},
-    }
-    machine = build_machine(config, {"part": ["lpddr4-3200"]})
+    prefetch = {"kind": "stride", "degree": 2}
+    network = {"generate": {"kind": "random-layered", "n_layers": 2, "width": 8, "density": 0.5}}
+    caches = [{"size_bytes": 1024, "prefetch": prefetch}, {"size_bytes": 4096}]
+    machine = build_machine(load_sweep({"network": network, "caches": caches}).points[0])
     assert machine.caches == (CacheSpec(1024, prefetch=PrefetchSpec("stride", 2)), CacheSpec(4096))

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from edgewatt.config import ConfigError, load_run
+from edgewatt.sweeps.plan import load_sweep
 
 GOOD = """\
 network: {generate: {kind: random-layered, n_layers: 3, width: 8, density: 0.5}}
@@ -17,7 +18,7 @@ def problems(tmp_path: Path, text: str, overrides: tuple[str, ...] = ()) -> list
     file = tmp_path / "run.yaml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
-        load_run(file, overrides)
+        load_sweep(file, overrides)
     return str(caught.value).replace(f"{tmp_path}/", "").splitlines()
 
 

@@ -17,7 +17,8 @@ from edgewatt.config import ConfigError
 from edgewatt.results.record import Record, canonical_json
 from edgewatt.results.store import Store
 from edgewatt.sweeps.executors import InlineExecutor, ProcessExecutor, make_executor
-from edgewatt.sweeps.sweep import load_sweep, sweep
+from edgewatt.sweeps.plan import load_sweep
+from edgewatt.sweeps.sweep import sweep
 from traces.base.errors import InputError
 
 BASE: dict[str, Any] = {
@@ -146,7 +147,7 @@ def test_the_pass_through_the_caches_is_shared(tmp_path: Path, monkeypatch: pyte
 
     plan = load_sweep(BEHIND)
     alone = {p.hash: canonical_json(run_points([p])[0].canonical) for p in plan.points}
-    monkeypatch.setattr("edgewatt.point.compute.KEPT_PASS_BYTES", most)
+    monkeypatch.setattr("edgewatt.point.machine.KEPT_PASS_BYTES", most)
     done = sweep(plan, results=tmp_path, executor="inline")
     assert canonical(done.store) == alone
     made = [record.provenance["stages_computed"].get("cache_pass", 0) for record in done.records]

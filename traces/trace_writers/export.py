@@ -20,9 +20,9 @@ from traces.access.lines import NEVER, next_uses, touched_lines
 from traces.access.trace import Chunk, Trace, save_trace
 from traces.base.errors import InputError
 from traces.base.files import whole_file
+from traces.base.progress import Progress
 from traces.base.registry import Registry
 
-Progress = Callable[[int, int | None, str], None]
 Writer = Callable[[Iterable[Chunk], IO[bytes], int], int]  # (chunks, stream, line_bytes) -> records written
 
 TRACE_WRITERS: Registry[Writer] = Registry("trace format", "edgewatt.trace_writers")

@@ -1,0 +1,28 @@
+"""Where the registry of each kind is: one table for configuration, lists, JSON Schema, provenance and documentation."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from traces.base.registry import Registry
+
+KINDS = {
+    "orderings": ("reorder.base", "ORDERINGS"),
+    "tuple-orders": ("reorder.cdr", "TUPLE_METHODS"),
+    "schedulers": ("reorder.schedule.methods", "SCHEDULERS"),
+    "encoders": ("hwmodel.encoders", "ENCODERS"),
+    "layouts": ("traces.layouts.kind", "LAYOUTS"),
+    "formats": ("traces.formats", "FORMATS"),
+    "generators": ("edgewatt.config.generators", "GENERATORS"),
+    "trace-readers": ("traces.trace_readers.external", "LINE_PARSERS"),
+    "trace-writers": ("traces.trace_writers.export", "TRACE_WRITERS"),
+}
+"""What lists call a kind -> module and name of its registry."""
+
+
+def registry(kind: str) -> Registry[Any]:
+    """Return the registry of a kind of KINDS; its members load when they are asked for."""
+    module, name = KINDS[kind]
+    found: Registry[Any] = getattr(import_module(module), name)
+    return found

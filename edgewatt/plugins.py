@@ -1,0 +1,65 @@
+"""What a plug-in imports: the registries of all kinds, and the types that a member of each is made of.
+
+A member is declared with its registry's ``register``; another distribution names its module by an entry point of the
+registry's group (docs/guides/extending.md). Each name loads its module on first use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from edgewatt.config.kinds import KINDS as _CONFIGURED
+from traces.base.registry import Registry
+
+KINDS = _CONFIGURED
+"""What lists call a kind -> module and name of its registry."""
+
+_TYPES = {
+    "Entry": "traces.base.registry",
+    "Origin": "traces.base.registry",
+    "Registry": "traces.base.registry",
+    "InputError": "traces.base.errors",
+    "Progress": "traces.base.progress",
+    "Network": "traces.work.network",
+    "Trace": "traces.access.trace",
+    "Chunk": "traces.access.trace",
+    "Memory": "traces.access.trace",
+    "Method": "reorder.base",
+    "Ordering": "reorder.base",
+    "Task": "reorder.base",
+    "ScheduleTask": "reorder.schedule.base",
+    "SearchResult": "reorder.schedule.base",
+    "Coded": "hwmodel.encoders.base",
+    "Geometry": "hwmodel.encoders.base",
+    "Role": "hwmodel.encoders.base",
+    "Stage": "hwmodel.encoders.base",
+    "LayoutKind": "traces.layouts.kind",
+    "Format": "traces.formats.convert",
+}
+
+_PLACES = {name: (module, name) for name, module in _TYPES.items()} | {
+    kind.upper().replace("-", "_"): place for kind, place in KINDS.items()
+}
+
+__all__ = sorted(["KINDS", "registry", *_PLACES])
+
+
+def registry(kind: str) -> Registry[Any]:
+    """Return the registry of a kind of KINDS."""
+    module, name = KINDS[kind]
+    found: Registry[Any] = getattr(import_module(module), name)
+    return found
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'edgewatt.plugins' has no attribute {name!r}")
+    module, inner = _PLACES[name]
+    value = getattr(import_module(module), inner)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,86 @@
+"""Frozen dataclasses as plain JSON values and back: the canonical form that names a point by its content."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+LATER = "later"
+"""Field metadata: this field came after records were written. It is absent from the JSON form while it has its default,
+so that the hashes of all points that do not use it stay as they were. Any dataclass of a point may say so:
+``field(default=0, metadata={"later": True})``."""
+
+OMIT = "omit"
+"""Field metadata: names inside the field's own dataclass that its JSON form leaves out."""
+
+
+def later(default: Any) -> Any:
+    """Declare a field with LATER."""
+    return dataclasses.field(default=default, metadata={LATER: True})
+
+
+@dataclasses.dataclass(frozen=True)
+class Member:
+    """One member of a registry and all its parameters, as JSON values."""
+
+    kind: str
+    parameters: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return ``{kind: ..., parameter: ...}``."""
+        return {"kind": self.kind, **self.parameters}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Member:
+        """Return the member that `to_json` wrote."""
+        return cls(value["kind"], {key: item for key, item in value.items() if key != "kind"})
+
+
+def to_json(value: Any) -> Any:
+    """Return dataclasses, mappings and sequences as plain JSON values."""
+    if hasattr(value, "to_json"):
+        return value.to_json()
+    if dataclasses.is_dataclass(value):
+        found = {}
+        for field in dataclasses.fields(value):
+            item = getattr(value, field.name)
+            if not (field.metadata.get(LATER) and item == _default(field)):
+                found[field.name] = _without(to_json(item), field.metadata.get(OMIT, ()))
+        return found
+    if isinstance(value, Mapping):
+        return {str(key): to_json(item) for key, item in value.items()}
+    return [to_json(item) for item in value] if isinstance(value, tuple | list) else value
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+
+
+def _without(value: Any, names: tuple[str, ...]) -> Any:
+    return {key: item for key, item in value.items() if key not in names} if names else value
+
+
+def from_json(kind: Any, value: Any) -> Any:
+    """Build what the type `kind` says from JSON values; keys that a dataclass does not have are left alone."""
+    if isinstance(kind, type) and hasattr(kind, "from_json"):
+        return kind.from_json(value)
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+        hints = _hints(kind)
+        return kind(**{key: from_json(hint, value[key]) for key, hint in hints.items() if key in value})
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is tuple and arguments[1:] == (...,):
+        return tuple(from_json(arguments[0], item) for item in value)
+    if origin in (typing.Union, types.UnionType) and value is not None:
+        inner = [argument for argument in arguments if argument is not type(None)]
+        return from_json(inner[0], value) if len(inner) == 1 else value
+    return value
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    hints = typing.get_type_hints(kind)
+    return {field.name: hints[field.name] for field in dataclasses.fields(kind) if field.init}

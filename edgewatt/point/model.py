@@ -1,0 +1,219 @@
+"""What a point is: its work, the order of that work, how it lies in memory, the machine, and what is measured.
+
+The fields of the five parts are the keys of a record's `config`; `Point.config` is that mapping, its hash the point's
+name. A field added later is declared with `json_form.later`, so that older points keep their hashes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from edgewatt.point.json_form import OMIT, Member, from_json, later, to_json
+from edgewatt.results.record import content_hash
+from hwmodel.dram.controller import ControllerSpec
+from hwmodel.machine import CacheSpec, EngineSpec
+from traces.layouts.layout import Layout
+
+
+@dataclass(frozen=True)
+class FileIdentity:
+    """A file named by its content; the same on any machine."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class NetworkSource:
+    """A network from files (one per layer, or one for all) or from a generator, pruned if wished.
+
+    files, one_per_layer: None for a generated network. prune: density or n_connections, and scope. activation: replaces
+    the file's.
+    """
+
+    generate: Member | None
+    orientation: str | None
+    prune: Mapping[str, Any] | None
+    activation: str | None
+    files: tuple[FileIdentity, ...] | None = later(None)
+    one_per_layer: bool | None = later(None)
+
+
+@dataclass(frozen=True)
+class TraceSource:
+    """A recorded trace. format: None is found by its content. access_bytes: of an access whose size the file lacks."""
+
+    files: tuple[FileIdentity, ...]
+    format: str | None
+    access_bytes: int
+
+
+@dataclass(frozen=True)
+class NetworkWork:
+    """The connections of a network. sample: which input vector of its batch fills the payload."""
+
+    network: NetworkSource
+    sample: int
+
+
+@dataclass(frozen=True)
+class TraceWork:
+    """A recorded memory trace: its order and its layout are fixed already."""
+
+    trace: TraceSource
+
+
+@dataclass(frozen=True)
+class FastMemory:
+    """Fast memory of the I/O model: M values, the eviction policy, pinning's reading, sizes of the curve."""
+
+    size: int
+    policy: str
+    pinning: str
+    curve: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Search:
+    """What searching methods lower (a name or a mapping), and their wall-clock limit in seconds or None."""
+
+    objective: Any
+    time_limit_s: float | None
+
+
+@dataclass(frozen=True)
+class Order:
+    """The order of the connections, then of the tuples inside runs (kind 'none': as the ordering gives them)."""
+
+    ordering: Member
+    stride: Member
+    fast_memory: FastMemory
+    search: Search
+
+
+@dataclass(frozen=True)
+class DataLayout:
+    """Number format and place of everything in memory; `in_memory` is the complete Layout."""
+
+    format: str
+    layout: Layout = field(metadata={OMIT: ("value_format",)})
+
+    @cached_property
+    def in_memory(self) -> Layout:
+        """Return the layout with its number format."""
+        import dataclasses
+
+        return dataclasses.replace(self.layout, value_format=self.format)
+
+
+@dataclass(frozen=True)
+class Bus:
+    """Byte lanes, bytes encoded together, and the element of encoders; None takes the part's or the format's."""
+
+    bus_bytes: int | None
+    block_bytes: int | None
+    element_bytes: int | None
+
+
+@dataclass(frozen=True)
+class Dram:
+    """A part by name and content (`sha256` of what its file says), fields replaced in it, its controller."""
+
+    part: str
+    overrides: Mapping[str, Any]
+    controller: ControllerSpec
+    sha256: str
+
+
+@dataclass(frozen=True)
+class MachineChoice:
+    """The machine: caches from the engine outward, bus, encoder chain, memory part with controller, engine."""
+
+    caches: tuple[CacheSpec, ...]
+    bus: Bus
+    encoder: str
+    engine: EngineSpec
+    dram: Dram
+
+
+@dataclass(frozen=True)
+class Measure:
+    """measure: 'io' (the I/O model alone) or 'all'. timing: 'replay' or 'system'. seed: of every random choice."""
+
+    measure: str
+    timing: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class Point:
+    """One thing to compute.
+
+    order, layout: None for a recorded trace. plugins: field -> the outside members it names, with distribution, version
+    and the SHA-256 of their module; empty for our own. paths: where the files lie here. name: the user's label. Neither
+    of the last two is part of the hash.
+    """
+
+    work: NetworkWork | TraceWork
+    order: Order | None
+    layout: DataLayout | None
+    machine: MachineChoice
+    measure: Measure
+    plugins: Mapping[str, Any] = field(default_factory=dict)
+    paths: Mapping[str, list[str]] = field(default_factory=dict, compare=False)
+    name: str = field(default="", compare=False)
+
+    @classmethod
+    def from_config(
+        cls,
+        config: Mapping[str, Any],
+        paths: Mapping[str, list[str]],
+        name: str = "",
+        plugins: Mapping[str, Any] | None = None,
+    ) -> Point:
+        """Return the point whose `config` this is. plugins: in place of those that the configuration tells of."""
+        recorded = "trace" in config
+        return cls(
+            work=from_json(TraceWork if recorded else NetworkWork, config),
+            order=None if recorded else from_json(Order, config),
+            layout=None if recorded else from_json(DataLayout, config),
+            machine=from_json(MachineChoice, config),
+            measure=from_json(Measure, config),
+            plugins=config.get("plugins", {}) if plugins is None else plugins,
+            paths=paths,
+            name=name,
+        )
+
+    @cached_property
+    def config(self) -> Mapping[str, Any]:
+        """Return the point as plain JSON values with every default filled in and files named by content."""
+        parts = (self.work, self.order, self.layout, self.machine, self.measure)
+        found = {key: value for part in parts if part is not None for key, value in to_json(part).items()}
+        return {**found, "plugins": to_json(self.plugins)} if self.plugins else found
+
+    @cached_property
+    def hash(self) -> str:
+        """Return the content hash of the configuration: the point's name in a store."""
+        return content_hash(self.config)
+
+    def field(self, path: str) -> Any:
+        """Return a value of the configuration by its dotted key. Raises KeyError if the point has none."""
+        value: Any = self.config
+        for step in path.split("."):
+            value = value[step]
+        return value
+
+    def has(self, path: str) -> bool:
+        """Return whether the configuration has this dotted key."""
+        try:
+            self.field(path)
+        except KeyError:
+            return False
+        return True
+
+    def fields(self) -> Iterator[str]:
+        """Yield the keys of the configuration."""
+        return iter(self.config)

@@ -1,0 +1,165 @@
+"""The steps on the network's side of a point: network, order of its connections, order of tuples, memory trace."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from edgewatt.config.kinds import registry
+from edgewatt.point.files import check_unchanged
+from edgewatt.point.model import NetworkWork, Order, Point, TraceWork
+from traces.access.trace import Trace
+from traces.base.progress import Progress
+from traces.work.network import Network
+
+if TYPE_CHECKING:
+    from edgewatt.point.steps import Before
+
+Arrays = dict[str, np.ndarray]
+
+_CURVE_POINTS = 200  # of a search's best-so-far curve kept in a record
+
+
+def load_network(point: Point, before: Before, progress: Progress | None) -> Network:
+    """Read or generate the network of a point and prune it. Raises InputError naming file or parameter."""
+    assert isinstance(point.work, NetworkWork)
+    source = point.work.network
+    if source.generate is not None:
+        network: Network = registry("generators")[source.generate.kind].item(**source.generate.parameters)
+    else:
+        network = _read(point)
+    if source.activation is not None:
+        network = network.with_(activation=source.activation)
+    if source.prune is not None:
+        from traces.work.prune import prune_magnitude
+
+        given: dict[str, Any] = {key: value for key, value in source.prune.items() if value is not None}
+        network = prune_magnitude(network, **given)
+    return network
+
+
+def _read(point: Point) -> Network:
+    from traces.readers import load
+
+    assert isinstance(point.work, NetworkWork)
+    source, paths = point.work.network, point.paths["network"]
+    check_unchanged(source.files or (), paths)
+    orientation = {} if source.orientation is None else {"orientation": source.orientation}
+    network = load(paths if source.one_per_layer else paths[0], kind="network", **orientation)
+    assert isinstance(network, Network)
+    return network
+
+
+def describe(network: Network) -> dict[str, Any]:
+    """Return the sizes of a network."""
+    return {
+        "network": {
+            "neurons": network.n_neurons,
+            "connections": network.n_connections,
+            "inputs": len(network.inputs),
+            "outputs": len(network.outputs),
+            "isolated": int((~network.touched).sum()),
+            "depth": int(network.depth.max()),
+        }
+    }
+
+
+def order_edges(point: Point, before: Before, progress: Progress | None) -> Arrays:
+    """Return edges int64[W] in the order of work; meta: the search's curve of (work units, objective), its seconds."""
+    from reorder.order import order
+
+    chosen = _order(point)
+    found = order(
+        before["network"],
+        chosen.ordering.kind,
+        memory=chosen.fast_memory.size,
+        policy=chosen.fast_memory.policy,
+        pinning=chosen.fast_memory.pinning,
+        objective=chosen.search.objective,
+        time_limit_s=chosen.search.time_limit_s,
+        seed=point.measure.seed,
+        progress=progress,
+        **chosen.ordering.parameters,
+    )
+    step = max(1, -(-len(found.curve) // _CURVE_POINTS))
+    curve = [*found.curve[:-1:step], *found.curve[-1:]]
+    meta = {
+        "curve": [[int(work), float(objective)] for work, _, objective in curve],
+        "curve_seconds": [float(seconds) for _, seconds, _ in curve],
+        "truncated": found.truncated,
+    }
+    return {"edges": found.edges, "meta": np.frombuffer(json.dumps(meta).encode(), np.uint8)}
+
+
+def describe_order(arrays: Arrays) -> dict[str, Any]:
+    """Return a search's curve of (work units, objective), and whether a time limit ended it."""
+    meta = json.loads(arrays["meta"].tobytes())
+    return {
+        "ordering": {"curve": meta["curve"], "truncated": meta["truncated"]},
+        "tuple_order": {},  # says nothing, but records have it
+    }
+
+
+def curve_seconds(arrays: Arrays) -> list[float]:
+    """Return the seconds of a search's curve, on whatever machine made the ordering."""
+    seconds: list[float] = json.loads(arrays["meta"].tobytes())["curve_seconds"]
+    return seconds
+
+
+def order_hash(arrays: Arrays) -> str:
+    """Return the hash of an order of work: what later steps see of the steps that made it."""
+    return hashlib.sha256(np.ascontiguousarray(arrays["edges"]).tobytes()).hexdigest()[:24]
+
+
+def has_tuple_order(point: Point) -> bool:
+    """Return whether the tuples inside runs are put in an order of their own."""
+    return point.order is not None and point.order.stride.kind != "none"
+
+
+def order_tuples(point: Point, before: Before, progress: Progress | None) -> Arrays:
+    """Return edges int64[W] with the tuples inside runs reordered."""
+    from reorder.cdr import order_run_tuples
+
+    assert point.layout is not None
+    parameters: dict[str, Any] = dict(_order(point).stride.parameters)
+    block: Any = point.machine.bus.block_bytes
+    edges = order_run_tuples(
+        before["network"],
+        before["ordering"]["edges"],
+        stride=parameters.pop("stride"),
+        method=_order(point).stride.kind,
+        value_format=point.layout.format,
+        encoder=point.machine.encoder,
+        block_bytes=block,
+        seed=point.measure.seed,
+        **parameters,
+    )
+    return {"edges": edges}
+
+
+def make_trace(point: Point, before: Before, progress: Progress | None) -> Trace:
+    """Return the memory trace of a point: a forward pass of one sample, or the recorded trace."""
+    if isinstance(point.work, TraceWork):
+        from traces.trace_readers.external import open_trace
+
+        trace = point.work.trace
+        check_unchanged(trace.files, point.paths["trace"])
+        return open_trace(point.paths["trace"][0], trace.format, access_bytes=trace.access_bytes)
+    from traces.access.build import build_trace
+
+    assert point.layout is not None
+    return build_trace(
+        before["network"],
+        before["tuple_order"]["edges"],
+        layout=point.layout.in_memory,
+        sample=point.work.sample,
+        seed=point.measure.seed,
+    )
+
+
+def _order(point: Point) -> Order:
+    assert point.order is not None
+    return point.order

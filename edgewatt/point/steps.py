@@ -1,0 +1,230 @@
+"""The steps of a point, in one table: the fields each reads, the steps before it, how it is made and what is kept.
+
+Everything else that has to know how points hang together is derived from the table: which results two points share
+(`identities`, `shared`), what a sweep would compute (`needed`), what the memo keeps, and what a record holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from edgewatt.point import io_steps, machine, network_steps
+from edgewatt.point.model import Point
+from edgewatt.results.record import content_hash
+from traces.base.errors import InputError
+from traces.base.progress import Progress
+
+
+class Before(Protocol):
+    """What a step may ask for: the result of each step before it, computed or found when it is asked for."""
+
+    def __getitem__(self, step: str) -> Any: ...
+
+    def worth_keeping(self, step: str) -> bool:
+        """Return whether other points need that step's result, too."""
+        ...
+
+
+def _always(point: Point) -> bool:
+    return True
+
+
+def _network(point: Point) -> bool:
+    return point.order is not None
+
+
+def _machine(point: Point) -> bool:
+    return point.order is None or point.measure.measure == "all"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a point.
+
+    reads: fields of the point, dotted; a field that a point does not have is nothing to depend on. derived: further
+    values that count, computed from the point. after: the steps whose results it may ask for. when: the points that
+    have this step; where a point has not, the result and identity of the first step before it stand in for it.
+    make: (point, results before, progress) -> result. keep: 'arrays' and 'json' in the store, 'memory' in this process,
+    'nothing'. reports: what the record holds of the result. content: names the result by its content, so that later
+    steps are shared by points that came to it in different ways. shared_as: what estimates call it.
+    """
+
+    name: str
+    reads: tuple[str, ...]
+    after: tuple[str, ...]
+    make: Callable[[Point, Before, Progress | None], Any]
+    keep: Literal["arrays", "json", "memory", "nothing"] = "json"
+    when: Callable[[Point], bool] = _always
+    reports: Callable[[Any], Mapping[str, Any]] | None = None
+    content: Callable[[Any], str] | None = None
+    derived: Mapping[str, Callable[[Point], Any]] = field(default_factory=dict)
+    shared_as: str = ""
+
+
+def _all(result: Any) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = result
+    return found
+
+
+_MEMORY = ("fast_memory.size", "fast_memory.policy", "fast_memory.pinning")
+
+STEPS: Mapping[str, Step] = {
+    step.name: step
+    for step in (
+        Step(
+            "network",
+            reads=("network",),
+            after=(),
+            make=network_steps.load_network,
+            keep="memory",
+            when=_network,
+            reports=network_steps.describe,
+            shared_as="networks",
+        ),
+        Step(
+            "ordering",
+            reads=("ordering", "search", "seed", *_MEMORY),
+            after=("network",),
+            make=network_steps.order_edges,
+            keep="arrays",
+            when=_network,
+            reports=network_steps.describe_order,
+            content=network_steps.order_hash,
+            shared_as="orderings",
+        ),
+        Step(
+            "tuple_order",
+            reads=("stride", "format", "layout", "encoder", "bus", "seed"),
+            after=("ordering", "network"),
+            make=network_steps.order_tuples,
+            keep="arrays",
+            when=network_steps.has_tuple_order,
+            content=network_steps.order_hash,
+            shared_as="tuple orders",
+        ),
+        Step(
+            "io",
+            reads=("fast_memory",),
+            after=("tuple_order", "network"),
+            make=io_steps.count_io,
+            when=_network,
+            reports=_all,
+        ),
+        Step("two_optimal", reads=_MEMORY, after=("network",), make=io_steps.two_optimal_io, when=_network),
+        Step(
+            "best_bound",
+            reads=("fast_memory.size",),
+            after=("network",),
+            make=io_steps.best_bound,
+            when=_network,
+            reports=_all,
+        ),
+        Step(
+            "gaps",
+            reads=(),
+            after=("io", "two_optimal", "best_bound"),
+            make=io_steps.gaps,
+            keep="nothing",
+            when=_network,
+            reports=_all,
+        ),
+        Step(
+            "trace",
+            reads=("trace", "sample", "format", "layout"),
+            derived={"seed": lambda point: None if point.order is None else point.measure.seed},
+            after=("tuple_order", "network"),
+            make=network_steps.make_trace,
+            keep="memory",
+            when=_machine,
+        ),
+        Step(
+            "cache_pass",
+            reads=("caches",),
+            derived={"block_bytes": machine.burst_bytes},
+            after=("trace",),
+            make=machine.keep_pass,
+            keep="arrays",
+            when=lambda point: _machine(point) and point.measure.timing == "replay",
+            shared_as="cache passes",
+        ),
+        Step(
+            "replay",
+            reads=("caches", "bus", "encoder", "engine", "dram", "timing", "format"),
+            after=("trace", "cache_pass"),
+            make=machine.simulate_point,
+            when=_machine,
+            reports=_all,
+            shared_as="replays",
+        ),
+    )
+}
+"""Name -> step; every step comes after those it names."""
+
+OPTIONAL = frozenset({"cache_pass"})
+"""Steps that are made only for points that share them."""
+
+
+def needed(point: Point) -> list[Step]:
+    """Return the steps of a point, in the order in which they can be made."""
+    return [step for step in STEPS.values() if step.when(point)]
+
+
+def inputs(point: Point, step: Step) -> dict[str, Step]:
+    """Return the steps before a step that the point has, by the name that the step knows them by."""
+    found = {}
+    for name in step.after:
+        before = present(point, name)
+        if before is not None and name not in OPTIONAL:
+            found[name] = before
+    return found
+
+
+def present(point: Point, name: str) -> Step | None:
+    """Return the step of that name, or what stands in for it in this point; None if nothing does."""
+    step = STEPS[name]
+    while not step.when(point):
+        if not step.after:
+            return None
+        step = STEPS[step.after[0]]
+    return step
+
+
+def own_identity(point: Point, step: Step) -> dict[str, Any]:
+    """Return what a step depends on besides the steps before it, as JSON values."""
+    fields = {path: point.field(path) for path in step.reads if point.has(path)}
+    roots = {path.split(".")[0] for path in fields}
+    outside = {key: value for key, value in point.plugins.items() if key in roots}
+    derived = {name: derive(point) for name, derive in step.derived.items()}
+    return {"fields": fields, **({"plugins": outside} if outside else {}), **({"derived": derived} if derived else {})}
+
+
+def identities(point: Point) -> dict[str, str]:
+    """Return step -> what names its result before anything is computed, for the steps that the point has.
+
+    A step that depends on a file which cannot be read is left out: computing the point will say so.
+    """
+    found: dict[str, str] = {}
+    for step in needed(point):
+        try:
+            own = own_identity(point, step)
+        except InputError:
+            continue
+        before = {asked: found.get(given.name) for asked, given in inputs(point, step).items()}
+        found[step.name] = content_hash([step.name, own, before])
+    return found
+
+
+def shared(points: Iterable[Point]) -> dict[str, list[str]]:
+    """Return, for each point that shares optional steps with another one, the names of those steps."""
+    users: dict[tuple[str, str], list[str]] = {}
+    for point in points:
+        names = identities(point)
+        for step in OPTIONAL & names.keys():
+            users.setdefault((step, names[step]), []).append(point.hash)
+    found: dict[str, list[str]] = {}
+    for (step, _), sharers in users.items():
+        for point_hash in sharers if len(sharers) > 1 else ():
+            found.setdefault(point_hash, []).append(step)
+    return found

@@ -1,0 +1,104 @@
+"""Points: their names stay what they were, every field counts, and steps are shared by what they read."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+import edgewatt as ew
+from edgewatt.point.expand import points_of
+from edgewatt.point.model import Point
+from edgewatt.point.steps import STEPS, identities, inputs, needed, shared
+from edgewatt.results.record import canonical_json
+from traces.base.resources import config_root
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "points.json").read_text())
+IO = {"network", "ordering", "io", "two_optimal", "best_bound"}
+NETWORK = {"generate": {"kind": "random-layered", "n_layers": 2, "width": 8, "density": 0.5}}
+
+
+def sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def one(**config) -> Point:
+    return ew.load_sweep({"network": NETWORK, **config}).points[0]
+
+
+@pytest.mark.parametrize("name", GOLDEN["plans"])
+def test_points_keep_their_hashes(name: str) -> None:
+    """Those of the commit that the golden file names."""
+    points = ew.load_sweep(config_root().parent / name).points
+    found = {"points": len(points), "sha256": sha("\n".join(point.hash for point in points))}
+    assert found == GOLDEN["plans"][name]
+
+
+@pytest.mark.parametrize("name", GOLDEN["records"])
+def test_records_keep_every_byte(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(config_root().parent)
+    golden = GOLDEN["records"][name]
+    found = [[r.hash, sha(canonical_json(r.canonical))] for r in ew.run(golden["config"])]
+    assert found == golden["points"]
+
+
+@pytest.mark.parametrize("name", ["all-kinds", "system", "file", "external-trace"])
+def test_a_point_is_read_back_from_its_record(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(config_root().parent)
+    for point in ew.load_sweep(GOLDEN["records"][name]["config"]).points:
+        again = Point.from_config(json.loads(canonical_json(point.config)), point.paths, point.name)
+        assert again == point and again.hash == point.hash
+
+
+@pytest.mark.parametrize("name", ["all-kinds", "io", "external-trace"])
+def test_every_field_is_read_by_a_step(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else it would be in the hash for nothing; `measure` chooses the steps."""
+    monkeypatch.chdir(config_root().parent)
+    point = ew.load_sweep(GOLDEN["records"][name]["config"]).points[0]
+    read = {path.split(".")[0] for step in STEPS.values() for path in step.reads}
+    read |= {"measure"} | {name for step in STEPS.values() for name in step.derived}
+    assert set(point.config) <= read
+
+
+def test_steps_come_after_what_they_ask_for() -> None:
+    point = one(strides=8)
+    seen: set[str] = set()
+    for step in needed(point):
+        assert {given.name for given in inputs(point, step).values()} <= seen
+        seen.add(step.name)
+    assert seen == set(STEPS), "a network with a tuple order has every step"
+
+
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        ({"encoder": "dbi-dc"}, IO | {"gaps", "trace", "cache_pass"}),
+        ({"fast_memory": {"curve": [5]}}, IO - {"io"} | {"trace", "cache_pass", "replay"}),
+        ({"formats": "fp16"}, IO | {"gaps"}),
+        ({"dram": {"part": "lpddr4-4266"}}, IO | {"gaps", "trace", "cache_pass"}),
+        ({"caches": [{"size_bytes": 4096}]}, IO | {"gaps", "trace"}),
+        ({"seed": 1}, {"network", "two_optimal", "best_bound"}),
+        ({"search": {"time_limit_s": 5.0}}, {"network", "two_optimal", "best_bound"}),
+    ],
+)  # fmt: skip
+def test_points_share_what_they_do_not_differ_in(change: dict, same: set[str]) -> None:
+    a, b = identities(one()), identities(one(**change))
+    assert {name for name in a if a[name] == b.get(name)} == same
+
+
+def test_passes_are_shared_behind_the_caches() -> None:
+    plan = ew.load_sweep({"base": {"network": NETWORK}, "grid": {"encoder": ["raw", "dbi-dc"], "seed": [0, 1]}})
+    assert set(shared(plan.points).values().__iter__().__next__()) == {"cache_pass"}
+    assert len(shared(plan.points)) == 4
+    assert shared(plan.points[:1]) == {}
+
+
+def test_run_takes_what_the_command_takes(tmp_path: Path) -> None:
+    sweep = {"base": {"network": NETWORK, "measure": "io"}, "grid": {"fast_memory.size": [5, 6]}}
+    assert [r.config["fast_memory"]["size"] for r in ew.run(sweep)] == [5, 6]
+
+
+def test_expand_needs_no_file_of_its_own() -> None:
+    from edgewatt.config.loading import as_document
+
+    assert [p.hash for p in points_of(as_document({"network": NETWORK}))] == [one().hash]
