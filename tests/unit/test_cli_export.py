@@ -52,3 +52,12 @@ def test_what_cannot_be_exported_is_refused_and_nothing_is_written(tmp_path, mon
     with pytest.raises(InputError, match=message):
         CliRunner().invoke(app, ["export", *arguments, "-o", "out"], catch_exceptions=False)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_recorded_trace_is_exported_with_its_machine(tmp_path):
+    source = config_root() / "examples" / "external-trace.yaml"
+    assert "records of bursts" in export(source, "-f", "dramsim3", "--level", "bursts", "-o", tmp_path / "out.trace")
+    arguments = ["export", str(source), "-f", "matrix", "-o", str(tmp_path / "out.npz")]
+    with pytest.raises(InputError, match="plays a recorded trace, which holds no matrix"):
+        CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert not (tmp_path / "out.npz").exists()
