@@ -62,9 +62,9 @@ _FACADE = {
     "encode": "hwmodel.encoders",
     "decode": "hwmodel.encoders",
     "order_tuples": "reorder.cdr",
-    "order_run_tuples": "reorder.cdr",
-    "order_both": "reorder.cdr",
-    "pareto_orders": "reorder.cdr",
+    "order_run_tuples": "reorder.both.inside_runs",
+    "order_both": "reorder.both.still_windows",
+    "pareto_orders": "reorder.both.pareto",
 }
 
 __all__ = ["__version__", *_FACADE]

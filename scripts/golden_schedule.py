@@ -18,7 +18,7 @@ from oracles import schedule_oracle as oracle  # noqa: E402
 
 from edgewatt.operators.orders import load_graph  # noqa: E402
 from reorder.schedule import constructive  # noqa: E402
-from reorder.schedule.problem import Problem  # noqa: E402
+from reorder.schedule.operator_problem import OperatorProblem  # noqa: E402
 from reorder.schedule.rewrite import rewrite_graph  # noqa: E402
 
 GRAPHS = (
@@ -34,7 +34,7 @@ def numbers(model: str, patterns: Any) -> dict[str, Any]:
     """Everything the oracle says about one graph."""
     graph = rewrite_graph(load_graph(model), patterns)
     peak, downsets = oracle.optimal_peak(graph)
-    kahn = constructive.kahn(Problem(graph)).tolist()
+    kahn = constructive.kahn(OperatorProblem(graph)).tolist()
     return {
         "model": model,
         "rewrite": patterns if isinstance(patterns, str) else list(patterns),

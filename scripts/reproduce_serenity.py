@@ -21,7 +21,7 @@ import yaml
 from edgewatt.operators.orders import load_graph
 from reorder.schedule import constructive
 from reorder.schedule.arena import arena
-from reorder.schedule.problem import Problem
+from reorder.schedule.operator_problem import OperatorProblem
 from reorder.schedule.rewrite import rewrite_graph
 from reorder.schedule.schedule import schedule
 from reorder.schedule.traffic import offchip_traffic
@@ -55,13 +55,13 @@ def cell_row(entry: dict[str, Any], config: dict[str, Any]) -> dict[str, Any] | 
     given = graph_of(entry)
     if given is None:
         return None
-    kahn = constructive.kahn(Problem(given))
+    kahn = constructive.kahn(OperatorProblem(given))
     folded = rewrite_graph(given, "fold-concat")
     rewritten = rewrite_graph(folded, config["rewrite"])
     row: dict[str, Any] = {
         "name": entry["name"],
         "operators": [given.n_nodes, folded.n_nodes, rewritten.n_nodes],
-        "kahn_peak": int(Problem(given).costs.peak(kahn)),
+        "kahn_peak": int(OperatorProblem(given).costs.peak(kahn)),
         "kahn_arena": arena(given, kahn).n_bytes,
     }
     for key, graph in (("scheduled", folded), ("rewritten", rewritten)):

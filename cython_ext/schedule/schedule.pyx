@@ -78,7 +78,7 @@ NO_STATE = 0xFFFFFFFF
 
 
 cdef class Graph:
-    """The arrays of reorder.schedule.problem.Problem, kept alive for the kernels."""
+    """The arrays of reorder.schedule.operator_problem.OperatorProblem, kept alive for the kernels."""
 
     cdef sg_graph g
     cdef object arrays

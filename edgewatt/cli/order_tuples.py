@@ -45,7 +45,7 @@ def order_tuples(
     from pathlib import Path
 
     from edgewatt.cli.output import progress, show_table, write_json
-    from reorder.cdr import TUPLE_METHODS
+    from reorder.cdr import TUPLE_ORDERS
     from reorder.cdr import order_tuples as order
     from reorder.cdr.files import WRITERS, read_matrix, write_matrix
     from traces.base.errors import InputError, did_you_mean
@@ -53,8 +53,7 @@ def order_tuples(
     if output is not None and Path(output).suffix.lower() not in WRITERS:
         hint = did_you_mean(Path(output).suffix, WRITERS)
         raise InputError(f"{output}: a matrix is written as {', '.join(WRITERS)}{hint}")
-    own: dict[str, Any] = {"effort": effort} if method == "local-search" else {}
-    TUPLE_METHODS[method]  # an unknown name is said before the work starts
+    TUPLE_ORDERS[method]  # an unknown name is said before the work starts
     given = read_matrix(matrix)
     if stride == "auto":
         stride = _choose_stride(given, value_format, id_bits, part or "lpddr4-3200")
@@ -74,11 +73,11 @@ def order_tuples(
             stride_restart=stride_restart,
             rows=rows,
             method=method,
+            effort=effort,
             seed=seed,
             workers=workers,
             checkpoint=checkpoint,
             progress=update,
-            **own,
         )
     if output is not None:
         write_matrix(found.matrix(), output)

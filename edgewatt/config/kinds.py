@@ -9,8 +9,8 @@ from traces.base.registry import Registry
 
 KINDS = {
     "orderings": ("reorder.base", "ORDERINGS"),
-    "tuple-orders": ("reorder.cdr", "TUPLE_METHODS"),
-    "schedulers": ("reorder.schedule.methods", "SCHEDULERS"),
+    "tuple-orders": ("reorder.cdr", "TUPLE_ORDERS"),
+    "schedulers": ("reorder.schedule.base", "SCHEDULERS"),
     "encoders": ("hwmodel.encoders", "ENCODERS"),
     "layouts": ("traces.layouts.kind", "LAYOUTS"),
     "formats": ("traces.formats", "FORMATS"),

@@ -9,7 +9,7 @@ import numpy as np
 
 from reorder.schedule import constructive
 from reorder.schedule.footprint import footprint
-from reorder.schedule.problem import Problem
+from reorder.schedule.operator_problem import OperatorProblem
 from reorder.schedule.schedule import Schedule
 from traces.base.errors import InputError, MissingExtraError
 from traces.base.files import whole_file
@@ -121,7 +121,7 @@ def _memory(original: OpGraph, result: Schedule) -> Spec:
 
 def _distribution(original: OpGraph, result: Schedule, seed: int) -> Spec:
     """Share of random topological orders that need at most so much memory."""
-    problem = Problem(original)
+    problem = OperatorProblem(original)
     # 40 million operator steps at most: enough for a smooth curve, a second or two
     count = max(50, min(RANDOM_ORDERS, 40_000_000 // max(1, problem.graph.n_nodes) ** 2))
     peaks = np.sort(constructive.random_peaks(problem, count, seed))

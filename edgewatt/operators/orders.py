@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from reorder.schedule import constructive
-from reorder.schedule.arena import allocator_rule
-from reorder.schedule.problem import Problem
+from reorder.schedule.arena import arena
+from reorder.schedule.operator_problem import OperatorProblem
 from reorder.schedule.schedule import Schedule
 from reorder.schedule.traffic import traffic_costs
 from traces.base.errors import InputError
@@ -49,8 +49,7 @@ def compare_orders(
 
     graph: as it was before rewriting.
     """
-    rule = allocator_rule(allocator)
-    before, after = Problem(graph), Problem(result.graph)
+    before, after = OperatorProblem(graph), OperatorProblem(result.graph)
     orders = (
         ("file", before, constructive.file_order(before)),
         ("kahn-fifo", before, constructive.kahn(before)),
@@ -62,7 +61,7 @@ def compare_orders(
             "order": name,
             "operators": problem.graph.n_nodes,
             "peak_bytes": int(problem.costs.peak(order)),
-            "arena_bytes": int(problem.costs.arena(order, rule)[0]),
+            "arena_bytes": arena(problem, order, allocator).n_bytes,
             "traffic_bytes": {
                 str(size): sum(traffic_costs(problem, size, block_bytes).traffic(order)) for size in sizes
             },
@@ -85,8 +84,8 @@ def add_energy(
     from edgewatt.operators.traffic import operator_energy
 
     orders: tuple[tuple[OpGraph, Any], ...] = (
-        (graph, constructive.file_order(Problem(graph))),
-        (graph, constructive.kahn(Problem(graph))),
+        (graph, constructive.file_order(OperatorProblem(graph))),
+        (graph, constructive.kahn(OperatorProblem(graph))),
         (result.graph, result.order),
     )
     for row, (which, order) in zip(rows, orders, strict=True):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from reorder.schedule.problem import Order, Problem
+from reorder.schedule.operator_problem import OperatorProblem, Order
 from reorder.schedule.traffic import traffic_costs
 from traces.access.trace import LOAD, STORE, STREAMS, Chunk, Memory, Region, Trace
 from traces.base.errors import InputError
@@ -47,7 +47,7 @@ def operator_trace(
 
     Raises InputError where data are asked for and the graph has no constants or an operator cannot be executed.
     """
-    problem = Problem(graph)
+    problem = OperatorProblem(graph)
     steps = problem.check_order(order)
     layout = _Layout(graph)
     contents = _contents(graph, steps, inputs, seed) if data else None

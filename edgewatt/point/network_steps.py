@@ -121,7 +121,7 @@ def has_tuple_order(point: Point) -> bool:
 
 def order_tuples(point: Point, before: Before, progress: Progress | None) -> Arrays:
     """Return edges int64[W] with the tuples inside runs reordered."""
-    from reorder.cdr import order_run_tuples
+    from reorder.both.inside_runs import order_run_tuples
 
     assert point.layout is not None
     parameters: dict[str, Any] = dict(_order(point).stride.parameters)

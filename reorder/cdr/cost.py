@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from reorder.cdr.problem import Field, Int64Array, Problem, Words
+from reorder.cdr.tuple_problem import Field, Int64Array, TupleProblem, Words
 
 Levels = tuple[np.ndarray, np.ndarray]
 
@@ -18,7 +18,7 @@ def _ones(words: Words, element_bytes: int, dbi: bool) -> Int64Array:
     return table[data].sum(axis=1)
 
 
-def field_ones(problem: Problem, f: Field, order: Int64Array) -> int:
+def field_ones(problem: TupleProblem, f: Field, order: Int64Array) -> int:
     """Return the ones sent for one array in the given order, DBI wires counted."""
     if f.element_bits < 8:
         return _nibble_ones(problem, f, order)
@@ -31,7 +31,7 @@ def field_ones(problem: Problem, f: Field, order: Int64Array) -> int:
     return int(_ones(sent, f.element_bytes, problem.dbi).sum())
 
 
-def _nibble_ones(problem: Problem, f: Field, order: Int64Array) -> int:
+def _nibble_ones(problem: TupleProblem, f: Field, order: Int64Array) -> int:
     """int4: two values share a byte and bytes are the elements of Base+XOR."""
     slots = problem.slots(f.element_bits)
     n = int(slots[-1]) + 1 if len(slots) else 0
@@ -49,7 +49,7 @@ def _nibble_ones(problem: Problem, f: Field, order: Int64Array) -> int:
     return int(_ones(sent, 1, problem.dbi).sum())
 
 
-def field_levels(problem: Problem, f: Field, order: Int64Array) -> tuple[Levels, int]:
+def field_levels(problem: TupleProblem, f: Field, order: Int64Array) -> tuple[Levels, int]:
     """Return the levels of the wires beat by beat (data bytes and flags) of one array, and the bus width in bytes."""
     lanes = problem.bus_bytes or f.element_bytes
     data = np.ascontiguousarray(f.bits[order], "<u8").view(np.uint8).reshape(-1, 8)[:, : f.element_bytes].reshape(-1)
@@ -65,7 +65,7 @@ def field_levels(problem: Problem, f: Field, order: Int64Array) -> tuple[Levels,
     return (data, flags), lanes
 
 
-def field_edges(problem: Problem, f: Field, order: Int64Array) -> tuple[int, int]:
+def field_edges(problem: TupleProblem, f: Field, order: Int64Array) -> tuple[int, int]:
     """Return (toggles, rising edges) of one array sent alone from wires at rest, flag wires counted."""
     (data, flags), lanes = field_levels(problem, f, order)
     before, flag_before = np.zeros_like(data), np.zeros_like(flags)
@@ -78,7 +78,7 @@ def field_edges(problem: Problem, f: Field, order: Int64Array) -> tuple[int, int
     return toggles, int(_WEIGHT[flips & data].sum() + (flag_flips & flags).sum())
 
 
-def objective_cost(problem: Problem, order: Int64Array) -> float:
+def objective_cost(problem: TupleProblem, order: Int64Array) -> float:
     """Return the objective of an order: ones, toggles or picojoules of the counted fields."""
     if problem.metric == "ones":
         return sum(field_ones(problem, f, order) for f in problem.counted)

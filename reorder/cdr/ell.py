@@ -13,11 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from reorder.cdr.matrix import stride_bounds
-from reorder.cdr.problem import Field, Int64Array
-from traces.base.errors import InputError, unknown_name
+from reorder.cdr.base import EllSweeps
+from reorder.cdr.tuple_problem import Field, Int64Array
+from traces.base.errors import InputError
 
-METHODS = ("local-search", "greedy")
 MAX_PADDED = 1 << 27  # elements of the padded arrays
 _WEIGHT = np.array([x.bit_count() for x in range(256)], np.uint8)
 _DBI = np.minimum(_WEIGHT, 9 - _WEIGHT)
@@ -135,24 +134,20 @@ def ell_bound(problem: EllProblem, bounds: Int64Array) -> int:
     return bound + sum(n * int(least(None, kind)[0]) for kind, n in zip(distinct.tolist(), times.tolist(), strict=True))
 
 
-def order_ell(problem: EllProblem, stride: int | str, restart: str, method: str, effort: float) -> Int64Array:
-    """Return int64[N] new -> old position. Strides cut rows as in CSR. O(sweeps * N * stride) plus the assignments.
+def order_ell(problem: EllProblem, bounds: Int64Array, sweeps: EllSweeps) -> Int64Array:
+    """Return int64[N] new -> old position. bounds: strides, which cut rows as in CSR.
 
-    local-search sweeps up to ``1 + 3 * effort`` times; greedy once, looking at the row above only.
+    O(sweeps * N * stride) plus the assignments.
     """
     from scipy.optimize import linear_sum_assignment
 
-    if method not in METHODS:
-        raise unknown_name("tuple order for layout 'ell'", method, METHODS)
-    bounds = stride_bounds(problem.rows, stride, restart, rows_may_mix=False)
     order, slots = np.arange(len(problem.rows), dtype=np.int64), problem.slots()
     padded = problem.arrays(order)
-    sweeps = 1 if method == "greedy" else 1 + max(1, round(3 * effort))
-    for sweep in range(sweeps):
+    for sweep in range(sweeps.most):
         changed = False
         for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
             tuples, at = order[start:stop], slots[start:stop]
-            cost = problem.slot_costs(tuples, at, padded, look_ahead=method != "greedy" and sweep > 0)
+            cost = problem.slot_costs(tuples, at, padded, look_ahead=sweeps.look_ahead and sweep > 0)
             taken, slot = linear_sum_assignment(cost)
             chosen = np.empty_like(tuples)
             chosen[slot] = tuples[taken]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from reorder.cdr.problem import Field, Int64Array
+from reorder.cdr.tuple_problem import Field, Int64Array
 from traces.base.errors import InputError, unknown_name
 from traces.formats import FORMATS, ConversionReport, element_bits, to_bits
 

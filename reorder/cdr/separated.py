@@ -14,7 +14,7 @@ import numpy as np
 
 from reorder.cdr.cost import field_edges, field_ones
 from reorder.cdr.matrix import entries_of, id_field, stride_bounds, value_field
-from reorder.cdr.problem import Field, Int64Array, Problem
+from reorder.cdr.tuple_problem import Field, Int64Array, TupleProblem
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ def popcount_separated(
     index = Field("pairing", pairing.astype(np.uint64), width)
     same = np.arange(len(window), dtype=np.int64)
     fields = (replace(values, bits=values.bits[orders[0]]), replace(ids, bits=ids.bits[orders[1]]), index)
-    problem = Problem(fields, bounds, entries.major, encoder, bus_bytes=bus_bytes)
+    problem = TupleProblem(fields, bounds, entries.major, encoder, bus_bytes=bus_bytes)
     return SeparatedOrder(
         orders[0],
         orders[1],

@@ -1,4 +1,4 @@
-"""Placing the buffers of an order in one arena (all offsets are multiples of 64 bytes)."""
+"""Placing the buffers of an operator order in one arena."""
 
 from __future__ import annotations
 
@@ -7,42 +7,63 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from reorder.schedule.problem import Problem
-from traces.base.errors import unknown_name
+from reorder.arena.base import ALLOCATORS, Buffers, Placement, PlacementTask
+from reorder.schedule.operator_problem import OperatorProblem, Order
 from traces.work.opgraph import OpGraph
 
-ALLOCATORS = {
-    "linear": (0, "place when written, release after the last use, best fit (TensorFlow Lite 2017-2019)"),
-    "size-best-fit": (1, "all lifetimes known, largest first, smallest gap that fits"),
-    "size-first-fit": (2, "all lifetimes known, largest first, lowest gap that fits"),
-}
-
-
-def allocator_rule(allocator: str) -> int:
-    """Return the kernel's number of an allocator; InputError with a suggestion for an unknown name."""
-    if allocator not in ALLOCATORS:
-        raise unknown_name("allocator", allocator, ALLOCATORS)
-    return ALLOCATORS[allocator][0]
+ALIGNMENT = 64
 
 
 @dataclass(frozen=True, eq=False)
 class Arena:
-    """n_bytes: highest end ever. offsets: int64[buffers], in the order of `OpGraph.buffers`."""
+    """n_bytes: highest end ever. offsets: int64[buffers], in the order of `OpGraph.buffers`. placement: the whole."""
 
     n_bytes: int
     offsets: npt.NDArray[np.int64]
+    placement: Placement
 
 
-def arena(graph: OpGraph | Problem, order: npt.ArrayLike | None = None, allocator: str = "linear") -> Arena:
-    """Lay out the buffers of an order (default: the file's own).
+def lifetimes(
+    problem: OperatorProblem, order: Order, alignment: int = ALIGNMENT
+) -> tuple[Buffers, npt.NDArray[np.int64]]:
+    """Return the buffers of an order in the order in which they are first written, and their numbers in the graph.
 
-    linear: at each step the new buffers are placed in the smallest gap (raw length; ties: the lowest) in which they fit
-    at a multiple of 64, else behind the highest live buffer; then buffers after their last use are released.
-    size-best-fit, size-first-fit: by decreasing size (ties: first step, then first writer), each among those already
-    placed whose lifetimes overlap its own. Graph inputs are ordinary buffers; outputs live to the end.
+    A buffer is live from the step of its first writer to the step of its last user, outputs to the end.
     """
-    problem = graph if isinstance(graph, Problem) else Problem(graph)
+    n_buffers = len(problem.graph.buffers)
+    lower, upper = np.full(n_buffers, -1, np.int64), np.zeros(n_buffers, np.int64)
+    numbers: list[int] = []
+    rows = problem.buffer_rows
+    for step, v in enumerate(order.tolist()):
+        for b in rows["writes"][v]:
+            if lower[b] < 0:
+                lower[b] = step
+                numbers.append(b)
+        for b in rows["touches"][v]:
+            upper[b] = step + 1
+    upper[problem.kept != 0] = len(order)
+    by = np.array(numbers, np.int64)
+    return Buffers(lower[by], upper[by], problem.graph.buffer_bytes[by].astype(np.int64), alignment), by
+
+
+def arena(
+    graph: OpGraph | OperatorProblem,
+    order: npt.ArrayLike | None = None,
+    allocator: str = "linear",
+    *,
+    alignment: int = ALIGNMENT,
+    task: PlacementTask | None = None,
+) -> Arena:
+    """Lay out the buffers of an order (default: the file's own) by one of reorder.arena.base.ALLOCATORS.
+
+    Graph inputs are ordinary buffers; outputs live to the end.
+    """
+    problem = graph if isinstance(graph, OperatorProblem) else OperatorProblem(graph)
     problem.check_room_for_arena()
     steps = problem.check_order(np.arange(problem.graph.n_nodes) if order is None else order)
-    top, offsets = problem.costs.arena(steps, allocator_rule(allocator))
-    return Arena(int(top), offsets)
+    buffers, numbers = lifetimes(problem, steps, alignment)
+    entry = ALLOCATORS[allocator]
+    placed = entry.item.place(buffers, task or PlacementTask(), entry.make_parameters({}))
+    offsets = np.empty_like(placed.offset)
+    offsets[numbers] = placed.offset
+    return Arena(placed.height, offsets, placed)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from reorder.base import Progress
-from reorder.schedule.problem import Order, Problem
+from reorder.schedule.operator_problem import OperatorProblem, Order
 from traces.base.registry import Registry
 
 
@@ -34,6 +34,11 @@ class SearchResult:
     truncated: bool = False
     details: Mapping[str, Any] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, problem: OperatorProblem, order: Order) -> SearchResult:
+        """The result of a method that makes an order without searching."""
+        return cls(order, int(problem.costs.peak(order)), int(problem.single_operator_bytes.max()), 0)
+
     @property
     def proved(self) -> bool:
         """The order is optimal."""
@@ -43,7 +48,9 @@ class SearchResult:
 class Scheduler(Protocol):
     """A method: a function of a problem, a task and its own frozen parameters."""
 
-    def __call__(self, problem: Problem, task: ScheduleTask, parameters: Any) -> SearchResult: ...
+    def __call__(self, problem: OperatorProblem, task: ScheduleTask, parameters: Any) -> SearchResult: ...
 
 
-SCHEDULERS: Registry[Scheduler] = Registry("scheduling method", "edgewatt.schedulers")
+SCHEDULERS: Registry[Scheduler] = Registry(
+    "scheduling method", "edgewatt.schedulers", folder="reorder.schedule.schedulers"
+)

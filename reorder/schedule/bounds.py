@@ -11,14 +11,14 @@ import time
 
 import numpy as np
 
-from reorder.schedule.problem import Problem
+from reorder.schedule.operator_problem import OperatorProblem
 from traces.work.opgraph import MAX_BYTES
 
 
 class CutBound:
     """The flow network of one problem; `of(v)` is the least memory in which operator v can run in any order."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: OperatorProblem) -> None:
         from ortools.graph.python import max_flow
 
         self._max_flow = max_flow
@@ -55,7 +55,12 @@ class CutBound:
 
 
 def lower_bound(
-    problem: Problem, *, known: int = 0, enough: int = MAX_BYTES, max_cuts: int = 20_000, deadline: float | None = None
+    problem: OperatorProblem,
+    *,
+    known: int = 0,
+    enough: int = MAX_BYTES,
+    max_cuts: int = 20_000,
+    deadline: float | None = None,
 ) -> int:
     """Return a proved lower bound of the peak of any order, at least `known`.
 

@@ -7,15 +7,15 @@ from collections import deque
 
 import numpy as np
 
-from reorder.schedule.problem import Order, Problem
+from reorder.schedule.operator_problem import OperatorProblem, Order
 
 
-def file_order(problem: Problem) -> Order:
+def file_order(problem: OperatorProblem) -> Order:
     """Return the order of the file."""
     return np.arange(problem.graph.n_nodes, dtype=np.int32)
 
 
-def kahn(problem: Problem, *, stack: bool = False) -> Order:
+def kahn(problem: OperatorProblem, *, stack: bool = False) -> Order:
     """Kahn's algorithm: the ready operators wait in a queue (breadth first) or on a stack (depth first).
 
     Operators without predecessors enter in file order; the successors of each operator follow, in file order, as their
@@ -35,7 +35,7 @@ def kahn(problem: Problem, *, stack: bool = False) -> Order:
     return np.array(order, np.int32)
 
 
-def greedy(problem: Problem) -> Order:
+def greedy(problem: OperatorProblem) -> Order:
     """Always run the ready operator that leaves the fewest live bytes (ties: smaller transient, then file order).
 
     The change an operator makes only shrinks as others run, and only when they share a buffer with it, so candidates
@@ -91,7 +91,7 @@ def greedy(problem: Problem) -> Order:
     return np.array(order, np.int32)
 
 
-def random_peaks(problem: Problem, count: int, seed: int = 0) -> np.ndarray:
+def random_peaks(problem: OperatorProblem, count: int, seed: int = 0) -> np.ndarray:
     """Return int64[count] peaks of random topological orders (uniform among the ready operators at every step)."""
     state = np.array([seed & (2**64 - 1)], np.uint64)
     last = np.empty(problem.graph.n_nodes, np.int32)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from reorder.schedule.problem import Problem
+from reorder.schedule.operator_problem import OperatorProblem
 from traces.work.opgraph import OpGraph
 
 
@@ -24,9 +24,9 @@ class Footprint:
     after_bytes: npt.NDArray[np.int64]
 
 
-def footprint(graph: OpGraph | Problem, order: npt.ArrayLike | None = None) -> Footprint:
+def footprint(graph: OpGraph | OperatorProblem, order: npt.ArrayLike | None = None) -> Footprint:
     """Evaluate an order (default: the file's own). Raises InputError if the order cannot run. O(edges)."""
-    problem = graph if isinstance(graph, Problem) else Problem(graph)
+    problem = graph if isinstance(graph, OperatorProblem) else OperatorProblem(graph)
     steps = problem.check_order(np.arange(problem.graph.n_nodes) if order is None else order)
     peak, during, after = problem.costs.footprint(steps)
     return Footprint(int(peak), during, after)

@@ -1,7 +1,7 @@
 """Fusing operators without losing the optimum, in the spirit of Zhong et al. (ICCAD 2023, arXiv 2308.13898).
 
 Two operators become one where some optimal order runs them back to back. Both rules are exchange arguments on the
-submodular footprint (reorder.schedule.search), the second one being the first one of the reversed problem:
+submodular footprint (reorder.schedule.state_search), the second one being the first one of the reversed problem:
 
 * **v right after u**: v waits for nothing but u and what u waits for; running it then frees at least what it allocates;
   and it needs no more memory at that moment than u just did. Running v at once can then only lower what follows.
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reorder.schedule.problem import Order, Problem
+from reorder.schedule.operator_problem import OperatorProblem, Order
 from traces.work.opgraph import Operator, OpGraph, Tensor
 
 
@@ -28,7 +28,7 @@ from traces.work.opgraph import Operator, OpGraph, Tensor
 class Fused:
     """A smaller problem, and for each of its operators the run of original operators it stands for."""
 
-    problem: Problem
+    problem: OperatorProblem
     runs: tuple[tuple[int, ...], ...]
 
     def expand(self, order: Order) -> Order:
@@ -36,13 +36,13 @@ class Fused:
         return np.array([v for run in order.tolist() for v in self.runs[run]], np.int32)
 
 
-def fuse(problem: Problem) -> Fused:
+def fuse(problem: OperatorProblem) -> Fused:
     """Fuse as much as the two rules allow. O(rounds x edges x width)."""
     return _Fusion(problem).run()
 
 
 class _Fusion:
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: OperatorProblem) -> None:
         graph = problem.graph
         self.original = problem
         self.size = graph.buffer_bytes.tolist()
@@ -182,7 +182,7 @@ class _Fusion:
         outputs = tuple(writer_tensor[b] for b in range(len(self.size)) if self.kept[b])
         fused = OpGraph(f"{graph.name} (fused)", operators, outputs, allow_disconnected=True)
         work = tuple(self.work[v] for v in order)
-        return Fused(Problem(fused, work), tuple(tuple(self.runs[v]) for v in order))
+        return Fused(OperatorProblem(fused, work), tuple(tuple(self.runs[v]) for v in order))
 
     def _inputs(self, v: int, writer_tensor: dict[int, str]) -> tuple[str, ...]:
         """Tensors that make v wait for `before[v]`: any writer of a buffer it reads, and whom it updates in place."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from reorder.base import Progress
 from reorder.schedule import constructive
-from reorder.schedule.problem import Order, Problem
+from reorder.schedule.operator_problem import OperatorProblem, Order
 
 TRAFFIC = 3  # the kernel's number of this cost; 0 to 2 are the allocators'
 
@@ -30,7 +30,7 @@ class Effort:
 
 
 def local_search(
-    problem: Problem,
+    problem: OperatorProblem,
     costs: Any,
     kind: int,
     starts: Sequence[Order],
@@ -75,7 +75,7 @@ def local_search(
     return best, best_cost, truncated
 
 
-def simple_orders(problem: Problem) -> list[Order]:
+def simple_orders(problem: OperatorProblem) -> list[Order]:
     """Return the file's order, both of Kahn's and the greedy one."""
     return [
         constructive.file_order(problem),

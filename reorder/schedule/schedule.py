@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from reorder.arena.base import ALLOCATORS, PlacementTask
 from reorder.base import Progress
-from reorder.schedule import methods  # noqa: F401 - registers the methods
-from reorder.schedule.arena import allocator_rule
+from reorder.schedule.arena import ALIGNMENT, arena
 from reorder.schedule.base import SCHEDULERS, ScheduleTask, SearchResult
 from reorder.schedule.improve import TRAFFIC, Effort, local_search, simple_orders
-from reorder.schedule.problem import Problem
+from reorder.schedule.least_arena import least_arena
+from reorder.schedule.operator_problem import OperatorProblem
 from reorder.schedule.rewrite import rewrite_graph
 from reorder.schedule.traffic import Traffic, traffic_costs
 from traces.base.errors import InputError, unknown_name
@@ -31,6 +32,7 @@ class Schedule:
     graph: the graph that is scheduled: the one given, or the rewritten one.
     lower_bound_bytes: no order of `graph` has a smaller peak. proved: no order is better by the objective (peak: the
     bound is reached; arena: the arena is no larger than that bound; traffic: there is none).
+    offsets: int64[buffers], where the allocator places each of `graph.buffers`.
     traffic: off-chip traffic at `onchip_bytes`, None without it. states: work of the search.
     truncated: a wall-clock limit ended a search. details: what the method reports.
     """
@@ -42,6 +44,7 @@ class Schedule:
     peak_bytes: int
     lower_bound_bytes: int
     arena_bytes: int
+    offsets: npt.NDArray[np.int64]
     traffic: Traffic | None
     proved: bool
     states: int
@@ -68,6 +71,7 @@ def schedule(
     onchip_bytes: int | None = None,
     block_bytes: int = 256,
     allocator: str = "linear",
+    alignment: int = ALIGNMENT,
     budget_bytes: int | None = None,
     time_limit_s: float | None = None,
     seed: int = 0,
@@ -81,6 +85,7 @@ def schedule(
         `allocator`) or 'traffic' (fewest off-chip bytes at `onchip_bytes`, never more than the file's or Kahn's order).
     method: how the peak is minimised; see `edgewatt list schedulers`. parameters: those of the method.
     rewrite: patterns of identity rewriting to apply first (reorder.schedule.rewrite), or 'all'.
+    alignment: bytes of which every offset in the arena is a multiple.
     budget_bytes: memory the schedule must fit in. time_limit_s: stop then with the best found and the bound proved;
         without it, work units alone decide and the result is the same on every run.
     evaluations: orders that the local search of 'arena' and 'traffic' tries.
@@ -101,9 +106,9 @@ def schedule(
     if evaluations < 0:
         raise InputError(f"evaluations must be at least 0, not {evaluations}")
     entry = SCHEDULERS[method]
-    rule = allocator_rule(allocator)
+    ALLOCATORS[allocator]  # an unknown name is said before the work starts
     deadline = None if time_limit_s is None else time.monotonic() + time_limit_s
-    problem = Problem(rewrite_graph(graph, rewrite))
+    problem = OperatorProblem(rewrite_graph(graph, rewrite))
     problem.check_room_for_arena()
     _check_budget(problem, budget_bytes)
     costs = None if onchip_bytes is None else traffic_costs(problem, onchip_bytes, block_bytes)
@@ -114,10 +119,16 @@ def schedule(
     limits: dict[str, Any] = {"effort": effort, "seed": seed, "deadline": deadline, "progress": progress}
     if objective == "arena":
         starts = [o for o in (found.order, *simple_orders(problem)) if problem.costs.peak(o) <= found.peak_bytes]
-        order, arena_bytes, late = local_search(
-            problem, problem.costs, rule, starts, goal=found.lower_bound_bytes, peak_cap=found.peak_bytes, **limits
+        order, late = least_arena(
+            problem,
+            starts,
+            allocator,
+            goal=found.lower_bound_bytes,
+            peak_cap=found.peak_bytes,
+            alignment=alignment,
+            **limits,
         )
-        proved, truncated = arena_bytes == found.lower_bound_bytes, truncated or late
+        truncated = truncated or late
     elif objective == "traffic":
         starts = [found.order, *simple_orders(problem)]
         if budget_bytes is not None:
@@ -125,6 +136,9 @@ def schedule(
         order, total, late = local_search(problem, costs, TRAFFIC, starts, goal=0, peak_cap=budget_bytes, **limits)
         proved, truncated = total == 0, truncated or late
     peak = int(problem.costs.peak(order))
+    placed = arena(problem, order, allocator, alignment=alignment, task=PlacementTask(peak, deadline))
+    if objective == "arena":
+        proved = placed.n_bytes == found.lower_bound_bytes
     if budget_bytes is not None and peak > budget_bytes:
         raise _over_budget(problem, found, budget_bytes)
     return Schedule(
@@ -134,7 +148,8 @@ def schedule(
         method=method,
         peak_bytes=peak,
         lower_bound_bytes=found.lower_bound_bytes,
-        arena_bytes=int(problem.costs.arena(order, rule)[0]),
+        arena_bytes=placed.n_bytes,
+        offsets=placed.offsets,
         traffic=None if costs is None else Traffic(*costs.traffic(order)),
         proved=proved,
         states=found.states,
@@ -143,7 +158,7 @@ def schedule(
     )
 
 
-def _check_budget(problem: Problem, budget_bytes: int | None) -> None:
+def _check_budget(problem: OperatorProblem, budget_bytes: int | None) -> None:
     if budget_bytes is None:
         return
     needs = problem.single_operator_bytes
@@ -156,7 +171,7 @@ def _check_budget(problem: Problem, budget_bytes: int | None) -> None:
         )
 
 
-def _over_budget(problem: Problem, found: SearchResult, budget_bytes: int) -> InputError:
+def _over_budget(problem: OperatorProblem, found: SearchResult, budget_bytes: int) -> InputError:
     where = problem.graph.source or problem.graph.name
     if found.lower_bound_bytes > budget_bytes:
         return InputError(

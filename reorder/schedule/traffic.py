@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from reorder.schedule.problem import Problem
+from reorder.schedule.operator_problem import OperatorProblem
 from traces.base.errors import InputError
 from traces.work.opgraph import OpGraph
 
@@ -28,7 +28,7 @@ class Traffic:
         return self.read_bytes + self.written_bytes
 
 
-def traffic_costs(problem: Problem, onchip_bytes: int, block_bytes: int) -> Any:
+def traffic_costs(problem: OperatorProblem, onchip_bytes: int, block_bytes: int) -> Any:
     """Return the kernel object that evaluates orders for one on-chip size, after checking that it can be simulated."""
     import cython_ext.schedule.schedule as kernel
 
@@ -53,7 +53,7 @@ def traffic_costs(problem: Problem, onchip_bytes: int, block_bytes: int) -> Any:
 
 
 def offchip_traffic(
-    graph: OpGraph | Problem, order: npt.ArrayLike | None = None, *, onchip_bytes: int, block_bytes: int = 256
+    graph: OpGraph | OperatorProblem, order: npt.ArrayLike | None = None, *, onchip_bytes: int, block_bytes: int = 256
 ) -> Traffic:
     """Count the off-chip bytes of an order (default: the file's own).
 
@@ -66,6 +66,6 @@ def offchip_traffic(
 
     Raises InputError if the on-chip memory cannot hold one block. O(block accesses x log).
     """
-    problem = graph if isinstance(graph, Problem) else Problem(graph)
+    problem = graph if isinstance(graph, OperatorProblem) else OperatorProblem(graph)
     steps = problem.check_order(np.arange(problem.graph.n_nodes) if order is None else order)
     return Traffic(*traffic_costs(problem, onchip_bytes, block_bytes).traffic(steps))

@@ -4,7 +4,7 @@ import pytest
 
 from reorder.schedule.base import SCHEDULERS
 from reorder.schedule.footprint import footprint
-from reorder.schedule.problem import Problem
+from reorder.schedule.operator_problem import OperatorProblem
 from reorder.schedule.schedule import schedule
 from traces.generators.operators import cell, randwire
 from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
@@ -31,7 +31,7 @@ def test_a_method_returns_an_order_it_can_answer_for(method: str, graph: OpGraph
     if method == "cp-sat" and graph.n_nodes > 40:
         pytest.skip("the constraint model of 70 operators takes half a minute")
     found = schedule(graph, method=method)
-    problem = Problem(graph)
+    problem = OperatorProblem(graph)
     assert footprint(problem, found.order).peak_bytes == found.peak_bytes  # also checks that the order can run
     assert int(problem.single_operator_bytes.max()) <= found.lower_bound_bytes <= found.peak_bytes
     assert found.peak_bytes <= found.arena_bytes

@@ -6,14 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import schedule_oracle as oracle
 
+from reorder.arena.base import ALLOCATORS
 from reorder.schedule import constructive
-from reorder.schedule.arena import ALLOCATORS, arena
+from reorder.schedule.arena import arena
 from reorder.schedule.bounds import CutBound, lower_bound
 from reorder.schedule.footprint import footprint
 from reorder.schedule.fusion import fuse
-from reorder.schedule.problem import Problem
+from reorder.schedule.operator_problem import OperatorProblem
 from reorder.schedule.schedule import schedule
-from reorder.schedule.search import best_first
+from reorder.schedule.state_search import best_first
 from reorder.schedule.traffic import offchip_traffic
 from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
 
@@ -55,21 +56,25 @@ def graphs(draw: st.DrawFn, most: int = 9) -> OpGraph:
 
 def random_order(graph: OpGraph, seed: int) -> list[int]:
     state, last = np.array([seed], np.uint64), np.empty(graph.n_nodes, np.int32)
-    Problem(graph).costs.random_orders(1, state, last)
+    OperatorProblem(graph).costs.random_orders(1, state, last)
     return last.tolist()
 
 
 @settings(max_examples=150, deadline=None)
 @given(graphs(), st.integers(0, 1000), st.integers(1, 6), st.sampled_from([1, 3, 8]))
 def test_costs_match_the_oracle(graph: OpGraph, seed: int, blocks: int, block_bytes: int) -> None:
-    problem = Problem(graph)
+    problem = OperatorProblem(graph)
     order = random_order(graph, seed)
     assert [set(ids) for ids in graph.predecessors] == [oracle.predecessors(graph, v) for v in range(graph.n_nodes)]
     found = footprint(problem, order)
     assert found.peak_bytes == oracle.peak(graph, order)
     assert found.after_bytes[-1] == sum(graph.buffer_bytes[list(graph.buffers).index(b)] for b in graph.output_buffers)
-    for allocator in ALLOCATORS:
-        assert arena(problem, order, allocator).n_bytes == oracle.arena(graph, order, allocator)
+    for allocator, entry in ALLOCATORS.items():
+        if entry.item.rule is None:
+            continue
+        found_bytes = arena(problem, order, allocator).n_bytes
+        assert found_bytes == oracle.arena(graph, order, allocator)
+        assert found_bytes == problem.costs.arena(np.array(order, np.int32), entry.item.rule)[0]
     traffic = offchip_traffic(problem, order, onchip_bytes=blocks * block_bytes, block_bytes=block_bytes)
     assert (traffic.read_bytes, traffic.written_bytes) == oracle.traffic(
         graph, order, blocks * block_bytes, block_bytes
@@ -80,7 +85,7 @@ def test_costs_match_the_oracle(graph: OpGraph, seed: int, blocks: int, block_by
 @settings(max_examples=120, deadline=None)
 @given(graphs())
 def test_searches_find_the_optimum(graph: OpGraph) -> None:
-    problem = Problem(graph)
+    problem = OperatorProblem(graph)
     optimum, n_downsets = oracle.optimal_peak(graph)
     assert lower_bound(problem) <= optimum
     for method in ("best-first", "large", "serenity"):
@@ -96,7 +101,7 @@ def test_searches_find_the_optimum(graph: OpGraph) -> None:
 def test_every_variant_of_the_state_search_is_exact(graph: OpGraph, tie: int, backwards: bool, chains: int) -> None:
     from cython_ext.schedule import schedule as kernel
 
-    problem = Problem(graph)
+    problem = OperatorProblem(graph)
     optimum, _ = oracle.optimal_peak(graph)
     search = kernel.Search(
         problem.reversed if backwards else problem.compiled, 0, kernel.NEVER, 10**6, chains > 0, max(1, chains), tie
@@ -114,7 +119,7 @@ def test_every_variant_of_the_state_search_is_exact(graph: OpGraph, tie: int, ba
 @settings(max_examples=120, deadline=None)
 @given(graphs(), st.integers(0, 1000))
 def test_fusion_keeps_the_optimum(graph: OpGraph, seed: int) -> None:
-    problem = Problem(graph)
+    problem = OperatorProblem(graph)
     fused = fuse(problem)
     found = best_first(fused.problem)
     assert found.peak_bytes == oracle.optimal_peak(graph)[0]
@@ -129,7 +134,7 @@ def test_fusion_keeps_the_optimum(graph: OpGraph, seed: int) -> None:
 def test_minimum_cut_is_the_least_memory_an_operator_can_run_in(graph: OpGraph) -> None:
     from itertools import combinations
 
-    problem = Problem(graph)
+    problem = OperatorProblem(graph)
     cut = CutBound(problem)
     before = [oracle.predecessors(graph, v) for v in range(graph.n_nodes)]
     for v in range(graph.n_nodes):
@@ -154,7 +159,7 @@ def test_local_search_keeps_its_promises(graph: OpGraph, seed: int) -> None:
     assert arena_aware.peak_bytes == best.peak_bytes
     assert arena_aware.peak_bytes <= arena_aware.arena_bytes <= best.arena_bytes
     traffic = schedule(graph, objective="traffic", onchip_bytes=16, block_bytes=4, evaluations=200, seed=seed)
-    for order in (None, constructive.kahn(Problem(graph)), best.order):
+    for order in (None, constructive.kahn(OperatorProblem(graph)), best.order):
         assert traffic.traffic_bytes <= offchip_traffic(graph, order, onchip_bytes=16, block_bytes=4).total_bytes
     again = schedule(graph, objective="traffic", onchip_bytes=16, block_bytes=4, evaluations=200, seed=seed)
     assert again.order.tolist() == traffic.order.tolist()

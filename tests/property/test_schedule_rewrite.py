@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reorder.schedule.footprint import footprint
-from reorder.schedule.problem import Problem
+from reorder.schedule.operator_problem import OperatorProblem
 from reorder.schedule.rewrite import PATTERNS, rewrite_graph
 from reorder.schedule.schedule import schedule
 from traces.base.errors import InputError
@@ -86,7 +86,7 @@ def test_rewriting_keeps_every_output(graph: OpGraph, patterns: tuple[str, ...],
     rewritten = rewrite_graph(graph, patterns)
     # parts may run in any order: take one at random
     state, order = np.array([seed], np.uint64), np.empty(rewritten.n_nodes, np.int32)
-    Problem(rewritten).costs.random_orders(1, state, order)
+    OperatorProblem(rewritten).costs.random_orders(1, state, order)
     before = execute(graph, {first.name: x}, arithmetic="integer")
     after = execute(rewritten, {first.name: x}, arithmetic="integer", order=order.tolist())
     assert len(graph.outputs) <= len(rewritten.outputs)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from oracles import cdr_oracle as oracle
 
 import edgewatt as ew
-from reorder.cdr import TUPLE_METHODS, order_tuples, popcount_separated
+from reorder.cdr import TUPLE_ORDERS, order_tuples, popcount_separated
 from reorder.cdr.matrix import stride_bounds
 from traces.formats import to_bits
 
@@ -82,7 +82,7 @@ def test_exact_finds_the_optimum(matrix, value_format):
     st.sampled_from((1, 2, 5, 16, "row")),
     st.sampled_from(("row", "continuous")),
     st.sampled_from(("packed", "padded")),
-    st.sampled_from([name for name in TUPLE_METHODS if not name.startswith("or-tools")]),
+    st.sampled_from([name for name in TUPLE_ORDERS if not name.startswith("or-tools")]),
 )
 def test_tuples_stay_in_their_strides_and_the_matrix_stays_the_same(
     matrix, value_format, layout, stride, restart, rows, method
@@ -259,7 +259,7 @@ def test_toggles_are_those_of_the_bus(matrix, kind, dbi):
 
 
 def test_the_result_does_not_depend_on_the_number_of_workers(monkeypatch):
-    import reorder.cdr.parallel as parallel
+    import reorder.cdr.groups as parallel
 
     monkeypatch.setattr(parallel, "GROUP_TUPLES", 200)
     matrix = sp.random(30, 100, 0.3, random_state=1, format="csr", dtype=np.float32)
@@ -270,7 +270,7 @@ def test_the_result_does_not_depend_on_the_number_of_workers(monkeypatch):
 
 
 def test_a_killed_run_continues(tmp_path, monkeypatch):
-    import reorder.cdr.parallel as parallel
+    import reorder.cdr.groups as parallel
 
     monkeypatch.setattr(parallel, "GROUP_TUPLES", 300)
     matrix = sp.random(30, 100, 0.3, random_state=1, format="csr", dtype=np.float32)

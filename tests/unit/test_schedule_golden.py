@@ -8,7 +8,7 @@ import pytest
 from edgewatt.operators.orders import load_graph
 from reorder.schedule import constructive
 from reorder.schedule.arena import arena
-from reorder.schedule.problem import Problem
+from reorder.schedule.operator_problem import OperatorProblem
 from reorder.schedule.rewrite import rewrite_graph
 from reorder.schedule.schedule import schedule
 from reorder.schedule.traffic import offchip_traffic
@@ -19,7 +19,7 @@ GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "schedule.json").
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda golden: golden["model"])
 def test_generated_graphs(golden: dict) -> None:
     graph = rewrite_graph(load_graph(golden["model"]), golden["rewrite"])
-    problem = Problem(graph)
+    problem = OperatorProblem(graph)
     kahn = constructive.kahn(problem)
     traffic = offchip_traffic(problem, kahn, onchip_bytes=65536, block_bytes=1024)
     assert {

@@ -8,7 +8,7 @@ import pytest
 from reorder.schedule import constructive
 from reorder.schedule.arena import arena
 from reorder.schedule.footprint import footprint
-from reorder.schedule.problem import Problem
+from reorder.schedule.operator_problem import OperatorProblem
 from reorder.schedule.rewrite import rewrite_graph
 from reorder.schedule.schedule import schedule
 from reorder.schedule.traffic import offchip_traffic
@@ -53,7 +53,7 @@ def read(reference: Path, name: str) -> tuple[OpGraph, dict]:
 @pytest.mark.parametrize("name", NAMES)
 def test_footprint_arena_and_traffic(reference: Path, name: str) -> None:
     graph, golden = read(reference, name)
-    problem = Problem(graph)
+    problem = OperatorProblem(graph)
     assert problem.single_operator_bytes.max() == golden["lower_bound_single_op"]
     assert constructive.kahn(problem).tolist() == golden["kahn_fifo_order"]
     assert footprint(problem, constructive.kahn(problem, stack=True)).peak_bytes == golden["peak_kahn_lifo"]

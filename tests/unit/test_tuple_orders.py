@@ -8,10 +8,10 @@ import pytest
 import scipy.sparse as sp
 
 import edgewatt as ew
-from reorder.cdr import TUPLE_METHODS
+from reorder.cdr import TUPLE_ORDERS
 from reorder.cdr.cost import field_ones
 from reorder.cdr.matrix import id_field, value_field
-from reorder.cdr.problem import Problem
+from reorder.cdr.tuple_problem import TupleProblem
 from traces.base.errors import InputError
 
 
@@ -37,7 +37,7 @@ def test_reference_costs_of_original_and_best_orders(reference):
             assert report.zeroed == 0
             fields = (values, id_field("column ids", stored["indices"].astype(np.int64), 16))
             for key, encoder in encoders.items():
-                problem = Problem(fields, bounds, rows, encoder)
+                problem = TupleProblem(fields, bounds, rows, encoder)
                 assert [field_ones(problem, f, given) for f in fields] == known[key], (name, value_format, key)
             for stride, best in known["stride"].items():
                 order = stored[f"order_{value_format}_{stride}"]
@@ -66,11 +66,11 @@ def test_greedy_of_whole_rows_is_the_references(reference):
 
 def test_worked_example_of_the_encoder_readme():
     """Base+XOR without DBI on 0001, 1111, 1110, 1001: 8 ones; 0001, 1001, 1111, 1110: 5."""
-    problem = Problem(
+    problem = TupleProblem(
         (value_field(np.ones(4, np.float32), "int8")[0],), np.array([0, 4]), np.zeros(4, np.int64), "base-xor"
     )
     field = problem.fields[0].__class__("values", np.array([0b0001, 0b1111, 0b1110, 0b1001], np.uint64), 8)
-    problem = Problem((field,), problem.bounds, problem.rows, "base-xor")
+    problem = TupleProblem((field,), problem.bounds, problem.rows, "base-xor")
     assert field_ones(problem, field, np.arange(4)) == 8
     assert field_ones(problem, field, np.array([0, 3, 1, 2])) == 5
 
@@ -278,7 +278,7 @@ def test_toggles_and_energy_under_xor_never_rise():
 
 
 def test_run_tuples_keep_runs_and_topology():
-    from reorder.cdr import order_run_tuples
+    from reorder.both.inside_runs import order_run_tuples
     from traces.generators.networks import random_layered
 
     network = random_layered(4, 40, 0.3, seed=3)
@@ -286,4 +286,4 @@ def test_run_tuples_keep_runs_and_topology():
     found = order_run_tuples(network, edges, stride="row", value_format="fp16", effort=0.2)
     assert (network.targets[found] == network.targets[edges]).all()
     assert (found != edges).any()
-    assert "local-search" in TUPLE_METHODS and TUPLE_METHODS["local-search"].summary
+    assert "local-search" in TUPLE_ORDERS and TUPLE_ORDERS["local-search"].summary

@@ -39,7 +39,7 @@ class Field:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class TupleProblem:
     """Everything an ordering method needs to know.
 
     fields: the arrays, first the values. bounds: int64[S + 1], stride k is slots bounds[k] to bounds[k+1].
@@ -148,6 +148,11 @@ class Problem:
             base |= self.slots(f.element_bits) % (self.block_bytes * 8 // f.element_bits) == 0
         return base
 
+    @cached_property
+    def model(self) -> CostModel:
+        """The kernels' words of the whole problem, made once: groups of strides share them."""
+        return first_order(self)
+
     def ends_in_padding(self, f: Field) -> npt.NDArray[np.bool_]:
         """bool[N]: zeros follow the field's slot inside its block, so its value is XORed into the first of them."""
         if not self.padded or not self.size:
@@ -182,7 +187,7 @@ def _place(parts: Sequence[tuple[Words, int]], n: int) -> Words:
     return np.ascontiguousarray(words[:, : 2 if at > 8 else 1])
 
 
-def sent_beats(problem: Problem, f: Field) -> list[tuple[Words, int]]:
+def sent_beats(problem: TupleProblem, f: Field) -> list[tuple[Words, int]]:
     """For toggles: the beats of one element as (levels of the wires, bytes), flag wires as bits above the data."""
     lanes = problem.bus_bytes or f.element_bytes
     if f.element_bytes % lanes:
@@ -204,8 +209,8 @@ def sent_beats(problem: Problem, f: Field) -> list[tuple[Words, int]]:
     return beats
 
 
-def first_order(problem: Problem) -> CostModel:
-    """Translate a problem into the kernels' words and slot classes (see Problem.model_is_exact)."""
+def first_order(problem: TupleProblem) -> CostModel:
+    """Translate a problem into the kernels' words and slot classes (see TupleProblem.model_is_exact)."""
     toggles = problem.counts_edges and not problem.xor
     n, out, into = problem.size, [], []
     classes = np.zeros(n, np.uint8)

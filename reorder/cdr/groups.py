@@ -17,14 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from reorder.cdr.methods import TUPLE_METHODS, Progress
-from reorder.cdr.problem import Int64Array, Problem
+from reorder.cdr.base import TUPLE_ORDERS
+from reorder.cdr.tuple_problem import Int64Array, TupleProblem
 from traces.base.errors import InputError
+from traces.base.progress import Progress
 
 GROUP_TUPLES = 16384
 
 
-def groups(problem: Problem) -> list[tuple[int, int]]:
+def groups(problem: TupleProblem) -> list[tuple[int, int]]:
     """Cut the strides into groups of about GROUP_TUPLES tuples."""
     last, cuts = len(problem.bounds) - 1, [0]
     while cuts[-1] < last:
@@ -33,27 +34,37 @@ def groups(problem: Problem) -> list[tuple[int, int]]:
     return list(pairwise(cuts))
 
 
-def _order_group(problem: Problem, group: tuple[int, int], method: str, seed: int, parameters: Any) -> Int64Array:
-    order = np.arange(problem.size, dtype=np.int64)
-    TUPLE_METHODS[method].item(problem, order, *group, seed, parameters, lambda done, total, text: None)
-    return order[problem.bounds[group[0]] : problem.bounds[group[1]]]
+class _Runner:
+    """Orders one group after another; what depends on the whole problem is made once."""
+
+    def __init__(self, problem: TupleProblem, method: str, seed: int, parameters: Any) -> None:
+        self.problem, self.seed, self.parameters = problem, seed, parameters
+        self.member = TUPLE_ORDERS[method].item
+        self.given = np.arange(problem.size, dtype=np.int64)
+
+    def __call__(self, group: tuple[int, int]) -> Int64Array:
+        start, stop = self.problem.bounds[group[0]], self.problem.bounds[group[1]]
+        self.member.order(self.problem, self.given, *group, self.seed, self.parameters, lambda done, total, text: None)
+        found = self.given[start:stop].copy()
+        self.given[start:stop] = np.arange(start, stop)  # the next group meets the order given before it
+        return found
 
 
-_problem: Problem | None = None
+_runner: _Runner | None = None
 
 
-def _receive(problem: Problem) -> None:
-    global _problem
-    _problem = problem
+def _receive(problem: TupleProblem, method: str, seed: int, parameters: Any) -> None:
+    global _runner
+    _runner = _Runner(problem, method, seed, parameters)
 
 
-def _work(group: tuple[int, int], method: str, seed: int, parameters: Any) -> Int64Array:
-    assert _problem is not None
-    return _order_group(_problem, group, method, seed, parameters)
+def _work(group: tuple[int, int]) -> Int64Array:
+    assert _runner is not None
+    return _runner(group)
 
 
 def order_all(
-    problem: Problem,
+    problem: TupleProblem,
     method: str,
     *,
     seed: int = 0,
@@ -68,7 +79,7 @@ def order_all(
     todo = groups(problem)
     store = _Checkpoint(Path(checkpoint), _digest(problem, method, seed, parameters)) if checkpoint else None
     order, done = np.arange(problem.size, dtype=np.int64), 0
-    entry = TUPLE_METHODS[method]
+    entry = TUPLE_ORDERS[method]
     results: Iterator[tuple[int, Int64Array]]
     open_groups = []
     for k, (first, last) in enumerate(todo):
@@ -78,9 +89,11 @@ def order_all(
         else:
             order[problem.bounds[first] : problem.bounds[last]] = kept
             done += len(kept)
-    results = _inline(problem, entry.name, todo, open_groups, seed, parameters)
+    made_from = (problem, entry.name, seed, parameters)
     if workers > 1 and len(open_groups) > 1:
-        results = _pooled(problem, entry.name, todo, open_groups, seed, parameters, workers)
+        results = _pooled(made_from, todo, open_groups, workers)
+    else:
+        results = _inline(_Runner(*made_from), todo, open_groups)
     for k, part in results:
         first, last = todo[k]
         order[problem.bounds[first] : problem.bounds[last]] = part
@@ -92,41 +105,28 @@ def order_all(
     return order
 
 
-def _inline(
-    problem: Problem,
-    method: str,
-    todo: list[tuple[int, int]],
-    open_groups: list[int],
-    seed: int,
-    parameters: Any,
-) -> Iterator[tuple[int, Int64Array]]:
+def _inline(run: _Runner, todo: list[tuple[int, int]], open_groups: list[int]) -> Iterator[tuple[int, Int64Array]]:
     for k in open_groups:
-        yield k, _order_group(problem, todo[k], method, seed, parameters)
+        yield k, run(todo[k])
 
 
 def _pooled(
-    problem: Problem,
-    method: str,
-    todo: list[tuple[int, int]],
-    open_groups: list[int],
-    seed: int,
-    parameters: Any,
-    workers: int,
+    made_from: tuple[TupleProblem, str, int, Any], todo: list[tuple[int, int]], open_groups: list[int], workers: int
 ) -> Iterator[tuple[int, Int64Array]]:
     from multiprocessing import get_context
 
     pool = ProcessPoolExecutor(
-        min(workers, len(open_groups)), get_context("spawn"), initializer=_receive, initargs=(problem,)
+        min(workers, len(open_groups)), get_context("spawn"), initializer=_receive, initargs=made_from
     )
     try:
-        futures = {pool.submit(_work, todo[k], method, seed, parameters): k for k in open_groups}
+        futures = {pool.submit(_work, todo[k]): k for k in open_groups}
         for future in as_completed(futures):
             yield futures[future], future.result()
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _digest(problem: Problem, method: str, seed: int, parameters: Any) -> str:
+def _digest(problem: TupleProblem, method: str, seed: int, parameters: Any) -> str:
     seen = hashlib.sha256(repr((method, seed, parameters, GROUP_TUPLES)).encode())
     for f in problem.fields:
         seen.update(f.bits.tobytes() + repr((f.name, f.element_bits)).encode())

@@ -11,8 +11,8 @@ order that is taken first is optimal. Three things keep the search small:
   (each operator made ready by the one before) that end no higher than they began, meet the condition.
 * **Looking one operator ahead.** If every next operator needs more than the peak so far, the least of them is
   unavoidable, and under this higher limit more moves are safe.
-* **Both ends.** An order read backwards is an order of the reversed problem with the same peak (Problem.reversed), and
-  one direction often needs a thousand times fewer states. Both run in turn; the first to finish proves the optimum.
+* **Both ends.** An order read backwards is an order of the reversed problem with the same peak
+  (OperatorProblem.reversed), and one direction often needs a thousand times fewer states. Both run in turn; the first to finish proves the optimum.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import numpy as np
 from reorder.base import Progress
 from reorder.schedule import constructive
 from reorder.schedule.base import SearchResult
-from reorder.schedule.problem import Order, Problem
+from reorder.schedule.operator_problem import OperatorProblem, Order
 
 SLICE_WORK = 50_000  # states x operators between two looks at the clock and at Ctrl-C
 QUICK_STATES = 8192  # of the first search
@@ -40,7 +40,7 @@ class _Search:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: OperatorProblem,
         start: Order,
         floor: int,
         max_states: int,
@@ -148,7 +148,7 @@ class _Search:
 
 
 def best_first(
-    problem: Problem,
+    problem: OperatorProblem,
     *,
     lower_bound_bytes: int = 0,
     start: Order | None = None,
@@ -185,7 +185,7 @@ def best_first(
     return search.result()
 
 
-def best_simple_order(problem: Problem) -> Order:
+def best_simple_order(problem: OperatorProblem) -> Order:
     """Return the best of the file's order, both of Kahn's and the greedy one (ties: in this order)."""
     orders = (
         constructive.file_order(problem),

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reorder.schedule.base import ScheduleTask, SearchResult
-from reorder.schedule.problem import Problem
-from reorder.schedule.search import best_simple_order
+from reorder.schedule.base import SCHEDULERS, ScheduleTask, SearchResult
+from reorder.schedule.operator_problem import OperatorProblem
+from reorder.schedule.state_search import best_simple_order
 from traces.base.errors import InputError
 
 MAX_OPERATORS = 250  # the model has operators x steps decisions
@@ -27,7 +27,10 @@ class CpSatParameters:
     workers: int = 1
 
 
-def cp_sat(problem: Problem, task: ScheduleTask, parameters: CpSatParameters) -> SearchResult:
+@SCHEDULERS.register(
+    "cp-sat", summary="constraint model for OR-Tools, an independent check", parameters=CpSatParameters
+)
+def cp_sat(problem: OperatorProblem, task: ScheduleTask, parameters: CpSatParameters) -> SearchResult:
     """Solve with decisions done[v, t]: operator v has run by step t.
 
     A buffer is live during step t if some writer has run by t and some user not by t - 1. Raises InputError for graphs

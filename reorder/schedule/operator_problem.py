@@ -25,7 +25,7 @@ def _rows(rows: Iterable[Sequence[int]]) -> tuple[Order, Order]:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class OperatorProblem:
     """The scheduling problem of one graph. Node and buffer numbers follow the graph's file order.
 
     work_bytes: memory beyond inputs and outputs that each operator needs while it runs (fused operators: what they hold

@@ -22,12 +22,12 @@ import numpy as np
 import numpy.typing as npt
 
 import cython_ext.iomodel.counts as iomodel
-from reorder.base import Task, check_order
+from reorder.base import Progress, Task, check_order
+from reorder.both.inside_runs import run_problem
+from reorder.cdr.base import TUPLE_ORDERS
 from reorder.cdr.cost import objective_cost
-from reorder.cdr.methods import TUPLE_METHODS, Progress
-from reorder.cdr.parallel import order_all
-from reorder.cdr.problem import Int64Array
-from reorder.cdr.runs import run_problem
+from reorder.cdr.groups import order_all
+from reorder.cdr.tuple_problem import Int64Array
 from traces.work.checks import checked_memory, policy_codes, processing_arrays
 from traces.work.network import Network
 
@@ -178,7 +178,7 @@ def order_both(
     Other parameters: see order_run_tuples. The runs stay as they are.
     """
     order = check_order(network, edges)
-    entry = TUPLE_METHODS[method]
+    entry = TUPLE_ORDERS[method]
     own = entry.make_parameters(parameters)
     count = Counter(network, Task(memory, policy, pinning))
     kind: dict[str, Any] = dict(

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from reorder.base import Task, check_order
+from reorder.base import Progress, Task, check_order
+from reorder.both.inside_runs import run_problem
+from reorder.both.still_windows import Counter, changed_stretches
+from reorder.cdr.base import TUPLE_ORDERS
 from reorder.cdr.cost import field_edges, field_ones
-from reorder.cdr.methods import TUPLE_METHODS, Progress
-from reorder.cdr.parallel import order_all
-from reorder.cdr.problem import Int64Array
-from reorder.cdr.runs import run_problem
-from reorder.cdr.windows import Counter, changed_stretches
+from reorder.cdr.groups import order_all
+from reorder.cdr.tuple_problem import Int64Array
 from traces.base.errors import InputError
 from traces.work.network import Network
 
@@ -90,7 +90,7 @@ def pareto_orders(
     for given in weights:
         if len(given) != 3 or min(given) < 0 or not np.isfinite(given).all() or max(given) == 0:
             raise InputError(f"weights {given!r}: three numbers of at least 0 (I/Os, ones, toggles), not all 0")
-    own = TUPLE_METHODS[method].make_parameters(parameters)
+    own = TUPLE_ORDERS[method].make_parameters(parameters)
     count, n = Counter(network, Task(memory, policy, pinning)), network.n_connections
     kind: dict[str, Any] = dict(value_format=value_format, block_bytes=block_bytes, bus_bytes=bus_bytes)
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from reorder.base import check_order
+from reorder.base import Progress, check_order
+from reorder.cdr.base import TUPLE_ORDERS
+from reorder.cdr.groups import order_all
 from reorder.cdr.matrix import id_field, stride_bounds, value_field
-from reorder.cdr.methods import TUPLE_METHODS, Progress
-from reorder.cdr.parallel import order_all
-from reorder.cdr.problem import Int64Array, Problem
+from reorder.cdr.tuple_problem import Int64Array, TupleProblem
 from traces.base.errors import InputError
 from traces.work.network import Network
 
@@ -24,7 +24,7 @@ def run_problem(
     value_format: str,
     id_bits: int | None = None,
     **kind: Any,
-) -> Problem:
+) -> TupleProblem:
     """The problem whose slot k is connection edges[k]: its weight, and its source counted from its layer's lowest."""
     if network.weights is None:
         raise InputError("the network has no weights: tuple orders need values")
@@ -36,7 +36,7 @@ def run_problem(
     width = id_bits or (16 if ids.max(initial=0) < 2**16 else 32)
     values, report = value_field(network.weights[edges], value_format)
     rows = np.cumsum(np.diff(network.targets[edges], prepend=-1) != 0) - 1
-    return Problem(
+    return TupleProblem(
         (values, id_field("source ids", ids[edges], width)), bounds, rows, notes={"zeroed": report.zeroed}, **kind
     )
 
@@ -66,7 +66,7 @@ def order_run_tuples(
     encoder: under an encoder whose ones no order changes (raw, dbi-dc), tuples are ordered for base-xor all the same.
     """
     order = check_order(network, edges)
-    entry = TUPLE_METHODS[method]
+    entry = TUPLE_ORDERS[method]
     runs = np.cumsum(np.diff(network.targets[order], prepend=-1) != 0)
     bounds = stride_bounds(runs, stride, stride_restart, rows_may_mix=False)
     xor = "base-xor" + ("+dbi-dc" if "dbi" in encoder else "")

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from reorder.schedule import constructive
-from reorder.schedule.base import ScheduleTask, SearchResult
-from reorder.schedule.problem import Order, Problem
+from reorder.schedule.base import SCHEDULERS, ScheduleTask, SearchResult
+from reorder.schedule.operator_problem import OperatorProblem, Order
 from traces.work.opgraph import INPUT, OpGraph
 
 SLICE_STATES = 8192
@@ -35,7 +35,7 @@ class SerenityParameters:
     max_states: int = 20_000_000
 
 
-def waists(problem: Problem) -> list[int]:
+def waists(problem: OperatorProblem) -> list[int]:
     """Return the operators v, in file order, that every order runs after all before and before all behind them, and
     after which nothing is live but what v wrote: there the graph falls into parts that can be scheduled alone."""
     graph = problem.graph
@@ -68,7 +68,7 @@ def _related(before: Sequence[Sequence[int]]) -> list[int]:
     return [members.bit_count() for members in sets]
 
 
-def parts_of(problem: Problem, min_part: int) -> list[tuple[list[int], Problem]]:
+def parts_of(problem: OperatorProblem, min_part: int) -> list[tuple[list[int], OperatorProblem]]:
     """Cut the problem at its waists: per part the operators it adds and a problem that starts with the waist's data."""
     graph = problem.graph
     cuts: list[int] = []
@@ -88,11 +88,16 @@ def parts_of(problem: Problem, min_part: int) -> list[tuple[list[int], Problem]]
         if last < graph.n_nodes - 1:
             outputs += [t.name for t in graph.nodes[last].outputs if t.name not in outputs]
         part = OpGraph(f"{graph.name}[{first + 1}:{last + 1}]", tuple(nodes), tuple(outputs), allow_disconnected=True)
-        parts.append((own, Problem(part)))
+        parts.append((own, OperatorProblem(part)))
     return parts
 
 
-def serenity(problem: Problem, task: ScheduleTask, parameters: SerenityParameters) -> SearchResult:
+@SCHEDULERS.register(
+    "serenity",
+    summary="Ahn et al. 2020: dynamic programme, divide and conquer, adaptive soft budgeting",
+    parameters=SerenityParameters,
+)
+def serenity(problem: OperatorProblem, task: ScheduleTask, parameters: SerenityParameters) -> SearchResult:
     """Run the published algorithm; exact, unless a limit ends it. details: operators, states and seconds per part."""
     started = time.thread_time()
     cut = parts_of(problem, parameters.min_part) if parameters.divide else [([*range(problem.graph.n_nodes)], problem)]
@@ -123,7 +128,7 @@ def serenity(problem: Problem, task: ScheduleTask, parameters: SerenityParameter
 class _Part:
     """One part: Algorithm 1, inside Algorithm 2 if asked for."""
 
-    def __init__(self, problem: Problem, parameters: SerenityParameters, task: ScheduleTask) -> None:
+    def __init__(self, problem: OperatorProblem, parameters: SerenityParameters, task: ScheduleTask) -> None:
         self.problem, self.parameters, self.task = problem, parameters, task
         self.states = 0
         self.truncated = False

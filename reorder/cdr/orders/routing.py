@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from reorder.cdr.methods import TUPLE_METHODS, Progress
-from reorder.cdr.problem import CostModel, Int64Array, Problem, Words, first_order
+from reorder.cdr.tuple_problem import CostModel, Int64Array, TupleProblem, Words
 from traces.base.errors import InputError, unknown_name
+from traces.base.progress import Progress
 
 SEARCHES = {
     "greedy-descent": "GREEDY_DESCENT",
@@ -90,8 +90,8 @@ def _solve(
     return routes
 
 
-def _order(
-    problem: Problem,
+def route_strides(
+    problem: TupleProblem,
     order: Int64Array,
     first: int,
     last: int,
@@ -99,7 +99,7 @@ def _order(
     progress: Progress,
     vehicles: bool,
 ) -> None:
-    model = first_order(problem)
+    model = problem.model
     everything = (1 << len(problem.counted)) - 1
     base = problem.is_base(problem.fields[0])
     for k in range(first, last):
@@ -127,37 +127,3 @@ def _order(
         routes = _solve(distance, capacities, starts, parameters)
         order[start:stop] = tuples[np.concatenate([np.array(r, np.int64) for r in routes])]
         progress(n, None, "")
-
-
-@TUPLE_METHODS.register(
-    "or-tools-tsp",
-    summary="OR-Tools travelling salesman, bases inside the stride ignored",
-    parameters=RoutingParameters,
-)
-def or_tools_tsp(
-    problem: Problem,
-    order: Int64Array,
-    first: int,
-    last: int,
-    seed: int,
-    parameters: RoutingParameters,
-    progress: Progress,
-) -> None:
-    """One vehicle visits the whole stride (section IV-A)."""
-    _order(problem, order, first, last, parameters, progress, vehicles=False)
-
-
-@TUPLE_METHODS.register(
-    "or-tools-cvrp", summary="OR-Tools vehicles of one block each (Feinberg et al. 2020)", parameters=RoutingParameters
-)
-def or_tools_cvrp(
-    problem: Problem,
-    order: Int64Array,
-    first: int,
-    last: int,
-    seed: int,
-    parameters: RoutingParameters,
-    progress: Progress,
-) -> None:
-    """A vehicle per block, with remainder and fill vehicle (section IV-B)."""
-    _order(problem, order, first, last, parameters, progress, vehicles=True)

@@ -1,0 +1,1 @@
+"""Compiled placement of buffers in an arena."""

@@ -1,0 +1,1 @@
+"""The allocators, one file each: reorder.arena.base says what a member declares."""

@@ -1,0 +1,61 @@
+"""Lower bounds on what any order inside the strides costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+import cython_ext.cdr.tuples as kernels
+from reorder.cdr.cost import field_ones
+from reorder.cdr.strides import MAX_STRIDE
+from reorder.cdr.tuple_problem import Int64Array, TupleProblem
+
+
+def lower_bounds(problem: TupleProblem, order: Int64Array, first: int, last: int, rounds: int = 40) -> float | None:
+    """Return the sum of the strides' spanning-tree bounds (whole ones each), None where a stride is too long for it."""
+    longest = int(np.diff(problem.bounds).max(initial=0))
+    if longest > 2 * MAX_STRIDE:
+        return None
+    model = problem.model
+    bound = np.zeros(len(problem.bounds) - 1)
+    for at in range(first, last, 16):
+        stop = min(at + 16, last)
+        kernels.stride_bounds(
+            model.out,
+            model.into,
+            model.keep,
+            model.slot_class,
+            model.end_class,
+            problem.bounds,
+            at,
+            stop,
+            order,
+            rounds if longest <= 1024 else 5,
+            model.dbi,
+            model.symmetric,
+            bound,
+        )
+    return float(np.ceil(bound - 1e-6).sum())
+
+
+def metric_bound(problem: TupleProblem, order: Int64Array) -> float | None:
+    """Return a lower bound on the objective of all orders inside the strides, None where there is none.
+
+    Energy: ones by their own bound (without XOR every order sends the same ones) and, without XOR, rising edges as half
+    the bound on toggles, for wires that start at 0 rise at least as often as they fall. There is no bound on edges of
+    XORed data, which depend on three tuples, so energy counts none there and toggles have no bound; nor has int4.
+    """
+    if any(f.element_bits < 8 for f in problem.counted):
+        return None
+    last = len(problem.bounds) - 1
+    if problem.metric != "energy":
+        return lower_bounds(problem, order, 0, last) if problem.model_is_exact else None
+    assert problem.energy_pj is not None
+    per_one, per_rise = problem.energy_pj
+    if problem.xor:
+        ones = lower_bounds(replace(problem, metric="ones"), order, 0, last)
+        return None if ones is None else per_one * ones
+    toggles = lower_bounds(replace(problem, metric="toggles"), order, 0, last)
+    ones = sum(field_ones(problem, f, order) for f in problem.counted)
+    return per_one * ones + per_rise * (toggles or 0.0) / 2

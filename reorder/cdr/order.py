@@ -1,0 +1,212 @@
+"""`order_tuples`: the order of a sparse matrix's tuples that sends few ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reorder.cdr.base import TUPLE_ORDERS
+from reorder.cdr.bounds import metric_bound
+from reorder.cdr.cost import field_edges, field_ones, objective_cost
+from reorder.cdr.ell import ell_bound, order_ell
+from reorder.cdr.groups import order_all
+from reorder.cdr.matrix import Entries
+from reorder.cdr.request import Storage, StoredTuples, TupleRequest, Wires
+from reorder.cdr.tuple_problem import Int64Array, TupleProblem
+from traces.base.progress import Progress
+
+
+@dataclass(frozen=True, eq=False)
+class TupleOrder:
+    """An order of the stored entries of a matrix and what it sends.
+
+    positions: int64[N], new position -> old position in the storage order of the layout.
+    ones_values, ones_ids: ones on the wires, DBI wires counted where the encoder has them (ids: row and column ids).
+    original_ones_values, original_ones_ids: the same for the order given. cost, original_cost: the objective.
+    toggles: of all arrays, each sent alone, where the metric is toggles or energy; else None.
+    lower_bound: no order inside these strides has a lower cost (None: not asked for, or none is known:
+        reorder.cdr.bounds).
+    zeroed: stored non-zeros that are zero in the format. parameters: what was asked for.
+    """
+
+    positions: Int64Array
+    ones_values: int
+    ones_ids: int
+    original_ones_values: int
+    original_ones_ids: int
+    cost: float
+    original_cost: float
+    toggles: int | None
+    original_toggles: int | None
+    lower_bound: float | None
+    zeroed: int
+    method: str
+    parameters: Mapping[str, Any]
+    entries: Entries
+
+    @property
+    def ones(self) -> int:
+        """Ones of values and ids."""
+        return self.ones_values + self.ones_ids
+
+    @property
+    def original_ones(self) -> int:
+        """Ones of values and ids in the order given."""
+        return self.original_ones_values + self.original_ones_ids
+
+    def matrix(self) -> Any:
+        """Return the SciPy matrix (csr, csc or coo) whose stored order is this order; it equals the given matrix."""
+        import scipy.sparse
+
+        e, p = self.entries, self.positions
+        major, minor, values = e.major[p], e.minor[p], e.values[p]
+        if e.layout == "coo":
+            return scipy.sparse.coo_matrix((values, (major, minor)), shape=e.shape)
+        n_major = e.shape[0] if e.layout == "csr" else e.shape[1]
+        pointers = np.concatenate(([0], np.cumsum(np.bincount(major, minlength=n_major))))
+        kind = scipy.sparse.csr_matrix if e.layout == "csr" else scipy.sparse.csc_matrix
+        return kind((values, minor, pointers), shape=e.shape)
+
+
+def order_tuples(
+    matrix: Any,
+    *,
+    value_format: str,
+    id_bits: int = 16,
+    stride: int | str,
+    layout: str = "csr",
+    encoder: str = "base-xor+dbi-dc",
+    block_bytes: int = 32,
+    base_interval: int | str | None = None,
+    objective: str = "joint",
+    metric: str = "ones",
+    bus_bytes: int | None = None,
+    energy_pj: tuple[float, float] | None = None,
+    stride_restart: str = "row",
+    rows: str = "packed",
+    method: str = "local-search",
+    effort: float = 1.0,
+    seed: int = 0,
+    workers: int = 1,
+    bound: bool = True,
+    progress: Progress | None = None,
+    checkpoint: str | Path | None = None,
+    **parameters: Any,
+) -> TupleOrder:
+    """Order the tuples of a sparse matrix so that sending its arrays costs little. The matrix itself does not change.
+
+    matrix: SciPy sparse or dense (its non-zeros); the stored order is the order to start from, sorted or not. Stored
+        zeros stay. value_format: of traces.formats. id_bits: 8, 16 or 32. layout: csr, csc, coo,
+        or ell (methods that declare it; positions refer to the csr order, `.matrix()` is csr).
+    stride: tuples that may change places, 'row', or 'matrix' (coo). stride_restart: 'row' starts strides at each row,
+        'continuous' runs them on. rows: 'packed', or 'padded' to whole blocks with zeros.
+    encoder: a chain of Base+XOR and DBI-DC; 'raw' and 'dbi-dc' for metric 'toggles'. block_bytes: bases are sent at
+        each block start; base_interval replaces it: bytes between bases, 'row' (once per row) or 'matrix' (once).
+    objective: 'joint', 'values' or 'ids'. metric: 'ones' (terminated buses), 'toggles' (unterminated; each array alone
+        on `bus_bytes` lanes, default the width of its elements, wires at 0 before) or 'energy' by energy_pj =
+        (per one, per rising edge), of a part. Under Base+XOR ones stand in for toggles and energy in the search.
+    method: of TUPLE_ORDERS; `parameters` are its own. effort: work of methods that have it (local-search: 1 is
+        about 0.2 ms a tuple). The
+        result depends on the seed, not on `workers`. bound: also compute the spanning-tree bound. checkpoint: file that
+        lets a killed run continue.
+
+    Returns a TupleOrder. Raises InputError saying which entry, id, stride or name cannot be used.
+    """
+    given = dict(parameters)
+    kinds = TUPLE_ORDERS[method].parameters
+    if kinds is not None and any(f.name == "effort" for f in fields(kinds)):
+        given = {"effort": effort, **given}
+    request = TupleRequest(
+        Storage(layout, value_format, id_bits, stride, stride_restart, rows),
+        Wires(encoder, block_bytes, base_interval, objective, metric, bus_bytes, energy_pj),
+        method,
+        given,
+    )
+    stored = StoredTuples.of(matrix, request.storage)
+    if layout == "ell":
+        return _order_ell(request, stored, bound)
+    run: dict[str, Any] = {"seed": seed, "workers": workers, "progress": progress, "checkpoint": checkpoint}
+    return _order_rows(request, stored, bound, run)
+
+
+def _guarded(request: TupleRequest, problem: TupleProblem, found: Int64Array) -> Int64Array:
+    """Return the found order, or the cheapest of the method's guards where one is cheaper."""
+    for name in request.member.guards:
+        other = np.arange(problem.size, dtype=np.int64) if name == "given" else order_all(problem, name)
+        if objective_cost(problem, other) < objective_cost(problem, found):
+            found = other
+    return found
+
+
+def _order_rows(request: TupleRequest, stored: StoredTuples, bound: bool, run: Mapping[str, Any]) -> TupleOrder:
+    """Order a layout whose rows are stored one after another."""
+    problem = stored.problem(request.storage, request.wires)
+    found = order_all(problem, request.method, parameters=request.own, **run)
+    found = _guarded(request, problem, found)
+    given = np.arange(problem.size, dtype=np.int64)
+    values, ids = problem.fields[0], problem.fields[1:]
+    edges = problem.metric != "ones"
+    storage = request.storage
+    return TupleOrder(
+        positions=found,
+        ones_values=field_ones(problem, values, found),
+        ones_ids=sum(field_ones(problem, f, found) for f in ids),
+        original_ones_values=field_ones(problem, values, given),
+        original_ones_ids=sum(field_ones(problem, f, given) for f in ids),
+        cost=objective_cost(problem, found),
+        original_cost=objective_cost(problem, given),
+        toggles=sum(field_edges(problem, f, found)[0] for f in problem.fields) if edges else None,
+        original_toggles=sum(field_edges(problem, f, given)[0] for f in problem.fields) if edges else None,
+        lower_bound=metric_bound(problem, found) if bound else None,
+        zeroed=stored.zeroed,
+        method=request.method,
+        parameters={
+            "stride": storage.stride,
+            "value_format": storage.value_format,
+            "seed": run["seed"],
+            **request.parameters,
+        },
+        entries=stored.entries,
+    )
+
+
+def _order_ell(request: TupleRequest, stored: StoredTuples, bound: bool) -> TupleOrder:
+    """Order ELLPACK: whole rows against the rows above and below them."""
+    member, own, problem = request.member, request.own, stored.ell_problem(request.wires)
+    bounds = stored.bounds(request.storage)
+    limit: float | None = None
+    if problem.n_rows == 1:  # memory order is the row's own
+        wires = request.wires
+        plain = TupleProblem(
+            stored.fields, bounds, stored.entries.major, wires.encoder, wires.interval, wires.objective
+        )
+        found = order_all(plain, request.method, parameters=own)
+        limit = metric_bound(plain, found) if bound else None
+    else:
+        found = order_ell(problem, bounds, member.ell_sweeps(own))
+        limit = float(ell_bound(problem, bounds)) if bound else None
+    given = np.arange(len(found), dtype=np.int64)
+    before, after = problem.field_ones(given), problem.field_ones(found)
+    costs = [sum(ones[k] for k in problem.counted) for ones in (after, before)]
+    if costs[0] > costs[1]:
+        found, after, costs = given, before, [costs[1], costs[1]]
+    return TupleOrder(
+        positions=found,
+        ones_values=after[0],
+        ones_ids=after[1],
+        original_ones_values=before[0],
+        original_ones_ids=before[1],
+        cost=costs[0],
+        original_cost=costs[1],
+        toggles=None,
+        original_toggles=None,
+        lower_bound=limit,
+        zeroed=stored.zeroed,
+        method=request.method,
+        parameters={"stride": request.storage.stride, "layout": "ell"},
+        entries=stored.entries,
+    )

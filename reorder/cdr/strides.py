@@ -1,0 +1,77 @@
+"""What the members of TUPLE_ORDERS share: running the kernel, sorting, and cutting long strides into pieces."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import cython_ext.cdr.tuples as kernels
+from reorder.cdr.tuple_problem import CostModel, Int64Array, TupleProblem
+from traces.base.progress import Progress
+
+MAX_STRIDE = 4096  # longer strides are presorted and searched in pieces of this size: neighbour lists cost n^2
+_SLICE_TUPLES = 2048  # a kernel call takes about half a second at most, so that Ctrl-C and progress work
+
+
+def run_kernel(
+    problem: TupleProblem,
+    model: CostModel,
+    order: Int64Array,
+    first: int,
+    last: int,
+    method: int,
+    *,
+    bounds: Int64Array | None = None,
+    refine: bool = False,
+    kicks: float = 0.0,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> None:
+    """Call the kernel on strides [first, last), a slice at a time."""
+    bounds = problem.bounds if bounds is None else bounds
+    ends = model.end_class if len(model.end_class) == len(bounds) - 1 else np.full(len(bounds) - 1, 255, np.uint8)
+    at = first
+    while at < last:
+        stop = int(np.searchsorted(bounds, bounds[at] + _SLICE_TUPLES, side="right")) - 1
+        stop = min(max(stop, at + 1), last)
+        kernels.order_strides(
+            model.out,
+            model.into,
+            model.keep,
+            model.slot_class,
+            ends,
+            bounds,
+            at,
+            stop,
+            order,
+            method,
+            refine,
+            kicks,
+            seed % 2**64,
+            model.dbi,
+            model.symmetric,
+        )
+        if progress:
+            progress(int(bounds[stop] - bounds[at]), None, "")
+        at = stop
+
+
+def sort_strides(problem: TupleProblem, order: Int64Array, first: int, last: int, keys: list[np.ndarray]) -> None:
+    start, stop = problem.bounds[first], problem.bounds[last]
+    stride = np.repeat(np.arange(first, last), np.diff(problem.bounds[first : last + 1]))
+    order[start:stop] = order[start:stop][np.lexsort((*keys, stride))]
+
+
+def cut_long_strides(problem: TupleProblem, order: Int64Array, first: int, last: int) -> tuple[int, int, Int64Array]:
+    """Presort long strides, so that like stands with like, and return the bounds of pieces short enough to search."""
+    keys = [f.bits[order[problem.bounds[first] : problem.bounds[last]]] for f in reversed(problem.fields)]
+    lengths = np.diff(problem.bounds[first : last + 1])
+    long = np.repeat(lengths > MAX_STRIDE, lengths)
+    for key in keys:
+        key[~long] = 0
+    sort_strides(problem, order, first, last, keys)
+    cuts = [
+        np.arange(a, b, MAX_STRIDE)
+        for a, b in zip(problem.bounds[first:last], problem.bounds[first + 1 :], strict=False)
+    ]
+    bounds = np.concatenate((*cuts, [problem.bounds[last]])).astype(np.int64)
+    return 0, len(bounds) - 1, bounds
