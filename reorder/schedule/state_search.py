@@ -12,7 +12,8 @@ order that is taken first is optimal. Three things keep the search small:
 * **Looking one operator ahead.** If every next operator needs more than the peak so far, the least of them is
   unavoidable, and under this higher limit more moves are safe.
 * **Both ends.** An order read backwards is an order of the reversed problem with the same peak
-  (OperatorProblem.reversed), and one direction often needs a thousand times fewer states. Both run in turn; the first to finish proves the optimum.
+  (OperatorProblem.reversed), and one direction often needs a thousand times fewer states. Both run in turn; the first
+  to finish proves the optimum.
 """
 
 from __future__ import annotations

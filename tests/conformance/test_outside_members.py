@@ -7,11 +7,8 @@ from pathlib import Path
 
 import pytest
 
-MODULE = """
-import numpy as np
-from reorder.arena.base import ALLOCATORS, Allocator, Placement, place_in_sequence
+TUPLE_ORDER = """
 from reorder.cdr.base import TUPLE_ORDERS, TupleOrderMethod
-from reorder.schedule.base import SCHEDULERS, SearchResult
 
 
 class Backwards(TupleOrderMethod):
@@ -23,15 +20,27 @@ class Backwards(TupleOrderMethod):
             order[start:stop] = order[start:stop][::-1].copy()
 
 
+TUPLE_ORDERS.register("backwards", summary="each stride the other way round")(Backwards())
+"""
+
+ALLOCATOR = """
+import numpy as np
+from reorder.arena.base import ALLOCATORS, Allocator, Placement
+
+
 class Stack(Allocator):
     def place(self, buffers, task, parameters):
-        offset = np.cumsum(-(-buffers.size // buffers.alignment) * buffers.alignment)
-        offset = np.concatenate(([0], offset[:-1])).astype(np.int64)[: buffers.count]
+        ends = np.cumsum(-(-buffers.size // buffers.alignment) * buffers.alignment)
+        offset = np.concatenate(([0], ends[:-1])).astype(np.int64)[: buffers.count]
         return Placement(offset, int((offset + buffers.size).max(initial=0)), buffers.load)
 
 
-TUPLE_ORDERS.register("backwards", summary="each stride the other way round")(Backwards())
 ALLOCATORS.register("stack", summary="nothing is ever freed")(Stack())
+"""
+
+SCHEDULER = """
+import numpy as np
+from reorder.schedule.base import SCHEDULERS, SearchResult
 
 
 @SCHEDULERS.register("last-first", summary="of the ready operators the last of the file")
@@ -66,16 +75,17 @@ print(json.dumps({
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that holds an installed distribution with one module."""
+    """A folder that holds an installed distribution."""
     folder = tmp_path_factory.mktemp("site")
-    (folder / "own_orders.py").write_text(MODULE)
+    for name, text in (("own_tuples", TUPLE_ORDER), ("own_arena", ALLOCATOR), ("own_steps", SCHEDULER)):
+        (folder / f"{name}.py").write_text(text)
     info = folder / "own_orders-1.2.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: own-orders\nVersion: 1.2\n")
     (info / "entry_points.txt").write_text(
-        "[edgewatt.tuple_orders]\nbackwards = own_orders\n"
-        "[edgewatt.schedulers]\nlast-first = own_orders\n"
-        "[edgewatt.allocators]\nstack = own_orders\n"
+        "[edgewatt.tuple_orders]\nbackwards = own_tuples\n"
+        "[edgewatt.schedulers]\nlast-first = own_steps\n"
+        "[edgewatt.allocators]\nstack = own_arena\n"
     )
     return folder
 
