@@ -67,6 +67,7 @@ found = ew.schedule(graph, method="last-first", allocator="stack")
 print(json.dumps({
     "positions": ew.order_tuples(matrix, value_format="fp16", stride=3, method="backwards").positions.tolist(),
     "arena": found.arena_bytes, "all": int(graph.buffer_bytes.sum()),
+    "listed": "last-first" in [entry["name"] for entry in ew.catalogue("schedulers")],
     "origin": [TUPLE_ORDERS["backwards"].origin.distribution, SCHEDULERS["last-first"].origin.version,
                len(ALLOCATORS["stack"].origin.sha256)],
 }))
@@ -101,6 +102,7 @@ def _run(folder: Path, *words: str) -> str:
 def test_they_work_from_python(installed: Path) -> None:
     found = json.loads(_run(installed, f"exec({USE!r})"))
     assert found["positions"] == [2, 1, 0, 5, 4, 3]
+    assert found["listed"]
     assert found["arena"] >= found["all"]
     assert found["origin"] == ["own-orders", "1.2", 64]
 
@@ -112,7 +114,5 @@ def test_they_work_from_the_command_line(installed: Path) -> None:
     )
     found = json.loads(text)
     assert (found["method"], found["allocator"]) == ("last-first", "stack")
-    listed = json.loads(_run(installed, command, "list", "schedulers", "--json", "-"))
-    assert "last-first" in [entry["name"] for entry in listed]
     listed = json.loads(_run(installed, command, "list", "tuple-orders", "--json", "-"))
     assert "backwards" in [entry["name"] for entry in listed]
