@@ -11,6 +11,7 @@ KINDS = {
     "orderings": ("reorder.base", "ORDERINGS"),
     "tuple-orders": ("reorder.cdr", "TUPLE_ORDERS"),
     "schedulers": ("reorder.schedule.base", "SCHEDULERS"),
+    "allocators": ("reorder.arena.base", "ALLOCATORS"),
     "encoders": ("hwmodel.encoders", "ENCODERS"),
     "layouts": ("traces.layouts.kind", "LAYOUTS"),
     "formats": ("traces.formats", "FORMATS"),
