@@ -35,7 +35,12 @@ _TYPES = {
     "Role": "hwmodel.encoders.base",
     "Stage": "hwmodel.encoders.base",
     "LayoutKind": "traces.layouts.kind",
-    "Format": "traces.formats.convert",
+    "Format": "traces.formats.format",
+    "FloatFormat": "traces.formats.floats",
+    "IntegerFormat": "traces.formats.integers",
+    "TraceReader": "traces.trace_readers",
+    "TextReader": "traces.trace_readers",
+    "TraceWriter": "traces.trace_writers",
 }
 
 _PLACES = {name: (module, name) for name, module in _TYPES.items()} | {

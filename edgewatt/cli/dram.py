@@ -40,7 +40,7 @@ def dram(
     from hwmodel.dram.engine import controller_spec, load_part, simulate_dram
     from hwmodel.energy.memory import core_rows
     from hwmodel.energy.memory import explain as explain_rows
-    from traces.trace_readers.external import open_trace
+    from traces.trace_readers import open_trace
 
     loaded = load_part(part)
     burst = np.uint64(loaded.organisation.burst_bytes)

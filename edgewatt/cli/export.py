@@ -50,12 +50,12 @@ def export(
     from hwmodel.caches.hierarchy import burst_trace
     from hwmodel.dram.command_export import export_commands
     from traces.base.errors import InputError, unknown_name
-    from traces.trace_readers.external import open_trace
-    from traces.trace_writers.export import TRACE_WRITERS, export_trace
+    from traces.trace_readers import open_trace
+    from traces.trace_writers import TRACE_WRITERS, export_trace
 
     if level not in ("accesses", "bursts"):
         raise unknown_name("level", level, ["accesses", "bursts"])
-    if format not in (known := ["npz", "drampower", "matrix", *TRACE_WRITERS]):
+    if format not in (known := ["drampower", "matrix", *TRACE_WRITERS]):
         raise unknown_name("export format", format, known)
     if format == "matrix":
         _export_matrices(source, overrides or [], point, output, json_file)

@@ -16,8 +16,8 @@ KINDS = {
     "layouts": ("traces.layouts.kind", "LAYOUTS"),
     "formats": ("traces.formats", "FORMATS"),
     "generators": ("edgewatt.config.generators", "GENERATORS"),
-    "trace-readers": ("traces.trace_readers.external", "LINE_PARSERS"),
-    "trace-writers": ("traces.trace_writers.export", "TRACE_WRITERS"),
+    "trace-readers": ("traces.trace_readers", "TRACE_READERS"),
+    "trace-writers": ("traces.trace_writers", "TRACE_WRITERS"),
 }
 """What lists call a kind -> module and name of its registry."""
 

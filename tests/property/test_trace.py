@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from oracles.trace_oracle import networks, random_network, topological_order, walk
 
 from traces.access.build import build_trace, stored_activations
-from traces.access.trace import STREAMS, load_trace, save_trace
+from traces.access.stored import load_trace, save_trace
+from traces.access.trace import STREAMS
 from traces.formats import from_bits, to_bits
 from traces.layouts.layout import Layout
 from traces.work.forward import forward

@@ -13,7 +13,7 @@ from hwmodel.replay import replay
 from traces.access.build import build_trace
 from traces.access.trace import STREAMS
 from traces.base.errors import InputError
-from traces.trace_readers.external import open_trace
+from traces.trace_readers import open_trace
 from traces.trace_writers.export import export_trace
 
 MACHINE = Machine((CacheSpec(64, 32, 2),), part="lpddr4-3200", engine=EngineSpec(accesses_per_ns=0.5))

@@ -7,7 +7,8 @@ import pytest
 from oracles.trace_oracle import small_network as small
 
 from traces.access.build import build_trace, final_image, stored_activations
-from traces.access.trace import STREAMS, load_trace, save_trace
+from traces.access.stored import load_trace, save_trace
+from traces.access.trace import STREAMS
 from traces.base.errors import InputError
 from traces.layouts.layout import Layout
 from traces.work.forward import forward

@@ -7,8 +7,8 @@ from oracles.trace_oracle import small_network
 from traces.access.build import build_trace
 from traces.access.trace import STREAMS, Chunk, Memory, Trace
 from traces.base.errors import InputError
-from traces.trace_readers.external import open_trace
-from traces.trace_writers.export import TRACE_WRITERS, export_trace
+from traces.trace_readers import open_trace
+from traces.trace_writers import TRACE_WRITERS, export_trace
 
 FORMATS = ("dramsim3", "ramulator2", "dinero", "dramsys", "libcachesim-csv", "libcachesim")
 
@@ -42,7 +42,7 @@ def test_text_of_every_format(tmp_path):
     export_trace(trace, path, "libcachesim")
     assert path.read_bytes()[:24] == bytes([0] * 4 + [125] + [0] * 7 + [64, 0, 0, 0, 2] + [0] * 7)
     assert len(path.read_bytes()) == 72
-    assert set(TRACE_WRITERS) == set(FORMATS)
+    assert set(TRACE_WRITERS) == {"npz", *FORMATS}
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -140,7 +140,7 @@ def test_many_lines_at_once_read_as_line_by_line(tmp_path, monkeypatch, name):
     path = tmp_path / "trace"
     export_trace(Trace.from_chunks([chunk], Memory(0, 2**62, None)), path, name)
     (fast,) = open_trace(path, name)
-    monkeypatch.setattr("traces.trace_readers.external._plain", lambda *_: None)
+    monkeypatch.setattr("traces.trace_readers.text._plain", lambda *_: None)
     (slow,) = open_trace(path, name)
     for column in ("address", "size", "op", "stream", "cycle"):
         assert np.array_equal(getattr(fast, column), getattr(slow, column)), column

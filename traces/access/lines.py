@@ -7,6 +7,9 @@ import numpy.typing as npt
 
 NEVER = np.iinfo(np.int64).max  # "not touched again"
 
+ORACLE_GENERAL = np.dtype([("clock", "<u4"), ("object", "<u8"), ("size", "<u4"), ("next", "<i8")])
+"""One record of libCacheSim's oracleGeneral format; `next` is -1 where the object is not asked for again."""
+
 
 def touched_lines(
     address: npt.NDArray[np.uint64], size: npt.NDArray[np.integer], line_bytes: int

@@ -2,49 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import struct
-import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from traces.base.errors import InputError
-from traces.base.files import whole_file
 
 STREAMS = ("values", "ids", "row_pointers", "inputs", "partial_sums", "outputs", "tuples", "external")
 """What an access is for; ``Chunk.stream`` holds indices into this tuple."""
 
 LOAD, STORE = 0, 1
-
-_COLUMNS = {
-    "address": np.uint64,
-    "size": np.uint8,
-    "op": np.uint8,
-    "stream": np.uint8,
-    "payload_offset": np.int64,
-    "payload": np.uint8,
-    "cycle": np.int64,
-}
-_ALWAYS = ("address", "size", "op", "stream")
-# What zipfile, zlib and numpy raise on a damaged file.
-_DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    ValueError,
-    EOFError,
-    OSError,
-    NotImplementedError,
-    RuntimeError,
-)
-_FORMAT = "edgewatt-trace"
-_VERSION = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,163 +95,3 @@ class Trace:
         """Build a trace from chunks held in memory."""
         held = tuple(chunks)
         return cls(lambda: iter(held), memory, sum(map(len, held)), description)
-
-
-def save_trace(trace: Trace, path: str | Path) -> int:
-    """Write a trace as one npz file, chunk by chunk: complete or absent, constant memory, no pickle.
-
-    Returns the number of accesses written.
-
-    Members: meta.json.npy (format, version, footprint, number of chunks), image.npy, and per chunk 00000000/address.npy
-    and so on; ``numpy.load`` reads them. Raises InputError if the file cannot be written.
-    """
-    with whole_file(path) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        n_accesses = n_chunks = 0
-        for chunk in trace:
-            for name in _COLUMNS:
-                values = getattr(chunk, name)
-                if values is not None:
-                    _put(archive, f"{n_chunks:08d}/{name}", values)
-            n_accesses += len(chunk)
-            n_chunks += 1
-        memory = trace.memory
-        if memory.image is not None:
-            _put(archive, "image", memory.image)
-        meta = {
-            "format": _FORMAT,
-            "version": _VERSION,
-            "streams": STREAMS,
-            "chunks": n_chunks,
-            "accesses": n_accesses,
-            "base_address": memory.base_address,
-            "total_bytes": memory.total_bytes,
-            "regions": [[r.name, r.base_address, r.n_bytes] for r in memory.regions],
-            "description": dict(trace.description),
-        }
-        _put(archive, "meta.json", np.frombuffer(json.dumps(meta).encode(), np.uint8))
-    return n_accesses
-
-
-def load_trace(path: str | Path) -> Trace:
-    """Open a trace written by `save_trace`; chunks are read from the file as they are asked for.
-
-    Raises InputError naming the file and member where it is truncated, damaged or of another kind.
-    """
-    path = Path(path)
-    with _open(path) as archive:
-        meta = _read_meta(archive, path)
-        total = int(meta["total_bytes"])
-        members = set(archive.namelist())
-        has_data = "image.npy" in members
-        image = _take(archive, "image", np.uint8, path) if has_data else None
-        if image is not None and len(image) != total:
-            raise InputError(f"{path}: image.npy holds {len(image)} bytes, the footprint {total}: the file is damaged")
-    memory = Memory(
-        int(meta["base_address"]), total, image, tuple(Region(n, int(b), int(s)) for n, b, s in meta["regions"])
-    )
-    if image is not None:
-        image.setflags(write=False)
-    n_chunks = int(meta["chunks"])
-
-    def chunks() -> Iterator[Chunk]:
-        with _open(path) as archive:
-            for number in range(n_chunks):
-                columns = {
-                    name: _take(archive, f"{number:08d}/{name}", dtype, path)
-                    for name, dtype in _COLUMNS.items()
-                    if name in _ALWAYS or (has_data and name != "cycle") or f"{number:08d}/{name}.npy" in members
-                }
-                chunk = Chunk(**columns)
-                _check_chunk(chunk, memory, f"{path}: chunk {number}")
-                yield chunk
-
-    return Trace(chunks, memory, int(meta["accesses"]), meta["description"])
-
-
-def _put(archive: zipfile.ZipFile, name: str, values: np.ndarray) -> None:
-    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-        np.lib.format.write_array(member, np.ascontiguousarray(values), allow_pickle=False)
-
-
-def _open(path: Path) -> zipfile.ZipFile:
-    try:
-        return zipfile.ZipFile(path)
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file") from error
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, struct.error, ValueError) as error:
-        raise InputError(f"{path}: no trace file, or a damaged one ({error}); write it again") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
-
-
-def _take(archive: zipfile.ZipFile, name: str, dtype: type, path: Path) -> np.ndarray:
-    """Read one one-dimensional member; its header must agree with the member's size before memory is asked for."""
-    name += ".npy"
-    try:
-        info = archive.getinfo(name)
-        with archive.open(info) as member:
-            shape, found = _npy_header(member)
-            if found != np.dtype(dtype) or len(shape) != 1:
-                raise InputError(
-                    f"{path}: {name} holds {found} of shape {shape}, expected {np.dtype(dtype)} of one dimension"
-                )
-            if shape[0] * found.itemsize != info.file_size - member.tell():
-                raise InputError(f"{path}: {name}: header and size disagree: the file is damaged")
-            return np.frombuffer(member.read(), found).copy()
-    except KeyError as error:
-        raise InputError(f"{path}: {name} is missing: no trace file, or a damaged one") from error
-    except InputError:
-        raise
-    except _DAMAGE as error:
-        raise InputError(f"{path}: {name} is damaged ({error})") from error
-
-
-def _npy_header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
-    version = np.lib.format.read_magic(member)
-    if version != (1, 0):
-        raise ValueError(f"npy version {version}")
-    shape, _, dtype = np.lib.format.read_array_header_1_0(member)
-    return shape, dtype
-
-
-def _read_meta(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
-    try:
-        meta = json.loads(_take(archive, "meta.json", np.uint8, path).tobytes())
-        if meta["format"] != _FORMAT or meta["version"] != _VERSION or tuple(meta["streams"]) != STREAMS:
-            raise InputError(f"{path}: format {meta['format']!r} version {meta['version']!r} is not readable here")
-        numbers = [meta[key] for key in ("chunks", "accesses", "base_address", "total_bytes")]
-        if not all(isinstance(number, int) and 0 <= number < 2**63 for number in numbers):
-            raise ValueError("a size is no whole number below 2^63")
-        [(str(n), int(b), int(s)) for n, b, s in meta["regions"]]
-        if not isinstance(meta["description"], dict):
-            raise ValueError("description is no mapping")
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{path}: meta.json is damaged ({error!r})") from error
-    return meta
-
-
-def _check_chunk(chunk: Chunk, memory: Memory, where: str) -> None:
-    """Raise InputError unless the columns of a chunk read from a file fit each other and the footprint."""
-    n = len(chunk)
-    cycles = [] if chunk.cycle is None else [chunk.cycle]
-    if any(len(column) != n for column in (chunk.size, chunk.op, chunk.stream, *cycles)):
-        raise InputError(f"{where}: columns of different length: the file is damaged")
-    if n == 0:
-        return
-    if chunk.op.max() > STORE or chunk.stream.max() >= len(STREAMS) or not chunk.size.all():
-        raise InputError(f"{where}: op, stream or size out of range: the file is damaged")
-    offset, payload = chunk.payload_offset, chunk.payload
-    if memory.image is not None:
-        first = chunk.address - np.uint64(memory.base_address)  # wraps to a large number below the base
-        if first.max() > memory.total_bytes or (first + chunk.size).max() > memory.total_bytes:
-            raise InputError(f"{where}: an access lies outside the footprint: the file is damaged")
-        assert offset is not None and payload is not None
-        if (
-            len(offset) != n + 1
-            or offset[0] != 0
-            or (np.diff(offset) != chunk.size).any()
-            or offset[-1] != len(payload)
-        ):
-            raise InputError(f"{where}: payload and sizes disagree: the file is damaged")

@@ -1,0 +1,191 @@
+"""Text formats whose lines are accesses: read many lines at once where they are plain, else line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import IO, ClassVar
+
+import numpy as np
+
+from traces.access.trace import Chunk
+from traces.base.errors import InputError
+from traces.trace_readers.reader import TraceReader, external_chunk
+from traces.trace_readers.source import Source
+
+Record = tuple[int, int, int, int]  # address, size (0: not said), op, clock of arrival (-1: not said)
+
+_CHUNK = 2**16
+_LONGEST_LINE = 2**16  # bytes; a longer one is no text trace
+
+
+class Refused(ValueError):
+    """Why a line cannot be read."""
+
+
+@dataclass(frozen=True)
+class TextReader(TraceReader):
+    """A format whose lines are accesses.
+
+    parse: the words of a line to a Record, several of them, or None (a header), or ValueError saying why not. Empty
+    lines and those that start with '#' are passed over; commas separate like spaces.
+    fields: what the words of a plain line are, for reading many at once: 'address' and 'size' (hexadecimal), 'op',
+    'clock', 'clock:' (with a colon); lines that are not plain go through `parse`. operations: words of 'op', 1 for a
+    store. prefixed: addresses start with 0x.
+    """
+
+    parse: Callable[[list[str]], Record | list[Record] | None]
+    fields: tuple[str, ...] = ()
+    operations: Mapping[bytes, int] = field(default_factory=dict)
+    prefixed: bool = False
+    is_text: ClassVar[bool] = True
+
+    def recognises(self, head: bytes, n_bytes: int | None) -> bool:
+        words = first_words(head)
+        if not words:
+            return False
+        try:
+            self.parse(words)
+        except ValueError:
+            return False
+        return True
+
+    def chunks(self, source: Source, access_bytes: int) -> Iterator[Chunk]:
+        number, last_cycle = 1, 0
+        with source.open() as stream:
+            lines = _raw_lines(stream)
+            while raws := list(islice(lines, _CHUNK)):
+                chunk = _plain(raws, self, access_bytes, last_cycle)
+                if chunk is None:
+                    chunk = _careful(raws, self, access_bytes, last_cycle, source.name, number)
+                if len(chunk):
+                    if chunk.cycle is not None:
+                        last_cycle = int(chunk.cycle[-1])
+                    yield chunk
+                number += len(raws)
+
+
+def first_words(head: bytes) -> list[str]:
+    """Return the words of the first line that has some, none where the start of the file is no text."""
+    for raw in head.split(b"\n"):
+        words = _words(raw)
+        if words is None:
+            return []
+        if words:
+            return words
+    return []
+
+
+def _raw_lines(stream: IO[bytes]) -> Iterator[bytes]:
+    while raw := stream.readline(_LONGEST_LINE):
+        yield raw
+        if len(raw) == _LONGEST_LINE:
+            return  # no text: _words refuses it
+
+
+def _words(raw: bytes) -> list[str] | None:
+    """Return the words of a line, none for an empty line or comment; None where it is no text."""
+    if len(raw) >= _LONGEST_LINE or b"\0" in raw:
+        return None
+    text = raw.decode("ascii", "replace").strip()
+    return [] if text.startswith("#") else text.replace(",", " ").split()
+
+
+def _plain(raws: list[bytes], form: TextReader, access_bytes: int, last_cycle: int) -> Chunk | None:
+    """Read many lines at once, if each is a plain one; None leaves it to `_careful`, which finds what is wrong."""
+    if not form.fields:
+        return None
+    whole = b"".join(raws)
+    if any(mark in whole for mark in (b"#", b",", b"_", b"+", b"-", b"\0")):  # int() would take some of these
+        return None
+    if form.prefixed and whole.count(b" 0x") != len(raws):
+        return None
+    rows = [raw.split() for raw in raws]
+    if set(map(len, rows)) != {len(form.fields)}:
+        return None
+    columns = dict(zip(form.fields, zip(*rows, strict=True), strict=True))
+    n = len(rows)
+    try:
+        address = np.array([int(word, 16) for word in columns["address"]], np.uint64)
+        op = np.array([form.operations[word] for word in columns["op"]], np.uint8)
+        size = np.full(n, access_bytes, np.int64)
+        if "size" in columns:
+            size = np.array([int(word, 16) for word in columns["size"]], np.int64)
+        cycle = None
+        if "clock" in columns:
+            cycle = np.array(list(map(int, columns["clock"])), np.int64)
+        elif "clock:" in columns:
+            if not all(word.endswith(b":") for word in columns["clock:"]):
+                return None
+            cycle = np.array([int(word[:-1]) for word in columns["clock:"]], np.int64)
+    except (KeyError, ValueError, OverflowError):
+        return None
+    if size.min() < 1 or size.max() > 65535 or (address > np.uint64(2**63) - size.astype(np.uint64)).any():
+        return None
+    if cycle is not None and (cycle[0] < last_cycle or (np.diff(cycle) < 0).any() or cycle[-1] >= 2**60):
+        return None
+    return external_chunk(address, size, op, cycle)
+
+
+def _careful(raws: list[bytes], form: TextReader, access_bytes: int, last_cycle: int, name: str, first: int) -> Chunk:
+    """Read line by line. Raises InputError naming file and line."""
+    records: list[Record] = []
+    for number, raw in enumerate(raws, first):
+        words = _words(raw)
+        try:
+            if words is None:
+                raise Refused("this is no text (a line of 65536 bytes or with a zero byte)")
+            parsed = form.parse(list(words)) if words else None
+            if parsed is None:
+                continue  # empty, a comment or a header
+            for record in parsed if isinstance(parsed, list) else [parsed]:
+                address, size, _, cycle = record
+                if address + (size or access_bytes) > 2**63:
+                    raise Refused(f"the access at {address:#x} does not end below 2^63")
+                if cycle >= 0:
+                    if cycle < last_cycle:
+                        raise Refused(f"clock {cycle} goes back behind {last_cycle}")
+                    if cycle >= 2**60:
+                        raise Refused(f"clock {cycle} is beyond 2^60")
+                    last_cycle = cycle
+                records.append(record)
+        except ValueError as error:
+            given = "" if words is None else f" in {' '.join(words)[:80]!r}"
+            raise InputError(f"{name}:{number}: {error}{given}") from error
+    table = np.array(records, np.int64).reshape(-1, 4)
+    sizes = np.where(table[:, 1] == 0, access_bytes, table[:, 1])
+    cycles = table[:, 3] if len(table) and table[0, 3] >= 0 else None
+    return external_chunk(table[:, 0].astype(np.uint64), sizes, table[:, 2].astype(np.uint8), cycles)
+
+
+def number(word: str, base: int, what: str) -> int:
+    """Return a number in base 10 or 16 (0x allowed); Refused otherwise. what: names it in the message."""
+    digits = word[2:] if base == 16 and word[:2].lower() == "0x" else word
+    allowed = "0123456789abcdefABCDEF" if base == 16 else "0123456789"
+    if not digits or any(c not in allowed for c in digits):
+        raise Refused(f"{what} {word[:40]!r} is no {'hexadecimal' if base == 16 else 'decimal'} number")
+    if len(digits) > 20:
+        raise Refused(f"{what} {word[:40]!r} is too large")
+    return int(digits, base)
+
+
+def operation(word: str, loads: tuple[str, ...], stores: tuple[str, ...]) -> int:
+    """Return 1 for a word of `stores`, 0 for one of `loads`; Refused otherwise."""
+    if word in loads or word in stores:
+        return int(word in stores)
+    raise Refused(f"operation {word[:40]!r} is none of {', '.join(loads + stores)}")
+
+
+def need(words: list[str], form: str) -> None:
+    """Refuse a line that has not as many words as `form` names."""
+    if len(words) != len(form.split()):
+        raise Refused(f"{len(words)} fields, expected {form!r}")
+
+
+def access_size(word: str, base: int, what: str) -> int:
+    """Return a size in bytes from 1 to 65535; Refused otherwise."""
+    size = number(word, base, what)
+    if not 1 <= size <= 65535:
+        raise Refused(f"{what} {size} is out of range (1 to 65535 bytes)")
+    return size
