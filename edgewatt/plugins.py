@@ -12,7 +12,7 @@ from typing import Any
 from edgewatt.config.kinds import KINDS as _CONFIGURED
 from traces.base.registry import Registry
 
-KINDS = _CONFIGURED
+KINDS = _CONFIGURED | {"charts": ("edgewatt.reporting.chart", "CHARTS")}
 """What lists call a kind -> module and name of its registry."""
 
 _TYPES = {
@@ -41,6 +41,8 @@ _TYPES = {
     "TraceReader": "traces.trace_readers",
     "TextReader": "traces.trace_readers",
     "TraceWriter": "traces.trace_writers",
+    "Chart": "edgewatt.reporting.chart",
+    "ReportData": "edgewatt.reporting.data",
 }
 
 _PLACES = {name: (module, name) for name, module in _TYPES.items()} | {

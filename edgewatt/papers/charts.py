@@ -6,7 +6,7 @@ from typing import Any
 
 from edgewatt.papers.catalogue import Figure
 from edgewatt.papers.measurements import ROLES, Group
-from edgewatt.reporting.charts import PALETTE
+from edgewatt.reporting.chart import PALETTE
 
 Spec = dict[str, Any]
 Row = dict[str, Any]

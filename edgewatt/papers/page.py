@@ -15,7 +15,7 @@ from edgewatt.papers.measurements import Group, Measurement, measure, summarise
 from edgewatt.papers.measures import MEASURES, NOT_RUN
 from edgewatt.papers.reproduction import Reproduction
 from edgewatt.papers.statistics import interval_words
-from edgewatt.reporting.charts import LEGEND
+from edgewatt.reporting.chart import LEGEND
 from edgewatt.reporting.page import asset, columnar, libraries, script_json
 from traces.base.errors import InputError
 

@@ -43,8 +43,9 @@ async function draw() {
   views.forEach((v) => v.finalize());
   views = [];
   for (const [name, spec] of Object.entries(data.charts)) {
-    const many = sets[spec.data.name].length > 1500, width = inside(place(name));
-    const full = { ...fitted(spec, width), datasets: { [spec.data.name]: sets[spec.data.name].map((row) => ({ ...row })) } };
+    const rows = spec.data.name ? sets[spec.data.name] : spec.data.values; /* a chart may bring values of its own */
+    const many = rows.length > 1500, width = inside(place(name));
+    const full = { ...fitted(spec, width), ...(spec.data.name && { datasets: { [spec.data.name]: rows.map((row) => ({ ...row })) } }) };
     views.push(await window.vegaEmbed(place(name), full, {
       config: theme(dark, width), renderer: many ? "canvas" : "svg", tooltip: { theme: dark ? "dark" : "light" },
       actions: { export: true, source: false, compiled: false, editor: false },

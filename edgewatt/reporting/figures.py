@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgewatt.reporting.charts import LEGEND, Spec
+from edgewatt.reporting.chart import LEGEND, Spec
 from traces.base.errors import InputError, MissingExtraError
 from traces.base.files import whole_file
 
@@ -42,8 +42,8 @@ def save_figures(charts: Mapping[str, Spec], datasets: Mapping[str, list[dict[st
         raise InputError(f"{folder}: cannot be made ({error.strerror or error})") from error
     paths = []
     for name, spec in charts.items():
-        data = spec["data"]["name"]
-        full = themed({**spec, "datasets": {data: datasets[data]}})
+        data = spec["data"].get("name")  # a chart may bring values of its own
+        full = themed({**spec, "datasets": {data: datasets[data]}} if data else spec)
         for suffix, content in (
             ("svg", vl_convert.vegalite_to_svg(full).encode()),
             ("pdf", vl_convert.vegalite_to_pdf(full)),

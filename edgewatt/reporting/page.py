@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from edgewatt.reporting.charts import LEGEND, charts, datasets
+from edgewatt.reporting.chart import LEGEND, charts, datasets
 from edgewatt.reporting.data import ReportData, gather
 from edgewatt.reporting.figures import save_figures
 from edgewatt.reporting.words import summary

@@ -1,0 +1,138 @@
+"""What a chart of the report is: a Vega-Lite specification made from the report's data, and the registry of charts.
+
+The same specifications serve the page and, with data put in, PDF, SVG and PNG. A member is a module of
+edgewatt.reporting.charts (or of another distribution, group edgewatt.charts) that registers a `Chart`.
+Colours are Okabe and Ito's eight, which people with any colour vision can tell apart; shape or position says the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from edgewatt.reporting.data import ReportData
+from traces.base.registry import Registry
+
+Spec = dict[str, Any]
+
+PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C8C8C", "#B5A800"]
+WIDTH, HEIGHT = 470, 300
+"""In print; the page fits charts into its columns (charts.js)."""
+LEGEND = {"labelLimit": 260, "orient": "bottom", "columns": 2, "layout": {"bottom": {"direction": "vertical"}}}
+"""Several legends stand one below the other, so that they are no wider than the chart."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One chart.
+
+    draw: ReportData -> a specification, or None where the data cannot fill it. Its `data` is ``{"name": SET}``, a set
+    of `datasets`, or ``{"values": [...]}`` of its own. place: charts stand on the page by it, lower first.
+    """
+
+    draw: Callable[[ReportData], Spec | None]
+    place: float = 100.0
+
+
+class Charts(Registry[Chart]):
+    """Name -> chart."""
+
+    def add(self, name: str, *, summary: str, place: float = 100.0) -> Callable[[Any], Any]:
+        """Return a decorator that adds a function as the chart `name` and leaves it as it is. Fields as in Chart."""
+
+        def register(draw: Callable[[ReportData], Spec | None]) -> Callable[[ReportData], Spec | None]:
+            self.register(name, summary=summary)(Chart(draw, place))
+            return draw
+
+        return register
+
+
+CHARTS = Charts("chart", "edgewatt.charts", folder="edgewatt.reporting.charts")
+
+
+def charts(data: ReportData) -> dict[str, Spec]:
+    """Return the charts that the data can fill, by name. A plug-in that cannot be loaded is left out."""
+    members = sorted(CHARTS.sound().values(), key=lambda entry: entry.item.place)
+    drawn = {entry.name: entry.item.draw(data) for entry in members}
+    return {name: spec for name, spec in drawn.items() if spec is not None}
+
+
+def datasets(data: ReportData) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows that charts draw, by data set name."""
+    return {"rows": data.rows, "io": data.io_curves, "wires": data.wires, "curves": data.convergence}
+
+
+def base(title: str, name: str, *, subtitle: str = "", **parts: Any) -> Spec:
+    """Return the frame of a chart that draws the data set `name`."""
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "title": {"text": title, "anchor": "start", **({"subtitle": subtitle} if subtitle else {})},
+        "data": {"name": name},
+        "width": WIDTH,
+        "height": HEIGHT,
+        **parts,
+    }
+
+
+def category(field: str, title: str, rows: list[dict[str, Any]], **more: Any) -> Spec:
+    """Colour by a field, in the order of first appearance."""
+    order = list(dict.fromkeys(row[field] for row in rows if field in row))
+    short = {"legend": {"columns": 6}} if max((len(str(value)) for value in order), default=0) < 10 else {}
+    return (
+        {"field": field, "type": "nominal", "title": title, "sort": order, "scale": {"range": PALETTE}} | short | more
+    )
+
+
+def quantity(field: str, title: str, **more: Any) -> Spec:
+    """Return an axis of numbers."""
+    return {"field": field, "type": "quantitative", "title": title, "axis": {"format": "~s"}, **more}
+
+
+def tooltip(*fields: tuple[str, str, str]) -> list[Spec]:
+    """Return tooltips from (field, title, number format or '' for a name)."""
+    return [
+        {
+            "field": field,
+            "title": title,
+            "type": "quantitative" if form else "nominal",
+            **({"format": form} if form else {}),
+        }
+        for field, title, form in fields
+    ]
+
+
+FIELDS = {
+    "ordering": "ordering",
+    "stride": "tuple order and stride",
+    "format": "format",
+    "encoder": "encoder",
+    "part": "memory part",
+    "memory": "fast memory M (values)",
+    "policy": "policy",
+    "timing": "timing",
+    "network": "network",
+}
+"""What may tell points apart, and its title."""
+
+
+def varying_fields(data: ReportData) -> list[str]:
+    """Return the fields of FIELDS in which points differ."""
+    return [f for f in FIELDS if len({row[f] for row in data.rows if f in row}) > 1]
+
+
+def telling_fields(data: ReportData) -> list[str]:
+    """Return what varies, first what decides most of the energies or the times (share of variance between groups)."""
+
+    def share(field: str, metric: str) -> float:
+        groups: dict[Any, list[float]] = {}
+        for row in data.rows:
+            if metric in row:
+                groups.setdefault(row.get(field), []).append(row[metric])
+        values = [value for group in groups.values() for value in group]
+        mean = sum(values) / len(values)
+        total = sum((value - mean) ** 2 for value in values)
+        between = sum(len(group) * (sum(group) / len(group) - mean) ** 2 for group in groups.values())
+        return between / total if total else 0.0
+
+    return sorted(varying_fields(data), key=lambda f: -max(share(f, "energy_pj"), share(f, "time_ns")))

@@ -1,0 +1,27 @@
+"""What searches found, against the work they spent."""
+
+from __future__ import annotations
+
+from edgewatt.reporting.chart import CHARTS, Spec, base, category, quantity, tooltip
+from edgewatt.reporting.data import ReportData
+
+
+@CHARTS.add("convergence", summary="best objective of searches against their work", place=50)
+def convergence(data: ReportData) -> Spec | None:
+    """Return the chart, or None without its data."""
+    if not data.convergence:
+        return None
+    return base(
+        "Searches",
+        "curves",
+        subtitle="best objective so far against work",
+        mark={"type": "line", "interpolate": "step-after", "point": {"size": 15}},
+        encoding={
+            "x": {**quantity("work", "work units"), "scale": {"type": "log", "nice": False}},
+            "y": {**quantity("objective", "objective"), "scale": {"zero": False}},
+            "color": category("series", "search", data.convergence),
+            "tooltip": tooltip(
+                ("series", "search", ""), ("work", "work units", ",d"), ("objective", "objective", ",.0f")
+            ),
+        },
+    )  # fmt: skip

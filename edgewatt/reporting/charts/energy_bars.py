@@ -1,0 +1,62 @@
+"""Energy by the two things that vary most, one panel an ordering."""
+
+from __future__ import annotations
+
+from edgewatt.reporting.chart import CHARTS, FIELDS, WIDTH, Spec, base, category, quantity, varying_fields
+from edgewatt.reporting.data import ReportData
+
+_FORMATS = ["fp32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2", "int8", "int4"]
+_BARS = ("stride", "format")
+MAX_BARS = 6
+
+
+@CHARTS.add("energy_bars", summary="energy by stride and format, or by what varies", place=20)
+def energy_bars(data: ReportData) -> Spec | None:
+    """Stride and format where they vary, else what does."""
+    if "stride" not in data.rows[0] or len(data.rows) < 2 or not any("energy_pj" in row for row in data.rows):
+        return None
+    varying = [field for field in varying_fields(data) if field != "ordering"]
+    wanted = sorted(dict.fromkeys([*varying, "stride", "format"]), key=lambda f: (f not in varying, f not in _BARS))
+    x, colour = wanted[0], wanted[1]
+    orderings = list(dict.fromkeys(row["ordering"] for row in data.rows))
+    shown = orderings[:MAX_BARS]
+    places, colours = (
+        sorted(dict.fromkeys(row[field] for row in data.rows), key=lambda v: _FORMATS.index(v) if v in _FORMATS else 99)
+        for field in (x, colour)
+    )
+    columns = min(len(shown), 2)
+    width = max(120, (WIDTH - 40) // columns)
+    return {
+        **base(f"Energy by {x} and {colour}", "rows", subtitle="median where several points share both"),
+        "transform": [{"filter": {"field": "ordering", "oneOf": shown}}] if len(orderings) > len(shown) else [],
+        "facet": {
+            "field": "ordering",
+            "type": "nominal",
+            "title": "ordering",
+            "sort": shown,
+            "header": {"titleOrient": "top", "labelFontWeight": "bold", "labelLimit": width},
+        },
+        "columns": columns,
+        "spacing": 20,
+        "spec": {
+            "width": width,
+            "height": 230 if len(shown) <= columns else 150,
+            "mark": {"type": "bar", "cornerRadiusEnd": 2},
+            "encoding": {
+                "x": {"field": x, "type": "nominal", "title": FIELDS[x], "sort": places,
+                      "axis": {"labelAngle": -30 if len(places) > 2 else 0}},
+                "xOffset": {"field": colour, "type": "nominal", "sort": colours},
+                "y": {**quantity("energy_pj", "energy (pJ)"), "aggregate": "median"},
+                "color": category(colour, FIELDS[colour], data.rows, sort=colours),
+                "tooltip": [
+                    {"field": "ordering", "type": "nominal"},
+                    {"field": x, "type": "nominal"},
+                    {"field": colour, "type": "nominal"},
+                    {"field": "energy_pj", "aggregate": "median", "title": "energy (pJ)", "format": ",.0f"},
+                    {"field": "io_energy_pj", "aggregate": "median", "title": "IO energy (pJ)", "format": ",.0f"},
+                    {"field": "dram_energy_pj", "aggregate": "median", "title": "DRAM energy (pJ)", "format": ",.0f"},
+                    {"aggregate": "count", "title": "points"},
+                ],
+            },
+        },
+    }  # fmt: skip

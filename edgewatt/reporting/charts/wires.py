@@ -1,0 +1,31 @@
+"""How often each wire of the bus toggles."""
+
+from __future__ import annotations
+
+from edgewatt.reporting.chart import CHARTS, Spec, base, tooltip
+from edgewatt.reporting.data import ReportData
+
+
+@CHARTS.add("wires", summary="share of beats in which each wire toggles", place=40)
+def wires(data: ReportData) -> Spec | None:
+    """Return the chart, or None without its data."""
+    if not data.wires:
+        return None
+    points = list(dict.fromkeys(mark["point"] for mark in data.wires))
+    return {
+        **base("Wires", "wires", subtitle="share of beats in which each one toggles"),
+        "width": 310,
+        "height": {"step": 22},
+        "mark": {"type": "rect"},
+        "encoding": {
+            "x": {"field": "wire", "type": "nominal", "title": "wire", "sort": {"field": "position"},
+                  "axis": {"labelAngle": -60, "labelOverlap": True}},
+            "y": {"field": "point", "type": "nominal", "title": None, "sort": points, "axis": {"labelLimit": 300}},
+            "color": {"field": "toggle_share", "type": "quantitative", "title": "toggles per beat",
+                      "scale": {"scheme": "cividis"}, "legend": {"format": ".0%", "gradientLength": 200}},
+            "tooltip": tooltip(
+                ("point", "point", ""), ("wire", "wire", ""), ("toggles", "toggles", ",d"), ("ones", "ones", ",d"),
+                ("toggle_share", "toggles per beat", ".1%"), ("ones_share", "ones per beat", ".1%"),
+            ),
+        },
+    }  # fmt: skip
