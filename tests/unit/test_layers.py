@@ -1,6 +1,11 @@
-"""Imports go downward only: cython_ext < traces < hwmodel, reorder < edgewatt (docs/architecture)."""
+"""The plan of the house (docs/concepts/architecture.md): imports go downward only, no circles, rooms one sees at once.
+
+cython_ext < traces < hwmodel, reorder < edgewatt. A room is a folder, or a module that stands beside the folders.
+"""
 
 import ast
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -41,3 +46,119 @@ def test_kernels_need_only_numpy_and_libc() -> None:
             if words[:1] in (["import"], ["from"], ["cimport"]):
                 top = words[1].split(".")[0].rstrip(",")
                 assert top in {"numpy", "libc", "libcpp", "cython", "cython_ext", "cpython"}, f"{path}: {line}"
+
+
+MOST_MODULES = 13  # in one folder
+MOST_FLOORS = 7  # of rooms in one package, the lowest one importing no other
+FACADE = {"edgewatt.__init__", "edgewatt.__main__"}  # names for others, no floor of their own
+
+TIED = {  # rooms that still import each other, to be untied: no further one may be added
+    frozenset({"traces.readers", "traces.work"}),
+    frozenset({"hwmodel.machine", "hwmodel.energy", "hwmodel.dram", "hwmodel.caches", "hwmodel.replay"}),
+}
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Return module name -> file of all packages but the kernels; a package is named by its __init__."""
+    packages = [name for name in MAY_IMPORT if name != "cython_ext"]
+    files = [path for package in packages for path in (ROOT / package).rglob("*.py")]
+    return {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in files}
+
+
+def imported(tree: ast.AST, *, functions: bool) -> Iterator[str]:
+    """Yield the modules that a module imports, also inside functions if wished; not those for type checkers alone."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        if isinstance(node, ast.Import):
+            yield from (_module(alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (_module(node.module or "", alias.name) for alias in node.names)
+        elif functions or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from imported(node, functions=functions)
+
+
+def _module(name: str, inner: str) -> str:
+    for candidate in (f"{name}.{inner}", f"{name}.{inner}.__init__", name, f"{name}.__init__"):
+        if candidate in modules():
+            return candidate
+    return ""
+
+
+@cache
+def graph(functions: bool) -> dict[str, set[str]]:
+    """Return module -> modules it imports."""
+    found = {}
+    for name, path in modules().items():
+        found[name] = set(imported(ast.parse(path.read_text()), functions=functions)) - {"", name}
+    return found
+
+
+def room(module: str) -> str:
+    """Return the folder of a module, or the module itself where it stands beside the folders of its package."""
+    folder = module.rpartition(".")[0]
+    return module if folder in MAY_IMPORT else folder
+
+
+@cache
+def rooms() -> dict[str, set[str]]:
+    """Return room -> rooms it imports, ties hidden in functions included."""
+    found: dict[str, set[str]] = {}
+    for module, others in graph(functions=True).items():
+        found.setdefault(room(module), set()).update(room(other) for other in others)
+    return {name: others - {name} for name, others in found.items()}
+
+
+def circles(edges: dict[str, set[str]]) -> set[frozenset[str]]:
+    """Return the sets of two nodes and more that reach each other."""
+
+    @cache
+    def reached(start: str) -> frozenset[str]:
+        seen, waiting = set(), [start]
+        while waiting:
+            for other in edges.get(waiting.pop(), set()) - seen:
+                seen.add(other)
+                waiting.append(other)
+        return frozenset(seen)
+
+    return {
+        frozenset({node} | {other for other in reached(node) if node in reached(other)})
+        for node in edges
+        if node in reached(node)
+    }
+
+
+def test_no_module_imports_itself_in_a_circle() -> None:
+    assert not circles(graph(functions=False))
+    assert not circles(graph(functions=True)), "an import inside a function ties a circle"
+
+
+def test_no_rooms_import_each_other() -> None:
+    assert circles(rooms()) <= TIED
+
+
+def test_rooms_stand_on_few_floors() -> None:
+    @cache
+    def floor(name: str) -> int:
+        tied = {other for circle in TIED if name in circle for other in circle}
+        below = [other for other in rooms()[name] - tied if other.split(".")[0] == name.split(".")[0]]
+        return 1 + max(map(floor, below), default=0)
+
+    floors = {name: floor(name) for name in rooms() if name not in FACADE}
+    assert {name: n for name, n in floors.items() if n > MOST_FLOORS} == {}
+
+
+def test_rooms_are_seen_at_once() -> None:
+    counts: dict[Path, int] = {}
+    for name, path in modules().items():
+        if not name.endswith("__init__"):
+            counts[path.parent] = counts.get(path.parent, 0) + 1
+    assert {str(folder.relative_to(ROOT)): n for folder, n in counts.items() if n > MOST_MODULES} == {}
+
+
+def test_commands_only_parse_and_print() -> None:
+    """What a command computes is in the library: nothing but the command line itself imports a command."""
+    for name, others in graph(functions=True).items():
+        if room(name) != "edgewatt.cli" and name not in FACADE:
+            assert not [other for other in others if room(other) == "edgewatt.cli"], name
