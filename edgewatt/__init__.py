@@ -25,8 +25,8 @@ _FACADE = {
     "estimate": "edgewatt.sweeps.estimate",
     "catalogue": "edgewatt.catalogue",
     "schema": "edgewatt.catalogue",
-    "diagnose": "edgewatt.cli.doctor",
-    "paper_figures": "edgewatt.papers.catalogue",
+    "diagnose": "edgewatt.installation",
+    "paper_figures": "edgewatt.papers.claims",
     "paper_page": "edgewatt.papers.page",
     "reproduce": "edgewatt.papers.reproduction",
     "InputError": "traces.base.errors",
@@ -73,6 +73,9 @@ __all__ = ["__version__", *_FACADE]
 def __getattr__(name: str) -> Any:
     if name not in _FACADE:
         raise AttributeError(f"module 'edgewatt' has no attribute {name!r}")
+    from edgewatt.installation import check_traces_package
+
+    check_traces_package()
     value = getattr(import_module(_FACADE[name]), name)
     globals()[name] = value
     return value

@@ -22,7 +22,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from edgewatt import __version__
+        from edgewatt._version import __version__
 
         typer.echo(f"edgewatt {__version__}")
         raise typer.Exit
@@ -32,9 +32,7 @@ def _version(wanted: bool) -> None:
 def _root(
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
 ) -> None:
-    from edgewatt.clash import check_traces_package
-
-    check_traces_package()
+    """Take the options that come before a command."""
 
 
 for module in (run, order, order_tuples, schedule, results, papers, validate, export, dram, listing, doctor):
@@ -43,6 +41,12 @@ for module in (run, order, order_tuples, schedule, results, papers, validate, ex
 
 def main() -> None:
     """Run the command line: exit status 2 on anything the user can mend, 130 on Ctrl-C, 1 on a failed run."""
+    from edgewatt.installation import ForeignTracesError, check_traces_package
+
+    try:
+        check_traces_package()
+    except ForeignTracesError as error:
+        sys.exit(f"edgewatt: {error}")
     from traces.base.errors import EdgewattError, InputError
 
     try:

@@ -2,69 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import typer
-
-RUNTIME = (
-    "numpy",
-    "scipy",
-    "simpy",
-    "bitarray",
-    "ortools",
-    "PyYAML",
-    "pydantic",
-    "typer",
-    "rich",
-    "ml_dtypes",
-    "safetensors",
-)
-EXTRAS = {
-    "models": ("tflite", "flatbuffers", "onnx", "networkx"),
-    "train": ("scikit-learn",),
-    "report": ("vl-convert-python",),
-    "parquet": ("pyarrow",),
-    "dask": ("distributed",),
-    "optimize": ("optuna",),
-    "partition": ("mtkahypar",),
-}
-
-
-def diagnose() -> dict[str, Any]:
-    """Collect versions, kernel build, SIMD level, package clash and reference data as one plain dict."""
-    import os
-    import platform
-    from importlib import import_module
-    from importlib.metadata import PackageNotFoundError, version
-
-    import edgewatt
-    from edgewatt.clash import check_traces_package
-    from traces.base.resources import config_root
-
-    def found(package: str) -> str | None:
-        try:
-            return version(package)
-        except PackageNotFoundError:
-            return None
-
-    cpu = import_module("cython_ext.common.cpu")
-    reference = os.environ.get("EDGEWATT_REFERENCE") or None
-    return {
-        "edgewatt": edgewatt.__version__,
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "traces_package": check_traces_package(),
-        "configs": str(config_root()),
-        "simd_level": cpu.simd_level(),
-        "kernels_debug_build": cpu.debug_build(),
-        "packages": {name: found(name) for name in RUNTIME},
-        "extras": {extra: {name: found(name) for name in names} for extra, names in EXTRAS.items()},
-        "reference_data": {
-            "EDGEWATT_REFERENCE": reference,
-            "found": bool(reference) and (Path(str(reference)) / "iomodel" / "results.csv").is_file(),
-        },
-    }
 
 
 def doctor(
@@ -74,6 +12,7 @@ def doctor(
 ) -> None:
     """Report versions, SIMD level, package clashes and optional parts of this installation."""
     from edgewatt.cli.output import show_table, write_json
+    from edgewatt.installation import diagnose
 
     report = diagnose()
     if write_json(report, json_file):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import typer
 
 
@@ -45,6 +43,7 @@ def order_tuples(
     from pathlib import Path
 
     from edgewatt.cli.output import progress, show_table, write_json
+    from edgewatt.orders.strides import choose_tuple_stride, wire_energy_pj
     from reorder.cdr import TUPLE_ORDERS
     from reorder.cdr import order_tuples as order
     from reorder.cdr.files import WRITERS, read_matrix, write_matrix
@@ -56,7 +55,11 @@ def order_tuples(
     TUPLE_ORDERS[method]  # an unknown name is said before the work starts
     given = read_matrix(matrix)
     if stride == "auto":
-        stride = _choose_stride(given, value_format, id_bits, part or "lpddr4-3200")
+        best, times = choose_tuple_stride(given, value_format=value_format, id_bits=id_bits, part=part or "lpddr4-3200")
+        for tried, ns in times.items():
+            label = "as given" if tried is None else f"stride {tried}"
+            typer.echo(f"{label}: {ns:.0f} ns ({100 * ns / times[None] - 100:+.2f} %)", err=True)
+        stride = str(best)
     with progress("order-tuples") as update:
         found = order(
             given,
@@ -66,7 +69,7 @@ def order_tuples(
             encoder=encoder,
             objective=objective,
             metric=metric,
-            energy_pj=_wire_energy(part) if part else None,
+            energy_pj=wire_energy_pj(part) if part else None,
             id_bits=id_bits,
             block_bytes=block_bytes,
             base_interval=int(base_interval) if base_interval and base_interval.isdigit() else base_interval,
@@ -120,41 +123,6 @@ def order_tuples(
         typer.echo(f"warning: {found.zeroed} stored non-zeros become zero in {value_format}", err=True)
     if output is not None:
         typer.echo(f"reordered matrix: {output}")
-
-
-def _wire_energy(name: str) -> tuple[float, float]:
-    """Picojoules of a one and of a rising edge on a data wire of a part, for reads."""
-    from hwmodel.dram.part_file import load_part
-    from hwmodel.energy.memory import wire_constants_pj
-
-    part = load_part(name)
-    return wire_constants_pj(part, "dq", "read", part.beat_ns)
-
-
-def _choose_stride(matrix: Any, value_format: str, id_bits: int, part: str) -> str:
-    """The paper's procedure (section V-A): the largest stride with no slowdown; 1 where every one costs time."""
-    import numpy as np
-
-    from hwmodel.caches.gpu import choose_stride
-    from reorder.cdr import order_tuples as order
-    from traces.access.spmv import SpmvProblem, lay_out_spmv
-
-    x = np.ones(matrix.shape[1], np.float32)
-
-    def lay_out(stride: int | None) -> SpmvProblem:
-        quick = None
-        if stride is not None:
-            found = order(
-                matrix, value_format=value_format, id_bits=id_bits, stride=stride, method="greedy", bound=False
-            )
-            quick = found.positions
-        return lay_out_spmv(matrix, x, positions=quick, value_format=value_format, id_bits=id_bits)
-
-    chosen, times = choose_stride(lay_out, (32, 64, 128, 256, 512), part=part)
-    for tried, ns in times.items():
-        label = "as given" if tried is None else f"stride {tried}"
-        typer.echo(f"{label}: {ns:.0f} ns ({100 * ns / times[None] - 100:+.2f} %)", err=True)
-    return str(chosen or 1)
 
 
 def add_to(app: typer.Typer) -> None:

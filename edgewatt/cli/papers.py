@@ -33,7 +33,7 @@ def papers(
     from typing import Any
 
     from edgewatt.cli.output import progress, resumable, show_table, write_json
-    from edgewatt.papers.catalogue import chosen, paper_figures
+    from edgewatt.papers.claims import chosen, paper_figures
     from edgewatt.papers.page import compare_claims, paper_page
     from edgewatt.papers.reproduction import Reproduction, figure_plan, reproduce
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgewatt.papers.catalogue import Figure
+from edgewatt.papers.claims import Figure
 from edgewatt.papers.measurements import ROLES, Group
 from edgewatt.reporting.chart import PALETTE
 

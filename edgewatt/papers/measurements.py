@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from edgewatt.papers.catalogue import Figure
+from edgewatt.papers.claims import Figure
 from edgewatt.papers.statistics import Median, median_interval
 from edgewatt.results.record import Record
 from edgewatt.results.rows import label_of

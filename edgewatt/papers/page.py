@@ -9,8 +9,8 @@ from math import log10
 from pathlib import Path
 from typing import Any
 
-from edgewatt.papers.catalogue import Catalogue, Claim, Figure, cited, load_catalogue
 from edgewatt.papers.charts import chart, chart_rows
+from edgewatt.papers.claims import Catalogue, Claim, Figure, cited, load_catalogue
 from edgewatt.papers.measurements import Group, Measurement, measure, summarise
 from edgewatt.papers.measures import MEASURES, NOT_RUN
 from edgewatt.papers.reproduction import Reproduction

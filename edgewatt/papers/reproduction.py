@@ -9,7 +9,7 @@ from typing import Any
 
 from edgewatt.config.document import Document
 from edgewatt.config.loading import read_with_paths
-from edgewatt.papers.catalogue import FOLDER, chosen
+from edgewatt.papers.claims import FOLDER, chosen
 from edgewatt.results.record import Record
 from edgewatt.results.store import Store
 from edgewatt.sweeps.plan import SweepPlan, load_sweep_document

@@ -16,7 +16,7 @@ def environment() -> dict[str, Any]:
     from importlib import import_module
     from importlib.metadata import PackageNotFoundError, version
 
-    from edgewatt import __version__
+    from edgewatt._version import __version__
 
     cpu = import_module("cython_ext.common.cpu")
 

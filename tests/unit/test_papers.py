@@ -9,7 +9,7 @@ import pytest
 
 import edgewatt as ew
 from edgewatt.cli import app
-from edgewatt.papers.catalogue import chosen, load_catalogue
+from edgewatt.papers.claims import chosen, load_catalogue
 from edgewatt.papers.measurements import Measurement
 from edgewatt.papers.measures import MEASURES
 from edgewatt.papers.reproduction import FULL_ITERATIONS, figure_plan

@@ -1,0 +1,72 @@
+"""One order of a network: what it costs under every policy, beside two-optimal and the bounds, and its file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reorder.base import Ordering
+from traces.work.network import Network
+
+
+def describe_order(
+    network: Network, found: Ordering, memory: int, policy: str, pinning: str, objective: Any
+) -> dict[str, Any]:
+    """Return counts of an order and of two-optimal under every policy, bounds and gaps, as plain values."""
+    from hwmodel.fastmemory.iomodel import compact_growth_memory, count_io, gap, io_bounds
+    from reorder.base import Task
+    from reorder.limits.bounds import lower_bound
+    from reorder.order import order
+    from reorder.search.objectives import report
+
+    task = Task(memory, policy, pinning, objective)
+    plain = order(network, "two-optimal", memory=memory, policy=policy, pinning=pinning)
+    theorem, best = io_bounds(network), lower_bound(network, memory)
+    columns = {}
+    for name, one in (("two-optimal", plain), (found.method, found)):
+        counts = count_io(network, one, memory=memory, policy=policy, pinning=pinning)
+        columns[name] = {
+            "reads": counts.reads,
+            "writes": counts.writes,
+            "total": counts.total,
+            **report(network, one, task),
+            "least_memory_without_extra": compact_growth_memory(network, one),
+        }
+    start, total = columns["two-optimal"]["total"], columns[found.method]["total"]
+    return {
+        "network": network.name,
+        "connections": network.n_connections,
+        "neurons": int(network.touched.sum()),
+        "isolated_neurons": int((~network.touched).sum()),
+        "memory": memory,
+        "policy": policy,
+        "pinning": pinning,
+        "method": found.method,
+        "parameters": {key: _plain(value) for key, value in found.parameters.items()},
+        "seed": found.seed,
+        "truncated": found.truncated,
+        "lower_bound": theorem.lower_total,
+        "upper_bound": theorem.upper_total,
+        "best_lower_bound": best.total,
+        "best_lower_bound_argument": best.argument,
+        "gap": gap(total, start, theorem.lower_total),
+        "gap_to_best_bound": gap(total, start, best.total),
+        "orders": columns,
+        "curve": [[int(work), float(seconds), float(value)] for work, seconds, value in found.curve],
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, bool | int | float | str | None) else str(value)
+
+
+def order_file(found: Ordering, result: dict[str, Any]) -> bytes:
+    """Return an npz with `edges` (int64[W]) and, as text, what it was made with."""
+    import io
+    import json
+
+    import numpy as np
+
+    kept = ("network", "memory", "policy", "pinning", "method", "parameters", "seed", "truncated")
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, edges=found.edges, made_with=json.dumps({key: result[key] for key in kept}))
+    return buffer.getvalue()
