@@ -15,7 +15,7 @@ KINDS = {
     "encoders": ("hwmodel.encoders", "ENCODERS"),
     "layouts": ("traces.layouts.kind", "LAYOUTS"),
     "formats": ("traces.formats", "FORMATS"),
-    "generators": ("edgewatt.config.generators", "GENERATORS"),
+    "generators": ("traces.generators.generator", "GENERATORS"),
     "trace-readers": ("traces.trace_readers", "TRACE_READERS"),
     "trace-writers": ("traces.trace_writers", "TRACE_WRITERS"),
 }

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
+from traces.generators.generator import generator
 from traces.generators.radixnet import MAX_CONNECTIONS, radix_net
 from traces.work.network import Network
 
@@ -24,6 +25,7 @@ Int64Array = npt.NDArray[np.int64]
 BATCH_ROWS = 16
 
 
+@generator
 def random_layered(
     n_layers: int, width: int, density: float, seed: int = 0, *, n_outputs: int = 1, name: str = "random-layered"
 ) -> Network:
@@ -56,6 +58,7 @@ def random_layered(
     return _layered(sizes, pairs, seed, name)
 
 
+@generator
 def uniform_layers(widths: Sequence[int], density: float, seed: int = 0, *, name: str = "uniform-layers") -> Network:
     """Build layers that each hold round(density * n_in * n_out) connections (at least 1), drawn uniformly.
 
@@ -75,11 +78,13 @@ def uniform_layers(widths: Sequence[int], density: float, seed: int = 0, *, name
     return _layered(list(widths), pairs, seed, name)
 
 
+@generator
 def bert_ffn(density: float = 0.1, seed: int = 0, *, hidden: int = 1024, inner: int = 4096) -> Network:
     """Build a random network of the shape of BERT-large's feed-forward block, 1024-4096-1024 (no trained weights)."""
     return uniform_layers([hidden, inner, hidden], density, seed, name="random-bert-ffn")
 
 
+@generator
 def compact_growth(
     m_g: int, iterations: int = 1000, in_degree: int = 5, seed: int = 0, *, name: str = "compact-growth"
 ) -> Network:

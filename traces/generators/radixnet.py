@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
+from traces.generators.generator import generator
 from traces.work.network import MAX_NEURONS, Network
 
 Int64Array = npt.NDArray[np.int64]
@@ -16,6 +17,7 @@ Int64Array = npt.NDArray[np.int64]
 MAX_CONNECTIONS = 1 << 30  # arrays of 8 bytes per connection; beyond this they no longer fit a workstation
 
 
+@generator
 def radix_net(
     radix_lists: Sequence[Sequence[int]],
     widths: Sequence[int] | None = None,

@@ -1,4 +1,4 @@
-"""The network generators as a registry: parameters and defaults come from the functions' own signatures."""
+"""The registry of network generators; parameters and defaults come from the functions' own signatures."""
 
 from __future__ import annotations
 
@@ -6,15 +6,26 @@ import dataclasses
 import inspect
 import typing
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy.typing as npt
 
 from traces.base.registry import Registry
-from traces.generators import networks as generate
 from traces.work.network import Network
 
-GENERATORS: Registry[Callable[..., Network]] = Registry("network generator", "edgewatt.generators")
+Function = TypeVar("Function", bound=Callable[..., Network])
+
+GENERATORS: Registry[Callable[..., Network]] = Registry(
+    "network generator", "edgewatt.generators", folder="traces.generators"
+)
+
+
+def generator(function: Function) -> Function:
+    """Register a function under its name (with dashes), its first line as summary and its arguments as parameters."""
+    summary = (inspect.getdoc(function) or "").split("\n")[0].rstrip(".")
+    name = function.__name__.replace("_", "-")
+    GENERATORS.register(name, summary=summary, parameters=_parameters(function))(function)
+    return function
 
 
 def _as_list(hint: Any) -> Any:
@@ -41,10 +52,3 @@ def _parameters(function: Callable[..., Network]) -> type:
         else:
             fields.append((name, hint, dataclasses.field(default=parameter.default)))
     return dataclasses.make_dataclass(f"{function.__name__}_parameters", fields, frozen=True, kw_only=True)
-
-
-for _function in (getattr(generate, name) for name in generate.__all__):
-    _summary = (inspect.getdoc(_function) or "").split("\n")[0].rstrip(".")
-    GENERATORS.register(_function.__name__.replace("_", "-"), summary=_summary, parameters=_parameters(_function))(
-        _function
-    )
