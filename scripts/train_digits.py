@@ -19,8 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from traces.readers import native
-from traces.readers.layers import from_layers
-from traces.readers.scipy_sparse import dense_layer
+from traces.readers.parts.layers import dense_layer, from_layers
 from traces.work.forward import forward
 from traces.work.network import Network
 

@@ -16,6 +16,7 @@ KINDS = {
     "layouts": ("traces.layouts.kind", "LAYOUTS"),
     "formats": ("traces.formats", "FORMATS"),
     "generators": ("traces.generators.generator", "GENERATORS"),
+    "network-readers": ("traces.readers", "NETWORK_READERS"),
     "trace-readers": ("traces.trace_readers", "TRACE_READERS"),
     "trace-writers": ("traces.trace_writers", "TRACE_WRITERS"),
 }

@@ -15,7 +15,7 @@ import numpy as np
 from traces.base.archive import read_npz
 from traces.base.errors import InputError, did_you_mean
 from traces.base.files import whole_file
-from traces.readers import MATRIX_READERS
+from traces.readers import NETWORK_READERS, MatrixReader
 
 WRITERS = (".npz", ".safetensors", ".mtx")
 
@@ -40,11 +40,11 @@ def read_matrix(path: str | Path) -> Any:
         arrays = _safetensors_arrays(path)
         if arrays:
             return _csr(arrays, str(path))
-    if suffix not in MATRIX_READERS:
-        raise InputError(f"{path}: unknown kind of file {suffix!r}{did_you_mean(suffix, [*MATRIX_READERS])}")
-    from importlib import import_module
-
-    found = import_module(MATRIX_READERS[suffix]).read(path)
+    readers = [entry.item for entry in NETWORK_READERS.sound().values() if isinstance(entry.item, MatrixReader)]
+    by_suffix = {end: reader for reader in readers for end in reader.suffixes}
+    if suffix not in by_suffix:
+        raise InputError(f"{path}: unknown kind of file {suffix!r}{did_you_mean(suffix, by_suffix)}")
+    found = by_suffix[suffix].matrices(path, None)
     if len(found) != 1:
         raise InputError(f"{path}: holds {len(found)} matrices, one is wanted")
     m = found[0]

@@ -13,7 +13,7 @@ from reorder.schedule.footprint import footprint
 from reorder.schedule.schedule import schedule
 from traces.base.errors import InputError
 from traces.readers import load, tflite
-from traces.readers.models import weight_matrices
+from traces.readers.parts.models import weight_matrices
 from traces.work.opgraph import INPUT
 
 flatbuffers = pytest.importorskip("flatbuffers")

@@ -70,6 +70,19 @@ def read_npy(path: str | Path) -> np.ndarray:
         raise InputError(f"{path}: damaged or no npy file ({error})") from error
 
 
+def npz_names(path: str | Path) -> set[str]:
+    """Return the names of an npz file's arrays. Raises InputError naming the file."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")}
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except _DAMAGE as error:
+        raise InputError(f"{path}: damaged or no npz file ({error})") from error
+
+
 def _read_array(stream: IO[bytes], stored_bytes: int, where: str) -> np.ndarray:
     from numpy.lib import format as npy
 

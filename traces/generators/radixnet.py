@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError
 from traces.generators.generator import generator
+from traces.work.challenge import default_bias
 from traces.work.network import MAX_NEURONS, Network
 
 Int64Array = npt.NDArray[np.int64]
@@ -76,7 +77,6 @@ def radix_net(
             counts.append(n_out * degree)
             weights.append(2 / degrees[i])
             first += n_in
-    from traces.readers.graph_challenge import default_bias
 
     fed = np.arange(n_neurons) >= neurons[0]
     images = np.random.default_rng((seed, 1)).random((batch_rows, neurons[0])) < 0.3

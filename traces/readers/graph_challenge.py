@@ -15,22 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
-from traces.readers.layers import Matrix, from_layers
-from traces.readers.names import natural_key
-from traces.readers.triplets import read_triplets
+from traces.readers.parts.layers import Matrix, from_layers
+from traces.readers.parts.names import natural_key
+from traces.readers.parts.triplets import read_triplets
+from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions
+from traces.work.challenge import default_bias
 from traces.work.forward import forward
 from traces.work.network import Network
 
-# Bias of every neuron by layer width, from the challenge's public reference program (reference/radixnet/README.md).
-BIASES = {1024: -0.3, 4096: -0.35, 16384: -0.4, 65536: -0.45}
-_OTHER_BIAS = -0.3
 _LAYER_FILE = re.compile(r"n(\d{1,9})-l(\d{1,9})\.tsv")
 _MAX_BATCH_VALUES = 1 << 28
-
-
-def default_bias(width: int) -> float:
-    """Return the challenge's bias for a layer width; -0.3 for widths it does not have."""
-    return BIASES.get(width, _OTHER_BIAS)
 
 
 def is_folder(folder: Path) -> bool:
@@ -137,3 +131,20 @@ def _folder_images(folder: Path, n_inputs: int) -> npt.NDArray[np.float32] | Non
     if len(found) > 1:
         raise InputError(f"{folder}: holds {len(found)} image files: keep the one that belongs to the network")
     return read_images(found[0], n_inputs) if found else None
+
+
+class GraphChallenge(NetworkReader):
+    suffixes = (".tsv",)
+    many_files = True
+    folder_files = "n<neurons>-l<layer>.tsv"
+
+    def recognises_folder(self, folder: Path) -> bool:
+        return is_folder(folder)
+
+    def network(self, files: Sequence[Path], options: ReadOptions) -> Network:
+        return read(files[0] if len(files) == 1 and files[0].is_dir() else files)
+
+
+NETWORK_READERS.register("graph-challenge", summary="Sparse DNN Graph Challenge tsv: a folder, or files in order")(
+    GraphChallenge()
+)

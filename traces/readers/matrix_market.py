@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from traces.base.errors import InputError, did_you_mean
-from traces.readers.layers import Matrix
-from traces.readers.triplets import read_triplets
+from traces.readers.parts.layers import Matrix
+from traces.readers.parts.triplets import read_triplets
+from traces.readers.reader import NETWORK_READERS, MatrixReader
 
 _FIELDS = ("real", "double", "integer", "pattern")
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
@@ -108,3 +110,15 @@ def _mirrored(matrix: Matrix, symmetry: str) -> Matrix:
         matrix.where,
         lambda k: matrix.entry(int(origin[k])) if matrix.entry else matrix.where,
     )
+
+
+class MatrixMarket(MatrixReader):
+    suffixes = (".mtx",)
+
+    def matrices(self, path: Path, names: Sequence[str] | None) -> list[Matrix]:
+        return read(path)
+
+
+NETWORK_READERS.register("matrix-market", summary="Matrix Market: one matrix per file, coordinate or array")(
+    MatrixMarket()
+)

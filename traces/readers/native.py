@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from traces.base.archive import read_npz
 from traces.base.errors import InputError
 from traces.base.files import whole_file
+from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions
 from traces.work.network import Network
 
 MARKER = "edgewatt_network"  # holds the version of this layout; its presence tells our files from SciPy's
@@ -91,3 +92,16 @@ def _text(arrays: Mapping[str, np.ndarray], name: str, path: str | Path) -> str:
     if value.shape != () or value.dtype.kind != "U":
         raise InputError(f"{path}: array {name!r} must be text, not {value.dtype} of shape {value.shape}")
     return str(value)
+
+
+class Native(NetworkReader):
+    suffixes = (".npz",)
+
+    def recognises(self, path: Path) -> bool:
+        return MARKER in read_npz(path, (MARKER,))
+
+    def network(self, files: Sequence[Path], options: ReadOptions) -> Network:
+        return load(files[0])
+
+
+NETWORK_READERS.register("edgewatt-npz", summary="our own npz: everything a network holds")(Native())

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError, MissingExtraError
+from traces.readers.parts.models import to_network
+from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions
+from traces.work.network import Network
 from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
-
-if TYPE_CHECKING:
-    from traces.work.network import Network
 
 CONTROL_FLOW = {"If", "Loop", "Scan", "SequenceMap", "SequenceAt", "SequenceConstruct", "SequenceInsert", "Optional"}
 # ONNX name -> the name used for the same operator throughout the suite (TensorFlow Lite's)
@@ -45,13 +46,6 @@ def read(path: str | Path) -> OpGraph:
     unknown operators, unknown or dynamic shapes. Needs the extra `models`.
     """
     return _Reader(Path(path)).graph()
-
-
-def read_network(path: str | Path, *, orientation: str = "rows-are-outputs") -> Network:
-    """Read a model of fully connected layers as a network; see traces.readers.models.to_network."""
-    from traces.readers.models import to_network
-
-    return to_network(read(path))
 
 
 class _Reader:
@@ -255,3 +249,17 @@ class _Reader:
             if key in given:
                 found[key] = tuple(given[key]) if isinstance(given[key], list) else given[key]
         return found
+
+
+class Onnx(NetworkReader):
+    suffixes = (".onnx",)
+
+    def opgraph(self, file: Path) -> OpGraph:
+        return read(file)
+
+    def network(self, files: Sequence[Path], options: ReadOptions) -> Network:
+        """Read a model of fully connected layers; see traces.readers.parts.models.to_network."""
+        return to_network(read(files[0]))
+
+
+NETWORK_READERS.register("onnx", summary="ONNX models: operator graphs, or networks of fully connected layers")(Onnx())

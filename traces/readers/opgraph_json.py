@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from traces.base.errors import InputError, did_you_mean
+from traces.readers.reader import NETWORK_READERS, NetworkReader
 from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
 
 NODE_KEYS = ("name", "op", "inputs", "shape", "bytes", "buffer", "dtype", "also", "attributes")
@@ -105,3 +106,13 @@ def _tensor(entry: Mapping[str, Any], at: str) -> Tensor:
     if not isinstance(buffer, str) or not isinstance(dtype, str):
         raise InputError(f"{at}: `buffer` and `dtype` must be text")
     return Tensor(entry["name"], tuple(shape), n_bytes, buffer, dtype)
+
+
+class OpGraphJson(NetworkReader):
+    suffixes = (".json",)
+
+    def opgraph(self, file: Path) -> OpGraph:
+        return read(file)
+
+
+NETWORK_READERS.register("opgraph-json", summary="operator graph in JSON")(OpGraphJson())

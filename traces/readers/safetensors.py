@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from traces.base.errors import InputError, did_you_mean
-from traces.readers.layers import Matrix
-from traces.readers.names import natural_key
-from traces.readers.scipy_sparse import dense_layer
+from traces.readers.parts.layers import Matrix, dense_layer
+from traces.readers.parts.names import natural_key
+from traces.readers.reader import NETWORK_READERS, MatrixReader
 
 # safetensors' type names -> numpy's (the small floats are ml_dtypes')
 _TYPES = {
@@ -92,3 +92,14 @@ def _values(tensor: dict[str, Any], name: str, path: str | Path) -> np.ndarray:
             f"{path}: tensor {name!r} has {len(tensor['data'])} bytes, which do not fill its shape {shape}"
         )
     return np.frombuffer(tensor["data"], dtype.newbyteorder("<")).reshape(shape)
+
+
+class Safetensors(MatrixReader):
+    suffixes = (".safetensors",)
+    chooses_tensors = True
+
+    def matrices(self, path: Path, names: Sequence[str] | None) -> list[Matrix]:
+        return read(path, names=names)
+
+
+NETWORK_READERS.register("safetensors", summary="safetensors: two-dimensional tensors are layers")(Safetensors())

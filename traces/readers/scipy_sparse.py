@@ -8,17 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from traces.base.archive import read_npz
+from traces.base.archive import npz_names, read_npz
 from traces.base.errors import InputError
-from traces.readers.layers import Matrix, from_layers
+from traces.readers.parts.layers import Matrix, dense_layer, from_layers
+from traces.readers.reader import NETWORK_READERS, MatrixReader
 from traces.work.network import Network, is_real
 
 _PARTS = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
-
-
-def looks_like(names: Sequence[str]) -> bool:
-    """Tell whether an npz file with these arrays is one of scipy.sparse.save_npz."""
-    return {"format", "shape", "data"} <= set(names)
 
 
 def read(path: str | Path) -> list[Matrix]:
@@ -65,12 +61,6 @@ def from_matrices(
     return from_layers(layers, orientation=orientation, activation=activation, name=name)
 
 
-def dense_layer(values: np.ndarray, where: str, *, bias: np.ndarray | None = None) -> Matrix:
-    """Return the non-zero entries of a dense matrix as a layer."""
-    rows, columns = np.nonzero(values)
-    return Matrix(rows, columns, values[rows, columns], (values.shape[0], values.shape[1]), where, bias=bias)
-
-
 def _in_memory(matrix: Any, where: str) -> Matrix:
     if hasattr(matrix, "tocoo"):
         if len(matrix.shape) != 2:
@@ -107,3 +97,16 @@ def _expand(pointers: np.ndarray, n_major: int, n_entries: int, where: str) -> n
     if falls.size:
         raise InputError(f"{where} falls from {pointers[falls[0]]} to {pointers[falls[0] + 1]} at position {falls[0]}")
     return np.repeat(np.arange(n_major), np.diff(pointers))
+
+
+class ScipySparse(MatrixReader):
+    suffixes = (".npz",)
+
+    def recognises(self, path: Path) -> bool:
+        return bool({"format", "shape", "data", "indices", "indptr", "row", "col"} & npz_names(path))
+
+    def matrices(self, path: Path, names: Sequence[str] | None) -> list[Matrix]:
+        return read(path)
+
+
+NETWORK_READERS.register("scipy-npz", summary="SciPy sparse npz: one csr, csc or coo matrix per file")(ScipySparse())

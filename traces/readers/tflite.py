@@ -10,17 +10,16 @@ import math
 import struct
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError, MissingExtraError
-from traces.readers.models import unique_names
+from traces.readers.parts.models import to_network, unique_names
+from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions
+from traces.work.network import Network
 from traces.work.opgraph import INPUT, Operator, OpGraph, Quantization, Tensor
-
-if TYPE_CHECKING:
-    from traces.work.network import Network
 
 # schema type code -> (name, numpy dtype; None: two elements in a byte)
 TYPES: dict[int, tuple[str, str | None]] = {
@@ -65,13 +64,6 @@ def read(path: str | Path) -> OpGraph:
     flow, unknown operators, strings and resources, dynamic shapes. Needs the extra `models`.
     """
     return _Reader(Path(path)).graph()
-
-
-def read_network(path: str | Path, *, orientation: str = "rows-are-outputs") -> Network:
-    """Read a model of fully connected layers as a network; see traces.readers.models.to_network."""
-    from traces.readers.models import to_network
-
-    return to_network(read(path))
 
 
 def write_order(path: str | Path, order: Iterable[str]) -> bytes:
@@ -334,3 +326,19 @@ def _unpack_int4(data: bytes, elements: int) -> npt.NDArray[np.int8]:
     packed = np.frombuffer(data, np.uint8)
     nibbles = np.stack((packed & 15, packed >> 4), axis=1).reshape(-1)[:elements].astype(np.int8)
     return np.where(nibbles > 7, nibbles - 16, nibbles).astype(np.int8)
+
+
+class Tflite(NetworkReader):
+    suffixes = (".tflite",)
+
+    def opgraph(self, file: Path) -> OpGraph:
+        return read(file)
+
+    def network(self, files: Sequence[Path], options: ReadOptions) -> Network:
+        """Read a model of fully connected layers; see traces.readers.parts.models.to_network."""
+        return to_network(read(files[0]))
+
+
+NETWORK_READERS.register("tflite", summary="TensorFlow Lite: operator graphs, or networks of fully connected layers")(
+    Tflite()
+)

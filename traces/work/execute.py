@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError, unknown_name
-from traces.readers.models import real_values
 from traces.work.opgraph import INPUT, Operator, OpGraph
+from traces.work.quantized import real_values
 
 Array = npt.NDArray[Any]
 PARTIAL = {"PARTIAL_CONV_2D": "CONV_2D", "PARTIAL_DEPTHWISE_CONV_2D": "DEPTHWISE_CONV_2D"}

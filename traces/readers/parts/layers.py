@@ -103,6 +103,12 @@ def from_layers(
         raise InputError(f"{layers[0].where}: {error}") from None
 
 
+def dense_layer(values: np.ndarray, where: str, *, bias: np.ndarray | None = None) -> Matrix:
+    """Return the non-zero entries of a dense matrix as a layer."""
+    rows, columns = np.nonzero(values)
+    return Matrix(rows, columns, values[rows, columns], (values.shape[0], values.shape[1]), where, bias=bias)
+
+
 def _check(matrix: Matrix) -> None:
     n_rows, n_columns = matrix.shape
     if n_rows < 1 or n_columns < 1:

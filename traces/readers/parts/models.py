@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError
 from traces.work.opgraph import INPUT, Operator, OpGraph
+from traces.work.quantized import real_values
 
 if TYPE_CHECKING:
     from traces.work.network import Network
@@ -33,24 +34,6 @@ def unique_names(names: Iterable[str]) -> list[str]:
         taken.add(choice)
         result.append(choice)
     return result
-
-
-def real_values(graph: OpGraph, name: str) -> npt.NDArray[np.float32]:
-    """Return a constant as real numbers: scale x (stored - zero point) where it is quantised."""
-    stored = graph.constants[name]
-    given = graph.quantization.get(name)
-    if given is None or np.issubdtype(stored.dtype, np.floating):
-        return stored.astype(np.float32)
-    shape = [1] * stored.ndim
-    if len(given.scale) > 1:
-        if not 0 <= given.axis < stored.ndim or stored.shape[given.axis] != len(given.scale):
-            raise InputError(
-                f"{graph.source or graph.name}: constant {name!r} of shape {list(stored.shape)} has "
-                f"{len(given.scale)} scales along axis {given.axis}"
-            )
-        shape[given.axis] = len(given.scale)
-    scale, zero = given.scale.reshape(shape), given.zero_point.reshape(shape)
-    return ((stored.astype(np.float64) - zero) * scale).astype(np.float32)
 
 
 def weight_matrices(graph: OpGraph) -> dict[str, npt.NDArray[np.float32]]:
@@ -79,7 +62,7 @@ def to_network(graph: OpGraph) -> Network:
     Between two layers there must be ReLU (fused or not) everywhere or nowhere; a final softmax or sigmoid is left out.
     Raises InputError naming the first operator that does not fit.
     """
-    from traces.readers.layers import from_layers
+    from traces.readers.parts.layers import from_layers
 
     where = f"{graph.source or graph.name}: "
     layers: list[Any] = []
@@ -117,7 +100,7 @@ def to_network(graph: OpGraph) -> Network:
 
 
 def _layer(graph: OpGraph, node: Operator, where: str) -> Any:
-    from traces.readers.scipy_sparse import dense_layer
+    from traces.readers.parts.layers import dense_layer
 
     weights = real_values(graph, node.constants[0])
     if weights.ndim != 2:

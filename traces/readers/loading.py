@@ -1,0 +1,123 @@
+"""`load`: a network or an operator graph from whatever file it is in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from traces.base.errors import InputError, did_you_mean, unknown_name
+from traces.readers.parts.layers import check_orientation
+from traces.readers.parts.names import natural_key
+from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions
+
+if TYPE_CHECKING:
+    from traces.work.network import Network
+    from traces.work.opgraph import OpGraph
+
+KINDS = ("network", "opgraph")
+
+
+def load(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    kind: str | None = None,
+    orientation: str = "rows-are-outputs",
+    names: Sequence[str] | None = None,
+) -> Network | OpGraph:
+    """Read a network or an operator graph.
+
+    path: a file, a folder, or a list of files with one matrix per layer from input to output. Known are
+        the members of NETWORK_READERS: our npz, SciPy sparse npz, Matrix Market, safetensors, Graph Challenge tsv (file
+        or folder), ONNX, TensorFlow Lite, operator graphs in JSON, and what plug-ins bring. Files of a folder are taken in natural order (layer2 before layer10).
+    kind: 'network' or 'opgraph', where a model file could be read as either.
+    orientation: 'rows-are-outputs' (as PyTorch stores a linear layer) or 'rows-are-inputs'. Our own npz and the Graph
+        Challenge's tsv (rows are sources) have their own.
+    names: tensors (or patterns) to take from a safetensors file, in order; None takes all two-dimensional ones.
+
+    Raises InputError naming file and line, entry or tensor.
+    """
+    check_orientation(orientation)
+    if kind is not None and kind not in KINDS:
+        raise unknown_name("kind", kind, KINDS)
+    try:
+        return _load(path, kind, ReadOptions(orientation, None if names is None else tuple(names)))
+    except OSError as error:  # a folder that may not be listed, a file that vanishes
+        raise InputError(f"{error.filename or path}: cannot be read ({error.strerror or error})") from error
+
+
+def _load(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], kind: str | None, options: ReadOptions
+) -> Network | OpGraph:
+    readers = [entry.item for entry in NETWORK_READERS.sound().values()]
+    if isinstance(path, str | os.PathLike) and Path(path).is_dir() and kind != "opgraph":
+        for reader in readers:
+            if reader.recognises_folder(Path(path)):
+                return reader.network([Path(path)], options)
+    files = _files(path, readers)
+    reader = _reader_of(files, readers)
+    if options.names is not None and not reader.chooses_tensors:
+        known = sorted({suffix for each in readers if each.chooses_tensors for suffix in each.suffixes})
+        raise InputError(f"{files[0]}: names choose tensors of {' and '.join(known)} files only")
+    if kind == "opgraph" or (kind is None and reader.holds_graphs):
+        if len(files) > 1:
+            raise InputError(f"{files[0]}: one file holds an operator graph, {len(files)} were given")
+        return reader.opgraph(files[0])
+    return reader.network(files, options)
+
+
+def _files(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], readers: Sequence[NetworkReader]
+) -> list[Path]:
+    """Return the files meant: the file itself, those of a folder in natural order, or those of a list as given."""
+    if isinstance(path, str | os.PathLike):
+        files = _folder_files(Path(path), readers) if Path(path).is_dir() else [Path(path)]
+    else:
+        files = [Path(entry) for entry in path]
+    if not files:
+        raise InputError("no file given: one matrix per layer is needed")
+    known = sorted({suffix for reader in readers for suffix in reader.suffixes})
+    for file in files:
+        if not file.is_file():
+            raise InputError(f"{file}: {'is a folder, not a file' if file.is_dir() else 'no such file'}{_near(file)}")
+        if file.suffix.lower() not in known:
+            raise InputError(f"{file}: unknown kind of file {file.suffix!r}{did_you_mean(file.suffix, known)}")
+    suffixes = sorted({file.suffix.lower() for file in files})
+    if len(suffixes) > 1:
+        raise InputError(f"{files[0].parent}: layers in different kinds of file ({', '.join(suffixes)}): use one kind")
+    return files
+
+
+def _folder_files(folder: Path, readers: Sequence[NetworkReader]) -> list[Path]:
+    layered = [reader for reader in readers if reader.many_files and not reader.folder_files]
+    known = {suffix for reader in layered for suffix in reader.suffixes}
+    files = sorted((p for p in folder.iterdir() if p.is_file() and p.suffix.lower() in known), key=natural_key)
+    if not files:
+        named = [reader.folder_files for reader in readers if reader.folder_files]
+        raise InputError(f"{folder}: holds no layer files (known: {', '.join([*sorted(known), *named])})")
+    return files
+
+
+def _reader_of(files: Sequence[Path], readers: Sequence[NetworkReader]) -> NetworkReader:
+    """Return the reader of the files: the first with their suffix that recognises them and takes so many."""
+    suffix = files[0].suffix.lower()
+    able = [reader for reader in readers if suffix in reader.suffixes and (len(files) == 1 or reader.many_files)]
+    if not able:
+        raise InputError(f"{files[0]}: {suffix} files hold a whole model each: give one file, not {len(files)}")
+    if len(able) == 1:
+        return able[0]
+    for reader in able:
+        if reader.recognises(files[0]):
+            return reader
+    raise InputError(f"{files[0]}: no {suffix} file of a kind that is known here (`edgewatt list network-readers`)")
+
+
+def _near(file: Path) -> str:
+    """Return a suggestion from the files beside a missing one."""
+    try:
+        beside = [entry.name for entry in file.parent.iterdir()][:1000]
+    except OSError:
+        return ""
+    hint = did_you_mean(file.name, beside)
+    return hint if hint.startswith(" (did") else ""
