@@ -38,6 +38,7 @@ _TYPES = {
     "Format": "traces.formats.format",
     "FloatFormat": "traces.formats.floats",
     "IntegerFormat": "traces.formats.integers",
+    "generator": "traces.generators.generator",
     "NetworkReader": "traces.readers",
     "MatrixReader": "traces.readers",
     "Matrix": "traces.readers.parts.layers",

@@ -44,6 +44,13 @@ def _known_format(value: str) -> str:
     return value
 
 
+def _known_trace_format(value: str) -> str:
+    known = registry("trace-readers")
+    if value not in known:
+        raise unknown_name("trace format", value, known)
+    return value
+
+
 def _known_encoder(value: str) -> str:
     from hwmodel.encoders import parse_chain
 
@@ -155,7 +162,9 @@ class TraceSection(Section):
     """A recorded memory trace instead of a network; only the machine is simulated."""
 
     file: FilePath = Field(description="trace file: our npz, or another simulator's (then without data)")
-    format: str | None = Field(default=None, description="format of the file (default: found by its content)")
+    format: Annotated[str, AfterValidator(_known_trace_format)] | None = Field(
+        default=None, description="format of the file (`edgewatt list trace-readers`; default: found by its content)"
+    )
     access_bytes: int = Field(default=32, ge=1, le=255, description="size of an access where the file has none")
 
 

@@ -30,7 +30,8 @@ def load(
 
     path: a file, a folder, or a list of files with one matrix per layer from input to output. Known are
         the members of NETWORK_READERS: our npz, SciPy sparse npz, Matrix Market, safetensors, Graph Challenge tsv (file
-        or folder), ONNX, TensorFlow Lite, operator graphs in JSON, and what plug-ins bring. Files of a folder are taken in natural order (layer2 before layer10).
+        or folder), ONNX, TensorFlow Lite, operator graphs in JSON, and what plug-ins bring.
+        Files of a folder are taken in natural order (layer2 before layer10).
     kind: 'network' or 'opgraph', where a model file could be read as either.
     orientation: 'rows-are-outputs' (as PyTorch stores a linear layer) or 'rows-are-inputs'. Our own npz and the Graph
         Challenge's tsv (rows are sources) have their own.
