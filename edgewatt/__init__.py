@@ -41,6 +41,7 @@ _FACADE = {
     "randwire": "traces.generators.operators",
     "cell": "traces.generators.operators",
     "count_io": "hwmodel.fastmemory.iomodel",
+    "compile_inference": "hwmodel.processor.inference",
     "order": "reorder.order",
     "io_bounds": "hwmodel.fastmemory.iomodel",
     "io_curve": "hwmodel.fastmemory.iomodel",

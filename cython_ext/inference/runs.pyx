@@ -1,0 +1,288 @@
+"""Inference in the order of the work: the stream of runs, and the kernels that work through it.
+
+A *run* is a maximal stretch of consecutive connections into one target; its partial sums stay in registers. Layout of
+the stream: stream.h. All arrays are in processing order and have been checked by the caller.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uintptr_t
+
+cdef extern from "inference/runs.h" nogil:
+    enum: EW_UNIT, EW_HEADER, EW_HEADER_INT8, EW_MAX_RUN, EW_ACTIVATION_SHIFT
+    uint32_t EW_FIRST, EW_LAST, EW_WIDE
+    void ew_columns(const uint32_t *, const uint32_t *, char *, int64_t, int, int)
+
+cdef extern from "inference/single.h" nogil:
+    void ew_single(const uint32_t *, const uint32_t *, float *, int)
+
+cdef extern from "inference/int8.h" nogil:
+    void ew_int8(const uint32_t *, const uint32_t *, char *, int64_t, int)
+    int ew_sum_place(int)
+
+cdef extern from "inference/rows.h" nogil:
+    void ew_rows_in(char *, const int64_t *, int64_t, const float *, int64_t, int64_t, int64_t, int64_t)
+    void ew_rows_out(const char *, const int64_t *, int64_t, float *, int64_t, int64_t)
+
+cdef extern from "inference/barrier.h" nogil:
+    void ew_barrier(int64_t *, int64_t)
+
+cdef extern from "common/simd.h" nogil:
+    int edgewatt_simd_level()
+
+F32, BF16, INT8 = 0, 1, 2
+UNIT_BYTES = EW_UNIT
+LEVELS = ("baseline", "avx2", "avx512")
+PAD_WORDS = 16  # the last vector of a run may be read past its end
+SUM_PLACES = np.array([ew_sum_place(k) for k in range(64)])
+
+
+def level_number(name):
+    """Return the number of a SIMD level, at most what this machine (or EDGEWATT_SIMD) allows; None: that."""
+    return edgewatt_simd_level() if name is None else min(LEVELS.index(name), edgewatt_simd_level())
+
+
+def run_starts(const int32_t[::1] targets, bint single_steps=False):
+    """Return int64[R + 1]: where each run begins, and W. single_steps: every connection is a run of its own."""
+    cdef int64_t w = targets.shape[0], k, r = 0
+    starts = np.empty(w + 1, np.int64)
+    cdef int64_t[::1] start = starts
+    with nogil:
+        for k in range(w):
+            if k == 0 or single_steps or targets[k] != targets[k - 1]:
+                start[r] = k
+                r += 1
+    start[r] = w
+    return starts[: r + 1].copy()
+
+
+def float_stream(const int32_t[::1] sources, const int32_t[::1] targets, const float[::1] weights,
+                 const int64_t[::1] starts, const uint32_t[::1] place, const float[::1] start_values,
+                 const uint8_t[::1] activation, const int64_t[::1] in_degree, bint bf16):
+    """Return (words uint32, first word of every run int64[R + 1]) of a float stream.
+
+    place: offset of each neuron's row, in units. start_values: bias of each neuron. activation: code of each neuron.
+    bf16: weights are rounded to nearest, ties to even.
+    """
+    cdef int64_t n_runs = starts.shape[0] - 1, w = sources.shape[0], r, k, n, at = 0
+    size = EW_HEADER * n_runs + w + (w if not bf16 else _halves(starts))
+    words = np.zeros(size + PAD_WORDS, np.uint32)
+    first = np.empty(n_runs + 1, np.int64)
+    cdef uint32_t[::1] word = words
+    cdef const uint32_t[::1] weight_bits = np.asarray(weights).view(np.uint32)
+    cdef const uint32_t[::1] start_bits = np.asarray(start_values).view(np.uint32)
+    cdef int64_t[::1] begin = first
+    cdef int64_t[::1] seen = np.zeros(in_degree.shape[0], np.int64)
+    cdef uint32_t head, bits, half
+    cdef int32_t t
+    with nogil:
+        for r in range(n_runs):
+            begin[r] = at
+            t = targets[starts[r]]
+            n = starts[r + 1] - starts[r]
+            head = _head(seen, t, n, in_degree[t], activation[t])
+            word[at] = place[t]
+            word[at + 1] = head
+            word[at + 2] = start_bits[t]
+            at += EW_HEADER
+            for k in range(n):
+                word[at + k] = place[sources[starts[r] + k]]
+            at += n
+            if not bf16:
+                for k in range(n):
+                    word[at + k] = weight_bits[starts[r] + k]
+                at += n
+            else:
+                for k in range(n):
+                    bits = weight_bits[starts[r] + k]
+                    half = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+                    word[at + k // 2] |= half << (16 * (k % 2))
+                at += (n + 1) // 2
+    begin[n_runs] = at
+    return words, first
+
+
+def int8_stream(const int32_t[::1] sources, const int32_t[::1] targets, const int8_t[::1] weights,
+                const int64_t[::1] starts, const uint32_t[::1] place, const uint32_t[::1] sum_place,
+                const int32_t[::1] start_values, const float[::1] multipliers, const int32_t[::1] zeros,
+                const uint8_t[::1] activation, const uint8_t[::1] wide, const int64_t[::1] in_degree):
+    """Return (words, first word of every run) of an integer stream. sum_place: rows of 32-bit sums, in units."""
+    cdef int64_t n_runs = starts.shape[0] - 1, r, k, n, padded, at = 0
+    lengths = np.diff(np.asarray(starts))
+    size = int((EW_HEADER_INT8 + 5 * ((lengths + 3) // 4)).sum())
+    words = np.zeros(size + PAD_WORDS, np.uint32)
+    first = np.empty(n_runs + 1, np.int64)
+    cdef uint32_t[::1] word = words
+    cdef const uint32_t[::1] factor_bits = np.asarray(multipliers).view(np.uint32)
+    cdef int64_t[::1] begin = first
+    cdef int64_t[::1] seen = np.zeros(in_degree.shape[0], np.int64)
+    cdef uint32_t head
+    cdef int32_t t
+    with nogil:
+        for r in range(n_runs):
+            begin[r] = at
+            t = targets[starts[r]]
+            n = starts[r + 1] - starts[r]
+            padded = (n + 3) // 4 * 4
+            head = _head(seen, t, n, in_degree[t], activation[t]) - <uint32_t>n + <uint32_t>padded
+            if wide[t]:
+                head |= EW_WIDE
+            word[at] = place[t]
+            word[at + 1] = head
+            word[at + 2] = <uint32_t>start_values[t]
+            word[at + 3] = sum_place[t]
+            word[at + 4] = factor_bits[t]
+            word[at + 5] = <uint32_t>zeros[t]
+            at += EW_HEADER_INT8
+            for k in range(padded):
+                word[at + k] = place[sources[starts[r] + (k if k < n else n - 1)]]
+            at += padded
+            for k in range(n):
+                word[at + k // 4] |= <uint32_t>(<uint8_t>weights[starts[r] + k]) << (8 * (k % 4))
+            at += padded // 4
+    begin[n_runs] = at
+    return words, first
+
+
+cdef inline uint32_t _head(int64_t[::1] seen, int32_t t, int64_t n, int64_t degree, uint8_t activation) nogil:
+    cdef uint32_t head = <uint32_t>n | (<uint32_t>activation << EW_ACTIVATION_SHIFT)
+    if seen[t] == 0:
+        head |= EW_FIRST
+    seen[t] += n
+    if seen[t] == degree:
+        head |= EW_LAST
+    return head
+
+
+def _halves(starts):
+    return int(((np.diff(np.asarray(starts)) + 1) // 2).sum())
+
+
+def find_phases(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons):
+    """Return int64[W]: the phase of each connection. A phase reads nothing that it writes. O(W + N).
+
+    A phase is as long as it can be: it ends before the first connection whose source is a target of the phase.
+    """
+    cdef int64_t w = sources.shape[0], k, phase = 0
+    found = np.empty(w, np.int64)
+    cdef int64_t[::1] of = found
+    cdef int64_t[::1] written = np.full(n_neurons, -1, np.int64)  # the last phase that writes each neuron
+    with nogil:
+        for k in range(w):
+            if written[sources[k]] == phase:
+                phase += 1
+            written[targets[k]] = phase
+            of[k] = phase
+    return found
+
+
+def assign_rows(const int32_t[::1] sources, const int32_t[::1] targets, const int64_t[::1] last_use,
+                const uint8_t[::1] keep, const int32_t[::1] resident):
+    """Return int64[N], rows of the arena so that rows are used again, and the number of rows. O(W + N log N).
+
+    A row is taken at a neuron's first touch, the lowest free one, and is free again after the step of its last use.
+    resident: neurons that hold rows from the start. keep: neurons whose rows are never free again. -1: not touched.
+    """
+    cdef int64_t w = sources.shape[0], n = last_use.shape[0], k, rows = 0, free = 0, side
+    cdef int32_t v
+    found = np.full(n, -1, np.int64)
+    cdef int64_t[::1] row = found
+    cdef int64_t[::1] heap = np.empty(n + 1, np.int64)
+    with nogil:
+        for k in range(resident.shape[0]):
+            row[resident[k]] = rows
+            rows += 1
+        for k in range(w):
+            v = targets[k]
+            if row[v] < 0:
+                if free:
+                    row[v] = _pop(heap, &free)
+                else:
+                    row[v] = rows
+                    rows += 1
+            for side in range(2):
+                v = targets[k] if side else sources[k]
+                if last_use[v] == k and not keep[v]:
+                    _push(heap, &free, row[v])
+    return found, rows
+
+
+cdef inline void _push(int64_t[::1] heap, int64_t *size, int64_t value) noexcept nogil:
+    cdef int64_t at = size[0], parent
+    size[0] += 1
+    while at:
+        parent = (at - 1) // 2
+        if heap[parent] <= value:
+            break
+        heap[at] = heap[parent]
+        at = parent
+    heap[at] = value
+
+
+cdef inline int64_t _pop(int64_t[::1] heap, int64_t *size) noexcept nogil:
+    cdef int64_t least = heap[0], value, at = 0, child
+    size[0] -= 1
+    value = heap[size[0]]
+    while True:
+        child = 2 * at + 1
+        if child >= size[0]:
+            break
+        if child + 1 < size[0] and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= value:
+            break
+        heap[at] = heap[child]
+        at = child
+    heap[at] = value
+    return least
+
+
+def execute(const uint32_t[::1] words, const int64_t[:, ::1] segments, int64_t[::1] meeting, uintptr_t arena,
+            int64_t columns, int kind, int level):
+    """Work through segments (first word, end word) of the stream, for `columns` lanes of every row.
+
+    arena: address of the first row (of the first lane wanted), aligned to 64 bytes; columns: 1 (rows of one float),
+    else a multiple of 16, of 64 for int8. meeting: int64[2] of zeros shared by all threads of a layer-parallel run,
+    which wait for each other after every segment, then meeting[1] is their number; empty where there is one thread.
+    """
+    cdef int64_t s, n = segments.shape[0]
+    cdef const uint32_t *base = &words[0]
+    cdef char *values = <char *>arena
+    with nogil:
+        for s in range(n):
+            if kind == 2:
+                ew_int8(base + segments[s, 0], base + segments[s, 1], values, columns, level)
+            elif columns == 1:
+                ew_single(base + segments[s, 0], base + segments[s, 1], <float *>values, level)
+            else:
+                ew_columns(base + segments[s, 0], base + segments[s, 1], values, columns, kind, level)
+            if meeting.shape[0]:
+                ew_barrier(&meeting[0], meeting[1])
+
+
+def float_pass(const uint32_t[::1] words, int64_t end, uintptr_t arena, int64_t columns, int kind, int level,
+               const float[:, :] batch, float[:, :] out, const int64_t[::1] input_rows,
+               const int64_t[::1] output_rows):
+    """One pass without the GIL: at most `columns` input vectors into rows, the whole stream, rows out.
+
+    batch: float32[B, I] of any strides. out: float32[O, B]. Row offsets in bytes. Others: see `execute`.
+    """
+    cdef int64_t here = batch.shape[0]
+    if here > columns:
+        raise ValueError("more input vectors than lanes")
+    if here == 0:
+        return
+    cdef char *values = <char *>arena
+    cdef int64_t step_vector = batch.strides[0] // 4, step_neuron = batch.strides[1] // 4
+    cdef const float *x = &batch[0, 0] if batch.shape[1] else NULL
+    cdef float *y = &out[0, 0] if out.shape[0] else NULL
+    cdef const int64_t *rows_in = &input_rows[0] if input_rows.shape[0] else NULL
+    cdef const int64_t *rows_out = &output_rows[0] if output_rows.shape[0] else NULL
+    cdef const uint32_t *p = &words[0]
+    with nogil:
+        ew_rows_in(values, rows_in, input_rows.shape[0], x, step_vector, step_neuron, here, columns)
+        if columns == 1:
+            ew_single(p, p + end, <float *>values, level)
+        else:
+            ew_columns(p, p + end, values, columns, kind, level)
+        ew_rows_out(values, rows_out, output_rows.shape[0], y, out.strides[0] // 4, here)

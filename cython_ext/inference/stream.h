@@ -1,0 +1,42 @@
+/* The stream of work: one header per run (consecutive connections of one target), then its sources, then its weights.
+ *
+ * 32-bit words. Offsets of rows are in units of EW_UNIT bytes (of 4 where a row is one float), so that an address is
+ * one scaled addition and 2^32 units reach 32 GiB.
+ *   float header:   target row, connections | flags, start or bias (float)
+ *   integer header: target row, connections | flags, start (int32), sum row, multiplier (float), zero point (int32)
+ * Weights follow the sources, padded to whole words: float32, bf16, or int8 in groups of 4 (their sources padded too).
+ */
+#ifndef EDGEWATT_INFERENCE_STREAM_H
+#define EDGEWATT_INFERENCE_STREAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "common/simd.h"
+
+enum {
+    EW_UNIT = 8,
+    EW_HEADER = 3,
+    EW_HEADER_INT8 = 6,
+    EW_MAX_RUN = (1 << 27) - 1,
+};
+#define EW_FIRST 0x80000000u /* nothing has been added to the target yet */
+#define EW_LAST 0x40000000u  /* the target is finished by this run */
+#define EW_WIDE 0x20000000u  /* int8: keep the finished 32-bit sums too (outputs) */
+
+enum { EW_IDENTITY = 0, EW_RELU = 1, EW_CLIPPED = 2 }; /* of a run: what EW_LAST applies */
+#define EW_ACTIVATION_SHIFT 27
+#define EW_ACTIVATION(word) (((word) >> EW_ACTIVATION_SHIFT) & 3u)
+
+static inline float ew_float(uint32_t word) {
+    float value;
+    memcpy(&value, &word, 4);
+    return value;
+}
+
+static inline float ew_bf16(const uint16_t *weight) { return ew_float((uint32_t)*weight << 16); }
+
+#define EW_CLIP 32.0f /* the Graph Challenge's upper limit of an activation */
+
+#endif

@@ -1,0 +1,40 @@
+"""The memory that neurons' rows live in."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+
+import numpy as np
+import numpy.typing as npt
+
+from traces.base.errors import InputError
+
+HUGE_PAGE_BYTES = 2 << 20
+
+
+class Arena:
+    """Zeroed bytes at an address that is a multiple of 2 MiB, on huge pages where the system has them to give."""
+
+    def __init__(self, n_bytes: int) -> None:
+        try:
+            self._map = mmap.mmap(-1, n_bytes + 2 * HUGE_PAGE_BYTES)
+        except (OSError, OverflowError, ValueError, MemoryError) as error:
+            raise InputError(
+                f"the values need {n_bytes / 2**30:.1f} GiB, which cannot be had ({error}): use fewer lanes"
+            ) from None
+        whole = np.frombuffer(self._map, np.uint8)
+        start = -whole.ctypes.data % HUGE_PAGE_BYTES
+        if hasattr(mmap, "MADV_HUGEPAGE"):
+            with contextlib.suppress(OSError):  # a kernel without them: small pages do
+                self._map.madvise(mmap.MADV_HUGEPAGE)
+        self.bytes: npt.NDArray[np.uint8] = whole[start : start + n_bytes]
+        self.address: int = self.bytes.ctypes.data
+
+    def rows(self, pitch_bytes: int, dtype: npt.DTypeLike) -> npt.NDArray[np.generic]:
+        """Return the arena as a table of rows."""
+        return (
+            self.bytes[: len(self.bytes) // pitch_bytes * pitch_bytes]
+            .view(dtype)
+            .reshape(-1, pitch_bytes // np.dtype(dtype).itemsize)
+        )

@@ -1,0 +1,99 @@
+"""A network in its order of work, ready to be laid out: what every neuron starts from and how it is finished."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import cython_ext.inference.runs as kernel
+from traces.base.errors import InputError
+from traces.work.checks import processing_arrays
+from traces.work.network import Network
+
+ACTIVATION_CODES = {"identity": 0, "relu": 1, "clipped-relu": 2}
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedWork:
+    """A network's connections in processing order. single_steps: no partial sum outlives its connection."""
+
+    network: Network
+    sources: npt.NDArray[np.int32]
+    targets: npt.NDArray[np.int32]
+    weights: npt.NDArray[np.float32]
+    single_steps: bool
+
+    @cached_property
+    def starts(self) -> npt.NDArray[np.int64]:
+        """int64[R + 1]: position of each run's first connection, and W."""
+        return np.asarray(kernel.run_starts(self.targets, self.single_steps))
+
+    @cached_property
+    def biases(self) -> npt.NDArray[np.float32]:
+        """float32[N]."""
+        network = self.network
+        return np.zeros(network.n_neurons, np.float32) if network.biases is None else network.biases
+
+    @cached_property
+    def activation(self) -> npt.NDArray[np.uint8]:
+        """uint8[N]: what finishes each neuron. Outputs stay linear, except for clipped-relu."""
+        codes = np.full(self.network.n_neurons, ACTIVATION_CODES[self.network.activation], np.uint8)
+        if self.network.activation == "relu":
+            codes[self.network.outputs] = ACTIVATION_CODES["identity"]
+        return codes
+
+    @cached_property
+    def constants(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+        """Neurons without incoming connections that are no inputs, and what they hold: they are activated when loaded.
+
+        Under clipped-relu a bias is added only where the weighted sum is not zero, so they hold 0.
+        """
+        network = self.network
+        unfed = network.in_degree == 0
+        unfed[network.inputs] = False
+        ids = np.flatnonzero(unfed & (network.touched | network.is_output))
+        values = self.biases[ids]
+        if network.activation == "relu":
+            values = np.where(network.is_output[ids], values, np.maximum(values, 0))
+        elif network.activation == "clipped-relu":
+            values = np.zeros_like(values)
+        return ids, values.astype(np.float32)
+
+    @cached_property
+    def fed_inputs(self) -> npt.NDArray[np.int64]:
+        """Columns of the batch that anything depends on."""
+        network = self.network
+        return np.flatnonzero((network.touched | network.is_output)[network.inputs])
+
+    def rows(self, keep_all: bool) -> tuple[npt.NDArray[np.int64], int]:
+        """Return int64[N], the row of the arena of each neuron (-1: none), and the number of rows.
+
+        keep_all: every neuron keeps a row of its own; else rows are used again after a neuron's last use.
+        """
+        network = self.network
+        w = len(self.sources)
+        last_use = np.full(network.n_neurons, -1, np.int64)
+        steps = np.arange(w)
+        np.maximum.at(last_use, self.sources, steps)
+        np.maximum.at(last_use, self.targets, steps)
+        keep = np.full(network.n_neurons, keep_all)
+        keep[network.outputs] = True
+        constants = self.constants[0]
+        keep[constants] = True
+        resident = np.concatenate((network.inputs[self.fed_inputs], constants)).astype(np.int32)
+        row, n_rows = kernel.assign_rows(self.sources, self.targets, last_use, keep.astype(np.uint8), resident)
+        return np.asarray(row), int(n_rows)
+
+
+def ordered_work(network: Network, order: Any, *, single_steps: bool = False) -> OrderedWork:
+    """Return the network in the given order (an Ordering, int[W] or None: its own), checked to be a legal one."""
+    if network.weights is None:
+        raise InputError(f"{network.name} has no weights: inference needs them")
+    sources, targets = processing_arrays(network, order)
+    edges = getattr(order, "edges", order)
+    weights = network.weights if edges is None else network.weights[np.asarray(edges)]
+    return OrderedWork(network, sources, targets, np.ascontiguousarray(weights), single_steps)

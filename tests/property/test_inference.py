@@ -1,0 +1,207 @@
+"""Inference on the processor against the definition: every neuron, any order, every SIMD level."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cython_ext.inference.runs import LEVELS
+from hwmodel.processor.inference import CompiledInference, compile_inference
+from tests.oracles import inference_oracle as oracle
+from tests.oracles.random_networks import random_order
+from tests.strategies import networks
+from traces.base.errors import InputError
+from traces.generators.networks import random_layered
+from traces.work.network import Network
+
+levels = st.sampled_from(LEVELS)
+lane_counts = st.sampled_from([1, 2, 16, 17, 40, 64, 128, 200])
+
+
+def whole(network: Network) -> Network:
+    """The same network with whole numbers: every sum is exact in float32."""
+    return network.with_(weights=network.weights * 8, biases=network.biases * 8, batch=network.batch * 8)
+
+
+def values_of(exact: list[list[Fraction]]) -> np.ndarray:
+    return np.array([[float(v) for v in row] for row in exact])
+
+
+@given(networks(), st.integers(0, 2**32 - 1), lane_counts, levels, st.sampled_from(["runs", "literal"]))
+def test_whole_numbers_are_exact_on_every_neuron_in_any_order(
+    network: Network, seed: int, lanes: int, simd: str, algorithm: str
+) -> None:
+    network = whole(network)
+    order = random_order(network, np.random.default_rng(seed))
+    made = compile_inference(network, order, lanes=lanes, simd=simd, algorithm=algorithm)
+    expected = values_of(oracle.neurons(network, order, network.batch))
+    if np.abs(expected).max(initial=0) < 2**20:
+        np.testing.assert_array_equal(made.neurons(network.batch), expected)
+        np.testing.assert_array_equal(made.run(network.batch), expected[:, network.outputs])
+
+
+@given(networks(), st.integers(0, 2**32 - 1), lane_counts, levels, st.sampled_from(["float32", "bf16"]))
+def test_floats_stay_within_the_rounding_of_their_own_sum(
+    network: Network, seed: int, lanes: int, simd: str, dtype: str
+) -> None:
+    rng = np.random.default_rng(seed)
+    network = network.with_(
+        weights=rng.normal(size=network.n_connections), batch=rng.normal(size=(3, len(network.inputs)))
+    )
+    order = random_order(network, rng)
+    held = compile_inference(network, order, lanes=lanes, simd=simd, dtype=dtype).neurons(network.batch)
+    check_layer_locally(network, held, 2.0**-24 if dtype == "float32" else 2.0**-8)
+
+
+def check_layer_locally(network: Network, held: np.ndarray, unit: float) -> None:
+    """Each neuron against the exact sum of the values its own sources hold: an error bound without propagation."""
+    count = network.in_degree + 2
+    for target in np.flatnonzero(network.in_degree).tolist():
+        into = network.targets == target
+        terms = network.weights[into].astype(np.float64) * held[:, network.sources[into]].astype(np.float64)
+        bias = float(network.biases[target])
+        total = terms.sum(axis=1)
+        bound = count[target] * 1.01 * unit * (np.abs(terms).sum(axis=1) + abs(bias))
+        if network.activation == "clipped-relu":
+            near = np.abs(total) <= bound
+            expected = np.clip(total + bias, 0, 32)
+            wrong = (np.abs(held[:, target] - expected) > bound) & ~near
+        else:
+            expected = total + bias
+            if network.activation == "relu" and not network.is_output[target]:
+                expected = np.maximum(expected, 0)
+            wrong = np.abs(held[:, target] - expected) > bound
+        assert not wrong.any(), f"neuron {target}"
+
+
+@given(networks(), st.integers(0, 2**32 - 1), lane_counts, levels)
+def test_bytes_and_sums_of_int8_are_those_of_the_definition(network: Network, seed: int, lanes: int, simd: str) -> None:
+    if network.activation == "clipped-relu":
+        network = network.with_(activation="relu")
+    rng = np.random.default_rng(seed)
+    network = network.with_(weights=rng.normal(size=network.n_connections))
+    order = random_order(network, rng)
+    made = compile_inference(network, order, lanes=lanes, simd=simd, dtype="int8")
+    batch = np.concatenate([network.batch, network.batch * 2])  # half of it leaves the range of the calibration
+    q = made._quantized
+    stored, sums = oracle.int8_neurons(network, order, batch, q)
+    fed = network.in_degree > 0
+    expected = (stored - q.zero) * q.scale.astype(np.float64)
+    final = fed & network.is_output
+    expected[:, final] = sums[:, final] * q.sum_scale.astype(np.float64)[final]
+    shown = network.touched
+    np.testing.assert_allclose(made.neurons(batch)[:, shown], expected[:, shown].astype(np.float32), rtol=1e-6)
+    np.testing.assert_allclose(made.run(batch)[:, shown[network.outputs]],
+                               expected[:, network.outputs[shown[network.outputs]]], rtol=1e-6)  # fmt: skip
+
+
+@given(networks(), st.integers(0, 2**32 - 1), levels)
+def test_whole_numbers_that_fit_are_exact_in_int8_too(network: Network, seed: int, simd: str) -> None:
+    if network.activation == "clipped-relu":
+        network = network.with_(activation="identity")
+    network = whole(network)
+    order = random_order(network, np.random.default_rng(seed))
+    exact = values_of(oracle.neurons(network, order, network.batch))
+    hidden = ~network.is_output & network.touched
+    read = network.out_degree > 0
+    if np.ptp(np.concatenate((exact, np.zeros((1, network.n_neurons))))[:, read | hidden], axis=0).max() <= 255:
+        made = compile_inference(network, order, lanes=64, simd=simd, dtype="int8")
+        np.testing.assert_array_equal(made.neurons(network.batch)[:, hidden], exact[:, hidden])
+        fed = network.outputs[network.in_degree[network.outputs] > 0]
+        np.testing.assert_array_equal(made.neurons(network.batch)[:, fed], exact[:, fed])
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize("dtype", ["float32", "bf16", "int8"])
+@pytest.mark.parametrize(("lanes", "split"), [(128, "lanes"), (128, "targets"), (16, None), (1, None)])
+def test_threads_change_nothing(threads: int, dtype: str, lanes: int, split: str | None) -> None:
+    network = random_layered(4, 120, 0.4, seed=3)
+    weights = np.random.default_rng(1).integers(-3, 4, network.n_connections)
+    network = network.with_(weights=weights, biases=np.zeros(network.n_neurons))
+    batch = np.random.default_rng(2).integers(0, 3, (200, 120)).astype(np.float32)
+    one = compile_inference(network, lanes=lanes, dtype=dtype, calibration=batch)
+    more = compile_inference(network, lanes=lanes, dtype=dtype, threads=threads, split=split, calibration=batch)
+    np.testing.assert_array_equal(more.run(batch), one.run(batch))
+    np.testing.assert_array_equal(more.neurons(batch[:20]), one.neurons(batch[:20]))
+
+
+def test_an_order_by_source_is_shared_out_too() -> None:
+    network = random_layered(3, 100, 0.5, seed=1)
+    order = np.lexsort((network.targets, network.sources, network.depth[network.targets]))
+    batch = network.batch
+    one = compile_inference(network, order, lanes=16).neurons(batch)
+    two = compile_inference(network, order, lanes=16, threads=2, split="targets").neurons(batch)
+    np.testing.assert_array_equal(two, one)
+
+
+def small() -> Network:
+    return Network([0, 0, 2], [1, 2, 1], 3, inputs=[0], outputs=[1], weights=[1, 2, 3], batch=[[1.0]])
+
+
+def test_an_illegal_order_is_refused() -> None:
+    with pytest.raises(InputError, match="not topological: position 0 processes connection 2"):
+        compile_inference(small(), [2, 0, 1])
+    with pytest.raises(InputError, match="no permutation"):
+        compile_inference(small(), [0, 0, 1])
+
+
+def test_an_order_that_threads_cannot_share_is_refused() -> None:
+    n = 3000  # a chain: every connection waits for the one before
+    chain = Network(np.arange(n), np.arange(1, n + 1), n + 1, inputs=[0], outputs=[n], weights=np.ones(n))
+    with pytest.raises(InputError, match=r"not layer-parallel.*split='lanes'"):
+        compile_inference(chain, lanes=1, threads=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"lanes": 0}, "lanes must be an integer from 1 to 4096"),
+        ({"dtype": "fp64"}, "float32"),
+        ({"simd": "avx1024"}, "avx512"),
+        ({"algorithm": "liberal"}, "literal"),
+        ({"threads": True}, "threads must be an integer"),
+        ({"split": "rows"}, "targets"),
+    ],
+)
+def test_bad_options_are_named(options: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        compile_inference(small(), **options)  # type: ignore[arg-type]
+
+
+def test_bad_inputs_are_named() -> None:
+    made = compile_inference(small())
+    with pytest.raises(InputError, match=r"inputs have shape \(1, 2\), expected \(B, 1\)"):
+        made.run([[1.0, 2.0]])
+    with pytest.raises(InputError, match="weights"):
+        compile_inference(Network([0], [1], 2, inputs=[0], outputs=[1]))
+    with pytest.raises(InputError, match="clipped-relu"):
+        compile_inference(small().with_(activation="clipped-relu"), dtype="int8")
+
+
+def test_runs_and_stream_are_counted() -> None:
+    made = compile_inference(small(), [0, 1, 2])
+    assert (made.runs, made.stream_bytes) == (3, 3 * 12 + 3 * 8)
+    assert compile_inference(small(), [1, 0, 2]).runs == 2
+    assert compile_inference(small(), [1, 0, 2], algorithm="literal").runs == 3
+    assert made.run(np.zeros((0, 1))).shape == (0, 1)
+
+
+def test_any_layout_of_the_inputs_gives_the_same() -> None:
+    network = random_layered(3, 50, 0.2, seed=5)
+    made: CompiledInference = compile_inference(network, lanes=64)
+    batch = np.random.default_rng(0).random((150, 50)).astype(np.float32)
+    expected = made.run(batch)
+    for other in (
+        np.asfortranarray(batch),
+        batch.astype(np.float64),
+        batch[::-1][::-1],
+        np.repeat(batch, 2, 1)[:, ::2],
+    ):
+        np.testing.assert_array_equal(made.run(other), expected)
+
+
+def test_int8_without_a_batch_is_calibrated_by_the_first_run() -> None:
+    network = small().with_(batch=None)
+    assert compile_inference(network, dtype="int8").run([[2.0]]).tolist() == [[14.0]]
