@@ -44,6 +44,7 @@ _TYPES = {
     "Matrix": "traces.readers.parts.layers",
     "TraceReader": "traces.trace_readers",
     "TextReader": "traces.trace_readers",
+    "PlainLine": "traces.trace_readers",
     "TraceWriter": "traces.trace_writers",
     "Chart": "edgewatt.reporting.chart",
     "ReportData": "edgewatt.reporting.data",

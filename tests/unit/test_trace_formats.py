@@ -84,7 +84,13 @@ def test_what_is_written_reads_back(tmp_path, name, guess):
         ("dinero", "c 10 4\n", ":1: operation 'c'"),
         ("dramsys", "1: write 0x10 0xabc\n", ":1: data '0xabc' is no hexadecimal"),
         ("dramsys", "1: (0) read 0x10\n", ":1: length 0"),
-        ("libcachesim-csv", "time,obj_id\n1,2\n", ":2: 2 fields"),
+        ("libcachesim-csv", "time,obj_id,obj_size\n1,2\n", ":2: 2 fields"),
+        ("libcachesim-csv", "time,size\n1,2\n", ":1: a header without a column of objects"),
+        ("libcachesim-csv", "time,op,key\n1,peek,2\n", ":2: operation 'peek' is neither a read nor a write"),
+        ("libcachesim-csv", "0,9223372036854775807,64,-1\n", ":1: object .* is beyond 2"),
+        ("dinero", "0 1f40\n4 1f40\n", ":2: operation '4' is none of 0, 2, 3, 1"),
+        ("lackey", "==1== note\n X 10,4\n", ":2: operation 'X'"),
+        ("lackey", " L 10,0\n", ":1: size 0 is out of range"),
         ("dramsim3", "", "no accesses in it"),
         ("dramsim3", "0x10 READ 1\n\0\0", ":2: this is no text"),
         (None, "once upon a time\n", "its first line fits no known trace format"),
@@ -155,3 +161,104 @@ def test_what_reads_at_once_is_what_the_format_says(tmp_path, text):
     path.write_text("LD 0x40\n" + text)
     with pytest.raises(InputError, match=":2: "):
         open_trace(path, "ramulator2")
+
+
+ACCESSES = [(0x04000C30, 3, 0), (0x1FFEFFE7E8, 8, 0), (0x1FFEFFE7E0, 8, 1), (0x0421C7CC, 4, 0), (0x0421C7CC, 4, 1)]
+LACKEY = """==7== Lackey, an example Valgrind tool
+I  04000c30,3
+ L 1ffeffe7e8,8
+ S 1ffeffe7e0,8
+ M 0421c7cc,4
+==7== end
+"""
+
+
+def listing(trace):
+    return [
+        row
+        for chunk in trace
+        for row in zip(chunk.address.tolist(), chunk.size.tolist(), chunk.op.tolist(), strict=True)
+    ]
+
+
+def packed(kind, raw):
+    """Return the bytes compressed, by another route than the readers take."""
+    import bz2
+    import gzip
+    import lzma
+
+    import zstandard
+
+    pack = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "zst": zstandard.ZstdCompressor().compress}
+    return pack[kind](raw)
+
+
+@pytest.mark.parametrize("name", ["lackey", None])
+def test_lackey_traces(tmp_path, name):
+    path = tmp_path / "trace"
+    path.write_text(LACKEY)
+    assert listing(open_trace(path, name)) == ACCESSES
+    path.write_text("".join(line + "\n" for line in LACKEY.split("\n")[1:5]))  # no notes: many lines at once
+    assert listing(open_trace(path, name)) == ACCESSES
+
+
+@pytest.mark.parametrize("name", ["dinero", None])
+def test_classic_dinero_traces(tmp_path, name):
+    path = tmp_path / "trace"
+    path.write_text("0 1f40\n1 1f44\n2 400\n")
+    expected = [(0x1F40, 4, 0), (0x1F44, 4, 1), (0x400, 4, 0)]
+    assert listing(open_trace(path, name, access_bytes=4)) == expected
+    path.write_text("2 1f40\n3 0x10  not known\n")
+    assert listing(open_trace(path, name, access_bytes=4)) == [(0x1F40, 4, 0), (16, 4, 0)]
+
+
+@pytest.mark.parametrize("name", ["libcachesim-csv", None])
+def test_the_header_of_a_csv_says_what_its_columns_are(tmp_path, name):
+    path = tmp_path / "trace"
+    path.write_text("version, timestamp, op, obj-id, obj_size\n1,10,read,7,64\n1,11,WRITE,9,64\n")
+    assert listing(open_trace(path, name)) == [(7 * 64, 64, 0), (9 * 64, 64, 1)]
+    path.write_text('"time","key"\n10,7\n')
+    assert listing(open_trace(path, name, access_bytes=16)) == [(7 * 16, 16, 0)]
+    path.write_text("1,7,64\n2,8,64\n")
+    assert listing(open_trace(path, name)) == [(7 * 64, 64, 0), (8 * 64, 64, 0)]
+
+
+@pytest.mark.parametrize("kind", ["gz", "zst", "bz2", "xz"])
+def test_compressed_traces(tmp_path, kind):
+    path = tmp_path / "trace"
+    whole = packed(kind, LACKEY.encode())
+    path.write_bytes(whole)
+    trace = open_trace(path)
+    assert listing(trace) == ACCESSES == listing(trace) and trace.description["format"] == "lackey"
+    path.write_bytes(whole + whole)  # members one after another, as pigz and cat leave them
+    assert listing(open_trace(path)) == ACCESSES + ACCESSES
+    for damaged in (whole[:-6], whole[: len(whole) // 2]):
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match=r"trace: damaged .* file"):
+            listing(open_trace(path, "lackey"))
+    oracle = tmp_path / "oracle"
+    export_trace(recorded(), oracle, "libcachesim")
+    oracle.write_bytes(packed(kind, oracle.read_bytes()))
+    assert open_trace(oracle, "libcachesim", access_bytes=64).n_accesses == 3
+    export_trace(recorded(), oracle, "npz")
+    oracle.write_bytes(packed(kind, oracle.read_bytes()))
+    with pytest.raises(InputError, match="an npz is compressed already"):
+        open_trace(oracle)
+
+
+def test_standard_input_is_a_trace(tmp_path):
+    import gc
+    import subprocess
+    import sys
+
+    program = (
+        "from traces.trace_readers import open_trace; t = open_trace('-');"
+        "print([int(sum(map(len, t))), int(sum(map(len, t))), t.description])"
+    )
+    for given in (LACKEY.encode(), packed("gz", LACKEY.encode())):
+        done = subprocess.run(
+            [sys.executable, "-c", program], input=given, capture_output=True, env={"TMPDIR": str(tmp_path)}, check=True
+        )
+        assert done.stdout.startswith(b"[5, 5, {'file': 'standard input', 'format': 'lackey'")
+    gc.collect()
+    assert not list(tmp_path.iterdir())  # nothing is left of it

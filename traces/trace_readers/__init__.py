@@ -7,6 +7,6 @@ file and the line (or record).
 from traces.trace_readers.opening import guess_format, open_trace
 from traces.trace_readers.reader import TRACE_READERS, TraceReader
 from traces.trace_readers.source import Source
-from traces.trace_readers.text import Refused, TextReader
+from traces.trace_readers.text import PlainLine, Refused, TextReader
 
-__all__ = ["TRACE_READERS", "Refused", "Source", "TextReader", "TraceReader", "guess_format", "open_trace"]
+__all__ = ["TRACE_READERS", "PlainLine", "Refused", "Source", "TextReader", "TraceReader", "guess_format", "open_trace"]

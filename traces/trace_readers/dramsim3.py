@@ -1,7 +1,7 @@
 """DRAMsim3: ``0x1F40 READ 12`` (address, READ or WRITE, clock of arrival)."""
 
 from traces.trace_readers.reader import TRACE_READERS
-from traces.trace_readers.text import Record, TextReader, need, number, operation
+from traces.trace_readers.text import PlainLine, Record, TextReader, need, number, operation
 
 
 def _dramsim3(words: list[str]) -> Record:
@@ -11,5 +11,5 @@ def _dramsim3(words: list[str]) -> Record:
 
 
 TRACE_READERS.register("dramsim3", summary="DRAMsim3: address, READ or WRITE, clock")(
-    TextReader(_dramsim3, ("address", "op", "clock"), {b"READ": 0, b"WRITE": 1})
+    TextReader(_dramsim3, (PlainLine(("address", "op", "clock"), {b"READ": 0, b"WRITE": 1}),))
 )

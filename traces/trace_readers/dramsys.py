@@ -1,7 +1,7 @@
 """DRAMSys' trace player (.stl): ``12: read 0x1f40``, a write followed by its bytes where they are known."""
 
 from traces.trace_readers.reader import TRACE_READERS
-from traces.trace_readers.text import Record, Refused, TextReader, access_size, need, number, operation
+from traces.trace_readers.text import PlainLine, Record, Refused, TextReader, access_size, need, number, operation
 
 
 def _dramsys(words: list[str]) -> Record:
@@ -22,5 +22,5 @@ def _data(word: str) -> None:
 
 
 TRACE_READERS.register("dramsys", summary="DRAMSys trace player (.stl): clock, read or write, address")(
-    TextReader(_dramsys, ("clock:", "op", "address"), {b"read": 0, b"write": 1})
+    TextReader(_dramsys, (PlainLine(("clock:", "op", "address"), {b"read": 0, b"write": 1}),))
 )

@@ -1,20 +1,104 @@
-"""libCacheSim as text: time, object, size and position of the object's next request; objects are lines."""
+"""libCacheSim as text: time, object, size and position of the object's next request; objects are lines.
+
+A header names the columns, in any order and with others among them; without one they are those four. A size column may
+be missing (`access_bytes` then), and a column of operations tells stores from loads.
+"""
 
 from __future__ import annotations
 
-from traces.trace_readers.reader import TRACE_READERS
-from traces.trace_readers.text import Record, TextReader, access_size, need, number
+from collections.abc import Iterator
+from itertools import islice
+
+import numpy as np
+
+from traces.access.trace import Chunk
+from traces.base.errors import InputError
+from traces.trace_readers.reader import TRACE_READERS, TraceReader, external_chunk
+from traces.trace_readers.source import Source
+from traces.trace_readers.text import Refused, access_size, first_words, number, raw_lines, words_of
+
+_CHUNK = 2**16
+_PLAIN = {"object": 1, "size": 2}
+_COLUMNS = {
+    "object": {"object", "obj", "obj_id", "object_id", "objid", "id", "key", "lba", "lbn", "block"},
+    "size": {"size", "obj_size", "object_size", "objsize", "bytes", "length", "len"},
+    "op": {"op", "operation", "type"},
+}
+_LOADS = {"r", "read", "get", "gets", "load", "28", "0"}
+_STORES = {"w", "write", "set", "put", "add", "replace", "store", "2a", "1"}
 
 
-def _libcachesim_csv(words: list[str]) -> Record | None:
-    if words[0] == "time":
-        return None  # the header
-    if len(words) != 3:
-        need(words, "TIME OBJECT SIZE NEXT")
-    size = access_size(words[2], 10, "size")
-    return number(words[1], 10, "object") * size, size, 0, -1
+class LibcachesimCsv(TraceReader):
+    is_text = True
+
+    def recognises(self, head: bytes, n_bytes: int | None) -> bool:
+        words = first_words(head)
+        if not words:
+            return False
+        try:
+            if (_header(words) or _PLAIN) is _PLAIN:
+                _record(words, _PLAIN, 1)
+                return len(words) in (3, 4)
+        except ValueError:
+            return False
+        return True
+
+    def chunks(self, source: Source, access_bytes: int) -> Iterator[Chunk]:
+        columns, number_of_line = None, 1
+        with source.open() as stream:
+            lines = raw_lines(stream)
+            while raws := list(islice(lines, _CHUNK)):
+                records = []
+                for line, raw in enumerate(raws, number_of_line):
+                    words = words_of(raw)
+                    try:
+                        if words is None:
+                            raise Refused("this is no text (a line of 65536 bytes or with a zero byte)")
+                        if not words:
+                            continue
+                        if columns is None:
+                            columns = _header(words)
+                            if columns is not None:
+                                continue
+                            columns = _PLAIN
+                        records.append(_record(words, columns, access_bytes))
+                    except ValueError as error:
+                        given = "" if words is None else f" in {' '.join(words)[:80]!r}"
+                        raise InputError(f"{source.name}:{line}: {error}{given}") from error
+                number_of_line += len(raws)
+                if records:
+                    table = np.array(records, np.int64)
+                    yield external_chunk(table[:, 0].astype(np.uint64), table[:, 1], table[:, 2].astype(np.uint8))
 
 
-TRACE_READERS.register("libcachesim-csv", summary="libCacheSim text: time, object, size, next; objects are lines")(
-    TextReader(_libcachesim_csv)
+def _header(words: list[str]) -> dict[str, int] | None:
+    """Return where the columns are by a header's words, None where the line is no header."""
+    if words[0].isdigit():
+        return None
+    names = [word.strip("\"'").lower().replace("-", "_") for word in words]
+    found = {name: at for name, known in _COLUMNS.items() for at, word in enumerate(names) if word in known}
+    if "object" not in found:
+        raise Refused("a header without a column of objects (obj_id, object, id, key, lba)")
+    return found
+
+
+def _record(words: list[str], columns: dict[str, int], access_bytes: int) -> tuple[int, int, int]:
+    """Return address, size and op of a line."""
+    if len(words) <= max(columns.values()):
+        raise Refused(f"{len(words)} fields, expected 'TIME OBJECT SIZE NEXT' or as many as the header has")
+    size = access_size(words[columns["size"]], 10, "size") if "size" in columns else access_bytes
+    address = number(words[columns["object"]], 10, "object") * size
+    if address + size > 2**63:
+        raise Refused(f"object {words[columns['object']]} times {size} bytes is beyond 2^63: objects are line numbers")
+    op = 0
+    if "op" in columns:
+        word = words[columns["op"]].strip("\"'").lower()
+        if word not in _LOADS | _STORES:
+            raise Refused(f"operation {word[:40]!r} is neither a read nor a write")
+        op = int(word in _STORES)
+    return address, size, op
+
+
+TRACE_READERS.register("libcachesim-csv", summary="libCacheSim text: time, object, size, next, or as a header says")(
+    LibcachesimCsv()
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from traces.access.stored import load_trace
 from traces.access.trace import Chunk, Trace
+from traces.base.errors import InputError
 from traces.trace_readers.reader import TRACE_READERS, TraceReader
 from traces.trace_readers.source import Source
 
@@ -18,6 +19,8 @@ class Npz(TraceReader):
         return iter(load_trace(source.path))
 
     def open(self, source: Source, access_bytes: int, format: str) -> Trace:
+        if source.compression:
+            raise InputError(f"{source.name}: an npz is compressed already: unpack the {source.compression} around it")
         return load_trace(source.path)
 
 

@@ -1,7 +1,7 @@
 """Ramulator 2, frontend LoadStoreTrace: ``LD 0x1f40`` or ``ST 0x1f40``."""
 
 from traces.trace_readers.reader import TRACE_READERS
-from traces.trace_readers.text import Record, TextReader, need, number, operation
+from traces.trace_readers.text import PlainLine, Record, TextReader, need, number, operation
 
 
 def _ramulator2(words: list[str]) -> Record:
@@ -11,5 +11,5 @@ def _ramulator2(words: list[str]) -> Record:
 
 
 TRACE_READERS.register("ramulator2", summary="Ramulator 2 LoadStoreTrace: LD or ST, address")(
-    TextReader(_ramulator2, ("op", "address"), {b"LD": 0, b"ST": 1}, prefixed=True)
+    TextReader(_ramulator2, (PlainLine(("op", "address"), {b"LD": 0, b"ST": 1}, prefixed=True),))
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import IO, ClassVar
 
@@ -25,24 +25,34 @@ class Refused(ValueError):
 
 
 @dataclass(frozen=True)
+class PlainLine:
+    """A line that needs no care, for reading many at once.
+
+    fields: what its words are: 'address' and 'size' (hexadecimal), 'size10' (decimal), 'op', 'clock', 'clock:' (with a
+    colon). operations: words of 'op': 0 load, 1 store, 2 a load and a store. prefixed: addresses start with 0x.
+    """
+
+    fields: tuple[str, ...]
+    operations: Mapping[bytes, int] = field(default_factory=dict)
+    prefixed: bool = False
+
+
+@dataclass(frozen=True)
 class TextReader(TraceReader):
     """A format whose lines are accesses.
 
     parse: the words of a line to a Record, several of them, or None (a header), or ValueError saying why not. Empty
-    lines and those that start with '#' are passed over; commas separate like spaces.
-    fields: what the words of a plain line are, for reading many at once: 'address' and 'size' (hexadecimal), 'op',
-    'clock', 'clock:' (with a colon); lines that are not plain go through `parse`. operations: words of 'op', 1 for a
-    store. prefixed: addresses start with 0x.
+    lines and those that start with one of `comments` are passed over; commas separate like spaces.
+    plain: kinds of line that may be read without `parse`, many at once; all lines of a file then are of one kind.
     """
 
     parse: Callable[[list[str]], Record | list[Record] | None]
-    fields: tuple[str, ...] = ()
-    operations: Mapping[bytes, int] = field(default_factory=dict)
-    prefixed: bool = False
+    plain: tuple[PlainLine, ...] = ()
+    comments: tuple[str, ...] = ("#",)
     is_text: ClassVar[bool] = True
 
     def recognises(self, head: bytes, n_bytes: int | None) -> bool:
-        words = first_words(head)
+        words = first_words(head, self.comments)
         if not words:
             return False
         try:
@@ -54,9 +64,10 @@ class TextReader(TraceReader):
     def chunks(self, source: Source, access_bytes: int) -> Iterator[Chunk]:
         number, last_cycle = 1, 0
         with source.open() as stream:
-            lines = _raw_lines(stream)
+            lines = raw_lines(stream)
             while raws := list(islice(lines, _CHUNK)):
-                chunk = _plain(raws, self, access_bytes, last_cycle)
+                tried = (_plain(raws, line, access_bytes, last_cycle) for line in self.plain)
+                chunk = next((chunk for chunk in tried if chunk is not None), None)
                 if chunk is None:
                     chunk = _careful(raws, self, access_bytes, last_cycle, source.name, number)
                 if len(chunk):
@@ -66,10 +77,10 @@ class TextReader(TraceReader):
                 number += len(raws)
 
 
-def first_words(head: bytes) -> list[str]:
+def first_words(head: bytes, comments: tuple[str, ...] = ("#",)) -> list[str]:
     """Return the words of the first line that has some, none where the start of the file is no text."""
     for raw in head.split(b"\n"):
-        words = _words(raw)
+        words = words_of(raw, comments)
         if words is None:
             return []
         if words:
@@ -77,30 +88,31 @@ def first_words(head: bytes) -> list[str]:
     return []
 
 
-def _raw_lines(stream: IO[bytes]) -> Iterator[bytes]:
+def raw_lines(stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a stream, none longer than text has them."""
     while raw := stream.readline(_LONGEST_LINE):
         yield raw
         if len(raw) == _LONGEST_LINE:
-            return  # no text: _words refuses it
+            return  # no text: words_of refuses it
 
 
-def _words(raw: bytes) -> list[str] | None:
+def words_of(raw: bytes, comments: tuple[str, ...] = ("#",)) -> list[str] | None:
     """Return the words of a line, none for an empty line or comment; None where it is no text."""
     if len(raw) >= _LONGEST_LINE or b"\0" in raw:
         return None
     text = raw.decode("ascii", "replace").strip()
-    return [] if text.startswith("#") else text.replace(",", " ").split()
+    return [] if text.startswith(comments) else text.replace(",", " ").split()
 
 
-def _plain(raws: list[bytes], form: TextReader, access_bytes: int, last_cycle: int) -> Chunk | None:
+def _plain(raws: list[bytes], form: PlainLine, access_bytes: int, last_cycle: int) -> Chunk | None:
     """Read many lines at once, if each is a plain one; None leaves it to `_careful`, which finds what is wrong."""
-    if not form.fields:
-        return None
     whole = b"".join(raws)
-    if any(mark in whole for mark in (b"#", b",", b"_", b"+", b"-", b"\0")):  # int() would take some of these
+    if any(mark in whole for mark in (b"#", b"_", b"+", b"-", b"\0")):  # int() would take some of these
         return None
     if form.prefixed and whole.count(b" 0x") != len(raws):
         return None
+    if b"," in whole:
+        raws = [raw.replace(b",", b" ") for raw in raws]
     rows = [raw.split() for raw in raws]
     if set(map(len, rows)) != {len(form.fields)}:
         return None
@@ -112,6 +124,8 @@ def _plain(raws: list[bytes], form: TextReader, access_bytes: int, last_cycle: i
         size = np.full(n, access_bytes, np.int64)
         if "size" in columns:
             size = np.array([int(word, 16) for word in columns["size"]], np.int64)
+        elif "size10" in columns:
+            size = np.array(list(map(int, columns["size10"])), np.int64)
         cycle = None
         if "clock" in columns:
             cycle = np.array(list(map(int, columns["clock"])), np.int64)
@@ -125,6 +139,11 @@ def _plain(raws: list[bytes], form: TextReader, access_bytes: int, last_cycle: i
         return None
     if cycle is not None and (cycle[0] < last_cycle or (np.diff(cycle) < 0).any() or cycle[-1] >= 2**60):
         return None
+    if len(op) and op.max() > 1:  # a load and a store of the same bytes
+        access = np.repeat(np.arange(n), 1 + (op == 2))
+        second = np.r_[False, access[1:] == access[:-1]]
+        both = external_chunk(address[access], size[access])
+        return replace(both, op=np.where(op[access] == 2, second, op[access]).astype(np.uint8))
     return external_chunk(address, size, op, cycle)
 
 
@@ -132,7 +151,7 @@ def _careful(raws: list[bytes], form: TextReader, access_bytes: int, last_cycle:
     """Read line by line. Raises InputError naming file and line."""
     records: list[Record] = []
     for number, raw in enumerate(raws, first):
-        words = _words(raw)
+        words = words_of(raw, form.comments)
         try:
             if words is None:
                 raise Refused("this is no text (a line of 65536 bytes or with a zero byte)")

@@ -1,0 +1,58 @@
+"""What every trace reader and writer must do, whoever brings it."""
+
+import numpy as np
+import pytest
+
+from traces.access.trace import Chunk, Memory, Trace
+from traces.base.errors import InputError
+from traces.trace_readers import TRACE_READERS, open_trace
+from traces.trace_writers import TRACE_WRITERS, export_trace
+
+
+def recorded() -> Trace:
+    """512 aligned accesses of 64 bytes: what every format can hold."""
+    rng = np.random.default_rng(7)
+    n = 512
+    address = rng.integers(0, 2**30, n).astype(np.uint64) * np.uint64(64)
+    payload = rng.integers(0, 256, 64 * n).astype(np.uint8)
+    chunk = Chunk(
+        address,
+        np.full(n, 64, np.uint8),
+        rng.integers(0, 2, n).astype(np.uint8),
+        np.zeros(n, np.uint8),
+        np.arange(n + 1) * 64,
+        payload,
+    )
+    return Trace.from_chunks([chunk], Memory(0, 2**36, None))
+
+
+@pytest.mark.parametrize("name", TRACE_WRITERS)
+def test_a_writer_has_a_reader_that_gives_the_accesses_back(tmp_path, name):
+    writer, path = TRACE_WRITERS[name].item, tmp_path / "trace"
+    assert TRACE_WRITERS[name].summary and writer.suffix.startswith(".")
+    trace = recorded()
+    if writer.needs_data:
+        with pytest.raises(InputError, match="addresses only"):
+            export_trace(trace, path, name)
+        return
+    assert export_trace(trace, path, name, line_bytes=64) == 512
+    text = b"\0" not in path.read_bytes()
+    assert text == writer.is_text
+    assert name in TRACE_READERS
+    (back,) = open_trace(path, access_bytes=64)
+    (given,) = trace
+    assert np.array_equal(back.address, given.address) and np.array_equal(back.size, given.size)
+    assert writer.by_lines or np.array_equal(back.op, given.op)
+    assert open_trace(path, name, access_bytes=64).n_accesses == 512
+
+
+@pytest.mark.parametrize("name", TRACE_READERS)
+def test_a_reader_refuses_what_is_none_of_its_own(tmp_path, name):
+    assert TRACE_READERS[name].summary
+    path = tmp_path / "trace"
+    for given in (b"", b"\n\n", b"once upon a time\n", b"\xff" * 31, b"PK\x03\x04 and no more", b"0" * 70000):
+        path.write_bytes(given)
+        with pytest.raises(InputError, match=str(path)):
+            open_trace(path, name)
+    with pytest.raises(InputError, match="no such file"):
+        open_trace(tmp_path / "missing", name)
