@@ -185,7 +185,7 @@ if TYPE_CHECKING:  # made at run time from the dataclasses they fill
     EngineSection: TypeAlias = Any
     ControllerSection: TypeAlias = Any
 else:
-    LayoutSection = section_for(Layout, name="LayoutSection", omit=("value_format",))
+    LayoutSection = section_for(Layout, name="LayoutSection", omit=("value_format", "lanes"))
     CacheSection = section_for(CacheSpec, name="CacheSection")
     EngineSection = section_for(EngineSpec, name="EngineSection")
     ControllerSection = section_for(ControllerSpec, name="ControllerSection")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from traces.access.buffers import NEURON_STREAMS, Buffers
+from traces.access.input_vectors import input_vectors
 from traces.access.plan import Plan, plan_layout
-from traces.access.trace import STREAMS, Chunk, Trace
+from traces.access.trace import Chunk, Trace
 from traces.base.errors import InputError
 from traces.layouts.layout import NEURON_FORMATS, Layout
 from traces.work.checks import check_order
@@ -25,6 +27,8 @@ def build_trace(
     *,
     layout: Layout | str = "auto",
     sample: int | Sequence[int] = 0,
+    batch: int | None = None,
+    lanes: int | None = None,
     inputs: npt.ArrayLike | None = None,
     seed: int = 0,
     chunk_accesses: int = DEFAULT_CHUNK_ACCESSES,
@@ -32,9 +36,13 @@ def build_trace(
     """Build the memory trace of a forward pass that processes the connections in `order`.
 
     order: an Ordering or int[W] (None: the network's own order), checked to be a topological permutation.
-    layout: a Layout or the name of a kind. sample: row or rows of the network's batch, processed one after another.
-    inputs: float32[B, I] input vectors instead of the batch. A network without a batch gets uniform [0, 1) inputs drawn
-        with `seed`; the description then says so. chunk_accesses: accesses per chunk at most, at least 16.
+    layout: a Layout or the name of a kind. sample: row or rows of the network's batch, in the order of processing.
+    batch: how many input vectors, from row `sample` on (default: one for each lane); a network with fewer rows has them
+        drawn from its rows with `seed`. inputs: float32[n, I] input vectors instead. A network without a batch gets
+        uniform [0, 1) inputs drawn with `seed`; the description says where they come from.
+    lanes: vectors processed together, instead of the layout's; n vectors take ceil(n / lanes) passes. Lanes of the last
+        pass without a vector compute on inputs of 0 (`padded_lanes` in the description).
+    chunk_accesses: accesses per chunk at most, at least 16; chunks of long rows hold fewer.
 
     The partial sum of a neuron starts with its bias, is accumulated in float32 in the order of work, and is replaced by
     the activated value at the neuron's last connection, as `traces.work.forward` defines it.
@@ -44,21 +52,28 @@ def build_trace(
     """
     if isinstance(layout, str):
         layout = Layout(kind=layout)
+    if lanes is not None:
+        layout = replace(layout, lanes=lanes)
     if isinstance(chunk_accesses, bool) or not isinstance(chunk_accesses, int) or chunk_accesses < 16:
         raise InputError(f"chunk_accesses must be a whole number of at least 16, not {chunk_accesses!r}")
     edges = np.arange(network.n_connections) if order is None else getattr(order, "edges", order)
     edges = check_order(network, edges)
-    vectors, origin = _input_vectors(network, sample, inputs, seed)
+    vectors, origin = input_vectors(network, sample, batch, inputs, seed, layout.lanes)
     plan = plan_layout(network, edges, layout, vectors)
+    asked = asdict(layout)
+    del asked["lanes"]
     description = {
         "network": network.name,
-        "layout": {**asdict(layout), "kind": plan.kind},
+        "layout": {**asked, "kind": plan.kind},
         "inputs": origin,
         "samples": len(vectors),
         "zeroed_weights": plan.zeroed,
         "padding_elements": plan.padding,
     }
-    return Trace(lambda: _walk(plan, chunk_accesses), plan.memory, None, description)
+    if plan.lanes > 1:
+        padded = plan.n_passes * plan.lanes - len(vectors)
+        description |= {"lanes": plan.lanes, "passes": plan.n_passes, "padded_lanes": padded}
+    return Trace(lambda: _walk(plan, chunk_accesses), plan.memory, None, description, plan)
 
 
 def final_image(trace: Trace) -> npt.NDArray[np.uint8]:
@@ -78,54 +93,32 @@ def final_image(trace: Trace) -> npt.NDArray[np.uint8]:
     return image
 
 
-def stored_activations(trace: Trace, n_neurons: int, neuron_format: str = "fp32") -> npt.NDArray[np.float32]:
-    """Return float32[B, N]: the neuron values in memory after the last access, one row per sample."""
+def stored_activations(
+    trace: Trace, n_neurons: int, neuron_format: str = "fp32", image: npt.NDArray[np.uint8] | None = None
+) -> npt.NDArray[np.float32]:
+    """Return float32[B, N]: the neuron values in memory after the last access, one row per sample, padding left out.
+
+    image: the memory to read, if not that after the last access (uint8[total_bytes]).
+    """
     from cython_ext.trace.walk import neuron_values
 
     region = trace.memory.region("neurons")
     start = region.base_address - trace.memory.base_address
-    image = final_image(trace)[start : start + region.n_bytes]
-    values: npt.NDArray[np.float32] = neuron_values(image, list(NEURON_FORMATS).index(neuron_format))
-    return values.reshape(-1, n_neurons)
-
-
-def _input_vectors(
-    network: Network, sample: int | Sequence[int], inputs: npt.ArrayLike | None, seed: int
-) -> tuple[npt.NDArray[np.float32], str]:
-    n = len(network.inputs)
-    if inputs is not None:
-        given = np.atleast_2d(np.asarray(inputs, np.float32))
-        if given.ndim != 2 or given.shape[1] != n or not len(given):
-            raise InputError(f"inputs have shape {given.shape}, expected (B, {n}): one column per input neuron")
-        if not np.isfinite(given).all():
-            raise InputError("inputs hold a value that is not finite")
-        return given, "given"
-    wanted = np.atleast_1d(np.asarray(sample))
-    if not wanted.size or not np.issubdtype(wanted.dtype, np.integer) or wanted.ndim != 1:
-        raise InputError(f"sample must be a row number of the batch or a list of them, not {sample!r}")
-    if network.batch is None:
-        if wanted.min() < 0:
-            raise InputError(f"sample {wanted.min()} does not exist")
-        drawn = np.random.default_rng(seed).random((int(wanted.max()) + 1, n), np.float32)
-        return drawn[wanted], f"uniform [0, 1), seed {seed}: the network has no batch"
-    bad = wanted[(wanted < 0) | (wanted >= len(network.batch))]
-    if bad.size:
-        raise InputError(f"sample {bad[0]} does not exist: the batch has rows 0 to {len(network.batch) - 1}")
-    return network.batch[wanted], "batch rows " + ", ".join(map(str, wanted))
+    image = (final_image(trace) if image is None else image)[start : start + region.n_bytes]
+    lanes, n_passes = trace.description.get("lanes", 1), trace.description.get("passes", trace.description["samples"])
+    rows = image.reshape(n_passes, n_neurons, -1)[:, :, : lanes * NEURON_FORMATS[neuron_format]]
+    values = neuron_values(np.ascontiguousarray(rows).reshape(-1), list(NEURON_FORMATS).index(neuron_format))
+    by_vector = np.asarray(values).reshape(n_passes, n_neurons, lanes).transpose(0, 2, 1).reshape(-1, n_neurons)
+    return np.ascontiguousarray(by_vector[: trace.description["samples"]])
 
 
 def _walk(plan: Plan, chunk_accesses: int) -> Iterator[Chunk]:
     from cython_ext.trace.walk import ForwardWalk
 
     assert plan.memory.image is not None
-    streams = tuple(STREAMS.index(name) for name in ("row_pointers", "inputs", "partial_sums", "outputs"))
-    walk = ForwardWalk(plan, plan.memory.image.copy(), streams)
-    widest = max(8, *(int(bits + 7) // 8 for bits in plan.element[:, 1]))
+    walk = ForwardWalk(plan, plan.memory.image.copy(), NEURON_STREAMS)
+    buffers = Buffers(chunk_accesses, plan.widest_access)
     while not walk.done:
-        address = np.empty(chunk_accesses, np.uint64)
-        size, op, stream = (np.empty(chunk_accesses, np.uint8) for _ in range(3))
-        offset = np.empty(chunk_accesses + 1, np.int64)
-        payload = np.empty(chunk_accesses * widest, np.uint8)
-        n = walk.fill(address, size, op, stream, offset, payload)
-        if n:
-            yield Chunk(address[:n], size[:n], op[:n], stream[:n], offset[: n + 1], payload[: offset[n]])
+        chunk = buffers.chunk(walk.fill(*buffers.fresh()))
+        if len(chunk):
+            yield chunk

@@ -27,8 +27,11 @@ class Plan:
         stored. slot: int64[K] element index.
     finish: uint8[K], 1 + activation number at the last step of a target, else 0.
     element: int64[E, 3] arrays read at each step: (image offset, bits per element, stream number).
-    event_step, event_offset, event_size: structure loads before a step: int64, image offset int64, bytes uint8.
-    neurons_offset: image offset of the neuron values; neuron_bytes each, sample_bytes per sample of n_samples.
+    event_step, event_offset, event_size, event_stream: structure loads before a step: int64, image offset int64,
+        bytes uint8, stream number uint8.
+    neurons_offset: image offset of the neuron rows of the first pass. A row holds `lanes` values of value_bytes each,
+        in row_bytes; the next one starts row_pitch later, those of the next of n_passes pass_bytes later.
+    is_output, is_computed: bool[N], neurons that are outputs; that have incoming connections.
     zeroed: stored non-zero weights that became zero in value_format. padding: steps that are ELLPACK padding.
     """
 
@@ -44,10 +47,14 @@ class Plan:
     event_step: Int64Array
     event_offset: Int64Array
     event_size: npt.NDArray[np.uint8]
+    event_stream: npt.NDArray[np.uint8]
+    is_output: npt.NDArray[np.bool_]
+    is_computed: npt.NDArray[np.bool_]
     neurons_offset: int
-    neuron_bytes: int
-    sample_bytes: int
-    n_samples: int
+    lanes: int
+    value_bytes: int
+    row_pitch: int
+    n_passes: int
     neuron_format: int
     registers: int
     zeroed: int
@@ -57,6 +64,21 @@ class Plan:
     def base_address(self) -> int:
         """Address of image byte 0."""
         return self.memory.base_address
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a neuron's row that hold values."""
+        return self.lanes * self.value_bytes
+
+    @property
+    def widest_access(self) -> int:
+        """Bytes of the widest access of a walk, at least 8."""
+        return max(8, self.row_bytes, *(int(bits + 7) // 8 for bits in self.element[:, 1]))
+
+    @property
+    def pass_bytes(self) -> int:
+        """Bytes of all rows of a pass."""
+        return len(self.bias) * self.row_pitch
 
 
 def plan_layout(network: Network, edges: Int64Array, layout: Layout, samples: npt.NDArray[np.float32]) -> Plan:
@@ -79,9 +101,10 @@ def plan_layout(network: Network, edges: Int64Array, layout: Layout, samples: np
     space = Space(layout.base_address, layout.alignment_bytes)
     elements, loads = member.store(Stored(steps, ids, id_bytes, bits, value_bits, layout.value_format, slot), space)
 
-    neuron_bytes = NEURON_FORMATS[layout.neuron_format]
     neuron_format = list(NEURON_FORMATS).index(layout.neuron_format)
-    neurons_offset = space.add("neurons", neuron_bits(_initial_values(network, samples), neuron_format))
+    lanes, row_pitch = layout.lanes, layout.row_pitch
+    rows = _initial_rows(network, samples, lanes, row_pitch, neuron_format)
+    neurons_offset = space.add("neurons", rows.reshape(-1))
     bias = network.biases if network.biases is not None else np.zeros(network.n_neurons, np.float32)
     finish = np.zeros(len(steps.source), np.uint8)
     last = np.zeros(network.n_neurons, np.int64)
@@ -104,15 +127,24 @@ def plan_layout(network: Network, edges: Int64Array, layout: Layout, samples: np
         event_step=loads.step,
         event_offset=loads.offset,
         event_size=loads.size,
+        event_stream=_stream_numbers(loads.stream),
+        is_output=network.is_output,
+        is_computed=network.in_degree > 0,
         neurons_offset=neurons_offset,
-        neuron_bytes=neuron_bytes,
-        sample_bytes=network.n_neurons * neuron_bytes,
-        n_samples=len(samples),
+        lanes=lanes,
+        value_bytes=NEURON_FORMATS[layout.neuron_format],
+        row_pitch=row_pitch,
+        n_passes=len(rows),
         neuron_format=neuron_format,
         registers=int(layout.registers == "run"),
         zeroed=zeroed,
         padding=int(steps.is_padding.sum()),
     )
+
+
+def _stream_numbers(names: npt.NDArray[np.str_]) -> npt.NDArray[np.uint8]:
+    found, index = np.unique(names, return_inverse=True)
+    return np.array([STREAMS.index(name) for name in found], np.uint8)[index] if len(names) else np.zeros(0, np.uint8)
 
 
 def _slots(steps: Steps, row_alignment: int | None, value_bits: int, id_bytes: int) -> Int64Array:
@@ -162,10 +194,25 @@ def _lowest(ids: Int64Array, layer: Int64Array) -> Int64Array:
     return lowest[index]
 
 
-def _initial_values(network: Network, samples: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Return float32[B * N], the neuron values before the first access: the input vector, elsewhere the bias."""
-    values = np.zeros((len(samples), network.n_neurons), np.float32)
+def _initial_rows(
+    network: Network, samples: npt.NDArray[np.float32], lanes: int, row_pitch: int, neuron_format: int
+) -> npt.NDArray[np.uint8]:
+    """Return uint8[passes, N, row_pitch], the rows before the first access: input vectors, elsewhere the bias.
+
+    Lanes of the last pass that no vector fills have inputs of 0; bytes between a row's values and its pitch are 0.
+    """
+    from cython_ext.trace.walk import neuron_bits
+
+    n_passes = -(-len(samples) // lanes)
+    values = np.zeros((n_passes * lanes, network.n_neurons), np.float32)
     if network.biases is not None:
         values[:] = network.biases
-    values[:, network.inputs] = samples
-    return values.reshape(-1)
+    values[:, network.inputs] = 0
+    values[: len(samples), network.inputs] = samples
+    by_row = np.ascontiguousarray(values.reshape(n_passes, lanes, -1).transpose(0, 2, 1))
+    stored = neuron_bits(by_row.reshape(-1), neuron_format).reshape(n_passes, network.n_neurons, -1)
+    if stored.shape[2] == row_pitch:
+        return np.asarray(stored)
+    rows = np.zeros((n_passes, network.n_neurons, row_pitch), np.uint8)
+    rows[:, :, : stored.shape[2]] = stored
+    return rows

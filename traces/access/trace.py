@@ -19,7 +19,7 @@ LOAD, STORE = 0, 1
 class Chunk:
     """n consecutive accesses, in program order.
 
-    address: uint64[n] byte address. size: uint8[n] bytes (uint16 between cache levels, whose lines may be longer).
+    address: uint64[n] byte address. size: uint8[n] bytes (uint16 where rows of lanes or cache lines are longer).
     op: uint8[n], 0 load, 1 store. stream: uint8[n], see STREAMS.
     payload: uint8 bytes of all accesses one after another, those of access i at
         ``payload[payload_offset[i]:payload_offset[i + 1]]`` (int64[n + 1]): the bytes read by a load, written by a
@@ -75,12 +75,15 @@ class Trace:
     make_chunks: returns a fresh iterator over the chunks. memory: footprint and initial content.
     n_accesses: length, or None where it is known only after a walk.
     description: what made the trace (layout, sample, sizes), for records; JSON values only.
+    plan: the steps the trace was built from (a traces.access.plan.Plan), None for a trace read from a file. A
+        scratchpad needs them: which rows it moves depends on the order of work, not on the accesses.
     """
 
     make_chunks: Callable[[], Iterator[Chunk]]
     memory: Memory
     n_accesses: int | None = None
     description: Mapping[str, Any] = field(default_factory=dict)
+    plan: Any = None
 
     def __iter__(self) -> Iterator[Chunk]:
         return self.make_chunks()

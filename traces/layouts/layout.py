@@ -19,6 +19,7 @@ AUTO_CHOICE = ("csr", "tuples")
 NEURON_FORMATS = {"fp32": 4, "fp16": 2, "bf16": 2}  # name -> bytes; the index is the kernel's format number
 REGISTERS = ("run", "none")
 ID_BASES = ("layer", "network")
+MAX_ROW_BYTES = 2**15  # an access has at most 65535 bytes
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -40,6 +41,8 @@ class Layout:
     row_alignment_bytes: start each row of csr/ell or column of csc at this alignment in values and ids; None packs.
     registers: 'run' keeps the partial sum in a register while consecutive connections share the target, and the
         source's value while they share the source; 'none' loads and stores them at every connection.
+    lanes: input vectors processed together: a neuron is a row of that many values, loaded and stored as one, and rows
+        start at multiples of alignment_bytes. 1 is one vector after the other, values packed.
     Raises InputError naming the field.
     """
 
@@ -52,6 +55,7 @@ class Layout:
     alignment_bytes: int = 64
     row_alignment_bytes: int | None = None
     registers: str = "run"
+    lanes: int = 1
 
     def __post_init__(self) -> None:
         for what, value, known in (
@@ -70,8 +74,19 @@ class Layout:
                 raise InputError(f"{name} must be a power of two, not {value!r}")
         if not isinstance(self.base_address, int) or not 0 <= self.base_address < 2**62:
             raise InputError(f"base_address must be a whole number from 0 to 2^62, not {self.base_address!r}")
+        if isinstance(self.lanes, bool) or not isinstance(self.lanes, int) or self.lanes < 1:
+            raise InputError(f"lanes must be a whole number of at least 1, not {self.lanes!r}: input vectors at a time")
+        if self.lanes * NEURON_FORMATS[self.neuron_format] > MAX_ROW_BYTES:
+            most = MAX_ROW_BYTES // NEURON_FORMATS[self.neuron_format]
+            raise InputError(f"lanes must be at most {most} in {self.neuron_format}, not {self.lanes}")
         if self.row_alignment_bytes is not None and self.kind != AUTO and not LAYOUTS[self.kind].item.has_rows:
             raise InputError(f"row_alignment_bytes has no meaning for layout {self.kind!r}: it has no rows")
+
+    @property
+    def row_pitch(self) -> int:
+        """Bytes from one neuron's row to the next: one value, or `lanes` values up to the next aligned address."""
+        row_bytes = self.lanes * NEURON_FORMATS[self.neuron_format]
+        return row_bytes if self.lanes == 1 else -(-row_bytes // self.alignment_bytes) * self.alignment_bytes
 
 
 def choose_kind(network: Network, edges: Int64Array, layout: Layout) -> str:

@@ -14,7 +14,7 @@ def named_rows(stored: Stored, space: Space, name: str) -> Loads:
     rows = stored.steps.major[first]
     width = max(stored.id_bytes, 2 if int(rows.max()) < 2**16 else 4)
     offset = space.add(name, rows.astype(f"<u{width}").view(np.uint8))
-    return Loads(first, offset + width * np.arange(len(rows)), np.full(len(rows), width, np.uint8))
+    return Loads.of(first, offset + width * np.arange(len(rows)), width, "row_pointers")
 
 
 def row_pointers(stored: Stored, space: Space, what: str) -> Loads:
@@ -47,5 +47,5 @@ def row_pointers(stored: Stored, space: Space, what: str) -> Loads:
     step_of_row = np.full(n_rows, len(stored.steps.source), np.int64)
     step_of_row[row] = first
     step_of_row = np.minimum.accumulate(step_of_row[::-1])[::-1]
-    loads = Loads(np.r_[0, step_of_row], offset + width * np.arange(n_rows + 1), np.full(n_rows + 1, width, np.uint8))
+    loads = Loads.of(np.r_[0, step_of_row], offset + width * np.arange(n_rows + 1), width, "row_pointers")
     return loads if named is None else Loads.merge(named, loads)

@@ -23,16 +23,28 @@ class Element:
 class Loads:
     """Loads of structure (pointers, row names) that come before a step, steps ascending.
 
-    step: int64[n] the step. offset: int64[n] image offset. size: uint8[n] bytes.
+    step: int64[n] the step. offset: int64[n] image offset. size: uint8[n] bytes. stream: str[n] its name.
     """
 
     step: npt.NDArray[np.int64]
     offset: npt.NDArray[np.int64]
     size: npt.NDArray[np.uint8]
+    stream: npt.NDArray[np.str_]
+
+    @classmethod
+    def of(cls, step: npt.NDArray[np.int64], offset: npt.NDArray[np.int64], size: npt.ArrayLike, stream: str) -> Loads:
+        """Return loads of one stream; size: bytes, one for all or uint8[n]."""
+        shape = step.shape
+        return cls(
+            step,
+            offset,
+            np.broadcast_to(np.asarray(size, np.uint8), shape).copy(),
+            np.full(shape, stream),
+        )
 
     @classmethod
     def none(cls) -> Loads:
-        return cls(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint8))
+        return cls.of(np.zeros(0, np.int64), np.zeros(0, np.int64), 0, "row_pointers")
 
     @classmethod
     def merge(cls, first: Loads, second: Loads) -> Loads:
@@ -43,6 +55,7 @@ class Loads:
             step[by_step],
             np.concatenate((first.offset, second.offset))[by_step],
             np.concatenate((first.size, second.size))[by_step],
+            np.concatenate((first.stream, second.stream))[by_step],
         )
 
 
