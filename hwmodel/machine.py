@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hwmodel.coding import Chain, ChainFacts, Geometry, chain_facts
+from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from traces.base.errors import InputError, unknown_name
 
 CACHE_POLICIES = ("lru", "fifo", "rr", "random", "plru", "min")
@@ -122,13 +123,18 @@ class BusSpec:
 
 @dataclass(frozen=True)
 class EngineSpec:
-    """The compute engine: `outstanding_misses` line requests in flight, `accesses_per_ns` cache accesses per ns."""
+    """The compute engine: `outstanding_misses` line requests in flight, `accesses_per_ns` cache accesses per ns.
+
+    access_bytes: the widest access; a row of many lanes takes several.
+    """
 
     outstanding_misses: int = 8
     accesses_per_ns: float = 1.0
+    access_bytes: int = 64
 
     def __post_init__(self) -> None:
         _whole(self.outstanding_misses, "engine outstanding_misses")
+        _whole(self.access_bytes, "engine access_bytes", 16)
         if not self.accesses_per_ns > 0 or self.accesses_per_ns == float("inf"):
             raise InputError(f"engine accesses_per_ns must be a positive number, not {self.accesses_per_ns!r}")
 
@@ -140,9 +146,10 @@ class Machine:
     caches: from the engine outward; none means that every access goes to memory. encoder: a chain of
     hwmodel.encoders, e.g. 'base-xor+dbi-dc'. element_bytes: what the encoder takes for one value. part, controller: of
     hwmodel.dram.engine; part None stops after the bus. flush: write dirty lines back at the end (counted apart).
+    scratchpad: memory that software manages, instead of caches.
     """
 
-    caches: tuple[CacheSpec, ...]
+    caches: tuple[CacheSpec, ...] = ()
     encoder: str = "raw"
     element_bytes: int = 4
     bus: BusSpec = field(default_factory=BusSpec)
@@ -150,8 +157,17 @@ class Machine:
     controller: Any = None
     engine: EngineSpec = field(default_factory=EngineSpec)
     flush: bool = True
+    scratchpad: ScratchpadSpec | None = None
 
     def __post_init__(self) -> None:
+        if self.scratchpad is not None:
+            if self.caches:
+                raise InputError("a machine has caches or a scratchpad, not both: leave one out")
+            if self.scratchpad.stream_bytes < self.bus.block_bytes:
+                raise InputError(
+                    f"scratchpad stream_bytes {self.scratchpad.stream_bytes} is smaller than a burst of "
+                    f"{self.bus.block_bytes} bytes: the connections need room for at least one"
+                )
         lines = [cache.line_bytes for cache in self.caches]
         if lines != sorted(lines):
             raise InputError(f"line_bytes must not shrink from one cache level to the next, not {lines}")

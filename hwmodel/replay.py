@@ -26,6 +26,7 @@ from hwmodel.bus import Bus, WireCounts
 from hwmodel.caches.cache import CacheCounts
 from hwmodel.caches.cache_pass import CachePass, KeptPass
 from hwmodel.caches.hierarchy import Bursts, open_loop_clock
+from hwmodel.fastmemory.scratchpad import ScratchpadCounts
 from hwmodel.machine import Machine
 from traces.access.trace import STREAMS, Trace
 from traces.base.errors import InputError
@@ -100,6 +101,8 @@ class ReplayResult:
     caches: counts per level before the final flush. run, flush: traffic of the trace, and of writing dirty lines back
     at its end. block_bytes: bytes of a burst. partial_writes: stores that passed the last level.
     dram: the DRAM's result for all bursts, None without a part. description: of the trace.
+    engine_accesses: accesses of the engine, none wider than its access_bytes. scratchpad: what it moved; loads and
+    stores are then its transfers.
     """
 
     loads: Int64Array
@@ -113,6 +116,8 @@ class ReplayResult:
     partial_writes: int
     dram: DramResult | None
     description: dict[str, Any]
+    engine_accesses: int = 0
+    scratchpad: ScratchpadCounts | None = None
 
     @property
     def total(self) -> Traffic:
@@ -213,6 +218,8 @@ def replay(
         partial_writes=source.partial_writes,
         dram=meter.finish(),
         description=dict(source.description),
+        engine_accesses=source.engine_accesses,
+        scratchpad=source.scratchpad,
     )
     check_conservation(result, source.levels, machine)
     return result
@@ -278,6 +285,8 @@ def _difference(after: Traffic, before: Traffic) -> Traffic:
 def check_conservation(result: ReplayResult, final: tuple[CacheCounts, ...], machine: Machine) -> None:
     """Assert that nothing was lost or made up between the levels, whose counts after the flush are `final`."""
     check_wires(result, machine)
+    if result.scratchpad is not None:
+        check_transfers(result, result.scratchpad)
     if not final:
         return
     assert int(result.loads.sum() + result.stores.sum()) == result.caches[0].loads + result.caches[0].stores
@@ -292,6 +301,16 @@ def check_conservation(result: ReplayResult, final: tuple[CacheCounts, ...], mac
         assert result.written_bytes >= whole + last.through_writes * machine.bus.block_bytes
     if machine.flush:
         assert all(counts.dirty_at_end == 0 for counts in final)
+
+
+def check_transfers(result: ReplayResult, counts: ScratchpadCounts) -> None:
+    """Assert that the transfers of rows are those the I/O model counts, in every pass."""
+    rows = [STREAMS.index(name) for name in ("inputs", "partial_sums", "outputs")]
+    moved = [int(counted[rows].sum()) for counted in (result.loads, result.stores, result.load_bytes)]
+    loads = counts.reads_neurons - (counts.bias_reads if counts.bias == "scalar" else 0)
+    assert moved[0] == loads * counts.passes, "rows were loaded that the I/O model does not count"
+    assert moved[1] == (counts.writes_live + counts.writes_outputs) * counts.passes, "rows stored and not counted"
+    assert moved[2] == moved[0] * counts.row_bytes, "a row was loaded in part"
 
 
 def check_wires(result: ReplayResult, machine: Machine) -> None:

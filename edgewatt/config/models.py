@@ -187,7 +187,7 @@ if TYPE_CHECKING:  # made at run time from the dataclasses they fill
 else:
     LayoutSection = section_for(Layout, name="LayoutSection", omit=("value_format", "lanes"))
     CacheSection = section_for(CacheSpec, name="CacheSection")
-    EngineSection = section_for(EngineSpec, name="EngineSection")
+    EngineSection = section_for(EngineSpec, name="EngineSection", omit=("access_bytes",))
     ControllerSection = section_for(ControllerSpec, name="ControllerSection")
 
 

@@ -15,8 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hwmodel.caches.cache import CacheCounts
+from hwmodel.caches.engine_side import EngineSide
 from hwmodel.caches.hierarchy import SLICE_ACCESSES, Bursts, open_hierarchy, slices
-from hwmodel.machine import Machine
+from hwmodel.fastmemory.scratchpad import ScratchpadCounts
+from hwmodel.machine import EngineSpec, Machine
 from traces.access.trace import STREAMS, Chunk, Trace
 from traces.base.errors import InputError
 
@@ -35,7 +37,8 @@ class CachePass:
         self.has_data, self.n_accesses = trace.has_data, trace.n_accesses
         self.description: Mapping[str, Any] = trace.description
         self.asked = np.zeros((2, 2, len(STREAMS)), np.int64)
-        self._trace, self._hierarchy = trace, open_hierarchy(trace, machine)
+        self._engine = EngineSide(trace, machine)
+        self._hierarchy = open_hierarchy(self._engine.trace, machine)
 
     @property
     def levels(self) -> tuple[CacheCounts, ...]:
@@ -49,9 +52,19 @@ class CachePass:
 
     def run(self) -> Iterator[Bursts]:
         """Yield the bursts of the trace, slice by slice."""
-        for chunk in slices(self._trace):
+        for chunk in slices(self._engine.trace):
             self.asked += count_accesses(chunk)
             yield self._hierarchy.feed(chunk)
+
+    @property
+    def engine_accesses(self) -> int:
+        """Accesses the engine has made, none wider than its access_bytes."""
+        return self._engine.accesses
+
+    @property
+    def scratchpad(self) -> ScratchpadCounts | None:
+        """What the scratchpad has moved; None for a machine without one."""
+        return self._engine.scratchpad
 
     def flush(self) -> Iterator[Bursts]:
         """Yield the bursts that write dirty lines back at the end."""
@@ -70,6 +83,8 @@ class KeptPass:
         self._arrays, self._n_run, self._block = arrays, meta["run_bursts"], meta["machine"]["block_bytes"]
         self._counts = {name: [CacheCounts(**level) for level in meta[name]] for name in ("run", "flush")}
         self._partial_writes = meta["partial_writes"]
+        self.engine_accesses = int(meta["engine_accesses"])
+        self.scratchpad = None if meta["scratchpad"] is None else ScratchpadCounts(**meta["scratchpad"])
         self._part = "run"
 
     def checked(self, machine: Machine) -> KeptPass:
@@ -141,6 +156,8 @@ def keep(trace: Trace, machine: Machine, most_bytes: int) -> dict[str, npt.NDArr
         "run_bursts": ends["run"]["bursts"],
         **{name: end["levels"] for name, end in ends.items()},
         "partial_writes": {name: end["partial_writes"] for name, end in ends.items()},
+        "engine_accesses": found.engine_accesses,
+        "scratchpad": None if found.scratchpad is None else asdict(found.scratchpad),
     }
     arrays = {name: _joined([getattr(part, name) for part in held], kind) for name, kind in _COLUMNS.items()}
     if trace.has_data:
@@ -153,7 +170,12 @@ def keep(trace: Trace, machine: Machine, most_bytes: int) -> dict[str, npt.NDArr
 def depends_on(machine: Machine) -> dict[str, Any]:
     """Return what the bursts depend on besides the trace, as JSON values."""
     caches = [asdict(cache) for cache in machine.caches]
-    return {"caches": caches, "block_bytes": machine.bus.block_bytes, "flush": machine.flush}
+    found = {"caches": caches, "block_bytes": machine.bus.block_bytes, "flush": machine.flush}
+    if machine.scratchpad is not None:
+        found["scratchpad"] = asdict(machine.scratchpad)
+    if machine.engine.access_bytes != EngineSpec().access_bytes:
+        found["access_bytes"] = machine.engine.access_bytes
+    return found
 
 
 def _joined(parts: list[Any], kind: Any) -> npt.NDArray[Any]:

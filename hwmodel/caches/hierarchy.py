@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hwmodel.caches.cache import CacheLevel, LineTransactions, Prefetches
+from hwmodel.caches.engine_side import EngineSide
 from hwmodel.machine import CacheSpec, Machine
 from traces.access.lines import touched_lines
 from traces.access.trace import Chunk, Memory, Trace
@@ -22,9 +23,9 @@ Int64Array = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Bursts:
-    """Bursts in program order: uint64[n] addresses, uint8[n] is_write, uint8[n] stream, int64[n] index of the access
-    that caused each, their bytes uint8[n * block_bytes] (None in an address-only trace), and the arrival int64[n] of
-    that access in clocks of the memory, where the trace records it."""
+    """Bursts in program order: uint64[n] addresses, uint8[n] is_write, uint8[n] stream, int64[n] accesses the engine
+    made before the one that caused each, their bytes uint8[n * block_bytes] (None in an address-only trace), and the
+    arrival int64[n] of that access in clocks of the memory, where the trace records it."""
 
     address: npt.NDArray[np.uint64]
     is_write: npt.NDArray[np.uint8]
@@ -67,7 +68,7 @@ class CacheHierarchy:
         """Make the accesses of a chunk and return the bursts they cause."""
         if self._data is not None:
             self._check_footprint(chunk)
-        first, cycle = self._accesses, chunk.cycle
+        first, cycle, work = self._accesses, chunk.cycle, chunk.work
         self._accesses += len(chunk)
         index: Int64Array | None = None
         for k, stage in enumerate(self._stages):
@@ -79,7 +80,7 @@ class CacheHierarchy:
             chunk = self._next(chunk, k, out)
             index = out.access_index if index is None else index[out.access_index]
         assert index is not None
-        return self._bursts(chunk, index, first, cycle)
+        return self._bursts(chunk, index, first, cycle, work)
 
     def _check_footprint(self, chunk: Chunk) -> None:
         within = chunk.address - np.uint64(self._memory.base_address)  # wraps to a large number below the base
@@ -115,7 +116,7 @@ class CacheHierarchy:
                 chunk = Chunk(out.address, out.size, out.is_write, stream, offset, payload)
             for deeper in range(k + 1, len(self.levels)):
                 chunk = self._next(chunk, deeper, self.levels[deeper].access(chunk.op, chunk.address, chunk.size))
-            yield self._bursts(chunk, np.zeros(len(chunk), np.int64), self._accesses, None)
+            yield self._bursts(chunk, np.zeros(len(chunk), np.int64), self._accesses, None, None)
 
     def _next(self, chunk: Chunk, k: int, out: LineTransactions) -> Chunk:
         """Return the transactions of level k as the accesses of the next one."""
@@ -127,7 +128,9 @@ class CacheHierarchy:
         )  # fmt: skip
         return Chunk(out.address, out.size, out.is_write, stream, offset, payload)
 
-    def _bursts(self, chunk: Chunk, access: Int64Array, first: int, cycle: Int64Array | None) -> Bursts:
+    def _bursts(
+        self, chunk: Chunk, access: Int64Array, first: int, cycle: Int64Array | None, work: Int64Array | None
+    ) -> Bursts:
         """Cut transactions into bursts of block_bytes, ascending."""
         self.partial_writes += int(np.count_nonzero(chunk.size % self._whole_bytes))
         block, which = touched_lines(chunk.address, chunk.size, self.block_bytes)
@@ -138,7 +141,7 @@ class CacheHierarchy:
             block * np.uint64(self.block_bytes),
             chunk.op[which],
             chunk.stream[which],
-            access + first,
+            access + first if work is None else work[access],
             chunk.payload,
             None if cycle is None else cycle[access],
         )
@@ -225,13 +228,14 @@ def burst_trace(trace: Trace, machine: Machine) -> Trace:
 
     Arrivals are those of replay where the trace or the machine (its part's clock) tells them.
     """
-    block, memory = machine.bus.block_bytes, trace.memory
+    side = EngineSide(trace, machine)
+    block, memory = machine.bus.block_bytes, side.trace.memory
     start, end = _whole_lines(machine, memory)
     image = None if memory.image is None else _padded_image(memory, start, end)
 
     def chunks() -> Iterator[Chunk]:
-        hierarchy = open_hierarchy(trace, machine)
-        for chunk in slices(trace):
+        hierarchy = open_hierarchy(side.trace, machine)
+        for chunk in slices(side.trace):
             yield as_chunk(hierarchy.feed(chunk))
         if machine.flush:
             for bursts in hierarchy.flush():
@@ -262,7 +266,8 @@ def slices(trace: Trace, accesses: int = SLICE_ACCESSES) -> Iterator[Chunk]:
                 offset = chunk.payload_offset[start : start + accesses + 1]
             cycle = None if chunk.cycle is None else chunk.cycle[part]
             address, size, op, stream = chunk.address[part], chunk.size[part], chunk.op[part], chunk.stream[part]
-            yield Chunk(address, size, op, stream, offset, chunk.payload, cycle)
+            work = None if chunk.work is None else chunk.work[part]
+            yield Chunk(address, size, op, stream, offset, chunk.payload, cycle, work)
 
 
 def _lookups_of_level(trace: Trace, specs: tuple[CacheSpec, ...]) -> npt.NDArray[np.uint64]:

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from hwmodel.caches.cache_pass import count_accesses
+from hwmodel.caches.engine_side import EngineSide
 from hwmodel.caches.hierarchy import CacheHierarchy, slices
 from hwmodel.system.memory import Memory
 from hwmodel.system.results import EngineRun
-from traces.access.trace import STREAMS, Trace
+from traces.access.trace import STREAMS
 
 
 class SharedCaches:
@@ -32,7 +33,7 @@ class Engine:
     def __init__(
         self,
         number: int,
-        trace: Trace,
+        side: EngineSide,
         caches: SharedCaches,
         memory: Memory,
         *,
@@ -40,7 +41,7 @@ class Engine:
         slice_accesses: int,
         on_accesses: Callable[[], None],
     ) -> None:
-        self.number, self.trace, self.caches, self.memory = number, trace, caches, memory
+        self.number, self.side, self.caches, self.memory = number, side, caches, memory
         self.accesses = 0
         self._cycles_per_access, self._slice = cycles_per_access, slice_accesses
         self._on_accesses = on_accesses
@@ -50,13 +51,13 @@ class Engine:
     def process(self) -> Generator[Any, Any, None]:
         """Make all accesses (a SimPy process). The first engine keeps its port for the final flush."""
         position = 0
-        for chunk in slices(self.trace, self._slice):
+        for chunk in slices(self.side.trace, self._slice):
             before = self.caches.accesses
             bursts = self.caches.hierarchy.feed(chunk)
             self.caches.asked += count_accesses(chunk)
             when = bursts.cycle
             if when is None:
-                own = bursts.access - before + self.accesses
+                own = bursts.access - before + self.accesses if chunk.work is None else bursts.access
                 when = (own * self._cycles_per_access).astype(np.int64)
             self.accesses += len(chunk)
             self.caches.accesses += len(chunk)
@@ -64,7 +65,7 @@ class Engine:
             position = int(when[-1]) if len(when) else position
             yield from self.memory.send(self.number, bursts, gaps)
             self._on_accesses()
-        self._computing = int(self.accesses * self._cycles_per_access)
+        self._computing = int(self.side.accesses * self._cycles_per_access)
         self._tail = max(self._computing - position, 0)
         (self.memory.close if self.number else self.memory.park)(self.number)
 

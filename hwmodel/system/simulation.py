@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from hwmodel.caches.engine_side import EngineSide
 from hwmodel.caches.hierarchy import SLICE_ACCESSES, open_hierarchy
 from hwmodel.dram.engine import StuckError, load_part
 from hwmodel.machine import Machine
@@ -55,7 +56,8 @@ def simulate(
     if burst != machine.bus.block_bytes:
         raise InputError(f"bus block_bytes {machine.bus.block_bytes} is not the part's burst of {burst} bytes")
     env = simpy.Environment()
-    caches = SharedCaches(open_hierarchy(traces[0], machine))
+    sides = [EngineSide(one, machine) for one in traces]
+    caches = SharedCaches(open_hierarchy(sides[0].trace, machine))
     memory = Memory(
         env, part, machine, len(traces), has_data=traces[0].has_data, block_requests=block_requests, keep=keep
     )
@@ -75,7 +77,7 @@ def simulate(
             slice_accesses=SLICE_ACCESSES if len(traces) == 1 else interleave_accesses,
             on_accesses=report,
         )
-        for number, one in enumerate(traces)
+        for number, one in enumerate(sides)
     ]
     at_end: list[Any] = []  # counts per cache level before the flush
 
@@ -105,6 +107,8 @@ def simulate(
         partial_writes=caches.hierarchy.partial_writes,
         dram=dram,
         description=dict(traces[0].description),
+        engine_accesses=sum(side.accesses for side in sides),
+        scratchpad=sides[0].scratchpad,
     )
     check_conservation(counts, tuple(level.counts for level in caches.hierarchy.levels), machine)
     runs = tuple(engine.result() for engine in engines)
@@ -131,6 +135,8 @@ def _check(traces: tuple[Trace, ...], machine: Machine, block_requests: int, int
         raise InputError("block_requests and interleave_accesses must be at least 1")
     if any(t.memory is not traces[0].memory for t in traces):
         raise InputError("engines share one memory: cut one trace with traces.access.partition.partition")
+    if len(traces) > 1 and machine.scratchpad is not None:
+        raise InputError("a scratchpad belongs to one engine: simulate one trace")
     if len(traces) > 1 and any(cache.policy == "min" for cache in machine.caches):
         raise InputError("policy 'min' needs the future, which several engines decide together: use another policy")
     if len(traces) > 64:

@@ -28,7 +28,7 @@ class Buffers:
         self.columns = (*columns, np.empty(n + 1, np.int64), np.empty(n * self.widest, np.uint8))
         return self.columns
 
-    def chunk(self, n: int, cycle: np.ndarray | None = None) -> Chunk:
+    def chunk(self, n: int, work: np.ndarray | None = None) -> Chunk:
         """Return the first n accesses of the arrays last handed out."""
         address, size, op, stream, offset, payload = self.columns
-        return Chunk(address[:n], size[:n], op[:n], stream[:n], offset[: n + 1], payload[: offset[n]], cycle)
+        return Chunk(address[:n], size[:n], op[:n], stream[:n], offset[: n + 1], payload[: offset[n]], work=work)

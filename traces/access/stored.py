@@ -141,7 +141,8 @@ def _take(archive: zipfile.ZipFile, name: str, dtype: type, path: Path) -> np.nd
         info = archive.getinfo(name)
         with archive.open(info) as member:
             shape, found = _npy_header(member)
-            if found != np.dtype(dtype) or len(shape) != 1:
+            wider = name.endswith("/size.npy") and found == np.uint16  # rows of lanes
+            if (found != np.dtype(dtype) and not wider) or len(shape) != 1:
                 raise InputError(
                     f"{path}: {name} holds {found} of shape {shape}, expected {np.dtype(dtype)} of one dimension"
                 )
@@ -167,7 +168,8 @@ def _npy_header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
 def _read_meta(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
     try:
         meta = json.loads(_take(archive, "meta.json", np.uint8, path).tobytes())
-        if meta["format"] != _FORMAT or meta["version"] != _VERSION or tuple(meta["streams"]) != STREAMS:
+        known = STREAMS[: len(meta["streams"])]  # later versions add streams at the end
+        if meta["format"] != _FORMAT or meta["version"] != _VERSION or tuple(meta["streams"]) != known:
             raise InputError(f"{path}: format {meta['format']!r} version {meta['version']!r} is not readable here")
         numbers = [meta[key] for key in ("chunks", "accesses", "base_address", "total_bytes")]
         if not all(isinstance(number, int) and 0 <= number < 2**63 for number in numbers):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-STREAMS = ("values", "ids", "row_pointers", "inputs", "partial_sums", "outputs", "tuples", "external")
+STREAMS = ("values", "ids", "row_pointers", "inputs", "partial_sums", "outputs", "tuples", "external", "biases")
 """What an access is for; ``Chunk.stream`` holds indices into this tuple."""
 
 LOAD, STORE = 0, 1
@@ -25,6 +25,8 @@ class Chunk:
         ``payload[payload_offset[i]:payload_offset[i + 1]]`` (int64[n + 1]): the bytes read by a load, written by a
         store. Both are None in an address-only trace.
     cycle: int64[n] or None, when a recorded request arrived, in clocks of its memory; traces built here have none.
+    work: int64[n] or None, the accesses an engine makes before this one, where that is not the number of accesses
+        before it: of transfers, and of rows that take an engine several accesses. Not kept in files.
     """
 
     address: npt.NDArray[np.uint64]
@@ -34,6 +36,7 @@ class Chunk:
     payload_offset: npt.NDArray[np.int64] | None = None
     payload: npt.NDArray[np.uint8] | None = None
     cycle: npt.NDArray[np.int64] | None = None
+    work: npt.NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.address)

@@ -1,0 +1,190 @@
+"""A scratchpad: on-chip memory that software manages, carrying out the I/O model's own decisions.
+
+Neuron rows move as `hwmodel.fastmemory.moves` says, whole rows at a time, so the rows moved are those `count_io` counts
+with M = (size_bytes - stream_bytes) // row_bytes + 1: that many rows, and the connection in hand. Connections come
+through a double buffer of stream_bytes, each read once a pass. The first load of a computed neuron brings its bias: a
+row of it, as the model reads, or one fp32 scalar that is spread over the lanes on chip, as kernels do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hwmodel.fastmemory.moves import LOAD, STORE_LIVE, STORE_OUTPUT, Moves, moves_of
+from traces.access.plan import Plan
+from traces.access.trace import Trace
+from traces.access.transfers import SCALAR_BYTES, plan_of, transfers
+from traces.base.errors import InputError, unknown_name
+
+POLICIES = ("min", "lru", "rr")
+PINNINGS = ("literal", "pin_both")
+BIASES = ("row", "scalar")
+
+
+@dataclass(frozen=True)
+class ScratchpadSpec:
+    """A scratchpad of size_bytes, of which stream_bytes are the double buffer of the connections.
+
+    policy, pinning: which row makes room for another, as in `count_io`. bias: what moves when a computed neuron is
+    first loaded: 'row', a whole row (the I/O model's reading), or 'scalar', 4 bytes. Raises InputError naming a field.
+    """
+
+    size_bytes: int
+    policy: str = "min"
+    pinning: str = "literal"
+    stream_bytes: int = 1024
+    bias: str = "row"
+
+    def __post_init__(self) -> None:
+        for name in ("size_bytes", "stream_bytes"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 2**40:
+                raise InputError(f"scratchpad {name} must be a whole number from 1 to 2^40, not {value!r}")
+        for what, value, known in (
+            ("scratchpad policy", self.policy, POLICIES),
+            ("pinning", self.pinning, PINNINGS),
+            ("scratchpad bias", self.bias, BIASES),
+        ):
+            if value not in known:
+                raise unknown_name(what, value, known)
+        if self.stream_bytes >= self.size_bytes:
+            raise InputError(
+                f"scratchpad stream_bytes {self.stream_bytes} leaves nothing of size_bytes {self.size_bytes} for "
+                "neurons"
+            )
+
+    def memory(self, row_bytes: int) -> int:
+        """Return M of the I/O model for rows of `row_bytes`. Raises InputError where M is below 3."""
+        rows = (self.size_bytes - self.stream_bytes) // row_bytes
+        if rows < 2:
+            raise InputError(
+                f"a scratchpad of {self.size_bytes} bytes, {self.stream_bytes} of them for connections, holds {rows} "
+                f"rows of {row_bytes} bytes, M = {rows + 1}: at least 3 are needed, a connection and the two rows it "
+                "joins; use a larger size_bytes, a smaller stream_bytes or fewer lanes"
+            )
+        return rows + 1
+
+
+@dataclass(frozen=True)
+class ScratchpadCounts:
+    """What a scratchpad moved. Every pass moves the same rows; counts in rows are of one pass.
+
+    memory: M. reads_neurons, writes_live, writes_outputs: rows, as `count_io` counts. bias_reads: rows of reads_neurons
+    that bring a bias. row_bytes: bytes of a row that move. passes: over the batch, of `lanes` vectors each.
+    bias_bytes_row, bias_bytes_scalar: bytes of the bias loads of all passes under either reading.
+    rows_read, rows_written: rows the engine read and wrote on chip; connection_accesses: its accesses to connections;
+    accesses: all of them, a row counted once per access_bytes. All of these are of all passes.
+    """
+
+    memory: int
+    policy: str
+    pinning: str
+    bias: str
+    reads_neurons: int
+    writes_live: int
+    writes_outputs: int
+    bias_reads: int
+    row_bytes: int
+    row_pitch: int
+    lanes: int
+    passes: int
+    rows_read: int
+    rows_written: int
+    connection_accesses: int
+    accesses: int
+
+    @property
+    def bias_bytes_row(self) -> int:
+        """Bytes of all bias loads if each is a row."""
+        return self.bias_reads * self.row_bytes * self.passes
+
+    @property
+    def bias_bytes_scalar(self) -> int:
+        """Bytes of all bias loads if each is a scalar."""
+        return self.bias_reads * SCALAR_BYTES * self.passes
+
+
+class Scratchpad:
+    """A scratchpad with one trace: decides the moves, and makes the trace of transfers.
+
+    trace: the transfers. counts: complete after a walk of it. access_bytes: the widest access of the engine.
+    """
+
+    def __init__(self, trace: Trace, spec: ScratchpadSpec, *, access_bytes: int) -> None:
+        plan = plan_of(trace)
+        self.spec, self.plan = spec, plan
+        self.memory = spec.memory(plan.row_pitch)
+        self.moves = moves_of(
+            plan.source, plan.target, plan.is_output, memory=self.memory, policy=spec.policy, pinning=spec.pinning
+        )
+        check_moves(self.moves, plan)
+        first = _first_loads(self.moves, plan)
+        self.bias_reads = int(first.sum())
+        self._transfers = transfers(
+            trace,
+            (self.moves.step, self.moves.neuron, self.moves.kind),
+            buffer_bytes=spec.stream_bytes,
+            access_bytes=access_bytes,
+            scalar_biases=first if spec.bias == "scalar" else None,
+        )
+
+    @property
+    def trace(self) -> Trace:
+        """The transfers, in program order."""
+        return self._transfers.trace
+
+    @property
+    def piece_bytes(self) -> int:
+        """Bytes of connections fetched at a time."""
+        return self._transfers.piece_bytes
+
+    @property
+    def accesses(self) -> int:
+        """What the engine touched on chip in the walk so far, a row counted as often as it takes."""
+        return self._transfers.engine.total
+
+    @property
+    def counts(self) -> ScratchpadCounts:
+        """Counts of the walk so far (rows moved are those of a whole pass)."""
+        plan, engine = self.plan, self._transfers.engine
+        loads, live, outputs = self.moves.counts
+        return ScratchpadCounts(
+            memory=self.memory,
+            policy=self.spec.policy,
+            pinning=self.spec.pinning,
+            bias=self.spec.bias,
+            reads_neurons=loads,
+            writes_live=live,
+            writes_outputs=outputs,
+            bias_reads=self.bias_reads,
+            row_bytes=plan.row_bytes,
+            row_pitch=plan.row_pitch,
+            lanes=plan.lanes,
+            passes=plan.n_passes,
+            rows_read=engine.rows_read,
+            rows_written=engine.rows_written,
+            connection_accesses=engine.connections,
+            accesses=engine.total,
+        )
+
+
+def check_moves(moves: Moves, plan: Plan) -> None:
+    """Assert that every row loaded is used at once, and every live row stored is loaded again."""
+    loads = np.flatnonzero(moves.kind == LOAD)
+    at, neuron = moves.step[loads], moves.neuron[loads]
+    assert ((plan.source[at] == neuron) | (plan.target[at] == neuron)).all(), "a row was loaded and not used"
+    by_neuron = np.argsort(moves.neuron, kind="stable")
+    kind, same = moves.kind[by_neuron], np.diff(moves.neuron[by_neuron]) == 0
+    following = np.append(np.where(same, kind[1:], STORE_OUTPUT), STORE_OUTPUT)
+    assert (following[kind == STORE_LIVE] == LOAD).all(), "a live row was stored and never loaded again"
+
+
+def _first_loads(moves: Moves, plan: Plan) -> np.ndarray:
+    """Return bool[E]: the first load of each computed neuron, which brings its bias."""
+    first = np.zeros(len(moves), bool)
+    loads = np.flatnonzero(moves.kind == LOAD)
+    _, at = np.unique(moves.neuron[loads], return_index=True)
+    first[loads[at]] = plan.is_computed[moves.neuron[loads[at]]]
+    return first
