@@ -13,12 +13,31 @@ from setuptools import Extension, find_packages, setup
 
 DEBUG = os.environ.get("EDGEWATT_DEBUG", "") not in ("", "0")
 
+
+def list_members(folder: str, prefix: str, macro: str, out: Path) -> None:
+    """Write a header that includes every PREFIX_*.h of a kernel folder and lists their names in a macro."""
+    headers = sorted(Path("cython_ext", folder).glob(f"{prefix}_*.h"))
+    names = " ".join(f"of({header.stem.removeprefix(prefix + '_')})" for header in headers)
+    lines = [*(f'#include "{folder}/{header.name}"' for header in headers), f"#define {macro}(of) {names}", ""]
+    if not out.exists() or out.read_text() != "\n".join(lines):  # a newer file would build its users again
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text("\n".join(lines))
+
+
+MADE = Path("build/include")
+list_members("cache", "policy", "EDGEWATT_POLICIES", MADE / "cache/policies.h")
+list_members("cache", "prefetch", "EDGEWATT_PREFETCHERS", MADE / "cache/prefetchers.h")
+
 extensions = [
     Extension(
         ".".join(source.with_suffix("").parts),
         [str(source)],
-        include_dirs=[numpy.get_include(), "cython_ext"],
-        depends=sorted(str(h) for f in (source.parent, Path("cython_ext/common")) for h in f.glob("*.h")),
+        include_dirs=[numpy.get_include(), "cython_ext", str(MADE)],
+        depends=sorted(
+            str(h)
+            for folder in (source.parent, Path("cython_ext/common"), MADE / source.parent.name)
+            for h in folder.glob("*.h")
+        ),
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
         + ([("EDGEWATT_DEBUG", "1")] if DEBUG else [("NDEBUG", "1")]),
         # No fused multiply-adds: partial sums, and so the bytes on the wires, are the same on every machine.

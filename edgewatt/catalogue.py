@@ -12,14 +12,6 @@ from traces.base.resources import config_root, shipped_names
 
 _FOLDERS = {"parts": "dram", "caches": "cache", "buses": "bus", "systems": "systems", "sweeps": "sweeps"}
 
-_POLICIES = {
-    "lru": "least recently used",
-    "fifo": "first in, first out",
-    "rr": "round robin over the ways of a set",
-    "random": "seeded random way",
-    "plru": "tree pseudo-LRU",
-    "min": "Belady's MIN: the line used furthest in the future (offline)",
-}
 _WORDS = {
     "tuple-orders": {"none": "the tuples stay as the ordering gives them"},
     "layouts": {"auto": "csr where the ordering allows it, else tuples"},
@@ -29,7 +21,7 @@ _WORDS = {
 
 def lists() -> list[str]:
     """Return what can be listed, the registries first."""
-    return [*KINDS, "cache-policies", *_FOLDERS]
+    return [*KINDS, *_FOLDERS]
 
 
 def catalogue(what: str) -> list[dict[str, Any]]:
@@ -39,8 +31,6 @@ def catalogue(what: str) -> list[dict[str, Any]]:
     """
     if what in _FOLDERS:
         return [_entry(name, _description(_FOLDERS[what], name)) for name in shipped_names(_FOLDERS[what])]
-    if what == "cache-policies":
-        return [_entry(name, text) for name, text in _POLICIES.items()]
     if what not in KINDS:
         raise unknown_name("list", what, lists())
     members = registry(what)

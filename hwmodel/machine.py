@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hwmodel.caches.policy import CACHE_POLICIES, Policy
+from hwmodel.caches.prefetcher import PREFETCHERS
 from hwmodel.coding import Chain, ChainFacts, Geometry, chain_facts
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from traces.base.errors import InputError, unknown_name
 
-CACHE_POLICIES = ("lru", "fifo", "rr", "random", "plru", "min")
 WRITE_MODES = ("back", "through")
-PREFETCHERS = ("none", "next-line", "stride")
 
 
 def _whole(value: object, what: str, least: int = 1) -> int:
@@ -24,9 +24,9 @@ def _whole(value: object, what: str, least: int = 1) -> int:
 class PrefetchSpec:
     """What a cache level fetches unasked: `degree` lines, the first of them `distance` steps ahead.
 
-    kind: none; next-line, tagged (a step is one line; at a demand miss and at the first use of a prefetched line);
-    stride (a step is what a reference prediction table of `table_entries` has learnt; Chen & Baer 1995), at each
-    new line of a stream whose stride is steady. Raises InputError naming the field.
+    kind: a name of PREFETCHERS: none; next-line, tagged (a step is one line; at a demand miss and at the first use of
+    a prefetched line); stride (a step is what a reference prediction table of `table_entries` has learnt; Chen & Baer
+    1995), at each new line of a stream whose stride is steady. Raises InputError naming the field.
     """
 
     kind: str = "none"
@@ -35,8 +35,9 @@ class PrefetchSpec:
     table_entries: int = 16
 
     def __post_init__(self) -> None:
-        if self.kind not in PREFETCHERS:
-            raise unknown_name("prefetcher", self.kind, PREFETCHERS)
+        if not isinstance(self.kind, str):
+            raise InputError(f"prefetch kind must be a name, not {self.kind!r}")
+        PREFETCHERS[self.kind]
         for name, most in (("degree", 1024), ("distance", 2**20), ("table_entries", 2**16)):
             if _whole(getattr(self, name), f"prefetch {name}") > most:
                 raise InputError(f"prefetch {name} must be at most {most}, not {getattr(self, name)}")
@@ -46,10 +47,9 @@ class PrefetchSpec:
 class CacheSpec:
     """One cache level.
 
-    size_bytes = sets x ways x line_bytes; sets and line_bytes are powers of two. policy: see CACHE_POLICIES
-    (lru, fifo, rr = round robin over the ways of a set, random (seeded), plru = tree
-    pseudo-LRU, min = Belady, offline). write: 'back' or 'through'. allocate: whether a store miss fills the line.
-    prefetch: not with policy 'min', which knows the look-ups to come but not what would be prefetched.
+    size_bytes = sets x ways x line_bytes; sets and line_bytes are powers of two. policy: a name of CACHE_POLICIES
+    (`edgewatt list cache-policies`). write: 'back' or 'through'. allocate: whether a store miss fills the line.
+    prefetch: not with a policy that needs the future: it knows the look-ups to come, not what would be prefetched.
     Raises InputError naming the field.
     """
 
@@ -81,23 +81,29 @@ class CacheSpec:
             )
         if self.size_bytes > 2**40:
             raise InputError(f"cache size_bytes {size} is beyond 2^40")
-        if self.policy not in CACHE_POLICIES:
-            raise unknown_name("cache policy", self.policy, CACHE_POLICIES)
-        if self.policy == "plru" and ways & (ways - 1):
-            raise InputError(f"policy 'plru' needs a power of two of ways, not {ways}")
+        if not isinstance(self.policy, str):
+            raise InputError(f"cache policy must be a name, not {self.policy!r}")
+        objection = self.policy_type.objection(ways)
+        if objection is not None:
+            raise InputError(f"policy {self.policy!r} {objection}")
         if self.write not in WRITE_MODES:
             raise unknown_name("cache write mode", self.write, WRITE_MODES)
         if not isinstance(self.allocate, bool):
             raise InputError(f"cache allocate must be true or false, not {self.allocate!r}")
         if not isinstance(self.prefetch, PrefetchSpec):
             raise InputError(f"cache prefetch must be a PrefetchSpec, not {self.prefetch!r}")
-        if self.prefetches and self.policy == "min":
-            raise InputError("policy 'min' cannot prefetch: choose another policy, or prefetch kind 'none'")
+        if self.prefetches and self.policy_type.needs_future:
+            raise InputError(f"policy {self.policy!r} cannot prefetch: choose another policy, or prefetch kind 'none'")
 
     @property
     def prefetches(self) -> bool:
         """Whether this level prefetches."""
-        return self.prefetch.kind != "none"
+        return PREFETCHERS[self.prefetch.kind].item.fetches
+
+    @property
+    def policy_type(self) -> type[Policy]:
+        """The class of the replacement policy."""
+        return CACHE_POLICIES[self.policy].item
 
     @property
     def sets(self) -> int:

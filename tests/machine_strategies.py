@@ -23,7 +23,7 @@ def hierarchies(draw, encoder="raw", **more):
                 line * ways * 2 ** draw(st.integers(0, 2)),
                 line,
                 ways,
-                draw(st.sampled_from(CACHE_POLICIES)),
+                draw(st.sampled_from(list(CACHE_POLICIES))),
                 draw(st.sampled_from(("back", "through"))),
                 draw(st.booleans()),
             )

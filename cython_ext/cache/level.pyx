@@ -1,7 +1,8 @@
 """One cache level: accesses in, counts and line transactions out. State is kept from call to call."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport free, realloc
+
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
 
 import numpy as np
 
@@ -12,18 +13,37 @@ ctypedef fused size_type:
     const_uint16_t
 
 
+cdef extern from "cache/policy.h" nogil:
+    int EDGEWATT_POLICY_VERSION, EDGEWATT_EVERY_LOOKUP
+    ctypedef struct edgewatt_sets:
+        int64_t sets, ways, set_bytes
+        uint8_t *state
+        uint8_t *shared
+        uint64_t random
+        void *owner
+        int failed
+    ctypedef struct edgewatt_policy:
+        int32_t version, flags
+        int64_t bytes_per_way, bytes_per_set, shared_bytes
+        void (*hit)(edgewatt_sets *sets, uint64_t set, int64_t way, int64_t next) noexcept nogil
+        void (*fill)(edgewatt_sets *sets, uint64_t set, int64_t way, int64_t next) noexcept nogil
+        int64_t (*victim)(edgewatt_sets *sets, uint64_t set) noexcept nogil
+
+
 cdef extern from "cache/level.h" nogil:
     uint64_t EDGEWATT_NO_LINE, EDGEWATT_NO_FILL
     ctypedef struct edgewatt_cache:
+        edgewatt_sets sets
         uint64_t *words
-        int64_t *next
-        uint8_t *tree
-        uint32_t *pointer
-        uint64_t set_mask, dirty, random
+        uint32_t *filled
+        uint64_t set_mask, dirty
         int64_t ways, stride
-        int policy, allocate
-    int64_t edgewatt_cache_lookups(edgewatt_cache *cache, const uint64_t *keys, const int64_t *next_use, int64_t n,
-                                   uint32_t *missed, uint64_t *displaced)
+        int allocate
+    ctypedef int64_t (*edgewatt_loop)(edgewatt_cache *cache, const uint64_t *keys, const int64_t *next_use, int64_t n,
+                                      uint32_t *missed, uint64_t *displaced) noexcept nogil
+    edgewatt_loop edgewatt_loop_of(const char *name, int64_t stride, const edgewatt_policy **policy)
+    int64_t edgewatt_lookups_outside(const edgewatt_policy *policy, edgewatt_cache *cache, const uint64_t *keys,
+                                     const int64_t *next_use, int64_t n, uint32_t *missed, uint64_t *displaced)
     int edgewatt_cache_all_good(const uint64_t *address, const uint8_t *bytes, const uint16_t *halves,
                                 const uint8_t *op, int64_t n, uint64_t limit)
     int64_t edgewatt_cache_keys(const uint64_t *address, const uint8_t *bytes, const uint16_t *halves,
@@ -34,72 +54,35 @@ cdef extern from "cache/level.h" nogil:
     int64_t edgewatt_find_baseline(const uint64_t *words, int64_t stride, uint64_t key)
 
 
+cdef extern from "cache/transactions.h" nogil:
+    ctypedef struct Transactions "edgewatt_transactions":
+        uint64_t *address
+        uint16_t *size
+        uint8_t *is_write
+        int64_t *access
+        int64_t n, capacity
+    int reserve "edgewatt_reserve"(Transactions *out, int64_t extra)
+    void release "edgewatt_release"(Transactions *out)
+    void put "edgewatt_put"(Transactions *out, uint64_t address, int64_t size, int is_write, int64_t access)
+
+
 cdef extern from "cache/prefetch.h" nogil:
-    ctypedef struct edgewatt_prediction:
-        int32_t stream
+    ctypedef struct edgewatt_prefetcher:
+        int64_t entry_bytes
+        int64_t (*step)(void *table, int64_t entries, int32_t stream, int64_t line, int missed,
+                        int first_use) noexcept nogil
+    const edgewatt_prefetcher *edgewatt_prefetcher_of(const char *name)
     ctypedef struct edgewatt_line_set:
         uint64_t *slots
         uint64_t mask
         int64_t n
     void edgewatt_line_add(edgewatt_line_set *set, uint64_t line)
     bint edgewatt_line_remove(edgewatt_line_set *set, uint64_t line)
-    int64_t edgewatt_predict(edgewatt_prediction *table, int64_t entries, int32_t stream, int64_t line)
     int64_t edgewatt_target(int64_t line, int64_t stride, int64_t k, int64_t first, int64_t last)
 
 
 cdef enum:
     BLOCK = 4096  # look-ups per call of the core: keys, misses and victims together stay in the host's first cache
-
-POLICY_NUMBER = {"lru": 0, "fifo": 1, "rr": 1, "random": 2, "plru": 3, "min": 4}
-
-cdef struct Transactions:
-    uint64_t *address
-    uint16_t *size
-    uint8_t *is_write
-    int64_t *access
-    int64_t n, capacity
-
-
-cdef int reserve(Transactions *out, int64_t extra) noexcept nogil:
-    """Make room for `extra` more; return 0, or -1 without memory."""
-    cdef int64_t capacity = out.capacity
-    if out.n + extra <= capacity:
-        return 0
-    while capacity < out.n + extra:
-        capacity = 2 * capacity + 4096
-    cdef void *grown = realloc(out.address, capacity * sizeof(uint64_t))
-    if grown == NULL:
-        return -1
-    out.address = <uint64_t *>grown
-    grown = realloc(out.size, capacity * sizeof(uint16_t))
-    if grown == NULL:
-        return -1
-    out.size = <uint16_t *>grown
-    grown = realloc(out.is_write, capacity * sizeof(uint8_t))
-    if grown == NULL:
-        return -1
-    out.is_write = <uint8_t *>grown
-    grown = realloc(out.access, capacity * sizeof(int64_t))
-    if grown == NULL:
-        return -1
-    out.access = <int64_t *>grown
-    out.capacity = capacity
-    return 0
-
-
-cdef void release(Transactions *out) noexcept nogil:
-    free(out.address)
-    free(out.size)
-    free(out.is_write)
-    free(out.access)
-
-
-cdef inline void put(Transactions *out, uint64_t address, int64_t size, int is_write, int64_t access) noexcept nogil:
-    out.address[out.n] = address
-    out.size[out.n] = <uint16_t>size
-    out.is_write[out.n] = <uint8_t>is_write
-    out.access[out.n] = access
-    out.n += 1
 
 
 def first_bad_access(const uint64_t[::1] address, size_type[::1] size, const uint8_t[::1] op, uint64_t limit):
@@ -120,44 +103,116 @@ def first_bad_access(const uint64_t[::1] address, size_type[::1] size, const uin
             return i
 
 
+# A policy written in Python: its methods are called for each decision. The first exception ends the look-ups.
+
+cdef void _python_hit(edgewatt_sets *sets, uint64_t set_, int64_t way, int64_t next_) noexcept with gil:
+    _call(sets, "hit", (set_, way, next_))
+
+
+cdef void _python_fill(edgewatt_sets *sets, uint64_t set_, int64_t way, int64_t next_) noexcept with gil:
+    _call(sets, "fill", (set_, way, next_))
+
+
+cdef int64_t _python_victim(edgewatt_sets *sets, uint64_t set_) noexcept with gil:
+    way = _call(sets, "victim", (set_,))
+    owner = <list>sets.owner
+    if owner[1] is None and not (isinstance(way, int) and 0 <= way < sets.ways):
+        owner[1] = ValueError(f"{type(owner[0]).__name__}.victim returned {way!r}, not a way from 0 to {sets.ways - 1}")
+    return -1 if owner[1] is not None else <int64_t>way
+
+
+cdef object _call(edgewatt_sets *sets, str method, tuple arguments):
+    owner = <list>sets.owner  # the policy and what it raised
+    if owner[1] is not None:
+        return None
+    try:
+        return getattr(owner[0], method)(*arguments)
+    except BaseException as error:
+        owner[1] = error
+        sets.failed = 1
+
+
 cdef class CacheKernel:
-    """The state of one level. The caller has checked the geometry (hwmodel.machine.CacheSpec) and the accesses."""
+    """The state of one level. The caller has checked the geometry (hwmodel.machine.CacheSpec) and the accesses.
+
+    policy: name of a compiled policy, the address (int) or PyCapsule "edgewatt.cache_policy" of an edgewatt_policy
+    (cache/policy.h), or an object with the methods hit, fill and victim. needs_future: it is told next uses.
+    """
 
     cdef edgewatt_cache core
+    cdef edgewatt_loop loop  # of a compiled policy; null: the policy decides through its functions
+    cdef const edgewatt_policy *policy
+    cdef edgewatt_policy in_python
     cdef Transactions out  # kept between calls; all zero at first
-    cdef object _arrays
+    cdef object _arrays, _owner
     cdef uint64_t[::1] keys, displaced
     cdef uint32_t[::1] missed
     cdef int64_t[::1] access_of
     cdef const int64_t[::1] next_use
-    cdef bint knows_future
+    cdef bint needs_future, knows_future
     cdef int64_t position, sets, first_access
     cdef int line_shift, through, one_to_one
     cdef readonly int64_t loads, stores, load_lookups, store_lookups, load_misses, store_misses, evictions, writebacks
     cdef readonly int64_t fills, through_writes
 
-    def __init__(self, int64_t sets, int64_t ways, int line_shift, str policy, bint through, bint allocate, uint64_t seed):
+    def __init__(self, int64_t sets, int64_t ways, int line_shift, policy, bint needs_future, bint through, bint allocate,
+                 uint64_t seed):
         stride = (ways + 7) // 8 * 8
         store = np.full(sets * stride + 8, EDGEWATT_NO_LINE, np.uint64)
         skip = (-store.ctypes.data // 8) % 8  # words up to the next 64-byte boundary
         cdef uint64_t[::1] words = store[skip:]
-        next_of = np.zeros(sets * stride if policy == "min" else 1, np.int64)
-        tree_of = np.zeros(sets * ways if policy == "plru" else 1, np.uint8)
-        pointer_of = np.zeros(sets, np.uint32)
-        cdef int64_t[::1] next_view = next_of
-        cdef uint8_t[::1] tree = tree_of
-        cdef uint32_t[::1] pointer = pointer_of
-        self._arrays = store, next_of, tree_of, pointer_of
-        self.core.words, self.core.next, self.core.tree, self.core.pointer = &words[0], &next_view[0], &tree[0], &pointer[0]
-        self.core.set_mask, self.core.dirty, self.core.random = sets - 1, not through, seed
-        self.core.ways, self.core.stride = ways, stride
-        self.core.policy, self.core.allocate = POLICY_NUMBER[policy], allocate
+        self._find_policy(policy, stride)
+        each = int(self.policy.bytes_per_set) + int(ways) * int(self.policy.bytes_per_way)
+        state = np.zeros(sets * each // 8 + 1, np.uint64)
+        shared = np.zeros(int(self.policy.shared_bytes) // 8 + 1, np.uint64)
+        filled_of = np.zeros(sets, np.uint32)
+        cdef uint64_t[::1] state_view = state, shared_view = shared
+        cdef uint32_t[::1] filled = filled_of
+        self._arrays = store, state, shared, filled_of
+        self.core.words, self.core.filled = &words[0], &filled[0]
+        self.core.sets.sets, self.core.sets.ways, self.core.sets.set_bytes = sets, ways, each
+        self.core.sets.state, self.core.sets.shared = <uint8_t *>&state_view[0], <uint8_t *>&shared_view[0]
+        self.core.sets.random = seed
+        self.core.set_mask, self.core.dirty = sets - 1, not through
+        self.core.ways, self.core.stride, self.core.allocate = ways, stride, allocate
+        self.needs_future = needs_future
         self.sets, self.line_shift, self.through = sets, line_shift, through
         self.keys, self.displaced = np.zeros(BLOCK, np.uint64), np.zeros(BLOCK, np.uint64)
         self.missed, self.access_of = np.zeros(BLOCK, np.uint32), np.zeros(BLOCK, np.int64)
 
+    cdef _find_policy(self, policy, int64_t stride):
+        cdef bytes name
+        if isinstance(policy, str):
+            name = policy.encode()
+            self.loop = edgewatt_loop_of(name, stride, &self.policy)
+            if self.loop == NULL:
+                raise ValueError(f"no compiled policy {policy!r} (cython_ext/cache/policy_{policy}.h)")
+        elif isinstance(policy, int):
+            self.policy = <const edgewatt_policy *><size_t>policy
+        elif PyCapsule_IsValid(policy, "edgewatt.cache_policy"):
+            self.policy = <const edgewatt_policy *>PyCapsule_GetPointer(policy, "edgewatt.cache_policy")
+            self._owner = policy
+        else:
+            self._owner = [policy, None]
+            self.core.sets.owner = <void *>self._owner
+            self.in_python.version, self.in_python.flags = EDGEWATT_POLICY_VERSION, EDGEWATT_EVERY_LOOKUP
+            self.in_python.hit, self.in_python.fill, self.in_python.victim = _python_hit, _python_fill, _python_victim
+            self.policy = &self.in_python
+        if self.policy == NULL or self.policy.version != EDGEWATT_POLICY_VERSION:
+            raise ValueError(f"a compiled policy of another version than {EDGEWATT_POLICY_VERSION} of cache/policy.h")
+        if min(self.policy.bytes_per_set, self.policy.bytes_per_way, self.policy.shared_bytes) < 0:
+            raise ValueError("a compiled policy with a negative size of its state")
+
+    def _raise(self):
+        """Raise what ended the look-ups."""
+        if self.core.sets.owner != NULL and self._owner[1] is not None:
+            raise self._owner[1]
+        if self.core.sets.failed:
+            raise ValueError("the replacement policy chose a way that its set does not have")
+        raise MemoryError("no memory for the line transactions: use smaller chunks")
+
     def set_future(self, const int64_t[::1] next_use):
-        """Give MIN the position of the next look-up of the same line (or a large number) for every look-up to come."""
+        """Give the policy the position of the next look-up of the same line (or a large number) for every look-up to come."""
         self.next_use = next_use
         self.knows_future = True
         self.position = 0
@@ -167,7 +222,7 @@ cdef class CacheKernel:
         cdef int64_t i = 0, line = -1, m
         cdef int failed = 0
         self.out.n = 0
-        if self.core.policy == 4:
+        if self.needs_future:
             self._check_future(op, address, size)
         with nogil:
             while i < address.shape[0]:
@@ -176,7 +231,7 @@ cdef class CacheKernel:
                 if failed:
                     break
         if failed:
-            raise MemoryError("no memory for the line transactions: use smaller chunks")
+            self._raise()
         if emit:
             return self._arrays_of(&self.out)
 
@@ -188,7 +243,7 @@ cdef class CacheKernel:
         for i in range(address.shape[0]):
             n += <int64_t>((address[i] + size[i] - 1) >> self.line_shift) - <int64_t>(address[i] >> self.line_shift) + 1
         if not self.knows_future or self.position + n > self.next_use.shape[0]:
-            raise ValueError("policy 'min' has been given no future for these look-ups")
+            raise ValueError("the policy has been given no future for these look-ups")
 
     cdef int64_t _expand(self, const uint8_t[::1] op, const uint64_t[::1] address, size_type[::1] size,
                          int64_t *access, int64_t *line) noexcept nogil:
@@ -246,9 +301,15 @@ cdef class CacheKernel:
         cdef const int64_t *next_use = NULL
         cdef int64_t misses, j, k, store_misses = 0, evictions = 0, writebacks = 0, skipped = 0
         cdef uint64_t victim
-        if self.core.policy == 4:
+        if self.needs_future:
             next_use = &self.next_use[self.position]
-        misses = edgewatt_cache_lookups(&self.core, &self.keys[0], next_use, m, &self.missed[0], &self.displaced[0])
+        if self.loop != NULL:
+            misses = self.loop(&self.core, &self.keys[0], next_use, m, &self.missed[0], &self.displaced[0])
+        else:
+            misses = edgewatt_lookups_outside(
+                self.policy, &self.core, &self.keys[0], next_use, m, &self.missed[0], &self.displaced[0])
+            if self.core.sets.failed:
+                return -1
         self.position += m
         for j in range(misses):
             victim = self.displaced[j]
@@ -357,31 +418,52 @@ cdef class CacheKernel:
 
 
 cdef class PrefetchingKernel(CacheKernel):
-    """A level whose demand look-ups make it fetch further lines. Not for policy 'min', which would need their future."""
+    """A level whose demand look-ups make it fetch further lines. Not for policies that need the future."""
 
     cdef Transactions triggers, prefetched  # (line, stride in `access`) of one access; the prefetches of a call
     cdef edgewatt_line_set unused
-    cdef edgewatt_prediction *table
-    cdef object _own
-    cdef bint by_stride
+    cdef void *table
+    cdef object _own, _prefetcher, _raised
+    cdef const edgewatt_prefetcher *prefetcher  # null: `_prefetcher` decides
     cdef int64_t degree, distance, entries, first_line, last_line
     cdef readonly int64_t prefetches, useful, useless
 
-    def set_prefetch(self, bint by_stride, int64_t degree, int64_t distance, int64_t entries, int64_t first_line,
+    def set_prefetch(self, prefetcher, int64_t degree, int64_t distance, int64_t entries, int64_t first_line,
                      int64_t last_line):
-        """Say what to fetch: stride or next-line, and the lines [first_line, last_line] that may be fetched."""
+        """Say what to fetch: the name of a compiled prefetcher or an object with a method `step`
+        (hwmodel.caches.prefetcher), and the lines [first_line, last_line] that may be fetched."""
         cdef int64_t lines = self.sets * self.core.ways, slots = 4
+        cdef bytes name
         while slots < 2 * lines:
             slots *= 2
+        entry_bytes = 0
+        if isinstance(prefetcher, str):
+            name = prefetcher.encode()
+            self.prefetcher = edgewatt_prefetcher_of(name)
+            if self.prefetcher == NULL:
+                raise ValueError(f"no compiled prefetcher {prefetcher!r} (cython_ext/cache/prefetch_{prefetcher}.h)")
+            entry_bytes = self.prefetcher.entry_bytes
         slots_of = np.full(slots, EDGEWATT_NO_LINE, np.uint64)
-        table_of = np.full(entries * sizeof(edgewatt_prediction), 255, np.uint8)  # stream -1: unused
+        table_of = np.full(entries * entry_bytes // 8 + 1, EDGEWATT_NO_LINE, np.uint64)
         cdef uint64_t[::1] slot_view = slots_of
-        cdef uint8_t[::1] table_view = table_of
-        self._own = slots_of, table_of
+        cdef uint64_t[::1] table_view = table_of
+        self._own, self._prefetcher = (slots_of, table_of), prefetcher
         self.unused.slots, self.unused.mask = &slot_view[0], slots - 1
-        self.table = <edgewatt_prediction *>&table_view[0]
-        self.by_stride, self.degree, self.distance, self.entries = by_stride, degree, distance, entries
+        self.table = &table_view[0]
+        self.degree, self.distance, self.entries = degree, distance, entries
         self.first_line, self.last_line = first_line, last_line
+
+    cdef int64_t _step(self, int32_t stream, int64_t line, int missed, int first_use) noexcept nogil:
+        if self.prefetcher != NULL:
+            return self.prefetcher.step(self.table, self.entries, stream, line, missed, first_use)
+        with gil:
+            if self._raised is not None:
+                return 0
+            try:
+                return self._prefetcher.step(stream, line, bool(missed), bool(first_use))
+            except BaseException as error:
+                self._raised = error
+                return 0
 
     @property
     def waiting(self):
@@ -404,8 +486,10 @@ cdef class PrefetchingKernel(CacheKernel):
                 failed = self._demand(i, op[i], address, size, stream[i]) or self._prefetch(i, address, size)
                 if failed:
                     break
+        if self._raised is not None:
+            raise self._raised
         if failed:
-            raise MemoryError("no memory for the line transactions: use smaller chunks")
+            self._raise()
         return self._arrays_of(&self.out), self._arrays_of(&self.prefetched)
 
     cdef int _one(self, int64_t i, uint64_t key, const uint64_t[::1] address, const_uint16_t[::1] size,
@@ -441,10 +525,7 @@ cdef class PrefetchingKernel(CacheKernel):
                 return -1
             first_use = missed == 0 and edgewatt_line_remove(&self.unused, line)
             self.useful += first_use
-            if self.by_stride:
-                stride = edgewatt_predict(self.table, self.entries, stream, <int64_t>line)
-            else:
-                stride = missed == 1 or first_use
+            stride = self._step(stream, <int64_t>line, missed == 1, first_use)
             if stride:
                 if reserve(&self.triggers, 1):
                     return -1

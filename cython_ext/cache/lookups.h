@@ -1,34 +1,20 @@
-/* The look-ups of every policy, compiled once per SIMD level: cache.h includes this file with CORE and CORE_TARGET set. */
+/* The look-ups of every policy, compiled once per SIMD level: level.h includes this file with CORE and CORE_TARGET set.
+ * `policy` is a constant in all uses but one, so its flags and functions are folded into the loop. */
 
-CORE_TARGET static inline int64_t CORE(edgewatt_choose)(edgewatt_cache *cache, uint64_t set) {
-    uint32_t *pointer = cache->pointer + set;
-    if (cache->policy == EDGEWATT_FIFO) { /* the oldest fill is the next way in turn */
-        int64_t way = *pointer;
-        *pointer = way + 1 == cache->ways ? 0 : (uint32_t)(way + 1);
-        return way;
-    }
-    if (*pointer < cache->ways) return (*pointer)++; /* empty ways first */
-    if (cache->policy == EDGEWATT_RANDOM) return (int64_t)edgewatt_cache_draw(cache, (uint64_t)cache->ways);
-    if (cache->policy == EDGEWATT_PLRU) return edgewatt_tree_victim(cache->tree + set * cache->ways, cache->ways);
-    const int64_t *next = cache->next + set * cache->stride;
-    int64_t farthest = 0;
-    for (int64_t way = 1; way < cache->ways; way++)
-        if (next[way] > next[farthest]) farthest = way;
-    return farthest;
-}
-
-CORE_TARGET static int64_t CORE(edgewatt_lookups)(edgewatt_cache *cache, const uint64_t *keys, const int64_t *next_use,
-                                                  int64_t n, uint32_t *missed, uint64_t *displaced) {
+CORE_TARGET static inline __attribute__((always_inline)) int64_t CORE(edgewatt_look_up)(
+    const edgewatt_policy *policy, int trusted, edgewatt_cache *cache, const uint64_t *keys, const int64_t *next_use,
+    int64_t n, uint32_t *missed, uint64_t *displaced) {
+    const int in_order = policy->flags & EDGEWATT_IN_ORDER, in_turn = policy->flags & EDGEWATT_IN_TURN;
+    const int every = policy->flags & EDGEWATT_EVERY_LOOKUP;
     const int64_t stride = cache->stride, ways = cache->ways;
     const uint64_t dirty = cache->dirty;
-    const int policy = cache->policy;
     const uint64_t set_mask = cache->set_mask;
     uint64_t previous = EDGEWATT_NO_LINE, *its_word = NULL;
     int64_t misses = 0;
     for (int64_t i = 0; i < n; i++) {
         const uint64_t key = keys[i], set = (key >> 1) & set_mask;
-        if ((key ^ previous) <= 1 && policy != EDGEWATT_MIN) { /* a repeated hit changes nothing but the dirty bit */
-            *its_word |= key & dirty;
+        if ((key ^ previous) <= 1 && !every) {
+            i = edgewatt_repeats(keys, i, n, previous, dirty, its_word);
             continue;
         }
         uint64_t *words = cache->words + set * stride;
@@ -40,22 +26,53 @@ CORE_TARGET static int64_t CORE(edgewatt_lookups)(edgewatt_cache *cache, const u
                 displaced[misses++] = EDGEWATT_NO_FILL;
                 continue;
             }
-            way = policy == EDGEWATT_LRU ? ways - 1 : CORE(edgewatt_choose)(cache, set);
+            uint32_t *filled = cache->filled + set;
+            if (in_order) {
+                way = ways - 1;
+            } else if (in_turn) { /* the oldest fill is the next way in turn */
+                way = *filled;
+                *filled = way + 1 == ways ? 0 : (uint32_t)(way + 1);
+            } else if (*filled < ways) {
+                way = (*filled)++; /* empty ways first */
+            } else {
+                way = policy->victim(&cache->sets, set);
+                if (!trusted && (way < 0 || way >= ways)) {
+                    cache->sets.failed = 1;
+                    return misses;
+                }
+            }
             displaced[misses++] = words[way];
         }
-        const uint64_t word = hit ? words[way] | (key & dirty) : (key & ~1ull) | (key & dirty);
-        if (policy == EDGEWATT_LRU) {
-            edgewatt_rotate(words, way, word);
+        if (in_order) {
+            edgewatt_rotate(words, way, hit ? words[way] | (key & dirty) : (key & ~1ull) | (key & dirty));
             way = 0;
-        } else {
+        } else if (hit) {
+            const uint64_t word = words[way] | (key & dirty);
             if (words[way] != word) words[way] = word; /* a store would delay the next wide load of this set */
-            if (policy == EDGEWATT_PLRU) edgewatt_tree_touch(cache->tree + set * ways, ways, way);
-            if (policy == EDGEWATT_MIN) cache->next[set * stride + way] = next_use[i];
+            if (policy->hit) policy->hit(&cache->sets, set, way, next_use ? next_use[i] : 0);
+        } else {
+            words[way] = (key & ~1ull) | (key & dirty);
+            if (policy->fill) policy->fill(&cache->sets, set, way, next_use ? next_use[i] : 0);
         }
         previous = key;
         its_word = words + way;
     }
     return misses;
+}
+
+#define EDGEWATT_LOOKUPS(name)                                                                                     \
+    CORE_TARGET static int64_t CORE(edgewatt_lookups_##name)(edgewatt_cache *cache, const uint64_t *keys,          \
+                                                             const int64_t *next_use, int64_t n, uint32_t *missed, \
+                                                             uint64_t *displaced) {                                \
+        return CORE(edgewatt_look_up)(&edgewatt_policy_##name, 1, cache, keys, next_use, n, missed, displaced);    \
+    }
+EDGEWATT_POLICIES(EDGEWATT_LOOKUPS)
+#undef EDGEWATT_LOOKUPS
+
+CORE_TARGET static int64_t CORE(edgewatt_lookups_any)(const edgewatt_policy *policy, edgewatt_cache *cache,
+                                                      const uint64_t *keys, const int64_t *next_use, int64_t n,
+                                                      uint32_t *missed, uint64_t *displaced) {
+    return CORE(edgewatt_look_up)(policy, 0, cache, keys, next_use, n, missed, displaced);
 }
 
 /* Whether every access has a byte, a known op and an end up to `limit`. One of the two size arrays is null. */

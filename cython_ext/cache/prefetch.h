@@ -1,23 +1,10 @@
 /* Prefetch decisions of one cache level: which lines to fetch after a demand look-up, and which fetched lines wait for
- * their first use.
- *
- * Stride: the reference prediction table of Chen & Baer, "Effective hardware-based data prefetching for
- * high-performance processors" (IEEE Trans. Computers 44(5), 1995), on lines: entry = last line, stride and a state of
- * two bits. The stream number stands for the address of the load instruction.
- */
+ * their first use. */
 #ifndef EDGEWATT_PREFETCH_H
 #define EDGEWATT_PREFETCH_H
 
 #include <stdint.h>
-
-enum { EDGEWATT_NEXT_LINE = 1, EDGEWATT_STRIDE = 2 };
-enum { EDGEWATT_INITIAL = 0, EDGEWATT_TRANSIENT = 1, EDGEWATT_STEADY = 2, EDGEWATT_NO_PREDICTION = 3 };
-
-typedef struct {
-    int64_t last, stride;
-    int32_t stream; /* -1: unused */
-    int32_t state;
-} edgewatt_prediction;
+#include <string.h>
 
 /* The lines prefetched and not used yet: open addressing, linear probing, removal without tombstones. Free slots hold
  * UINT64_MAX; the table has at least twice as many slots as the cache has lines. */
@@ -60,29 +47,21 @@ static inline int edgewatt_line_remove(edgewatt_line_set *set, uint64_t line) {
     return 1;
 }
 
-/* Train the entry of a stream with a line; return the stride to follow, or 0. A look-up of the line the stream was at
- * is no step. */
-static inline int64_t edgewatt_predict(edgewatt_prediction *table, int64_t entries, int32_t stream, int64_t line) {
-    edgewatt_prediction *entry = table + stream % entries;
-    if (entry->stream != stream) {
-        entry->stream = stream;
-        entry->last = line;
-        entry->stride = 0;
-        entry->state = EDGEWATT_INITIAL;
-        return 0;
-    }
-    if (entry->last == line) return 0;
-    const int64_t step = line - entry->last; /* lines are below 2^63: no overflow */
-    entry->last = line;
-    if (step == entry->stride) {
-        entry->state = entry->state == EDGEWATT_NO_PREDICTION ? EDGEWATT_TRANSIENT : EDGEWATT_STEADY;
-    } else if (entry->state == EDGEWATT_STEADY) {
-        entry->state = EDGEWATT_INITIAL; /* one odd step does not forget the stride */
-    } else {
-        entry->stride = step;
-        entry->state = entry->state == EDGEWATT_INITIAL ? EDGEWATT_TRANSIENT : EDGEWATT_NO_PREDICTION;
-    }
-    return entry->state == EDGEWATT_STEADY ? entry->stride : 0;
+/* What a prefetcher is: it says after each line look-up of demand with which step (in lines) to fetch on, or 0. A file
+ * prefetch_NAME.h beside this one defines `static const edgewatt_prefetcher edgewatt_prefetcher_NAME`. */
+typedef struct {
+    int64_t entry_bytes; /* of a table of the level's entries, all bytes 255 at first */
+    int64_t (*step)(void *table, int64_t entries, int32_t stream, int64_t line, int missed, int first_use);
+} edgewatt_prefetcher;
+
+#include "cache/prefetchers.h" /* made by the build: the prefetch_*.h of this folder, and a list of their names */
+
+static const edgewatt_prefetcher *edgewatt_prefetcher_of(const char *name) {
+#define EDGEWATT_PREFETCHER(prefetcher) \
+    if (strcmp(name, #prefetcher) == 0) return &edgewatt_prefetcher_##prefetcher;
+    EDGEWATT_PREFETCHERS(EDGEWATT_PREFETCHER)
+#undef EDGEWATT_PREFETCHER
+    return 0;
 }
 
 /* Return line + stride * k where it lies in [first, last], otherwise -1. */

@@ -13,6 +13,8 @@ KINDS = {
     "schedulers": ("reorder.schedule.base", "SCHEDULERS"),
     "allocators": ("reorder.arena.base", "ALLOCATORS"),
     "encoders": ("hwmodel.encoders", "ENCODERS"),
+    "cache-policies": ("hwmodel.caches.policy", "CACHE_POLICIES"),
+    "prefetchers": ("hwmodel.caches.prefetcher", "PREFETCHERS"),
     "layouts": ("traces.layouts.kind", "LAYOUTS"),
     "formats": ("traces.formats", "FORMATS"),
     "generators": ("traces.generators.generator", "GENERATORS"),

@@ -23,6 +23,9 @@ def _named(config: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
         yield "trace", "trace-readers", config["trace"]["format"]
     for name in config["encoder"].split("+"):
         yield "encoder", "encoders", name
+    for cache in config["caches"]:
+        yield "caches", "cache-policies", cache["policy"]
+        yield "caches", "prefetchers", (cache.get("prefetch") or {}).get("kind")
 
 
 def plugins_of(config: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hwmodel.caches.prefetcher import PREFETCHERS
 from hwmodel.machine import CacheSpec
 from traces.access.lines import next_uses
 from traces.base.errors import InputError
@@ -94,7 +95,7 @@ class Prefetches:
 class CacheLevel:
     """One cache level; its state and counts go on from chunk to chunk.
 
-    Policy 'min' needs the future: call `set_future` with the line look-ups of the whole run first (`next_uses`).
+    A policy may need the future: call `set_future` with the line look-ups of the whole run first.
     footprint: first byte and end of the memory; nothing beyond the lines that hold it is prefetched.
     """
 
@@ -103,16 +104,23 @@ class CacheLevel:
 
         self.spec = spec
         shift = spec.line_bytes.bit_length() - 1
+        policy = spec.policy_type
         try:
             self._kernel: Any = (PrefetchingKernel if spec.prefetches else CacheKernel)(
-                spec.sets, spec.ways, shift, spec.policy, spec.write == "through", spec.allocate, spec.seed
+                spec.sets,
+                spec.ways,
+                shift,
+                policy(spec.sets, spec.ways, spec.seed) if policy.kernel is None else policy.kernel,
+                policy.needs_future,
+                spec.write == "through",
+                spec.allocate,
+                spec.seed,
             )
             if spec.prefetches:
                 first, last = footprint[0] >> shift, (footprint[1] - 1) >> shift
-                wish = spec.prefetch
-                self._kernel.set_prefetch(
-                    wish.kind == "stride", wish.degree, wish.distance, wish.table_entries, first, last
-                )
+                wish, kind = spec.prefetch, PREFETCHERS[spec.prefetch.kind].item
+                how = kind(wish.table_entries) if kind.kernel is None else kind.kernel
+                self._kernel.set_prefetch(how, wish.degree, wish.distance, wish.table_entries, first, last)
         except MemoryError as error:
             raise InputError(f"a cache of {spec.size_bytes} bytes does not fit in this machine's memory") from error
         self._flushed = 0
@@ -160,7 +168,7 @@ class CacheLevel:
         return lines
 
     def set_future(self, lines: npt.NDArray[np.uint64]) -> None:
-        """Tell policy 'min' the line number of every look-up of the run (uint64), in order."""
+        """Tell a policy that needs the future the line number of every look-up of the run (uint64), in order."""
         self._kernel.set_future(next_uses(lines))
 
     def flush(self) -> LineTransactions:
@@ -253,8 +261,9 @@ def simulate_cache(
 
     op: [n] 0 load, 1 store. address, size: [n] in bytes; addresses up to 2^63, sizes up to 65535. One op or size
         serves all accesses.
-    policy: lru, fifo, rr, random (seeded), plru or min. write: 'back' or 'through'. allocate: store misses fill.
-    Nothing is flushed at the end. Raises InputError for a geometry, name or access that cannot be used.
+    policy: a name of CACHE_POLICIES (lru, fifo, rr, random, plru, min ...). write: 'back' or 'through'.
+    allocate: store misses fill. Nothing is flushed at the end.
+    Raises InputError for a geometry, name or access that cannot be used.
     """
     spec = CacheSpec(
         size_bytes, line_bytes, ways, policy.lower() if isinstance(policy, str) else policy, write, allocate, seed
@@ -262,7 +271,7 @@ def simulate_cache(
     level = CacheLevel(spec)
     n = np.shape(address)
     op, size = (np.broadcast_to(values, n) if np.ndim(values) == 0 else values for values in (op, size))
-    if spec.policy == "min":
+    if spec.policy_type.needs_future:
         level.set_future(level.lines(address, size))
     level.count(op, address, size)
     return level.counts
@@ -290,7 +299,7 @@ def simulate_levels(
     counts = []
     for spec in specs:
         level = CacheLevel(spec)
-        if spec.policy == "min":
+        if spec.policy_type.needs_future:
             level.set_future(level.lines(address, size))
         out = level.access(op, address, size)
         op, address, size = out.is_write, out.address, out.size

@@ -205,10 +205,10 @@ def _padded_image(memory: Memory, start: int, end: int) -> npt.NDArray[np.uint8]
 
 
 def open_hierarchy(trace: Trace, machine: Machine) -> CacheHierarchy:
-    """Return the hierarchy of a machine, ready for a trace: levels with policy 'min' know their look-ups."""
+    """Return the hierarchy of a machine, ready for a trace: policies that need the future know their look-ups."""
     hierarchy = CacheHierarchy(machine, trace.memory)
     for k, spec in enumerate(machine.caches):
-        if spec.policy == "min":
+        if spec.policy_type.needs_future:
             hierarchy.levels[k].set_future(_lookups_of_level(trace, machine.caches[: k + 1]))
     return hierarchy
 
@@ -274,7 +274,7 @@ def _lookups_of_level(trace: Trace, specs: tuple[CacheSpec, ...]) -> npt.NDArray
     """Return uint64: every line look-up the last of these levels will see, found by running the levels before it."""
     levels = _levels(specs, trace.memory)
     for k, spec in enumerate(specs[:-1]):
-        if spec.policy == "min":
+        if spec.policy_type.needs_future:
             levels[k].set_future(_lookups_of_level(trace, specs[: k + 1]))
     seen = []
     for chunk in slices(trace):

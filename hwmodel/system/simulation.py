@@ -137,7 +137,8 @@ def _check(traces: tuple[Trace, ...], machine: Machine, block_requests: int, int
         raise InputError("engines share one memory: cut one trace with traces.access.partition.partition")
     if len(traces) > 1 and machine.scratchpad is not None:
         raise InputError("a scratchpad belongs to one engine: simulate one trace")
-    if len(traces) > 1 and any(cache.policy == "min" for cache in machine.caches):
-        raise InputError("policy 'min' needs the future, which several engines decide together: use another policy")
+    if len(traces) > 1 and any(cache.policy_type.needs_future for cache in machine.caches):
+        names = ", ".join(cache.policy for cache in machine.caches if cache.policy_type.needs_future)
+        raise InputError(f"policy {names} needs the future, which several engines decide together: use another policy")
     if len(traces) > 64:
         raise InputError("at most 64 engines")

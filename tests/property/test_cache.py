@@ -20,7 +20,7 @@ COUNTS = [field.name for field in dataclasses.fields(CacheCounts)][:10]
 @st.composite
 def cases(draw):
     sets, ways = 2 ** draw(st.integers(0, 3)), draw(st.integers(1, 20))
-    policy = draw(st.sampled_from(CACHE_POLICIES))
+    policy = draw(st.sampled_from(list(CACHE_POLICIES)))
     if policy == "plru":
         ways = 2 ** draw(st.integers(0, 4))
     line = 2 ** draw(st.integers(0, 6))

@@ -1,0 +1,14 @@
+/* random: a seeded random way goes. */
+#ifndef EDGEWATT_POLICY_RANDOM_H
+#define EDGEWATT_POLICY_RANDOM_H
+
+static int64_t edgewatt_random_victim(edgewatt_sets *sets, uint64_t set) {
+    (void)set;
+    return (int64_t)edgewatt_draw(sets, (uint64_t)sets->ways);
+}
+
+static const edgewatt_policy edgewatt_policy_random = {.version = EDGEWATT_POLICY_VERSION,
+                                                       .victim = edgewatt_random_victim};
+static edgewatt_loop edgewatt_fast_random(int simd, int64_t stride) { return EDGEWATT_NO_FAST(simd, stride); }
+
+#endif

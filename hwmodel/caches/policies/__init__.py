@@ -1,0 +1,1 @@
+"""The replacement policies of line caches, one file each."""

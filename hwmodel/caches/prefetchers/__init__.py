@@ -1,0 +1,1 @@
+"""The prefetchers of the first cache level, one file each."""
