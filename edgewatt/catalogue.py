@@ -8,7 +8,7 @@ from typing import Any
 from edgewatt.plugins import KINDS, registry
 from traces.base.errors import InputError, unknown_name
 from traces.base.registry import Registry
-from traces.base.resources import config_root, shipped_names
+from traces.base.resources import outside_files, shipped_names, shipped_path
 
 _FOLDERS = {"parts": "dram", "caches": "cache", "buses": "bus", "systems": "systems", "sweeps": "sweeps"}
 
@@ -30,12 +30,17 @@ def catalogue(what: str) -> list[dict[str, Any]]:
     A plug-in that cannot be loaded is listed with the reason. Raises InputError for an unknown list.
     """
     if what in _FOLDERS:
-        return [_entry(name, _description(_FOLDERS[what], name)) for name in shipped_names(_FOLDERS[what])]
+        return [_file(_FOLDERS[what], name) for name in shipped_names(_FOLDERS[what])]
     if what not in KINDS:
         raise unknown_name("list", what, lists())
     members = registry(what)
     words = [_entry(name, text) for name, text in _WORDS.get(what, {}).items()]
     return words + [_member(members, name) for name in members]
+
+
+def _file(folder: str, name: str) -> dict[str, Any]:
+    found, outside = _entry(name, _description(folder, name)), outside_files(folder)
+    return {**found, **dataclasses.asdict(outside[name][1])} if name in outside else found
 
 
 def _member(members: Registry[Any], name: str) -> dict[str, Any]:
@@ -102,6 +107,6 @@ def _default(field: Any) -> str:
 def _description(folder: str, name: str) -> str:
     from edgewatt.config.document import read_document
 
-    data = read_document(config_root() / folder / f"{name}.yaml").data
+    data = read_document(shipped_path(folder, name)).data
     text = data.get("description") or data.get("note") or data.get("standard") or "" if isinstance(data, dict) else ""
     return " ".join(str(text).split())

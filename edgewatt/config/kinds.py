@@ -24,6 +24,19 @@ KINDS = {
 }
 """What lists call a kind -> module and name of its registry."""
 
+NAMED_BY = {
+    "network.generate.kind": "generators",
+    "ordering.kind": "orderings",
+    "stride.kind": "tuple-orders",
+    "format": "formats",
+    "layout.kind": "layouts",
+    "trace.format": "trace-readers",
+    "encoder": "encoders",
+    "caches.policy": "cache-policies",
+    "caches.prefetch.kind": "prefetchers",
+}
+"""Field of a point -> kind of the member that it names (a chain of encoders names several, a list one for each)."""
+
 
 def registry(kind: str) -> Registry[Any]:
     """Return the registry of a kind of KINDS; its members load when they are asked for."""

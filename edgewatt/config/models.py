@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler, WithJsonSchema, model_validator
-from pydantic_core import CoreSchema, PydanticCustomError
+from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler, model_validator
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from edgewatt.config.document import shown
 from edgewatt.config.kinds import registry
@@ -37,18 +38,27 @@ def _not_empty(value: list[Any]) -> list[Any]:
     return value
 
 
-def _known_format(value: str) -> str:
-    known = registry("formats")
-    if value not in known:
-        raise unknown_name("number format", value, known)
-    return value
+class Named:
+    """Annotation of a text that names a member of a kind; for a chain, several joined by '+' and checked elsewhere."""
 
+    def __init__(self, kind: str, *, chain: bool = False) -> None:
+        self.kind, self.chain = kind, chain
 
-def _known_trace_format(value: str) -> str:
-    known = registry("trace-readers")
-    if value not in known:
-        raise unknown_name("trace format", value, known)
-    return value
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
+        inner: CoreSchema = handler(source)
+        return core_schema.no_info_after_validator_function(self._validate, inner)
+
+    def _validate(self, value: str) -> str:
+        if not self.chain and value not in registry(self.kind):
+            raise unknown_name(registry(self.kind).what, value, registry(self.kind))
+        return value
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        names = list(registry(self.kind).sound())
+        if not self.chain:
+            return {"type": "string", "enum": names}
+        one = "|".join(map(re.escape, names))
+        return {"type": "string", "pattern": rf"^({one})(\+({one}))*$"}
 
 
 def _known_encoder(value: str) -> str:
@@ -90,8 +100,8 @@ class _StrideChoice(Choice):
 
 
 FilePath = Annotated[str, AfterValidator(_existing)]
-Format = Annotated[str, AfterValidator(_known_format), WithJsonSchema({"type": "string", "title": "number format"})]
-Encoder = Annotated[str, AfterValidator(_known_encoder)]
+Format = Annotated[str, Named("formats")]
+Encoder = Annotated[str, Named("encoders", chain=True), AfterValidator(_known_encoder)]
 Stride = Annotated[int, Field(ge=1)] | Literal["row"]
 _ORDERING = Choice("orderings")
 _STRIDE = _StrideChoice(
@@ -162,7 +172,7 @@ class TraceSection(Section):
     """A recorded memory trace instead of a network; only the machine is simulated."""
 
     file: FilePath = Field(description="trace file: our npz, or another simulator's (then without data)")
-    format: Annotated[str, AfterValidator(_known_trace_format)] | None = Field(
+    format: Annotated[str, Named("trace-readers")] | None = Field(
         default=None, description="format of the file (`edgewatt list trace-readers`; default: found by its content)"
     )
     access_bytes: int = Field(default=32, ge=1, le=255, description="size of an access where the file has none")

@@ -6,43 +6,40 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from edgewatt.config.kinds import registry
+from edgewatt.config.kinds import KINDS, NAMED_BY, registry
 from traces.base.errors import InputError
-from traces.base.registry import Registry
-
-
-def _named(config: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Yield (field of the point, kind, name of a member) for every member that a configuration names."""
-    if "network" in config:
-        yield "network", "generators", (config["network"].get("generate") or {}).get("kind")
-        yield "ordering", "orderings", config["ordering"]["kind"]
-        yield "stride", "tuple-orders", config["stride"]["kind"]
-        yield "format", "formats", config["format"]
-        yield "layout", "layouts", config["layout"]["kind"]
-    else:
-        yield "trace", "trace-readers", config["trace"]["format"]
-    for name in config["encoder"].split("+"):
-        yield "encoder", "encoders", name
-    for cache in config["caches"]:
-        yield "caches", "cache-policies", cache["policy"]
-        yield "caches", "prefetchers", (cache.get("prefetch") or {}).get("kind")
+from traces.base.registry import Origin, Registry
+from traces.base.resources import outside_files
 
 
 def plugins_of(config: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
     """Return field -> name, distribution, version and SHA-256 of the outside members it names; {} without any."""
     found: dict[str, list[dict[str, str]]] = {}
-    for field, kind, name in _named(config):
-        origin = _origin(registry(kind), name)
-        if origin is not None:
-            found.setdefault(field, []).append({"name": name, **origin})
+    for path, kind in NAMED_BY.items():
+        for name in dict.fromkeys(_named(config, path.split("."))):
+            origin = _origin(registry(kind), name) if kind in KINDS else None
+            if origin is not None:
+                found.setdefault(path.split(".")[0], []).append({"name": name, **dataclasses.asdict(origin)})
+    part = config["dram"]["part"]
+    if part in outside_files("dram"):
+        found["dram"] = [{"name": part, **dataclasses.asdict(outside_files("dram")[part][1])}]
     return found
 
 
-def _origin(registry: Registry[Any], name: Any) -> dict[str, str] | None:
-    if name is None or name not in registry:
-        return None
+def _named(value: Any, path: list[str]) -> Iterator[str]:
+    """Yield the names of members at a field of the configuration."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _named(item, path)
+    elif path:
+        if isinstance(value, Mapping) and path[0] in value:
+            yield from _named(value[path[0]], path[1:])
+    elif isinstance(value, str):
+        yield from value.split("+")
+
+
+def _origin(members: Registry[Any], name: str) -> Origin | None:
     try:
-        origin = registry[name].origin
+        return members[name].origin if name in members else None
     except InputError:
         return None  # it cannot be loaded: whoever computes with it says so
-    return dataclasses.asdict(origin) if origin is not None else None

@@ -1,12 +1,18 @@
-"""Shipped data files (configs/): found without importing the package that carries them."""
+"""Data files: shipped ones (configs/), and those of other distributions, found without importing what carries them.
+
+Another distribution's file NAME.yaml is named by an entry point NAME of the folder's group, whose value is the package
+that the file lies in.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 from functools import cache
 from pathlib import Path
 
 from traces.base.errors import EdgewattError, unknown_name
+from traces.base.registry import Origin
 
 
 @cache
@@ -23,9 +29,34 @@ def config_root() -> Path:
     raise EdgewattError("the shipped configuration data (configs/) is missing: reinstall edgewatt")
 
 
+GROUPS = {"dram": "edgewatt.parts", "cache": "edgewatt.caches", "bus": "edgewatt.buses", "systems": "edgewatt.systems"}
+"""Folder of configs/ -> entry points of other distributions' files of that kind."""
+
+
+@cache
+def outside_files(folder: str) -> dict[str, tuple[Path, Origin]]:
+    """Return name -> file and origin of the files that other distributions add to a folder; ours win."""
+    from importlib.metadata import entry_points
+
+    found: dict[str, tuple[Path, Origin]] = {}
+    for point in entry_points(group=GROUPS[folder]) if folder in GROUPS else ():
+        try:
+            spec = importlib.util.find_spec(point.module)
+        except ImportError:
+            continue
+        for location in (spec.submodule_search_locations or ()) if spec else ():
+            path = Path(location) / f"{point.name}.yaml"
+            if path.is_file():
+                distribution, version = (point.dist.name, point.dist.version) if point.dist else (point.module, "")
+                digest = hashlib.sha256(path.read_bytes()).hexdigest()
+                found[point.name] = path, Origin(distribution, version, digest)
+    return found
+
+
 def shipped_names(folder: str, suffix: str = ".yaml") -> list[str]:
-    """Return the names (without suffix) of the shipped files in one folder of configs/, sorted."""
-    return sorted(path.name[: -len(suffix)] for path in (config_root() / folder).glob(f"*{suffix}"))
+    """Return the names (without suffix) of the files in one folder of configs/, sorted, other distributions' too."""
+    ours = {path.name[: -len(suffix)] for path in (config_root() / folder).glob(f"*{suffix}")}
+    return sorted(ours | (outside_files(folder).keys() if suffix == ".yaml" else set()))
 
 
 def shipped_path(folder: str, name: str, suffix: str = ".yaml") -> Path:
@@ -36,4 +67,5 @@ def shipped_path(folder: str, name: str, suffix: str = ".yaml") -> Path:
     names = shipped_names(folder, suffix)
     if name not in names:
         raise unknown_name(f"shipped {folder} file", name, names)
-    return config_root() / folder / f"{name}{suffix}"
+    path = config_root() / folder / f"{name}{suffix}"
+    return path if path.exists() else outside_files(folder)[name][0]
