@@ -57,7 +57,7 @@ class Named:
         names = list(registry(self.kind).sound())
         if not self.chain:
             return {"type": "string", "enum": names}
-        one = "|".join(map(re.escape, names))
+        one = "|".join(re.escape(name).replace(r"\-", "-") for name in names)
         return {"type": "string", "pattern": rf"^({one})(\+({one}))*$"}
 
 

@@ -99,7 +99,7 @@ def stride_bounds(rows: Int64Array, stride: int | str, restart: str, *, rows_may
 def value_field(values: npt.NDArray[np.float32], value_format: str) -> tuple[Field, ConversionReport]:
     """Values as bits of a number format, with the report of the conversion."""
     if value_format not in FORMATS:
-        raise unknown_name("value format", value_format, FORMATS)
+        raise unknown_name("number format", value_format, FORMATS)
     bits, _, report = to_bits(values, value_format)
     return Field("values", bits.astype(np.uint64), element_bits(value_format)), report
 

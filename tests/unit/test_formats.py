@@ -118,7 +118,7 @@ def test_unpack_undoes_pack(name: str, n: int) -> None:
 def test_bad_input_says_what_is_wrong() -> None:
     with pytest.raises(InputError, match="value 1 is nan"):
         to_bits([1.0, np.nan], "fp16")
-    with pytest.raises(InputError, match=r"unknown value format 'fp61'.*fp16"):
+    with pytest.raises(InputError, match=r"unknown number format 'fp61'.*fp16"):
         to_bits([1.0], "fp61")
     with pytest.raises(InputError, match="takes no scale"):
         to_bits([1.0], "fp16", scale=2.0)

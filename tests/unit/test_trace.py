@@ -118,7 +118,7 @@ def test_an_order_that_cuts_rows_becomes_tuples():
     [
         ({"weights": None}, {}, "has no weights"),
         ({}, {"layout": "crs"}, "unknown layout 'crs' .did you mean 'csr'"),
-        ({}, {"layout": Layout(value_format="fp12")}, "unknown value format 'fp12'"),
+        ({}, {"layout": Layout(value_format="fp12")}, "unknown number format 'fp12'"),
         ({}, {"sample": 2}, "sample 2 does not exist: the batch has rows 0 to 1"),
         ({}, {"sample": -1}, "sample -1 does not exist"),
         ({}, {"inputs": [[1.0, 2.0, 3.0]]}, r"inputs have shape \(1, 3\), expected \(B, 2\)"),

@@ -56,4 +56,4 @@ class Format(ABC):
         """Return float32[n] of the elements' bits."""
 
 
-FORMATS: Registry[Format] = Registry("value format", "edgewatt.formats", folder="traces.formats")
+FORMATS: Registry[Format] = Registry("number format", "edgewatt.formats", folder="traces.formats")
