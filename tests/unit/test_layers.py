@@ -53,7 +53,6 @@ MOST_FLOORS = 7  # of rooms in one package, the lowest one importing no other
 FACADE = {"edgewatt.__init__", "edgewatt.__main__"}  # names for others, no floor of their own
 
 TIED = {  # rooms that still import each other, to be untied: no further one may be added
-    frozenset({"traces.readers", "traces.work"}),
     frozenset({"hwmodel.machine", "hwmodel.energy", "hwmodel.dram", "hwmodel.caches", "hwmodel.replay"}),
 }
 
