@@ -136,7 +136,7 @@ class EngineSpec:
 
     outstanding_misses: int = 8
     accesses_per_ns: float = 1.0
-    access_bytes: int = 64
+    access_bytes: int = field(default=64, metadata={"later": True})
 
     def __post_init__(self) -> None:
         _whole(self.outstanding_misses, "engine outstanding_misses")
