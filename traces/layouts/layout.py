@@ -5,7 +5,7 @@ A layout and an order of work make a `traces.access.plan.Plan`, which `traces.ac
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -55,7 +55,7 @@ class Layout:
     alignment_bytes: int = 64
     row_alignment_bytes: int | None = None
     registers: str = "run"
-    lanes: int = 1
+    lanes: int = field(default=1, metadata={"later": True})
 
     def __post_init__(self) -> None:
         for what, value, known in (
