@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from edgewatt.validate.checks import Check, at_most, equal
 from reorder.base import check_order
-from traces.base.archive import read_npz
+from traces.base.archive import read_npy, read_npz
 from traces.base.errors import InputError
 from traces.work.network import Network
 
@@ -34,7 +34,7 @@ def read_order(path: Path) -> npt.NDArray[np.int64]:
         return _integers(path, arrays["edges"])
     try:
         if path.suffix == ".npy":
-            return _integers(path, np.load(path, allow_pickle=False))
+            return _integers(path, read_npy(path))
         lines = path.read_text().split("\n")
     except InputError:
         raise

@@ -10,9 +10,11 @@ import numpy.typing as npt
 
 from reorder.schedule.operator_problem import OperatorProblem
 from traces.base.errors import InputError
+from traces.base.memory import claim
 from traces.work.opgraph import OpGraph
 
 MAX_BLOCK_ACCESSES = 2**31
+_BYTES_PER_ACCESS = 20  # of the kernel, which holds the next use of each
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ def traffic_costs(problem: OperatorProblem, onchip_bytes: int, block_bytes: int)
             f"{problem.graph.name}: {accesses} block accesses are too many to simulate (at most 2^31): "
             f"use a block_bytes larger than {block_bytes}"
         )
+    claim(_BYTES_PER_ACCESS * accesses, problem.graph.source or problem.graph.name, f"{accesses} block accesses")
     return kernel.Costs(problem.compiled, onchip_bytes // block_bytes, block_bytes)
 
 

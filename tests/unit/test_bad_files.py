@@ -1,6 +1,7 @@
 """Damaged and hostile files: one InputError that names the place, whatever is in the file."""
 
 import io
+import json
 import re
 import zipfile
 from pathlib import Path
@@ -9,6 +10,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from reorder.cdr.files import read_matrix
+from reorder.schedule.traffic import offchip_traffic
+from traces.base.archive import read_npy
 from traces.base.errors import InputError
 from traces.readers import graph_challenge, load, native
 from traces.readers.scipy_sparse import from_matrices
@@ -43,7 +47,11 @@ MTX = "%%MatrixMarket matrix coordinate real general\n"
         ("a.mtx", MTX + "2 2 1\n1 1 one\n", r"a.mtx:3: value 'one' is not a number"),
         ("a.mtx", MTX + "0 2 0\n", r"a.mtx: an empty matrix"),
         ("a.mtx", MTX + "2 2 0\n", r"a.mtx: the network is empty"),
-        ("a.mtx", MTX + f"{2**40} 2 1\n1 1 1\n", r"a.mtx: shape .* is too large"),
+        (
+            "a.mtx",
+            MTX + f"{2**40} 2 1\n1 1 1\n",
+            r"a.mtx: a matrix of shape .* would take .* bytes of memory",
+        ),
         ("a.mtx", MTX.replace("coordinate", "array") + "2 1\n1\nx\n", r"a.mtx:4: 'x' is not one number"),
         ("a.mtx", MTX.replace("coordinate", "array") + "2 1\n1\nnan\n", r"a.mtx:4 \(row 1.* is nan"),
         ("a.mtx", MTX.replace("coordinate", "array") + "3 1\n1\n2\n", r"3 x 1 values announced, 2 found"),
@@ -180,9 +188,9 @@ def header(shape: str) -> bytes:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (dict(weights=header("(1000000000000,)") + b"1234"), "claims 4000000000000 bytes, the archive holds"),
+        (dict(weights=header("(1000000000000,)") + b"1234"), "claims 4000000000000 bytes, 4 are stored"),
         (dict(weights=header("(9223372036854775807, 9223372036854775807)")), "claims .* bytes"),
-        (dict(weights=header("(-4,)")), "negative length|damaged"),
+        (dict(weights=header("(-4,)")), "shape of other things than lengths"),
         (dict(weights=b"\x93NUMPY\x07\x00"), "unknown npy version|damaged"),
         (dict(weights=b""), "damaged"),
         (dict(weights=np.ones(15, np.float32)), "weights has 15 values, expected 16"),
@@ -190,7 +198,7 @@ def header(shape: str) -> bytes:
         (dict(sources=np.full(16, 200)), "connection 0: source neuron 200 does not exist"),
         (dict(sources=np.full(16, -1)), "connection 0: source neuron -1 does not exist"),
         (dict(sources=None), "array 'sources' is missing"),
-        (dict(n_neurons=np.array(10**15)), "neurons are too many"),
+        (dict(n_neurons=np.array(10**15)), "a network of 16 connections and 10+ neurons would take .* bytes of memory"),
         (dict(n_neurons=np.array([1, 2])), "'n_neurons' must be one integer"),
         (dict(activation=np.array(3)), "'activation' must be text"),
         (dict(activation=np.array("tanh")), "unknown activation 'tanh'"),
@@ -204,10 +212,10 @@ def test_hostile_native_files(tmp_path: Path, changes: dict[str, bytes | np.ndar
 
 
 def test_a_zip_bomb_is_refused_before_it_unfolds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("traces.base.archive.MAX_BYTES", 1 << 20)
+    monkeypatch.setenv("EDGEWATT_MAX_BYTES", "1M")
     path = rewritten(tmp_path / "n.npz", weights=np.zeros(1 << 20, np.float32))
     assert path.stat().st_size < 1 << 14
-    with pytest.raises(InputError, match="take more than 1048576 bytes: refused"):
+    with pytest.raises(InputError, match=r"take .* bytes of memory, more than the bound of 1,048,576: refused"):
         load(path)
 
 
@@ -229,3 +237,100 @@ def test_graph_challenge_folders(tmp_path: Path) -> None:
     (tmp_path / "c.tsv").write_text("3\n0\n")
     with pytest.raises(InputError, match=r"c.tsv:2: '0' is not a sample number"):
         graph_challenge.read_categories(tmp_path / "c.tsv")
+
+
+DESCRIPTIONS = (
+    "{'descr': '<f4', 'fortran_order': False, 'shape': (16,), ",  # the parser's TokenError
+    "{'descr': '<f4', 'fortran_order': False, 'shape': (True, 16), }",
+    "{'descr': '<f4', 'fortran_order': 'no', 'shape': (16,), }",
+    "{'descr': [('a', '<f4', (2**70,))], 'fortran_order': False, 'shape': (16,), }",
+    "{'descr': '<f4', 'fortran_order': False, 'shape': " + "(" * 90,
+    "{'descr': '|V0', 'fortran_order': False, 'shape': (16,), }",
+    "[" * 99,
+    "\\x00" * 20,
+)
+
+
+@pytest.mark.parametrize("text", DESCRIPTIONS)
+def test_damaged_npy_headers(tmp_path: Path, text: str) -> None:
+    raw = text.ljust(117).encode() + b"\n"
+    whole = b"\x93NUMPY\x01\x00" + len(raw).to_bytes(2, "little") + raw + bytes(64)
+    with pytest.raises(InputError, match=r"n.npz: "):
+        load(rewritten(tmp_path / "n.npz", weights=whole))
+    (tmp_path / "order.npy").write_bytes(whole)
+    with pytest.raises(InputError, match=r"order.npy: "):
+        read_npy(tmp_path / "order.npy")
+
+
+def test_a_header_that_shrank_does_not_load_a_part(tmp_path: Path) -> None:
+    path = tmp_path / "n.npz"
+    for shape in ("(8,)", "(15,)", "(0,)"):
+        with pytest.raises(InputError, match=r"claims .* bytes, 64 are stored: the file is damaged"):
+            load(rewritten(path, weights=header(shape) + np.ones(16, "<f4").tobytes()))
+    np.save(tmp_path / "o.npy", np.arange(900))
+    raw = (tmp_path / "o.npy").read_bytes()
+    (tmp_path / "o.npy").write_bytes(raw.replace(b"(900,)", b"(100,)"))
+    with pytest.raises(InputError, match="claims 800 bytes, 7200 are stored"):
+        read_npy(tmp_path / "o.npy")
+
+
+def test_text_of_characters_that_do_not_exist(tmp_path: Path) -> None:
+    buffer = io.BytesIO()
+    np.save(buffer, np.array("relu"))
+    raw = buffer.getvalue()[:-16] + b"\xff" * 16
+    with pytest.raises(InputError, match="characters that do not exist"):
+        load(rewritten(tmp_path / "n.npz", activation=raw))
+
+
+@pytest.mark.parametrize("shape", [(-1, 2), (2, -1), (2**62, 2**62)])
+def test_hostile_csr_shapes(tmp_path: Path, shape: tuple[int, int]) -> None:
+    arrays = dict(format=np.array("csr"), data=np.ones(1), indices=np.zeros(1, int), indptr=np.array([0, 1]))
+    np.savez(tmp_path / "m.npz", shape=np.array(shape), **arrays)
+    with pytest.raises(InputError, match=r"m.npz: "):
+        load(tmp_path / "m.npz")
+
+
+@pytest.mark.parametrize("sizes", ["400000000 400000000 1", f"{2**63} 1 1", f"1 {2**64} 1", "30000000 30000000 1"])
+def test_a_matrix_market_header_takes_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: str) -> None:
+    monkeypatch.setenv("EDGEWATT_MAX_BYTES", "1 GiB")
+    (tmp_path / "a.mtx").write_text(MTX + sizes + "\n1 1 1\n")
+    with pytest.raises(InputError, match=r"a.mtx.*(bytes of memory, more than the bound of 1,073,741,824|beyond 2.62)"):
+        load(tmp_path / "a.mtx")
+    with pytest.raises(InputError, match=r"a.mtx"):
+        read_matrix(tmp_path / "a.mtx")
+    (tmp_path / "a.mtx").write_text(MTX.replace("coordinate", "array") + "30000 30000\n1\n")
+    with pytest.raises(InputError, match="the file is too short for them"):
+        load(tmp_path / "a.mtx")
+
+
+def test_small_arrays_that_unfold_into_a_large_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDGEWATT_MAX_BYTES", str(64 << 20))
+    path = rewritten(tmp_path / "n.npz", sources=np.zeros(1 << 20, np.uint8), targets=np.ones(1 << 20, np.uint8))
+    with pytest.raises(InputError, match=r"a network of 1048576 connections and .* would take"):
+        load(path)
+
+
+@pytest.mark.parametrize("given", ["lots", "-1", "0", "1e9", "9" * 30])
+def test_a_bound_that_is_no_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+    native_file(tmp_path / "n.npz")
+    monkeypatch.setenv("EDGEWATT_MAX_BYTES", given)
+    with pytest.raises(InputError, match=r"EDGEWATT_MAX_BYTES=.* is no size in bytes"):
+        load(tmp_path / "n.npz")
+
+
+def test_nested_json(tmp_path: Path) -> None:
+    (tmp_path / "g.json").write_text("[" * 100_000 + "]" * 100_000)
+    with pytest.raises(InputError, match=r"g.json: not a usable JSON file"):
+        load(tmp_path / "g.json")
+
+
+def test_tensors_of_64_gigabytes_are_scheduled_but_not_simulated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EDGEWATT_MAX_BYTES", "1G")
+    node = {"shape": [2**36], "bytes": 2**36}
+    nodes = [{"name": "a", **node}, {"name": "b", "op": "RELU", "inputs": ["a"], **node}]
+    (tmp_path / "g.json").write_text(json.dumps({"nodes": nodes, "outputs": ["b"]}))
+    graph = load(tmp_path / "g.json")
+    with pytest.raises(InputError, match=r"block accesses would take .* bytes of memory"):
+        offchip_traffic(graph, onchip_bytes=1 << 20)

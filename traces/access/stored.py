@@ -13,8 +13,10 @@ from typing import IO, Any
 import numpy as np
 
 from traces.access.trace import STORE, STREAMS, Chunk, Memory, Region, Trace
-from traces.base.errors import InputError
+from traces.base.archive import read_npy_header
+from traces.base.errors import InputError, brief
 from traces.base.files import whole_file
+from traces.base.memory import claim
 
 _COLUMNS = {
     "address": np.uint64,
@@ -96,14 +98,13 @@ def load_trace(path: str | Path) -> Trace:
         image = _take(archive, "image", np.uint8, path) if has_data else None
         if image is not None and len(image) != total:
             raise InputError(f"{path}: image.npy holds {len(image)} bytes, the footprint {total}: the file is damaged")
-    memory = Memory(
-        int(meta["base_address"]), total, image, tuple(Region(n, int(b), int(s)) for n, b, s in meta["regions"])
-    )
+    memory = Memory(int(meta["base_address"]), total, image, tuple(Region(str(n), b, s) for n, b, s in meta["regions"]))
     if image is not None:
         image.setflags(write=False)
     n_chunks = int(meta["chunks"])
 
     def chunks() -> Iterator[Chunk]:
+        done = 0
         with _open(path) as archive:
             for number in range(n_chunks):
                 columns = {
@@ -113,7 +114,12 @@ def load_trace(path: str | Path) -> Trace:
                 }
                 chunk = Chunk(**columns)
                 _check_chunk(chunk, memory, f"{path}: chunk {number}")
+                done += len(chunk)
                 yield chunk
+        if done != meta["accesses"]:
+            raise InputError(
+                f"{path}: {done} accesses in its chunks, {meta['accesses']} announced: the file is damaged"
+            )
 
     return Trace(chunks, memory, int(meta["accesses"]), meta["description"])
 
@@ -129,7 +135,7 @@ def _open(path: Path) -> zipfile.ZipFile:
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file") from error
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, struct.error, ValueError) as error:
-        raise InputError(f"{path}: no trace file, or a damaged one ({error}); write it again") from error
+        raise InputError(f"{path}: no trace file, or a damaged one ({brief(error)}); write it again") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
 
@@ -139,8 +145,9 @@ def _take(archive: zipfile.ZipFile, name: str, dtype: type, path: Path) -> np.nd
     name += ".npy"
     try:
         info = archive.getinfo(name)
+        claim(info.file_size, f"{path}: {name}")
         with archive.open(info) as member:
-            shape, found = _npy_header(member)
+            shape, _, found = read_npy_header(member, f"{path}: {name}")
             wider = name.endswith("/size.npy") and found == np.uint16  # rows of lanes
             if (found != np.dtype(dtype) and not wider) or len(shape) != 1:
                 raise InputError(
@@ -154,15 +161,7 @@ def _take(archive: zipfile.ZipFile, name: str, dtype: type, path: Path) -> np.nd
     except InputError:
         raise
     except _DAMAGE as error:
-        raise InputError(f"{path}: {name} is damaged ({error})") from error
-
-
-def _npy_header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
-    version = np.lib.format.read_magic(member)
-    if version != (1, 0):
-        raise ValueError(f"npy version {version}")
-    shape, _, dtype = np.lib.format.read_array_header_1_0(member)
-    return shape, dtype
+        raise InputError(f"{path}: {name} is damaged ({brief(error)})") from error
 
 
 def _read_meta(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
@@ -174,13 +173,14 @@ def _read_meta(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
         numbers = [meta[key] for key in ("chunks", "accesses", "base_address", "total_bytes")]
         if not all(isinstance(number, int) and 0 <= number < 2**63 for number in numbers):
             raise ValueError("a size is no whole number below 2^63")
-        [(str(n), int(b), int(s)) for n, b, s in meta["regions"]]
+        if any(type(b) is not int or type(s) is not int for _, b, s in meta["regions"]):
+            raise ValueError("a region is no name with two whole numbers")
         if not isinstance(meta["description"], dict):
             raise ValueError("description is no mapping")
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError, OverflowError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{path}: meta.json is damaged ({error!r})") from error
+        raise InputError(f"{path}: meta.json is damaged ({brief(error)})") from error
     return meta
 
 
@@ -195,10 +195,10 @@ def _check_chunk(chunk: Chunk, memory: Memory, where: str) -> None:
     if chunk.op.max() > STORE or chunk.stream.max() >= len(STREAMS) or not chunk.size.all():
         raise InputError(f"{where}: op, stream or size out of range: the file is damaged")
     offset, payload = chunk.payload_offset, chunk.payload
+    first = chunk.address - np.uint64(memory.base_address)  # wraps to a large number below the base
+    if first.max() > memory.total_bytes or (first + chunk.size).max() > memory.total_bytes:
+        raise InputError(f"{where}: an access lies outside the footprint: the file is damaged")
     if memory.image is not None:
-        first = chunk.address - np.uint64(memory.base_address)  # wraps to a large number below the base
-        if first.max() > memory.total_bytes or (first + chunk.size).max() > memory.total_bytes:
-            raise InputError(f"{where}: an access lies outside the footprint: the file is damaged")
         assert offset is not None and payload is not None
         if (
             len(offset) != n + 1

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import lzma
+import math
 import struct
+import warnings
 import zipfile
 import zlib
 from collections.abc import Iterable
@@ -12,18 +14,19 @@ from typing import IO, Any
 
 import numpy as np
 
-from traces.base.errors import InputError
+from traces.base.errors import InputError, brief
+from traces.base.memory import claim
 
-MAX_BYTES = 1 << 32  # of all arrays of one file together
 # What zipfile, zlib and numpy raise on damaged files; RuntimeError: encryption, unknown compression.
-_DAMAGE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, ValueError, RuntimeError)
+_STREAM_DAMAGE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError)
+_DAMAGE = (*_STREAM_DAMAGE, ValueError, RuntimeError, IndexError, KeyError)
 
 
 def read_npz(path: str | Path, names: Iterable[str] | None = None) -> dict[str, np.ndarray]:
     """Return the arrays of an npz file by name (only those of `names` that are there, if given).
 
     Every array is checked before it is allocated: no Python objects, a size that fits the archive's directory, all
-    together at most MAX_BYTES. Raises InputError naming the file and the array.
+    together within the bound of `traces.base.memory`. Raises InputError naming the file and the array.
     """
     wanted = None if names is None else set(names)
     arrays: dict[str, np.ndarray] = {}
@@ -37,8 +40,7 @@ def read_npz(path: str | Path, names: Iterable[str] | None = None) -> dict[str, 
                 if name in arrays:
                     raise InputError(f"{path}: array {name!r} is stored twice")
                 total += member.file_size
-                if total > MAX_BYTES:
-                    raise InputError(f"{path}: its arrays take more than {MAX_BYTES} bytes: refused")
+                claim(total, str(path), "its arrays")
                 with archive.open(member) as stream:
                     arrays[name] = _read_array(stream, member.file_size, f"{path}: array {name!r}")
     except InputError:
@@ -48,7 +50,7 @@ def read_npz(path: str | Path, names: Iterable[str] | None = None) -> dict[str, 
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     except _DAMAGE as error:
-        raise InputError(f"{path}: damaged or no npz file ({error})") from error
+        raise InputError(f"{path}: damaged or no npz file ({brief(error)})") from error
     return arrays
 
 
@@ -56,8 +58,7 @@ def read_npy(path: str | Path) -> np.ndarray:
     """Return the array of an npy file, checked like those of an npz. Raises InputError naming the file."""
     try:
         size = Path(path).stat().st_size
-        if size > MAX_BYTES:
-            raise InputError(f"{path}: it takes more than {MAX_BYTES} bytes: refused")
+        claim(size, str(path))
         with Path(path).open("rb") as stream:
             return _read_array(stream, size, f"{path}: the array")
     except InputError:
@@ -67,7 +68,7 @@ def read_npy(path: str | Path) -> np.ndarray:
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     except _DAMAGE as error:
-        raise InputError(f"{path}: damaged or no npy file ({error})") from error
+        raise InputError(f"{path}: damaged or no npy file ({brief(error)})") from error
 
 
 def npz_names(path: str | Path) -> set[str]:
@@ -80,26 +81,46 @@ def npz_names(path: str | Path) -> set[str]:
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     except _DAMAGE as error:
-        raise InputError(f"{path}: damaged or no npz file ({error})") from error
+        raise InputError(f"{path}: damaged or no npz file ({brief(error)})") from error
+
+
+def read_npy_header(stream: IO[bytes], where: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return shape, whether in Fortran order, and dtype. Raises InputError for anything but an array of plain values.
+
+    NumPy reads a header as a Python expression, whose parser raises what it likes on damage.
+    """
+    from numpy.lib import format as npy
+
+    try:
+        version = npy.read_magic(stream)
+        reader: Any = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)
+        if reader is None:
+            raise InputError(f"{where}: unknown npy version {version}")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a header that Python 2 wrote
+            shape, fortran_order, dtype = reader(stream)
+    except InputError:
+        raise
+    except _STREAM_DAMAGE:
+        raise
+    except Exception as error:
+        raise InputError(f"{where}: its npy header is damaged ({type(error).__name__}: {brief(error)})") from error
+    if dtype.hasobject:
+        raise InputError(f"{where} holds pickled Python objects, which are never loaded: store plain numbers")
+    if any(type(length) is not int or length < 0 for length in shape):
+        raise InputError(f"{where} has a shape of other things than lengths: {shape}")
+    return shape, bool(fortran_order), dtype
 
 
 def _read_array(stream: IO[bytes], stored_bytes: int, where: str) -> np.ndarray:
-    from numpy.lib import format as npy
-
-    version = npy.read_magic(stream)
-    reader: Any = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)
-    if reader is None:
-        raise InputError(f"{where}: unknown npy version {version}")
-    shape, fortran_order, dtype = reader(stream)
-    if dtype.hasobject:
-        raise InputError(f"{where} holds pickled Python objects, which are never loaded: store plain numbers")
-    if any(length < 0 for length in shape):
-        raise InputError(f"{where} has a negative length in its shape {shape}")
-    n_bytes = dtype.itemsize
-    for length in shape:
-        n_bytes *= length  # Python integers: cannot overflow
-    if n_bytes > stored_bytes:
-        raise InputError(f"{where} claims {n_bytes} bytes, the archive holds {stored_bytes}: damaged")
+    """Read an array that must fill its member to the last byte, so that the checksum is always compared."""
+    shape, fortran_order, dtype = read_npy_header(stream, where)
+    n_bytes = dtype.itemsize * math.prod(shape)  # Python integers: cannot overflow
+    if n_bytes != stored_bytes - stream.tell():
+        raise InputError(
+            f"{where} claims {n_bytes} bytes, {stored_bytes - stream.tell()} are stored: the file is damaged"
+        )
+    claim(n_bytes, where)
     data = bytearray(n_bytes)
     view, done = memoryview(data), 0
     while done < n_bytes:
@@ -110,4 +131,6 @@ def _read_array(stream: IO[bytes], stored_bytes: int, where: str) -> np.ndarray:
         done += len(part)
     stream.read(1)  # reaching the end makes zipfile compare the checksum
     values = np.frombuffer(data, dtype) if n_bytes else np.empty(0, dtype)
+    if dtype.kind == "U" and n_bytes and int(values.view(f"{dtype.byteorder.replace('|', '=')}u4").max()) > 0x10FFFF:
+        raise InputError(f"{where} holds text with characters that do not exist: the file is damaged")
     return values.reshape(shape, order="F" if fortran_order else "C")

@@ -21,6 +21,12 @@ class MissingExtraError(EdgewattError, ImportError):
         super().__init__(f"this needs the package {package!r}: pip install 'edgewatt[{extra}]'")
 
 
+def brief(error: BaseException) -> str:
+    """Return a library's message fit for one line: without control characters, at most 200 characters."""
+    text = "".join(c if c.isprintable() else " " for c in str(error))
+    return " ".join(text.split())[:200] or type(error).__name__
+
+
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return ``" (did you mean 'x'?)"`` for the closest known name, else the known names, to end a message with."""
     names = sorted(known)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
+from traces.base.memory import claim
 from traces.readers.parts.layers import Matrix, from_layers
 from traces.readers.parts.names import natural_key
 from traces.readers.parts.triplets import read_triplets
@@ -66,6 +67,7 @@ def read_images(path: str | Path, n_inputs: int) -> npt.NDArray[np.float32]:
     n_samples = int(table.rows.max(initial=-1)) + 1
     if n_samples * n_inputs > _MAX_BATCH_VALUES:
         raise InputError(f"{path}: {n_samples} samples of {n_inputs} values are too many at once: give fewer samples")
+    claim(4 * n_samples * n_inputs, str(path), "the batch")
     assert table.values is not None
     images = np.zeros((n_samples, n_inputs), np.float32)
     images[table.rows, table.columns] = table.values

@@ -8,17 +8,21 @@ from pathlib import Path
 import numpy as np
 
 from traces.base.errors import InputError, did_you_mean
+from traces.base.memory import claim
 from traces.readers.parts.layers import Matrix
 from traces.readers.parts.triplets import read_triplets
 from traces.readers.reader import NETWORK_READERS, MatrixReader
 
 _FIELDS = ("real", "double", "integer", "pattern")
+_LARGEST = 1 << 62
+_BYTES_PER_SIDE = 48  # pointers and counts of each row and column, whatever is made of the matrix
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
 
 
 def read(path: str | Path) -> list[Matrix]:
     """Read one matrix. Entries of a pattern count as 1. Raises InputError naming file and line."""
     layout, field, symmetry, sizes, skip = _header(Path(path))
+    claim(_BYTES_PER_SIDE * (sizes[0] + sizes[1]), str(path), f"a matrix of shape {(sizes[0], sizes[1])}")
     if layout == "array":
         matrix = _read_array(Path(path), field, symmetry, sizes, skip)
     else:
@@ -56,6 +60,8 @@ def _header(path: Path) -> tuple[str, str, str, list[int], int]:
                     sizes = []
                 if len(sizes) != (3 if layout == "coordinate" else 2) or min(sizes) < 0:
                     raise InputError(f"{path}:{number}: expected the sizes of the matrix, not {line.strip()[:60]!r}")
+                if max(sizes) > _LARGEST:
+                    raise InputError(f"{path}:{number}: sizes {sizes} are beyond 2^62")
                 if symmetry != "general" and sizes[0] != sizes[1]:
                     raise InputError(f"{path}:{number}: a {symmetry} matrix of shape {sizes[:2]} is not square")
                 return layout, field, symmetry, sizes, number
@@ -69,6 +75,9 @@ def _read_array(path: Path, field: str, symmetry: str, sizes: list[int], skip: i
     if symmetry != "general":
         raise InputError(f"{path}:1: a dense {symmetry} matrix is not read: write it as coordinate")
     n_rows, n_columns = sizes
+    if 2 * n_rows * n_columns > path.stat().st_size + 1:  # a digit and a line end each
+        raise InputError(f"{path}: {n_rows} x {n_columns} values announced, the file is too short for them")
+    claim(100 * n_rows * n_columns, str(path))
     values: list[float] = []
     lines: list[int] = []
     with open(path, encoding="ascii", errors="replace") as stream:

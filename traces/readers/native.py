@@ -11,6 +11,7 @@ import numpy as np
 from traces.base.archive import read_npz
 from traces.base.errors import InputError
 from traces.base.files import whole_file
+from traces.readers.parts.layers import claim_network
 from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions
 from traces.work.network import Network
 
@@ -59,11 +60,13 @@ def load(path: str | Path) -> Network:
     for name in _REQUIRED:
         if name not in arrays:
             raise InputError(f"{path}: array {name!r} is missing")
+    n_neurons = _scalar(arrays, "n_neurons", path)
+    claim_network(arrays["sources"].size, n_neurons, str(path))
     try:
         return Network(
             arrays["sources"],
             arrays["targets"],
-            n_neurons=_scalar(arrays, "n_neurons", path),
+            n_neurons=n_neurons,
             inputs=arrays["inputs"],
             outputs=arrays["outputs"],
             activation=_text(arrays, "activation", path),

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from traces.base.errors import InputError, MissingExtraError
+from traces.base.errors import InputError, MissingExtraError, brief
+from traces.base.memory import claim
 from traces.readers.parts.models import to_network
 from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions
 from traces.work.network import Network
@@ -61,11 +62,12 @@ class _Reader:
 
         self.onnx = onnx
         try:
+            claim(4 * path.stat().st_size, str(path), "the model")
             self.model = onnx.ModelProto.FromString(path.read_bytes())
         except OSError as error:
             raise self.fail(f"cannot be read ({error.strerror or error})") from error
         except (DecodeError, RuntimeError, ValueError) as error:
-            raise self.fail(f"truncated, damaged or no ONNX model ({error})") from error
+            raise self.fail(f"truncated, damaged or no ONNX model ({brief(error)})") from error
 
     def fail(self, text: str) -> InputError:
         return InputError(f"{self.path}: {text}")
@@ -77,7 +79,7 @@ class _Reader:
         except InputError:
             raise
         except (ValueError, TypeError, KeyError, IndexError, OverflowError, AttributeError, RuntimeError) as error:
-            raise self.fail(f"damaged ({type(error).__name__}: {error})") from error
+            raise self.fail(f"damaged ({type(error).__name__}: {brief(error)})") from error
 
     def _graph(self) -> OpGraph:
         graph = self.model.graph
@@ -157,7 +159,7 @@ class _Reader:
         try:
             inferred = self.onnx.shape_inference.infer_shapes(self.model, data_prop=True)
         except (self.onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
-            raise self.fail(f"shape inference failed: {str(error).strip()}") from error
+            raise self.fail(f"shape inference failed: {brief(error)}") from error
         return described(inferred.graph) | known
 
     def _tensor(self, name: str, where: str) -> Tensor:

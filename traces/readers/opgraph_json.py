@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from traces.base.errors import InputError, did_you_mean
+from traces.base.errors import InputError, brief, did_you_mean
+from traces.base.memory import claim
 from traces.readers.reader import NETWORK_READERS, NetworkReader
 from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
 
@@ -18,15 +19,16 @@ ALSO_KEYS = ("name", "shape", "bytes", "buffer", "dtype")
 def read(path: Path) -> OpGraph:
     """Read one operator graph. Raises InputError naming file, node and key."""
     try:
+        claim(30 * Path(path).stat().st_size, str(path), "its objects")
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as text ({error})") from error
+        raise InputError(f"{path}: cannot be read as text ({brief(error)})") from error
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         raise InputError(f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from error
-    except (RecursionError, ValueError) as error:
-        raise InputError(f"{path}: not a usable JSON file ({error})") from error
+    except (RecursionError, ValueError, MemoryError) as error:
+        raise InputError(f"{path}: not a usable JSON file ({brief(error)})") from error
     return from_dict(value, source=str(path))
 
 

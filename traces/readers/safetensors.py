@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from traces.base.errors import InputError, did_you_mean
+from traces.base.errors import InputError, brief, did_you_mean
+from traces.base.memory import claim
 from traces.readers.parts.layers import Matrix, dense_layer
 from traces.readers.parts.names import natural_key
 from traces.readers.reader import NETWORK_READERS, MatrixReader
@@ -53,9 +54,10 @@ def _tensors(path: str | Path) -> dict[str, dict[str, Any]]:
     from safetensors import SafetensorError, deserialize
 
     try:
+        claim(2 * Path(path).stat().st_size, str(path))
         return dict(deserialize(Path(path).read_bytes()))  # checks every offset against the file's length
     except SafetensorError as error:
-        raise InputError(f"{path}: damaged or no safetensors file ({error})") from error
+        raise InputError(f"{path}: damaged or no safetensors file ({brief(error)})") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
 

@@ -27,7 +27,7 @@ def read(path: str | Path) -> list[Matrix]:
     if kind not in _PARTS:
         raise InputError(f"{path}: sparse format {kind!r} is not read: save it as csr (matrix.tocsr())")
     shape = arrays["shape"]
-    if shape.shape != (2,) or shape.dtype.kind not in "iu":
+    if shape.shape != (2,) or shape.dtype.kind not in "iu" or shape.min() < 0:
         raise InputError(f"{path}: a layer is a matrix with two dimensions, not shape {shape.tolist()}")
     for name in _PARTS[kind]:
         if name not in arrays:

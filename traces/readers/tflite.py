@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from traces.base.errors import InputError, MissingExtraError
+from traces.base.errors import InputError, MissingExtraError, brief
+from traces.base.memory import claim
 from traces.readers.parts.models import to_network, unique_names
 from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions
 from traces.work.network import Network
@@ -97,6 +98,7 @@ class _Reader:
         except ImportError as error:
             raise MissingExtraError("tflite", "models") from error
         try:
+            claim(4 * path.stat().st_size, str(path), "the model")
             self.data = path.read_bytes()
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
@@ -115,7 +117,7 @@ class _Reader:
         except InputError:
             raise
         except (struct.error, IndexError, ValueError, TypeError, OverflowError, AttributeError, KeyError) as error:
-            raise self.fail(f"truncated or damaged ({type(error).__name__}: {error})") from error
+            raise self.fail(f"truncated or damaged ({type(error).__name__}: {brief(error)})") from error
 
     # -- guarded access --------------------------------------------------------------------------------------------
 

@@ -21,7 +21,10 @@ class Npz(TraceReader):
     def open(self, source: Source, access_bytes: int, format: str) -> Trace:
         if source.compression:
             raise InputError(f"{source.name}: an npz is compressed already: unpack the {source.compression} around it")
-        return load_trace(source.path)
+        trace = load_trace(source.path)
+        if not trace.n_accesses:
+            raise InputError(f"{source.name}: no accesses in it")
+        return trace
 
 
 TRACE_READERS.register("npz", summary="our own: every column, with the bytes moved")(Npz())

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from traces.base.errors import InputError, MissingExtraError
+from traces.base.errors import InputError, MissingExtraError, brief
 
 _ZSTD_INPUT = 1 << 12  # bytes a call: even a bomb unpacks to no more than a block of 128 KiB per 4 bytes
 _ZSTD_WINDOW = 1 << 27  # bytes of memory a frame may ask for; what `zstd` itself refuses without --long
@@ -76,7 +76,7 @@ class _Unpacked(io.RawIOBase):
             try:
                 block = next(self.blocks, None)
             except (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError) as error:
-                raise InputError(f"{self.damaged} ({error})") from error
+                raise InputError(f"{self.damaged} ({brief(error)})") from error
             if block is None:
                 return 0
             self.rest = memoryview(block)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError, unknown_name
+from traces.base.memory import claim
 from traces.work.network import MAX_NEURONS, Network, is_real
 
 ORIENTATIONS = ("rows-are-outputs", "rows-are-inputs")
@@ -38,6 +39,15 @@ class Matrix:
         return f"{place} (row {self.rows[k]}, column {self.columns[k]}, counted from 0)"
 
 
+def claim_network(n_connections: int, n_neurons: int, where: str) -> None:
+    """Raise InputError where a network of this size is beyond the bound of memory.
+
+    64 bytes per connection and per neuron: its arrays (32 and 26, measured) and one copy of them.
+    """
+    what = f"a network of {n_connections} connections and {n_neurons} neurons"
+    claim(64 * (n_connections + n_neurons), where, what)
+
+
 def check_orientation(orientation: str) -> None:
     """Raise InputError unless `orientation` is a known one."""
     if orientation not in ORIENTATIONS:
@@ -63,6 +73,8 @@ def from_layers(
     biases: list[npt.NDArray[Any]] = []
     for matrix in layers:
         _check(matrix)
+    claim_network(sum(len(m.rows) for m in layers), sum(sum(m.shape) for m in layers), layers[0].where)
+    for matrix in layers:
         n_out, n_in = matrix.shape if outputs_first else matrix.shape[::-1]
         if not sizes:
             sizes.append(n_in)

@@ -1,0 +1,124 @@
+"""Damage to files, and what a reader may do with it: return, or raise one InputError."""
+
+from __future__ import annotations
+
+import random
+import signal
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+from fuzz.samples import Sample, rezipped, samples
+from traces.base.errors import InputError
+
+SECONDS = 20
+MEMORY_BYTES = 2 << 30
+WORDS = (
+    b"0", b"-1", b"1e400", b"nan", b"18446744073709551616", b"9223372036854775807", b"400000000", b"True", b"[[[[",
+    b"\xff\xfe", b"\0", b"\n", b",", b"(", b"'", b"99999999999999999999999999999", b"2**70",
+)  # fmt: skip
+
+
+class _TooLong(Exception):
+    pass
+
+
+def damaged(data: bytes, rng: random.Random) -> bytes:
+    """Return the file with one to four changes."""
+    if data[:2] == b"PK" and rng.random() < 0.7:  # below the checksum, which would catch everything else
+        return rezipped(data, lambda member: _changed(member, rng), rng.randrange(1 << 20))
+    return _changed(data, rng)
+
+
+def _changed(data: bytes, rng: random.Random) -> bytes:
+    raw = bytearray(data)
+    for _ in range(rng.choice((1, 1, 1, 2, 4))):
+        at = rng.randrange(len(raw) + 1) if rng.random() < 0.5 else rng.randrange(min(len(raw), 128) + 1)
+        kind = rng.randrange(8)
+        if kind == 0 and at < len(raw):
+            raw[at] ^= 1 << rng.randrange(8)
+        elif kind == 1:
+            del raw[at:]
+        elif kind == 2:
+            del raw[at : at + rng.randrange(1, 9)]
+        elif kind == 3:
+            raw[at:at] = rng.randbytes(rng.randrange(1, 9))
+        elif kind == 4:
+            raw[at : at + 4] = rng.choice((b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f", bytes(4), b"\0\0\0\x80"))
+        elif kind == 5:
+            raw[at : at + 8] = rng.choice((b"\xff" * 8, b"\xff" * 7 + b"\x7f", bytes(8)))
+        elif kind == 6:
+            word = rng.choice(WORDS)
+            raw[at : at + rng.choice((0, len(word)))] = word
+        else:
+            first = rng.randrange(len(raw) + 1)
+            raw[at:at] = raw[first : first + rng.randrange(1, 64)]
+    return bytes(raw)
+
+
+def attack(sample: Sample, cases: int, seed: int, folder: Path) -> Iterator[str]:
+    """Read damaged copies of a file; yield what went wrong, and the file's bytes."""
+    file, data, read = sample
+    path = folder / file
+    before = _peak_bytes()
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise _TooLong
+
+    old = signal.signal(signal.SIGALRM, stop)
+    try:
+        for case in range(cases):
+            rng = random.Random(f"{seed} {case}")
+            given = damaged(data, rng)
+            path.write_bytes(given)
+            signal.setitimer(signal.ITIMER_REAL, SECONDS)
+            wrong = ""
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    read(path)
+            except InputError as error:
+                if len(str(error)) > 2000 or "\n" in str(error):
+                    wrong = f"a message of {len(str(error))} characters"
+            except _TooLong:
+                wrong = f"more than {SECONDS} s"
+            except BaseException as error:  # whatever a user would see as a traceback
+                wrong = f"{type(error).__name__}: {error}"
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            if _peak_bytes() - before > MEMORY_BYTES:
+                wrong, before = wrong or "more than 2 GB", _peak_bytes()
+            if wrong:
+                yield f"case {case} of seed {seed}: {wrong[:300]}: {given[:400]!r}"
+    finally:
+        signal.signal(signal.SIGALRM, old)
+
+
+def _peak_bytes() -> int:
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def main() -> int:
+    """python -m fuzz.damage CASES [NAME ...] (from tests/): damaged copies of every sample; exit status 1 on a find."""
+    cases, names = int(sys.argv[1]), sys.argv[2:]
+    finds = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        chosen = {name: s for name, s in samples(Path(scratch)).items() if not names or name in names}
+        for name, sample in chosen.items():
+            started, found = time.process_time(), 0
+            for wrong in attack(sample, cases, 0, Path(scratch)):
+                found += 1
+                if found <= 5:
+                    print(f"{name}: {wrong}", flush=True)
+            print(f"{name}: {cases} files, {found} finds, {time.process_time() - started:.0f} s", flush=True)
+            finds += found
+    return int(finds > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

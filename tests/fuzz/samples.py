@@ -1,0 +1,118 @@
+"""A small valid file of every kind that a reader takes, and how each is read."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import scipy.sparse
+import zstandard
+from model_files import MLP
+from safetensors.numpy import save as save_safetensors
+
+from traces.access.build import build_trace
+from traces.base.archive import read_npy
+from traces.readers import graph_challenge, load, native
+from traces.readers.scipy_sparse import from_matrices
+from traces.trace_readers import open_trace
+from traces.trace_writers import TRACE_WRITERS, export_trace
+from traces.work.network import Network
+
+Sample = tuple[str, bytes, Callable[[Path], Any]]  # file name, its bytes, how it is read
+
+
+def network() -> Network:
+    """Two layers with a batch."""
+    rng = np.random.default_rng(1)
+    layers = [rng.standard_normal((5, 4)) * (rng.random((5, 4)) < 0.6), rng.standard_normal((3, 5))]
+    return from_matrices(layers).with_(batch=rng.random((2, 4)).astype(np.float32))
+
+
+def samples(folder: Path) -> dict[str, Sample]:
+    """Return name -> sample; `folder` is for files on the way."""
+    net = network()
+    found: dict[str, Sample] = {}
+
+    def add(name: str, file: str, data: bytes, read: Callable[[Path], Any]) -> None:
+        found[name] = (file, data, read)
+
+    native.save(net, folder / "n.npz")
+    add("network npz", "n.npz", (folder / "n.npz").read_bytes(), load)
+    matrix = scipy.sparse.random(6, 5, 0.4, random_state=np.random.default_rng(2))
+    for kind in ("csr", "coo"):
+        scipy.sparse.save_npz(folder / "m.npz", matrix.asformat(kind))
+        add(f"scipy {kind}", "m.npz", (folder / "m.npz").read_bytes(), load)
+    entries = zip(matrix.row.tolist(), matrix.col.tolist(), matrix.data.tolist(), strict=True)
+    lines = "".join(f"{r + 1} {c + 1} {v!r}\n" for r, c, v in entries)
+    add("mtx", "m.mtx", f"%%MatrixMarket matrix coordinate real general\n6 5 {matrix.nnz}\n{lines}".encode(), load)
+    add("mtx array", "a.mtx", b"%%MatrixMarket matrix array integer general\n2 3\n1\n0\n2\n3\n4\n5\n", load)
+    add("tsv", "n6-l1.tsv", lines.replace(" ", "\t").encode(), load)
+    add("tsv images", "i.tsv", b"1\t1\t1\n2\t3\t0.5\n", lambda path: graph_challenge.read_images(path, 6))
+    add("tsv categories", "c.tsv", b"1\n20\n300\n", graph_challenge.read_categories)
+    tensors = {
+        "0.weight": np.ones((3, 4), np.float32),
+        "0.bias": np.ones(3, np.float32),
+        "c.weight": np.ones((2, 3, 3, 3)),
+    }
+    add("safetensors", "m.safetensors", save_safetensors(tensors), load)
+    node = {"shape": [4], "bytes": 4}
+    nodes = [{"name": "a", **node}, {"name": "b", "op": "RELU", "inputs": ["a"], **node}]
+    add("json", "g.json", json.dumps({"nodes": nodes, "outputs": ["b"]}).encode(), load)
+    add("tflite", "m.tflite", MLP, load)
+    add("tflite network", "m.tflite", MLP, lambda path: load(path, kind="network"))
+    add("onnx", "m.onnx", _onnx(), load)
+    add("onnx network", "m.onnx", _onnx(), lambda path: load(path, kind="network"))
+    buffer = io.BytesIO()
+    np.save(buffer, np.arange(20))
+    add("npy", "o.npy", buffer.getvalue(), read_npy)
+
+    trace = build_trace(net, chunk_accesses=40)
+    for name in TRACE_WRITERS:
+        export_trace(trace, folder / "t", name)
+        data = (folder / "t").read_bytes()
+        walk = lambda path, name=name: [len(chunk) for chunk in open_trace(path, name)]  # noqa: E731
+        add(f"trace {name}", "t", data, walk)
+    found["trace guessed"] = ("t", found["trace dinero"][1], lambda path: [len(chunk) for chunk in open_trace(path)])
+    lackey = b"==1== x\nI  04000c30,3\n L 1ffeffe7e8,8\n S 1ffeffe7e0,8\n M 0421c7cc,4\n"
+    add("trace lackey", "t", lackey, lambda path: [len(chunk) for chunk in open_trace(path, "lackey")])
+    text = found["trace ramulator2"][1]
+    for kind, packed in (("gzip", gzip.compress(text)), ("zstd", zstandard.ZstdCompressor().compress(text))):
+        add(f"trace {kind}", "t", packed, lambda path: [len(chunk) for chunk in open_trace(path, "ramulator2")])
+    return found
+
+
+def _onnx() -> bytes:
+    make = onnx.helper
+    weights = [
+        onnx.numpy_helper.from_array(np.ones((4, 3), np.float32), "w"),
+        onnx.numpy_helper.from_array(np.ones((2, 4), np.float32), "v"),
+    ]
+    nodes = [
+        make.make_node("Gemm", ["x", "w"], ["h"], transB=1),
+        make.make_node("Relu", ["h"], ["r"]),
+        make.make_node("Gemm", ["r", "v"], ["y"], transB=1),
+    ]
+    info = make.make_tensor_value_info
+    graph = make.make_graph(
+        nodes, "mlp", [info("x", 1, [1, 3])], [info("y", 1, [1, 2])], weights, value_info=[info("h", 1, [1, 4])]
+    )
+    data: bytes = make.make_model(graph, opset_imports=[make.make_opsetid("", 13)]).SerializeToString()
+    return data
+
+
+def rezipped(data: bytes, change: Callable[[bytes], bytes], which: int) -> bytes:
+    """Return a zip whose member number `which` is changed, with a checksum that fits again."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = [(info.filename, archive.read(info)) for info in archive.infolist()]
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number, (name, content) in enumerate(members):
+            archive.writestr(name, change(content) if number == which % len(members) else content)
+    return buffer.getvalue()

@@ -1,0 +1,88 @@
+"""Stored traces that are damaged or hostile: what meta.json says is checked against the chunks."""
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from oracles.trace_oracle import small_network
+
+from traces.access.build import build_trace
+from traces.access.stored import load_trace, save_trace
+from traces.access.trace import Chunk, Memory, Trace
+from traces.base.errors import InputError
+from traces.trace_readers import open_trace
+
+
+def npy(values: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, values)
+    return buffer.getvalue()
+
+
+def changed(
+    path: Path, trace: Trace, *, text: bytes | None = None, members: dict | None = None, **meta: object
+) -> Path:
+    """Save a trace with another meta.json and other members."""
+    save_trace(trace, path)
+    with zipfile.ZipFile(path) as archive:
+        held = {info.filename: archive.read(info) for info in archive.infolist()}
+    said = json.loads(np.load(io.BytesIO(held["meta.json.npy"])).tobytes())
+    raw = json.dumps({**said, **meta}).encode() if text is None else text
+    held["meta.json.npy"] = npy(np.frombuffer(raw, np.uint8))
+    for name, values in (members or {}).items():
+        held[name] = values if isinstance(values, bytes) else npy(values)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in held.items():
+            archive.writestr(name, data)
+    return path
+
+
+def addresses_only() -> Trace:
+    chunk = Chunk(
+        np.array([64, 128], np.uint64), np.array([4, 4], np.uint8), np.array([0, 1], np.uint8), np.zeros(2, np.uint8)
+    )
+    return Trace.from_chunks([chunk], Memory(64, 68, None))
+
+
+@pytest.mark.parametrize(
+    ("meta", "message"),
+    [
+        (dict(accesses=10**6), "accesses in its chunks, 1000000 announced: the file is damaged"),
+        (dict(base_address=0), "an access lies outside the footprint"),
+        (dict(total_bytes=10), "an access lies outside the footprint"),
+        (dict(total_bytes=-1), "meta.json is damaged"),
+        (dict(accesses=True), "meta.json is damaged|announced"),
+        (dict(chunks=2), "00000001/address.npy is missing"),
+        (dict(regions=[["a", 1.5, 2]]), "meta.json is damaged"),
+        (dict(regions=[["a"]]), "meta.json is damaged"),
+        (dict(text=b"[" * 50_000), "meta.json is damaged"),
+        (dict(text=b'{"format": "edgewatt-trace"}'), "meta.json is damaged"),
+        (dict(text=b"\xff"), "meta.json is damaged"),
+        (dict(members={"00000000/op.npy": b"\x93NUMPY\x01\x00v\x00{'descr': '|u1', 'shape': ("}), "op.npy"),
+    ],
+)
+def test_what_meta_says_is_checked(tmp_path: Path, meta: dict, message: str) -> None:
+    path = changed(tmp_path / "t.npz", addresses_only(), **meta)
+    with pytest.raises(InputError, match=f"t.npz.*({message})"):
+        list(open_trace(path))
+
+
+def test_a_trace_without_accesses_is_no_trace(tmp_path: Path) -> None:
+    path = changed(tmp_path / "t.npz", addresses_only(), chunks=0, accesses=0)
+    with pytest.raises(InputError, match=r"t.npz: no accesses in it"):
+        open_trace(path)
+
+
+def test_a_bomb_is_refused_before_it_unfolds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDGEWATT_MAX_BYTES", "1M")
+    bomb = np.zeros(1 << 22, np.uint8)
+    path = changed(tmp_path / "t.npz", build_trace(small_network()), members={"image.npy": bomb}, total_bytes=1 << 22)
+    assert path.stat().st_size < 1 << 16
+    with pytest.raises(InputError, match=r"t.npz: image.npy would take|t.npz: image.npy: it would take"):
+        load_trace(path)
+    path = changed(tmp_path / "t.npz", addresses_only(), members={"00000000/address.npy": bomb.view(np.uint64)})
+    with pytest.raises(InputError, match=r"address.npy: it would take 4,194,432 bytes of memory"):
+        list(load_trace(path))
