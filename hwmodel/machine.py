@@ -152,7 +152,8 @@ class Machine:
     caches: from the engine outward; none means that every access goes to memory. encoder: a chain of
     hwmodel.encoders, e.g. 'base-xor+dbi-dc'. element_bytes: what the encoder takes for one value. part, controller: of
     hwmodel.dram.engine; part None stops after the bus. flush: write dirty lines back at the end (counted apart).
-    scratchpad: memory that software manages, instead of caches.
+    scratchpad: memory that software manages, instead of caches. technology: of hwmodel.energy.technology, a name, path,
+    mapping or Technology: what on-chip memory and arithmetic cost; None counts neither.
     """
 
     caches: tuple[CacheSpec, ...] = ()
@@ -164,6 +165,7 @@ class Machine:
     engine: EngineSpec = field(default_factory=EngineSpec)
     flush: bool = True
     scratchpad: ScratchpadSpec | None = None
+    technology: Any = None
 
     def __post_init__(self) -> None:
         if self.scratchpad is not None:

@@ -101,8 +101,8 @@ class ReplayResult:
     caches: counts per level before the final flush. run, flush: traffic of the trace, and of writing dirty lines back
     at its end. block_bytes: bytes of a burst. partial_writes: stores that passed the last level.
     dram: the DRAM's result for all bursts, None without a part. description: of the trace.
-    engine_accesses: accesses of the engine, none wider than its access_bytes. scratchpad: what it moved; loads and
-    stores are then its transfers.
+    engine_accesses: accesses of the engine, none wider than its access_bytes. multiply_adds: over all lanes, padding
+    included; 0 of a recorded trace. scratchpad: what it moved; loads and stores are then its transfers.
     """
 
     loads: Int64Array
@@ -117,6 +117,7 @@ class ReplayResult:
     dram: DramResult | None
     description: dict[str, Any]
     engine_accesses: int = 0
+    multiply_adds: int = 0
     scratchpad: ScratchpadCounts | None = None
 
     @property
@@ -219,6 +220,7 @@ def replay(
         dram=meter.finish(),
         description=dict(source.description),
         engine_accesses=source.engine_accesses,
+        multiply_adds=source.multiply_adds,
         scratchpad=source.scratchpad,
     )
     check_conservation(result, source.levels, machine)

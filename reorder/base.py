@@ -77,6 +77,7 @@ class Method:
     searches: it spends a budget and notes a curve; without it, the method is a construction.
     portfolio: where `auto` tries it with its default parameters, lower first; None: it does not.
     start: an order of its own kind, from which a search may go on as well as from the rolling states.
+    whole_rows: its orders keep the connections into each neuron side by side, so row layouts hold them.
     extra: the extra of this distribution that it needs; None: it needs none.
     suits: whether it can order a network at all; None: every network.
     """
@@ -87,6 +88,7 @@ class Method:
     start: bool = False
     extra: str | None = None
     suits: Callable[[Network], bool] | None = None
+    whole_rows: bool = False
 
     def __call__(self, network: Network, task: Task, parameters: Any) -> Ordering:
         """Make an order, unchecked: for portfolios and tests; others call reorder.order.order."""
@@ -107,11 +109,12 @@ class Orderings(Registry[Method]):
         start: bool = False,
         extra: str | None = None,
         suits: Callable[[Network], bool] | None = None,
+        whole_rows: bool = False,
     ) -> Callable[[F], F]:
         """Return a decorator that adds a function under `name` and leaves it as it is. Fields as in Method."""
 
         def add(make: F) -> F:
-            method = Method(make, searches, portfolio, start, extra, suits)
+            method = Method(make, searches, portfolio, start, extra, suits, whole_rows)
             super(Orderings, self).register(name, summary=summary, parameters=parameters)(method)
             return make
 

@@ -24,7 +24,7 @@ def show_records(records: Sequence[Record], *, title: str) -> None:
     console = Console(highlight=False, soft_wrap=True)
     for line in textwrap.wrap(title, console.width) or [""]:
         console.print(line, style="bold", markup=False)
-    for line in _notes(records[0], rows):
+    for line in _notes(records, rows):
         for part in textwrap.wrap(line, console.width, subsequent_indent=" " * 9, drop_whitespace=True):
             console.print(part, markup=False)
     groups = _groups(rows)
@@ -43,7 +43,7 @@ def show_records(records: Sequence[Record], *, title: str) -> None:
 def _groups(rows: list[Row]) -> list[str]:
     """Return the heading above each row: its ordering, and what else differs between rows and has no column."""
     words = {"memory": "M = {}", "policy": "policy {}", "encoder": "{} bus", "part": "{}", "timing": "{} timing"}
-    words |= {"network": "{}", "seed": "seed {}"}
+    words |= {"network": "{}", "seed": "seed {}", "onchip": "{}", "lanes": "{} lanes"}
     varying = [name for name in words if len({row.get(name) for row in rows}) > 1]
     return [
         ", ".join([str(row.get("ordering", row.get("trace"))), *(words[name].format(row[name]) for name in varying)])
@@ -69,8 +69,17 @@ def _formats(rows: list[Row], number: int) -> str:
     return "all" if len(every) > 1 and here == every else " ".join(here)
 
 
-def _notes(record: Record, rows: list[Row]) -> list[str]:
-    config, first, notes = record.config, rows[0], []
+def _layouts(rows: list[Row]) -> str:
+    """Return the layout of all rows, or which rows have which."""
+    kinds = dict.fromkeys(str(row["layout"]) for row in rows)
+    if len(kinds) == 1:
+        return next(iter(kinds))
+    by_kind = {kind: dict.fromkeys(str(r.get("ordering")) for r in rows if str(r["layout"]) == kind) for kind in kinds}
+    return "; ".join(f"{kind}: {', '.join(names)}" for kind, names in by_kind.items())
+
+
+def _notes(records: Sequence[Record], rows: list[Row]) -> list[str]:
+    record, first, notes = records[0], rows[0], []
     if "io" in first:
         sizes = record.results["network"]
         notes.append(f"network  {first['network']}: {sizes['neurons']} neurons, {sizes['connections']} connections")
@@ -80,8 +89,14 @@ def _notes(record: Record, rows: list[Row]) -> list[str]:
         )
     if "energy_pj" not in first:
         return notes
-    levels = " + ".join(f"{c['size_bytes'] / 1024:g} KiB {c['ways']}-way {c['policy']}" for c in config["caches"])
-    notes.append(f"machine  {levels}; {first['encoder']} bus; {first['part']}; {first['timing']} timing")
+    onchip = " | ".join(dict.fromkeys(row["onchip"] for row in rows))
+    lanes = f"; {first['lanes']} lanes" if first["lanes"] > 1 else ""
+    time = "issue time (replay)" if first["timing"] == "replay" else "system timing"
+    notes.append(f"machine  {onchip}; {first['encoder']} bus; {first['part']}; {time}{lanes}")
+    notes.append("layout   " + _layouts(rows))
+    padded = max(record.results.get("padded_lanes", 0) for record in records)
+    if padded:
+        notes.append(f"note     {padded} lanes of the last pass have no input vector and compute on zeros")
     zeroed = {row["format"]: row["zeroed_weights"] for row in rows if row.get("zeroed_weights")}
     notes += [f"warning  {n} non-zero weights become zero in {name}" for name, n in zeroed.items()]
     return notes
@@ -117,17 +132,41 @@ def _cost_columns(rows: list[Row]) -> list[Column]:
     first = rows[0]
     if "energy_pj" not in first:
         return []
-    return [
+    bases = base_rows(rows)
+    columns = [
         ("hit", "%", ["-" if row["hit_rate"] is None else f"{100 * row['hit_rate']:.1f}" for row in rows]),
+        ("moved", "kB", [compact(row["bytes"] / 1e3) for row in rows]),
+        ("rows", "kB", [compact(row["neuron_bytes"] / 1e3) for row in rows]),
         ("ones", "", [compact(row["ones"]) for row in rows]),
         ("toggles", "", [compact(row["toggles"]) for row in rows]),
         ("IO", "nJ", [compact(row["io_energy_pj"] / 1e3) for row in rows]),
         ("DRAM", "nJ", [compact(row["dram_energy_pj"] / 1e3) for row in rows]),
+        ("chip", "nJ", [_nj(row["onchip_energy_pj"]) for row in rows]),
+        ("MAC", "nJ", [_nj(row["compute_energy_pj"]) for row in rows]),
+        ("total", "nJ", [compact(row["energy_pj"] / 1e3) for row in rows]),
         ("time", "us", [compact(row["time_ns"] / 1e3) for row in rows]),
-        ("IO", "±%", [percent(row["io_energy_pj"], first["io_energy_pj"]) for row in rows]),
-        ("energy", "±%", [percent(row["energy_pj"], first["energy_pj"]) for row in rows]),
-        ("time", "±%", [percent(row["time_ns"], first["time_ns"]) for row in rows]),
+        *(
+            (head, "±%", [percent(row[key], base[key]) for row, base in zip(rows, bases, strict=True)])
+            for head, key in (("moved", "bytes"), ("IO", "io_energy_pj"), ("energy", "energy_pj"), ("time", "time_ns"))
+        ),
     ]
+    return [column for column in columns if column[0] not in _absent(rows)]
+
+
+def _nj(energy_pj: float | None) -> str:
+    return compact(None if energy_pj is None else energy_pj / 1e3)
+
+
+def _absent(rows: list[Row]) -> set[str]:
+    """Return the heads of columns that no row has anything for."""
+    keys = {"hit": "hit_rate", "chip": "onchip_energy_pj", "MAC": "compute_energy_pj", "total": "onchip_energy_pj"}
+    return {head for head, key in keys.items() if all(row[key] is None for row in rows)}
+
+
+def base_rows(rows: list[Row]) -> list[Row]:
+    """Return, for each row, the one its changes are against: the first with the same on-chip memory."""
+    first: dict[Any, Row] = {}
+    return [first.setdefault(row.get("onchip"), row) for row in rows]
 
 
 _WORDS = ("stride", "format", "encoder", "part")

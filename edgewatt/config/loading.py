@@ -24,8 +24,16 @@ from traces.base.errors import InputError, did_you_mean
 from traces.base.resources import shipped_names, shipped_path
 
 _FILE_KEYS = ("network.file", "network.files", "trace.file")  # always paths
-_NAME_OR_FILE_KEYS = ("dram.part", "system", "bus", "caches", "base")  # paths only where they end in .yaml
-_SYSTEM_KEYS = ("fast_memory", "caches", "bus", "encoder", "dram", "engine")
+_NAME_OR_FILE_KEYS = (
+    "dram.part",
+    "system",
+    "bus",
+    "caches",
+    "technology",
+    "base",
+)  # paths only where they end in .yaml
+_SYSTEM_KEYS = ("fast_memory", "caches", "scratchpad", "technology", "bus", "encoder", "dram", "engine")
+_ONCHIP_KEYS = ("caches", "scratchpad", "onchip")  # a configuration that has one does not take the system's
 
 
 def load_run(path: str | Path, overrides: Iterable[str] = ()) -> RunConfig:
@@ -161,23 +169,33 @@ def resolve(document: Document) -> Document:
         piece = _piece(document, ("system",), "systems")
         validate(SystemFile, piece)
         under = Document({})
+        own = any(key in document.data for key in _ONCHIP_KEYS)
         for key in _SYSTEM_KEYS:
-            if key in piece.data:
+            if key in piece.data and not (own and key in _ONCHIP_KEYS and key not in document.data):
                 under.put((key,), piece.at((key,)), piece.mark((key,), key=True))
         document.take(("system",))
         merge(under, document)
         document = under
     if isinstance(document.data.get("bus"), str):
         document.put(("bus",), _described(_piece(document, ("bus",), "bus")), document.mark(("bus",), key=True))
-    caches = document.data.get("caches")
+    onchip = document.data.get("onchip")
+    for index in range(len(onchip) if isinstance(onchip, list) else 0):
+        _put_caches(document, ("onchip", index))
+    _put_caches(document, ())
+    return document
+
+
+def _put_caches(document: Document, at: Place) -> None:
+    """Replace the names in the `caches` of one memory by what they name."""
+    data, here = _get(document, at), (*at, "caches")
+    caches = data.get("caches") if isinstance(data, dict) else None
     if isinstance(caches, str):
         caches = [caches]
-        document.put(("caches",), Document(caches, {}, {(0,): document.mark(("caches",))}))
+        document.put(here, Document(caches, {}, {(0,): document.mark(here)}))
     for index, cache in enumerate(caches if isinstance(caches, list) else ()):
         if isinstance(cache, str):
-            place = ("caches", index)
+            place = (*here, index)
             document.put(place, _described(_piece(document, place, "cache")), document.mark(place))
-    return document
 
 
 def merge(under: Document, over: Document, place: Place = ()) -> None:

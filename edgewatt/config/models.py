@@ -13,6 +13,7 @@ from edgewatt.config.document import shown
 from edgewatt.config.kinds import registry
 from edgewatt.config.sections import Choice, Section, section_for
 from hwmodel.dram.controller import ControllerSpec
+from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import CacheSpec, EngineSpec
 from traces.base.errors import unknown_name
 from traces.layouts.layout import Layout
@@ -65,6 +66,15 @@ def _known_encoder(value: str) -> str:
     from hwmodel.encoders import parse_chain
 
     parse_chain(value)
+    return value
+
+
+def _known_technology(value: str) -> str | None:
+    from hwmodel.energy.technology import load_technology
+
+    if value == "none":
+        return None
+    load_technology(value)
     return value
 
 
@@ -194,11 +204,30 @@ if TYPE_CHECKING:  # made at run time from the dataclasses they fill
     CacheSection: TypeAlias = Any
     EngineSection: TypeAlias = Any
     ControllerSection: TypeAlias = Any
+    ScratchpadSection: TypeAlias = Any
 else:
-    LayoutSection = section_for(Layout, name="LayoutSection", omit=("value_format", "lanes"))
+    LayoutSection = section_for(Layout, name="LayoutSection", omit=("value_format",))
     CacheSection = section_for(CacheSpec, name="CacheSection")
-    EngineSection = section_for(EngineSpec, name="EngineSection", omit=("access_bytes",))
+    EngineSection = section_for(EngineSpec, name="EngineSection")
     ControllerSection = section_for(ControllerSpec, name="ControllerSection")
+    ScratchpadSection = section_for(ScratchpadSpec, name="ScratchpadSection")
+
+
+class OnChipSection(Section):
+    """One of several on-chip memories to compare: caches or a scratchpad."""
+
+    caches: list[CacheSection] = Field(default=[], description="cache levels from the engine outward")
+    scratchpad: ScratchpadSection | None = Field(default=None, description="memory that software manages")
+
+    @model_validator(mode="after")
+    def _one(self) -> OnChipSection:
+        return _one_memory(self)
+
+
+def _one_memory(section: Any) -> Any:
+    if section.scratchpad is not None and section.caches and {"caches"} & section.model_fields_set:
+        raise ValueError("a machine has caches or a scratchpad, not both: leave one out")
+    return section
 
 
 class BusSection(Section):
@@ -256,9 +285,26 @@ class RunConfig(Section):
     search: SearchSection = SearchSection()
     layout: LayoutSection = LayoutSection()
     sample: int = Field(default=0, ge=0, description="which input vector of the network's batch fills the payload")
+    batch: int | None = Field(
+        default=None,
+        ge=1,
+        description="input vectors, from `sample` on (default: one for each of the layout's lanes); "
+        "more than the network has are drawn from them",
+    )
     caches: list[CacheSection] = Field(
         default=[CacheSection.model_validate({"size_bytes": 32768})],
         description="cache levels from the engine outward: shipped names (`edgewatt list caches`) or mappings",
+    )
+    scratchpad: ScratchpadSection | None = Field(
+        default=None, description="memory that software manages, instead of caches"
+    )
+    onchip: list[OnChipSection] | None = Field(
+        default=None, min_length=1, description="several memories to compare, each with `caches` or a `scratchpad`"
+    )
+    technology: Annotated[str, AfterValidator(_known_technology)] | None = Field(
+        default=None,
+        description="what on-chip memory and arithmetic cost (`edgewatt list technologies`, or a YAML file); "
+        "none: the energy of memory alone",
     )
     bus: BusSection = BusSection()
     encoder: Encoder = Field(default="raw", description="encoder chain on the bus, such as base-xor+dbi-dc")
@@ -285,10 +331,15 @@ class RunConfig(Section):
                 "search",
                 "layout",
                 "sample",
+                "batch",
             } & self.model_fields_set
             if unused:
                 raise ValueError(f"unused key {sorted(unused)[0]!r}: a recorded trace fixes it already")
-        return self
+            if self.scratchpad is not None or any(each.scratchpad is not None for each in self.onchip or ()):
+                raise ValueError("a scratchpad moves rows by the order of work: a recorded trace has none")
+        if self.onchip is not None and {"caches", "scratchpad"} & self.model_fields_set:
+            raise ValueError("`onchip` lists the memories: leave `caches` and `scratchpad` out")
+        return _one_memory(self)
 
 
 class SystemFile(Section):
@@ -298,6 +349,8 @@ class SystemFile(Section):
     source: str = ""
     fast_memory: Any = None
     caches: Any = None
+    scratchpad: Any = None
+    technology: Any = None
     bus: Any = None
     encoder: Any = None
     dram: Any = None

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewatt.config.document import ConfigError, Document
+from edgewatt.config.kinds import registry
 from edgewatt.config.loading import complete
 from edgewatt.config.models import RunConfig
 from edgewatt.config.sections import Section
@@ -17,6 +18,7 @@ from edgewatt.point.machine import build_machine
 from edgewatt.point.model import Point
 from edgewatt.point.plugins import plugins_of
 from traces.base.errors import InputError
+from traces.base.resources import shipped_path
 
 
 def points_of(document: Document) -> list[Point]:
@@ -40,15 +42,51 @@ def points_of(document: Document) -> list[Point]:
 def expand(run: RunConfig) -> list[Point]:
     """Return the points of a configuration: orderings x strides x formats, in the order written."""
     shared, paths = _shared(run)
-    configs = [shared]
+    configs = [{**shared, **memory} for memory in _memories(run)]
     if run.trace is None:
         configs = [
-            {**shared, "ordering": _member(ordering), "stride": _member(stride), "format": value_format}
+            {**config, "ordering": _member(ordering), "stride": _member(stride), "format": value_format}
+            for config in configs
             for ordering in run.orderings
             for stride in run.strides
             for value_format in run.formats
         ]
     return [Point.from_config(config, paths, run.name, plugins_of(config)) for config in configs]
+
+
+def _memories(run: RunConfig) -> list[dict[str, Any]]:
+    """Return the on-chip memories to compare: caches and scratchpad of each."""
+    if run.onchip is not None:
+        return [each.model_dump(include={"caches", "scratchpad"}) for each in run.onchip]
+    if run.scratchpad is not None:
+        return [{"caches": [], "scratchpad": run.scratchpad.model_dump()}]
+    return [run.model_dump(include={"caches", "scratchpad"})]
+
+
+def _fast_memory(run: RunConfig) -> dict[str, Any]:
+    """Return the fast memory that orders are made for: that of the first scratchpad, but for what the user says."""
+    said = run.fast_memory.model_dump()
+    pads = [each.scratchpad for each in run.onchip or ()] if run.onchip is not None else [run.scratchpad]
+    pad = next((pad for pad in pads if pad is not None), None)
+    if pad is None:
+        return said
+    spec, given = pad.build(), run.fast_memory.model_fields_set
+    row_pitch = run.layout.build().row_pitch
+    own = {"policy": spec.policy, "pinning": spec.pinning}
+    if "size" not in given:
+        own["size"] = spec.memory(row_pitch)
+    return {**said, **{key: value for key, value in own.items() if key not in given}}
+
+
+def _layout(run: RunConfig) -> dict[str, Any]:
+    """Return the layout of the run; `auto` is one for all orderings: rows if all keep them whole, else tuples."""
+    from traces.layouts.layout import AUTO, AUTO_CHOICE
+
+    said: dict[str, Any] = run.layout.model_dump()
+    if said["kind"] == AUTO and len(run.orderings) > 1 and run.measure == "all":
+        members = [registry("orderings")[section.kind].item for section in run.orderings]
+        said["kind"] = AUTO_CHOICE[0] if all(member.whole_rows for member in members) else AUTO_CHOICE[-1]
+    return said
 
 
 def _member(section: Section) -> dict[str, Any]:
@@ -73,8 +111,14 @@ def _shared(run: RunConfig) -> tuple[dict[str, Any], dict[str, list[str]]]:
             network["files"] = [file_identity(path) for path in paths["network"]]
             network["one_per_layer"] = run.network.files is not None
         config["network"] = network
-        config |= run.model_dump(include={"fast_memory", "search", "layout", "sample"})
-    config |= run.model_dump(include={"caches", "bus", "encoder", "engine", "timing", "measure", "seed"})
+        config |= run.model_dump(include={"search", "sample", "batch"})
+        config |= {"fast_memory": _fast_memory(run), "layout": _layout(run)}
+    config |= run.model_dump(include={"bus", "encoder", "engine", "timing", "measure", "seed"})
+    if run.technology is not None:
+        technology = run.technology
+        path = technology if technology.endswith((".yaml", ".yml")) else str(shipped_path("onchip", technology))
+        paths["technology"] = [path]
+        config["technology"] = file_identity(path)
     config["dram"] = _dram(run.dram.model_dump())
     paths["part"] = [run.dram.part]
     return config, paths

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgewatt.point.files import load_part_with
+from edgewatt.point.files import check_unchanged, load_part_with
 from edgewatt.point.model import Point
 from edgewatt.results.record import canonical_json
 from hwmodel.caches.cache_pass import KeptPass, keep
+from hwmodel.energy.technology import Technology, load_technology
+from hwmodel.fastmemory.scratchpad import ScratchpadCounts
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import ReplayResult
 from traces.access.trace import STREAMS, Trace
@@ -44,12 +46,20 @@ def build_machine(point: Point) -> Machine:
         part=part,
         controller=chosen.dram.controller,
         engine=chosen.engine,
+        scratchpad=chosen.scratchpad,
+        technology=None if chosen.technology is None else _technology(point),
     )
 
 
 def burst_bytes(point: Point) -> int:
     """Return the bytes of a burst between the last cache and memory."""
     return int(point.machine.bus.block_bytes or _part_of(point).organisation.burst_bytes)
+
+
+def _technology(point: Point) -> Technology:
+    assert point.machine.technology is not None
+    check_unchanged((point.machine.technology,), point.paths["technology"])
+    return load_technology(point.paths["technology"][0])
 
 
 def _part_of(point: Point) -> Any:
@@ -83,6 +93,7 @@ def simulate(
 
     With 'replay', a kept pass through the same caches does as well.
     """
+    from hwmodel.energy.onchip import onchip_energy
     from hwmodel.energy.replay import replay_energy
 
     if timing == "system":
@@ -92,9 +103,26 @@ def simulate(
         result, time_ns, system = _replay(trace, machine, progress)
     assert result.dram is not None
     energy = replay_energy(result, machine)
-    rows = (*energy.interface, *energy.core)
+    rows = [*energy.interface, *energy.core]
+    onchip: dict[str, Any] = {}
+    beside = 0.0
+    if machine.technology is not None:
+        found = onchip_energy(result, machine, time_ns)
+        rows += [*found.memory, *found.compute]
+        beside = found.memory_pj + found.compute_pj
+        onchip = {
+            "onchip": found.memory_pj,
+            "compute": found.compute_pj,
+            "beside_memory_low": found.low_pj,
+            "beside_memory_high": found.high_pj,
+        }
     total = result.total
+    lanes: dict[str, Any] = {
+        key: result.description[key] for key in ("lanes", "passes", "padded_lanes") if key in result.description
+    }
     return {
+        **lanes,
+        **({} if result.scratchpad is None else {"scratchpad": _scratchpad(result.scratchpad)}),
         "layout": result.description.get("layout", {}).get("kind"),
         "inputs": result.description.get("inputs"),
         "zeroed_weights": int(result.description.get("zeroed_weights", 0)),
@@ -118,12 +146,20 @@ def simulate(
             "io": energy.io_pj,
             "interface": energy.interface_pj,
             "dram": energy.core_pj,
-            "total": energy.total_pj,
+            **onchip,
+            "total": energy.total_pj + beside,
             "terms": {r.term: {"count": r.count, "unit": r.unit, "pj": r.energy_pj} for r in rows if r.count},
         },
         "time_ns": time_ns,
         **system,
     }  # fmt: skip
+
+
+def _scratchpad(counts: ScratchpadCounts) -> dict[str, Any]:
+    return {
+        **asdict(counts),
+        "bias_bytes": {"row": counts.bias_bytes_row, "scalar": counts.bias_bytes_scalar},
+    }
 
 
 def _replay(
@@ -133,8 +169,7 @@ def _replay(
 
     result = replay(trace, machine, progress=progress)
     assert result.dram is not None
-    accesses = int(result.loads.sum() + result.stores.sum())
-    return result, max(result.dram.time_ns, accesses / machine.engine.accesses_per_ns), {}
+    return result, max(result.dram.time_ns, result.engine_accesses / machine.engine.accesses_per_ns), {}
 
 
 def _system(trace: Trace, machine: Machine, progress: Progress | None) -> tuple[ReplayResult, float, dict[str, Any]]:

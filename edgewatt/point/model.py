@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from edgewatt.point.json_form import OMIT, Member, from_json, later, to_json
+from edgewatt.point.json_form import LATER, OMIT, Member, from_json, later, to_json
 from edgewatt.results.record import content_hash
 from hwmodel.dram.controller import ControllerSpec
+from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import CacheSpec, EngineSpec
 from traces.layouts.layout import Layout
 
@@ -53,10 +54,12 @@ class TraceSource:
 
 @dataclass(frozen=True)
 class NetworkWork:
-    """The connections of a network. sample: which input vector of its batch fills the payload."""
+    """The connections of a network. sample: the first input vector of its batch that fills the payload. batch: how many
+    vectors; None is one for each lane."""
 
     network: NetworkSource
     sample: int
+    batch: int | None = later(None)
 
 
 @dataclass(frozen=True)
@@ -130,13 +133,16 @@ class Dram:
 
 @dataclass(frozen=True)
 class MachineChoice:
-    """The machine: caches from the engine outward, bus, encoder chain, memory part with controller, engine."""
+    """The machine: caches from the engine outward or a scratchpad, bus, encoder chain, memory part with controller,
+    engine. technology: what on-chip memory and arithmetic cost; None leaves them out."""
 
     caches: tuple[CacheSpec, ...]
     bus: Bus
     encoder: str
     engine: EngineSpec
     dram: Dram
+    scratchpad: ScratchpadSpec | None = field(default=None, metadata={LATER: True})
+    technology: FileIdentity | None = field(default=None, metadata={LATER: True})
 
 
 @dataclass(frozen=True)

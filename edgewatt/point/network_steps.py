@@ -12,6 +12,7 @@ from edgewatt.config.kinds import registry
 from edgewatt.point.files import check_unchanged
 from edgewatt.point.model import NetworkWork, Order, Point, TraceWork
 from traces.access.trace import Trace
+from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.work.network import Network
 
@@ -149,13 +150,21 @@ def make_trace(point: Point, before: Before, progress: Progress | None) -> Trace
         check_unchanged(trace.files, point.paths["trace"])
         return open_trace(point.paths["trace"][0], trace.format, access_bytes=trace.access_bytes)
     from traces.access.build import build_trace
+    from traces.layouts.layout import BEST, choose_kind
 
     assert point.layout is not None
+    edges, layout = before["tuple_order"]["edges"], point.layout.in_memory
+    if layout.kind != BEST:
+        try:
+            choose_kind(before["network"], edges, layout)
+        except InputError as error:
+            raise InputError(f"ordering {_order(point).ordering.kind}: {error}") from None
     return build_trace(
         before["network"],
-        before["tuple_order"]["edges"],
-        layout=point.layout.in_memory,
+        edges,
+        layout=layout,
         sample=point.work.sample,
+        batch=point.work.batch,
         seed=point.measure.seed,
     )
 

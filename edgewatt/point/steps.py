@@ -132,7 +132,7 @@ STEPS: Mapping[str, Step] = {
         ),
         Step(
             "trace",
-            reads=("trace", "sample", "format", "layout"),
+            reads=("trace", "sample", "batch", "format", "layout"),
             derived={"seed": lambda point: None if point.order is None else point.measure.seed},
             after=("tuple_order", "network"),
             make=network_steps.make_trace,
@@ -141,7 +141,7 @@ STEPS: Mapping[str, Step] = {
         ),
         Step(
             "cache_pass",
-            reads=("caches",),
+            reads=("caches", "scratchpad", "engine.access_bytes"),
             derived={"block_bytes": machine.burst_bytes},
             after=("trace",),
             make=machine.keep_pass,
@@ -151,7 +151,7 @@ STEPS: Mapping[str, Step] = {
         ),
         Step(
             "replay",
-            reads=("caches", "bus", "encoder", "engine", "dram", "timing", "format"),
+            reads=("caches", "scratchpad", "technology", "bus", "encoder", "engine", "dram", "timing", "format"),
             after=("trace", "cache_pass"),
             make=machine.simulate_point,
             when=_machine,

@@ -54,6 +54,9 @@ def distinct_labels(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         "format",
         "memory",
         "policy",
+        "lanes",
+        "layout",
+        "onchip",
         "encoder",
         "part",
         "timing",
@@ -105,21 +108,53 @@ def row_of(record: Record) -> dict[str, Any]:
 
 def _machine_columns(config: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str, Any]:
     row = {"encoder": config["encoder"], "part": config["dram"]["part"], "timing": config["timing"]}
+    row["onchip"] = onchip_label(config)
+    row["lanes"] = results.get("lanes", 1)
+    row["layout"] = results["layout"]
     row["zeroed_weights"] = results["zeroed_weights"]
-    lookups = [level["hits"] + level["misses"] for level in results["cache"]]
-    row["cache_lookups"] = lookups[0]
-    row["cache_misses"] = results["cache"][0]["misses"]
-    row["hit_rate"] = results["cache"][0]["hits"] / lookups[0] if lookups[0] else None
+    first = results["cache"][0] if results["cache"] else None
+    lookups = first["hits"] + first["misses"] if first else 0
+    row["cache_lookups"] = lookups
+    row["cache_misses"] = first["misses"] if first else None
+    row["hit_rate"] = first["hits"] / lookups if first and lookups else None
+    row |= moved_bytes(results)
     row |= {f"dram_{key}": results["traffic"][key] for key in ("reads", "writes")}
     row |= {key: results["bus"][key] for key in ("ones", "toggles")}
     energy = results["energy_pj"]
     row |= {
         "io_energy_pj": energy["io"],
         "dram_energy_pj": energy["dram"],
+        "memory_energy_pj": energy["interface"] + energy["dram"],
+        "onchip_energy_pj": energy.get("onchip"),
+        "compute_energy_pj": energy.get("compute"),
         "energy_pj": energy["total"],
         "time_ns": results["time_ns"],
     }
     return row
+
+
+NEURON_STREAMS = ("inputs", "partial_sums", "outputs")
+
+
+def moved_bytes(results: Mapping[str, Any]) -> dict[str, int]:
+    """Return the bytes that crossed the memory bus: all, those of neuron values, and those of everything else."""
+    traffic = results["traffic"]
+    by_stream = {
+        name: (counts["reads"] + counts["writes"]) * traffic["block_bytes"]
+        for name, counts in traffic["streams"].items()
+    }
+    neurons = sum(by_stream.get(name, 0) for name in NEURON_STREAMS)
+    total = (traffic["reads"] + traffic["writes"]) * traffic["block_bytes"]
+    return {"bytes": total, "neuron_bytes": neurons, "connection_bytes": total - neurons}
+
+
+def onchip_label(config: Mapping[str, Any]) -> str:
+    """Return the on-chip memory of a point in a few words."""
+    pad = config.get("scratchpad")
+    if pad is not None:
+        return f"{pad['size_bytes'] / 1024:g} KiB scratchpad {pad['policy']}"
+    levels = [f"{c['size_bytes'] / 1024:g} KiB {c['ways']}-way {c['policy']}" for c in config["caches"]]
+    return " + ".join(levels) or "no cache"
 
 
 METRICS = (
@@ -128,10 +163,13 @@ METRICS = (
     "writes",
     "io",
     "cache_misses",
+    "bytes",
     "ones",
     "toggles",
     "io_energy_pj",
     "dram_energy_pj",
+    "onchip_energy_pj",
+    "compute_energy_pj",
     "energy_pj",
     "time_ns",
 )

@@ -62,6 +62,11 @@ class CachePass:
         return self._engine.accesses
 
     @property
+    def multiply_adds(self) -> int:
+        """Multiply-adds of the whole trace; 0 for a recorded one."""
+        return self._engine.multiply_adds
+
+    @property
     def scratchpad(self) -> ScratchpadCounts | None:
         """What the scratchpad has moved; None for a machine without one."""
         return self._engine.scratchpad
@@ -83,7 +88,7 @@ class KeptPass:
         self._arrays, self._n_run, self._block = arrays, meta["run_bursts"], meta["machine"]["block_bytes"]
         self._counts = {name: [CacheCounts(**level) for level in meta[name]] for name in ("run", "flush")}
         self._partial_writes = meta["partial_writes"]
-        self.engine_accesses = int(meta["engine_accesses"])
+        self.engine_accesses, self.multiply_adds = int(meta["engine_accesses"]), int(meta["multiply_adds"])
         self.scratchpad = None if meta["scratchpad"] is None else ScratchpadCounts(**meta["scratchpad"])
         self._part = "run"
 
@@ -157,6 +162,7 @@ def keep(trace: Trace, machine: Machine, most_bytes: int) -> dict[str, npt.NDArr
         **{name: end["levels"] for name, end in ends.items()},
         "partial_writes": {name: end["partial_writes"] for name, end in ends.items()},
         "engine_accesses": found.engine_accesses,
+        "multiply_adds": found.multiply_adds,
         "scratchpad": None if found.scratchpad is None else asdict(found.scratchpad),
     }
     arrays = {name: _joined([getattr(part, name) for part in held], kind) for name, kind in _COLUMNS.items()}

@@ -16,12 +16,15 @@ class EngineSide:
     """A trace as a machine's engine makes it. One per run.
 
     trace: what the memory side sees. A row wider than `access_bytes` of the engine stays one access, which takes the
-    engine several; the chunks then say how many it has made before (`work`).
+    engine several; the chunks then say how many it has made before (`work`). multiply_adds: of all lanes and passes; 0
+    for a recorded trace.
     """
 
     def __init__(self, trace: Trace, machine: Machine) -> None:
         self._access_bytes = machine.engine.access_bytes
         self._made = 0
+        plan = trace.plan
+        self.multiply_adds = 0 if plan is None else len(plan.source) * plan.lanes * plan.n_passes
         self._scratchpad: Scratchpad | None = None
         if machine.scratchpad is not None:
             self._scratchpad = Scratchpad(trace, machine.scratchpad, access_bytes=self._access_bytes)

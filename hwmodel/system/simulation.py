@@ -108,6 +108,7 @@ def simulate(
         dram=dram,
         description=dict(traces[0].description),
         engine_accesses=sum(side.accesses for side in sides),
+        multiply_adds=sum(side.multiply_adds for side in sides),
         scratchpad=sides[0].scratchpad,
     )
     check_conservation(counts, tuple(level.counts for level in caches.hierarchy.levels), machine)

@@ -11,14 +11,19 @@ from traces.work.network import Network
 
 
 @ORDERINGS.register(
-    "two-optimal", summary="target by target in topological order (Theorem 1's upper bound under MIN)", portfolio=0
+    "two-optimal",
+    summary="target by target in topological order (Theorem 1's upper bound under MIN)",
+    portfolio=0,
+    whole_rows=True,
 )
 def two_optimal(network: Network, task: Task, parameters: None) -> Ordering:
     """Sort by topological rank of target, target, source (proof of Theorem 1, Gleinig et al. 2023)."""
     return Ordering(two_optimal_order(network), "two-optimal")
 
 
-@ORDERINGS.register("layerwise", summary="layer after layer, target by target, as sparse matrix products do")
+@ORDERINGS.register(
+    "layerwise", summary="layer after layer, target by target, as sparse matrix products do", whole_rows=True
+)
 def layerwise(network: Network, task: Task, parameters: None) -> Ordering:
     """Sort by depth of target, target, source. The same as two-optimal on layered networks."""
     return Ordering(by_target(network, network.depth), "layerwise")

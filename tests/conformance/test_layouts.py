@@ -90,3 +90,14 @@ def test_a_trace_computes_the_forward_pass_and_moves_the_bytes_declared(name, fo
 
 def _has(trace, name):
     return any(region.name == name for region in trace.memory.regions)
+
+
+def test_delta_coded_ids_are_read_back():
+    from traces.layouts.runs_delta import decode_steps, encode_steps
+
+    rng = np.random.default_rng(0)
+    for top in (2, 60, 200, 70_000, 2**40):
+        ids = rng.integers(0, top, 1000)
+        data, lengths = encode_steps(ids)
+        assert np.array_equal(decode_steps(data), ids) and int(lengths.sum()) == len(data)
+    assert encode_steps(np.array([0, 1, 0, 63, 0]))[0].tolist() == [0, 2, 1, 126, 125]

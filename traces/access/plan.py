@@ -10,7 +10,7 @@ import numpy.typing as npt
 from traces.access.trace import STREAMS, Memory, Region
 from traces.base.errors import InputError
 from traces.layouts.kind import LAYOUTS, LayoutKind, Stored
-from traces.layouts.layout import NEURON_FORMATS, Layout, choose_kind
+from traces.layouts.layout import BEST, NEURON_FORMATS, Layout, choose_kind
 from traces.layouts.space import Space
 from traces.layouts.steps import Steps
 from traces.work.network import ACTIVATIONS, Network
@@ -91,15 +91,12 @@ def plan_layout(network: Network, edges: Int64Array, layout: Layout, samples: np
         raise InputError("the network has no weights, and a trace carries real bytes: give it weights first")
     from cython_ext.trace.walk import neuron_bits, neuron_values
 
-    kind = choose_kind(network, edges, layout)
+    kind = smallest_kind(network, edges, layout) if layout.kind == BEST else choose_kind(network, edges, layout)
     member = LAYOUTS[kind].item
-    steps = member.steps(network, edges)
-    bits, weight, value_bits, zeroed = _stored_weights(network.weights[edges], layout.value_format)
-    bits, weight = steps.spread(bits), steps.spread(weight)
-    ids, id_bytes = _ids(network, steps, member, layout)
-    slot = _slots(steps, layout.row_alignment_bytes if member.has_rows else None, value_bits, id_bytes)
+    stored, weight, zeroed = _stored(network, edges, layout, member)
+    steps, slot = stored.steps, stored.slot
     space = Space(layout.base_address, layout.alignment_bytes)
-    elements, loads = member.store(Stored(steps, ids, id_bytes, bits, value_bits, layout.value_format, slot), space)
+    elements, loads = member.store(stored, space)
 
     neuron_format = list(NEURON_FORMATS).index(layout.neuron_format)
     lanes, row_pitch = layout.lanes, layout.row_pitch
@@ -140,6 +137,31 @@ def plan_layout(network: Network, edges: Int64Array, layout: Layout, samples: np
         zeroed=zeroed,
         padding=int(steps.is_padding.sum()),
     )
+
+
+def smallest_kind(network: Network, edges: Int64Array, layout: Layout) -> str:
+    """Return the layout kind with the fewest bytes of connections among those that can hold the order."""
+    sizes = {}
+    for name in LAYOUTS:
+        member = LAYOUTS[name].item
+        if member.holds(network, edges):
+            space = Space(0, 1)
+            member.store(_stored(network, edges, layout, member)[0], space)
+            sizes[name] = space.end
+    return min(sizes, key=lambda name: sizes[name])
+
+
+def _stored(
+    network: Network, edges: Int64Array, layout: Layout, member: LayoutKind
+) -> tuple[Stored, npt.NDArray[np.float32], int]:
+    """Return what a layout kind is given to place, the weights float32[K] as decoded, and how many became zero."""
+    assert network.weights is not None
+    steps = member.steps(network, edges)
+    bits, weight, value_bits, zeroed = _stored_weights(network.weights[edges], layout.value_format)
+    ids, id_bytes = _ids(network, steps, member, layout)
+    slot = _slots(steps, layout.row_alignment_bytes if member.has_rows else None, value_bits, id_bytes)
+    stored = Stored(steps, ids, id_bytes, steps.spread(bits), value_bits, layout.value_format, slot)
+    return stored, steps.spread(weight), zeroed
 
 
 def _stream_numbers(names: npt.NDArray[np.str_]) -> npt.NDArray[np.uint8]:

@@ -16,6 +16,7 @@ from traces.work.network import Network
 
 AUTO = "auto"  # a rule, no layout: the first of AUTO_CHOICE that can hold the order
 AUTO_CHOICE = ("csr", "tuples")
+BEST = "best"  # a rule, no layout: of those that can hold the order, the one with the fewest bytes of connections
 NEURON_FORMATS = {"fp32": 4, "fp16": 2, "bf16": 2}  # name -> bytes; the index is the kernel's format number
 REGISTERS = ("run", "none")
 ID_BASES = ("layer", "network")
@@ -31,7 +32,7 @@ class Layout:
     kind: a name of LAYOUTS: 'csr' (values, column ids and row pointers; a row is a run of the order, so each target
         must have one run), 'csc' (columns; each source must have one run), 'coo' (values, row ids, column ids), 'ell'
         (rows padded to the longest of their layer), 'tuples' ((source, target, weight) records). Or 'auto': csr where
-        the order allows it, else tuples.
+        the order allows it, else tuples. Or 'best': the one with the fewest bytes of those that can hold the order.
     value_format: number format of the weights (traces.formats). neuron_format: of activations and partial sums in
         memory (fp32, fp16, bf16); sums are accumulated in fp32 registers and rounded when stored.
     id_bits: 8, 16 or 32; None takes 16 where the ids fit, else 32. id_base: ids count from the lowest neuron of the
@@ -59,7 +60,7 @@ class Layout:
 
     def __post_init__(self) -> None:
         for what, value, known in (
-            ("layout", self.kind, (AUTO, *LAYOUTS)),
+            ("layout", self.kind, (AUTO, BEST, *LAYOUTS)),
             ("neuron format", self.neuron_format, NEURON_FORMATS),
             ("register model", self.registers, REGISTERS),
             ("id base", self.id_base, (*ID_BASES, None)),
@@ -79,7 +80,11 @@ class Layout:
         if self.lanes * NEURON_FORMATS[self.neuron_format] > MAX_ROW_BYTES:
             most = MAX_ROW_BYTES // NEURON_FORMATS[self.neuron_format]
             raise InputError(f"lanes must be at most {most} in {self.neuron_format}, not {self.lanes}")
-        if self.row_alignment_bytes is not None and self.kind != AUTO and not LAYOUTS[self.kind].item.has_rows:
+        if (
+            self.row_alignment_bytes is not None
+            and self.kind not in (AUTO, BEST)
+            and not LAYOUTS[self.kind].item.has_rows
+        ):
             raise InputError(f"row_alignment_bytes has no meaning for layout {self.kind!r}: it has no rows")
 
     @property
@@ -92,7 +97,8 @@ class Layout:
 def choose_kind(network: Network, edges: Int64Array, layout: Layout) -> str:
     """Return the layout kind for an order: the one asked for, if it can hold the order, or the automatic choice.
 
-    Raises InputError where the order cuts a row (column) that the layout needs whole.
+    BEST is a matter of bytes: see traces.access.plan. Raises InputError where the order cuts a row (column) that the
+    layout needs whole.
     """
     if layout.kind == AUTO:
         return next(name for name in AUTO_CHOICE if LAYOUTS[name].item.holds(network, edges))

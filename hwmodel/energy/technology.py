@@ -1,0 +1,166 @@
+"""What on-chip memories and multiply-adds cost in one technology: sourced tables, read between their points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from traces.base.errors import InputError
+from traces.base.resources import shipped_path
+
+REACH = 4.0  # beyond its ends a table goes on with the slope of its last two points, up to this factor
+
+
+@dataclass(frozen=True)
+class Access:
+    """One on-chip memory: energy of an access of a whole block in pJ, leakage in mW."""
+
+    block_bytes: int
+    read_pj: float
+    write_pj: float
+    leakage_mw: float
+
+
+@dataclass(frozen=True)
+class Table:
+    """Figures of memories of one block size (and number of ways, 1 for a ram) over their sizes, ascending."""
+
+    block_bytes: int
+    ways: int
+    size_bytes: tuple[int, ...]
+    read_pj: tuple[float, ...]
+    write_pj: tuple[float, ...]
+    leakage_mw: tuple[float, ...]
+
+    def at(self, size_bytes: int) -> Access:
+        """Return the figures of one size, log-log between the points. Raises InputError far outside the table."""
+        sizes = self.size_bytes
+        if not sizes[0] / REACH <= size_bytes <= sizes[-1] * REACH:
+            raise InputError(
+                f"the technology's table goes from {sizes[0]} to {sizes[-1]} bytes; a memory of {size_bytes} bytes is "
+                "beyond a factor of four of that"
+            )
+        above = next((k for k, size in enumerate(sizes) if size >= size_bytes and k), len(sizes) - 1)
+        x0, x1 = math.log(sizes[above - 1]), math.log(sizes[above])
+        share = (math.log(size_bytes) - x0) / (x1 - x0)
+
+        def read(values: tuple[float, ...]) -> float:
+            y0, y1 = math.log(values[above - 1]), math.log(values[above])
+            return math.exp(y0 + share * (y1 - y0))
+
+        return Access(self.block_bytes, read(self.read_pj), read(self.write_pj), read(self.leakage_mw))
+
+
+@dataclass(frozen=True)
+class MultiplyAdd:
+    """Energy of a product and of the sum it goes into, pJ; estimate: the source does not have it as such."""
+
+    product_pj: float
+    sum_pj: float
+    estimate: bool = False
+
+    @property
+    def total_pj(self) -> float:
+        """Energy of both."""
+        return self.product_pj + self.sum_pj
+
+
+@dataclass(frozen=True)
+class Technology:
+    """On-chip memories and arithmetic of one technology node.
+
+    low, high: factors that the memory figures may be off by; arithmetic_low, arithmetic_high: those of arithmetic.
+    """
+
+    name: str
+    technology_nm: int
+    low: float
+    high: float
+    ram: tuple[Table, ...]
+    cache: tuple[Table, ...]
+    multiply_add: Mapping[str, MultiplyAdd]
+    arithmetic_low: float
+    arithmetic_high: float
+    source: str
+
+    def scratchpad(self, size_bytes: int, access_bytes: int) -> Access:
+        """Return the narrowest ram that takes an access in one piece, else the widest; sizes in bytes."""
+        fits = [table for table in self.ram if table.block_bytes >= access_bytes]
+        table = min(fits, key=lambda t: t.block_bytes) if fits else max(self.ram, key=lambda t: t.block_bytes)
+        return table.at(size_bytes)
+
+    def line_cache(self, size_bytes: int, ways: int) -> Access:
+        """Return a cache of the nearest number of ways in the table."""
+        return min(self.cache, key=lambda t: (abs(math.log(t.ways / ways)), t.ways)).at(size_bytes)
+
+    def arithmetic(self, value_format: str) -> MultiplyAdd:
+        """Return the multiply-add of a number format. Raises InputError for one that the file lacks."""
+        if value_format not in self.multiply_add:
+            raise InputError(
+                f"technology {self.name!r} has no multiply-add in {value_format!r}: it has "
+                + ", ".join(self.multiply_add)
+            )
+        return self.multiply_add[value_format]
+
+
+def load_technology(technology: str | Path | Mapping[str, Any] | Technology) -> Technology:
+    """Return a technology from a shipped name (configs/onchip), a YAML path or a mapping of the same shape.
+
+    Raises InputError naming the field at fault.
+    """
+    if isinstance(technology, Technology):
+        return technology
+    if isinstance(technology, Mapping):
+        return _parsed("technology", technology)
+    import yaml
+
+    name = str(technology)
+    path = Path(name) if name.endswith((".yaml", ".yml")) else shipped_path("onchip", name)
+    try:
+        content = yaml.safe_load(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: cannot be read as a technology file ({error})") from error
+    return _parsed(path.stem, content, f"{path}: ")
+
+
+def _parsed(name: str, content: Any, where: str = "") -> Technology:
+    try:
+        arithmetic = dict(content["multiply_add"])
+        source = f"{content['source']}; {arithmetic.pop('source')}"
+        low, high = (_number(arithmetic.pop(key)) for key in ("low", "high"))
+        return Technology(
+            name=name,
+            technology_nm=int(content["technology_nm"]),
+            low=_number(content["low"]),
+            high=_number(content["high"]),
+            ram=tuple(_table(each, 1) for each in content["ram"]),
+            cache=tuple(_table(each, int(each["ways"])) for each in content["cache"]),
+            multiply_add={
+                key: MultiplyAdd(_number(v["product_pj"]), _number(v["sum_pj"]), bool(v.get("estimate", False)))
+                for key, v in arithmetic.items()
+            },
+            arithmetic_low=low,
+            arithmetic_high=high,
+            source=source,
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"{where}not a technology: {type(error).__name__} at {error}") from error
+
+
+def _table(content: Mapping[str, Any], ways: int) -> Table:
+    sizes = tuple(int(size) for size in content["size_bytes"])
+    columns = [tuple(_number(v) for v in content[key]) for key in ("read_pj", "write_pj", "leakage_mw")]
+    if len(sizes) < 2 or any(len(column) != len(sizes) for column in columns) or list(sizes) != sorted(set(sizes)):
+        raise ValueError("size_bytes: two sizes or more, ascending, and as many figures in every column")
+    if sizes[0] < 1 or ways < 1:
+        raise ValueError("sizes and ways must be positive")
+    return Table(int(content["block_bytes"]), ways, sizes, *columns)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise ValueError(f"{value!r}: a positive number is needed")
+    return float(value)

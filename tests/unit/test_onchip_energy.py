@@ -1,0 +1,101 @@
+"""On-chip memory and arithmetic: figures from the table, counts times constants, leakage times time."""
+
+import csv
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from oracles.trace_oracle import small_network
+
+from hwmodel.energy.onchip import onchip_energy
+from hwmodel.energy.technology import Technology, load_technology
+from hwmodel.fastmemory.scratchpad import ScratchpadSpec
+from hwmodel.machine import CacheSpec, EngineSpec, Machine
+from hwmodel.replay import replay
+from traces.access.build import build_trace
+from traces.base.errors import InputError
+from traces.layouts.layout import Layout
+
+NODES = ("lop-45nm", "lop-32nm", "lop-22nm")
+
+
+def test_every_row_of_the_reference_sweep_is_in_the_tables(reference: Path) -> None:
+    seen = 0
+    with open(reference / "sram" / "sram.csv") as file:
+        for row in csv.DictReader(file):
+            technology = load_technology(f"lop-{row['technology_nm']}nm")
+            tables = technology.ram if row["kind"] == "ram" else technology.cache
+            table = next(t for t in tables if (t.block_bytes, t.ways) == (int(row["block_bytes"]), int(row["ways"])))
+            found = table.at(int(row["size_bytes"]))
+            assert found.read_pj == pytest.approx(1e3 * float(row["read_energy_nj"]), rel=1e-5)
+            assert found.write_pj == pytest.approx(1e3 * float(row["write_energy_nj"]), rel=1e-5)
+            assert found.leakage_mw == pytest.approx(float(row["leakage_mw"]), rel=1e-5)
+            seen += 1
+    assert seen == 156
+
+
+def test_multiply_adds_are_those_of_the_figure(reference: Path) -> None:
+    with open(reference / "sram" / "arithmetic.csv") as file:
+        figure = {(row["operation"], row["format"]): float(row["energy_pj"]) for row in csv.DictReader(file)}
+    for name in NODES:
+        technology = load_technology(name)
+        for form, sums in (("fp32", "fp32"), ("fp16", "fp32"), ("int8", "int32")):
+            found = technology.arithmetic(form)
+            assert (found.product_pj, found.sum_pj) == (figure["multiply", form], figure["add", sums])
+            assert not found.estimate
+        assert all(technology.arithmetic(form).estimate for form in ("bf16", "fp8_e4m3", "fp8_e5m2", "int4"))
+
+
+def test_between_points_figures_are_log_log() -> None:
+    table = load_technology("lop-45nm").ram[0]
+    sizes, reads = table.size_bytes, table.read_pj
+    middle = round(math.sqrt(sizes[2] * sizes[3]))
+    assert table.at(middle).read_pj == pytest.approx(math.sqrt(reads[2] * reads[3]), rel=1e-3)
+    with pytest.raises(InputError, match="beyond a factor of four"):
+        table.at(sizes[-1] * 8)
+
+
+def test_a_scratchpad_is_counts_times_constants() -> None:
+    machine = Machine(scratchpad=ScratchpadSpec(8192), technology="lop-45nm", engine=EngineSpec(access_bytes=16))
+    trace = build_trace(small_network(), lanes=16, batch=32, layout=Layout("tuples", value_format="int8"))
+    result = replay(trace, machine)
+    energy = onchip_energy(result, machine, 1000.0)
+    counts, technology = result.scratchpad, load_technology("lop-45nm")
+    assert counts is not None
+    narrow, wide = technology.scratchpad(8192, 4), technology.scratchpad(8192, 32)
+    expected = {
+        "scratchpad_read": counts.rows_read * 4 * wide.read_pj,  # 64 bytes by 16, each through the 32-byte port
+        "scratchpad_write": counts.rows_written * 4 * wide.write_pj,
+        "scratchpad_connections": counts.connection_accesses * narrow.read_pj,
+        "scratchpad_dma_in": -(-int(result.load_bytes.sum()) // 32) * wide.write_pj,
+        "scratchpad_dma_out": -(-int(result.store_bytes.sum()) // 32) * wide.read_pj,
+        "scratchpad_leakage": 1000 * wide.leakage_mw,
+    }
+    assert {row.term: row.energy_pj for row in energy.memory} == pytest.approx(expected)
+    assert result.multiply_adds == 5 * 16 * 2
+    assert energy.compute_pj == pytest.approx(160 * 0.3)
+    assert energy.low_pj < energy.memory_pj + energy.compute_pj < energy.high_pj
+
+
+def test_a_cache_is_look_ups_fills_and_write_backs() -> None:
+    machine = Machine(caches=(CacheSpec(8192, 64, 4),), technology="lop-22nm")
+    result = replay(build_trace(small_network(), layout="tuples"), machine)
+    energy, level = onchip_energy(result, machine, 10.0), result.caches[0]
+    each = load_technology("lop-22nm").line_cache(8192, 4)
+    rows = {row.term: (row.count, row.constant_pj) for row in energy.memory}
+    assert rows["l1_read"] == (level.load_line_hits + level.load_line_misses, each.read_pj)
+    assert rows["l1_fill"] == (level.fills, each.write_pj)
+    assert rows["l1_writeback"] == (level.writebacks + level.dirty_at_end, each.read_pj)
+    assert rows["l1_leakage"] == (10, each.leakage_mw)
+
+
+def test_bad_files(tmp_path: Path) -> None:
+    good = load_technology("lop-45nm")
+    assert isinstance(good, Technology) and load_technology(replace(good, name="mine")).name == "mine"
+    path = tmp_path / "bad.yaml"
+    path.write_text("technology_nm: 45\n")
+    with pytest.raises(InputError, match="not a technology"):
+        load_technology(path)
+    with pytest.raises(InputError, match="no multiply-add in 'posit8'"):
+        good.arithmetic("posit8")

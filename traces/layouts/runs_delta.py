@@ -1,0 +1,61 @@
+"""Runs of one target with delta-coded source ids: a header, weights, and the steps from source to source.
+
+A step is the difference to the source before it in the order of work (the first one to 0), zigzag coded (0, -1, 1, -2
+... as 0, 1, 2, 3 ...) in groups of 7 bits, lowest first, the top bit of a byte saying that another one follows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from traces.layouts.kind import LAYOUTS, LayoutKind, Stored
+from traces.layouts.runs import run_headers
+from traces.layouts.space import Element, Loads, Space
+
+
+def encode_steps(ids: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """Return (uint8 bytes of all ids one after another, int64[n] bytes of each)."""
+    step = np.diff(ids, prepend=0)
+    code = np.where(step < 0, -2 * step - 1, 2 * step)
+    lengths = np.ones(len(code), np.int64)
+    for more in range(1, 9):
+        lengths += code >= 1 << (7 * more)
+    ends = np.cumsum(lengths)
+    owner = np.repeat(np.arange(len(code)), lengths)
+    within = np.arange(int(ends[-1])) - (ends - lengths)[owner]
+    groups = code[owner] >> (7 * within) & 0x7F
+    return (groups | (within < lengths[owner] - 1) << 7).astype(np.uint8), lengths
+
+
+def decode_steps(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+    """Return int64[n], the ids that `encode_steps` was given."""
+    last = data < 0x80
+    owner: npt.NDArray[np.int64] = np.cumsum(last) - last
+    start = np.r_[0, np.flatnonzero(last)[:-1] + 1]
+    within = np.arange(len(data)) - start[owner]
+    code = np.zeros(int(last.sum()), np.int64)
+    np.add.at(code, owner, (data & 0x7F).astype(np.int64) << (7 * within))
+    return np.cumsum(np.where(code & 1, -(code + 1) // 2, code // 2))
+
+
+class RunsDelta(LayoutKind):
+    ids = ("source", "target")
+    ids_per_layer = False
+
+    def bytes_per_connection(self, value_bits: int, id_bytes: int) -> float:
+        return 1 + value_bits / 8  # where sources are near each other
+
+    def store(self, stored: Stored, space: Space) -> tuple[list[Element], Loads]:
+        from traces.formats import pack
+
+        headers = run_headers(stored, space)
+        data, lengths = encode_steps(stored.ids["source"])
+        offset = space.add("source_steps", data)
+        steps = Loads.of(np.arange(len(lengths)), offset + np.cumsum(lengths) - lengths, lengths, "ids")
+        values = np.asarray(pack(stored.in_slots(stored.bits), stored.value_format), np.uint8)
+        element = Element(space.add("values", values), stored.value_bits, "values")
+        return [element], Loads.merge(headers, steps)
+
+
+LAYOUTS.register("runs-delta", summary="runs with delta-coded source ids")(RunsDelta())
