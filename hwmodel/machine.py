@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hwmodel.caches.policy import CACHE_POLICIES, Policy
 from hwmodel.caches.prefetcher import PREFETCHERS
-from hwmodel.coding import Chain, ChainFacts, Geometry, chain_facts
+from hwmodel.coding import ChainFacts, StreamChain, chain_facts
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
+from traces.access.trace import STREAMS
 from traces.base.errors import InputError, unknown_name
 
+UNKNOWN_ELEMENT_BYTES = 4
+"""What the encoder takes for one value of a stream that a trace says nothing of."""
 WRITE_MODES = ("back", "through")
 
 
@@ -18,6 +22,18 @@ def _whole(value: object, what: str, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise InputError(f"{what} must be a whole number of at least {least}, not {value!r}")
     return value
+
+
+def _element_sizes(given: object, where: str) -> dict[str, int]:
+    """Return bytes of one element by stream. Raises InputError naming the stream."""
+    if not isinstance(given, Mapping):
+        raise InputError(f"element_bytes of {where} must be a number of bytes or one for each stream, not {given!r}")
+    for name, value in given.items():
+        if name not in STREAMS:
+            raise unknown_name("stream", str(name), STREAMS)
+        if _whole(value, f"element_bytes of {name}") > 2**16:
+            raise InputError(f"element_bytes of {name} must be at most 65536, not {value}")
+    return dict(given)
 
 
 @dataclass(frozen=True)
@@ -150,15 +166,16 @@ class Machine:
     """Caches, encoder chain on the bus, DRAM part with its controller, engine.
 
     caches: from the engine outward; none means that every access goes to memory. encoder: a chain of
-    hwmodel.encoders, e.g. 'base-xor+dbi-dc'. element_bytes: what the encoder takes for one value. part, controller: of
-    hwmodel.dram.engine; part None stops after the bus. flush: write dirty lines back at the end (counted apart).
-    scratchpad: memory that software manages, instead of caches. technology: of hwmodel.energy.technology, a name, path,
-    mapping or Technology: what on-chip memory and arithmetic cost; None counts neither.
+    hwmodel.encoders, e.g. 'base-xor+dbi-dc'. element_bytes: what the encoder takes for one value, for all streams or by
+    the name of a stream (None: what the trace says of each stream, else 4). part, controller: of hwmodel.dram.engine;
+    part None stops after the bus. flush: write dirty lines back at the end (counted apart). scratchpad: memory that
+    software manages, instead of caches. technology: of hwmodel.energy.technology, a name, path, mapping or Technology:
+    what on-chip memory and arithmetic cost; None counts neither.
     """
 
     caches: tuple[CacheSpec, ...] = ()
     encoder: str = "raw"
-    element_bytes: int = 4
+    element_bytes: int | Mapping[str, int] | None = None
     bus: BusSpec = field(default_factory=BusSpec)
     part: Any = None
     controller: Any = None
@@ -168,6 +185,10 @@ class Machine:
     technology: Any = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.element_bytes, int) and self.element_bytes not in (1, 2, 4, 8):
+            raise InputError(f"element_bytes is {self.element_bytes}: elements have 1, 2, 4 or 8 bytes")
+        if not isinstance(self.element_bytes, int | None):
+            _element_sizes(self.element_bytes, "the machine")
         if self.scratchpad is not None:
             if self.caches:
                 raise InputError("a machine has caches or a scratchpad, not both: leave one out")
@@ -190,9 +211,18 @@ class Machine:
         """What the encoder chain declares: its flag wires, whether it inverts, its latency."""
         return chain_facts(self.encoder)
 
-    def encoder_chain(self) -> Chain:
-        """Return the encoder chain on the bus."""
-        return Chain(self.encoder, Geometry(self.element_bytes, self.bus.bus_bytes, self.bus.block_bytes))
+    def encoder_chain(self, own: Mapping[str, int] | None = None) -> StreamChain:
+        """Return the encoder chain on the bus, whose blocks are of one stream each (numbers of STREAMS).
+
+        own: bytes of one element of each stream, `element_bytes` in the description of a trace.
+        """
+        chosen = self.element_bytes
+        if isinstance(chosen, int):
+            sizes = dict.fromkeys(STREAMS, chosen)
+        else:
+            sizes = _element_sizes(own or {}, "the trace") | _element_sizes(chosen or {}, "the machine")
+        each = [sizes.get(name, UNKNOWN_ELEMENT_BYTES) for name in STREAMS]
+        return StreamChain(self.encoder, each, self.bus.bus_bytes, self.bus.block_bytes)
 
     def memory_controller(self) -> Any:
         """Return the ControllerSpec, with the latency the encoder chain declares.

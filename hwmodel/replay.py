@@ -14,7 +14,7 @@ ones have been answered or not; hwmodel.system.simulation adds the waiting.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -145,14 +145,14 @@ class ReplayResult:
 class Wires:
     """Encoder and bus: bursts in; ones, toggles and rising edges per way, stream and wire; state kept between calls.
 
-    Counts are kept in `n_sets` sets apart, e.g. that of a run and that of its final flush.
+    Counts are kept in `n_sets` sets apart, e.g. that of a run and that of its final flush. description: of the trace,
+    which says how large the elements of its streams are.
     """
 
-    def __init__(self, machine: Machine, n_sets: int = 1) -> None:
+    def __init__(self, machine: Machine, n_sets: int = 1, description: Mapping[str, Any] | None = None) -> None:
         bus = machine.bus
         self.block_bytes = bus.block_bytes
-        self._chain = machine.encoder_chain()
-        self._state = self._chain.start()
+        self._chain = machine.encoder_chain((description or {}).get("element_bytes"))
         self._bus = Bus(bus.bus_bytes, n_streams=2 * len(STREAMS) * n_sets)
         self._extra = Bus(bus.bus_bytes, n_streams=2 * len(STREAMS) * n_sets)
 
@@ -164,9 +164,7 @@ class Wires:
         which_set: npt.NDArray[np.uint8] | int = 0,
     ) -> None:
         """Send bursts: uint8[n * block_bytes] bytes, uint8[n] stream, direction and set of each."""
-        coded, self._state = self._chain.encode(data, self._state, last=False)
-        if len(coded.data) != len(data):
-            raise InputError(f"encoder {self._chain.encoder!r} does not work on blocks of {self.block_bytes} bytes")
+        coded = self._chain.encode(data, stream)
         # One segment per stretch of bursts of one stream and direction.
         kind = stream.astype(np.int64) + len(STREAMS) * (is_write + 2 * np.asarray(which_set, np.int64))
         last = np.flatnonzero(np.r_[np.diff(kind) != 0, True]) if len(kind) else np.zeros(0, np.int64)
@@ -198,7 +196,7 @@ def replay(
     (policy 'min' excepted). Raises InputError where the trace does not fit the machine.
     """
     source = CachePass(trace, machine) if isinstance(trace, Trace) else trace.checked(machine)
-    meter = _Meter(machine, source.has_data)
+    meter = _Meter(machine, source.has_data, source.description)
     for bursts in source.run():
         meter.take(bursts)
         if progress is not None:
@@ -230,10 +228,10 @@ def replay(
 class _Meter:
     """Counts bursts, sends their bytes over the wires and their addresses to the DRAM."""
 
-    def __init__(self, machine: Machine, has_data: bool) -> None:
+    def __init__(self, machine: Machine, has_data: bool, description: Mapping[str, Any]) -> None:
         self.machine = machine
         self.counts = np.zeros((2, len(STREAMS)), np.int64)
-        self.wires = Wires(machine) if has_data else None
+        self.wires = Wires(machine, description=description) if has_data else None
         self.engine: Any = None
         self.clock = open_loop_clock(machine)
         self.last_arrival = 0

@@ -230,6 +230,18 @@ def _one_memory(section: Any) -> Any:
     return section
 
 
+def _known_stream(value: str) -> str:
+    from traces.access.trace import STREAMS
+
+    if value not in STREAMS:
+        raise unknown_name("stream", value, STREAMS)
+    return value
+
+
+StreamName = Annotated[str, AfterValidator(_known_stream)]
+ElementBytes = Annotated[int, Field(ge=1, le=8)]
+
+
 class BusSection(Section):
     """The data bus between the last cache and memory."""
 
@@ -237,8 +249,10 @@ class BusSection(Section):
     block_bytes: int | None = Field(
         default=None, ge=1, description="bytes encoded together (default: the part's burst)"
     )
-    element_bytes: int | None = Field(
-        default=None, ge=1, le=8, description="element of Base+XOR (default: the number format's)"
+    element_bytes: ElementBytes | dict[StreamName, Annotated[int, Field(ge=1, le=64)]] | None = Field(
+        default=None,
+        description="bytes of one element for Base+XOR: of all streams, or by stream, such as {ids: 2} (default: each "
+        "stream's own)",
     )
 
 

@@ -20,7 +20,6 @@ from hwmodel.replay import ReplayResult
 from traces.access.trace import STREAMS, Trace
 from traces.base.errors import InputError
 from traces.base.progress import Progress
-from traces.formats import element_bits
 
 if TYPE_CHECKING:
     from edgewatt.point.steps import Before
@@ -37,11 +36,10 @@ def build_machine(point: Point) -> Machine:
         raise InputError(
             f"a bus of {chosen.bus.bus_bytes} byte lanes does not fit part {part.name!r}, which has {lanes}"
         )
-    value_format = point.layout.format if point.layout is not None else "fp32"
     return Machine(
         caches=chosen.caches,
         encoder=chosen.encoder,
-        element_bytes=chosen.bus.element_bytes or max(1, element_bits(value_format) // 8),
+        element_bytes=chosen.bus.element_bytes,
         bus=BusSpec(lanes, burst_bytes(point)),
         part=part,
         controller=chosen.dram.controller,

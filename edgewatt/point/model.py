@@ -114,11 +114,12 @@ class DataLayout:
 
 @dataclass(frozen=True)
 class Bus:
-    """Byte lanes, bytes encoded together, and the element of encoders; None takes the part's or the format's."""
+    """Byte lanes, bytes encoded together, and the element of encoders (of all streams or by stream); None takes the
+    part's, or each stream's own."""
 
     bus_bytes: int | None
     block_bytes: int | None
-    element_bytes: int | None
+    element_bytes: int | dict[str, int] | None
 
 
 @dataclass(frozen=True)

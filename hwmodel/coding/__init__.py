@@ -6,6 +6,7 @@ The members are the modules of hwmodel.encoders.
 from hwmodel.coding.chain import Chain, ChainFacts, chain_facts, parse_chain
 from hwmodel.coding.codec import Encoded, decode, encode
 from hwmodel.coding.stage import ENCODERS, Bytes, Coded, Geometry, Stage
+from hwmodel.coding.streams import StreamChain
 
 __all__ = [
     "ENCODERS",
@@ -16,6 +17,7 @@ __all__ = [
     "Encoded",
     "Geometry",
     "Stage",
+    "StreamChain",
     "chain_facts",
     "decode",
     "encode",

@@ -92,7 +92,7 @@ class Chain:
             if geometry.element_bytes not in sizes:
                 known = ", ".join(map(str, sizes))
                 raise InputError(f"encoder {name!r} takes elements of {known} bytes, not {geometry.element_bytes}")
-        self.stages = [stage(geometry) for stage in _fuse(names)]
+        self.stages = [stage(geometry) for stage in fused_stages(names)]
 
     def start(self) -> ChainState:
         """Return the state before the first byte."""
@@ -113,7 +113,7 @@ class Chain:
         for stage, stage_state in zip(self.stages, state.stages, strict=True):
             coded, after = stage.encode(coded, state.offset, stage_state)
             states.append(after)
-        self._check_wires(coded, now)
+        check_wires(self.encoder, self.facts, coded, now)
         return coded, ChainState(state.offset + now, tuple(states), data[now:].copy(), closed=now > whole)
 
     def decode(self, coded: Coded, state: ChainState | None = None) -> tuple[Bytes, ChainState]:
@@ -138,17 +138,6 @@ class Chain:
             )
         return state
 
-    def _check_wires(self, coded: Coded, n: int) -> None:
-        """Assert that the stages drive the wires they declare and no others: energy counts the declared ones."""
-        wires = self.facts.flag_wires
-        assert len(coded.data) == n, f"{self.encoder!r} made {len(coded.data)} bytes of {n}"
-        assert (coded.flags is not None) == (wires > 0), f"{self.encoder!r} declares {wires} flag wires"
-        assert (coded.extra is not None) == (wires > 1), f"{self.encoder!r} declares {wires} flag wires"
-        assert coded.flags is None or len(coded.flags) == (n + 7) // 8
-        if coded.extra is not None:
-            assert len(coded.extra) == n
-            assert wires == MAX_FLAG_WIRES or not (coded.extra >> np.uint8(wires - 1)).any(), "an undeclared wire"
-
     def _check_given(self, coded: Coded) -> None:
         wires, n = self.facts.flag_wires, len(coded.data)
         if not n:
@@ -161,12 +150,24 @@ class Chain:
                 raise InputError(f"{n} bytes of {self.encoder!r} need {size} bytes of {name}, not {len(given)}")
 
 
-def _fuse(names: list[str]) -> list[type[Stage]]:
-    """Return the stages of a chain, neighbours that declare a single pass as one."""
+def check_wires(encoder: str, facts: ChainFacts, coded: Coded, n: int) -> None:
+    """Assert that a chain drives the wires it declares and no others: energy counts the declared ones."""
+    wires = facts.flag_wires
+    assert len(coded.data) == n, f"{encoder!r} made {len(coded.data)} bytes of {n}"
+    assert (coded.flags is not None) == (wires > 0), f"{encoder!r} declares {wires} flag wires"
+    assert (coded.extra is not None) == (wires > 1), f"{encoder!r} declares {wires} flag wires"
+    assert coded.flags is None or len(coded.flags) == (n + 7) // 8
+    if coded.extra is not None:
+        assert len(coded.extra) == n
+        assert wires == MAX_FLAG_WIRES or not (coded.extra >> np.uint8(wires - 1)).any(), "an undeclared wire"
+
+
+def fused_stages(names: list[str], single_pass: bool = True) -> list[type[Stage]]:
+    """Return the stages of a chain; with `single_pass`, neighbours that declare one as one."""
     stages: list[type[Stage]] = []
     before: str | None = None
     for name in names:
-        both = ENCODERS[before].item.fused.get(name) if before is not None else None
+        both = ENCODERS[before].item.fused.get(name) if before is not None and single_pass else None
         if both is not None:
             stages[-1], before = both, None
         else:

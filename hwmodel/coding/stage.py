@@ -33,18 +33,24 @@ class Role(enum.IntEnum):
 
 @dataclass(frozen=True)
 class Geometry:
-    """element_bytes: size of one value. bus_bytes: byte lanes. block_bytes: a base is sent at every multiple of it."""
+    """element_bytes: size of one value. bus_bytes: byte lanes. block_bytes: a base is sent at every multiple of it.
+
+    records: an element is a record of up to 64 bytes, and a block need not hold a whole number of them.
+    """
 
     element_bytes: int
     bus_bytes: int = 2
     block_bytes: int = 32
+    records: bool = False
 
     def __post_init__(self) -> None:
-        if self.element_bytes not in (1, 2, 4, 8):
+        if self.records and not 1 <= self.element_bytes <= min(self.block_bytes, 64):
+            raise InputError(f"element_bytes is {self.element_bytes}: a record has 1 to 64 bytes and fits in a block")
+        if self.element_bytes not in (1, 2, 4, 8) and not self.records:
             raise InputError(f"element_bytes is {self.element_bytes}: elements have 1, 2, 4 or 8 bytes")
         if not 1 <= self.bus_bytes <= 64:
             raise InputError(f"bus_bytes is {self.bus_bytes}: a bus has 1 to 64 byte lanes")
-        if self.block_bytes < self.element_bytes or self.block_bytes % self.element_bytes:
+        if self.block_bytes < self.element_bytes or (self.block_bytes % self.element_bytes and not self.records):
             raise InputError(
                 f"block_bytes is {self.block_bytes}: a block holds a whole number of {self.element_bytes}-byte elements"
             )
@@ -75,6 +81,7 @@ class Stage:
     inverts: the memory undoes it as its own data bus inversion, so reads have the part's longer latency RL_dbi.
     latency_cycles: clocks of the memory that decoding adds to each read in the controller.
     element_sizes: bytes per element it works with. uses_elements: what it sends depends on that size.
+    takes_records: it also works with records of any size up to 64 bytes (Geometry.records).
     fused: by the name of the stage that may follow it, one stage that does both in a single pass over the bytes.
 
     `state` values are never changed in place: encode and decode return the next one, so any state can be resumed twice.
@@ -86,6 +93,7 @@ class Stage:
     latency_cycles: ClassVar[int] = 0
     element_sizes: ClassVar[tuple[int, ...]] = (1, 2, 4, 8)
     uses_elements: ClassVar[bool] = False
+    takes_records: ClassVar[bool] = False
     fused: ClassVar[Mapping[str, type[Stage]]] = {}
 
     def __init__(self, geometry: Geometry) -> None:
@@ -139,8 +147,8 @@ class ElementStage(Stage):
         return np.zeros(self.geometry.element_bytes, np.uint8)
 
     def cut(self, end: int) -> int:
-        """A stream may be cut between elements."""
-        return end - end % self.geometry.element_bytes
+        """A stream may be cut between elements, one of records between blocks."""
+        return end - end % (self.geometry.block_bytes if self.geometry.records else self.geometry.element_bytes)
 
     def after(self, state: Bytes, data: Bytes) -> Bytes:
         """Return the last element of `data`, which followed `state`."""

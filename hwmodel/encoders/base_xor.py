@@ -19,6 +19,7 @@ NO_BYTES = np.zeros(0, np.uint8)
 class BaseXorDbi(ElementStage):
     """Base+XOR and DBI-DC in one pass; `dbi` False: Base+XOR alone, with the same kernel."""
 
+    takes_records = True
     dbi: ClassVar[bool] = True
 
     def encode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:

@@ -7,7 +7,7 @@ served, in that order.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import Any
 
 import numpy as np
@@ -29,10 +29,20 @@ class Memory:
     """Channels, wires and requests on their way. Simulated time is in clocks of the part.
 
     n_sources: sources, each with `outstanding` reads in flight at most. has_data: bursts carry their bytes.
+    description: of the trace, which says how large its elements are.
     """
 
     def __init__(
-        self, env: Any, part: Part, machine: Machine, n_sources: int, *, has_data: bool, block_requests: int, keep: bool
+        self,
+        env: Any,
+        part: Part,
+        machine: Machine,
+        n_sources: int,
+        *,
+        has_data: bool,
+        description: Mapping[str, Any],
+        block_requests: int,
+        keep: bool,
     ) -> None:
         n_channels = part.organisation.channels
         self.channels = Channels(
@@ -47,7 +57,7 @@ class Memory:
         self.log = RequestLog(n_channels) if keep else None
         self._block_requests = block_requests
         self._block_bytes = machine.bus.block_bytes
-        self._wires = [Wires(machine, n_sets=2) for _ in range(n_channels)] if has_data else None
+        self._wires = [Wires(machine, 2, description) for _ in range(n_channels)] if has_data else None
         self._pending = [Pending(machine.bus.block_bytes, has_data) for _ in range(n_sources)]
         self._bursts = np.zeros((2, 2, len(STREAMS)), np.int64)  # run and flush; reads and writes
 

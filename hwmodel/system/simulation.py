@@ -59,7 +59,14 @@ def simulate(
     sides = [EngineSide(one, machine) for one in traces]
     caches = SharedCaches(open_hierarchy(sides[0].trace, machine))
     memory = Memory(
-        env, part, machine, len(traces), has_data=traces[0].has_data, block_requests=block_requests, keep=keep
+        env,
+        part,
+        machine,
+        len(traces),
+        has_data=traces[0].has_data,
+        description=traces[0].description,
+        block_requests=block_requests,
+        keep=keep,
     )
     total = _total_accesses(traces)
 

@@ -69,6 +69,7 @@ def build_trace(
         "samples": len(vectors),
         "zeroed_weights": plan.zeroed,
         "padding_elements": plan.padding,
+        "element_bytes": plan.element_bytes,
     }
     if plan.lanes > 1:
         padded = plan.n_passes * plan.lanes - len(vectors)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from traces.access.buffers import NEURON_STREAMS
 from traces.access.trace import STREAMS, Memory, Region
 from traces.base.errors import InputError
 from traces.layouts.kind import LAYOUTS, LayoutKind, Stored
@@ -74,6 +75,21 @@ class Plan:
     def widest_access(self) -> int:
         """Bytes of the widest access of a walk, at least 8."""
         return max(8, self.row_bytes, *(int(bits + 7) // 8 for bits in self.element[:, 1]))
+
+    @property
+    def element_bytes(self) -> dict[str, int]:
+        """Bytes of one element of each stream: of an id, a weight, a neuron value, a record of all three.
+
+        An element of a stream starts a whole number of them after the start of its array. Where a stream has several
+        widths it is the smallest.
+        """
+        widths = {(stream, max(1, bits // 8)) for _, bits, stream in self.element.tolist()}
+        loads = np.unique(self.event_stream.astype(np.int64) * 256 + self.event_size).tolist()
+        widths |= {divmod(load, 256) for load in loads}
+        found = {STREAMS[stream]: self.value_bytes for stream in NEURON_STREAMS}
+        for stream, width in sorted(widths, reverse=True):
+            found[STREAMS[stream]] = width
+        return found
 
     @property
     def pass_bytes(self) -> int:

@@ -55,6 +55,13 @@ class SpmvProblem:
         """Rows of the matrix."""
         return len(self.start) - 1
 
+    @property
+    def element_bytes(self) -> dict[str, int]:
+        """Bytes of one element of each stream."""
+        pointers = self.memory.region("row_pointers").n_bytes // len(self.start)
+        streams = {"values": max(1, self.value_bits // 8), "ids": self.id_bytes, "row_pointers": pointers}
+        return streams | dict.fromkeys(("inputs", "partial_sums", "outputs"), self.vector_bytes)
+
     def address(self, region: str) -> int:
         """Return the base address of an array."""
         return self.memory.region(region).base_address
@@ -187,7 +194,8 @@ def spmv_trace(problem: SpmvProblem) -> Trace:
     A product loads the first row pointer once, and per row: the next pointer, per tuple the id, the value and x, and
     stores y once at the end. The sum stays in a register and starts at zero.
     """
-    return Trace(lambda: _rows(problem), problem.memory, None, {"spmv": "row-wise", "products": len(problem.x_shift)})
+    description = {"spmv": "row-wise", "products": len(problem.x_shift), "element_bytes": problem.element_bytes}
+    return Trace(lambda: _rows(problem), problem.memory, None, description)
 
 
 def _rows(problem: SpmvProblem) -> Iterator[Chunk]:

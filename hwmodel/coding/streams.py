@@ -1,0 +1,96 @@
+"""Encoder chains over blocks whose elements differ: each stream of a machine's bus has the element of its own data.
+
+A block belongs to one stream. Stages that look at elements see the blocks of each element size as a stream of their
+own; all others see every block in the order it is sent. A record (source, target, weight) is an element too where a
+stage takes records: its bytes are XORed with those of the record before, field by field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hwmodel.coding.chain import Chain, chain_facts, check_wires, fused_stages, parse_chain
+from hwmodel.coding.stage import Bytes, Coded, Geometry, Stage, packed_flags
+from traces.base.errors import InputError
+
+
+def fitting_element(stage: type[Stage], n_bytes: int, block_bytes: int) -> int:
+    """Return the element a stage uses for data that recur every `n_bytes`: the largest it takes that divides them."""
+    if stage.takes_records and n_bytes <= min(block_bytes, 64):
+        return n_bytes
+    return max(size for size in (1, *stage.element_sizes) if n_bytes % size == 0 and block_bytes % size == 0)
+
+
+class StreamChain:
+    """An encoder chain on a bus that sends whole blocks, each of one of several kinds; its state goes on from call to
+    call.
+
+    element_bytes: bytes after which the data of each kind recur (elements, or records), 1 or more.
+    Raises InputError as Chain does, and for stages that hold bytes back at the end of a block.
+    """
+
+    def __init__(self, encoder: str, element_bytes: Sequence[int], bus_bytes: int, block_bytes: int) -> None:
+        self.encoder, self.block_bytes = encoder, block_bytes
+        self.facts = chain_facts(encoder)
+        Chain(encoder, Geometry(1, bus_bytes, block_bytes))  # refuses what cannot be
+        single_pass = block_bytes % 8 == 0  # else the flags of a block are no whole bytes
+        stages = fused_stages(parse_chain(encoder), single_pass)
+        self._parts = [_Part(stage, element_bytes, bus_bytes, block_bytes) for stage in stages]
+
+    def encode(self, data: Bytes, kind: npt.NDArray[np.integer[Any]]) -> Coded:
+        """Encode the next blocks: uint8[n * block_bytes], int[n] kind of each."""
+        assert len(data) == len(kind) * self.block_bytes
+        coded = Coded(data)
+        for part in self._parts:
+            coded = part.encode(coded, kind)
+            if len(coded.data) != len(data):
+                raise InputError(f"encoder {self.encoder!r} does not work on blocks of {self.block_bytes} bytes")
+        check_wires(self.encoder, self.facts, coded, len(data))
+        return coded
+
+
+class _Part:
+    """One stage: an instance for each element size, or one for all blocks."""
+
+    def __init__(self, stage: type[Stage], element_bytes: Sequence[int], bus_bytes: int, block_bytes: int) -> None:
+        self.block_bytes = block_bytes
+        fitting = [fitting_element(stage, n, block_bytes) for n in element_bytes] if stage.uses_elements else [1]
+        sizes = sorted(set(fitting))
+        self.which = np.array([sizes.index(n) for n in fitting], np.int64)
+        self.stages = [stage(Geometry(n, bus_bytes, block_bytes, records=n not in (1, 2, 4, 8))) for n in sizes]
+        self.states = [each.start() for each in self.stages]
+        self.offsets = [0] * len(sizes)
+
+    def encode(self, coded: Coded, kind: npt.NDArray[np.integer[Any]]) -> Coded:
+        if len(self.stages) == 1:
+            return self._run(0, coded)
+        which = self.which[kind]
+        present = np.unique(which).tolist()
+        if len(present) == 1:
+            return self._run(present[0], coded)
+        assert coded.flags is None and coded.extra is None
+        size, rows = self.block_bytes, coded.data.reshape(-1, self.block_bytes)
+        out, flags = np.empty_like(rows), None
+        for k in present:
+            mine = np.flatnonzero(which == k)
+            part = self._run(k, Coded(rows[mine].reshape(-1)))
+            out[mine] = part.data.reshape(-1, size)
+            if part.flags is not None:
+                flags = packed_flags(coded.data.size).reshape(-1, size // 8) if flags is None else flags
+                flags[mine] = part.flags.reshape(-1, size // 8)
+        return replace(coded, data=out.reshape(-1), flags=None if flags is None else flags.reshape(-1))
+
+    def _run(self, k: int, coded: Coded) -> Coded:
+        stage, n = self.stages[k], len(coded.data)
+        end = self.offsets[k] + n
+        if stage.cut(end) != end:
+            name = type(stage).__name__
+            raise InputError(f"encoder {name} does not work on blocks of {self.block_bytes} bytes")
+        coded, self.states[k] = stage.encode(coded, self.offsets[k], self.states[k])
+        self.offsets[k] = end
+        return coded
