@@ -71,8 +71,8 @@ class _Part:
             return self._run(0, coded)
         which = self.which[kind]
         present = np.unique(which).tolist()
-        if len(present) == 1:
-            return self._run(present[0], coded)
+        if len(present) < 2:
+            return self._run(present[0] if present else 0, coded)
         assert coded.flags is None and coded.extra is None
         size, rows = self.block_bytes, coded.data.reshape(-1, self.block_bytes)
         out, flags = np.empty_like(rows), None

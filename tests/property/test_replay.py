@@ -41,7 +41,7 @@ def test_every_burst_carries_what_memory_holds_and_the_end_is_the_final_image(ma
 
 
 @settings(max_examples=40, deadline=None)
-@given(networks, hierarchies("base-xor+dbi-dc"))
+@given(networks, hierarchies("base-xor+dbi-dc", element_bytes=4))
 def test_counts_equal_the_parts_taken_one_by_one(made, machine):
     trace = a_trace(made)
     result = replay(trace, machine)
