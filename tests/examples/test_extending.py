@@ -14,8 +14,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "guides" / "extending.md").read_text()
 FILES = dict(re.findall(r"```(?:python|yaml)\n# file: (\S+)\n(.*?)```", GUIDE, re.DOTALL))
+CLOCK = {"caches": [{"size_bytes": 256, "ways": 2, "policy": "clock"}]}
 FAN_IN, PIN = {"kind": "by-fan-in", "first": "many"}, {"file": "t.pin", "format": "pin"}
 MEMBERS = {  # the member's file -> its kind in lists, its entry-point group, what a configuration says to use it
+    "hwmodel/caches/policies/clock.py": ("cache-policies", "edgewatt.cache_policies", CLOCK),
     "hwmodel/encoders/nibble_dbi.py": ("encoders", "edgewatt.encoders", {"encoder": "nibble-dbi"}),
     "reorder/edges/by_fan_in.py": ("orderings", "edgewatt.orderings", {"orderings": FAN_IN}),
     "configs/dram/lpddr4-2666.yaml": ("parts", "edgewatt.parts", {"dram": {"part": "lpddr4-2666"}}),
