@@ -11,11 +11,11 @@ import json
 import os
 import selectors
 import subprocess
-import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
+from traces.base.children import module_command, safe_children
 from traces.base.errors import EdgewattError, InputError, MissingExtraError, unknown_name
 
 Task = dict[str, Any]
@@ -68,12 +68,11 @@ class _Worker:
     """One worker process and the task it works on."""
 
     def __init__(self) -> None:
-        environment = {**os.environ, **PINNED, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "edgewatt.sweeps.worker"],
+            module_command("edgewatt.sweeps.worker"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=environment,
+            env={**os.environ, **PINNED},
             start_new_session=True,  # a Ctrl-C in the terminal reaches the parent alone
         )
         self.task: Task | None = None
@@ -209,6 +208,7 @@ class DaskExecutor:
 
         with contextlib.ExitStack() as stack:
             if self.scheduler is None:
+                stack.enter_context(safe_children())
                 cluster = distributed.LocalCluster(
                     n_workers=self.workers or available_cores(),
                     threads_per_worker=1,

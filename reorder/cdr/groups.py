@@ -19,6 +19,7 @@ import numpy as np
 
 from reorder.cdr.base import TUPLE_ORDERS
 from reorder.cdr.tuple_problem import Int64Array, TupleProblem
+from traces.base.children import safe_children
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 
@@ -119,7 +120,8 @@ def _pooled(
         min(workers, len(open_groups)), get_context("spawn"), initializer=_receive, initargs=made_from
     )
     try:
-        futures = {pool.submit(_work, todo[k]): k for k in open_groups}
+        with safe_children():
+            futures = {pool.submit(_work, todo[k]): k for k in open_groups}
         for future in as_completed(futures):
             yield futures[future], future.result()
     finally:

@@ -19,6 +19,7 @@ from reorder.search.edge_moves import SHARE, SWAPS_PER_MOVE, polish
 from reorder.search.intervals import Items
 from reorder.search.residency import MOVES_PER_ITEM, ResidencyParameters, anneal
 from reorder.search.rolling import SHARES
+from traces.base.children import safe_children
 from traces.work.network import Network
 
 HEATS = (1.0, 1.4, 0.7)  # of the first, second, third start, and again
@@ -176,13 +177,15 @@ def _run_in_processes(items: Items, starts: Sequence[Start], workers: int, best:
     share = starts[0].seconds
     seconds = share * math.ceil(len(starts) / workers)
     ends, progress = time.time() + seconds, best.task.progress
-    reports = context.SimpleQueue() if progress else None
+    with safe_children():  # a queue starts a process, too
+        reports = context.SimpleQueue() if progress else None
     done = [0.0] * len(starts)
     pool = ProcessPoolExecutor(
         workers, context, initializer=_receive, initargs=(items.network, items.known, items.orders, reports)
     )
     try:
-        futures = [pool.submit(_work, k, start, ends) for k, start in enumerate(starts)]
+        with safe_children():
+            futures = [pool.submit(_work, k, start, ends) for k, start in enumerate(starts)]
         while True:
             waiting = wait(futures, timeout=0.2).not_done
             while progress and reports and not reports.empty():
