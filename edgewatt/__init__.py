@@ -59,6 +59,8 @@ _FACADE = {
     "export_trace": "traces.trace_writers.export",
     "Machine": "hwmodel.machine",
     "CacheSpec": "hwmodel.machine",
+    "ScratchpadSpec": "hwmodel.fastmemory.scratchpad",
+    "pays": "edgewatt.orders.pays",
     "replay": "hwmodel.replay",
     "encode": "hwmodel.encoders",
     "decode": "hwmodel.encoders",

@@ -79,6 +79,69 @@ def order_network(
         show(result)
 
 
+def pays_command(
+    network: list[str] = typer.Argument(..., metavar="NETWORK...", help="As of `edgewatt order`."),
+    order: str = typer.Option(
+        ..., "--order", metavar="METHOD|FILE", help="A method, or a file of `edgewatt order -o`."
+    ),
+    against: str = typer.Option("two-optimal", "--against", metavar="METHOD|FILE", help="The order to compare with."),
+    system: str = typer.Option("edge", "--system", help="A name of `edgewatt list systems`, or a YAML file."),
+    size: list[int] = typer.Option([], "--size", metavar="BYTES", help="On-chip memory; may be repeated."),
+    part: list[str] = typer.Option([], "--part", help="Memory part; may be repeated."),
+    value_format: list[str] = typer.Option([], "--format", help="Number format; may be repeated."),
+    lanes: list[int] = typer.Option([], "--lanes", help="Input vectors at a time; may be repeated (default: 16)."),
+    policy: list[str] = typer.Option([], "--policy", help="Of the on-chip memory; may be repeated."),
+    memory: int = typer.Option(None, "--memory", "-M", help="M that a method makes its order for."),
+    timing: str = typer.Option("system", "--timing", help="system or replay (issue time)."),
+    seed: int = typer.Option(0, "--seed"),
+    output: str = typer.Option(None, "-o", "--output", metavar="FILE", help="Write a page with maps of the savings."),
+    json_file: str = typer.Option(
+        None, "--json", metavar="FILE", help="Write the result as JSON ('-': standard output)."
+    ),
+) -> None:
+    """Say whether an order pays on a system, where it stops paying, and why.
+
+    Example:  edgewatt pays net.npz --order auto --system scratchpad-8k --lanes 16 -o pays.html
+    """
+    from pathlib import Path
+
+    from edgewatt.cli.output import progress, show_table, write_json
+    from edgewatt.orders.pays import METRICS, WORDS, kib, pays
+    from edgewatt.orders.pays_page import pays_page
+    from reorder.order import order as make_order
+    from traces.base.errors import InputError
+    from traces.base.files import whole_file
+    from traces.readers import load
+    from traces.work.network import Network
+
+    loaded = load(network[0] if len(network) == 1 else network, kind="network")
+    if not isinstance(loaded, Network):
+        raise InputError(f"{network[0]}: `edgewatt pays` needs a network of neurons, not an operator graph")
+    given = [
+        make_order(loaded, "file", memory=3, path=name) if Path(name).exists() else name for name in (order, against)
+    ]
+    with progress("pays") as report_progress:
+        found = pays(
+            loaded, given[0], against=given[1], system=system, sizes=size or None, parts=part or None,
+            formats=value_format or None, lanes=lanes or None, policies=policy or None, memory=memory,
+            timing=timing, seed=seed, progress=report_progress,
+        )  # fmt: skip
+    if output:
+        with whole_file(Path(output)) as stream:
+            stream.write(pays_page(found).encode())
+    if write_json(found.as_dict(), json_file):
+        return
+    rows = [
+        (str(p.choice), kib(p.size_bytes), str(p.memory), *(f"{-100 * p.saving(metric):+.1f}" for metric in METRICS))
+        for p in found.points
+    ]
+    heads = ("machine", "on-chip", "M", *(f"{WORDS[metric]} %" for metric in METRICS))
+    show_table(
+        heads, rows, title=f"{found.names[0]} against {found.names[1]}, layout {found.layout}", numeric=heads[1:]
+    )
+    print(found.verdict)
+
+
 def split_parameter(text: str) -> tuple[str, str]:
     """Split NAME=VALUE."""
     from traces.base.errors import InputError
@@ -146,3 +209,4 @@ def show(result: dict[str, Any]) -> None:
 def add_to(app: typer.Typer) -> None:
     """Register this module's commands."""
     app.command("order")(order_network)
+    app.command("pays")(pays_command)

@@ -1,0 +1,180 @@
+"""The machines of a study of two orders, and what both orders cost on one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hwmodel.fastmemory.iomodel import io_curve
+from hwmodel.fastmemory.scratchpad import ScratchpadSpec
+from hwmodel.machine import Machine
+from hwmodel.replay import ReplayResult
+from traces.access.trace import STREAMS
+from traces.base.errors import InputError
+from traces.base.progress import Progress
+from traces.layouts.kind import LAYOUTS
+from traces.layouts.layout import AUTO_CHOICE, Layout
+from traces.work.network import Network
+
+MOST_IO_SIZES = 512
+MOST_PROBES = 8
+_ANY_NETWORK = {"generate": {"kind": "uniform-layers", "widths": [2, 2], "density": 1.0}}
+
+
+def machine_of(system: str | Path | Mapping[str, Any] | Machine) -> Machine:
+    """Return the machine of a system: a Machine, a shipped name, a YAML file or a mapping with a system's keys."""
+    from edgewatt.config.loading import as_document
+    from edgewatt.point.expand import points_of
+    from edgewatt.point.machine import build_machine
+    from hwmodel.dram.engine import load_part
+
+    if isinstance(system, Machine):
+        if system.part is None:
+            raise InputError("the machine has no DRAM part: energy and time need one")
+        machine = replace(system, part=load_part(system.part))
+    else:
+        keys = dict(system) if isinstance(system, Mapping) else {"system": str(system)}
+        machine = build_machine(points_of(as_document({"network": _ANY_NETWORK, **keys}))[0])
+    if machine.scratchpad is None and not machine.caches:
+        raise InputError("the system has neither caches nor a scratchpad: there is no size to vary")
+    return machine
+
+
+def legal_sizes(network: Network, machine: Machine, lanes: int) -> list[int]:
+    """Return the sizes that a machine's on-chip memory can have, ascending.
+
+    Scratchpads: each number of rows from 2 to all neurons. First caches: powers of two of its sets, to 2 GiB.
+    """
+    if machine.scratchpad is not None:
+        pitch = Layout(lanes=lanes).row_pitch
+        rows = max(int(network.touched.sum()), 3)
+        return [machine.scratchpad.stream_bytes + pitch * n for n in range(2, rows + 2)]
+    first = machine.caches[0]
+    return [first.line_bytes * first.ways << k for k in range(20)]
+
+
+class Study:
+    """What two orders cost on machines; each cost is worked out once. `orders` are set before the first."""
+
+    def __init__(self, network: Network, first: Machine, timing: str, seed: int, progress: Progress | None) -> None:
+        if timing not in ("system", "replay"):
+            raise InputError(f"timing must be 'system' or 'replay', not {timing!r}")
+        self.network, self.first, self.timing, self.seed = network, first, timing, seed
+        self.orders: tuple[Any, Any] = (None, None)
+        self.evaluations = 0
+        self._progress = progress
+        self._known: dict[Any, tuple[int, tuple[dict[str, Any], dict[str, Any]]]] = {}
+
+    @property
+    def policy(self) -> str:
+        """The policy of the system's own on-chip memory."""
+        pad = self.first.scratchpad
+        return pad.policy if pad is not None else self.first.caches[0].policy
+
+    @property
+    def layout_kind(self) -> str:
+        """The layout of both orders: rows where both keep them whole, else tuples."""
+        rows = LAYOUTS[AUTO_CHOICE[0]].item
+        return AUTO_CHOICE[0] if all(rows.holds(self.network, edges) for edges in self.orders) else AUTO_CHOICE[-1]
+
+    def size_of(self, machine: Machine) -> int:
+        """Return the bytes of a machine's on-chip memory."""
+        return machine.scratchpad.size_bytes if machine.scratchpad is not None else machine.caches[0].size_bytes
+
+    def memory(self, machine: Machine, lanes: int, size: int) -> int:
+        """Return M of the I/O model: of a scratchpad its own, of a cache the rows it has room for."""
+        pitch = Layout(lanes=lanes).row_pitch
+        if machine.scratchpad is not None:
+            return replace(machine.scratchpad, size_bytes=size).memory(pitch)
+        return max(size // pitch + 1, 3)
+
+    def machine(self, part: str, policy: str) -> Machine:
+        """Return the system with another part and policy."""
+        from edgewatt.orders.pays import with_part
+
+        machine = self.first if part == self.first.part.name else with_part(self.first, part)
+        if machine.scratchpad is not None:
+            return replace(machine, scratchpad=replace(machine.scratchpad, policy=policy))
+        return replace(machine, caches=(replace(machine.caches[0], policy=policy), *machine.caches[1:]))
+
+    def sized(self, machine: Machine, size: int) -> Machine:
+        """Return the machine with on-chip memory of another size."""
+        if machine.scratchpad is not None:
+            return replace(machine, scratchpad=replace(machine.scratchpad, size_bytes=size))
+        return replace(machine, caches=(replace(machine.caches[0], size_bytes=size), *machine.caches[1:]))
+
+    def io_changes(self, machine: Machine, lanes: int, legal: list[int], wanted: list[int]) -> list[int]:
+        """Return the sizes between those wanted around which the order begins or ceases to save I/Os.
+
+        I/Os of all sizes are counted in one go; simulating the sizes where their sign changes finds what lies between.
+        """
+        if machine.scratchpad is None:
+            return []
+        sizes = [size for size in legal if wanted[0] <= size <= wanted[-1]]
+        if len(sizes) > MOST_IO_SIZES:
+            sizes = sizes[:: -(-len(sizes) // MOST_IO_SIZES)]
+        pad = machine.scratchpad
+        memories = [self.memory(machine, lanes, size) for size in sizes]
+        mine, other = (
+            [counts.total for counts in io_curve(self.network, edges, memories, pad.policy, pad.pinning)]
+            for edges in self.orders
+        )
+        saves = np.array(mine) < np.array(other)
+        changes = np.flatnonzero(np.diff(saves))
+        return [sizes[k] for k in sorted({*changes.tolist(), *(changes + 1).tolist()})][-MOST_PROBES:]
+
+    def costs(
+        self, machine: Machine, value_format: str, lanes: int
+    ) -> tuple[int, tuple[dict[str, Any], dict[str, Any]]]:
+        """Return M and what the order and the other one cost on a machine."""
+        key = (machine.part.name, machine.scratchpad, machine.caches, value_format, lanes)
+        if key not in self._known:
+            memory = self.memory(machine, lanes, self.size_of(machine))
+            one, other = (self._cost(edges, machine, memory, value_format, lanes) for edges in self.orders)
+            self._known[key] = (memory, (one, other))
+            self.evaluations += 1
+            if self._progress is not None:
+                self._progress(self.evaluations, None, "sizes simulated")
+        return self._known[key]
+
+    def _cost(self, edges: Any, machine: Machine, memory: int, value_format: str, lanes: int) -> dict[str, Any]:
+        from hwmodel.energy.onchip import onchip_energy
+        from hwmodel.energy.replay import replay_energy
+        from hwmodel.fastmemory.iomodel import count_io
+        from hwmodel.replay import replay
+        from hwmodel.system.simulation import simulate
+        from traces.access.build import build_trace
+
+        layout = Layout(kind=self.layout_kind, value_format=value_format, lanes=lanes)
+        trace = build_trace(self.network, edges, layout=layout, batch=lanes, seed=self.seed)
+        if self.timing == "system":
+            run = simulate(trace, machine)
+            result, time_ns = run.counts, run.time_ns
+        else:
+            result = replay(trace, machine)
+            assert result.dram is not None
+            time_ns = max(result.dram.time_ns, result.engine_accesses / machine.engine.accesses_per_ns)
+        energy = replay_energy(result, machine)
+        rows = [*energy.interface, *energy.core]
+        if machine.technology is not None:
+            chip = onchip_energy(result, machine, time_ns)
+            rows += [*chip.memory, *chip.compute]
+        pad = machine.scratchpad or ScratchpadSpec(2**20)
+        io = count_io(self.network, edges, memory=memory, policy=pad.policy, pinning=pad.pinning)
+        return {
+            "io": io.total,
+            "bytes": result.read_bytes + result.written_bytes,
+            "energy": sum(row.energy_pj for row in rows),
+            "time": time_ns,
+            "streams": _stream_bytes(result),
+            "terms": {row.term: row.energy_pj for row in rows},
+        }
+
+
+def _stream_bytes(result: ReplayResult) -> dict[str, int]:
+    bursts = np.asarray(result.total.reads + result.total.writes)
+    return {name: int(n) * result.block_bytes for name, n in zip(STREAMS, bursts, strict=True) if n}
