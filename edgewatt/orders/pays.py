@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from typing import Any
 from edgewatt.orders.pays_machine import Study, legal_sizes, machine_of
 from hwmodel.machine import Machine
 from reorder.base import Ordering
-from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.work.network import Network
 
@@ -243,15 +242,3 @@ def _verdict(
 def kib(size_bytes: int) -> str:
     """Write a size in KiB."""
     return f"{size_bytes / 1024:.4g} KiB"
-
-
-def with_part(machine: Machine, part: str) -> Machine:
-    """Return the machine with another memory part; its bus follows."""
-    from hwmodel.dram.engine import load_part
-    from hwmodel.machine import BusSpec
-
-    loaded = load_part(part)
-    organisation = loaded.organisation
-    if organisation.burst_bytes % (organisation.dq_bits // 8):
-        raise InputError(f"part {part!r}: a burst is no whole number of beats")
-    return replace(machine, part=loaded, bus=BusSpec(organisation.dq_bits // 8, organisation.burst_bytes))

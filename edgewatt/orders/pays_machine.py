@@ -94,8 +94,6 @@ class Study:
 
     def machine(self, part: str, policy: str) -> Machine:
         """Return the system with another part and policy."""
-        from edgewatt.orders.pays import with_part
-
         machine = self.first if part == self.first.part.name else with_part(self.first, part)
         if machine.scratchpad is not None:
             return replace(machine, scratchpad=replace(machine.scratchpad, policy=policy))
@@ -178,3 +176,15 @@ class Study:
 def _stream_bytes(result: ReplayResult) -> dict[str, int]:
     bursts = np.asarray(result.total.reads + result.total.writes)
     return {name: int(n) * result.block_bytes for name, n in zip(STREAMS, bursts, strict=True) if n}
+
+
+def with_part(machine: Machine, part: str) -> Machine:
+    """Return the machine with another memory part; its bus follows."""
+    from hwmodel.dram.engine import load_part
+    from hwmodel.machine import BusSpec
+
+    loaded = load_part(part)
+    organisation = loaded.organisation
+    if organisation.burst_bytes % (organisation.dq_bits // 8):
+        raise InputError(f"part {part!r}: a burst is no whole number of beats")
+    return replace(machine, part=loaded, bus=BusSpec(organisation.dq_bits // 8, organisation.burst_bytes))
