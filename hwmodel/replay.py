@@ -1,8 +1,9 @@
 """The array path through the machine: trace -> caches -> line transactions with real bytes -> encoder and bus -> DRAM.
 
 Each cache level turns a chunk of accesses into a chunk of line transactions for the next level; what leaves the last
-one is cut into bursts. Bursts go over the wires and to the DRAM in program order. Nothing here depends on the length
-of the trace, except that policy 'min' must see every look-up first (8 bytes each).
+one is cut into bursts, which are requested of the DRAM in program order. The bursts of its RD and WR commands, in their
+order, go over the wires of their channels; without a part all of them do, in program order. Nothing here depends on the
+length of the trace, except that policy 'min' must see every look-up first (8 bytes each).
 
 Without a cache every access is a request of whole bursts.
 
@@ -14,8 +15,8 @@ ones have been answered or not; hwmodel.system.simulation adds the waiting.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -27,19 +28,26 @@ from hwmodel.caches.cache import CacheCounts
 from hwmodel.caches.cache_pass import CachePass, KeptPass
 from hwmodel.caches.hierarchy import Bursts, open_loop_clock
 from hwmodel.fastmemory.scratchpad import ScratchpadCounts
+from hwmodel.in_flight import InFlight
 from hwmodel.machine import Machine
 from traces.access.trace import STREAMS, Trace
 from traces.base.errors import InputError
 
 if TYPE_CHECKING:
-    from hwmodel.dram.engine import DramResult
+    from hwmodel.dram.engine import Completions, DramEngine, DramResult
 
 Int64Array = npt.NDArray[np.int64]
+
+RUN, FLUSH = 0, 1  # sets of wire counts
 
 
 @dataclass(frozen=True, eq=False)
 class Traffic:
-    """Bursts between the last cache level and memory, int64[len(STREAMS)] each, and what they did on the wires.
+    """Requests between the last cache level and memory, int64[len(STREAMS)] each, and what was on the wires.
+
+    Each request is for one burst. With a DRAM part the wires carry the bursts of the commands that happened, no others:
+    way_bursts int64[2, len(STREAMS)], reads and writes (requests that were merged or answered by a waiting write have
+    none). Without a part every request is a burst.
 
     A fill belongs to the stream of the access that missed, a write-back to the stream of the line's last store.
     way_wires, way_extra_wires: int64[2, len(STREAMS), ...] for reads and writes, which have drivers of their own (data
@@ -51,6 +59,7 @@ class Traffic:
     writes: Int64Array
     way_wires: WireCounts | None
     way_extra_wires: WireCounts | None
+    way_bursts: Int64Array
 
     def __add__(self, other: Traffic) -> Traffic:
         def add(a: WireCounts | None, b: WireCounts | None) -> WireCounts | None:
@@ -61,7 +70,13 @@ class Traffic:
             self.writes + other.writes,
             add(self.way_wires, other.way_wires),
             add(self.way_extra_wires, other.way_extra_wires),
+            self.way_bursts + other.way_bursts,
         )
+
+    @property
+    def bursts(self) -> int:
+        """Bursts on the wires: with a DRAM part, its RD and WR commands."""
+        return int(self.way_bursts.sum())
 
     @property
     def wires(self) -> WireCounts | None:
@@ -174,9 +189,20 @@ class Wires:
             self._extra.send(coded.extra, ends=ends, streams=streams)
 
     def traffic(self, reads: Int64Array, writes: Int64Array, which_set: int = 0) -> Traffic:
-        """Return one set so far, with the bursts per stream given (int64[len(STREAMS)] each)."""
+        """Return one set so far, with the requests per stream given (int64[len(STREAMS)] each), all of them bursts."""
         extra = _by_way(self._extra.counts.data, which_set) if self._chain.facts.flag_wires > 1 else None
-        return Traffic(reads, writes, _by_way(self._bus.counts, which_set), extra)
+        return Traffic(reads, writes, _by_way(self._bus.counts, which_set), extra, np.stack((reads, writes)))
+
+
+def wire_traffic(asked: Int64Array, bursts: Int64Array, wires: Sequence[Wires] | None, which_set: int = 0) -> Traffic:
+    """Return the traffic of one set: requests asked for and bursts on the wires, int64[2, len(STREAMS)] each."""
+    reads, writes = asked
+    if wires is None:
+        return Traffic(reads.copy(), writes.copy(), None, None, bursts.copy())
+    total = wires[0].traffic(reads.copy(), writes.copy(), which_set)
+    for channel in wires[1:]:
+        total = total + channel.traffic(0 * reads, 0 * writes, which_set)
+    return replace(total, way_bursts=bursts.copy())
 
 
 def _by_way(counts: WireCounts, which_set: int) -> WireCounts:
@@ -198,24 +224,25 @@ def replay(
     source = CachePass(trace, machine) if isinstance(trace, Trace) else trace.checked(machine)
     meter = _Meter(machine, source.has_data, source.description)
     for bursts in source.run():
-        meter.take(bursts)
+        meter.take(bursts, RUN)
         if progress is not None:
             progress(int(source.asked[:, 0].sum()), source.n_accesses, "accesses replayed")
-    asked, caches, run = source.asked, source.levels, meter.traffic()
+    asked, caches = source.asked, source.levels
     if machine.flush:
         for bursts in source.flush():
-            meter.take(bursts)
+            meter.take(bursts, FLUSH)
+    dram = meter.finish()
     result = ReplayResult(
         loads=asked[0, 0],
         stores=asked[1, 0],
         load_bytes=asked[0, 1],
         store_bytes=asked[1, 1],
         caches=caches,
-        run=run,
-        flush=_difference(meter.traffic(), run),
+        run=meter.traffic(RUN),
+        flush=meter.traffic(FLUSH),
         block_bytes=machine.bus.block_bytes,
         partial_writes=source.partial_writes,
-        dram=meter.finish(),
+        dram=dram,
         description=dict(source.description),
         engine_accesses=source.engine_accesses,
         multiply_adds=source.multiply_adds,
@@ -226,60 +253,54 @@ def replay(
 
 
 class _Meter:
-    """Counts bursts, sends their bytes over the wires and their addresses to the DRAM."""
+    """Counts requests, sends their addresses to the DRAM, and the bytes of the bursts that it serves over the wires."""
 
     def __init__(self, machine: Machine, has_data: bool, description: Mapping[str, Any]) -> None:
-        self.machine = machine
-        self.counts = np.zeros((2, len(STREAMS)), np.int64)
-        self.wires = Wires(machine, description=description) if has_data else None
-        self.engine: Any = None
+        self.counts = np.zeros((2, 2, len(STREAMS)), np.int64)  # run and flush; reads and writes
+        self.engine: DramEngine | None = None
         self.clock = open_loop_clock(machine)
         self.last_arrival = 0
+        n_channels = 1
         if machine.part is not None:
             from hwmodel.dram.engine import DramEngine
 
-            self.engine = DramEngine(machine.part, machine.memory_controller())
-            burst = self.engine.part.organisation.burst_bytes
+            self.engine = DramEngine(machine.part, machine.memory_controller(), sent=True)
+            organisation = self.engine.part.organisation
+            n_channels, burst = organisation.channels, organisation.burst_bytes
             if burst != machine.bus.block_bytes:
                 raise InputError(f"bus block_bytes {machine.bus.block_bytes} is not the part's burst of {burst} bytes")
+        self.wires = [Wires(machine, 2, description) for _ in range(n_channels)] if has_data else None
+        self.in_flight = InFlight(machine.bus.block_bytes, 1, self.wires)
 
-    def take(self, bursts: Bursts) -> None:
+    def take(self, bursts: Bursts, which: int) -> None:
         for write in (0, 1):
-            self.counts[write] += np.bincount(bursts.stream[bursts.is_write == write], minlength=len(STREAMS))
-        if self.wires is not None:
-            assert bursts.data is not None
-            self.wires.send(bursts.data, bursts.stream, bursts.is_write)
-        if self.engine is not None:
-            assert self.clock is not None
-            arrival = self.clock(bursts.access) if bursts.cycle is None else bursts.cycle
-            if len(arrival):
-                arrival = np.maximum(arrival, self.last_arrival)  # a final flush comes after everything recorded
-                self.last_arrival = int(arrival[-1])
-            self.engine.feed(bursts.address, bursts.is_write, arrival)
+            self.counts[which, write] += np.bincount(bursts.stream[bursts.is_write == write], minlength=len(STREAMS))
+        if self.engine is None:
+            if self.wires is not None:
+                assert bursts.data is not None
+                self.wires[0].send(bursts.data, bursts.stream, bursts.is_write, which)
+            return
+        assert self.clock is not None
+        arrival = self.clock(bursts.access) if bursts.cycle is None else bursts.cycle
+        if len(arrival):
+            arrival = np.maximum(arrival, self.last_arrival)  # a final flush comes after everything recorded
+            self.last_arrival = int(arrival[-1])
+        self.in_flight.add(0, bursts, which)
+        self._served(self.engine.feed(bursts.address, bursts.is_write, arrival))
 
-    def traffic(self) -> Traffic:
-        reads, writes = self.counts[0].copy(), self.counts[1].copy()
-        return Traffic(reads, writes, None, None) if self.wires is None else self.wires.traffic(reads, writes)
-
-    def finish(self) -> Any:
+    def finish(self) -> DramResult | None:
         if self.engine is None:
             return None
-        self.engine.finish()
+        self._served(self.engine.finish())
+        assert len(self.in_flight) == 0, "a request was never served"
         return self.engine.result(np.zeros(0, np.int64))
 
+    def traffic(self, which: int) -> Traffic:
+        bursts = self.counts if self.engine is None else self.in_flight.counts
+        return wire_traffic(self.counts[which], bursts[which], self.wires, which)
 
-def _difference(after: Traffic, before: Traffic) -> Traffic:
-    def less(a: WireCounts | None, b: WireCounts | None) -> WireCounts | None:
-        if a is None or b is None:
-            return a
-        return WireCounts(a.ones - b.ones, a.toggles - b.toggles, a.rising - b.rising)
-
-    return Traffic(
-        after.reads - before.reads,
-        after.writes - before.writes,
-        less(after.way_wires, before.way_wires),
-        less(after.way_extra_wires, before.way_extra_wires),
-    )
+    def _served(self, completions: Completions) -> None:
+        self.in_flight.served(completions.sent, completions.sent_channel, completions.unsent)
 
 
 def check_conservation(result: ReplayResult, final: tuple[CacheCounts, ...], machine: Machine) -> None:
@@ -315,7 +336,7 @@ def check_transfers(result: ReplayResult, counts: ScratchpadCounts) -> None:
 
 def check_wires(result: ReplayResult, machine: Machine) -> None:
     """Assert that no wire was at 1 or flipped more often than it was driven; undeclared flag wires never were."""
-    beats = (result.read_bytes + result.written_bytes) // machine.bus.bus_bytes
+    beats = result.total.bursts * (machine.bus.block_bytes // machine.bus.bus_bytes)
     flag_wires = machine.encoder_facts.flag_wires
     total = result.total
     if total.wires is None:

@@ -31,8 +31,14 @@ def grouped():
     )
 
 
+def with_channels(channels):
+    """As many channels as asked for, bursts going to them in turn."""
+    field = f"channel:{channels.bit_length() - 1} " if channels > 1 else ""
+    return variant({}, {"channels": channels}, f"offset:5 {field}column:6 bank:3 row:16")
+
+
 def two_channels():
-    return variant({}, {"channels": 2}, "offset:5 channel:1 column:6 bank:3 row:16")
+    return with_channels(2)
 
 
 def quick_refresh():

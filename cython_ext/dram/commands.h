@@ -165,12 +165,16 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
 
 /* ---- completion ------------------------------------------------------------------------------------------------- */
 
-static inline void complete(dram_engine *e, int64_t id, int64_t accepted, int64_t cycle, int own_burst) {
-    e->done_id[e->n_done] = id;
-    e->done_burst[e->n_done] = (uint8_t)own_burst;
-    e->done_accepted[e->n_done] = accepted;
-    e->done_cycle[e->n_done++] = cycle;
+static inline void complete(dram_engine *e, int64_t id, int64_t accepted, int64_t cycle) {
+    dram_output *out = e->out;
+    out->done_id[out->n_done] = id;
+    out->done_accepted[out->n_done] = accepted;
+    out->done_cycle[out->n_done++] = cycle;
     e->counts.last_done = later(e->counts.last_done, cycle);
+}
+
+static inline void has_no_burst(dram_engine *e, int64_t id) {
+    if (e->out->unsent_id) e->out->unsent_id[e->out->n_unsent++] = id;
 }
 
 static inline void note_latency(dram_engine *e, int64_t latency) {
@@ -189,8 +193,13 @@ static void serve(dram_engine *e, int64_t t, dram_bank *bank, int at, int comman
     bank->last_column = t;
     e->counts.bursts++;
     e->last_progress = t;
+    if (e->out->sent_id) {
+        e->out->sent_channel[e->out->n_sent] = (uint8_t)e->number;
+        e->out->sent_id[e->out->n_sent++] = node->id;
+    }
     remove_at(bank->queue, &bank->queued, at);
     e->reads_blocked = e->writes_blocked = 0; /* there is room in a bank's queue again */
+    e->banks_with_room |= (uint64_t)1 << (bank - e->bank);
     e->queued--;
     e->rank[bank->rank].queued--;
     drop_pending(e, k);
@@ -201,18 +210,18 @@ static void serve(dram_engine *e, int64_t t, dram_bank *bank, int at, int comman
         e->pending--;
         return;
     }
-    int32_t first = k;
     int64_t done = t + e->c.read_data_end + e->c.latency - 1;
     e->counts.last_data = later(e->counts.last_data, t + e->c.read_data_end);
     while (k != NONE) {
         node = &e->pool[k];
-        complete(e, node->id, node->accepted, done, k == first);
+        complete(e, node->id, node->accepted, done);
         note_latency(e, done - node->accepted);
         e->flight_done[e->flight_tail] = done;
         e->flight_port[e->flight_tail] = node->port;
         e->flight_tail = e->flight_tail + 1 == e->flight_size ? 0 : e->flight_tail + 1;
         e->free_nodes[e->n_free++] = k;
         e->pending--;
+        e->pending_reads--;
         k = node->merged;
     }
 }

@@ -1,8 +1,8 @@
-/* Timing of one DRAM channel: an event loop over the cycles at which a request, a command or a refresh can move.
+/* Timing of one DRAM channel: what it does in one cycle at which a request, a command or a refresh can move.
  *
- * Each processed cycle: accept at most one request, issue at most one command per set of command wires (a refresh that
- * is due goes first, then the banks in turn), move at most one request from the read or write queue to its bank's queue.
- * Cycles in which nothing can happen are skipped, which changes no result. */
+ * Each processed cycle: issue at most one command per set of command wires (a refresh that is due goes first, then the
+ * banks in turn), then move at most one request from the read or write queue to its bank's queue. Cycles in which
+ * nothing can happen are not processed, which changes no result; memory.h is the loop. */
 #ifndef EDGEWATT_DRAM_ENGINE_H
 #define EDGEWATT_DRAM_ENGINE_H
 
@@ -79,24 +79,22 @@ static int64_t bank_next(dram_engine *e, int64_t t, dram_bank *bank, int *comman
 }
 
 /* Issue the bank's command if it can be by now; return 1, else lower *next to the first cycle worth another look. */
-static int try_bank(dram_engine *e, int64_t t, dram_bank *bank, int row_wires, int column_wires, int64_t *next) {
+static inline int try_bank(dram_engine *e, int64_t t, dram_bank *bank, int row_wires, int column_wires, int64_t *next) {
     int command, at;
-    if (bank->look_at <= t) {
-        int64_t when = bank_next(e, t, bank, &command, &at);
-        if (when <= t && (is_column(command) ? column_wires : row_wires)) {
-            if (command == ACT) {
-                issue(e, t, ACT, bank->rank, bank, &e->pool[bank->queue[0]]);
-            } else if (command == PRE) {
-                if (!bank->queued) bank->idle_row = bank->row;
-                issue(e, t, PRE, bank->rank, bank, NULL);
-            } else {
-                serve(e, t, bank, at, closes_itself(e, bank, at) ? command + RDA - RD : command);
-            }
-            return 1;
+    int64_t when = bank_next(e, t, bank, &command, &at);
+    if (when <= t && (is_column(command) ? column_wires : row_wires)) {
+        if (command == ACT) {
+            issue(e, t, ACT, bank->rank, bank, &e->pool[bank->queue[0]]);
+        } else if (command == PRE) {
+            if (!bank->queued) bank->idle_row = bank->row;
+            issue(e, t, PRE, bank->rank, bank, NULL);
+        } else {
+            serve(e, t, bank, at, closes_itself(e, bank, at) ? command + RDA - RD : command);
         }
-        bank->look_at = later(when, 1);
+        return 1;
     }
-    *next = sooner(*next, later(bank->look_at, t + 1));
+    bank->look_at = later(when, 1);
+    *next = sooner(*next, later(when, t + 1));
     return 0;
 }
 
@@ -167,7 +165,14 @@ static int issue_one(dram_engine *e, int64_t t, int row_wires, int column_wires,
     for (int k = 0, b = e->turn; k < e->n_banks; k++) {
         b = b + 1 == e->n_banks ? 0 : b + 1;
         dram_bank *bank = &e->bank[b];
-        if (!bank->queued && (e->c.page != PAGE_ADAPTIVE || bank->row == NONE)) continue;
+        if (bank->look_at > t) {
+            *next = sooner(*next, bank->look_at);
+            continue;
+        }
+        if (!bank->queued && (e->c.page != PAGE_ADAPTIVE || bank->row == NONE)) {
+            bank->look_at = NEVER;
+            continue;
+        }
         if (e->rank[bank->rank].powered_down || blocked_by_refresh(e, bank)) continue;
         if (try_bank(e, t, bank, row_wires, column_wires, next)) {
             e->turn = b;
@@ -182,7 +187,6 @@ static int64_t next_look(dram_engine *e, int64_t t) {
     int64_t next = NEVER;
     for (int b = 0; b < e->n_banks; b++) {
         dram_bank *bank = &e->bank[b];
-        if (!bank->queued && (e->c.page != PAGE_ADAPTIVE || bank->row == NONE)) continue;
         if (!bank->look_at) {
             int command, at;
             bank->look_at = later(bank_next(e, t, bank, &command, &at), 1);
@@ -201,15 +205,19 @@ static void learn_idle_limit(const dram_engine *e, dram_bank *bank, int32_t row)
     bank->idle_row = NONE;
 }
 
-static int move_from(dram_engine *e, int32_t *queue, int32_t *length, int32_t *blocked) {
+static int move_from(dram_engine *e, int kind, int32_t *queue, int32_t *length, int32_t *blocked) {
+    if (!(e->waiting_banks[kind] & e->banks_with_room)) return 0;
     for (int at = *blocked; at < *length; at++) {
         int32_t k = queue[at];
         dram_node *node = &e->pool[k];
         dram_bank *bank = &e->bank[node->bank];
-        if (bank->queued >= e->c.bank_entries) continue;
+        uint64_t bit = (uint64_t)1 << node->bank;
+        if (!(e->banks_with_room & bit)) continue;
         if (node->write && !e->c.strict_order && find_pending(e, node->burst, 0) != NONE) continue;
         if (e->c.page == PAGE_ADAPTIVE) learn_idle_limit(e, bank, node->row);
         bank->queue[bank->queued++] = k;
+        if (bank->queued >= e->c.bank_entries) e->banks_with_room &= ~bit;
+        if (--e->waiting[kind][node->bank] == 0) e->waiting_banks[kind] &= ~bit;
         bank->queued_writes += node->write;
         bank->look_at = 0;
         e->queued++;
@@ -222,8 +230,8 @@ static int move_from(dram_engine *e, int32_t *queue, int32_t *length, int32_t *b
     return 0;
 }
 
-static int move_read(dram_engine *e) { return move_from(e, e->read_queue, &e->reads_waiting, &e->reads_blocked); }
-static int move_write(dram_engine *e) { return move_from(e, e->write_queue, &e->writes_waiting, &e->writes_blocked); }
+static int move_read(dram_engine *e) { return move_from(e, 0, e->read_queue, &e->reads_waiting, &e->reads_blocked); }
+static int move_write(dram_engine *e) { return move_from(e, 1, e->write_queue, &e->writes_waiting, &e->writes_blocked); }
 
 /* Move one request to its bank: writes while draining, else reads. */
 static int move_request(dram_engine *e, int flush) {
@@ -248,94 +256,13 @@ static int move_request(dram_engine *e, int flush) {
     return move_read(e);
 }
 
-/* ---- acceptance ------------------------------------------------------------------------------------------------- */
-
-static inline int has_room(const dram_engine *e, const dram_port *port) {
-    if (e->n_free == 0) return 0;
-    if (port->write[port->next] && !e->c.strict_order) return e->writes_waiting < e->c.write_entries;
-    return e->reads_waiting < e->c.read_entries;
-}
-
-/* Earliest cycle at which a port can hand over its next request, NEVER while a queue is full. */
-static int64_t offer_cycle(const dram_engine *e, const dram_port *port) {
-    if (port->next == port->length || !has_room(e, port)) return NEVER;
-    int64_t arrival = port->arrival[port->next];
-    if (port->relative) arrival += later(port->last_accepted, 0);
-    if (!port->write[port->next] && port->in_flight >= port->limit)
-        arrival = e->flight_head == e->flight_tail ? NEVER : later(arrival, e->flight_done[e->flight_head]);
-    return arrival;
-}
-
-static void accept(dram_engine *e, int64_t t, int p) {
-    dram_port *port = &e->port[p];
-    uint64_t address = port->address[port->next];
-    int write = port->write[port->next] != 0;
-    int64_t id = port->request[port->next];
-    int64_t burst = (int64_t)(address >> e->c.offset_bits);
-    port->next++;
-    port->last_accepted = t;
-    if (write) e->counts.writes++; else e->counts.reads++;
-    int64_t posted = t + e->c.latency;
-    int32_t same_write = e->c.strict_order ? NONE : find_pending(e, burst, 1);
-    if (write || same_write != NONE) complete(e, id, t, posted, same_write == NONE);
-    if (same_write != NONE) { /* the waiting write takes the new data, or answers the read */
-        if (write) {
-            e->counts.merged_writes++;
-        } else {
-            e->counts.forwarded++;
-            note_latency(e, e->c.latency);
-        }
-        return;
-    }
-    int32_t k = e->free_nodes[--e->n_free];
-    dram_node *node = &e->pool[k];
-    int32_t value[FIELD_KINDS] = {0};
-    for (int f = 0; f < e->c.n_fields; f++)
-        value[e->c.field_kind[f]] |=
-            (int32_t)((address >> e->c.field_source[f]) & (((uint64_t)1 << e->c.field_bits[f]) - 1)) << e->c.field_target[f];
-    node->id = id, node->burst = burst, node->accepted = t;
-    node->write = (uint8_t)write, node->port = (uint8_t)p, node->merged = NONE;
-    node->row = value[FIELD_ROW], node->column = value[FIELD_COLUMN];
-    node->bank = (int16_t)((value[FIELD_RANK] * e->c.groups + value[FIELD_GROUP]) * e->c.banks_per_group + value[FIELD_BANK]);
-    e->pending++;
-    if (!write) {
-        port->in_flight++;
-        int32_t same_read = e->c.strict_order ? NONE : find_pending(e, burst, 0);
-        if (same_read != NONE) { /* one burst answers both */
-            node->merged = e->pool[same_read].merged;
-            e->pool[same_read].merged = k;
-            e->counts.merged_reads++;
-            return;
-        }
-    }
-    add_pending(e, k);
-    if (write && !e->c.strict_order) e->write_queue[e->writes_waiting++] = k;
-    else e->read_queue[e->reads_waiting++] = k;
-}
-
-static void accept_one(dram_engine *e, int64_t t) {
-    while (e->flight_head != e->flight_tail && e->flight_done[e->flight_head] <= t) {
-        e->port[e->flight_port[e->flight_head]].in_flight--;
-        e->flight_head = e->flight_head + 1 == e->flight_size ? 0 : e->flight_head + 1;
-    }
-    for (int k = 0, p = e->port_turn; k < e->n_ports; k++) {
-        p = p + 1 >= e->n_ports ? 0 : p + 1;
-        if (offer_cycle(e, &e->port[p]) <= t) {
-            e->port_turn = p;
-            accept(e, t, p);
-            return;
-        }
-    }
-}
-
-/* ---- the loop --------------------------------------------------------------------------------------------------- */
+/* ---- one cycle --------------------------------------------------------------------------------------------------- */
 
 static void process(dram_engine *e, int64_t t, int flush) {
     int64_t next = NEVER;
     int issued, refreshing = 0;
     e->now = t;
     if (!e->queued && !e->reads_waiting) e->last_progress = t;
-    accept_one(e, t);
     for (int r = 0; r < e->c.ranks; r++) {
         dram_rank *rank = &e->rank[r];
         if (t >= rank->next_refresh) {
@@ -358,37 +285,6 @@ static void process(dram_engine *e, int64_t t, int flush) {
     if (moved || (issued && (refreshing || e->c.power_down))) next = t + 1;
     else if (issued) next = sooner(next, next_look(e, t));
     e->next_event = later(next, t + 1);
-}
-
-/* Run until input is needed, output is full, all is done, `slice` cycles were processed, or nothing moves any more. */
-static int dram_run(dram_engine *e, int64_t slice) {
-    for (; slice > 0; slice--) {
-        int flush = 1, busy = 0, parked = 0;
-        int64_t when = e->next_event;
-        for (int p = 0; p < e->n_ports; p++) {
-            const dram_port *port = &e->port[p];
-            if (port->next == port->length) {
-                if (port->closed) continue;
-                if (!port->parked) return RUN_NEEDS_INPUT;
-                flush = 0;
-                parked = 1;
-            } else {
-                flush = 0;
-                busy = 1;
-                when = sooner(when, later(offer_cycle(e, port), e->now + 1));
-            }
-        }
-        if (parked && !busy) return RUN_NEEDS_INPUT;
-        if (flush && !e->pending) return RUN_DONE;
-        if (flush && !e->queued && e->next_event > e->now + 1) when = sooner(when, e->now + 1);
-        if (when == NEVER || when - e->last_progress > e->c.watchdog) {
-            if (when == NEVER || e->queued || e->reads_waiting) return RUN_STUCK;
-        }
-        if (e->done_size - e->n_done < e->pool_size + 2 || (e->trace && e->trace_size - e->n_trace < TRACE_MARGIN))
-            return RUN_OUTPUT_FULL;
-        process(e, when, flush);
-    }
-    return RUN_SLICE;
 }
 
 #endif

@@ -1,7 +1,7 @@
-"""The compiled timing engine of one DRAM channel (see dram_engine.h): requests in, completion cycles and commands out.
+"""The compiled timing engine of a memory (see memory.h): requests in, completion cycles and commands out.
 
 The engine keeps its state between blocks of requests, so a trace of any length runs in constant memory, and several
-ports (engines) may feed one channel. hwmodel.dram.engine builds its tables from a part and checks what goes in.
+ports (sources) may feed it. hwmodel.dram.engine builds its tables from a part and checks what goes in.
 """
 
 import numpy as np
@@ -10,11 +10,12 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-cdef extern from "dram/engine.h" nogil:
+cdef extern from "dram/memory.h" nogil:
     enum: COMMANDS
     enum: SCOPES
     enum: MAX_BANKS
     enum: MAX_RANKS
+    enum: MAX_CHANNELS
     enum: MAX_PORTS
     enum: MAX_FIELDS
     enum: MAX_WIRES
@@ -61,7 +62,7 @@ cdef extern from "dram/engine.h" nogil:
         const uint8_t *write
         const int64_t *arrival
         const int64_t *request
-        int64_t next, length, last_accepted, limit, in_flight
+        int64_t next, length, limit
         int32_t relative, closed, parked
     ctypedef struct dram_counts:
         int64_t reads, writes, forwarded, merged_reads, merged_writes, read_hits, write_hits
@@ -69,28 +70,40 @@ cdef extern from "dram/engine.h" nogil:
     ctypedef struct dram_command:
         int64_t cycle, request
         int32_t command, rank, group, bank, row, column
+    ctypedef struct dram_output:
+        int64_t *done_id
+        int64_t *done_cycle
+        int64_t *done_accepted
+        int64_t *sent_id
+        int64_t *unsent_id
+        uint8_t *sent_channel
+        int64_t n_done, n_sent, n_unsent
     ctypedef struct dram_engine:
         dram_config c
         dram_bank bank[64]
         dram_rank rank[8]
-        dram_port port[64]
         dram_counts counts
         int64_t ca_ones[32]
         int64_t ca_rising[32]
-        int64_t now, n_done, n_trace
-        int64_t *done_id
-        int64_t *done_cycle
-        int64_t *done_accepted
-        uint8_t *done_burst
+        int64_t n_trace
         dram_command *trace
-        int32_t n_banks, n_ports, reads_waiting, writes_waiting, queued, pending
-    dram_engine *dram_new(const dram_config *config, int n_ports, int64_t done_size, int64_t trace_size)
-    void dram_free(dram_engine *e)
-    int dram_run(dram_engine *e, int64_t slice)
+        int32_t n_banks, reads_waiting, writes_waiting
+    ctypedef struct dram_memory:
+        dram_engine *channel[64]
+        dram_port port[64]
+        dram_output out
+        int64_t now
+        int32_t n_channels, n_ports, limited
+        int64_t completed[11]
+    dram_memory *dram_new(const dram_config *config, int n_channels, int n_ports, int width, int64_t done_size,
+                          int64_t trace_size, int sent)
+    void dram_free(dram_memory *m)
+    void port_moved(const dram_memory *m, dram_port *port)
+    int dram_run(dram_memory *m, int64_t slice)
     void unpack_levels(dram_engine *e)
     void account(dram_rank *rank, int64_t now)
 
-FIELD_NAMES = ("column", "bank", "bank_group", "rank", "row")
+FIELD_NAMES = ("column", "bank", "bank_group", "rank", "row", "channel")
 TRACE_DTYPE = np.dtype(
     [("cycle", "i8"), ("request", "i8"), ("command", "i4"), ("rank", "i4"), ("bank_group", "i4"), ("bank", "i4"),
      ("row", "i4"), ("column", "i4")]
@@ -119,24 +132,28 @@ cdef int pack_levels(const int16_t[::1] tokens, dram_levels *levels) except -1:
     return 0
 
 
-cdef class Channel:
-    """One channel. `settings`: the scalar fields of dram_config; gap int64[scope, from, to]; fields int32[n, 4];
+cdef class Memory:
+    """All channels. `settings`: the scalar fields of dram_config; gap int64[scope, from, to]; fields int32[n, 4];
     levels: per command an int16[beats, wires] array of WORD_BITS + bit or LEVELS, what the command wires carry, or None.
+    width: requests accepted per clock over all channels. trace: keep commands. sent: keep what was on the wires.
 
     Raises MemoryError, and KeyError for a missing setting.
     """
 
-    cdef dram_engine *engine
+    cdef dram_memory *memory
     cdef list held
 
     def __cinit__(self, dict settings, const int64_t[:, :, ::1] gap, const int64_t[::1] wire_cycles,
-                  const int32_t[:, ::1] fields, list levels, int n_ports=1, long out_size=65536, bint trace=False):
+                  const int32_t[:, ::1] fields, list levels, int n_channels=1, int n_ports=1, int width=1,
+                  long out_size=65536, bint trace=False, bint sent=False):
         cdef dram_config c
         cdef int k, scope, before, after
         if gap.shape[0] != SCOPES or gap.shape[1] != COMMANDS or gap.shape[2] != COMMANDS:
             raise ValueError("gap must be int64[4, 11, 11]")
         if wire_cycles.shape[0] != COMMANDS or fields.shape[0] > MAX_FIELDS or not 1 <= n_ports <= MAX_PORTS:
             raise ValueError("wire_cycles, fields or n_ports out of range")
+        if not 1 <= n_channels <= MAX_CHANNELS or width < 1:
+            raise ValueError("at most 64 channels, at least one request per clock")
         for scope in range(SCOPES):
             for before in range(COMMANDS):
                 for after in range(COMMANDS):
@@ -181,30 +198,42 @@ cdef class Channel:
             raise ValueError("at most 8 ranks and 64 banks")
         if not 1 <= c.bank_entries <= 64:
             raise ValueError("bank_entries must be from 1 to 64")
-        self.engine = dram_new(&c, n_ports, out_size, out_size if trace else 0)
-        if self.engine is NULL:
+        self.memory = dram_new(&c, n_channels, n_ports, width, out_size, out_size if trace else 0, sent)
+        if self.memory is NULL:
             raise MemoryError
         self.held = [None] * n_ports
 
     def __dealloc__(self):
-        dram_free(self.engine)
+        dram_free(self.memory)
 
     cdef int check_port(self, int port) except -1:
-        if not 0 <= port < self.engine.n_ports:
-            raise IndexError(f"port {port} of {self.engine.n_ports}")
+        if not 0 <= port < self.memory.n_ports:
+            raise IndexError(f"port {port} of {self.memory.n_ports}")
         return 0
 
+    cdef dram_engine *at(self, int channel) except NULL:
+        if not 0 <= channel < self.memory.n_channels:
+            raise IndexError(f"channel {channel} of {self.memory.n_channels}")
+        return self.memory.channel[channel]
+
+    @property
+    def n_channels(self):
+        """Number of channels."""
+        return self.memory.n_channels
+
     def set_port(self, int port, *, limit=None, bint relative=False):
-        """Allow `limit` reads in flight (None: any number); relative: arrivals count from the previous acceptance."""
+        """Allow `limit` reads in flight (None: any number); relative: arrivals count from the port's own time."""
         self.check_port(port)
-        self.engine.port[port].limit = NEVER if limit is None else limit
-        self.engine.port[port].relative = relative
+        self.memory.port[port].limit = NEVER if limit is None else limit
+        self.memory.port[port].relative = relative
+        if limit is not None:
+            self.memory.limited = 1
 
     def feed(self, int port, const int64_t[::1] request, const uint64_t[::1] address, const uint8_t[::1] is_write,
              const int64_t[::1] arrival):
         """Give a port its next block; the previous one must be used up. `request`: the caller's numbers."""
         self.check_port(port)
-        cdef dram_port *p = &self.engine.port[port]
+        cdef dram_port *p = &self.memory.port[port]
         cdef Py_ssize_t n = address.shape[0]
         if is_write.shape[0] != n or arrival.shape[0] != n or request.shape[0] != n:
             raise ValueError("request, address, is_write and arrival differ in length")
@@ -215,124 +244,142 @@ cdef class Channel:
         p.length = n
         if n:
             p.request, p.address, p.write, p.arrival = &request[0], &address[0], &is_write[0], &arrival[0]
+        port_moved(self.memory, p)
 
     def close(self, int port):
         """Say that a port gets no more requests."""
         self.check_port(port)
-        self.engine.port[port].closed = 1
-        self.engine.port[port].parked = 0
+        self.memory.port[port].closed = 1
+        self.memory.port[port].parked = 0
 
     def park(self, int port):
         """Say that a port gets no requests before all other ports are closed."""
         self.check_port(port)
-        self.engine.port[port].parked = 1
+        self.memory.port[port].parked = 1
 
     def run(self, long slices=-1):
         """Run in slices (so that Ctrl-C works) until DONE, NEEDS_INPUT, OUTPUT_FULL or STUCK, or `slices` are over."""
         cdef int status = RUN_SLICE
         while status == RUN_SLICE and slices != 0:
             with nogil:
-                status = dram_run(self.engine, 1 << 18)
+                status = dram_run(self.memory, 1 << 18)
             PyErr_CheckSignals()
             slices -= 1
         return status
 
     def hungry_ports(self):
-        """Return the ports that must be fed, closed or parked before the channel can go on."""
+        """Return the ports that must be fed, closed or parked before the memory can go on."""
         hungry, parked, busy = [], [], False
         cdef int p
-        for p in range(self.engine.n_ports):
-            if self.engine.port[p].next < self.engine.port[p].length:
+        for p in range(self.memory.n_ports):
+            if self.memory.port[p].next < self.memory.port[p].length:
                 busy = True
-            elif self.engine.port[p].parked:
+            elif self.memory.port[p].parked:
                 parked.append(p)
-            elif not self.engine.port[p].closed:
+            elif not self.memory.port[p].closed:
                 hungry.append(p)
         return hungry if hungry or busy else parked
 
     def take_done(self):
-        """Return (request, cycle accepted, cycle done) int64[n] of the requests completed since the last call, and
-        uint8[n]: 1 if the request has a burst of its own (0: merged with another, or answered by a waiting write)."""
-        cdef int64_t n = self.engine.n_done
-        request, accepted, cycle = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-        burst = np.empty(n, np.uint8)
-        cdef uint8_t[::1] to_burst = burst
-        cdef int64_t[::1] to_request = request, to_accepted = accepted, to_cycle = cycle
-        if n:
-            memcpy(&to_request[0], self.engine.done_id, n * sizeof(int64_t))
-            memcpy(&to_accepted[0], self.engine.done_accepted, n * sizeof(int64_t))
-            memcpy(&to_cycle[0], self.engine.done_cycle, n * sizeof(int64_t))
-            memcpy(&to_burst[0], self.engine.done_burst, n)
-        self.engine.n_done = 0
-        return request, accepted, cycle, burst
+        """Return (request, cycle accepted, cycle done) int64[n] of the requests completed since the last call."""
+        cdef dram_output *out = &self.memory.out
+        taken = copied(out.done_id, out.n_done), copied(out.done_accepted, out.n_done), copied(out.done_cycle, out.n_done)
+        out.n_done = 0
+        return taken
+
+    def take_sent(self):
+        """Return int64[n] requests whose burst was on the wires since the last call, in the order of their commands,
+        uint8[n] their channels, and int64[m] requests that turned out to have no burst of their own."""
+        cdef dram_output *out = &self.memory.out
+        channel = np.empty(out.n_sent, np.uint8)
+        cdef uint8_t[::1] to_channel = channel
+        if out.n_sent:
+            memcpy(&to_channel[0], out.sent_channel, out.n_sent)
+        taken = copied(out.sent_id, out.n_sent), channel, copied(out.unsent_id, out.n_unsent)
+        out.n_sent = out.n_unsent = 0
+        return taken
 
     def waiting_output(self):
-        """Return (requests completed, commands issued) that were not taken yet."""
-        return self.engine.n_done, self.engine.n_trace
+        """Return how many requests completed that were not taken yet."""
+        return self.memory.out.n_done
 
-    def take_trace(self):
-        """Return the commands issued since the last call, TRACE_DTYPE[n], in order of cycle."""
-        cdef int64_t n = self.engine.n_trace
+    def take_trace(self, int channel):
+        """Return the commands issued on a channel since the last call, TRACE_DTYPE[n], in order of cycle."""
+        cdef dram_engine *e = self.at(channel)
+        cdef int64_t n = e.n_trace
         trace = np.empty(n, TRACE_DTYPE)
         cdef uint8_t[::1] raw = trace.view(np.uint8)
         if n:
-            memcpy(&raw[0], self.engine.trace, n * sizeof(dram_command))
-        self.engine.n_trace = 0
+            memcpy(&raw[0], e.trace, n * sizeof(dram_command))
+        e.n_trace = 0
         return trace
 
     def now(self):
         """Return the last processed cycle."""
-        return self.engine.now
+        return self.memory.now
 
-    def state(self):
+    def state(self, int channel):
         """Return what waits where: for the message of a run that is stuck."""
+        cdef dram_engine *e = self.at(channel)
         return {
-            "read queue": self.engine.reads_waiting,
-            "write queue": self.engine.writes_waiting,
-            **{f"bank {b} queue": self.engine.bank[b].queued for b in range(self.engine.n_banks)},
+            "read queue": e.reads_waiting,
+            "write queue": e.writes_waiting,
+            **{f"bank {b} queue": e.bank[b].queued for b in range(e.n_banks)},
         }
 
-    def counts(self):
+    def counts(self, int channel):
         """Return the request counters as a dict of ints."""
-        return self.engine.counts
+        return self.at(channel).counts
 
-    def bank_counts(self):
+    def bank_counts(self, int channel):
         """Return commands per bank, int64[bank, command]; a PREA is counted at each bank it closed."""
-        result = np.empty((self.engine.n_banks, COMMANDS), np.int64)
+        cdef dram_engine *e = self.at(channel)
+        result = np.empty((e.n_banks, COMMANDS), np.int64)
         cdef int64_t[:, ::1] view = result
         cdef int b, k
-        for b in range(self.engine.n_banks):
+        for b in range(e.n_banks):
             for k in range(COMMANDS):
-                view[b, k] = self.engine.bank[b].count[k]
+                view[b, k] = e.bank[b].count[k]
         return result
 
-    def rank_counts(self):
+    def rank_counts(self, int channel):
         """Return commands per rank, int64[rank, command]."""
-        result = np.empty((self.engine.c.ranks, COMMANDS), np.int64)
+        cdef dram_engine *e = self.at(channel)
+        result = np.empty((e.c.ranks, COMMANDS), np.int64)
         cdef int64_t[:, ::1] view = result
         cdef int r, k
-        for r in range(self.engine.c.ranks):
+        for r in range(e.c.ranks):
             for k in range(COMMANDS):
-                view[r, k] = self.engine.rank[r].count[k]
+                view[r, k] = e.rank[r].count[k]
         return result
 
-    def command_wires(self):
-        """Return (ones int64[wires], rising int64[wires]) of the command wires."""
-        cdef int w
-        unpack_levels(self.engine)
-        n = self.engine.c.ca_wires
-        ones, rising = np.empty(n, np.int64), np.empty(n, np.int64)
-        for w in range(n):
-            ones[w], rising[w] = self.engine.ca_ones[w], self.engine.ca_rising[w]
-        return ones, rising
+    def completed(self):
+        """Return int64[command]: commands up to the last completion, before writes that still waited were drained."""
+        return copied(self.memory.completed, COMMANDS)
 
-    def background(self, long until):
+    def command_wires(self, int channel):
+        """Return (ones int64[wires], rising int64[wires]) of the command wires."""
+        cdef dram_engine *e = self.at(channel)
+        unpack_levels(e)
+        return copied(e.ca_ones, e.c.ca_wires), copied(e.ca_rising, e.c.ca_wires)
+
+    def background(self, int channel, int64_t until):
         """Return clocks per rank up to `until`: int64[rank, 4] = active, precharged, power-down active, precharged."""
-        result = np.empty((self.engine.c.ranks, 4), np.int64)
+        cdef dram_engine *e = self.at(channel)
+        result = np.empty((e.c.ranks, 4), np.int64)
         cdef int64_t[:, ::1] view = result
         cdef int r
-        for r in range(self.engine.c.ranks):
-            account(&self.engine.rank[r], until)
-            view[r, 0], view[r, 1] = self.engine.rank[r].active, self.engine.rank[r].precharged
-            view[r, 2], view[r, 3] = self.engine.rank[r].down_active, self.engine.rank[r].down_precharged
+        for r in range(e.c.ranks):
+            account(&e.rank[r], until)
+            view[r, 0], view[r, 1] = e.rank[r].active, e.rank[r].precharged
+            view[r, 2], view[r, 3] = e.rank[r].down_active, e.rank[r].down_precharged
         return result
+
+
+cdef copied(const int64_t *numbers, int64_t n):
+    """Return int64[n], a copy."""
+    result = np.empty(n, np.int64)
+    cdef int64_t[::1] to = result
+    if n:
+        memcpy(&to[0], numbers, n * sizeof(int64_t))
+    return result

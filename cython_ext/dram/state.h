@@ -1,4 +1,4 @@
-/* State of one DRAM channel and its controller: requests, queues, banks, the earliest cycle of each command.
+/* State of a memory: channels with their queues, banks and the earliest cycle of each command; ports before them.
  *
  * Timing is one table: after command `from`, command `to` may follow after gap[scope][from][to] clocks, where scope says
  * how close the two are (same bank, bank group, rank, or another rank). Parts differ in the table alone. */
@@ -11,9 +11,9 @@
 
 enum { ACT, RD, WR, RDA, WRA, PRE, PREA, REFAB, REFPB, PDE, PDX, COMMANDS };
 enum { SAME_BANK, SAME_GROUP, SAME_RANK, OTHER_RANK, SCOPES };
-enum { MAX_BANKS = 64, MAX_RANKS = 8, MAX_PORTS = 64, MAX_FIELDS = 16, TRACE_MARGIN = 32 };
+enum { MAX_BANKS = 64, MAX_RANKS = 8, MAX_CHANNELS = 64, MAX_PORTS = 64, MAX_FIELDS = 16, TRACE_MARGIN = 32 };
 enum { MAX_WIRES = 32, MAX_BEATS = 8, ROW_BIT = 0, COLUMN_BIT = 20, BANK_BIT = 36, GROUP_BIT = 44 };
-enum { FIELD_COLUMN, FIELD_BANK, FIELD_GROUP, FIELD_RANK, FIELD_ROW, FIELD_KINDS };
+enum { FIELD_COLUMN, FIELD_BANK, FIELD_GROUP, FIELD_RANK, FIELD_ROW, FIELD_CHANNEL, FIELD_KINDS };
 enum { PAGE_OPEN, PAGE_CLOSED, PAGE_ADAPTIVE };
 enum { REFRESH_NONE, REFRESH_ALL_BANK, REFRESH_PER_BANK };
 enum { RUN_DONE, RUN_NEEDS_INPUT, RUN_OUTPUT_FULL, RUN_SLICE, RUN_STUCK };
@@ -75,13 +75,15 @@ typedef struct {
     int32_t act_index, open, queued, refresh_bank, powered_down;
 } dram_rank;
 
-typedef struct { /* where requests enter; a port offers them in order */
+typedef struct { /* where requests enter, in order: a request that is refused holds up all behind it */
     const uint64_t *address;
     const uint8_t *write;
-    const int64_t *arrival; /* absolute cycle, or clocks after the previous acceptance of this port */
+    const int64_t *arrival; /* absolute cycle; or, relative, clocks after the port's own time, see offer_cycle */
     const int64_t *request; /* the caller's numbers */
     int64_t next, length, last_accepted, limit, in_flight;
+    int64_t own_time;                 /* relative: the cycle at which the last access was made */
     int32_t relative, closed, parked; /* parked: offers nothing until all other ports are closed */
+    int32_t channel;                  /* of the next request */
 } dram_port;
 
 typedef struct {
@@ -94,32 +96,61 @@ typedef struct { /* a command as it went over the wires */
     int32_t command, rank, group, bank, row, column;
 } dram_command;
 
-typedef struct {
+typedef struct { /* what leaves a memory, drained by the caller */
+    int64_t *done_id, *done_cycle, *done_accepted;
+    int64_t n_done, done_limit; /* beyond the limit the caller must take them first */
+    /* Requests whose burst was on the wires, in the order of their commands, with their channel; and those that have no
+     * burst: answered by another's burst or by a waiting write, or replaced by a later write. NULL: not wanted. */
+    int64_t *sent_id, *unsent_id;
+    uint8_t *sent_channel;
+    int64_t n_sent, n_unsent;
+} dram_output;
+
+typedef struct { /* one channel */
     dram_config c;
     dram_bank bank[MAX_BANKS];
     dram_rank rank[MAX_RANKS];
     int64_t group_ready[MAX_RANKS * MAX_BANKS][COMMANDS];
-    dram_port port[MAX_PORTS];
     dram_counts counts;
     int64_t ca_end, ca_ones[MAX_WIRES], ca_rising[MAX_WIRES]; /* ca_end: first cycle after the last command's levels */
     uint32_t ca_last;                                         /* its last levels */
     uint64_t ca_packed_ones[MAX_WIRES / 8], ca_packed_rising[MAX_WIRES / 8]; /* of the last ca_packed beats */
     int32_t ca_packed;
-    int64_t now, next_event, last_progress, wires_free[2];
+    int64_t now, next_event, last_progress, last_accepted, wires_free[2];
     int64_t *flight_done; /* completion cycles of reads on their way back, a ring in order */
     uint8_t *flight_port;
     int64_t flight_head, flight_tail, flight_size;
     dram_node *pool;
     int32_t *chains, *free_nodes, *read_queue, *write_queue;
-    int32_t n_free, pool_size, chain_mask, reads_waiting, writes_waiting, queued, pending, draining;
+    int32_t n_free, pool_size, chain_mask, reads_waiting, writes_waiting, queued, pending, pending_reads, draining;
     int32_t reads_blocked, writes_blocked; /* so many at the front of each queue cannot move to their bank now */
-    int32_t n_banks, turn, port_turn, n_ports;
-    int64_t *done_id, *done_cycle, *done_accepted;
-    uint8_t *done_burst; /* whether the request has a burst of its own; these are output, drained by the caller */
-    int64_t n_done, done_size;
+    /* Requests in the read and write queue per bank; bit b: bank b has some, and has room in its own queue. */
+    int16_t waiting[2][MAX_BANKS];
+    uint64_t waiting_banks[2], banks_with_room;
+    int32_t n_banks, turn, number;
+    dram_output *out;
     dram_command *trace;
     int64_t n_trace, trace_size; /* trace_size 0: no trace wanted */
 } dram_engine;
+
+/* OFFERING until all requests are accepted and all reads served; COMPLETING up to the last completion; DRAINING writes
+ * that still wait; RESTING: refreshes up to the end of the last data. */
+enum { OFFERING, COMPLETING, DRAINING, RESTING };
+
+typedef struct { /* channels behind one front end */
+    dram_engine *channel[MAX_CHANNELS];
+    dram_port port[MAX_PORTS];
+    dram_output out;
+    int64_t now;
+    int32_t n_channels, n_ports, port_turn, width; /* width: requests accepted per clock, over all channels */
+    int32_t limited;                               /* some port has a limit of reads in flight */
+    int64_t *answered_done; /* reads answered by a waiting write on their way back, a ring in order */
+    uint8_t *answered_port;
+    int64_t answered_head, answered_tail, answered_size;
+    int32_t phase;
+    int64_t until;                /* COMPLETING, RESTING: to this cycle */
+    int64_t completed[COMMANDS];  /* commands up to the last completion, before writes were drained */
+} dram_memory;
 
 /* ---- pending requests by address -------------------------------------------------------------------------------- */
 
@@ -152,7 +183,7 @@ static inline void remove_at(int32_t *queue, int32_t *length, int32_t at) {
 
 /* ---- life cycle ------------------------------------------------------------------------------------------------- */
 
-static void dram_free(dram_engine *e) {
+static void channel_free(dram_engine *e) {
     if (!e) return;
     free(e->pool);
     free(e->chains);
@@ -161,15 +192,11 @@ static void dram_free(dram_engine *e) {
     free(e->write_queue);
     free(e->flight_done);
     free(e->flight_port);
-    free(e->done_id);
-    free(e->done_cycle);
-    free(e->done_accepted);
-    free(e->done_burst);
     free(e->trace);
     free(e);
 }
 
-static dram_engine *dram_new(const dram_config *config, int n_ports, int64_t done_size, int64_t trace_size) {
+static dram_engine *channel_new(const dram_config *config, int number, dram_output *out, int64_t trace_size) {
     dram_engine *e = calloc(1, sizeof *e);
     if (!e) return NULL;
     e->c = *config;
@@ -180,7 +207,8 @@ static dram_engine *dram_new(const dram_config *config, int n_ports, int64_t don
     while (chains < 2 * e->pool_size) chains *= 2;
     e->chain_mask = chains - 1;
     e->flight_size = e->pool_size + config->read_data_end + config->latency + 2; /* at most one read per clock */
-    e->done_size = done_size + 2 * e->pool_size; /* a command can complete many merged reads */
+    e->number = number;
+    e->out = out;
     e->trace_size = trace_size ? trace_size + TRACE_MARGIN : 0;
     e->pool = calloc((size_t)e->pool_size, sizeof *e->pool);
     e->chains = malloc((size_t)chains * sizeof *e->chains);
@@ -189,22 +217,15 @@ static dram_engine *dram_new(const dram_config *config, int n_ports, int64_t don
     e->write_queue = malloc((size_t)config->write_entries * sizeof *e->write_queue);
     e->flight_done = malloc((size_t)e->flight_size * sizeof *e->flight_done);
     e->flight_port = malloc((size_t)e->flight_size * sizeof *e->flight_port);
-    e->done_id = malloc((size_t)e->done_size * sizeof *e->done_id);
-    e->done_cycle = malloc((size_t)e->done_size * sizeof *e->done_cycle);
-    e->done_accepted = malloc((size_t)e->done_size * sizeof *e->done_accepted);
-    e->done_burst = malloc((size_t)e->done_size);
     e->trace = e->trace_size ? malloc((size_t)e->trace_size * sizeof *e->trace) : NULL;
     if (!e->pool || !e->chains || !e->free_nodes || !e->read_queue || !e->write_queue || !e->flight_done ||
-        !e->flight_port || !e->done_id || !e->done_cycle || !e->done_accepted ||
-        !e->done_burst || (e->trace_size && !e->trace)) {
-        dram_free(e);
+        !e->flight_port || (e->trace_size && !e->trace)) {
+        channel_free(e);
         return NULL;
     }
     for (int32_t k = 0; k < chains; k++) e->chains[k] = NONE;
     for (int32_t k = 0; k < e->pool_size; k++) e->free_nodes[k] = e->pool_size - 1 - k;
     e->n_free = e->pool_size;
-    e->n_ports = n_ports;
-    for (int p = 0; p < n_ports; p++) e->port[p].last_accepted = -1, e->port[p].limit = NEVER;
     for (int b = 0; b < e->n_banks; b++) {
         dram_bank *bank = &e->bank[b];
         bank->row = bank->idle_row = NONE;
@@ -222,9 +243,63 @@ static dram_engine *dram_new(const dram_config *config, int n_ports, int64_t don
             config->refresh == REFRESH_NONE ? NEVER : interval * (r + 1) / config->ranks - 1;
         for (int k = 0; k < 4; k++) e->rank[r].acts[k] = -config->faw;
     }
-    e->next_event = NEVER;
-    e->now = -1;
+    e->banks_with_room = ~(uint64_t)0;
+    e->next_event = 0; /* refresh and power-down begin with the clock, not with the first request */
+    e->now = e->last_accepted = -1;
     return e;
+}
+
+static void dram_free(dram_memory *m) {
+    if (!m) return;
+    for (int c = 0; c < m->n_channels; c++) channel_free(m->channel[c]);
+    free(m->out.done_id);
+    free(m->out.done_cycle);
+    free(m->out.done_accepted);
+    free(m->out.sent_id);
+    free(m->out.unsent_id);
+    free(m->out.sent_channel);
+    free(m->answered_done);
+    free(m->answered_port);
+    free(m);
+}
+
+/* done_size: completions kept before the caller must take them. sent: the caller wants to know what was on the wires. */
+static dram_memory *dram_new(
+    const dram_config *config, int n_channels, int n_ports, int width, int64_t done_size, int64_t trace_size, int sent
+) {
+    dram_memory *m = calloc(1, sizeof *m);
+    if (!m) return NULL;
+    for (; m->n_channels < n_channels; m->n_channels++) {
+        m->channel[m->n_channels] = channel_new(config, m->n_channels, &m->out, trace_size);
+        if (!m->channel[m->n_channels]) {
+            dram_free(m);
+            return NULL;
+        }
+    }
+    /* A command can complete many merged reads. */
+    m->out.done_limit = done_size + (int64_t)n_channels * m->channel[0]->pool_size;
+    size_t size = (size_t)(m->out.done_limit + (int64_t)n_channels * (m->channel[0]->pool_size + 2) + 1);
+    m->out.done_id = malloc(size * sizeof *m->out.done_id);
+    m->out.done_cycle = malloc(size * sizeof *m->out.done_cycle);
+    m->out.done_accepted = malloc(size * sizeof *m->out.done_accepted);
+    if (sent) {
+        m->out.sent_id = malloc(size * sizeof *m->out.sent_id);
+        m->out.unsent_id = malloc(size * sizeof *m->out.unsent_id);
+        m->out.sent_channel = malloc(size);
+    }
+    m->answered_size = (int64_t)(config->latency + 1) * width + 1; /* each is back after `latency` clocks */
+    m->answered_done = malloc((size_t)m->answered_size * sizeof *m->answered_done);
+    m->answered_port = malloc((size_t)m->answered_size);
+    if (!m->answered_done || !m->answered_port || !m->out.done_id || !m->out.done_cycle || !m->out.done_accepted ||
+        (sent && !(m->out.sent_id && m->out.unsent_id && m->out.sent_channel))) {
+        dram_free(m);
+        return NULL;
+    }
+    m->n_ports = n_ports;
+    m->width = width;
+    m->now = -1;
+    for (int p = 0; p < n_ports; p++) m->port[p].last_accepted = -1, m->port[p].limit = NEVER;
+    return m;
 }
 
 #endif

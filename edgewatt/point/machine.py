@@ -189,9 +189,8 @@ def _by_stream(**columns: Any) -> dict[str, dict[str, int]]:
 
 def _bus(total: Any, machine: Machine) -> dict[str, Any]:
     """Return ones and toggles in total, per stream and per wire; None and empty for an address-only trace."""
-    bursts = int(total.reads.sum() + total.writes.sum())
     counts = {
-        "beats": bursts * machine.bus.block_bytes // machine.bus.bus_bytes,
+        "beats": total.bursts * machine.bus.block_bytes // machine.bus.bus_bytes,
         "ones": total.ones,
         "toggles": total.toggles,
     }

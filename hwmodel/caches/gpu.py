@@ -167,7 +167,8 @@ class GpuTime:
 def gpu_time(result: GpuResult, spec: GpuSpec, part: Any, controller: Any = None) -> GpuTime:
     """Return how long the product takes with a memory: its requests arrive when the SMs make them (open loop).
 
-    part, controller: as in hwmodel.dram.engine.simulate_dram; the part's burst must be the L2's line.
+    part, controller: as in hwmodel.dram.engine.simulate_dram; the part's burst must be the L2's line. Without a
+    controller each channel takes its requests from a slice of the L2 of its own (front_end `independent`).
     """
     from hwmodel.dram.engine import load_part, simulate_dram
 
@@ -179,7 +180,13 @@ def gpu_time(result: GpuResult, spec: GpuSpec, part: Any, controller: Any = None
         )
     clock_ns = 1e3 / spec.clock_mhz
     arrival = (result.memory_cycle * (clock_ns / loaded.tck_ns)).astype(np.int64)
-    dram = simulate_dram(result.memory_address, result.memory_is_write, arrival, part=loaded, controller=controller)
+    dram = simulate_dram(
+        result.memory_address,
+        result.memory_is_write,
+        arrival,
+        part=loaded,
+        controller=controller or {"front_end": "independent"},
+    )
     return GpuTime(max(dram.time_ns, result.busy_cycles * clock_ns), dram)
 
 

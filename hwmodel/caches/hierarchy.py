@@ -63,6 +63,7 @@ class CacheHierarchy:
         self._memory = memory
         self._data = _views(machine, memory) if memory.image is not None else None
         self._accesses = 0
+        self._last_store_stream = 0
 
     def feed(self, chunk: Chunk) -> Bursts:
         """Make the accesses of a chunk and return the bursts they cause."""
@@ -70,6 +71,8 @@ class CacheHierarchy:
             self._check_footprint(chunk)
         first, cycle, work = self._accesses, chunk.cycle, chunk.work
         self._accesses += len(chunk)
+        if self._data is None and (stores := chunk.stream[chunk.op == 1]).size:
+            self._last_store_stream = int(stores[-1])
         index: Int64Array | None = None
         for k, stage in enumerate(self._stages):
             if isinstance(stage, CacheLevel) and stage.spec.prefetches:
@@ -104,13 +107,17 @@ class CacheHierarchy:
             raise InputError("the trace has a memory image, but its accesses do not carry their bytes")
 
     def flush(self) -> Iterator[Bursts]:
-        """Write dirty lines back, the first level's first; yield the bursts (their access: the number of accesses)."""
+        """Write dirty lines back, the first level's first; yield the bursts (their access: the number of accesses).
+
+        Without data nothing remembers who stored to which line: all of them go to the stream of the last store.
+        """
         for k, level in enumerate(self.levels):
             out = level.flush()
             if not len(out):
                 continue
             if self._data is None:
-                chunk = Chunk(out.address, out.size, out.is_write, np.zeros(len(out), np.uint8))
+                stream = np.full(len(out), self._last_store_stream, np.uint8)
+                chunk = Chunk(out.address, out.size, out.is_write, stream)
             else:
                 stream, offset, payload = self._data[k].flush(out.address)
                 chunk = Chunk(out.address, out.size, out.is_write, stream, offset, payload)

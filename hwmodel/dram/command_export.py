@@ -35,8 +35,8 @@ def export_commands(trace: Trace, machine: Machine, path: str | Path, *, channel
     if not trace.has_data:
         raise InputError("a DRAMPower trace carries data, and this trace has addresses only")
     engine = DramEngine(machine.part, machine.memory_controller(), trace=True)
-    if not 0 <= channel < len(engine.channels):
-        raise InputError(f"channel {channel} does not exist: the part has {len(engine.channels)}")
+    if not 0 <= channel < engine.memory.n_channels:
+        raise InputError(f"channel {channel} does not exist: the part has {engine.memory.n_channels}")
     data: list[np.ndarray] = []
     commands: list[np.ndarray] = []
     last = 0

@@ -10,6 +10,7 @@ SCHEDULERS = ("fr-fcfs", "fcfs")
 PAGE_POLICIES = ("open", "closed", "adaptive")
 REFRESH_MODES = ("all-bank", "per-bank", "none")
 REFRESH_PRECHARGES = ("each", "all")
+FRONT_ENDS = ("in-order", "independent")
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,9 @@ class ControllerSpec:
     read_dbi: reads use data bus inversion, which lengthens the read latency to the part's RL_dbi.
     power_down_cycles: a rank without requests for so long is powered down (0: never).
     address_map: bit fields, least significant first; None takes the part's own.
+    front_end: in-order (requests enter in order over all channels; one that is refused holds up all behind it) or
+    independent (each channel has its own source; only where requests come as one array, as in replay).
+    requests_per_clock: accepted over all channels, one per channel; the reference tool's front end accepts one.
     command_occupancy: a command holds the command wires for its clocks of the part (else for one clock, as in the
     reference tools).
     """
@@ -54,6 +58,8 @@ class ControllerSpec:
     power_down_cycles: int = 0
     address_map: str | None = None
     command_occupancy: bool = False
+    front_end: str = "in-order"
+    requests_per_clock: int = 1
 
     def __post_init__(self) -> None:
         for name, value, known in (
@@ -61,6 +67,7 @@ class ControllerSpec:
             ("page policy", self.page_policy, PAGE_POLICIES),
             ("refresh mode", self.refresh, REFRESH_MODES),
             ("refresh precharge", self.refresh_precharge, REFRESH_PRECHARGES),
+            ("front end", self.front_end, FRONT_ENDS),
         ):
             if value not in known:
                 raise unknown_name(name, value, known)
@@ -75,6 +82,7 @@ class ControllerSpec:
             "write_idle": (0, 1024),
             "controller_latency_cycles": (1, 10_000),
             "power_down_cycles": (0, 2**30),
+            "requests_per_clock": (1, 64),
         }
         for name, (least, most) in limits.items():
             value = getattr(self, name)

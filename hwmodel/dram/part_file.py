@@ -6,12 +6,12 @@ The schema is documented in docs/concepts/dram-parts.md. All problems of a file 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hwmodel.dram.part import AddressMap, Currents, Interface, Organisation, Part, Timing, WireGroup
+from hwmodel.dram.part import AddressMap, Currents, Organisation, Part, Timing
+from hwmodel.dram.part_interface import read_interface
 from hwmodel.dram.part_tree import Keys, Tree, plain, read_tree
 from traces.base.errors import InputError, did_you_mean
 from traces.base.resources import shipped_names, shipped_path
@@ -33,14 +33,6 @@ TIMING: dict[str, str | int | None] = {
 }  # fmt: skip
 COMMANDS = ("ACT", "RD", "WR", "PRE", "REF")
 CURRENTS = ("IDD0", "IDD2N", "IDD2P", "IDD3N", "IDD3P", "IDD4R", "IDD4W", "IDD5AB", "IDD5PB")
-WIRES = ("dq", "dbi", "dqs", "ck", "ca")
-WIRE_CONSTANTS = (
-    "count", "periods_per_clock", "beats_per_clock",
-    *(f"{way}_{what}" for way in ("read", "write")
-      for what in ("termination_ohm", "driver_ohm", "r_eq_ohm", "capacitance_pF", "rise_pJ")),
-)  # fmt: skip
-LEVELS = ("ACT", "RD", "RDA", "WR", "WRA", "PRE", "PREA", "REFab", "REFpb")
-_LEVEL = re.compile(r"0|1|V|R1?\d|C(1[0-5]|\d)|(BA|BG)[0-7]")
 
 
 def load_part(part: str | Path | Mapping[str, Any] | Part) -> Part:
@@ -53,7 +45,26 @@ def load_part(part: str | Path | Mapping[str, Any] | Part) -> Part:
         return part
     if isinstance(part, Mapping):
         return _build(Tree(plain(part), {}, f"part {part.get('name', '(mapping)')!r}"))
-    return _build(read_tree(_find(part)))
+    path = _find(part)
+    files, loaded = _LOADED.get(path, ((), None))
+    if loaded is None or files != _stamps(tuple(file for file, _, _ in files)):
+        tree = read_tree(path)
+        loaded = _build(tree)
+        _LOADED[path] = (_stamps(tree.files), loaded)
+    return loaded
+
+
+Stamps = tuple[tuple[Path, int, int], ...]
+_LOADED: dict[Path, tuple[Stamps, Part]] = {}  # parts already read, good while none of their files changes
+
+
+def _stamps(files: tuple[Path, ...]) -> Stamps:
+    """Return (file, time of its last change, bytes) of each; a file that is gone has no bytes."""
+    stats = [file.stat() if file.is_file() else None for file in files]
+    return tuple(
+        (file, stat.st_mtime_ns if stat else 0, stat.st_size if stat else -1)
+        for file, stat in zip(files, stats, strict=True)
+    )
 
 
 def part_names() -> list[str]:
@@ -82,6 +93,7 @@ def _extend(tree: Tree, seen: tuple[str, ...] = ()) -> None:
     local = folder / base_name if base_name.endswith((".yaml", ".yml")) else None
     base = read_tree(local if local is not None and local.is_file() else _find(base_name))
     _extend(base, (*seen, base_name))
+    tree.files += base.files
     tree.problems += base.problems
 
     def merge(below: Any, above: Any) -> Any:
@@ -113,7 +125,7 @@ def _build(tree: Tree) -> Part:
     tree.check_keys(("commands",), [f"{c}_cycles" for c in COMMANDS])
     command_cycles = {c: tree.constant(("commands", f"{c}_cycles"), least=1, whole=True) for c in COMMANDS}
     currents = _currents(tree)
-    interface = _interface(tree)
+    interface = read_interface(tree)
     address_map = tree.section("address_map")
     tree.check_keys(("address_map",), ("value", "source", "estimate", "note"))
     if address_map and isinstance(address_map.get("value"), str):
@@ -286,114 +298,3 @@ def _currents(tree: Tree) -> Currents | None:
     if None in volts:
         return None
     return Currents(rails, tuple(v for v in volts if v is not None), idd)
-
-
-def _interface(tree: Tree) -> Interface | None:
-    tree.section("interface")
-    tree.check_keys(("interface",), ("termination", "dbi", "vddq_V", "vddq_per_voh", "wires", "command_levels"))
-    termination = tree.text("interface", "termination")
-    if termination not in ("vssq", "vddq", "none"):
-        tree.complain(("interface", "termination"), f"must be vssq, vddq or none, not {termination!r}")
-    dbi = tree.text("interface", "dbi")
-    if dbi not in ("ones", "zeros", "toggles", "none"):
-        tree.complain(("interface", "dbi"), f"must be ones, zeros, toggles or none, not {dbi!r}")
-    vddq = tree.constant(("interface", "vddq_V"), least=0.1, whole=False)
-    divisor = tree.constant(("interface", "vddq_per_voh"), least=1, whole=False, required=termination == "vssq")
-    wires: dict[str, WireGroup] = {}
-    tree.check_keys(("interface", "wires"), WIRES)
-    for name in WIRES:
-        if name in tree.section("interface", "wires"):
-            group = _wire_group(tree, name, termination, vddq or 1.0, divisor or 1.0)
-            if group is not None:
-                wires[name] = group
-    for name in ("dq", "ck", "ca", *(("dbi",) if dbi != "none" else ())):
-        if name not in tree.section("interface", "wires"):
-            tree.complain(("interface", "wires"), f"the group {name} is missing")
-    levels = _command_levels(tree, wires)
-    return Interface(termination, dbi, vddq, wires, levels) if vddq else None
-
-
-def _wire_group(tree: Tree, name: str, termination: str, vddq: float, divisor: float) -> WireGroup | None:
-    """Derive R_eq = VDDQ / I and the energy of a rising edge from termination and capacitance.
-
-    vssq (LVSTL): VOH = VDDQ / divisor, I = VOH / R_termination. vddq (POD): I = VDDQ / (R_driver + R_termination), the
-    swing is VDDQ - VOL. none: full swing, no static current. A rising edge takes C * VDDQ * swing from the supply.
-    """
-    keys = ("interface", "wires", name)
-    node = tree.section(*keys)
-    tree.check_keys(keys, WIRE_CONSTANTS)
-    count = tree.constant((*keys, "count"), least=1, whole=True)
-    rates = {
-        key: tree.constant((*keys, key), least=1, whole=True, required=name in owners)
-        for key, owners in (("periods_per_clock", ("dqs", "ck")), ("beats_per_clock", ("ca",)))
-    }
-    derived: dict[str, float | None] = {}
-    for way in ("read", "write"):
-        if way == "read" and not any(str(key).startswith("read_") for key in node):
-            derived["read_r"], derived["read_e"] = None, 0.0  # driven by the controller alone
-            continue
-
-        def value(what: str, required: bool, way: str = way) -> float | None:
-            return tree.constant((*keys, f"{way}_{what}"), least=0, whole=False, required=required)
-
-        resistance = value("r_eq_ohm", False)
-        swing = vddq
-        if termination == "none":
-            resistance = None
-        else:
-            pull = value("termination_ohm", resistance is None)
-            driver = value("driver_ohm", termination == "vddq" and resistance is None)
-            if termination == "vssq":
-                swing = vddq / divisor
-                resistance = resistance if resistance is not None else (pull or 0.0) * vddq / swing
-            elif pull is not None and driver is not None:
-                swing = vddq * pull / (pull + driver) if pull + driver else vddq
-                resistance = resistance if resistance is not None else pull + driver
-            if not resistance:
-                tree.complain(keys, f"{way}: a terminated wire needs a resistance above 0")
-        energy = value("rise_pJ", False)
-        capacitance = value("capacitance_pF", energy is None)
-        derived[f"{way}_r"] = resistance
-        derived[f"{way}_e"] = energy if energy is not None else (capacitance or 0.0) * vddq * swing
-    if count is None:
-        return None
-    return WireGroup(
-        count=int(count),
-        read_r_eq_ohm=derived["read_r"],
-        write_r_eq_ohm=derived["write_r"],
-        read_rise_pj=derived["read_e"] or 0.0,
-        write_rise_pj=derived["write_e"] or 0.0,
-        periods_per_clock=int(rates["periods_per_clock"] or 0),
-        beats_per_clock=int(rates["beats_per_clock"] or 0),
-    )
-
-
-def _command_levels(tree: Tree, wires: Mapping[str, WireGroup]) -> dict[str, tuple[tuple[str, ...], ...]]:
-    section = tree.section("interface", "command_levels")
-    levels: dict[str, tuple[tuple[str, ...], ...]] = {}
-    if section and not str(section.get("source", "")).strip():
-        tree.complain(("interface", "command_levels"), "has no source")
-    for command, beats in section.items():
-        keys = ("interface", "command_levels", command)
-        if command in ("source", "note"):
-            continue
-        if command not in LEVELS:
-            tree.complain(keys, f"unknown command{did_you_mean(command, LEVELS)}")
-            continue
-        if not isinstance(beats, list) or not all(isinstance(beat, str) for beat in beats):
-            tree.complain(keys, "must be a list of texts, one per beat")
-            continue
-        rows = tuple(tuple(beat.split()) for beat in beats)
-        if not 1 <= len(rows) <= 8 or max(map(len, rows)) > 32:
-            tree.complain(keys, "a command has 1 to 8 beats of at most 32 wires")
-        for row in rows:
-            if "ca" in wires and len(row) != wires["ca"].count:
-                tree.complain(keys, f"a beat names {len(row)} levels, but there are {wires['ca'].count} command wires")
-            for level in row:
-                if not _LEVEL.fullmatch(level):
-                    tree.complain(keys, f"level {level!r} is none of 0, 1, V, BA#, BG#, R#, C#")
-        levels[command] = rows
-    for command in ("ACT", "RD", "WR", "PRE", "REFab"):
-        if section and command not in section:
-            tree.complain(("interface", "command_levels"), f"the levels of {command} are missing")
-    return levels

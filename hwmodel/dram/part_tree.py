@@ -24,6 +24,7 @@ class Tree:
         self.data, self.positions, self.where = data, positions, where
         self.problems: list[str] = []
         self.constants: dict[str, Constant] = {}
+        self.files: tuple[Path, ...] = ()  # this one and those it extends
 
     def complain(self, keys: Keys, message: str) -> None:
         """Note a problem at a key (or at its nearest ancestor that has a position)."""
@@ -120,15 +121,17 @@ def read_tree(path: Path) -> Tree:
     """Parse YAML safely, with the position of every key; duplicate keys and aliases are refused."""
     import yaml
 
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    scalars = yaml.SafeLoader("")
     try:
         if path.stat().st_size > _MAX_FILE_BYTES:
             raise InputError(f"{path}: a part file is smaller than {_MAX_FILE_BYTES} bytes")
         text = path.read_text(encoding="utf-8")
-        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        for event in yaml.parse(text, Loader=loader):
             if isinstance(event, yaml.AliasEvent):
                 line = event.start_mark.line + 1 if event.start_mark else 0
                 raise InputError(f"{path}:{line}: aliases are not used in part files")
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        root = yaml.compose(text, Loader=loader)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -137,6 +140,7 @@ def read_tree(path: Path) -> Tree:
         raise InputError(f"{path}{place}: not valid YAML: {getattr(error, 'problem', None) or error}") from error
     positions: dict[Keys, tuple[int, int]] = {}
     tree = Tree({}, positions, str(path))
+    tree.files = (path,)
 
     def convert(node: Any, keys: Keys) -> Any:
         if len(keys) > 8:
@@ -156,7 +160,7 @@ def read_tree(path: Path) -> Tree:
             return [convert(item, (*keys, str(k))) for k, item in enumerate(node.value)]
         if node.style is None and _NUMBER.fullmatch(node.value) and "float" in _guess(node.value):
             return float(node.value)  # YAML 1.1 reads 1e-3 as text
-        return yaml.SafeLoader("").construct_object(node)
+        return scalars.construct_object(node)
 
     tree.data = convert(root, ()) if root is not None else {}
     if not isinstance(tree.data, dict):

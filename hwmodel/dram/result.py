@@ -64,8 +64,9 @@ class DramResult:
     done_cycle int64[n]: data returned (reads) or request posted (writes). accept_cycle int64[n]: taken by the
     controller. total_cycles: the last of them. end_cycle:
     end of the last burst, with writes that were still waiting drained; background energy is counted up to here.
-    commands: count per command name. command_trace: structured array (cycle, request, command, rank, bank_group, bank,
-    row, column; channel is the list index) if asked for. energy_pj: core energy per term, all channels.
+    commands: count per command name. commands_at_completion: those up to total_cycles, before writes that still waited
+    were drained (where DRAMsim3 stops counting). command_trace: structured array (cycle, request, command, rank,
+    bank_group, bank, row, column; channel is the list index) if asked for. energy_pj: core energy per term.
     """
 
     done_cycle: np.ndarray
@@ -75,6 +76,7 @@ class DramResult:
     tck_ns: float
     burst_bytes: int
     commands: Mapping[str, int]
+    commands_at_completion: Mapping[str, int]
     counts: DramCounts
     energy_pj: Mapping[str, float]
     command_trace: tuple[np.ndarray, ...] | None = field(default=None, repr=False)

@@ -53,7 +53,7 @@ def replay_energy(result: ReplayResult, machine: Machine) -> ReplayEnergy:
     core = tuple(row for row in core_rows(result.dram.counts, part) if row.count)
     groups, extra = _data_groups(result, part, machine.encoder_facts.flag_wires)
     o = part.organisation
-    bursts = (int(result.total.reads.sum()), int(result.total.writes.sum()))
+    bursts = (int(result.total.way_bursts[0].sum()), int(result.total.way_bursts[1].sum()))
     if "dqs" in part.interface.wires:
         groups += [running_wires("dqs", way, n * o.burst_cycles, part) for way, n in zip(WAYS, bursts, strict=True)]
     if "ck" in part.interface.wires:
@@ -83,7 +83,7 @@ def _data_groups(result: ReplayResult, part: Part, flag_wires: int) -> tuple[lis
         return [], []
     has_pins = "dbi" in part.interface.wires
     groups, extra = [], []
-    for k, (way, bursts) in enumerate(zip(WAYS, (total.reads, total.writes), strict=True)):
+    for k, (way, bursts) in enumerate(zip(WAYS, total.way_bursts, strict=True)):
         n_bytes = int(bursts.sum()) * result.block_bytes
         groups.append(_group("dq", way, total.way_wires.data, k, 8 * n_bytes, part))
         flags = _group("dbi", way, total.way_wires.flag, k, min(flag_wires, 1) * n_bytes, part)

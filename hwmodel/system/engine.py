@@ -62,6 +62,7 @@ class Engine:
             self.accesses += len(chunk)
             self.caches.accesses += len(chunk)
             gaps = np.maximum(np.diff(when, prepend=position), 0)
+            gaps[1:][np.diff(bursts.access) == 0] = -1  # a further burst of the same access
             position = int(when[-1]) if len(when) else position
             yield from self.memory.send(self.number, bursts, gaps)
             self._on_accesses()

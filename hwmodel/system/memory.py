@@ -15,10 +15,10 @@ import numpy as np
 from hwmodel.caches.hierarchy import Bursts
 from hwmodel.dram.part import Part
 from hwmodel.dram.result import DramResult
+from hwmodel.in_flight import InFlight
 from hwmodel.machine import Machine
-from hwmodel.replay import Traffic, Wires
+from hwmodel.replay import Traffic, Wires, wire_traffic
 from hwmodel.system.channels import Channels
-from hwmodel.system.in_flight import Pending
 from hwmodel.system.request_log import RequestLog
 from traces.access.trace import STREAMS
 
@@ -56,22 +56,21 @@ class Memory:
         self.last_done = np.zeros(n_sources, np.int64)  # cycle at which a source was last given something
         self.log = RequestLog(n_channels) if keep else None
         self._block_requests = block_requests
-        self._block_bytes = machine.bus.block_bytes
         self._wires = [Wires(machine, 2, description) for _ in range(n_channels)] if has_data else None
-        self._pending = [Pending(machine.bus.block_bytes, has_data) for _ in range(n_sources)]
-        self._bursts = np.zeros((2, 2, len(STREAMS)), np.int64)  # run and flush; reads and writes
+        self._in_flight = InFlight(machine.bus.block_bytes, n_sources, self._wires)
+        self._asked = np.zeros((2, 2, len(STREAMS)), np.int64)  # run and flush; reads and writes
 
     def send(self, source: int, bursts: Bursts, gaps: np.ndarray, which: int = RUN) -> Generator[Any, Any, None]:
         """Send bursts block by block; ends (a SimPy process yields from it) when the controller has taken the last.
 
-        gaps: int64[n] clocks after the acceptance of the burst before. which: RUN or FLUSH, counted apart.
+        gaps: int64[n] clocks after the source's last access, -1 for a further burst of the same access. which: RUN or
+        FLUSH, counted apart.
         """
         for write in (0, 1):
-            self._bursts[which, write] += np.bincount(
+            self._asked[which, write] += np.bincount(
                 bursts.stream[bursts.is_write == write], minlength=len(STREAMS)
             )  # fmt: skip
-        first = self._pending[source].add(bursts, which)
-        numbers = (first + np.arange(len(bursts), dtype=np.int64)) * len(self._pending) + source
+        numbers = self._in_flight.add(source, bursts, which)
         if self.log is not None:
             self.log.made(numbers, bursts)
         for start in range(0, len(bursts), self._block_requests):
@@ -89,46 +88,25 @@ class Memory:
         self.channels.park(source)
 
     def requests_of(self, source: int) -> int:
-        """Return how many bursts a source has sent."""
-        return self._pending[source].total
+        """Return how many bursts a source has asked for."""
+        return self._in_flight.pending[source].total
 
     def traffic(self, which: int) -> Traffic:
-        """Return the bursts of the run or of the flush and what they did on the wires of all channels."""
-        reads, writes = self._bursts[which]
-        if self._wires is None:
-            return Traffic(reads, writes, None, None)
-        none = np.zeros_like(reads)
-        total = self._wires[0].traffic(reads, writes, which)
-        for wires in self._wires[1:]:
-            total = total + wires.traffic(none, none, which)
-        return total
+        """Return the requests of the run or of the flush and what they did on the wires of all channels."""
+        return wire_traffic(self._asked[which], self._in_flight.counts[which], self._wires, which)
 
     def result(self) -> DramResult:
         """Return the result of the DRAM once everything was served."""
-        assert all(len(pending) == 0 for pending in self._pending), "a request was never served"
+        assert len(self._in_flight) == 0, "a request was never served"
         none = np.zeros(0, np.int64)
         return self.channels.result(none, none)
 
-    def _on_done(self, request: np.ndarray, accepted: np.ndarray, done: np.ndarray, own_burst: np.ndarray) -> None:
-        source = request % len(self._pending)
-        np.maximum.at(self.last_done, source, done)
-        for s in np.unique(source[own_burst == 0]).tolist():
-            self._pending[s].drop(request[(source == s) & (own_burst == 0)] // len(self._pending))
+    def _on_done(self, request: np.ndarray, accepted: np.ndarray, done: np.ndarray) -> None:
+        np.maximum.at(self.last_done, self._in_flight.split(request)[0], done)
         if self.log is not None:
             self.log.done(request, accepted, done)
 
-    def _on_served(self, channel: int, request: np.ndarray) -> None:
+    def _on_served(self, sent: np.ndarray, channel: np.ndarray, unsent: np.ndarray) -> None:
         if self.log is not None:
-            self.log.served(channel, request)
-        if not len(request):
-            return
-        source, number = request % len(self._pending), request // len(self._pending)
-        n, size = len(request), self._block_bytes if self._wires is not None else 0
-        data = np.empty((n, size), np.uint8)
-        stream, write, which = (np.empty(n, np.uint8) for _ in range(3))
-        for s, pending in enumerate(self._pending):
-            mine = np.flatnonzero(source == s)
-            if len(mine):
-                stream[mine], write[mine], which[mine], data[mine] = pending.take(number[mine])
-        if self._wires is not None:
-            self._wires[channel].send(data.reshape(-1), stream, write, which)
+            self.log.served(sent, channel)
+        self._in_flight.served(sent, channel, unsent)

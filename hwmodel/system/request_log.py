@@ -25,9 +25,10 @@ class RequestLog:
         """Note the cycles at which requests were accepted and completed."""
         self._done.append((number, accepted, done))
 
-    def served(self, channel: int, number: np.ndarray) -> None:
-        """Note bursts in the order in which they were on the wires of a channel."""
-        self._served[channel].append(number)
+    def served(self, number: np.ndarray, channel: np.ndarray) -> None:
+        """Note bursts in the order in which they were on the wires of their channels."""
+        for c, blocks in enumerate(self._served):
+            blocks.append(number[channel == c])
 
     def requests(self) -> Requests:
         """Return all of them by number."""

@@ -95,7 +95,7 @@ def simulate(
             for bursts in caches.hierarchy.flush():
                 yield from memory.send(0, bursts, np.zeros(len(bursts), np.int64), FLUSH)
         memory.close(0)
-        yield env.all_of(memory.channels.processes)
+        yield memory.channels.process
 
     finished = env.process(run())
     env.run()

@@ -102,7 +102,7 @@ def test_what_goes_over_the_wires_is_driven(part_name, made, encoder):
     assert ("extra_read_static" in rows) == (flag_wires > (1 if has_pins else 0))
     total, group = result.total, 0
     for k, way in enumerate(("read", "write")):
-        driven = int((total.reads, total.writes)[k].sum()) * result.block_bytes
+        driven = int(total.way_bursts[k].sum()) * result.block_bytes
         wires = [(total.way_wires.data, 8), (total.way_wires.flag, min(flag_wires, 1))]
         if total.way_extra_wires is not None:
             wires.append((total.way_extra_wires, flag_wires - 1))

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from dram_parts import PARTS, variant
+from dram_parts import PARTS, variant, with_channels
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +13,7 @@ from hwmodel.dram.checker import check_trace
 from hwmodel.dram.command_table import command_wires, count_commands, from_trace
 from hwmodel.dram.constraints import COMMANDS
 from hwmodel.dram.engine import ControllerSpec, DramEngine, simulate_dram
+from traces.base.errors import InputError
 
 controllers = st.builds(
     ControllerSpec,
@@ -319,3 +320,66 @@ def test_per_bank_refresh_keeps_other_banks_working():
 def test_fields_of_the_controller_spec_reach_the_engine():
     for field in dataclasses.fields(ControllerSpec):
         assert field.name in ControllerSpec.__doc__
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), st.sampled_from(sorted(PARTS)), controllers)
+def test_idle_stretches_are_counted_as_if_they_were_played(data, name, controller):
+    """Long pauses, before the first request too: without a trace the refreshes of a pause are not played one by one."""
+    part = PARTS[name]()
+    address, write, arrival = data.draw(streams(part))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    pauses = (rng.random(len(arrival)) < 0.02) * rng.integers(0, 40 * part.timing.tREFI, len(arrival))
+    pauses[:1] = rng.integers(0, 60 * part.timing.tREFI)
+    arrival = arrival + np.cumsum(pauses)
+    counted = simulate_dram(address, write, arrival, part=part, controller=controller)
+    played = simulate_dram(address, write, arrival, part=part, controller=controller, trace=True)
+    assert np.array_equal(counted.done_cycle, played.done_cycle)
+    assert counted.commands == played.commands and counted.commands_at_completion == played.commands_at_completion
+    for field in ("bank_commands", "rank_commands", "background_cycles", "ca_ones", "ca_rising"):
+        assert np.array_equal(getattr(counted.counts, field), getattr(played.counts, field)), field
+    for trace in played.command_trace:
+        assert not check_trace(
+            from_trace(trace, part=part, end_cycle=played.end_cycle),
+            part=part,
+            read_dbi=controller.read_dbi,
+            command_occupancy=controller.command_occupancy,
+            refresh=controller.refresh,
+        )
+
+
+@pytest.mark.parametrize("first", [10**6, 10**9, 2**60 - 20_000])
+@pytest.mark.parametrize("channels", [1, 8])
+def test_a_first_request_that_comes_late_is_unloaded(first, channels):
+    """Refresh runs from clock 0; 38, 67 and 96 clocks are the unloaded latencies."""
+    first += -first % 6246 + 1000  # well after a refresh
+    part = with_channels(channels)
+    row = 1 << (5 + 6 + 3 + channels.bit_length() - 1)
+    result = simulate_dram([0, 32 * channels, row], [0, 0, 0], [first, first + 200, first + 400], part=part)
+    assert (result.done_cycle - result.accept_cycle).tolist() == [67, 38, 96]
+    assert result.commands["REFab"] == channels * (result.end_cycle // 6246)
+
+
+def test_channels_without_work_are_refreshed_as_long_as_they_are_charged():
+    """Background is charged to all channels up to the end, so all of them refresh up to there."""
+    result = simulate_dram(np.arange(4000) * 32 * 8, np.zeros(4000, bool), np.arange(4000) * 3, part=with_channels(8))
+    refreshes = result.counts.rank_commands[:, 0, COMMANDS.index("REFab")]
+    assert refreshes.tolist() == [result.end_cycle // 6246] * 8
+
+
+def test_a_refused_request_holds_up_all_behind_it():
+    """A hundred requests for one bank of channel 0, then one for channel 1, which waits if they enter in order."""
+    rows = np.arange(100) * (1 << 15)
+    address = np.append(rows, 32).astype(np.uint64)
+    both = [
+        simulate_dram(
+            address, np.zeros(101, bool), np.zeros(101, int), part=with_channels(2), controller={"front_end": kind}
+        )
+        for kind in ("in-order", "independent")
+    ]
+    assert both[0].accept_cycle[-1] > both[0].accept_cycle[-2] > 3000 and both[1].accept_cycle[-1] == 0
+
+
+def test_a_command_trace_of_endless_refreshes_is_refused():
+    with pytest.raises(InputError, match="too many for a command trace"):
+        simulate_dram([0], [0], [2**50], part="lpddr4-3200", trace=True)

@@ -2,15 +2,19 @@
 
 import numpy as np
 import pytest
+from dram_parts import with_channels
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_traces import random_trace
 
 from hwmodel.dram.engine import load_part
 from hwmodel.energy.memory import interface_energy
 from hwmodel.energy.replay import replay_energy
-from hwmodel.machine import CacheSpec, Machine
+from hwmodel.machine import BusSpec, CacheSpec, Machine
 from hwmodel.replay import replay
+from hwmodel.system.simulation import simulate
 from traces.access.build import build_trace
+from traces.access.trace import STREAMS, Chunk, Memory, Trace
 from traces.generators.networks import random_layered
 
 
@@ -18,10 +22,10 @@ from traces.generators.networks import random_layered
 @settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 1000))
 def test_data_wires_agree_with_a_command_table(encoder: str, seed: int) -> None:
-    """Play the bursts back to back, all reads then all writes: nothing rests, so ones and inversions are the same."""
+    """Served in order without merging, every request is a burst; with nothing at rest, ones and inversions agree."""
     part = load_part("lpddr4-3200")
     network = random_layered(3, 24, 0.4, seed)
-    machine = Machine((CacheSpec(1024, 64, 2),), encoder, 4, part=part)
+    machine = Machine((CacheSpec(1024, 64, 2),), encoder, 4, part=part, controller={"scheduler": "fcfs"})
     result = replay(build_trace(network), machine)
     energy = replay_energy(result, machine)
     terms = {row.term: row for row in (*energy.interface, *energy.core)}
@@ -52,3 +56,65 @@ def test_data_wires_agree_with_a_command_table(encoder: str, seed: int) -> None:
     assert terms["ca_write_static"].count == int(counts.ca_ones.sum()) > 0
     assert energy.total_pj == pytest.approx(sum(row.energy_pj for row in terms.values()))
     assert 0 < energy.io_pj < energy.interface_pj
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    channels=st.sampled_from((1, 2, 8)),
+    encoder=st.sampled_from(("raw", "dbi-dc", "base-xor+dbi-dc")),
+    scheduler=st.sampled_from(("fr-fcfs", "fcfs")),
+    cached=st.booleans(),
+    how=st.sampled_from((replay, simulate)),
+)
+def test_bursts_on_the_wires_are_the_commands_that_happened(seed, channels, encoder, scheduler, cached, how):
+    """Requests that are merged, forwarded or replaced drive no wire: not DQ, not DQS."""
+    part = with_channels(channels)
+    caches = (CacheSpec(1024, 64, 2),) if cached else ()
+    machine = Machine(caches, encoder, 4, part=part, controller={"scheduler": scheduler})
+    result = how(random_trace(seed, 600), machine)
+    counts = result if how is replay else result.counts
+    commands = counts.dram.commands
+    bursts = [commands["RD"] + commands["RDA"], commands["WR"] + commands["WRA"]]
+    assert counts.total.way_bursts.sum(axis=1).tolist() == bursts and counts.total.bursts == sum(bursts)
+    terms = {row.term: row.count for row in replay_energy(counts, machine).interface}
+    assert terms["dqs_read_static"] == 32 * bursts[0] and terms["dqs_write_static"] == 32 * bursts[1]
+
+
+def test_ones_cost_nothing_where_wires_end_high():
+    """All bytes 0xff on a VDDQ-terminated part, many requests merged: no static energy on DQ."""
+    part = load_part("ddr4-3200-x8")
+    machine = Machine((), "raw", 8, BusSpec(8, 64), part=part)
+    rng = np.random.default_rng(0)
+    address = rng.integers(0, 64, 3000).astype(np.uint64) * np.uint64(64)
+    trace = Trace.from_chunks(
+        [
+            Chunk(
+                address,
+                np.full(3000, 64, np.uint8),
+                (rng.random(3000) < 0.4).astype(np.uint8),
+                np.zeros(3000, np.uint8),
+                np.arange(3001) * 64,
+                np.full(3000 * 64, 255, np.uint8),
+            )
+        ],
+        Memory(0, 4096, np.full(4096, 255, np.uint8)),
+    )
+    for result in (replay(trace, machine), simulate(trace, machine).counts):
+        assert result.total.bursts < 3000
+        terms = {row.term: row.count for row in replay_energy(result, machine).interface}
+        assert terms["dq_read_static"] == terms["dq_write_static"] == 0
+
+
+def test_a_later_write_replaces_the_bytes_of_a_waiting_one():
+    """Two stores to one burst: the second's bytes are on the wires, once."""
+    data = np.concatenate([np.full(32, 1, np.uint8), np.full(32, 3, np.uint8)])
+    trace = Trace.from_chunks(
+        [Chunk(np.zeros(2, np.uint64), np.full(2, 32, np.uint8), np.ones(2, np.uint8), np.array([1, 2], np.uint8),
+               np.arange(3) * 32, data)],
+        Memory(0, 64, np.zeros(64, np.uint8)),
+    )  # fmt: skip
+    machine = Machine((), part=load_part("lpddr4-3200"))
+    for result in (replay(trace, machine), simulate(trace, machine).counts):
+        assert result.total.bursts == 1 and result.total.ones == 2 * 32
+        assert result.total.way_bursts[1].tolist() == [0, 0, 1] + [0] * (len(STREAMS) - 3)

@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from dram_parts import with_channels
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_traces import random_trace
 
 from hwmodel.caches.hierarchy import CacheHierarchy
 from hwmodel.dram.engine import ControllerSpec, load_part, simulate_dram
@@ -13,39 +15,17 @@ from hwmodel.machine import BusSpec, CacheSpec, EngineSpec, Machine
 from hwmodel.replay import Wires, replay
 from hwmodel.system.simulation import simulate
 from traces.access.partition import partition
-from traces.access.trace import STREAMS, Chunk, Memory, Trace
+from traces.access.trace import STREAMS
 
 PART = load_part("lpddr4-3200")
-FOOTPRINT = 1 << 13
 
 
-def random_trace(seed, n_accesses, *, footprint=FOOTPRINT, chunk=500):
-    """Loads and stores of 4 bytes that say what memory holds, or will hold, there."""
-    rng = np.random.default_rng(seed)
-    image = rng.integers(0, 256, footprint).astype(np.uint8)
-    now, chunks = image.copy(), []
-    for start in range(0, n_accesses, chunk):
-        n = min(chunk, n_accesses - start)
-        address = rng.integers(0, footprint // 4, n).astype(np.uint64) * np.uint64(4)
-        op = (rng.random(n) < 0.3).astype(np.uint8)
-        payload = np.empty((n, 4), np.uint8)
-        for i in range(n):
-            at = slice(int(address[i]), int(address[i]) + 4)
-            if op[i]:
-                now[at] = rng.integers(0, 256, 4)
-            payload[i] = now[at]
-        stream = rng.integers(0, len(STREAMS), n).astype(np.uint8)
-        offset = np.arange(n + 1, dtype=np.int64) * 4
-        chunks.append(Chunk(address, np.full(n, 4, np.uint8), op, stream, offset, payload.reshape(-1)))
-    return Trace.from_chunks(chunks, Memory(0, footprint, image))
-
-
-def a_machine(encoder="dbi-dc", **controller):
+def a_machine(encoder="dbi-dc", *, part=PART, **controller):
     return Machine(
         (CacheSpec(1024, 64, 2),),
         encoder=encoder,
         bus=BusSpec(2, 32),
-        part=PART,
+        part=part,
         controller=ControllerSpec(**controller),
         engine=EngineSpec(outstanding_misses=4, accesses_per_ns=0.5),
     )
@@ -56,25 +36,40 @@ def assert_same_wires(a, b):
         assert np.array_equal(getattr(a, name), getattr(b, name))
 
 
-@settings(max_examples=15, deadline=None)
-@given(st.integers(0, 2**32), st.integers(0, 2000), st.sampled_from(("raw", "dbi-dc", "base-xor+dbi-dc", "dbi-ac")))
-def test_one_engine_in_order_counts_as_replay_does(seed, n, encoder):
-    trace, machine = random_trace(seed, n), a_machine(encoder, scheduler="fcfs", refresh="none")
+@settings(max_examples=30, deadline=None)
+@given(
+    st.integers(0, 2**32),
+    st.integers(0, 2000),
+    st.sampled_from(("raw", "dbi-dc", "base-xor+dbi-dc", "dbi-ac")),
+    st.sampled_from((1, 2, 4, 8)),
+)
+def test_one_engine_in_order_counts_as_replay_does(seed, n, encoder, channels):
+    part = with_channels(channels)
+    trace, machine = random_trace(seed, n), a_machine(encoder, part=part, scheduler="fcfs", refresh="none")
     counted, timed = replay(trace, machine), simulate(trace, machine)
     assert counted.caches == timed.counts.caches
     for name in ("loads", "stores", "load_bytes", "store_bytes"):
         assert np.array_equal(getattr(counted, name), getattr(timed.counts, name))
     for a, b in ((counted.run, timed.counts.run), (counted.flush, timed.counts.flush)):
         assert np.array_equal(a.reads, b.reads) and np.array_equal(a.writes, b.writes)
-    assert_same_wires(counted.total.way_wires, timed.counts.total.way_wires)
+        assert np.array_equal(a.way_bursts, b.way_bursts)
+        assert_same_wires(a.way_wires, b.way_wires)
     assert counted.dram.commands == timed.dram.commands
 
 
-@settings(max_examples=15, deadline=None)
-@given(st.integers(0, 2**32), st.integers(1, 3000), st.integers(1, 3), st.integers(1, 200))
-def test_the_served_order_replayed_gives_the_same_counts(seed, n, engines, block):
+@settings(max_examples=30, deadline=None)
+@given(
+    st.integers(0, 2**32),
+    st.integers(1, 3000),
+    st.sampled_from((1, 2, 3, 16)),
+    st.integers(1, 200),
+    st.sampled_from((1, 2, 8, 16)),
+    st.sampled_from((1, 4)),
+)
+def test_the_served_order_replayed_gives_the_same_counts(seed, n, engines, block, channels, per_clock):
     trace = random_trace(seed, n)
-    machine = replace(a_machine(), engine=EngineSpec(outstanding_misses=16, accesses_per_ns=8.0))
+    machine = a_machine(part=with_channels(channels), requests_per_clock=per_clock)
+    machine = replace(machine, engine=EngineSpec(outstanding_misses=16, accesses_per_ns=8.0))
     traces = partition(trace, np.random.default_rng(seed).integers(0, engines, n), engines)
     timed = simulate(traces, machine, block_requests=block, interleave_accesses=64, keep=True)
     requests = timed.requests
@@ -83,23 +78,57 @@ def test_the_served_order_replayed_gives_the_same_counts(seed, n, engines, block
         hierarchy = CacheHierarchy(machine, trace.memory)
         bursts = [*(hierarchy.feed(chunk) for chunk in trace), *hierarchy.flush()]
         data = np.concatenate([b.data for b in bursts]).reshape(-1, 32)
-        order = requests.served[0]
-        wires = Wires(machine)
-        wires.send(data[order].reshape(-1), requests.stream[order], requests.is_write[order])
-        zero = np.zeros(len(STREAMS), np.int64)
-        assert_same_wires(wires.traffic(zero, zero).way_wires, timed.counts.total.way_wires)
+        ones = toggles = 0
+        for order in requests.served:
+            wires = Wires(machine)
+            wires.send(data[order].reshape(-1), requests.stream[order], requests.is_write[order])
+            zero = np.zeros(len(STREAMS), np.int64)
+            channel = wires.traffic(zero, zero)
+            ones, toggles = ones + channel.ones, toggles + channel.toggles
+        assert (ones, toggles) == (timed.counts.total.ones, timed.counts.total.toggles)
     # Offered at the cycles of their acceptance, the requests alone make the controller do the same.
     at = np.argsort(requests.accept_cycle, kind="stable")
     alone = simulate_dram(
         requests.address[at],
         requests.is_write[at],
         requests.accept_cycle[at],
-        part=PART,
+        part=machine.part,
         controller=machine.memory_controller(),
     )
     assert alone.commands == timed.dram.commands
     assert np.array_equal(alone.done_cycle, requests.done_cycle[at])
     assert timed.dram.energy_pj == alone.energy_pj
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from((1, 3, 4)), st.sampled_from((1, 2, 8)), st.integers(1, 8))
+def test_an_engine_never_has_more_reads_in_flight_than_it_may(seed, engines, channels, misses):
+    trace = random_trace(seed, 1500)
+    machine = a_machine(part=with_channels(channels))
+    machine = replace(machine, engine=EngineSpec(outstanding_misses=misses, accesses_per_ns=8.0))
+    engine = np.random.default_rng(seed).integers(0, engines, 1500)
+    result = simulate(partition(trace, engine, engines), machine, interleave_accesses=64, keep=True)
+    requests = result.requests
+    reads = requests.is_write == 0
+    events = np.concatenate([requests.accept_cycle[reads], requests.done_cycle[reads]])
+    step = np.repeat([1, -1], reads.sum())
+    order = np.lexsort((step, events))  # a read that is done makes room in the same clock
+    assert step[order].cumsum().max(initial=0) <= misses * engines
+    if engines == 1:
+        assert (np.diff(requests.accept_cycle) >= 1).all()  # in order over all channels
+
+
+@pytest.mark.parametrize("channels", [1, 8])
+def test_an_engine_that_does_not_stall_asks_when_replay_does(channels):
+    """An access every 64 clocks: the further bursts of a line go one per clock, and the engine keeps its pace."""
+    trace = random_trace(7, 3000, footprint=1 << 16)
+    machine = a_machine(part=with_channels(channels), scheduler="fr-fcfs")
+    machine = replace(machine, engine=EngineSpec(outstanding_misses=64, accesses_per_ns=1 / 40))
+    hierarchy = CacheHierarchy(machine, trace.memory)
+    access = np.concatenate([hierarchy.feed(chunk).access for chunk in trace])
+    requests = simulate(trace, machine, keep=True).requests
+    late = requests.accept_cycle[: len(access)] - (access * (40 / PART.tck_ns)).astype(np.int64)
+    assert late.min() == 0 and late.max() <= 4  # at most four bursts an access: a line out, a line in
 
 
 def test_block_size_changes_nothing():

@@ -1,0 +1,361 @@
+/* The front end and the loop over cycles: ports offer their requests in order, channels take them.
+ *
+ * At each processed cycle the front end accepts at most `width` requests over all channels, one per channel, the ports
+ * in turn; then every channel that has something to do does it (engine.h). A port whose next request finds no room waits
+ * with all that is behind it, whichever channels those are for. */
+#ifndef EDGEWATT_DRAM_MEMORY_H
+#define EDGEWATT_DRAM_MEMORY_H
+
+#include "dram/engine.h"
+
+/* ---- acceptance ------------------------------------------------------------------------------------------------- */
+
+static inline int32_t channel_of(const dram_memory *m, uint64_t address) {
+    const dram_config *c = &m->channel[0]->c;
+    uint64_t channel = 0;
+    for (int f = 0; f < c->n_fields; f++)
+        if (c->field_kind[f] == FIELD_CHANNEL)
+            channel |= (address >> c->field_source[f] & (((uint64_t)1 << c->field_bits[f]) - 1)) << c->field_target[f];
+    return (int32_t)channel;
+}
+
+/* Call whenever a port's next request is another one. */
+static inline void port_moved(const dram_memory *m, dram_port *port) {
+    if (m->n_channels > 1 && port->next < port->length) port->channel = channel_of(m, port->address[port->next]);
+}
+
+static inline int has_room(const dram_engine *e, int write) {
+    if (e->n_free == 0) return 0;
+    if (write && !e->c.strict_order) return e->writes_waiting < e->c.write_entries;
+    return e->reads_waiting < e->c.read_entries;
+}
+
+/* Earliest cycle at which a port can hand over its next request, NEVER while a queue is full.
+ *
+ * Relative arrivals say how many clocks after the last access the next one is made (the port's own time: that of its
+ * source, which stands still while the source waits); negative: a further request of the same access. */
+static inline int64_t offer_cycle(const dram_memory *m, const dram_port *port) {
+    const dram_engine *e = m->channel[port->channel];
+    int write = port->write[port->next] != 0;
+    if (!has_room(e, write)) return NEVER;
+    int64_t arrival = port->arrival[port->next];
+    if (port->relative) arrival = port->own_time + later(arrival, 0);
+    if (!write && port->in_flight >= port->limit) {
+        int64_t first = m->answered_head != m->answered_tail ? m->answered_done[m->answered_head] : NEVER;
+        for (int c = 0; c < m->n_channels; c++) {
+            const dram_engine *other = m->channel[c];
+            if (other->flight_head != other->flight_tail) first = sooner(first, other->flight_done[other->flight_head]);
+        }
+        arrival = later(arrival, first);
+    }
+    return arrival;
+}
+
+static void accept(dram_memory *m, int64_t t, int p) {
+    dram_port *port = &m->port[p];
+    dram_engine *e = m->channel[port->channel];
+    uint64_t address = port->address[port->next];
+    int write = port->write[port->next] != 0;
+    int64_t id = port->request[port->next];
+    int64_t burst = (int64_t)(address >> e->c.offset_bits);
+    if (port->relative) { /* a further request of an access costs its source only the clocks beyond one per request */
+        int64_t gap = port->arrival[port->next];
+        port->own_time = gap >= 0 ? t : port->own_time + t - port->last_accepted - 1;
+    }
+    port->next++;
+    port->last_accepted = e->last_accepted = t;
+    port_moved(m, port);
+    if (!e->queued && !e->reads_waiting) e->last_progress = t;
+    if (write) e->counts.writes++; else e->counts.reads++;
+    int64_t posted = t + e->c.latency;
+    int32_t same_write = e->c.strict_order ? NONE : find_pending(e, burst, 1);
+    if (write || same_write != NONE) complete(e, id, t, posted);
+    if (same_write != NONE) {
+        if (write) { /* the waiting write takes the new data: the burst is the later one's */
+            e->counts.merged_writes++;
+            has_no_burst(e, e->pool[same_write].id);
+            e->pool[same_write].id = id;
+        } else {
+            e->counts.forwarded++;
+            if (m->limited) {
+                port->in_flight++;
+                m->answered_done[m->answered_tail] = posted;
+                m->answered_port[m->answered_tail] = (uint8_t)p;
+                m->answered_tail = m->answered_tail + 1 == m->answered_size ? 0 : m->answered_tail + 1;
+            }
+            has_no_burst(e, id);
+            note_latency(e, e->c.latency);
+        }
+        return;
+    }
+    int32_t k = e->free_nodes[--e->n_free];
+    dram_node *node = &e->pool[k];
+    int32_t value[FIELD_KINDS] = {0};
+    for (int f = 0; f < e->c.n_fields; f++)
+        value[e->c.field_kind[f]] |=
+            (int32_t)((address >> e->c.field_source[f]) & (((uint64_t)1 << e->c.field_bits[f]) - 1)) << e->c.field_target[f];
+    node->id = id, node->burst = burst, node->accepted = t;
+    node->write = (uint8_t)write, node->port = (uint8_t)p, node->merged = NONE;
+    node->row = value[FIELD_ROW], node->column = value[FIELD_COLUMN];
+    node->bank = (int16_t)((value[FIELD_RANK] * e->c.groups + value[FIELD_GROUP]) * e->c.banks_per_group + value[FIELD_BANK]);
+    e->pending++;
+    if (!write) {
+        e->pending_reads++;
+        port->in_flight++;
+        int32_t same_read = e->c.strict_order ? NONE : find_pending(e, burst, 0);
+        if (same_read != NONE) { /* one burst answers both */
+            node->merged = e->pool[same_read].merged;
+            e->pool[same_read].merged = k;
+            e->counts.merged_reads++;
+            has_no_burst(e, id);
+            return;
+        }
+    }
+    add_pending(e, k);
+    int kind = write && !e->c.strict_order;
+    if (kind) e->write_queue[e->writes_waiting++] = k; else e->read_queue[e->reads_waiting++] = k;
+    e->waiting[kind][node->bank]++;
+    e->waiting_banks[kind] |= (uint64_t)1 << node->bank;
+}
+
+/* Reads that came back by t no longer count as in flight. */
+static void land_reads(dram_memory *m, int64_t t) {
+    while (m->answered_head != m->answered_tail && m->answered_done[m->answered_head] <= t) {
+        m->port[m->answered_port[m->answered_head]].in_flight--;
+        m->answered_head = m->answered_head + 1 == m->answered_size ? 0 : m->answered_head + 1;
+    }
+    for (int c = 0; c < m->n_channels; c++) {
+        dram_engine *e = m->channel[c];
+        while (e->flight_head != e->flight_tail && e->flight_done[e->flight_head] <= t) {
+            m->port[e->flight_port[e->flight_head]].in_flight--;
+            e->flight_head = e->flight_head + 1 == e->flight_size ? 0 : e->flight_head + 1;
+        }
+    }
+}
+
+static inline void accept_some(dram_memory *m, int64_t t) {
+    int accepted = 0, before;
+    do { /* another round only where more than one may enter in a clock */
+        before = accepted;
+        for (int k = 0, p = m->port_turn; k < m->n_ports; k++) {
+            p = p + 1 >= m->n_ports ? 0 : p + 1;
+            dram_port *port = &m->port[p];
+            if (port->next == port->length || offer_cycle(m, port) > t) continue;
+            if (accepted && m->channel[port->channel]->last_accepted == t) continue;
+            m->port_turn = p;
+            accept(m, t, p);
+            if (++accepted == m->width) return;
+        }
+    } while (accepted > before);
+}
+
+/* ---- idle time -------------------------------------------------------------------------------------------------- */
+
+/* Nothing but refresh and power-down until a request comes: rows are closed, writes that wait are too few to leave. */
+static int is_idle(const dram_engine *e) {
+    if (e->queued || e->reads_waiting || e->draining || e->writes_waiting > e->c.write_idle ||
+        e->writes_waiting >= e->c.write_high)
+        return 0;
+    for (int r = 0; r < e->c.ranks; r++)
+        if (e->rank[r].open) return 0;
+    return 1;
+}
+
+static int64_t refresh_period(const dram_engine *e) { /* after so many clocks every bank had its turn */
+    int64_t banks = e->c.groups * e->c.banks_per_group;
+    return e->c.refresh == REFRESH_PER_BANK ? e->c.refresh_interval / banks * banks : e->c.refresh_interval;
+}
+
+typedef struct { /* the state of an idle channel relative to a cycle, and its counts */
+    int64_t next_event, next_refresh[MAX_RANKS], last_command[MAX_RANKS], down_at[MAX_RANKS], until[MAX_RANKS];
+    int32_t due[MAX_RANKS], bank[MAX_RANKS], down[MAX_RANKS];
+} dram_idle;
+
+static dram_idle idle_state(const dram_engine *e, int64_t t) {
+    dram_idle s;
+    memset(&s, 0, sizeof s);
+    s.next_event = e->next_event - t;
+    for (int r = 0; r < e->c.ranks; r++) {
+        const dram_rank *rank = &e->rank[r];
+        s.next_refresh[r] = rank->next_refresh - t;
+        s.last_command[r] = rank->last_command - t;
+        s.until[r] = later(rank->refreshing_until - t, 0);
+        s.due[r] = rank->refresh_due, s.bank[r] = rank->refresh_bank, s.down[r] = rank->powered_down;
+        s.down_at[r] = rank->powered_down ? rank->powered_down_at - t : 0;
+    }
+    return s;
+}
+
+/* Repeat the last period, in which the counts went from `before` to what they are, k times. */
+static void repeat_period(dram_engine *e, const dram_engine *before, int64_t k, int64_t shift) {
+    for (int r = 0; r < e->c.ranks; r++) {
+        dram_rank *rank = &e->rank[r];
+        const dram_rank *was = &before->rank[r];
+        rank->active += k * (rank->active - was->active);
+        rank->precharged += k * (rank->precharged - was->precharged);
+        rank->down_active += k * (rank->down_active - was->down_active);
+        rank->down_precharged += k * (rank->down_precharged - was->down_precharged);
+        for (int x = 0; x < COMMANDS; x++) {
+            rank->count[x] += k * (rank->count[x] - was->count[x]);
+            rank->ready[x] += shift;
+        }
+        for (int x = 0; x < 4; x++) rank->acts[x] += shift;
+        rank->next_refresh += shift, rank->refreshing_until += shift, rank->accounted += shift;
+        rank->last_command += shift, rank->powered_down_at += shift;
+    }
+    for (int b = 0; b < e->n_banks; b++) {
+        dram_bank *bank = &e->bank[b];
+        for (int x = 0; x < COMMANDS; x++) {
+            bank->count[x] += k * (bank->count[x] - before->bank[b].count[x]);
+            bank->ready[x] += shift;
+            e->group_ready[b][x] += shift; /* there are no more groups than banks */
+        }
+        bank->last_column += shift;
+        bank->look_at = 0;
+    }
+    for (int w = 0; w < e->c.ca_wires; w++) {
+        e->ca_ones[w] += k * (e->ca_ones[w] - before->ca_ones[w]);
+        e->ca_rising[w] += k * (e->ca_rising[w] - before->ca_rising[w]);
+    }
+    e->wires_free[0] += shift, e->wires_free[1] += shift, e->ca_end += shift;
+    e->now += shift, e->next_event += shift, e->last_progress += shift;
+}
+
+/* Let a channel do what it does by itself up to and with cycle `limit`. Where it idles long, one period between
+ * refreshes is played and the others, which are equal, are counted. Returns 0 if it stopped to let the caller take the
+ * trace or answer signals. */
+static int run_alone(dram_engine *e, int64_t limit) {
+    int64_t period = refresh_period(e), settled = 0, base = 0;
+    dram_idle state;
+    dram_engine *before = NULL;
+    int steps = 1 << 16, done = 1;
+    while (e->next_event <= limit) {
+        if (!steps-- || (e->trace && e->trace_size - e->n_trace < TRACE_MARGIN)) {
+            done = 0;
+            break;
+        }
+        /* Two periods to settle, one to measure, and at least one to repeat. */
+        if (e->trace || e->c.refresh == REFRESH_NONE || !is_idle(e)) {
+            settled = 0;
+            free(before);
+            before = NULL;
+        } else if (!settled) settled = limit - e->next_event > 8 * period ? e->next_event + 2 * period : NEVER;
+        else if (e->next_event >= settled) {
+            unpack_levels(e);
+            for (int r = 0; r < e->c.ranks; r++) account(&e->rank[r], settled);
+            if (!before) {
+                before = malloc(sizeof *before);
+                if (before) *before = *e;
+                state = idle_state(e, settled);
+                base = settled;
+                settled = before ? base + period : NEVER;
+            } else {
+                dram_idle now = idle_state(e, settled);
+                int64_t k = (limit - settled) / period - 1;
+                if (!memcmp(&now, &state, sizeof now) && k > 0) repeat_period(e, before, k, k * period);
+                settled = NEVER; /* once is enough: what is left is less than two periods */
+            }
+        }
+        process(e, e->next_event, 0);
+    }
+    free(before);
+    return done;
+}
+
+/* ---- the loop --------------------------------------------------------------------------------------------------- */
+
+static inline void step(dram_memory *m, int64_t t, int64_t offer) {
+    int flush = m->phase == DRAINING;
+    m->now = t;
+    if (offer <= t) {
+        if (m->limited) land_reads(m, t);
+        accept_some(m, t);
+    }
+    for (int c = 0; c < m->n_channels; c++) {
+        dram_engine *e = m->channel[c];
+        if (e->next_event <= t || e->last_accepted == t || (flush && e->pending && !e->queued)) process(e, t, flush);
+    }
+}
+
+/* Let every channel do what it does by itself before cycle m->until; returns 0 if it is to be called again. */
+static int run_all_alone(dram_memory *m) {
+    int done = 1;
+    for (int c = 0; c < m->n_channels; c++) done &= run_alone(m->channel[c], m->until - 1);
+    return done;
+}
+
+/* Go on to the next phase; returns RUN_DONE after the last, RUN_SLICE if there is more to do. */
+static int next_phase(dram_memory *m) {
+    m->until = 0;
+    for (int c = 0; c < m->n_channels; c++) {
+        const dram_engine *e = m->channel[c];
+        m->until = later(m->until, m->phase == OFFERING ? e->counts.last_done : later(e->counts.last_done, e->counts.last_data));
+        for (int r = 0; m->phase == COMPLETING && r < e->c.ranks; r++)
+            for (int x = 0; x < COMMANDS; x++) m->completed[x] += e->rank[r].count[x];
+    }
+    if (m->phase == RESTING) return RUN_DONE;
+    m->now = later(m->now, m->phase == COMPLETING ? m->until - 1 : 0);
+    m->phase++;
+    return RUN_SLICE;
+}
+
+/* Run until input is needed, output is full, all is done, `slice` cycles were processed, or nothing moves any more. */
+static int dram_run(dram_memory *m, int64_t slice) {
+    for (; slice > 0; slice--) {
+        int over = 1, busy = 0, parked = 0;
+        int64_t offer = NEVER, when, since = NEVER, quiet = 1; /* offer: the first that may come; quiet: none before */
+        for (int p = 0; p < m->n_ports; p++) {
+            const dram_port *port = &m->port[p];
+            if (port->next < port->length) {
+                busy = 1;
+                int64_t at = offer_cycle(m, port);
+                if (at == NEVER) quiet = 0; /* waits for a channel */
+                offer = sooner(offer, at);
+            } else if (!port->closed) {
+                if (!port->parked) return RUN_NEEDS_INPUT;
+                parked = 1;
+            } else {
+                continue;
+            }
+            over = 0;
+        }
+        if (parked && !busy) return RUN_NEEDS_INPUT;
+        if (m->out.n_done > m->out.done_limit) return RUN_OUTPUT_FULL;
+        when = offer = later(offer, m->now + 1);
+        for (int c = 0; c < m->n_channels; c++) {
+            const dram_engine *e = m->channel[c];
+            when = sooner(when, e->next_event);
+            if (e->queued || e->reads_waiting) since = sooner(since, e->last_progress);
+            if (e->trace && e->trace_size - e->n_trace < TRACE_MARGIN) return RUN_OUTPUT_FULL;
+        }
+        if (over) {
+            int pending = 0, reads = 0;
+            if (m->phase == COMPLETING || m->phase == RESTING) {
+                if (!run_all_alone(m)) return RUN_SLICE;
+                if (next_phase(m) == RUN_DONE) return RUN_DONE;
+                continue;
+            }
+            for (int c = 0; c < m->n_channels; c++) {
+                const dram_engine *e = m->channel[c];
+                pending += e->pending;
+                reads += e->pending_reads;
+                if (m->phase == DRAINING && e->pending && !e->queued) when = sooner(when, m->now + 1);
+            }
+            if (!(m->phase == OFFERING ? reads : pending)) {
+                next_phase(m);
+                continue;
+            }
+        }
+        if (when == NEVER || (since != NEVER && when - since > m->channel[0]->c.watchdog)) return RUN_STUCK;
+        if (busy && quiet && offer > when + 16 * m->channel[0]->c.refresh_interval) {
+            m->until = offer;
+            if (!run_all_alone(m)) return RUN_SLICE;
+            m->now = offer - 1;
+            continue;
+        }
+        step(m, when, offer);
+    }
+    return RUN_SLICE;
+}
+
+#endif

@@ -1,0 +1,203 @@
+"""The compiled memory (cython_ext.dram.engine) for a part and a controller: opened, checked, and read at the end."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import cython_ext.dram.engine as kernel
+from hwmodel.dram.constraints import COMMANDS, gap_table
+from hwmodel.dram.controller import PAGE_POLICIES, ControllerSpec
+from hwmodel.dram.part import AddressMap, Part
+from hwmodel.dram.result import DramCounts, DramResult
+from traces.base.errors import EdgewattError, InputError
+
+# A run in which a request waits while no burst is served for this many refresh intervals makes no progress.
+WATCHDOG_REFRESH_INTERVALS = 64
+
+
+class StuckError(EdgewattError, RuntimeError):
+    """A simulation made no progress; the message names the queues that wait."""
+
+
+def open_memory(
+    part: Part,
+    controller: ControllerSpec,
+    *,
+    ports: int = 1,
+    requests_per_clock: int | None = None,
+    trace: bool = False,
+    sent: bool = False,
+) -> kernel.Memory:
+    """Return compiled channels with the part's tables and the controller's policies.
+
+    ports: sources of requests. requests_per_clock: None takes the controller's. trace: keep every command. sent: tell
+    which requests drove the wires, in what order.
+    """
+    address_map = AddressMap.parse(controller.address_map or part.address_map, part.organisation)
+    t, o = part.timing, part.organisation
+    if controller.refresh == "per-bank" and not t.tRFCpb:
+        raise InputError(f"part {part.name!r} has no per-bank refresh (tRFCpb): use refresh 'all-bank'")
+    read_end = (t.RL_dbi if controller.read_dbi else t.RL) + o.burst_cycles
+    settings = {
+        "faw": t.tFAW,
+        "refresh_interval": t.tREFI,
+        "refresh_cycles": t.tRFCab,
+        "refresh_bank_cycles": t.tRFCpb,
+        "read_data_end": read_end,
+        "write_data_end": t.WL + o.burst_cycles,
+        "rp": t.tRP,
+        "rtp": t.tRTP,
+        "write_recovery": t.WL + o.burst_cycles + t.tWR,
+        "cke": t.tCKE,
+        "ranks": o.ranks,
+        "groups": o.bank_groups,
+        "banks_per_group": o.banks_per_group,
+        "command_buses": o.command_buses,
+        "strict_order": controller.scheduler == "fcfs",
+        "hit_cap": controller.hit_cap,
+        "hit_cap_strict": controller.hit_cap_strict,
+        "page": PAGE_POLICIES.index(controller.page_policy),
+        "page_idle": controller.page_idle_cycles,
+        "read_entries": controller.read_queue_entries,
+        "write_entries": controller.write_queue_entries,
+        "bank_entries": controller.bank_queue_entries,
+        "write_high": controller.write_high,
+        "write_low": controller.write_low,
+        "write_idle": controller.write_idle,
+        "latency": controller.controller_latency_cycles,
+        "refresh": ("none", "all-bank", "per-bank").index(controller.refresh),
+        "precharge_all": controller.refresh_precharge == "all",
+        "power_down": controller.power_down_cycles,
+        "watchdog": WATCHDOG_REFRESH_INTERVALS * t.tREFI,
+        "ca_beats_per_clock": part.interface.wires["ca"].beats_per_clock,
+        "offset_bits": (o.burst_bytes - 1).bit_length(),
+    }
+    wires = [_wire_cycles(part, name) if controller.command_occupancy else 1 for name in COMMANDS]
+    column_shift = (o.burst_beats - 1).bit_length()  # the address counts bursts, the command columns
+    fields_of_map = [
+        (kernel.FIELD_NAMES.index(f.name), f.source, f.bits, f.target + (column_shift if f.name == "column" else 0))
+        for f in address_map.fields
+        if f.name in kernel.FIELD_NAMES
+    ]
+    return kernel.Memory(
+        settings,
+        gap_table(part, read_dbi=controller.read_dbi),
+        np.array(wires, np.int64),
+        np.array(fields_of_map, np.int32),
+        [_level_codes(part.interface.command_levels.get(name)) for name in COMMANDS],
+        n_channels=o.channels,
+        n_ports=ports,
+        width=controller.requests_per_clock if requests_per_clock is None else requests_per_clock,
+        trace=trace,
+        sent=sent,
+    )
+
+
+def _wire_cycles(part: Part, command: str) -> int:
+    stem = {"RDA": "RD", "WRA": "WR", "PREA": "PRE", "REFab": "REF", "REFpb": "REF"}.get(command, command)
+    return part.command_cycles.get(stem, 0)  # power-down uses CKE, not the command wires
+
+
+def _level_codes(rows: tuple[tuple[str, ...], ...] | None) -> np.ndarray | None:
+    if not rows:
+        return None
+
+    def code(token: str) -> int:
+        stem = token.rstrip("0123456789")
+        return kernel.LEVELS[token] if token in kernel.LEVELS else kernel.WORD_BITS[stem] + int(token[len(stem) :])
+
+    return np.array([[code(token) for token in row] for row in rows], np.int16)
+
+
+def channel_of(address: np.ndarray, address_map: AddressMap) -> np.ndarray:
+    """Return the channel int64[n] of byte addresses."""
+    channel = np.zeros(len(address), np.int64)
+    for f in address_map.fields:
+        if f.name == "channel":
+            piece = (address >> np.uint64(f.source)) & np.uint64((1 << f.bits) - 1)
+            channel |= piece.astype(np.int64) << f.target
+    return channel
+
+
+def check_addresses(address: np.ndarray, part: Part, first: int = 0) -> None:
+    """Raise InputError for the first address outside the part or not at the start of a burst."""
+    o = part.organisation
+    for wrong, why in (
+        (address % np.uint64(o.burst_bytes) != 0, f"is no multiple of the {o.burst_bytes}-byte burst"),
+        (address >= np.uint64(o.capacity_bytes), f"is beyond the {o.capacity_bytes} bytes of {part.name!r}"),
+    ):
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            raise InputError(f"request {first + at}: address {int(address[at]):#x} {why}")
+
+
+def stuck_error(memory: kernel.Memory) -> StuckError:
+    """Return the watchdog's error: which queues of which channels wait."""
+    return StuckError(
+        f"the memory made no progress up to cycle {memory.now()}: {waiting(memory)}. "
+        "The part's refresh or the controller's limits leave no time to serve a request"
+    )
+
+
+def waiting(memory: kernel.Memory) -> str:
+    """Return what waits in the queues, channel by channel."""
+    return "; ".join(
+        f"channel {c}: " + (", ".join(f"{name} holds {n}" for name, n in memory.state(c).items() if n) or "idle")
+        for c in range(memory.n_channels)
+    )
+
+
+def collect_result(
+    memory: kernel.Memory,
+    part: Part,
+    done_cycle: np.ndarray,
+    accept_cycle: np.ndarray,
+    commands: tuple[np.ndarray, ...] | None,
+) -> DramResult:
+    """Return the result of a memory that has run to the end; background is charged up to its last data."""
+    from hwmodel.energy.memory import core_energy_pj
+
+    end = max(max(c["last_done"], c["last_data"]) for c in _raw(memory))
+    counts = collect_counts(memory, end)
+    return DramResult(
+        done_cycle=done_cycle,
+        accept_cycle=accept_cycle,
+        total_cycles=max(c["last_done"] for c in _raw(memory)),
+        end_cycle=end,
+        tck_ns=part.tck_ns,
+        burst_bytes=part.organisation.burst_bytes,
+        commands=counts.commands,
+        commands_at_completion=dict(zip(COMMANDS, memory.completed().tolist(), strict=True)),
+        counts=counts,
+        energy_pj=core_energy_pj(counts, part),
+        command_trace=commands,
+    )
+
+
+def collect_counts(memory: kernel.Memory, end: int) -> DramCounts:
+    """Return the counters of all channels, background up to cycle `end`."""
+    raw, channels = _raw(memory), range(memory.n_channels)
+
+    def total(name: str) -> int:
+        return int(sum(counts[name] for counts in raw))
+
+    return DramCounts(
+        bank_commands=np.stack([memory.bank_counts(c) for c in channels]),
+        rank_commands=np.stack([memory.rank_counts(c) for c in channels]),
+        background_cycles=np.stack([memory.background(c, end) for c in channels]),
+        ca_ones=np.stack([memory.command_wires(c)[0] for c in channels]),
+        ca_rising=np.stack([memory.command_wires(c)[1] for c in channels]),
+        reads=total("reads"),
+        writes=total("writes"),
+        forwarded_reads=total("forwarded"),
+        merged_reads=total("merged_reads"),
+        merged_writes=total("merged_writes"),
+        read_row_hits=total("read_hits"),
+        write_row_hits=total("write_hits"),
+        read_latency_cycles=total("latency_sum"),
+        max_read_latency_cycles=max(counts["latency_max"] for counts in raw),
+    )
+
+
+def _raw(memory: kernel.Memory) -> list[dict[str, int]]:
+    return [memory.counts(c) for c in range(memory.n_channels)]
