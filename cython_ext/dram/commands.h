@@ -182,9 +182,8 @@ static inline void note_latency(dram_engine *e, int64_t latency) {
     e->counts.latency_max = later(e->counts.latency_max, latency);
 }
 
-/* Serve one request of a bank's queue: the read it belongs to and those merged with it, or the write. */
-static void serve(dram_engine *e, int64_t t, dram_bank *bank, int at, int command) {
-    int32_t k = bank->queue[at];
+/* A request's column command is out: its burst is on the wires, and reads, those merged with it too, are on their way. */
+static void leave(dram_engine *e, int64_t t, dram_bank *bank, int32_t k, int command) {
     dram_node *node = &e->pool[k];
     if (bank->hits++) { /* not the first after the activate */
         if (node->write) e->counts.write_hits++; else e->counts.read_hits++;
@@ -197,15 +196,13 @@ static void serve(dram_engine *e, int64_t t, dram_bank *bank, int at, int comman
         e->out->sent_channel[e->out->n_sent] = (uint8_t)e->number;
         e->out->sent_id[e->out->n_sent++] = node->id;
     }
-    remove_at(bank->queue, &bank->queued, at);
-    e->reads_blocked = e->writes_blocked = 0; /* there is room in a bank's queue again */
-    e->banks_with_room |= (uint64_t)1 << (bank - e->bank);
-    e->queued--;
-    e->rank[bank->rank].queued--;
     drop_pending(e, k);
     if (node->write) {
-        bank->queued_writes--;
         e->counts.last_data = later(e->counts.last_data, t + e->c.write_data_end);
+        if (!e->c.posted) {
+            complete(e, node->id, node->accepted, t);
+            e->pending_reads--;
+        }
         e->free_nodes[e->n_free++] = k;
         e->pending--;
         return;
@@ -224,6 +221,18 @@ static void serve(dram_engine *e, int64_t t, dram_bank *bank, int at, int comman
         e->pending_reads--;
         k = node->merged;
     }
+}
+
+/* Serve one request of a bank's queue. */
+static void serve(dram_engine *e, int64_t t, dram_bank *bank, int at, int command) {
+    int32_t k = bank->queue[at];
+    bank->queued_writes -= e->pool[k].write;
+    remove_at(bank->queue, &bank->queued, at);
+    e->reads_blocked = e->writes_blocked = 0; /* there is room in a bank's queue again */
+    e->banks_with_room |= (uint64_t)1 << (bank - e->bank);
+    e->queued--;
+    e->rank[bank->rank].queued--;
+    leave(e, t, bank, k, command);
 }
 
 #endif

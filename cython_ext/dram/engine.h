@@ -258,7 +258,13 @@ static int move_request(dram_engine *e, int flush) {
 
 /* ---- one cycle --------------------------------------------------------------------------------------------------- */
 
+#include "dram/pooled.h"
+
 static void process(dram_engine *e, int64_t t, int flush) {
+    if (e->c.pooled) {
+        process_pooled(e, t);
+        return;
+    }
     int64_t next = NEVER;
     int issued, refreshing = 0;
     e->now = t;

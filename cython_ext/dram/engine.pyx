@@ -44,6 +44,7 @@ cdef extern from "dram/memory.h" nogil:
         int32_t ranks, groups, banks_per_group, command_buses, strict_order, hit_cap, hit_cap_strict, page, page_idle
         int32_t read_entries, write_entries, bank_entries, write_high, write_low, write_idle
         int32_t latency, refresh, precharge_all, power_down, watchdog, n_fields, offset_bits
+        int32_t pooled, posted, sync_cycles, sync_after_read, sync_after_write, second_act
         int32_t field_kind[16]
         int32_t field_source[16]
         int32_t field_bits[16]
@@ -66,7 +67,7 @@ cdef extern from "dram/memory.h" nogil:
         int32_t relative, closed, parked
     ctypedef struct dram_counts:
         int64_t reads, writes, forwarded, merged_reads, merged_writes, read_hits, write_hits
-        int64_t latency_sum, latency_max, last_done, last_data, bursts
+        int64_t latency_sum, latency_max, last_done, last_data, bursts, read_syncs, write_syncs, second_acts
     ctypedef struct dram_command:
         int64_t cycle, request
         int32_t command, rank, group, bank, row, column
@@ -87,7 +88,7 @@ cdef extern from "dram/memory.h" nogil:
         int64_t ca_rising[32]
         int64_t n_trace
         dram_command *trace
-        int32_t n_banks, reads_waiting, writes_waiting
+        int32_t n_banks, reads_waiting, writes_waiting, n_opened
     ctypedef struct dram_memory:
         dram_engine *channel[64]
         dram_port port[64]
@@ -193,7 +194,9 @@ cdef class Memory:
         c.write_low, c.write_idle, c.latency = s["write_low"], s["write_idle"], s["latency"]
         c.refresh, c.precharge_all = s["refresh"], s["precharge_all"]
         c.power_down, c.watchdog = s["power_down"], s["watchdog"]
-        c.offset_bits = s["offset_bits"]
+        c.pooled, c.posted, c.second_act = s["pooled"], s["posted"], s["second_act"]
+        c.sync_cycles, c.sync_after_read = s["sync_cycles"], s["sync_after_read"]
+        c.sync_after_write, c.offset_bits = s["sync_after_write"], s["offset_bits"]
         if not (1 <= c.ranks <= MAX_RANKS and 1 <= c.ranks * c.groups * c.banks_per_group <= MAX_BANKS):
             raise ValueError("at most 8 ranks and 64 banks")
         if not 1 <= c.bank_entries <= 64:
@@ -324,6 +327,7 @@ cdef class Memory:
         return {
             "read queue": e.reads_waiting,
             "write queue": e.writes_waiting,
+            "opened rows": e.n_opened,
             **{f"bank {b} queue": e.bank[b].queued for b in range(e.n_banks)},
         }
 

@@ -69,7 +69,7 @@ static void accept(dram_memory *m, int64_t t, int p) {
     if (write) e->counts.writes++; else e->counts.reads++;
     int64_t posted = t + e->c.latency;
     int32_t same_write = e->c.strict_order ? NONE : find_pending(e, burst, 1);
-    if (write || same_write != NONE) complete(e, id, t, posted);
+    if (same_write != NONE || (write && e->c.posted)) complete(e, id, t, posted);
     if (same_write != NONE) {
         if (write) { /* the waiting write takes the new data: the burst is the later one's */
             e->counts.merged_writes++;
@@ -99,10 +99,10 @@ static void accept(dram_memory *m, int64_t t, int p) {
     node->row = value[FIELD_ROW], node->column = value[FIELD_COLUMN];
     node->bank = (int16_t)((value[FIELD_RANK] * e->c.groups + value[FIELD_GROUP]) * e->c.banks_per_group + value[FIELD_BANK]);
     e->pending++;
+    if (!write || !e->c.posted) e->pending_reads++;
     if (!write) {
-        e->pending_reads++;
         port->in_flight++;
-        int32_t same_read = e->c.strict_order ? NONE : find_pending(e, burst, 0);
+        int32_t same_read = e->c.strict_order || e->c.pooled ? NONE : find_pending(e, burst, 0);
         if (same_read != NONE) { /* one burst answers both */
             node->merged = e->pool[same_read].merged;
             e->pool[same_read].merged = k;
@@ -153,6 +153,7 @@ static inline void accept_some(dram_memory *m, int64_t t) {
 
 /* Nothing but refresh and power-down until a request comes: rows are closed, writes that wait are too few to leave. */
 static int is_idle(const dram_engine *e) {
+    if (e->c.pooled && (e->n_opened || e->writes_waiting || e->second_act_by)) return 0;
     if (e->queued || e->reads_waiting || e->draining || e->writes_waiting > e->c.write_idle ||
         e->writes_waiting >= e->c.write_high)
         return 0;

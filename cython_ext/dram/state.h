@@ -41,6 +41,10 @@ typedef struct {
     int32_t strict_order, hit_cap, hit_cap_strict, page, page_idle;
     int32_t read_entries, write_entries, bank_entries, write_high, write_low, write_idle;
     int32_t latency, refresh, precharge_all, power_down, watchdog;
+    int32_t pooled, posted; /* one queue per direction (pooled.h); writes are done when accepted */
+    /* Data clock: a CAS command so many clocks before the first burst after it stopped (0: it always runs), and how long
+     * it runs on after a read and a write command. second_act: latest distance of ACT-2 (0: one command). */
+    int32_t sync_cycles, sync_after_read, sync_after_write, second_act;
     int32_t n_fields;
     int32_t field_kind[MAX_FIELDS], field_source[MAX_FIELDS], field_bits[MAX_FIELDS], field_target[MAX_FIELDS];
     int32_t offset_bits;
@@ -88,7 +92,7 @@ typedef struct { /* where requests enter, in order: a request that is refused ho
 
 typedef struct {
     int64_t reads, writes, forwarded, merged_reads, merged_writes, read_hits, write_hits;
-    int64_t latency_sum, latency_max, last_done, last_data, bursts;
+    int64_t latency_sum, latency_max, last_done, last_data, bursts, read_syncs, write_syncs, second_acts;
 } dram_counts;
 
 typedef struct { /* a command as it went over the wires */
@@ -127,6 +131,11 @@ typedef struct { /* one channel */
     /* Requests in the read and write queue per bank; bit b: bank b has some, and has room in its own queue. */
     int16_t waiting[2][MAX_BANKS];
     uint64_t waiting_banks[2], banks_with_room;
+    /* Pooled queues: requests whose row was opened for them, oldest first; until when the data clock runs; the clock by
+     * which ACT-2 must follow (0: none is due). */
+    int32_t *opened;
+    int32_t n_opened, writing;
+    int64_t clock_until, second_act_by;
     int32_t n_banks, turn, number;
     dram_output *out;
     dram_command *trace;
@@ -190,6 +199,7 @@ static void channel_free(dram_engine *e) {
     free(e->free_nodes);
     free(e->read_queue);
     free(e->write_queue);
+    free(e->opened);
     free(e->flight_done);
     free(e->flight_port);
     free(e->trace);
@@ -215,10 +225,11 @@ static dram_engine *channel_new(const dram_config *config, int number, dram_outp
     e->free_nodes = malloc((size_t)e->pool_size * sizeof *e->free_nodes);
     e->read_queue = malloc((size_t)config->read_entries * sizeof *e->read_queue);
     e->write_queue = malloc((size_t)config->write_entries * sizeof *e->write_queue);
+    e->opened = malloc((size_t)e->pool_size * sizeof *e->opened);
     e->flight_done = malloc((size_t)e->flight_size * sizeof *e->flight_done);
     e->flight_port = malloc((size_t)e->flight_size * sizeof *e->flight_port);
     e->trace = e->trace_size ? malloc((size_t)e->trace_size * sizeof *e->trace) : NULL;
-    if (!e->pool || !e->chains || !e->free_nodes || !e->read_queue || !e->write_queue || !e->flight_done ||
+    if (!e->pool || !e->chains || !e->free_nodes || !e->read_queue || !e->write_queue || !e->opened || !e->flight_done ||
         !e->flight_port || (e->trace_size && !e->trace)) {
         channel_free(e);
         return NULL;
@@ -238,11 +249,13 @@ static dram_engine *channel_new(const dram_config *config, int number, dram_outp
     int64_t interval = config->refresh_interval;
     if (config->refresh == REFRESH_PER_BANK) interval /= config->groups * config->banks_per_group;
     for (int r = 0; r < config->ranks; r++) {
-        /* Ranks take turns, so that not all of them are busy at once; cycle 0 is the first clock of the interval. */
+        /* Ranks take turns, so that not all of them are busy at once; cycle 0 is the first clock of the interval (and the
+         * one before it where queues are pooled, as in the tool that they are after). */
         e->rank[r].next_refresh =
-            config->refresh == REFRESH_NONE ? NEVER : interval * (r + 1) / config->ranks - 1;
+            config->refresh == REFRESH_NONE ? NEVER : interval * (r + 1) / config->ranks - !config->pooled;
         for (int k = 0; k < 4; k++) e->rank[r].acts[k] = -config->faw;
     }
+    e->clock_until = -1;
     e->banks_with_room = ~(uint64_t)0;
     e->next_event = 0; /* refresh and power-down begin with the clock, not with the first request */
     e->now = e->last_accepted = -1;

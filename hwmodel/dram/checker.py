@@ -55,17 +55,17 @@ def rules(part: Part, *, read_dbi: bool = False) -> tuple[Rule, ...]:
         Rule("tRP", "bank", ("PRE",), ("ACT", "REFab", "REFpb"), t.tRP),
         Rule("tRPab", "rank", ("PREA",), ("ACT", "REFab", "REFpb"), t.tRPab),
         Rule("tRTP", "bank", ("RD",), CLOSE, t.tRTP),
-        Rule("tWR", "bank", ("WR",), CLOSE, wl + burst + t.tWR),
+        Rule("tWR", "bank", ("WR",), CLOSE, wl + burst + t.tDQSS + t.tWR),
         Rule("tRRD", "rank", ("ACT",), ("ACT",), t.tRRD),
         Rule("tRRD_L", "group", ("ACT",), ("ACT",), t.tRRD_L),
         Rule("tRRD_refresh", "rank", ("ACT",), ("REFpb",), t.tRRD),
-        Rule("tRRD_refresh", "rank", ("REFpb",), ("ACT",), t.tRRD),
+        Rule("tPBR2ACT", "rank", ("REFpb",), ("ACT",), t.tPBR2ACT),
         Rule("tCCD", "rank", READ, READ, t.tCCD),
         Rule("tCCD", "rank", WRITE, WRITE, t.tCCD),
         Rule("tCCD_L", "group", READ, READ, t.tCCD_L),
-        Rule("tCCD_L", "group", WRITE, WRITE, t.tCCD_L),
+        Rule("tCCD_L_WR", "group", WRITE, WRITE, t.tCCD_L_WR),
         Rule("tWTR", "rank", WRITE, READ, wl + burst + t.tWTR),
-        Rule("tWTR_L", "group", WRITE, READ, wl + burst + t.tWTR_L),
+        Rule("tWTR_L", "group", WRITE, READ, wl + max(burst, t.BL_L) + t.tWTR_L),
         Rule("tRTW", "rank", READ, WRITE, rl + burst - wl + t.turnaround),
         Rule("tPPD", "rank", CLOSE, CLOSE, t.tPPD),
         Rule("tRFCab", "rank", ("REFab",), ("ACT", "REFab", "REFpb", "PDE"), t.tRFCab),
@@ -79,7 +79,7 @@ def rules(part: Part, *, read_dbi: bool = False) -> tuple[Rule, ...]:
         Rule("tCKE", "rank", ("PDE",), ("PDX",), t.tCKE),
         Rule("tCKE", "rank", ("PDX",), ("PDE",), t.tCKE),
         Rule("read_to_PDE", "rank", READ, ("PDE",), rl + burst + 1),
-        Rule("write_to_PDE", "rank", WRITE, ("PDE",), wl + burst + t.tWR),
+        Rule("write_to_PDE", "rank", WRITE, ("PDE",), wl + burst + t.tDQSS + t.tWR),
         Rule("command_to_PDE", "rank", ("ACT", *CLOSE), ("PDE",), longest),
     )
 
@@ -208,7 +208,7 @@ class _Checker:
         elif name in COLUMN:
             if bank.row != row:
                 yield "state", f"row {row} is not open (open: {bank.row})"
-            recovery = t.tRTP if name in READ else t.WL + burst + t.tWR
+            recovery = t.tRTP if name in READ else t.WL + burst + t.tDQSS + t.tWR
             bank.recovered = max(bank.recovered, cycle + recovery)
             if name in ("RDA", "WRA"):
                 bank.closed_by_itself, bank.row = bank.recovered, None

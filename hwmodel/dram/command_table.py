@@ -206,7 +206,7 @@ def count_commands(table: CommandTable, *, part: Part) -> DramCounts:
             if command == "ACT":
                 opened[bank], recovered[bank] = cycle, cycle + t.tRAS
             elif command in ("RD", "WR", "RDA", "WRA"):
-                recovery = t.tRTP if command in ("RD", "RDA") else t.WL + o.burst_cycles + t.tWR
+                recovery = t.tRTP if command in ("RD", "RDA") else t.WL + o.burst_cycles + t.tDQSS + t.tWR
                 recovered[bank] = max(recovered[bank], cycle + recovery)
                 if command in ("RDA", "WRA") and opened[bank] >= 0:
                     intervals.append((opened[bank], recovered[bank]))

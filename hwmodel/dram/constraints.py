@@ -37,19 +37,22 @@ def gap_table(part: Part, *, read_dbi: bool = False) -> np.ndarray:
     after("bank", "ACT", ("PRE", "PREA"), t.tRAS)
     after("bank", "ACT", ("ACT", "REFpb", "REFab"), t.tRC)
     after("bank", "RD", ("PRE", "PREA"), t.tRTP)
-    after("bank", "WR", ("PRE", "PREA"), t.WL + burst + t.tWR)
+    after("bank", "WR", ("PRE", "PREA"), t.WL + burst + t.tDQSS + t.tWR)
     after("bank", "PRE", ("ACT", "REFpb", "REFab"), t.tRP)
     after("bank", "REFpb", ("ACT", "REFpb", "REFab"), t.tRFCpb)
 
     # the data wires, within a bank group (L) and between groups, and the write-to-read path in the DRAM
-    for scope, ccd, rrd, wtr in (("group", t.tCCD_L, t.tRRD_L, t.tWTR_L), ("rank", t.tCCD, t.tRRD, t.tWTR)):
+    for scope, ccd, ccd_write, rrd, wtr, length in (
+        ("group", t.tCCD_L, t.tCCD_L_WR, t.tRRD_L, t.tWTR_L, max(burst, t.BL_L)),
+        ("rank", t.tCCD, t.tCCD, t.tRRD, t.tWTR, burst),
+    ):
         after(scope, READS, READS, max(burst, ccd))
-        after(scope, WRITES, WRITES, max(burst, ccd))
+        after(scope, WRITES, WRITES, max(burst, ccd_write))
         after(scope, READS, WRITES, max(rl + burst - t.WL + t.turnaround, burst))
-        after(scope, WRITES, READS, t.WL + burst + wtr)
+        after(scope, WRITES, READS, t.WL + length + wtr)
         after(scope, "ACT", "ACT", rrd)
         after(scope, "ACT", "REFpb", rrd)
-        after(scope, "REFpb", "ACT", rrd)
+        after(scope, "REFpb", "ACT", max(t.tPBR2ACT, rrd) if scope == "group" else t.tPBR2ACT)
 
     # one rank: precharge to precharge, refresh, power-down
     after("rank", ("PRE", "PREA"), ("PRE", "PREA"), t.tPPD)
@@ -59,7 +62,7 @@ def gap_table(part: Part, *, read_dbi: bool = False) -> np.ndarray:
     after("rank", "REFpb", "PDE", t.tRFCpb)
     after("rank", ("ACT", "PRE", "PREA"), "PDE", max(part.command_cycles.values()))
     after("rank", READS, "PDE", rl + burst + 1)
-    after("rank", WRITES, "PDE", t.WL + burst + t.tWR)
+    after("rank", WRITES, "PDE", t.WL + burst + t.tDQSS + t.tWR)
     after("rank", "PDE", "PDX", t.tCKE)
     after("rank", "PDX", "PDE", t.tCKE)
     after("rank", "PDX", tuple(c for c in COMMANDS if c not in ("PDE", "PDX")), t.tXP)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 from traces.base.errors import InputError, unknown_name
 
@@ -11,6 +12,20 @@ PAGE_POLICIES = ("open", "closed", "adaptive")
 REFRESH_MODES = ("all-bank", "per-bank", "none")
 REFRESH_PRECHARGES = ("each", "all")
 FRONT_ENDS = ("in-order", "independent")
+QUEUES = ("per-bank", "pooled")
+# Named behaviours: what differs from the defaults, which are those of DRAMsim3.
+PRESETS: dict[str, dict[str, Any]] = {
+    "dramsim3": {},
+    # Ramulator 2.1's generic controller, from its published defaults: writes start above 0.8 of the queue and end below
+    # 0.2 of it; a row is kept as long as an older request hits it; one command closes all banks before a refresh.
+    "ramulator2": {
+        "queues": "pooled", "posted_writes": False, "controller_latency_cycles": 1, "refresh_precharge": "all",
+        "write_high": 26, "write_low": 6,
+    },
+    # What the JEDEC command tables demand beyond the tools: commands hold the command wires for their clocks, and one
+    # command closes all banks before a refresh (PREA, tRPab). A row that was hit often enough is given up in any case.
+    "jedec": {"command_occupancy": True, "refresh_precharge": "all", "hit_cap_strict": True},
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -36,6 +51,10 @@ class ControllerSpec:
     front_end: in-order (requests enter in order over all channels; one that is refused holds up all behind it) or
     independent (each channel has its own source; only where requests come as one array, as in replay).
     requests_per_clock: accepted over all channels, one per channel; the reference tool's front end accepts one.
+    queues: per-bank (read and write queue before a queue per bank, served in turn) or pooled (one queue for reads, one
+    for writes; of the commands that may go, the oldest request's goes; writes also while no read waits).
+    posted_writes: a write is done when accepted; else in the clock of its WR command.
+    preset: a named behaviour (PRESETS), whose values stand for every parameter left at its default.
     command_occupancy: a command holds the command wires for its clocks of the part (else for one clock, as in the
     reference tools).
     """
@@ -60,14 +79,23 @@ class ControllerSpec:
     command_occupancy: bool = False
     front_end: str = "in-order"
     requests_per_clock: int = 1
+    queues: str = "per-bank"
+    posted_writes: bool = True
+    preset: str = "dramsim3"
 
     def __post_init__(self) -> None:
+        if self.preset not in PRESETS:
+            raise unknown_name("controller preset", self.preset, PRESETS)
+        for field in fields(self):
+            if field.name in PRESETS[self.preset] and getattr(self, field.name) == field.default:
+                object.__setattr__(self, field.name, PRESETS[self.preset][field.name])
         for name, value, known in (
             ("scheduler", self.scheduler, SCHEDULERS),
             ("page policy", self.page_policy, PAGE_POLICIES),
             ("refresh mode", self.refresh, REFRESH_MODES),
             ("refresh precharge", self.refresh_precharge, REFRESH_PRECHARGES),
             ("front end", self.front_end, FRONT_ENDS),
+            ("queues", self.queues, QUEUES),
         ):
             if value not in known:
                 raise unknown_name(name, value, known)
@@ -88,6 +116,10 @@ class ControllerSpec:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
                 raise InputError(f"controller {name} must be a whole number from {least} to {most}, not {value!r}")
-        for name in ("hit_cap_strict", "read_dbi", "command_occupancy"):
+        for name in ("hit_cap_strict", "read_dbi", "command_occupancy", "posted_writes"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"controller {name} must be true or false, not {getattr(self, name)!r}")
+        if self.queues == "pooled":
+            for name, only in (("scheduler", "fr-fcfs"), ("page_policy", "open"), ("power_down_cycles", 0)):
+                if getattr(self, name) != only:
+                    raise InputError(f"pooled queues are served with {name} {only!r}, not {getattr(self, name)!r}")

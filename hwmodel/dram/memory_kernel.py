@@ -47,7 +47,7 @@ def open_memory(
         "write_data_end": t.WL + o.burst_cycles,
         "rp": t.tRP,
         "rtp": t.tRTP,
-        "write_recovery": t.WL + o.burst_cycles + t.tWR,
+        "write_recovery": t.WL + o.burst_cycles + t.tDQSS + t.tWR,
         "cke": t.tCKE,
         "ranks": o.ranks,
         "groups": o.bank_groups,
@@ -70,6 +70,12 @@ def open_memory(
         "power_down": controller.power_down_cycles,
         "watchdog": WATCHDOG_REFRESH_INTERVALS * t.tREFI,
         "ca_beats_per_clock": part.interface.wires["ca"].beats_per_clock,
+        "pooled": controller.queues == "pooled",
+        "posted": controller.posted_writes,
+        "sync_cycles": t.tCAS_WCK,
+        "sync_after_read": read_end + t.tWCKPST,
+        "sync_after_write": t.WL + o.burst_cycles + t.tWCKPST,
+        "second_act": t.tAAD,
         "offset_bits": (o.burst_bytes - 1).bit_length(),
     }
     wires = [_wire_cycles(part, name) if controller.command_occupancy else 1 for name in COMMANDS]

@@ -94,6 +94,13 @@ class Timing:
     tCKE: int
     turnaround: int
     tRTRS: int
+    tCCD_L_WR: int  # write to write within a bank group
+    BL_L: int  # clocks of a burst as the write-to-read distance within a bank group counts it (LPDDR5: BL/n_max)
+    tDQSS: int  # clocks from the end of write data to the start of write recovery
+    tPBR2ACT: int  # per-bank refresh to an activate of another bank
+    tCAS_WCK: int  # CAS command to the read or write it starts the data clock for; 0: the data clock always runs
+    tWCKPST: int  # clocks the data clock runs on after the data of a burst
+    tAAD: int  # longest distance from ACT-1 to ACT-2; 0: an activate is one command
 
 
 @dataclass(frozen=True)

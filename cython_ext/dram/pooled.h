@@ -1,0 +1,158 @@
+/* One cycle of a channel with one queue for reads and one for writes (the generic controller of Ramulator 2).
+ *
+ * Of the commands that may go, that of the oldest request goes. A request for which a row was opened leaves its queue for
+ * a list that goes before everything, refresh included. A refresh that is due keeps all others waiting. A row is not
+ * closed while an older request of the queue hits it, or one of that list. */
+#ifndef EDGEWATT_DRAM_POOLED_H
+#define EDGEWATT_DRAM_POOLED_H
+
+#include "dram/commands.h"
+
+typedef struct { /* the best command of a queue: its place (NONE: nothing may go by now) and when another look is due */
+    int32_t at, command;
+    int64_t next;
+} dram_choice;
+
+/* The command a request needs next, and when it may go. */
+static int64_t next_command(const dram_engine *e, const dram_node *node, int *command) {
+    const dram_bank *bank = &e->bank[node->bank];
+    *command = bank->row == NONE ? ACT : bank->row != node->row ? PRE : node->write ? WR : RD;
+    int64_t when = later(earliest(e, bank, *command), wires_ready(e, *command));
+    return *command == ACT && e->second_act_by ? NEVER : when; /* no ACT-1 between ACT-1 and ACT-2 */
+}
+
+static int is_opened_for(const dram_engine *e, int bank) {
+    for (int k = 0; k < e->n_opened; k++)
+        if (e->pool[e->opened[k]].bank == bank) return 1;
+    return 0;
+}
+
+static int hit_by_older(const dram_engine *e, const int32_t *queue, int at) {
+    const dram_node *node = &e->pool[queue[at]];
+    for (int k = 0; k < at; k++) {
+        const dram_node *older = &e->pool[queue[k]];
+        if (older->bank == node->bank && older->row == e->bank[node->bank].row) return 1;
+    }
+    return 0;
+}
+
+static dram_choice choose(const dram_engine *e, int64_t t, const int32_t *queue, int length) {
+    dram_choice best = {NONE, COMMANDS, NEVER};
+    for (int at = 0; at < length; at++) {
+        const dram_node *node = &e->pool[queue[at]];
+        int command;
+        int64_t when = later(next_command(e, node, &command), node->accepted + 1);
+        if (when > t) {
+            best.next = sooner(best.next, when);
+            continue;
+        }
+        if (command == PRE && (is_opened_for(e, node->bank) || hit_by_older(e, queue, at))) continue;
+        if (node->write && find_pending(e, node->burst, 0) != NONE) continue; /* not before a read of the same burst */
+        best.at = at, best.command = command;
+        return best;
+    }
+    return best;
+}
+
+/* Issue the chosen command of a queue. A column command first needs the data clock to run. */
+static void go(dram_engine *e, int64_t t, dram_choice chosen, int32_t *queue, int32_t *length) {
+    int32_t k = queue[chosen.at];
+    const dram_node *node = &e->pool[k];
+    dram_bank *bank = &e->bank[node->bank];
+    if (chosen.command == PRE) {
+        issue(e, t, PRE, bank->rank, bank, NULL);
+    } else if (chosen.command == ACT) {
+        issue(e, t, ACT, bank->rank, bank, node);
+        if (e->c.second_act) e->second_act_by = t + e->c.second_act;
+        remove_at(queue, length, chosen.at);
+        int at = e->n_opened++; /* oldest first */
+        for (; at > 0 && e->pool[e->opened[at - 1]].accepted > node->accepted; at--) e->opened[at] = e->opened[at - 1];
+        e->opened[at] = k;
+    } else if (e->c.sync_cycles && t > e->clock_until) {
+        if (node->write) e->counts.write_syncs++; else e->counts.read_syncs++;
+        e->wires_free[0] = e->wires_free[1] = t + e->c.sync_cycles;
+        e->clock_until = t + e->c.sync_cycles + (node->write ? e->c.sync_after_write : e->c.sync_after_read);
+    } else {
+        e->clock_until = later(e->clock_until, t + (node->write ? e->c.sync_after_write : e->c.sync_after_read));
+        remove_at(queue, length, chosen.at);
+        leave(e, t, bank, k, chosen.command);
+    }
+}
+
+/* Close what is open, with one command, then refresh; no bank is closed before the request it was opened for is served. */
+static int refresh_pooled(dram_engine *e, int64_t t, int r, int64_t *next) {
+    dram_rank *rank = &e->rank[r];
+    int all = e->c.refresh == REFRESH_ALL_BANK, in_rank = e->c.groups * e->c.banks_per_group;
+    int from = r * in_rank + (all ? 0 : rank->refresh_bank), count = all ? in_rank : 1, open = 0;
+    int64_t close_at = 0, refresh_at = 0;
+    for (int b = from; b < from + count; b++) {
+        dram_bank *bank = &e->bank[b];
+        refresh_at = later(refresh_at, earliest(e, bank, all ? REFAB : REFPB));
+        if (bank->row == NONE) continue;
+        if (is_opened_for(e, b)) return 0;
+        open++;
+        close_at = later(close_at, earliest(e, bank, PRE));
+    }
+    int command = open ? (all ? PREA : PRE) : all ? REFAB : REFPB;
+    int64_t when = later(open ? close_at : refresh_at, wires_ready(e, command));
+    if (when > t) {
+        *next = sooner(*next, when);
+        return 0;
+    }
+    issue(e, t, command, r, all ? NULL : &e->bank[from], NULL);
+    return 1;
+}
+
+static void process_pooled(dram_engine *e, int64_t t) {
+    int64_t next = NEVER;
+    int issued = 0, due = NONE;
+    e->now = t;
+    if (!e->reads_waiting && !e->n_opened) e->last_progress = t;
+    for (int r = 0; r < e->c.ranks; r++) {
+        dram_rank *rank = &e->rank[r];
+        if (t >= rank->next_refresh) {
+            int64_t interval = e->c.refresh_interval;
+            if (e->c.refresh == REFRESH_PER_BANK) interval /= e->c.groups * e->c.banks_per_group;
+            rank->refresh_due++;
+            rank->next_refresh += interval;
+        }
+        if (rank->refresh_due && due == NONE) due = r;
+        next = sooner(next, rank->next_refresh);
+    }
+    if (wires_ready(e, PRE) <= t) {
+        int forced = e->second_act_by && t >= e->second_act_by;
+        dram_choice chosen = {NONE, COMMANDS, NEVER};
+        if (!forced) chosen = choose(e, t, e->opened, e->n_opened);
+        next = sooner(next, chosen.next);
+        if (forced) {
+            issued = 0;
+        } else if (chosen.at != NONE) {
+            go(e, t, chosen, e->opened, &e->n_opened);
+            issued = 1;
+        } else if (due != NONE) {
+            issued = refresh_pooled(e, t, due, &next);
+        } else {
+            if (!e->writing) e->writing = e->writes_waiting >= e->c.write_high || !e->reads_waiting;
+            else e->writing = e->writes_waiting > e->c.write_low || !e->reads_waiting;
+            int32_t *queue = e->writing ? e->write_queue : e->read_queue;
+            int32_t *length = e->writing ? &e->writes_waiting : &e->reads_waiting;
+            chosen = choose(e, t, queue, *length);
+            next = sooner(next, chosen.next);
+            if (chosen.at != NONE) {
+                go(e, t, chosen, queue, length);
+                issued = 1;
+            }
+        }
+        if (!issued && e->second_act_by) { /* ACT-2 takes a clock that nothing else wants */
+            e->second_act_by = 0;
+            e->counts.second_acts++;
+            e->wires_free[0] = t + 1;
+            issued = 1;
+        }
+    } else {
+        next = sooner(next, wires_ready(e, PRE));
+    }
+    e->next_event = issued || e->second_act_by ? t + 1 : later(next, t + 1);
+}
+
+#endif
