@@ -103,6 +103,12 @@ static int refresh_pooled(dram_engine *e, int64_t t, int r, int64_t *next) {
     return 1;
 }
 
+/* Reads the controller sees: one that is accepted in this clock counts from the next one on. Writes count at once, by
+ * which the reference runs of copies are met (docs/concepts/dram.md). */
+static int known_reads(const dram_engine *e, int64_t t) {
+    return e->reads_waiting - (e->reads_waiting && e->pool[e->read_queue[e->reads_waiting - 1]].accepted == t);
+}
+
 static void process_pooled(dram_engine *e, int64_t t) {
     int64_t next = NEVER;
     int issued = 0, due = NONE;
@@ -132,8 +138,9 @@ static void process_pooled(dram_engine *e, int64_t t) {
         } else if (due != NONE) {
             issued = refresh_pooled(e, t, due, &next);
         } else {
-            if (!e->writing) e->writing = e->writes_waiting >= e->c.write_high || !e->reads_waiting;
-            else e->writing = e->writes_waiting > e->c.write_low || !e->reads_waiting;
+            int reads = known_reads(e, t), writes = e->writes_waiting;
+            if (reads < e->reads_waiting) next = t + 1;
+            e->writing = !reads || (e->writing ? writes > e->c.write_low : writes >= e->c.write_high);
             int32_t *queue = e->writing ? e->write_queue : e->read_queue;
             int32_t *length = e->writing ? &e->writes_waiting : &e->reads_waiting;
             chosen = choose(e, t, queue, *length);
