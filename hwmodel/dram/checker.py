@@ -59,7 +59,7 @@ def rules(part: Part, *, read_dbi: bool = False) -> tuple[Rule, ...]:
         Rule("tRRD", "rank", ("ACT",), ("ACT",), t.tRRD),
         Rule("tRRD_L", "group", ("ACT",), ("ACT",), t.tRRD_L),
         Rule("tRRD_refresh", "rank", ("ACT",), ("REFpb",), t.tRRD),
-        Rule("tPBR2ACT", "rank", ("REFpb",), ("ACT",), t.tPBR2ACT),
+        Rule("tRRD_refresh", "rank", ("REFpb",), ("ACT",), t.tPBR2ACT),
         Rule("tCCD", "rank", READ, READ, t.tCCD),
         Rule("tCCD", "rank", WRITE, WRITE, t.tCCD),
         Rule("tCCD_L", "group", READ, READ, t.tCCD_L),
