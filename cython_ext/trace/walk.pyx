@@ -60,10 +60,10 @@ cdef class ForwardWalk:
     cdef const int32_t[::1] source, target
     cdef const float[::1] weight, bias
     cdef const uint8_t[::1] finish          # 0: not the target's last step; 1 + activation kind: its last
-    cdef const int64_t[::1] slot
+    cdef const int64_t[:, ::1] slot             # rows of element indices; an element names its row
     cdef const int64_t[::1] event_step, event_offset
     cdef const uint8_t[::1] event_size, event_stream
-    cdef const int64_t[:, ::1] element      # rows of (image offset, bits, stream)
+    cdef const int64_t[:, ::1] element      # rows of (image offset, bits, stream, row of slot)
     cdef uint8_t[::1] image
     cdef uint64_t base
     cdef int64_t neurons, value_bytes, lanes, row_bytes, row_pitch, pass_bytes, n_passes
@@ -129,7 +129,7 @@ cdef class ForwardWalk:
                     return
                 for e in range(n_elements):
                     bits = self.element[e, 1]
-                    at = self.element[e, 0] + ((self.slot[k] * bits) >> 3)
+                    at = self.element[e, 0] + ((self.slot[self.element[e, 3], k] * bits) >> 3)
                     if bits >= 8 or at != self.last_byte[e]:  # two 4-bit elements share a byte: one load
                         self.last_byte[e] = at
                         self._emit(out, at, <int>((bits + 7) >> 3), 0, <int>self.element[e, 2])
@@ -332,14 +332,14 @@ cdef class TransferWalk(ForwardWalk):
                     return
                 for e in range(self.element.shape[0]):
                     bits = self.element[e, 1]
-                    at = self.element[e, 0] + ((self.slot[k] * bits) >> 3)
+                    at = self.element[e, 0] + ((self.slot[self.element[e, 3], k] * bits) >> 3)
                     if not self._fetch(out, self.element_array[e], at + ((bits + 7) >> 3)):
                         return
                 if not self._make_moves(out, k):
                     return
                 for e in range(self.element.shape[0]):
                     bits = self.element[e, 1]
-                    at = self.element[e, 0] + ((self.slot[k] * bits) >> 3)
+                    at = self.element[e, 0] + ((self.slot[self.element[e, 3], k] * bits) >> 3)
                     if bits >= 8 or at != self.last_byte[e]:
                         self.last_byte[e] = at
                         self.connection_accesses += 1

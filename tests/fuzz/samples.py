@@ -68,6 +68,7 @@ def samples(folder: Path) -> dict[str, Sample]:
     add("tflite", "m.tflite", MLP, load)
     add("tflite network", "m.tflite", MLP, lambda path: load(path, kind="network"))
     add("onnx", "m.onnx", _onnx(), load)
+    add("onnx convolutions", "m.onnx", _convolutions(), lambda path: load(path, kind="network"))
     add("onnx network", "m.onnx", _onnx(), lambda path: load(path, kind="network"))
     buffer = io.BytesIO()
     np.save(buffer, np.arange(20))
@@ -103,6 +104,24 @@ def _onnx() -> bytes:
     graph = make.make_graph(
         nodes, "mlp", [info("x", 1, [1, 3])], [info("y", 1, [1, 2])], weights, value_info=[info("h", 1, [1, 4])]
     )
+    data: bytes = make.make_model(graph, opset_imports=[make.make_opsetid("", 13)]).SerializeToString()
+    return data
+
+
+def _convolutions() -> bytes:
+    make, info = onnx.helper, onnx.helper.make_tensor_value_info
+    weights = [
+        onnx.numpy_helper.from_array(np.ones((2, 1, 3, 3), np.float32), "w"),
+        onnx.numpy_helper.from_array(np.ones((2, 8), np.float32), "v"),
+    ]
+    nodes = [
+        make.make_node("Conv", ["x", "w"], ["h"], pads=[1, 1, 1, 1], strides=[1, 1]),
+        make.make_node("Relu", ["h"], ["r"]),
+        make.make_node("AveragePool", ["r"], ["p"], kernel_shape=[2, 2], strides=[2, 2]),
+        make.make_node("Flatten", ["p"], ["f"]),
+        make.make_node("Gemm", ["f", "v"], ["y"], transB=1),
+    ]
+    graph = make.make_graph(nodes, "conv", [info("x", 1, [1, 1, 4, 4])], [info("y", 1, [1, 2])], weights)
     data: bytes = make.make_model(graph, opset_imports=[make.make_opsetid("", 13)]).SerializeToString()
     return data
 

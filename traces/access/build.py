@@ -71,6 +71,9 @@ def build_trace(
         "padding_elements": plan.padding,
         "element_bytes": plan.element_bytes,
     }
+    if plan.element[:, 3].any():
+        assert network.weight_ids is not None
+        description["stored_weights"] = int(network.weight_ids.max()) + 1
     if plan.lanes > 1:
         padded = plan.n_passes * plan.lanes - len(vectors)
         description |= {"lanes": plan.lanes, "passes": plan.n_passes, "padded_lanes": padded}

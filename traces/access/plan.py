@@ -25,9 +25,9 @@ class Plan:
 
     kind: the layout chosen. memory: regions and initial image, neuron values of all samples last.
     source, target: int32[K] neurons. weight: float32[K], decoded from the stored bits. bias: float32[N] as
-        stored. slot: int64[K] element index.
+        stored. slot: int64[1 or 2, K] element index, in the second row of the stored weight.
     finish: uint8[K], 1 + activation number at the last step of a target, else 0.
-    element: int64[E, 3] arrays read at each step: (image offset, bits per element, stream number).
+    element: int64[E, 4] arrays read at each step: (image offset, bits per element, stream number, row of slot).
     event_step, event_offset, event_size, event_stream: structure loads before a step: int64, image offset int64,
         bytes uint8, stream number uint8.
     neurons_offset: image offset of the neuron rows of the first pass. A row holds `lanes` values of value_bytes each,
@@ -134,9 +134,9 @@ def plan_layout(network: Network, edges: Int64Array, layout: Layout, samples: np
         target=steps.target.astype(np.int32),
         weight=weight,
         bias=neuron_values(neuron_bits(bias, neuron_format), neuron_format),
-        slot=slot,
+        slot=np.stack((slot,) if stored.weight_slot is None else (slot, stored.weight_slot)),
         finish=finish,
-        element=np.array([(each.offset, each.bits, STREAMS.index(each.stream)) for each in elements], np.int64),
+        element=np.array([(e.offset, e.bits, STREAMS.index(e.stream), e.by_weight) for e in elements], np.int64),
         event_step=loads.step,
         event_offset=loads.offset,
         event_size=loads.size,
@@ -173,16 +173,50 @@ def _stored(
     """Return what a layout kind is given to place, the weights float32[K] as decoded, and how many became zero."""
     assert network.weights is not None
     steps = member.steps(network, edges)
-    bits, weight, value_bits, zeroed = _stored_weights(network.weights[edges], layout.value_format)
+    sharing = _Sharing.of(network, edges, steps)
+    bits, weight, value_bits, zeroed = _stored_weights(sharing.values, layout.value_format)
     ids, id_bytes = _ids(network, steps, member, layout)
     slot = _slots(steps, layout.row_alignment_bytes if member.has_rows else None, value_bits, id_bytes)
-    stored = Stored(steps, ids, id_bytes, steps.spread(bits), value_bits, layout.value_format, slot)
-    return stored, steps.spread(weight), zeroed
+    each, kept = sharing.spread(bits), sharing.store(bits)
+    stored = Stored(steps, ids, id_bytes, each, value_bits, layout.value_format, slot, sharing.weight_slot, kept)
+    return stored, sharing.spread(weight), zeroed
 
 
 def _stream_numbers(names: npt.NDArray[np.str_]) -> npt.NDArray[np.uint8]:
     found, index = np.unique(names, return_inverse=True)
     return np.array([STREAMS.index(name) for name in found], np.uint8)[index] if len(names) else np.zeros(0, np.uint8)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sharing:
+    """Which weights are stored, and which of them each step reads.
+
+    values: float32 of the connections in the order of work or, where connections share weights, of each stored weight.
+    weight_slot: int64[K], the stored weight of each step (padding has a zero of its own, the last), or None.
+    """
+
+    values: npt.NDArray[np.float32]
+    weight_slot: Int64Array | None
+    steps: Steps
+
+    @classmethod
+    def of(cls, network: Network, edges: Int64Array, steps: Steps) -> _Sharing:
+        assert network.weights is not None
+        if network.weight_ids is None:
+            return cls(network.weights[edges], None, steps)
+        values = np.zeros(int(network.weight_ids.max()) + 1 + steps.is_padding.any(), np.float32)
+        values[network.weight_ids] = network.weights
+        slot = network.weight_ids[edges][steps.origin]
+        slot[steps.is_padding] = len(values) - 1
+        return cls(values, slot, steps)
+
+    def store(self, bits: np.ndarray) -> np.ndarray | None:
+        """Return the bits of each stored weight where steps share them."""
+        return None if self.weight_slot is None else bits
+
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """Return what is given per value for each step."""
+        return self.steps.spread(values) if self.weight_slot is None else values[self.weight_slot]
 
 
 def _slots(steps: Steps, row_alignment: int | None, value_bits: int, id_bytes: int) -> Int64Array:

@@ -54,6 +54,11 @@ def plan_of(trace: Trace) -> Plan:
             "a scratchpad moves rows by the order of work, which a recorded trace does not hold: "
             "build the trace from a network"
         )
+    if trace.plan.element[:, 3].any():
+        raise InputError(
+            "a scratchpad streams connections from start to end, and here several connections read one stored weight: "
+            "use the layout 'tuples', which stores a weight with each connection"
+        )
     return trace.plan
 
 

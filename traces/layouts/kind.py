@@ -28,6 +28,8 @@ class Stored:
 
     ids: int64[K] per end ('source', 'target'), as stored. id_bytes: bytes of one id. bits: uint[K] weights in the value
     format. value_bits: bits of one weight. value_format: its name. slot: int64[K] element index of each step.
+    weight_slot: int64[K] index of each step's weight where steps share stored weights, or None; then stored_bits holds
+    each stored weight once.
     """
 
     steps: Steps
@@ -37,6 +39,8 @@ class Stored:
     value_bits: int
     value_format: str
     slot: Int64Array
+    weight_slot: Int64Array | None = None
+    stored_bits: npt.NDArray[np.unsignedinteger] | None = None
 
     def in_slots(self, values: np.ndarray) -> np.ndarray:
         """Return the values at their slots; slots between rows stay zero."""
@@ -95,8 +99,10 @@ class LayoutKind:
             elements.append(Element(space.add(_ID_ARRAYS[end], packed.view(np.uint8)), 8 * stored.id_bytes, "ids"))
         from traces.formats import pack
 
-        values = np.asarray(pack(stored.in_slots(stored.bits), stored.value_format), np.uint8)
-        elements.append(Element(space.add("values", values), stored.value_bits, "values"))
+        shared = stored.stored_bits is not None
+        values = stored.in_slots(stored.bits) if stored.stored_bits is None else stored.stored_bits
+        packed = np.asarray(pack(values, stored.value_format), np.uint8)
+        elements.append(Element(space.add("values", packed), stored.value_bits, "values", by_weight=shared))
         return elements, self.structure(stored, space)
 
     def structure(self, stored: Stored, space: Space) -> Loads:

@@ -12,11 +12,15 @@ Bytes = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class Element:
-    """An array that is read at every step: where it starts (image offset), bits of one element, stream name."""
+    """An array that is read at every step: where it starts (image offset), bits of one element, stream name.
+
+    by_weight: its elements are found by the stored weight of a step, which several steps may share, not by the step.
+    """
 
     offset: int
     bits: int
     stream: str
+    by_weight: bool = False
 
 
 @dataclass(frozen=True, eq=False)

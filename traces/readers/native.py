@@ -18,7 +18,7 @@ from traces.work.network import Network
 MARKER = "edgewatt_network"  # holds the version of this layout; its presence tells our files from SciPy's
 VERSION = 1
 _REQUIRED = ("sources", "targets", "n_neurons", "inputs", "outputs", "activation", "name")
-_OPTIONAL = ("weights", "biases", "layer", "batch")
+_OPTIONAL = ("weights", "biases", "layer", "batch", "weight_ids", "positions")
 _EXTRA = "extra_"
 
 
@@ -34,11 +34,11 @@ def save(network: Network, path: str | Path, *, extras: Mapping[str, Any] | None
         "activation": np.array(network.activation),
         "name": np.array(network.name),
     }
-    for name in ("sources", "targets", "inputs", "outputs", "layer"):
+    for name in ("sources", "targets", "inputs", "outputs", "layer", "weight_ids"):
         ids = getattr(network, name)
         if ids is not None:
             arrays[name] = ids.astype(np.min_scalar_type(int(ids.max(initial=0))))
-    for name in ("weights", "biases", "batch"):
+    for name in ("weights", "biases", "batch", "positions"):
         if getattr(network, name) is not None:
             arrays[name] = getattr(network, name)
     for name, value in (extras or {}).items():
@@ -71,7 +71,7 @@ def load(path: str | Path) -> Network:
             outputs=arrays["outputs"],
             activation=_text(arrays, "activation", path),
             name=_text(arrays, "name", path),
-            **{name: arrays.get(name) for name in _OPTIONAL},
+            **{name: arrays.get(name) for name in _OPTIONAL},  # type: ignore[arg-type]
         )
     except InputError as error:
         raise InputError(f"{path}: {error}") from None

@@ -15,6 +15,8 @@ from traces.base.errors import InputError, unknown_name
 MAX_NEURONS = 1 << 25  # a dozen arrays of 8 bytes per neuron are made: a file of one line must not fill the memory
 ACTIVATIONS = ("identity", "relu", "clipped-relu")  # clipped-relu: the Graph Challenge's min(max(z, 0), 32)
 
+_TABLES = {"batch": "(B, I)", "positions": "(N, 3)"}
+
 Int64Array = npt.NDArray[np.int64]
 
 
@@ -24,8 +26,8 @@ def _frozen(values: Any, dtype: type, name: str) -> np.ndarray:
         given = np.asarray(values)
     except ValueError as error:  # ragged lists
         raise InputError(f"{name} is not an array of numbers: {error}") from None
-    if given.ndim != (2 if name == "batch" else 1):
-        shape = "two-dimensional, (B, I)" if name == "batch" else "one-dimensional"
+    if given.ndim != (2 if name in _TABLES else 1):
+        shape = f"two-dimensional, {_TABLES[name]}" if name in _TABLES else "one-dimensional"
         raise InputError(f"{name} must be {shape}, not of shape {given.shape}")
     if np.issubdtype(dtype, np.integer):
         if given.size and not np.issubdtype(given.dtype, np.integer):
@@ -64,6 +66,11 @@ class Network:
     activation: 'identity', 'relu' or 'clipped-relu', applied to every neuron with incoming connections that is not an
         output (outputs are left linear), except 'clipped-relu', which applies to outputs too (Graph Challenge).
     batch: float32[B, I] input vectors in the order of `inputs`, or None.
+    weight_ids: int64[W], which stored weight each connection has, or None where each has its own. Connections of one id
+        have one weight (a convolution's); ids count from 0, and their order is the order in storage.
+    positions: int64[N, 3] (layer, y, x) of each neuron, or None. The layer counts from the inputs (0); y and x are -1
+        where a layer has no image.
+    notes: what a reader has to say of the network, one sentence each.
 
     Raises InputError naming the connection or neuron at fault.
     """
@@ -79,6 +86,9 @@ class Network:
     activation: str = "relu"
     batch: npt.NDArray[np.float32] | None = None
     name: str = field(default="network", kw_only=True)
+    weight_ids: Int64Array | None = field(default=None, kw_only=True)
+    positions: Int64Array | None = field(default=None, kw_only=True)
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731 - the class is frozen
@@ -87,8 +97,10 @@ class Network:
         for name in ("weights", "biases", "batch"):
             if getattr(self, name) is not None:
                 put(name, _frozen(getattr(self, name), np.float32, name))
-        if self.layer is not None:
-            put("layer", _frozen(self.layer, np.int64, "layer"))
+        for name in ("layer", "weight_ids", "positions"):
+            if getattr(self, name) is not None:
+                put(name, _frozen(getattr(self, name), np.int64, name))
+        put("notes", tuple(self.notes))
         try:
             put("n_neurons", operator.index(self.n_neurons))
         except TypeError:
@@ -116,7 +128,7 @@ class Network:
         if self.activation not in ACTIVATIONS:
             raise unknown_name("activation", self.activation, ACTIVATIONS)
         self._validate_edges()
-        for name, length in (("weights", w), ("biases", n), ("layer", w)):
+        for name, length in (("weights", w), ("biases", n), ("layer", w), ("weight_ids", w), ("positions", n)):
             values = getattr(self, name)
             if values is not None and len(values) != length:
                 raise InputError(f"{name} has {len(values)} values, expected {length}")
@@ -133,6 +145,33 @@ class Network:
         if self.batch is not None and self.batch.shape[1] != len(self.inputs):
             raise InputError(
                 f"batch has shape {self.batch.shape}, expected (B, {len(self.inputs)}): one column per input"
+            )
+
+        if self.positions is not None and self.positions.shape[1] != 3:
+            raise InputError(
+                f"positions has shape {self.positions.shape}, expected (N, 3): layer, y and x of each neuron"
+            )
+        self._validate_sharing()
+
+    def _validate_sharing(self) -> None:
+        """Check that connections of one stored weight agree on it."""
+        ids = self.weight_ids
+        if ids is None:
+            return
+        if self.weights is None:
+            raise InputError("weight_ids say where weights are stored, but the network has no weights")
+        if ids.min() < 0 or ids.max() >= len(ids):
+            raise InputError(
+                f"weight_ids must count stored weights from 0, at most one per connection, not {ids.max()}"
+            )
+        first = np.zeros(int(ids.max()) + 1, np.int64)
+        first[ids[::-1]] = np.arange(len(ids))[::-1]  # the last assignment to an index stays
+        other = np.flatnonzero(self.weights != self.weights[first[ids]])
+        if other.size:
+            k, j = int(other[0]), int(first[ids[other[0]]])
+            raise InputError(
+                f"connections {j} and {k} share the stored weight {ids[k]}, but weigh {self.weights[j]} and "
+                f"{self.weights[k]}"
             )
 
     def _validate_edges(self) -> None:
@@ -230,5 +269,9 @@ class Network:
             raise InputError(f"an order of connections is a permutation of 0 to {self.n_connections - 1}")
         pick = lambda values: None if values is None else values[edges]  # noqa: E731
         return self.with_(
-            sources=self.sources[edges], targets=self.targets[edges], weights=pick(self.weights), layer=pick(self.layer)
+            sources=self.sources[edges],
+            targets=self.targets[edges],
+            weights=pick(self.weights),
+            layer=pick(self.layer),
+            weight_ids=pick(self.weight_ids),
         )

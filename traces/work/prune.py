@@ -36,11 +36,13 @@ def prune_magnitude(
     magnitude = np.abs(network.weights)
     chosen = np.concatenate([edges[np.argsort(-magnitude[edges], kind="stable")[:n]] for edges, n in groups])
     chosen.sort()
+    ids = network.weight_ids
     return network.with_(
         sources=network.sources[chosen],
         targets=network.targets[chosen],
         weights=network.weights[chosen],
         layer=None if network.layer is None else network.layer[chosen],
+        weight_ids=None if ids is None else np.unique(ids[chosen], return_inverse=True)[1],
     )
 
 

@@ -59,11 +59,17 @@ def weight_matrices(graph: OpGraph) -> dict[str, npt.NDArray[np.float32]]:
 def to_network(graph: OpGraph) -> Network:
     """Return a chain of fully connected layers as a network (every weight a connection; traces.work.prune thins it).
 
+    A model with anything else than such a chain is unrolled (traces.readers.parts.model_network).
+
     Between two layers there must be ReLU (fused or not) everywhere or nowhere; a final softmax or sigmoid is left out.
     Raises InputError naming the first operator that does not fit.
     """
     from traces.readers.parts.layers import from_layers
 
+    if not _is_chain(graph):
+        from traces.readers.parts.model_network import unroll_model
+
+        return unroll_model(graph)
     where = f"{graph.source or graph.name}: "
     layers: list[Any] = []
     activations: list[str] = []  # after each layer
@@ -97,6 +103,19 @@ def to_network(graph: OpGraph) -> Network:
     if len(activations) > 1 and activations[-1] == "RELU":
         raise InputError(f"{where}ReLU behind the last layer: the outputs of a network are linear")
     return from_layers(layers, name=graph.name, activation="relu" if inner == {"RELU"} else "identity")
+
+
+def _is_chain(graph: OpGraph) -> bool:
+    """Tell whether no operator is one that only unrolling makes connections of."""
+    unrolled = {
+        "CONV_2D",
+        "DEPTHWISE_CONV_2D",
+        "AVERAGE_POOL_2D",
+        "MAX_POOL_2D",
+        "MEAN",
+        "CONCATENATION",
+    }
+    return not any(node.op in unrolled or (node.op == "ADD" and len(node.inputs) == 2) for node in graph.nodes)
 
 
 def _layer(graph: OpGraph, node: Operator, where: str) -> Any:

@@ -1,0 +1,162 @@
+"""Convolutional models as networks: what the network computes is what the reference executor computes."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from traces.access.build import build_trace
+from traces.base.errors import InputError
+from traces.readers import load
+from traces.readers.parts.models import to_network
+from traces.work.execute import execute
+from traces.work.forward import forward
+from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
+
+
+class Builder:
+    """Collects operators of a small model in one of the two orders of channels."""
+
+    def __init__(self, channels_first: bool, seed: int) -> None:
+        self.first, self.rng = channels_first, np.random.default_rng(seed)
+        self.nodes: list[Operator] = []
+        self.constants: dict[str, np.ndarray] = {}
+
+    def shape(self, channels: int, height: int, width: int) -> tuple[int, ...]:
+        return (1, channels, height, width) if self.first else (1, height, width, channels)
+
+    def add(self, name, op, inputs, shape, constants=(), **attributes):
+        tensors = (Tensor(name, shape, 4 * int(np.prod(shape)), name, "float32"),)
+        if self.first and op in ("CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "AVERAGE_POOL_2D", "CONCATENATION"):
+            attributes["channel_axis"] = 1
+        if op not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", INPUT):
+            attributes["operands"] = tuple(inputs)
+        self.nodes.append(Operator(name, op, tuple(inputs), tensors, tuple(constants), attributes))
+        return name
+
+    def weights(self, name, *shape, density=0.5):
+        values = self.rng.standard_normal(shape).astype(np.float32)
+        self.constants[name] = np.where(self.rng.random(shape) < density, values, 0).astype(np.float32)
+        return name
+
+    def kernel(self, name, outputs, inner, rows, columns, density=0.5):
+        """Weights of a convolution as each kind of file stores them."""
+        if self.first:
+            return self.weights(name, outputs, inner, rows, columns, density=density)
+        return self.weights(name, outputs, rows, columns, inner, density=density)
+
+    def depthwise(self, name, channels, rows, columns):
+        if self.first:
+            return self.weights(name, channels, 1, rows, columns, density=0.9)
+        return self.weights(name, 1, rows, columns, channels, density=0.9)
+
+    def graph(self, *outputs):
+        return OpGraph("model", tuple(self.nodes), outputs, self.constants)
+
+    @property
+    def layout(self):
+        return {"weight_layout": "OIHW"} if self.first else {}
+
+
+def resnet(first: bool, seed: int) -> OpGraph:
+    """Stride, padding, groups, dilation, depthwise, a sum of branches, a mean and a matrix."""
+    b = Builder(first, seed)
+    b.add("x", INPUT, (), b.shape(4, 7, 6))
+    b.add("c1", "CONV_2D", ["x"], b.shape(6, 4, 3), [b.kernel("w1", 6, 4, 3, 3), b.weights("b1", 6)],
+          strides=(2, 2), padding="SAME", activation="RELU", **b.layout)  # fmt: skip
+    b.add("d", "DEPTHWISE_CONV_2D", ["c1"], b.shape(6, 4, 3), [b.depthwise("wd", 6, 3, 3), b.weights("bd", 6)],
+          padding=(1, 1, 1, 1) if first else "SAME", activation="RELU", **b.layout)  # fmt: skip
+    b.add("g", "CONV_2D", ["d"], b.shape(8, 4, 3), [b.kernel("wg", 8, 3, 1, 1)], groups=2, padding="VALID", **b.layout)
+    b.add("s", "CONV_2D", ["c1"], b.shape(8, 4, 3), [b.kernel("ws", 8, 6, 1, 1), b.weights("bs", 8)], **b.layout)
+    b.add("sum", "ADD", ["g", "s"], b.shape(8, 4, 3), activation="RELU")
+    b.add("t", "CONV_2D", ["sum"], b.shape(8, 4, 3), [b.kernel("wt", 8, 8, 3, 3)], padding="SAME", **b.layout)
+    b.add("sum2", "ADD", ["t", "sum"], b.shape(8, 4, 3))
+    b.add("r", "RELU", ["sum2"], b.shape(8, 4, 3))
+    b.add("p", "AVERAGE_POOL_2D", ["r"], b.shape(8, 2, 2), window=(2, 2), strides=(2, 2), padding="SAME")
+    b.add("cat", "CONCATENATION", ["p", "p2"][:1], b.shape(8, 2, 2), axis=1 if first else 3)
+    b.add("flat", "RESHAPE", ["cat"], (1, 32))
+    b.add("y", "FULLY_CONNECTED", ["flat"], (1, 5), [b.weights("wy", 5, 32), b.weights("by", 5)])
+    return b.graph("y")
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("first", [True, False])
+def test_the_network_computes_what_the_model_does(first: bool, seed: int) -> None:
+    graph = resnet(first, seed)
+    network = to_network(graph)
+    x = np.random.default_rng(seed).random(graph.tensors["x"].shape).astype(np.float32)
+    expected = execute(graph, {"x": x})["y"].reshape(-1)
+    found = forward(network, x.reshape(1, -1))[0, network.outputs]
+    assert np.allclose(found, expected, rtol=1e-4, atol=1e-5)
+    assert network.activation == "relu" and not network.notes
+    stored = sum(int(np.count_nonzero(graph.constants[name])) for name in ("w1", "wd", "wg", "ws", "wt", "wy"))
+    # The identity adds 1 to the middle taps of its channels (up to 8 more, or one instead), each size of window a mean.
+    assert -1 <= int(network.weight_ids.max()) + 1 - stored <= 8 + 3
+    trace = build_trace(network, inputs=x.reshape(1, -1))
+    assert trace.memory.region("values").n_bytes == 4 * (int(network.weight_ids.max()) + 1)
+    assert network.positions.shape == (network.n_neurons, 3)
+    image = network.positions[network.inputs]
+    assert image[:, 0].max() == 0 and set(map(tuple, image[:, 1:].tolist())) == {
+        (y, x) for y in range(7) for x in range(6)
+    }
+    assert (network.positions[network.targets, 0] > network.positions[network.sources, 0]).all()
+
+
+def test_a_convolution_by_hand() -> None:
+    b = Builder(True, 0)
+    b.add("x", INPUT, (), (1, 1, 3, 3))
+    b.constants["w"] = np.array([[[[1, 0], [0, 2]]]], np.float32)
+    b.add("y", "CONV_2D", ["x"], (1, 1, 2, 2), ["w"], weight_layout="OIHW")
+    network = to_network(b.graph("y"))
+    pairs = list(zip(network.sources.tolist(), network.targets.tolist(), network.weights.tolist(), strict=True))
+    assert pairs == [(0, 9, 1), (4, 9, 2), (1, 10, 1), (5, 10, 2), (3, 11, 1), (7, 11, 2), (4, 12, 1), (8, 12, 2)]
+    assert network.weight_ids.tolist() == [0, 1] * 4
+
+
+def test_what_is_read_otherwise_is_said() -> None:
+    b = Builder(True, 1)
+    b.add("x", INPUT, (), (1, 2, 4, 4))
+    b.add("c", "CONV_2D", ["x"], (1, 3, 4, 4), [b.kernel("w", 3, 2, 1, 1)], activation="RELU6", **b.layout)
+    b.add("m", "MAX_POOL_2D", ["c"], (1, 3, 2, 2), window=(2, 2), strides=(2, 2))
+    b.add("f", "FLATTEN", ["m"], (1, 12))
+    b.add("y", "FULLY_CONNECTED", ["f"], (1, 2), [b.weights("v", 2, 12)])
+    network = to_network(b.graph("y"))
+    assert [note.split(" is read as")[0] for note in network.notes] == ["RELU6", "max pooling"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (dict(strides=(0, 1)), "strides"),
+        (dict(padding=(0, 0, 1)), "padding"),
+        (dict(dilations=(9, 9)), "does not fit the image"),
+        (dict(groups=3), "in 3 groups do not fit 4 channels"),
+        (dict(activation="TANH"), "has the activation TANH: a network has ReLU, or nothing"),
+    ],
+)
+def test_layers_that_do_not_fit(change: dict, message: str) -> None:
+    b = Builder(True, 2)
+    b.add("x", INPUT, (), (1, 4, 5, 5))
+    b.add("y", "CONV_2D", ["x"], (1, 4, 3, 3), [b.kernel("w", 4, 4, 3, 3)], **{**b.layout, **change})
+    with pytest.raises(InputError, match=f"operator 'y' .CONV_2D.*{message}"):
+        to_network(b.graph("y"))
+
+
+def test_a_layer_without_activation_between_others_is_named() -> None:
+    b = Builder(True, 3)
+    b.add("x", INPUT, (), (1, 2, 4, 4))
+    b.add("a", "CONV_2D", ["x"], (1, 2, 4, 4), [b.kernel("w", 2, 2, 1, 1, density=1)], activation="RELU", **b.layout)
+    b.add("b", "CONV_2D", ["a"], (1, 2, 4, 4), [b.kernel("v", 2, 2, 1, 1, density=1)], **b.layout)
+    b.add("y", "CONV_2D", ["b"], (1, 2, 4, 4), [b.kernel("u", 2, 2, 1, 1, density=1)], **b.layout)
+    with pytest.raises(InputError, match=r"operator 'b' \(CONV_2D\) has no ReLU, others have"):
+        to_network(b.graph("y"))
+
+
+@pytest.mark.parametrize("name", ["mlperf_tiny_resnet8_int8"])
+def test_a_reference_model(reference: Path, name: str) -> None:
+    path = reference / "models" / f"{name}.tflite"
+    if not path.exists():
+        pytest.skip(f"no {path.name} in the reference data")
+    network = load(path, kind="network")
+    assert network.positions is not None and network.weight_ids is not None
+    assert network.n_connections > 10**7
