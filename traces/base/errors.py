@@ -5,13 +5,21 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+_ESCAPES = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+
 
 class EdgewattError(Exception):
     """Base of every error this suite raises on purpose."""
 
 
 class InputError(EdgewattError, ValueError):
-    """Something the user gave cannot be used. The command line prints it and exits with status 2."""
+    """Something the user gave cannot be used. The command line prints it and exits with status 2.
+
+    Control characters, which names in hostile files may hold, are written as escapes: none reaches a terminal.
+    """
+
+    def __init__(self, *given: object) -> None:
+        super().__init__(*(each.translate(_ESCAPES) if isinstance(each, str) else each for each in given))
 
 
 class MissingExtraError(EdgewattError, ImportError):

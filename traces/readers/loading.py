@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from traces.work.opgraph import OpGraph
 
 KINDS = ("network", "opgraph")
+_LONGEST_MESSAGE = 1000
 
 
 def load(
@@ -46,6 +47,11 @@ def load(
         return _load(path, kind, ReadOptions(orientation, None if names is None else tuple(names)))
     except OSError as error:  # a folder that may not be listed, a file that vanishes
         raise InputError(f"{error.filename or path}: cannot be read ({error.strerror or error})") from error
+    except InputError as error:
+        text = str(error)
+        if len(text) <= _LONGEST_MESSAGE and "\n" not in text:
+            raise
+        raise InputError(" ".join(text.split())[:_LONGEST_MESSAGE]) from error  # names in the file may hold anything
 
 
 def _load(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -93,16 +94,16 @@ class _Model:
         elif node.op in ("AVERAGE_POOL_2D", "MAX_POOL_2D", "MEAN"):
             self._pool(node, at)
         elif node.op in SAME_NUMBERS | RESHAPED or (node.op in LAST and name in self.graph.outputs):
-            self.ids[name] = self._given(node.inputs[0], at).reshape(node.output.shape)
+            self.ids[name] = self._shaped(self._given(node.inputs[0], at), node.output.shape, at)
         elif node.op == "TRANSPOSE" and len(node.inputs) == 1:
             perm = node.attributes.get("perm", node.constants and self.graph.constants[node.constants[0]].tolist())
-            self.ids[name] = self._given(node.inputs[0], at).transpose(perm or None).reshape(node.output.shape)
+            self.ids[name] = self._turned(node, perm, at)
         elif node.op == "PAD" and node.constants:
             self._pad(node, at)
         elif node.op == "CONCATENATION":
             axis = int(node.attributes.get("axis", -1))
             parts = [self._given(given, at) for given in node.attributes.get("operands", node.inputs)]
-            self.ids[name] = np.concatenate(parts, axis=axis).reshape(node.output.shape)
+            self.ids[name] = self._joined(parts, axis, node, at)
         else:
             raise InputError(
                 f"{at} has no place in a network of convolutions and fully connected layers: "
@@ -120,7 +121,7 @@ class _Model:
         if node.op == "FULLY_CONNECTED":
             matrix = weights.T if node.attributes.get("transposed") else weights
             flat = lambda out: None if out is None else out.ravel()  # noqa: E731
-            return lambda out: self.made.dense(given, matrix, at, bias=bias, out=flat(out)).reshape(shape)
+            return lambda out: self._shaped(self.made.dense(given, matrix, at, bias=bias, out=flat(out)), shape, at)
         if weights.ndim != 4:
             raise InputError(f"{at}: weights of shape {list(weights.shape)}: only images of two dimensions are read")
         image = self._channels_first(given, at)
@@ -186,7 +187,7 @@ class _Model:
         image = self._channels_first(self._given(node.inputs[0], at), at)
         whole = node.op == "MEAN"
         sides = tuple(node.attributes.get("window", image.shape[1:])) if not whole else image.shape[1:]
-        if whole and int(np.prod(node.output.shape)) != image.shape[0]:
+        if whole and math.prod(node.output.shape) != image.shape[0]:
             raise InputError(f"{at}: only a mean over the whole image is read")
         window = Window() if whole else self._window(node, image, sides, at)
         counted = bool(node.attributes.get("count_include_pad"))
@@ -208,16 +209,19 @@ class _Model:
         if not -ids.ndim <= axis < ids.ndim or ids.shape[axis] % n:
             raise InputError(f"{at}: a tensor of shape {list(ids.shape)} has no {n} equal parts along axis {axis}")
         for tensor, part in zip(node.outputs, np.split(ids, n, axis=axis), strict=True):
-            self.ids[tensor.name] = part.reshape(tensor.shape)
+            self.ids[tensor.name] = self._shaped(part, tensor.shape, at)
 
     def _pad(self, node: Operator, at: str) -> None:
         pads = self.graph.constants[node.constants[0]].reshape(-1).tolist()
         ids = self._given(node.inputs[0], at)
+        if len(pads) != 2 * ids.ndim:
+            raise InputError(f"{at}: {len(pads)} paddings for a tensor of shape {list(ids.shape)}")
         pairs = np.array(pads, np.int64)
         pairs = pairs.reshape(2, -1).T if self.channels_first else pairs.reshape(-1, 2)
         if pairs.shape != (ids.ndim, 2) or pairs.min() < 0 or pairs.max() > 2**12:
             raise InputError(f"{at}: padding {pads} is not read")
-        self.ids[node.output.name] = np.pad(ids, pairs, constant_values=NOBODY).reshape(node.output.shape)
+        padded = np.pad(ids, pairs, constant_values=NOBODY)
+        self.ids[node.output.name] = self._shaped(padded, node.output.shape, at)
 
     # -- activations ---------------------------------------------------------------------------------------------------
 
@@ -267,16 +271,35 @@ class _Model:
         if len(shape) == 4:
             channels, height, width = shape[1:] if self.channels_first else (shape[3], shape[1], shape[2])
             return self._as_stored(self.made.image(channels, height, width), shape, at)
-        return self.made.vector(int(np.prod(shape))).reshape(shape)
+        return self.made.vector(math.prod(shape)).reshape(shape)
 
     def _channels_first(self, ids: Ids, at: str) -> Ids:
         if ids.ndim != 4 or ids.shape[0] != 1:
             raise InputError(f"{at}: a tensor of shape {list(ids.shape)} is no image")
         return ids[0] if self.channels_first else np.moveaxis(ids[0], -1, 0)
 
+    def _shaped(self, ids: Ids, shape: tuple[int, ...], at: str) -> Ids:
+        if ids.size != math.prod(shape):
+            raise InputError(f"{at}: {ids.size} values do not fill the shape {list(shape)}")
+        return ids.reshape(shape)
+
+    def _turned(self, node: Operator, perm: Any, at: str) -> Ids:
+        ids = self._given(node.inputs[0], at)
+        axes = [int(axis) for axis in perm] if perm else list(range(ids.ndim))[::-1]
+        if sorted(axes) != list(range(ids.ndim)):
+            raise InputError(f"{at}: {axes} is no order of the axes of a tensor of shape {list(ids.shape)}")
+        return self._shaped(ids.transpose(axes), node.output.shape, at)
+
+    def _joined(self, parts: list[Ids], axis: int, node: Operator, at: str) -> Ids:
+        try:
+            return self._shaped(np.concatenate(parts, axis=axis), node.output.shape, at)
+        except (ValueError, IndexError) as error:
+            shapes = ", ".join(str(list(part.shape)) for part in parts)
+            raise InputError(f"{at}: tensors of shapes {shapes} cannot be joined along axis {axis}") from error
+
     def _as_stored(self, image: Ids, shape: tuple[int, ...], at: str) -> Ids:
         ids = image if self.channels_first or len(shape) != 4 else np.moveaxis(image, 0, -1)
-        if ids.size != int(np.prod(shape)):
+        if ids.size != math.prod(shape):
             raise InputError(f"{at}: its result has the shape {list(shape)}, its window gives {list(image.shape)}")
         return ids.reshape(shape)
 

@@ -69,7 +69,12 @@ def to_network(graph: OpGraph) -> Network:
     if not _is_chain(graph):
         from traces.readers.parts.model_network import unroll_model
 
-        return unroll_model(graph)
+        try:
+            return unroll_model(graph)
+        except InputError:
+            raise
+        except (ValueError, IndexError, TypeError, OverflowError) as error:  # attributes that contradict each other
+            raise InputError(f"{graph.source or graph.name}: damaged ({type(error).__name__}: {error})") from error
     where = f"{graph.source or graph.name}: "
     layers: list[Any] = []
     activations: list[str] = []  # after each layer

@@ -7,6 +7,7 @@ share it in storage.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -181,8 +182,8 @@ class Unrolled:
     def _results(self, out: Ids | None, shape: tuple[int, ...], where: str) -> Ids:
         if out is None:
             return self.image(*shape) if len(shape) == 3 else self.vector(shape[0])
-        if out.size != np.prod(shape):
-            raise InputError(f"{where}: {int(np.prod(shape))} results for {out.size} neurons")
+        if out.size != math.prod(shape):
+            raise InputError(f"{where}: {math.prod(shape)} results for {out.size} neurons")
         return out.reshape(shape)
 
     def _connect(self, source: Ids, target: Ids, weight: npt.NDArray[np.float32], weight_id: Ids) -> None:
