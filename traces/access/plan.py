@@ -83,7 +83,7 @@ class Plan:
         An element of a stream starts a whole number of them after the start of its array. Where a stream has several
         widths it is the smallest.
         """
-        widths = {(stream, max(1, bits // 8)) for _, bits, stream in self.element.tolist()}
+        widths = {(stream, max(1, bits // 8)) for _, bits, stream, _ in self.element.tolist()}
         loads = np.unique(self.event_stream.astype(np.int64) * 256 + self.event_size).tolist()
         widths |= {divmod(load, 256) for load in loads}
         found = {STREAMS[stream]: self.value_bytes for stream in NEURON_STREAMS}
