@@ -21,6 +21,7 @@ from traces.work.network import Network
 ROOT = Path(__file__).parents[1]
 KINDS = ("auto", "csr", "csc", "coo", "ell", "tuples")
 FORMATS = ("fp32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2", "int8", "int4")
+SAID = ("network", "layout", "inputs", "samples", "zeroed_weights", "padding_elements")  # at that commit
 OPTIONS = (
     {},
     {"neuron_format": "bf16", "id_bits": 32, "registers": "none", "base_address": 4097},
@@ -68,7 +69,7 @@ def trace_hash(trace: Trace) -> str:
     memory = trace.memory
     digest.update(memory.image.tobytes())
     regions = [(region.name, region.base_address, region.n_bytes) for region in memory.regions]
-    said = [memory.base_address, memory.total_bytes, regions, trace.description]
+    said = [memory.base_address, memory.total_bytes, regions, {key: trace.description[key] for key in SAID}]
     digest.update(json.dumps(said, sort_keys=True).encode())
     return digest.hexdigest()[:16]
 

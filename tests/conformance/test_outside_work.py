@@ -23,7 +23,7 @@ class SourcesOnly(LayoutKind):
     ids = ("source",)
 
 
-LAYOUTS.register("runs", summary="rows one after another, without pointers")(SourcesOnly())
+LAYOUTS.register("sources-only", summary="rows one after another, without pointers")(SourcesOnly())
 """,
     "own_reader": """
 from edgewatt.plugins import TRACE_READERS, TextReader
@@ -87,7 +87,7 @@ ENTRY_POINTS = """
 [edgewatt.formats]
 fp8_e3m4 = own_format
 [edgewatt.layouts]
-runs = own_layout
+sources-only = own_layout
 [edgewatt.trace_readers]
 own-trace = own_reader
 [edgewatt.trace_writers]
@@ -108,11 +108,11 @@ from traces.layouts import Layout
 
 folder = sys.argv[1]
 network = ew.load(folder + "/layer.dense")
-trace = ew.build_trace(network, layout=Layout(kind="runs", value_format="fp8_e3m4"))
+trace = ew.build_trace(network, layout=Layout(kind="sources-only", value_format="fp8_e3m4"))
 n = ew.export_trace(trace, folder + "/python.own", "own-trace")
 from traces.trace_readers import open_trace
 back = open_trace(folder + "/python.own")
-kinds = {"formats": "fp8_e3m4", "layouts": "runs", "trace-readers": "own-trace", "trace-writers": "own-trace",
+kinds = {"formats": "fp8_e3m4", "layouts": "sources-only", "trace-readers": "own-trace", "trace-writers": "own-trace",
          "network-readers": "dense-text", "generators": "fan"}
 print(json.dumps({
     "connections": network.n_connections, "records": n, "read": back.n_accesses, "format": back.description["format"],
@@ -173,7 +173,7 @@ def test_they_work_from_yaml_and_the_command_line(installed: Path) -> None:
     run(installed, COMMAND, "run", "run.yaml", "-o", "out")
     records = [json.loads(path.read_text()) for path in sorted((installed / "out").rglob("*.json"))]
     assert any("fp8_e3m4" in json.dumps(record) and "own-work" in json.dumps(record) for record in records)
-    config |= {"network": {"generate": {"kind": "fan", "n_inputs": 5}}, "layout": {"kind": "runs"}}
+    config |= {"network": {"generate": {"kind": "fan", "n_inputs": 5}}, "layout": {"kind": "sources-only"}}
     (installed / "fan.yaml").write_text(yaml.safe_dump(config))
     run(installed, COMMAND, "export", "fan.yaml", "-f", "own-trace", "-o", "fan.own")
     assert (installed / "fan.own").read_text().startswith("access ")

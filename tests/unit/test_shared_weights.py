@@ -43,7 +43,7 @@ def test_a_weight_is_read_where_it_is_stored(kind, form):
         region, image = each.memory.region("neurons"), final_image(each)
         ends.append(image[region.base_address - each.memory.base_address :][: region.n_bytes])
     assert np.array_equal(*ends)  # the same forward pass
-    if kind == "tuples":
+    if not any(region.name == "values" for region in trace.memory.regions):  # records hold a weight each
         assert "stored_weights" not in trace.description
         return
     assert trace.description["stored_weights"] == 3

@@ -132,7 +132,7 @@ def _connection_arrays(plan: Plan) -> tuple[npt.NDArray[np.int64], npt.NDArray[n
 
 
 def _stream_at(plan: Plan, start: int, end: int) -> int:
-    for offset, _, stream in plan.element.tolist():
+    for offset, _, stream, _ in plan.element.tolist():
         if start <= offset < end:
             return int(stream)
     here = np.flatnonzero((plan.event_offset >= start) & (plan.event_offset < end))

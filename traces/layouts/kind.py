@@ -51,6 +51,15 @@ class Stored:
         placed[self.slot] = values
         return placed
 
+    def values_array(self, space: Space) -> Element:
+        """Add the array of packed weights: one for each step's slot or, where steps share them, each stored once."""
+        from traces.formats import pack
+
+        shared = self.stored_bits is not None
+        values = self.in_slots(self.bits) if self.stored_bits is None else self.stored_bits
+        packed = np.asarray(pack(values, self.value_format), np.uint8)
+        return Element(space.add("values", packed), self.value_bits, "values", by_weight=shared)
+
 
 class LayoutKind:
     """One layout. Subclasses declare:
@@ -97,12 +106,7 @@ class LayoutKind:
         for end in sorted(self.ids):
             packed = stored.in_slots(stored.ids[end].astype(f"<u{stored.id_bytes}"))
             elements.append(Element(space.add(_ID_ARRAYS[end], packed.view(np.uint8)), 8 * stored.id_bytes, "ids"))
-        from traces.formats import pack
-
-        shared = stored.stored_bits is not None
-        values = stored.in_slots(stored.bits) if stored.stored_bits is None else stored.stored_bits
-        packed = np.asarray(pack(values, stored.value_format), np.uint8)
-        elements.append(Element(space.add("values", packed), stored.value_bits, "values", by_weight=shared))
+        elements.append(stored.values_array(space))
         return elements, self.structure(stored, space)
 
     def structure(self, stored: Stored, space: Space) -> Loads:

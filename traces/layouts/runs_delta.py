@@ -47,15 +47,11 @@ class RunsDelta(LayoutKind):
         return 1 + value_bits / 8  # where sources are near each other
 
     def store(self, stored: Stored, space: Space) -> tuple[list[Element], Loads]:
-        from traces.formats import pack
-
         headers = run_headers(stored, space)
         data, lengths = encode_steps(stored.ids["source"])
         offset = space.add("source_steps", data)
         steps = Loads.of(np.arange(len(lengths)), offset + np.cumsum(lengths) - lengths, lengths, "ids")
-        values = np.asarray(pack(stored.in_slots(stored.bits), stored.value_format), np.uint8)
-        element = Element(space.add("values", values), stored.value_bits, "values")
-        return [element], Loads.merge(headers, steps)
+        return [stored.values_array(space)], Loads.merge(headers, steps)
 
 
 LAYOUTS.register("runs-delta", summary="runs with delta-coded source ids")(RunsDelta())
