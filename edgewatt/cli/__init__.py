@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 
 import typer
 
 from edgewatt.cli import doctor, dram, export, listing, order, order_tuples, papers, results, run, schedule, validate
+from edgewatt.cli.output import say
 
 app = typer.Typer(
     name="edgewatt",
@@ -24,7 +27,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         from edgewatt._version import __version__
 
-        typer.echo(f"edgewatt {__version__}")
+        say(f"edgewatt {__version__}")
         raise typer.Exit
 
 
@@ -50,9 +53,9 @@ def main() -> None:
     from traces.base.errors import EdgewattError, InputError
 
     try:
-        app()
+        _run()
     except EdgewattError as error:
-        sys.stderr.write(f"edgewatt: {error}\n")
+        say(f"edgewatt: {error}", err=True)
         sys.exit(2 if isinstance(error, InputError) else 1)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone (`edgewatt ... | head`)
@@ -60,3 +63,22 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write("edgewatt: interrupted\n")
         sys.exit(130)
+    except OSError as error:
+        if error.errno not in _OUTPUT_FAILS:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left in buffers goes nowhere, without a traceback
+        sys.stderr.write(f"edgewatt: the output cannot be written ({error.strerror})\n")
+        sys.exit(1)
+
+
+_OUTPUT_FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
+
+
+def _run() -> None:
+    """Run the command and make sure that what it printed has got out."""
+    try:
+        app()
+    except SystemExit:
+        sys.stdout.flush()
+        raise
+    sys.stdout.flush()

@@ -7,6 +7,8 @@ from typing import Any
 
 import typer
 
+from edgewatt.cli.output import say
+
 
 def dram(
     trace: Path = typer.Argument(..., metavar="TRACE", help="Requests: DRAMsim3, Ramulator 2, DRAMSys ... or our npz."),
@@ -91,7 +93,7 @@ def dram(
             cells = [[f"{r[c]:,.4f}" if c.endswith("pj") else r[c] for c in columns] for r in rows if r["count"]]
             show_table(columns, cells, title="count x constant = energy", numeric=columns[1:2] + columns[3:])
         if check:
-            typer.echo("\n".join(report["violations"]) or "every command is legal")
+            say("\n".join(report["violations"]) or "every command is legal")
     if report.get("violations"):
         raise typer.Exit(1)
 

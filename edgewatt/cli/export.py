@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from edgewatt.cli.output import say
+
 if TYPE_CHECKING:
     from edgewatt.point.model import Point
     from hwmodel.machine import Machine
@@ -28,6 +30,7 @@ def export(
         "accesses", help="accesses: what the engine asks for; bursts: what leaves the configuration's caches."
     ),
     point: int = typer.Option(0, min=0, help="Which ordering x stride x format of the configuration, from 0."),
+    force: bool = typer.Option(False, "--force", help="Replace a file that is read."),
     source_format: str = typer.Option(None, "--from", metavar="FORMAT", help="Format of a trace file (default: look)."),
     access_bytes: int = typer.Option(32, help="Bytes of an access where a trace file does not say."),
     line_bytes: int = typer.Option(64, help="Bytes of an object in the libcachesim formats."),
@@ -50,6 +53,7 @@ def export(
     from hwmodel.caches.hierarchy import burst_trace
     from hwmodel.dram.command_export import export_commands
     from traces.base.errors import InputError, unknown_name
+    from traces.base.files import refuse_inputs
     from traces.trace_readers import open_trace
     from traces.trace_writers import TRACE_WRITERS, export_trace
 
@@ -57,6 +61,8 @@ def export(
         raise unknown_name("level", level, ["accesses", "bursts"])
     if format not in (known := ["drampower", "matrix", *TRACE_WRITERS]):
         raise unknown_name("export format", format, known)
+    for target in (output, json_file):
+        refuse_inputs(target, [source], force=force)
     if format == "matrix":
         _export_matrices(source, overrides or [], point, output, json_file)
         return
@@ -85,7 +91,7 @@ def _finish(output: str, format: str, level: str, written: int, json_file: str |
 
     summary = {"file": output, "format": format, "level": level, "records": written}
     if not write_json(summary, json_file):
-        typer.echo(f"{output}: {written} records of {level} ({format})")
+        say(f"{output}: {written} records of {level} ({format})")
 
 
 def _export_matrices(source: str, overrides: list[str], number: int, output: str, json_file: str | None) -> None:
@@ -106,7 +112,7 @@ def _export_matrices(source: str, overrides: list[str], number: int, output: str
     edges = steps["tuple_order"]["edges"]
     files = [str(path) for path in write_matrices(layer_matrices(steps["network"], edges), output)]
     if not write_json({"files": files, "connections": len(edges)}, json_file):
-        typer.echo(f"{', '.join(files)}: {len(edges)} weights, rows are outputs, tuples in the order of work")
+        say(f"{', '.join(files)}: {len(edges)} weights, rows are outputs, tuples in the order of work")
 
 
 def _choose(source: str, overrides: list[str], number: int) -> Point:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from edgewatt.cli.output import say
+
 _JSON = typer.Option(None, "--json", metavar="FILE", help="Write the list as JSON ('-': standard output).")
 
 
@@ -24,7 +26,7 @@ def list_names(
 
     if what is None:
         if not write_json([*lists(), "schema"], json_file):
-            typer.echo("\n".join([*lists(), "schema"]))
+            say("\n".join([*lists(), "schema"]))
         return
     if what == "schema":
         write_json(schema(), json_file or "-")

@@ -6,6 +6,8 @@ from typing import Any
 
 import typer
 
+from edgewatt.cli.output import say
+
 EXPLAIN_HELP = "Write a self-contained page that shows why this order costs what it does."
 
 
@@ -30,6 +32,7 @@ def order_network(
         False, "--best-evictions", help="Also bound this order's I/Os over all evictions (integer program)."
     ),
     output: str = typer.Option(None, "-o", "--output", metavar="FILE", help="Write the order as npz (array `edges`)."),
+    force: bool = typer.Option(False, "--force", help="Replace a file that is read."),
     explain: str = typer.Option(None, "--explain", metavar="FILE", help=EXPLAIN_HELP),
     json_file: str = typer.Option(
         None, "--json", metavar="FILE", help="Write the result as JSON ('-': standard output)."
@@ -46,10 +49,12 @@ def order_network(
     from edgewatt.orders.describe import describe_order, order_file
     from reorder.order import order
     from traces.base.errors import InputError
-    from traces.base.files import whole_file
+    from traces.base.files import refuse_inputs, whole_file
     from traces.readers import load
     from traces.work.network import Network
 
+    for target in (output, explain, json_file):
+        refuse_inputs(target, network, force=force)
     loaded = load(network[0] if len(network) == 1 else network, kind="network", orientation=orientation)
     if not isinstance(loaded, Network):
         raise InputError(f"{network[0]}: `edgewatt order` needs a network of neurons, not an operator graph")
@@ -193,17 +198,17 @@ def show(result: dict[str, Any]) -> None:
             for key, label in labels.items()]  # fmt: skip
     show_table(("M = " + str(result["memory"]), *names), rows, title=result["network"], numeric=names)
     gap = lambda value: "none (two-optimal is at the bound)" if value is None else f"{value:.4f}"  # noqa: E731
-    typer.echo(f"bounds: {result['lower_bound']:,} = W + N + S, at most {result['upper_bound']:,} (Theorem 1)")
-    typer.echo(f"best lower bound: {result['best_lower_bound']:,} ({result['best_lower_bound_argument']})")
-    typer.echo(f"gap: {gap(result['gap'])} to W + N + S, {gap(result['gap_to_best_bound'])} to the best lower bound")
+    say(f"bounds: {result['lower_bound']:,} = W + N + S, at most {result['upper_bound']:,} (Theorem 1)")
+    say(f"best lower bound: {result['best_lower_bound']:,} ({result['best_lower_bound_argument']})")
+    say(f"gap: {gap(result['gap'])} to W + N + S, {gap(result['gap_to_best_bound'])} to the best lower bound")
     if "best_evictions" in result:
         best = result["best_evictions"]
         words = "proved" if best["proved"] else f"at least {best['lower_bound']:,}"
-        typer.echo(f"this order with the best evictions: {best['total']:,} I/Os ({words})")
+        say(f"this order with the best evictions: {best['total']:,} I/Os ({words})")
     if result["isolated_neurons"]:
-        typer.echo(f"isolated neurons (in none of the figures): {result['isolated_neurons']}")
+        say(f"isolated neurons (in none of the figures): {result['isolated_neurons']}")
     if result["truncated"]:
-        typer.echo("truncated: the time limit ended the search; another run may differ")
+        say("truncated: the time limit ended the search; another run may differ")
 
 
 def add_to(app: typer.Typer) -> None:

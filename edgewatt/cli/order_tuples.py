@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from edgewatt.cli.output import say
+
 
 def order_tuples(
     matrix: str = typer.Argument(..., help="A sparse matrix: SciPy npz, Matrix Market or safetensors."),
@@ -28,6 +30,7 @@ def order_tuples(
     seed: int = typer.Option(0, help="Same seed, same order, whatever the number of workers."),
     workers: int = typer.Option(1, "-j", "--workers", help="Worker processes."),
     output: str = typer.Option(None, "-o", "--output", help="Write the reordered matrix (.npz, .mtx, .safetensors)."),
+    force: bool = typer.Option(False, "--force", help="Replace a file that is read."),
     checkpoint: str = typer.Option(None, help="Keep finished groups here, so that a killed run continues."),
     json_file: str = typer.Option(
         None, "--json", metavar="FILE", help="Write the result as JSON ('-': standard output)."
@@ -48,7 +51,9 @@ def order_tuples(
     from reorder.cdr import order_tuples as order
     from reorder.cdr.files import WRITERS, read_matrix, write_matrix
     from traces.base.errors import InputError, did_you_mean
+    from traces.base.files import refuse_inputs
 
+    refuse_inputs(output, [matrix], force=force)
     if output is not None and Path(output).suffix.lower() not in WRITERS:
         hint = did_you_mean(Path(output).suffix, WRITERS)
         raise InputError(f"{output}: a matrix is written as {', '.join(WRITERS)}{hint}")
@@ -58,7 +63,7 @@ def order_tuples(
         best, times = choose_tuple_stride(given, value_format=value_format, id_bits=id_bits, part=part or "lpddr4-3200")
         for tried, ns in times.items():
             label = "as given" if tried is None else f"stride {tried}"
-            typer.echo(f"{label}: {ns:.0f} ns ({100 * ns / times[None] - 100:+.2f} %)", err=True)
+            say(f"{label}: {ns:.0f} ns ({100 * ns / times[None] - 100:+.2f} %)", err=True)
         stride = str(best)
     with progress("order-tuples") as update:
         found = order(
@@ -113,16 +118,16 @@ def order_tuples(
     rows_shown = [(name, before, after, change(before, after)) for name, before, after in table]
     show_table(("wires", "as given", "reordered", "change"), rows_shown, title=title, numeric=("as given", "reordered"))
     if found.lower_bound:
-        typer.echo(
+        say(
             f"no order inside these strides costs less than {found.lower_bound:.0f} ({metric}); "
             f"this one is within {100 * found.cost / found.lower_bound - 100:.1f} %"
         )
     if found.lower_bound is None:
-        typer.echo(f"no lower bound is known for {metric} with {encoder} and {value_format} at this stride")
+        say(f"no lower bound is known for {metric} with {encoder} and {value_format} at this stride")
     if found.zeroed:
-        typer.echo(f"warning: {found.zeroed} stored non-zeros become zero in {value_format}", err=True)
+        say(f"warning: {found.zeroed} stored non-zeros become zero in {value_format}", err=True)
     if output is not None:
-        typer.echo(f"reordered matrix: {output}")
+        say(f"reordered matrix: {output}")
 
 
 def add_to(app: typer.Typer) -> None:

@@ -13,6 +13,18 @@ if TYPE_CHECKING:
     from traces.base.progress import Progress
 
 
+def plain(value: object) -> str:
+    """Return text for a terminal: control characters, which names in files may hold, are shown and not obeyed."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in str(value))
+
+
+def say(text: object, *, err: bool = False) -> None:
+    """Print a line of what may hold names from files."""
+    import typer
+
+    typer.echo(plain(text), err=err)
+
+
 def show_table(
     columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None, numeric: Sequence[str] = ()
 ) -> None:
@@ -24,12 +36,12 @@ def show_table(
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in columns:
-        table.add_column(name, justify="right" if name in numeric else "left", overflow="fold")
+        table.add_column(plain(name), justify="right" if name in numeric else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
+        table.add_row(*(Text("" if cell is None else plain(cell)) for cell in row))
     console = Console(highlight=False)
     if title:  # not the table's own title, which is no wider than the table
-        console.print(Text(title, style="bold"))
+        console.print(Text(plain(title), style="bold"))
     console.print(table)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from edgewatt.cli.output import say
+
 
 def papers(
     names: list[str] = typer.Argument(None, metavar="[NAME]...", help="Figures, the beginning of several, or 'all'."),
@@ -60,12 +62,12 @@ def papers(
         shown = [c for c in claims if c["measured"]]
         show_table(heads, [(c["claim"], _lines(c["theirs"]), _lines(c["ours"]), c["comparable"]) for c in shown])
         for r in done:
-            typer.echo(f"{r.name}: {len(r.records)} of {len(r.plan.points)} points finished")
-        typer.echo(f"page: {page}")
+            say(f"{r.name}: {len(r.records)} of {len(r.plan.points)} points finished")
+        say(f"page: {page}")
         if charts:
-            typer.echo(f"figures: {len(charts)} files in {figures}")
+            say(f"figures: {len(charts)} files in {figures}")
     if failed:
-        typer.echo(f"{failed} points failed: edgewatt report {results}/NAME lists them", err=True)
+        say(f"{failed} points failed: edgewatt report {results}/NAME lists them", err=True)
         raise typer.Exit(1)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from edgewatt.cli.output import say
+
 _JSON = typer.Option(None, "--json", metavar="FILE", help="Write the result as JSON ('-': standard output).")
 
 
@@ -20,7 +22,7 @@ def report(
     from edgewatt.reporting import report as write
 
     for path in write(results, output, figures=figures, title=title):
-        typer.echo(path)
+        say(path)
 
 
 def compare(
@@ -66,7 +68,7 @@ def optimize(
         )
     if not write_json(found.as_json(), json_file):
         show_front(found)
-        typer.echo(f"results: {folder}    next:  edgewatt report {folder} -o report.html")
+        say(f"results: {folder}    next:  edgewatt report {folder} -o report.html")
 
 
 def add_to(app: typer.Typer) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from edgewatt.cli.output import say
+
 _OVERRIDE = typer.Option(
     None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the file, such as -s dram.part=lpddr4-3200."
 )
@@ -37,7 +39,7 @@ def run(
     ):
         return
     show_records(records, title=plan.name or Path(file).name)
-    typer.echo("\n".join(["records:", *(f"  {path}" for path in paths)]))
+    say("\n".join(["records:", *(f"  {path}" for path in paths)]))
 
 
 def sweep(
@@ -100,14 +102,14 @@ def sweep(
     }
     if not write_json(summary, json_file):
         for path in done.damaged:
-            typer.echo(f"damaged, computed again: {path}")
+            say(f"damaged, computed again: {path}")
         for name, error in list(summary["failed"].items())[:10]:  # type: ignore[attr-defined]
-            typer.echo(f"failed: {name}: {error}", err=True)
-        typer.echo(
+            say(f"failed: {name}: {error}", err=True)
+        say(
             f"{len(done.points)} points: {done.computed} computed, {done.reused} found finished, "
             f"{len(done.failed)} failed"
         )
-        typer.echo(f"results: {folder}    next:  edgewatt report {folder} -o report.html")
+        say(f"results: {folder}    next:  edgewatt report {folder} -o report.html")
     if done.failed:
         raise typer.Exit(1)
 
@@ -123,7 +125,7 @@ def collect(
     from edgewatt.results.collection import collect as collect_to
 
     n_rows, n_columns = collect_to(results, output)
-    typer.echo(f"{output}: {n_rows} rows, {n_columns} columns")
+    say(f"{output}: {n_rows} rows, {n_columns} columns")
 
 
 def rerun(
@@ -143,7 +145,7 @@ def rerun(
             rows = [(d["key"], d["recorded"], d["repeated"]) for d in differences]
             show_table(("value", "recorded", "repeated"), rows, title=record)
         else:
-            typer.echo(f"{record}: repeated, identical")
+            say(f"{record}: repeated, identical")
     if differences:
         raise typer.Exit(1)
 

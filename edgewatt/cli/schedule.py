@@ -6,6 +6,8 @@ from typing import Any
 
 import typer
 
+from edgewatt.cli.output import say
+
 ONCHIP_BYTES = (32 * 1024, 64 * 1024, 128 * 1024, 256 * 1024)
 
 
@@ -32,6 +34,7 @@ def schedule(
     ),
     encoder: str = typer.Option("raw", help="Encoder of its data wires, e.g. base-xor+dbi-dc."),
     output: str = typer.Option(None, metavar="FILE", help="Write the .tflite model back with its operators reordered."),
+    force: bool = typer.Option(False, "--force", help="Replace a file that is read."),
     figure: str = typer.Option(
         None, metavar="FILE", help="Draw memory over time, random orders, graph (svg, png, html)."
     ),
@@ -51,7 +54,10 @@ def schedule(
     from edgewatt.cli.output import progress, write_json
     from edgewatt.operators.orders import add_energy, compare_orders, load_graph
     from reorder.schedule.schedule import schedule as run
+    from traces.base.files import refuse_inputs
 
+    for target in (output, figure, json_file):
+        refuse_inputs(target, [model], force=force)
     started = time.perf_counter()
     graph = load_graph(model)
     read_s = time.perf_counter() - started
@@ -109,7 +115,7 @@ def schedule(
     _print(result, rows, sizes, read_s, search_s)
     for file in (output, figure, None if json_file == "-" else json_file):
         if file:
-            typer.echo(f"written: {file}")
+            say(f"written: {file}")
 
 
 def _print(result: Any, rows: list[dict[str, Any]], sizes: tuple[int, ...], read_s: float, search_s: float) -> None:
@@ -134,8 +140,8 @@ def _print(result: Any, rows: list[dict[str, Any]], sizes: tuple[int, ...], read
         title=result.graph.name,
         numeric=columns,
     )
-    typer.echo(proof_in_words(result))
-    typer.echo(f"{result.states:,} states; read in {1000 * read_s:.1f} ms, scheduled in {1000 * search_s:.1f} ms")
+    say(proof_in_words(result))
+    say(f"{result.states:,} states; read in {1000 * read_s:.1f} ms, scheduled in {1000 * search_s:.1f} ms")
 
 
 def _microjoules(pj: float | None) -> str:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import typer
 
+from edgewatt.cli.output import say
+
 
 def validate(
     order: Path = typer.Option(
@@ -52,7 +54,7 @@ def validate(
     report = {"passed": len(checks) - failed, "failed": failed, "checks": [check.as_dict() for check in checks]}
     if not write_json(report, json_file):
         show_table(COLUMNS, [check.row() for check in checks], title="edgewatt validate")
-        typer.echo(f"{len(checks) - failed} checks passed, {failed} failed")
+        say(f"{len(checks) - failed} checks passed, {failed} failed")
     if failed:
         raise typer.Exit(1)
 

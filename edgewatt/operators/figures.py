@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from edgewatt.reporting.page import drawing
 from reorder.schedule import constructive
 from reorder.schedule.footprint import footprint
 from reorder.schedule.operator_problem import OperatorProblem
@@ -42,7 +43,7 @@ def draw(original: OpGraph, result: Schedule, path: str | Path, *, seed: int = 0
     elif suffix == ".png":
         data = vl_convert.vegalite_to_png(spec, scale=2)
     else:
-        data = vl_convert.vegalite_to_html(spec, bundle=True).encode()
+        data = drawing(result.graph.name, spec).encode("utf-8", "backslashreplace")
     with whole_file(path) as stream:
         stream.write(data)
 

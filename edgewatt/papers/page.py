@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Mapping, Sequence
 from math import log10
@@ -16,7 +15,8 @@ from edgewatt.papers.measures import MEASURES, NOT_RUN
 from edgewatt.papers.reproduction import Reproduction
 from edgewatt.papers.statistics import interval_words
 from edgewatt.reporting.chart import LEGEND
-from edgewatt.reporting.page import asset, columnar, libraries, script_json
+from edgewatt.reporting.escaping import script_json, text
+from edgewatt.reporting.page import asset, columnar, libraries
 from traces.base.errors import InputError
 
 Row = dict[str, Any]
@@ -67,9 +67,9 @@ def paper_page(
     from traces.base.files import whole_file
 
     charts, rows = _charts(reproductions)
-    text = render(reproductions)
+    page = render(reproductions)
     with whole_file(output) as stream:
-        stream.write(text.encode("utf-8", "backslashreplace"))
+        stream.write(page.encode("utf-8", "backslashreplace"))
     return [str(output), *(save_figures(charts, rows, str(figures)) if figures else [])]
 
 
@@ -83,7 +83,7 @@ def render(reproductions: Sequence[Reproduction]) -> str:
         figures="".join(
             _section(catalogue, run, catalogue.figures[run.name]) for run in reproductions if run.name in charts
         ),
-        provenance=html.escape(json.dumps(_provenance(reproductions), indent=2, ensure_ascii=False)),
+        provenance=text(json.dumps(_provenance(reproductions), indent=2, ensure_ascii=False)),
         data=script_json(
             {"charts": charts, "datasets": {name: columnar(drawn) for name, drawn in rows.items()}, "legend": LEGEND}
         ),
@@ -111,9 +111,9 @@ def _claims_table(rows: list[Row]) -> str:
     muted = ' class="muted"'
     heads = ("printed, in our words", "the paper's method, as we ran it", "our method", "comparable?")
     body = "".join(
-        f"<tr{'' if r['measured'] else muted}><td>{_text(r['claim'])}<br><small>{_text(r['where'])}</small></td>"
+        f"<tr{'' if r['measured'] else muted}><td>{text(r['claim'])}<br><small>{text(r['where'])}</small></td>"
         f"<td>{_list(r['theirs'])}</td><td>{_list(r['ours'])}</td>"
-        f"<td><b>{_text(r['comparable'])}</b><br><small>{_text(r['because'])}</small></td></tr>"
+        f"<td><b>{text(r['comparable'])}</b><br><small>{text(r['because'])}</small></td></tr>"
         for r in sorted(rows, key=lambda row: not row["measured"])
     )
     return f"<table><thead><tr>{''.join(f'<th>{h}</th>' for h in heads)}</tr></thead><tbody>{body}</tbody></table>"
@@ -124,10 +124,10 @@ def _section(catalogue: Catalogue, run: Reproduction, figure: Figure) -> str:
     networks = max(group.median.n for group in groups)
     state = "" if run.complete else f" {len(run.records)} of {len(run.plan.points)} points are finished."
     return (
-        f'<section class="figure"><h2>{_text(cited(catalogue, figure))}: {_text(figure.title)}</h2>'
-        f"<p>{_text(figure.setting)}. Medians; {_text(interval_words(networks))}.{state} {_text(_iterations(run))}</p>"
-        f'<p class="hint">{_text(figure.reading)}</p>'
-        f'<figure id="chart-{run.name}" class="chart"></figure>'
+        f'<section class="figure"><h2>{text(cited(catalogue, figure))}: {text(figure.title)}</h2>'
+        f"<p>{text(figure.setting)}. Medians; {text(interval_words(networks))}.{state} {text(_iterations(run))}</p>"
+        f'<p class="hint">{text(figure.reading)}</p>'
+        f'<figure id="chart-{text(run.name)}" class="chart"></figure>'
         f"<details><summary>Numbers</summary>{_numbers(figure, groups)}</details></section>"
     )
 
@@ -159,9 +159,9 @@ def _numbers(figure: Figure, groups: list[Group]) -> str:
             m = found[method].median
             change = "" if not base or found[method].role == "baseline" else f"{100 * (m.median / base - 1):+.1f} %"
             cells += [f"{m.median:{digits}}", f"{m.low:{digits}} – {m.high:{digits}}" if m.n > 1 else "", change]
-        body.append("<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in cells) + "</tr>")
-    heads = "".join(f"<th>{_text(method)}</th><th>interval</th><th>change</th>" for method in methods)
-    top = f"<tr><th></th><th>{_text(figure.x.title)}</th><th>bound</th>{heads}</tr>"
+        body.append("<tr>" + "".join(f"<td>{text(cell)}</td>" for cell in cells) + "</tr>")
+    heads = "".join(f"<th>{text(method)}</th><th>interval</th><th>change</th>" for method in methods)
+    top = f"<tr><th></th><th>{text(figure.x.title)}</th><th>bound</th>{heads}</tr>"
     return f'<div class="scroll"><table><thead>{top}</thead><tbody>{"".join(body)}</tbody></table></div>'
 
 
@@ -179,13 +179,9 @@ def _provenance(reproductions: Sequence[Reproduction]) -> dict[str, Any]:
     }
 
 
-def _text(value: str) -> str:
-    return html.escape(value)
-
-
 def _list(words: str) -> str:
     """Show findings of several panels one below the other."""
-    return "<br>".join(_text(part) for part in words.split("; "))
+    return "<br>".join(text(part) for part in words.split("; "))
 
 
 def _own(name: str) -> str:

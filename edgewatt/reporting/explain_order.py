@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import base64
-import html
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from edgewatt.reporting.escaping import script_json, text
 from hwmodel.fastmemory.iomodel import count_io, gap, io_bounds
 from hwmodel.fastmemory.occupancy import KINDS, Occupancy, occupancy
 from reorder.base import Ordering
@@ -57,11 +56,11 @@ def explain_page(
     settings = f"M = {memory}, policy {policy}, pinning {pinning}, seed {ordering.seed}"
     page = Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
     return (
-        page.replace("@NAME@", html.escape(network.name))
-        .replace("@METHOD@", html.escape(ordering.method))
-        .replace("@SETTINGS@", html.escape(settings))
-        .replace("@SENTENCE@", html.escape(_sentence(sides, lower, bound)))
-        .replace("@DATA@", json.dumps(data).replace("<", "\\u003c"))
+        page.replace("@NAME@", text(network.name))
+        .replace("@METHOD@", text(ordering.method))
+        .replace("@SETTINGS@", text(settings))
+        .replace("@SENTENCE@", text(_sentence(sides, lower, bound)))
+        .replace("@DATA@", script_json(data))
     )
 
 

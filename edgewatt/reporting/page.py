@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Sequence
 from functools import cache
@@ -11,6 +10,7 @@ from typing import Any
 
 from edgewatt.reporting.chart import LEGEND, charts, datasets
 from edgewatt.reporting.data import ReportData, gather
+from edgewatt.reporting.escaping import script_json, text
 from edgewatt.reporting.figures import save_figures
 from edgewatt.reporting.words import summary
 from edgewatt.results.comparison import load_records
@@ -42,9 +42,9 @@ def report(
     from traces.base.files import whole_file
 
     records, data = read_results(results, title)
-    text = render(records, data)
+    page = render(records, data)
     with whole_file(output) as stream:
-        stream.write(text.encode("utf-8", "backslashreplace"))
+        stream.write(page.encode("utf-8", "backslashreplace"))
     return [str(output), *(save_figures(charts(data), datasets(data), str(figures)) if figures else [])]
 
 
@@ -74,16 +74,16 @@ def render(records: Sequence[Record], data: ReportData) -> str:
         "baseline": data.baseline,
         "legend": LEGEND,
     }
-    words = "".join(f"<p>{html.escape(line)}</p>" for line in summary(data))
-    figures = "".join(f'<figure id="chart-{name}" class="chart"></figure>' for name in payload["charts"])
+    words = "".join(f"<p>{text(line)}</p>" for line in summary(data))
+    figures = "".join(f'<figure id="chart-{text(name)}" class="chart"></figure>' for name in payload["charts"])
     return _template().format(
-        title=html.escape(data.title),
+        title=text(data.title),
         style=asset("page.css"),
         words=words,
         figures=figures,
         failed=_failed(data),
-        config=html.escape(_config_text(records)),
-        provenance=html.escape(_pretty(_common_provenance(records))),
+        config=text(_config_text(records)),
+        provenance=text(_pretty(_common_provenance(records))),
         data=script_json(payload),
         libraries=libraries(),
         script=asset("charts.js") + asset("table.js"),
@@ -139,8 +139,7 @@ def _failed(data: ReportData) -> str:
     if not data.failed:
         return ""
     items = "".join(
-        f"<li><code>{html.escape(name)}</code> {html.escape(error[:300])}</li>"
-        for name, error in list(data.failed.items())[:200]
+        f"<li><code>{text(name)}</code> {text(error[:300])}</li>" for name, error in list(data.failed.items())[:200]
     )
     return f"<details><summary>{len(data.failed)} failed points</summary><ul>{items}</ul></details>"
 
@@ -149,10 +148,11 @@ def _pretty(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
 
 
-def script_json(value: Any) -> str:
-    """Write JSON that is safe inside a script element: no '<', so neither an end tag nor a comment."""
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+def drawing(title: str, spec: Any) -> str:
+    """Return one chart as a self-contained page."""
+    return asset("drawing.html").format(
+        title=text(title), style=asset("page.css"), data=script_json(spec), libraries=libraries()
+    )
 
 
 def asset(name: str) -> str:

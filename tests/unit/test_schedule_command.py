@@ -76,7 +76,7 @@ def test_figure_is_written(tmp_path: Path, suffix: str) -> None:
     result = run("amoebanet", "--rewrite", "all", "--figure", str(path))
     assert result.exit_code == 0, result.output
     data = path.read_bytes()
-    assert data.startswith({"svg": b"<svg", "png": b"\x89PNG", "html": b"<!DOCTYPE html>"}[suffix])
+    assert data.startswith({"svg": b"<svg", "png": b"\x89PNG", "html": b"<!doctype html>"}[suffix])
     if suffix == "svg":
         assert b"Memory while each operator runs" in data
         assert b"random orders" in data

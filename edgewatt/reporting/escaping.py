@@ -1,0 +1,27 @@
+"""The two ways in which anything a user or a file names gets into a page: as text, and as data of a script."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from typing import Any
+
+_ESCAPES = re.compile(r"\\\\|\\u[d][89ab]..\\u[d][c-f]..|(\\u[d][89a-f]..)")  # a backslash, a pair, half a pair
+
+
+def text(value: object) -> str:
+    """Return a value as text of an HTML element or attribute; control characters but line ends are shown as such."""
+    shown = "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in str(value))
+    return html.escape(shown)
+
+
+def script_json(value: Any) -> str:
+    """Return JSON that is safe inside a script element: no '<', so neither an end tag nor a comment.
+
+    Halves of a surrogate pair, which names of files may hold and browsers crash on, become U+FFFD.
+    """
+    raw = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    if "\\ud" in raw:
+        raw = _ESCAPES.sub(lambda found: found[0] if found[1] is None else "\\ufffd", raw)
+    return raw.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,0 +1,107 @@
+"""Outputs: whole or absent, links stay links, pipes and devices stay what they are, inputs are not replaced."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from traces.base.errors import InputError
+from traces.base.files import whole_file
+
+ROOT = Path(__file__).parents[2]
+MATRIX = "%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 1.0\n1 2 2.0\n2 2 3.0\n"
+
+
+def edgewatt(*arguments: str, cwd: Path, **more) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "edgewatt", *arguments]
+    given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
+    return subprocess.run(command, cwd=cwd, env=environment, text=True, timeout=120, **given)
+
+
+def write(path: Path, data: bytes = b"all of it") -> None:
+    with whole_file(path) as stream:
+        stream.write(data)
+
+
+def test_a_link_stays_and_its_target_is_written(tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("old")
+    (tmp_path / "link").symlink_to("target")
+    (tmp_path / "dangling").symlink_to(tmp_path / "new")
+    for name in ("link", "dangling"):
+        write(tmp_path / name)
+        assert (tmp_path / name).is_symlink() and (tmp_path / name).read_bytes() == b"all of it"
+    assert (tmp_path / "target").read_bytes() == (tmp_path / "new").read_bytes() == b"all of it"
+
+
+def test_a_file_keeps_its_permissions(tmp_path: Path) -> None:
+    (tmp_path / "private").write_text("old")
+    (tmp_path / "private").chmod(0o600)
+    write(tmp_path / "private")
+    assert (tmp_path / "private").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_pipe_gets_the_whole_or_nothing(tmp_path: Path) -> None:
+    pipe, found = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
+    reader.start()
+    with pytest.raises(RuntimeError), whole_file(pipe) as stream:
+        stream.write(b"a part")
+        raise RuntimeError
+    assert reader.is_alive(), "nothing has been written"
+    write(pipe)
+    reader.join(10)
+    assert found == [b"all of it"] and pipe.is_fifo()
+
+
+def test_devices_stay_devices(tmp_path: Path) -> None:
+    write(Path("/dev/null"))
+    assert Path("/dev/null").is_char_device()
+    with pytest.raises(InputError, match=r"/dev/full: cannot be written .No space left"):
+        write(Path("/dev/full"))
+    with pytest.raises(InputError, match=r"cannot be written .Is a directory"):
+        write(tmp_path)
+
+
+def test_json_to_dev_stdout_and_to_a_link_of_it(tmp_path: Path) -> None:
+    (tmp_path / "out").symlink_to("/dev/stdout")
+    for name in ("/dev/stdout", "out"):
+        piped = edgewatt("list", "formats", "--json", name, cwd=tmp_path)
+        assert piped.returncode == 0 and piped.stdout.startswith("[\n"), piped.stderr
+        with (tmp_path / "file").open("w") as stream:
+            stream.write("before\n")
+            stream.flush()
+            assert edgewatt("list", "formats", "--json", name, cwd=tmp_path, stdout=stream).returncode == 0
+        assert (tmp_path / "file").read_text().startswith("before\n[\n")
+
+
+@pytest.mark.parametrize("arguments", [["list", "formats"], ["list", "schema"], ["--help"], ["doctor"]])
+def test_a_full_disk_behind_stdout_is_one_line(tmp_path: Path, arguments: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        done = edgewatt(*arguments, cwd=tmp_path, stdout=full)
+    assert done.returncode == 1
+    assert done.stderr == "edgewatt: the output cannot be written (No space left on device)\n"
+
+
+def test_an_input_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "w.mtx").write_text(MATRIX)
+    (tmp_path / "link.mtx").symlink_to("w.mtx")
+    for output in ("w.mtx", "./w.mtx", "link.mtx"):
+        done = edgewatt("order-tuples", "w.mtx", "--stride", "2", "-o", output, cwd=tmp_path)
+        assert done.returncode == 2 and f"{output}: is read and would be replaced" in done.stderr
+    assert (tmp_path / "w.mtx").read_text() == MATRIX
+    done = edgewatt("order-tuples", "w.mtx", "--stride", "2", "-o", "w.mtx", "--force", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_terminal_escapes_in_names_are_shown_not_obeyed(tmp_path: Path) -> None:
+    name = "w\x1b[31m\x1b]0;title\x07.mtx"
+    (tmp_path / name).write_text(MATRIX)
+    done = edgewatt("order-tuples", name, "--stride", "2", cwd=tmp_path)
+    assert done.returncode == 0 and "\x1b" not in done.stdout + done.stderr and "\\x1b[31m" in done.stdout
+    refused = edgewatt("order-tuples", f"no{name}", cwd=tmp_path)
+    assert refused.returncode == 2 and "\x1b" not in refused.stderr
