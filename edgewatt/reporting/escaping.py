@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any
 
-_ESCAPES = re.compile(r"\\\\|\\u[d][89ab]..\\u[d][c-f]..|(\\u[d][89a-f]..)")  # a backslash, a pair, half a pair
+_ESCAPES = re.compile(r"\\\\|\\ud[89ab]..\\ud[c-f]..|(\\ud[89a-f]..|\\u202[89])")  # a backslash, a pair, what goes
 
 
 def text(value: object) -> str:
@@ -19,9 +19,10 @@ def text(value: object) -> str:
 def script_json(value: Any) -> str:
     """Return JSON that is safe inside a script element: no '<', so neither an end tag nor a comment.
 
-    Halves of a surrogate pair, which names of files may hold and browsers crash on, become U+FFFD.
+    Halves of a surrogate pair, which browsers crash on, and Unicode's line separators, which Vega cannot read inside a
+    text, become U+FFFD.
     """
     raw = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-    if "\\ud" in raw:
+    if "\\ud" in raw or "\\u202" in raw:
         raw = _ESCAPES.sub(lambda found: found[0] if found[1] is None else "\\ufffd", raw)
     return raw.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

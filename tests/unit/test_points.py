@@ -1,6 +1,5 @@
 """Points: their names stay what they were, every field counts, and steps are shared by what they read."""
 
-import hashlib
 import json
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import edgewatt as ew
 from edgewatt.point.expand import points_of
 from edgewatt.point.model import Point
 from edgewatt.point.steps import STEPS, identities, inputs, needed, shared
-from edgewatt.results.record import canonical_json
+from edgewatt.results.record import Record, canonical_json
 from traces.base.resources import config_root
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "points.json").read_text())
@@ -18,34 +17,32 @@ IO = {"network", "ordering", "io", "two_optimal", "best_bound"}
 NETWORK = {"generate": {"kind": "random-layered", "n_layers": 2, "width": 8, "density": 0.5}}
 
 
-def sha(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 def one(**config) -> Point:
     return ew.load_sweep({"network": NETWORK, **config}).points[0]
 
 
-@pytest.mark.parametrize("name", GOLDEN["plans"])
-def test_points_keep_their_hashes(name: str) -> None:
-    """Those of the commit that the golden file names."""
-    points = ew.load_sweep(config_root().parent / name).points
-    found = {"points": len(points), "sha256": sha("\n".join(point.hash for point in points))}
-    assert found == GOLDEN["plans"][name]
-
-
-@pytest.mark.parametrize("name", GOLDEN["records"])
-def test_records_keep_every_byte(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", GOLDEN["runs"])
+def test_points_keep_their_hashes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the commit that the golden file names, whatever fields and members came later."""
     monkeypatch.chdir(config_root().parent)
-    golden = GOLDEN["records"][name]
-    found = [[r.hash, sha(canonical_json(r.canonical))] for r in ew.run(golden["config"])]
-    assert found == golden["points"]
+    golden = GOLDEN["runs"][name]
+    assert [point.hash for point in ew.load_sweep(golden["config"]).points] == golden["hashes"]
+
+
+@pytest.mark.parametrize("name", ["record-io", "record-all"])
+def test_older_records_are_read_and_repeated(name: str) -> None:
+    """Records of that commit: every byte of the canonical part has its place in today's types."""
+    path = Path(__file__).parents[1] / "golden" / f"{name}.json"
+    record = Record.from_bytes(path.read_bytes(), str(path))
+    point = Point.from_config(record.config, record.provenance["paths"])
+    assert point.hash == record.hash and canonical_json(point.config) == canonical_json(record.config)
+    assert not [change for change in ew.rerun(path) if not change["key"].startswith("results.")]
 
 
 @pytest.mark.parametrize("name", ["all-kinds", "system", "file", "external-trace"])
 def test_a_point_is_read_back_from_its_record(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(config_root().parent)
-    for point in ew.load_sweep(GOLDEN["records"][name]["config"]).points:
+    for point in ew.load_sweep(GOLDEN["runs"][name]["config"]).points:
         again = Point.from_config(json.loads(canonical_json(point.config)), point.paths, point.name)
         assert again == point and again.hash == point.hash
 
@@ -54,7 +51,7 @@ def test_a_point_is_read_back_from_its_record(name: str, monkeypatch: pytest.Mon
 def test_every_field_is_read_by_a_step(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else it would be in the hash for nothing; `measure` chooses the steps."""
     monkeypatch.chdir(config_root().parent)
-    point = ew.load_sweep(GOLDEN["records"][name]["config"]).points[0]
+    point = ew.load_sweep(GOLDEN["runs"][name]["config"]).points[0]
     read = {path.split(".")[0] for step in STEPS.values() for path in step.reads}
     read |= {"measure"} | {name for step in STEPS.values() for name in step.derived}
     assert set(point.config) <= read
