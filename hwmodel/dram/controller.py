@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from traces.base.errors import InputError, unknown_name
@@ -26,6 +26,9 @@ PRESETS: dict[str, dict[str, Any]] = {
     # command closes all banks before a refresh (PREA, tRPab). A row that was hit often enough is given up in any case.
     "jedec": {"command_occupancy": True, "refresh_precharge": "all", "hit_cap_strict": True},
 }  # fmt: skip
+
+
+LATER = {"later": True}  # absent from configurations' hashes while it has its default
 
 
 @dataclass(frozen=True)
@@ -77,18 +80,18 @@ class ControllerSpec:
     power_down_cycles: int = 0
     address_map: str | None = None
     command_occupancy: bool = False
-    front_end: str = "in-order"
-    requests_per_clock: int = 1
-    queues: str = "per-bank"
-    posted_writes: bool = True
-    preset: str = "dramsim3"
+    front_end: str = field(default="in-order", metadata=LATER)
+    requests_per_clock: int = field(default=1, metadata=LATER)
+    queues: str = field(default="per-bank", metadata=LATER)
+    posted_writes: bool = field(default=True, metadata=LATER)
+    preset: str = field(default="dramsim3", metadata=LATER)
 
     def __post_init__(self) -> None:
         if self.preset not in PRESETS:
             raise unknown_name("controller preset", self.preset, PRESETS)
-        for field in fields(self):
-            if field.name in PRESETS[self.preset] and getattr(self, field.name) == field.default:
-                object.__setattr__(self, field.name, PRESETS[self.preset][field.name])
+        for each in fields(self):
+            if each.name in PRESETS[self.preset] and getattr(self, each.name) == each.default:
+                object.__setattr__(self, each.name, PRESETS[self.preset][each.name])
         for name, value, known in (
             ("scheduler", self.scheduler, SCHEDULERS),
             ("page policy", self.page_policy, PAGE_POLICIES),
