@@ -35,6 +35,7 @@ _FACADE = {
     "load": "traces.readers",
     "OpGraph": "traces.work.opgraph",
     "schedule": "reorder.schedule.schedule",
+    "allocate": "reorder.arena.allocate",
     "rewrite_graph": "reorder.schedule.rewrite",
     "footprint": "reorder.schedule.footprint",
     "offchip_traffic": "reorder.schedule.traffic",

@@ -22,7 +22,7 @@ def schedule(
     rewrite: list[str] = typer.Option(
         [], help="Rewrite first: fold-concat, channel-wise, kernel-wise, absorb-add or all; may be repeated."
     ),
-    allocator: str = typer.Option("linear", help="Arena: linear, size-best-fit or size-first-fit."),
+    allocator: str = typer.Option("exact", help="Placement in the arena: see `edgewatt list allocators`."),
     onchip_bytes: int = typer.Option(None, help="On-chip memory for --objective traffic."),
     block_bytes: int = typer.Option(256, help="Blocks in which off-chip traffic moves."),
     budget_bytes: int = typer.Option(None, help="Fail unless the schedule fits in this memory."),

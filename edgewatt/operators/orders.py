@@ -43,7 +43,7 @@ def compare_orders(
     *,
     onchip_bytes: tuple[int, ...],
     block_bytes: int = 256,
-    allocator: str = "linear",
+    allocator: str = "exact",
 ) -> list[dict[str, Any]]:
     """Return peak, arena and traffic (per on-chip size) of the file's order, Kahn's and the schedule.
 

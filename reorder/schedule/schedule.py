@@ -70,7 +70,7 @@ def schedule(
     rewrite: Sequence[str] | str = (),
     onchip_bytes: int | None = None,
     block_bytes: int = 256,
-    allocator: str = "linear",
+    allocator: str = "exact",
     alignment: int = ALIGNMENT,
     budget_bytes: int | None = None,
     time_limit_s: float | None = None,
@@ -82,7 +82,8 @@ def schedule(
     """Order the operators of a graph.
 
     objective: 'peak' (least memory), 'arena' (among orders of the least peak found, the smallest arena under
-        `allocator`) or 'traffic' (fewest off-chip bytes at `onchip_bytes`, never more than the file's or Kahn's order).
+        `allocator`, of `edgewatt list allocators`) or 'traffic' (fewest off-chip bytes at `onchip_bytes`, never more
+        than the file's or Kahn's order).
     method: how the peak is minimised; see `edgewatt list schedulers`. parameters: those of the method.
     rewrite: patterns of identity rewriting to apply first (reorder.schedule.rewrite), or 'all'.
     alignment: bytes of which every offset in the arena is a multiple.

@@ -65,7 +65,7 @@ CONTRACT = {
             "rewrite": (),
             "onchip_bytes": None,
             "block_bytes": 256,
-            "allocator": "linear",
+            "allocator": "exact",
             "budget_bytes": None,
             "time_limit_s": None,
         },

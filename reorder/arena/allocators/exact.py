@@ -1,0 +1,19 @@
+"""exact: the least height, proved where the search ends in time (reorder.arena.exact_search)."""
+
+from __future__ import annotations
+
+from reorder.arena.base import ALLOCATORS, Allocator, Buffers, Placement, PlacementTask
+from reorder.arena.exact_search import ExactParameters, place
+
+
+class Exact(Allocator):
+    """Rules first, then a search over canonical placements."""
+
+    def place(self, buffers: Buffers, task: PlacementTask, parameters: ExactParameters) -> Placement:
+        """See Allocator."""
+        return place(buffers, task, parameters)
+
+
+ALLOCATORS.register(
+    "exact", summary="the least height by search over canonical placements (default)", parameters=ExactParameters
+)(Exact())

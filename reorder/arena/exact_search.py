@@ -1,0 +1,174 @@
+"""Looking for a placement of least height: rules first, then the compiled search at one capacity after another.
+
+The search (cython_ext/arena/search.h) decides whether a capacity can be met. It is started with several preferences in
+turn, each round four times as long as the one before: one of them is nearly always lucky soon (running times of such
+searches have heavy tails; Gomes, Selman and Kautz, AAAI 1998). A search that ends without a placement under any
+preference proves that there is none.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reorder.arena.base import Buffers, Int64Array, Placement, PlacementTask, by_size, place_in_sequence
+from traces.base.errors import InputError
+
+MAX_BUFFERS = 20_000  # of the exact search, which recurses once per buffer
+MAX_PAIRS = 50_000_000  # overlapping pairs that are held (4 bytes each)
+FIRST_NODES, GROWTH = 16, 4  # per buffer, of the first start; factor between rounds
+BISECTIONS = 12
+
+
+@dataclass(frozen=True)
+class ExactParameters:
+    """nodes: placements of one buffer that are tried in all (about a microsecond each)."""
+
+    nodes: int = 20_000_000
+
+    def __post_init__(self) -> None:
+        if self.nodes < 0:
+            raise InputError(f"nodes is {self.nodes}: at least 0")
+
+
+def sections(lower: Int64Array, upper: Int64Array) -> tuple[Any, Any, int]:
+    """Return (first, last, count): the sections each buffer spans, half-open, int32[n].
+
+    A section is a maximal set of buffers that are live together: a new one begins where a buffer begins after another
+    has ended.
+    """
+    begins, ends = np.unique(lower), np.sort(upper)
+    ended = np.searchsorted(ends, begins, side="right")
+    section = np.concatenate(([0], np.cumsum(ended[1:] > ended[:-1])))
+    first = section[np.searchsorted(begins, lower)]
+    last = section[np.searchsorted(begins, upper, side="left") - 1] + 1
+    return first.astype(np.int32), last.astype(np.int32), int(section[-1]) + 1
+
+
+class _Decider:
+    """Says whether buffers fit into a capacity. Buffers of no bytes are left out."""
+
+    def __init__(self, buffers: Buffers, task: PlacementTask, nodes: int) -> None:
+        import cython_ext.arena.arena as kernel
+
+        self.kernel, self.task, self.left, self.spent, self.late = kernel, task, nodes, 0, False
+        self.unit = buffers.alignment
+        self.used = np.flatnonzero(buffers.size > 0)
+        self.count = buffers.count
+        self.bytes = buffers.size[self.used]
+        self.units = np.ascontiguousarray(-(-self.bytes // self.unit))
+        first, last, n_sections = sections(buffers.lower[self.used], buffers.upper[self.used])
+        self.search = kernel.Search(self.units, first, last, n_sections, MAX_PAIRS)
+        change = np.zeros(n_sections + 1, np.int64)
+        np.add.at(change, first, self.units)
+        np.add.at(change, last, -self.units)
+        load = np.cumsum(change)[:-1]
+        fullest = np.array([load[a:b].max() for a, b in zip(first.tolist(), last.tolist(), strict=True)])
+        keys = {
+            "load": fullest,
+            "width": buffers.upper[self.used] - buffers.lower[self.used],
+            "sections": last - first,
+            "area": (buffers.upper[self.used] - buffers.lower[self.used]).astype(float) * self.units,
+            "size": self.units,
+        }
+        self.preferences = [
+            (self._ranks([keys[name] for name in names]), by_load)
+            for names, by_load in (
+                (("load", "width", "area"), True),
+                (("load", "area", "width"), True),
+                (("load", "sections", "area"), False),
+                (("width", "area", "load"), True),
+                (("load", "size", "width"), False),
+            )
+        ]
+
+    @staticmethod
+    def _ranks(keys: list[Any]) -> Any:
+        """int32[n]: places when sorted by the keys, the largest first, of equals as they are."""
+        order = np.lexsort([-key for key in reversed(keys)])
+        ranks = np.empty(len(order), np.int32)
+        ranks[order] = np.arange(len(order), dtype=np.int32)
+        return ranks
+
+    def _stop(self) -> bool:
+        self.late = self.task.deadline is not None and time.monotonic() > self.task.deadline
+        return self.late
+
+    def decide(self, capacity: int, nodes: int) -> tuple[Int64Array | None, int]:
+        """Return (offsets, capacity) of a placement in at most `capacity` bytes, or (None, bound).
+
+        bound: no placement is lower; `capacity` itself where the search was given up.
+        """
+        top = np.ascontiguousarray((capacity - self.bytes) // self.unit)
+        units = -(-capacity // self.unit)
+        nodes, limit = min(nodes, self.left), FIRST_NODES * len(self.used)
+        while nodes > 0 and not self.late:
+            for ranks, by_load in self.preferences:
+                status = self.search.run(units, top, ranks, min(limit, nodes), by_load, self._stop)
+                self.spent += self.search.nodes
+                self.left -= self.search.nodes
+                nodes -= self.search.nodes
+                if status == self.kernel.FOUND:
+                    offset = np.zeros(self.count, np.int64)
+                    offset[self.used] = self.search.offsets() * self.unit
+                    return offset, capacity
+                if status == self.kernel.EXHAUSTED:
+                    return None, self._next(capacity, units, int(self.search.next_capacity))
+                if nodes <= 0 or self.late:
+                    break
+            limit *= GROWTH
+        return None, capacity
+
+    def _next(self, capacity: int, units: int, next_units: int) -> int:
+        """The least height above `capacity` that a placement can have: ends are multiples of the unit plus a size."""
+        least = capacity + 1
+        if units < next_units < self.kernel.NEVER:
+            least = max(least, (next_units - 1) * self.unit + 1)
+        return least + int(((self.bytes - least) % self.unit).min())
+
+
+def place(buffers: Buffers, task: PlacementTask, parameters: ExactParameters) -> Placement:
+    """See Allocator."""
+    rules = (
+        place_in_sequence(buffers, by_size(buffers), best=False),
+        place_in_sequence(buffers, by_size(buffers), best=True),
+        place_in_sequence(buffers, np.argsort(buffers.lower, kind="stable"), best=True),
+    )
+    best = min(rules, key=lambda placed: placed.height)
+    lower = best.lower_bound
+    goal = lower if task.capacity is None else max(lower, task.capacity)
+    if best.height <= goal or buffers.count > MAX_BUFFERS:
+        return best
+    try:
+        decider = _Decider(buffers, task, parameters.nodes)
+    except MemoryError:  # too many overlapping pairs
+        return best
+    offset, height = best.offset, best.height
+
+    def attempt(capacity: int, nodes: int) -> bool:
+        nonlocal offset, height, lower
+        found, bound = decider.decide(capacity, nodes)
+        if found is not None:
+            offset, height = found, int((found + buffers.size).max())
+        elif bound > capacity and capacity >= lower:
+            lower = bound
+        return found is not None
+
+    share = parameters.nodes if task.capacity is not None else parameters.nodes // 2
+    while height > goal and decider.left > 0 and not decider.late:
+        before = lower
+        if attempt(goal, share) or lower == before or task.capacity is not None:
+            break
+        goal = lower  # proved too small: go on with the next height that is possible
+    if height > goal and task.capacity is None:  # between what is open and what is reached
+        floor = max(goal, lower)
+        for _ in range(BISECTIONS):
+            middle = (floor + height) // 2
+            if not floor < middle < height or decider.left <= 0 or decider.late:
+                break
+            if not attempt(middle, parameters.nodes // BISECTIONS):
+                floor = max(middle, lower)
+    return Placement(offset, height, min(lower, height), decider.spent, decider.late)
