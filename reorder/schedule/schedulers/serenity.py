@@ -16,6 +16,7 @@ from reorder.schedule.operator_problem import OperatorProblem, Order
 from traces.work.opgraph import INPUT, OpGraph
 
 SLICE_STATES = 8192
+STEPS, LONGER = 100, 4  # first step of the budget as a part of the hard one; factor of the limit on a search step
 
 
 @dataclass(frozen=True)
@@ -24,14 +25,17 @@ class SerenityParameters:
 
     min_part: parts of fewer operators are joined with the next one (1: cut at every waist; 2 gives the cells of the
         paper). Times in `details` are of this thread.
-    max_level_states: states of one search step at which a run counts as out of time; the paper limits each step by
-    wall-clock time instead, which would make the result depend on the machine. max_states: all states of a part.
+    max_level_states: states of one search step at which a run counts as out of time, at first; the paper limits each
+        step by wall-clock time instead, which would make the result depend on the machine. A run without an order says
+        what the next budget must be at least (the least peak that it cut off); from there budgets rise by steps that
+        double, and fall by halves after a run out of time. Where no lower budget is left, the limit grows fourfold.
+    max_states: all states of a run.
     """
 
     divide: bool = True
     budget: bool = True
     min_part: int = 2
-    max_level_states: int = 1_000_000
+    max_level_states: int = 2_000
     max_states: int = 20_000_000
 
 
@@ -98,7 +102,8 @@ def parts_of(problem: OperatorProblem, min_part: int) -> list[tuple[list[int], O
     parameters=SerenityParameters,
 )
 def serenity(problem: OperatorProblem, task: ScheduleTask, parameters: SerenityParameters) -> SearchResult:
-    """Run the published algorithm; exact, unless a limit ends it. details: operators, states and seconds per part."""
+    """Run the published algorithm; exact, unless a limit ends it. details: operators, states, transitions
+    (successors generated) and seconds per part."""
     started = time.thread_time()
     cut = parts_of(problem, parameters.min_part) if parameters.divide else [([*range(problem.graph.n_nodes)], problem)]
     divided = time.thread_time() - started
@@ -117,7 +122,13 @@ def serenity(problem: OperatorProblem, task: ScheduleTask, parameters: SerenityP
         states += run.states
         seconds = time.thread_time() - started
         rows.append(
-            {"operators": part.graph.n_nodes, "states": run.states, "seconds": seconds, "budgets_bytes": run.budgets}
+            {
+                "operators": part.graph.n_nodes,
+                "states": run.states,
+                "transitions": run.transitions,
+                "seconds": seconds,
+                "budgets_bytes": run.budgets,
+            }
         )
     steps = np.array(order, np.int32)
     peak = int(problem.costs.peak(steps))
@@ -130,7 +141,7 @@ class _Part:
 
     def __init__(self, problem: OperatorProblem, parameters: SerenityParameters, task: ScheduleTask) -> None:
         self.problem, self.parameters, self.task = problem, parameters, task
-        self.states = 0
+        self.states = self.transitions = 0
         self.truncated = False
         self.budgets: list[int] = []
 
@@ -141,26 +152,32 @@ class _Part:
         if not self.parameters.budget:
             return self._programme(kernel.NEVER, self.parameters.max_states)[1]
         hard = int(self.problem.costs.peak(constructive.kahn(self.problem)))  # tau_max, Algorithm 2 line 3
-        tau, below, above = hard, 0, hard + 1  # no solution at `below`; out of time at `above`
         limit = self.parameters.max_level_states
+        below, above = int(self.problem.single_operator_bytes.max()) - 1, hard + 1  # no order; out of time
+        tau, step = hard, 0
         while True:
             self.budgets.append(tau)
-            status, order = self._programme(tau + 1, limit)
+            status, order, next_peak = self._programme(tau + 1, limit)
             if order is not None or self.truncated:
                 return order
             if status == kernel.EXHAUSTED:
-                below = tau
+                below = max(tau, min(next_peak, hard) - 1)
+                step = 2 * step if step else max(1, hard // STEPS)
             else:
-                above = tau
-            # Algorithm 2 halves tau when out of time and otherwise goes back half the way up; keeping both ends of the
-            # interval makes the bisection end. Where nothing lies between them, only a longer time can help.
-            tau = max(tau // 2, (below + tau) // 2) if status != kernel.EXHAUSTED else (below + above) // 2
-            if not below < tau < above:
-                if limit >= self.parameters.max_states:
-                    return None
-                limit, tau, above = limit * 4, max(below + 1, above), above + 1
+                if tau == below + 1 or above - below <= hard // STEPS:  # no lower budget can help: more time can
+                    if limit >= self.parameters.max_states:
+                        return None
+                    limit, above = limit * LONGER, hard + 1
+                else:
+                    above = tau
+                step = 0
+            tau = below + 1 + step
+            if tau >= above:
+                tau = max(below + 1, (below + above) // 2)
+            tau = min(tau, hard)
 
-    def _programme(self, upper: int, max_level_states: int) -> tuple[int, Order | None]:
+    def _programme(self, upper: int, max_level_states: int) -> tuple[int, Order | None, int]:
+        """Return the status, the order found, and the least peak that was cut off."""
         import cython_ext.schedule.schedule as kernel
 
         search = kernel.Search(self.problem.compiled, 0, upper, self.parameters.max_states, safe_moves=False)
@@ -173,4 +190,5 @@ class _Part:
         self.states += int(search.n_states)
         if status == kernel.NO_MEMORY:
             raise MemoryError(f"{self.problem.graph.name}: out of memory after {self.states} states: lower max_states")
-        return status, search.order() if status == kernel.SOLVED else None
+        self.transitions += int(search.n_generated)
+        return status, search.order() if status == kernel.SOLVED else None, int(search.pruned_peak)

@@ -1,0 +1,33 @@
+"""Adaptive soft budgeting (Ahn et al. 2020, Algorithm 2): it saves states, and it ends."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+import edgewatt as ew
+from edgewatt.operators.orders import load_graph
+from reorder.schedule.schedule import schedule
+
+REFERENCE = Path(os.environ.get("EDGEWATT_REFERENCE", "/nowhere")) / "schedule"
+
+
+@pytest.mark.parametrize("limit", [16, 300, 2000])
+@pytest.mark.parametrize("model", ["darts_v2", "randwire-ws16-seed3", "randwire-er16-seed1"])
+def test_any_limit_ends_with_the_optimum(model: str, limit: int) -> None:
+    graph = load_graph(model)
+    found = schedule(graph, method="serenity", max_level_states=limit)
+    assert found.proved
+    assert found.peak_bytes == schedule(graph).peak_bytes
+    for part in found.details["parts"]:
+        assert part["transitions"] >= part["states"] - len(part["budgets_bytes"])
+        assert len(part["budgets_bytes"]) <= 40  # no creeping by single bytes
+
+
+@pytest.mark.skipif(not REFERENCE.is_dir(), reason="no reference data")
+def test_rewritten_swiftnet_needs_few_states() -> None:
+    graph = ew.load(REFERENCE / "swiftnet_62_rewritten.json", kind="opgraph")
+    found = schedule(graph, method="serenity")
+    assert (found.peak_bytes, found.proved) == (188_160, True)
+    assert found.states <= 50_000
+    assert schedule(graph, method="serenity", max_level_states=300).proved
