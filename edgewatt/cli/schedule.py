@@ -199,7 +199,7 @@ def arena(
 
     Ends with status 1 where the capacity is not met, and says whether that is proved to be impossible.
     """
-    from edgewatt.cli.output import write_json
+    from edgewatt.cli.output import say, write_json
     from reorder.arena.allocate import allocate
     from reorder.arena.files import read_buffers, write_placement
 
@@ -233,10 +233,10 @@ def arena(
         "offsets": dict(zip(given.names, placed.offset.tolist(), strict=True)),
     }
     if not write_json(summary, json_file):
-        typer.echo(f"{b.count} buffers, {b.load:,} B live at once at most")
-        typer.echo(placement_in_words(placed.height, placed.lower_bound, capacity))
+        say(f"{b.count} buffers, {b.load:,} B live at once at most")
+        say(placement_in_words(placed.height, placed.lower_bound, capacity))
         if output is not None and fits:
-            typer.echo(f"written: {output}")
+            say(f"written: {output}")
     if not fits:
         raise typer.Exit(1)
 
