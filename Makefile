@@ -5,7 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 SOURCES := setup.py setup.cfg pyproject.toml $(wildcard cython_ext/*/*.pyx cython_ext/*/*.pxd cython_ext/*/*.h)
 
-.PHONY: quickstart test lint types debug-test docs clean
+.PHONY: quickstart test lint types debug-test sanitize docs clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -38,6 +38,27 @@ debug-test: $(VENV)/.installed-test
 	for p in edgewatt reorder hwmodel traces; do cp -r $$p build/debug/; done
 	cp -r configs build/debug/configs && cp --parents cython_ext/__init__.py cython_ext/*/__init__.py build/debug/
 	PYTHONPATH=build/debug $(BIN)/python -P -m pytest -n auto --dist worksteal tests/unit tests/property tests/conformance
+
+# The kernels under AddressSanitizer and UndefinedBehaviorSanitizer; what runs in threads under ThreadSanitizer.
+# The interpreter is not instrumented: the runtime is loaded before it, and its leaks are not ours to find.
+SANITIZED := tests/unit tests/property tests/conformance
+THREADED  := $(wildcard tests/*/test_inference*.py)
+
+sanitize: $(VENV)/.installed-test
+	$(call sanitized,address$(comma)undefined,asan,$(SANITIZED))
+	$(call sanitized,thread,tsan,$(THREADED))
+
+comma := ,
+# (sanitizers, runtime, tests): build into a folder of its own and run the tests there
+define sanitized
+	rm -rf build/$(2) && mkdir -p build/$(2)
+	EDGEWATT_SANITIZE=$(1) $(BIN)/python setup.py -q build_ext --build-lib build/$(2) --build-temp build/$(2)-objects
+	for p in edgewatt reorder hwmodel traces; do cp -r $$p build/$(2)/; done
+	cp -r configs build/$(2)/configs && cp --parents cython_ext/__init__.py cython_ext/*/__init__.py build/$(2)/
+	LD_PRELOAD=$$(gcc -print-file-name=lib$(2).so):$$(gcc -print-file-name=libstdc++.so.6) \
+	ASAN_OPTIONS=detect_leaks=0:halt_on_error=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 TSAN_OPTIONS=halt_on_error=1 \
+	PYTHONPATH=build/$(2) $(BIN)/python -P -m pytest -n auto --dist worksteal $(3)
+endef
 
 docs: $(VENV)/.installed-test
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html

@@ -1,7 +1,7 @@
 """Build the compiled kernels: every cython_ext/*/*.pyx is one extension module.
 
-EDGEWATT_DEBUG=1 builds with bounds, wraparound and initialisation checks on (see CONTRIBUTING.md); kernels therefore
-never set those directives themselves.
+EDGEWATT_DEBUG=1 builds with bounds, wraparound and initialisation checks on, EDGEWATT_SANITIZE=address,undefined (or
+thread) with the compiler's sanitizers (see CONTRIBUTING.md); kernels therefore never set those directives themselves.
 """
 
 import os
@@ -12,6 +12,8 @@ from Cython.Build import cythonize
 from setuptools import Extension, find_packages, setup
 
 DEBUG = os.environ.get("EDGEWATT_DEBUG", "") not in ("", "0")
+SANITIZE = os.environ.get("EDGEWATT_SANITIZE", "")  # for -fsanitize=..., such as address,undefined or thread
+sanitizer = [f"-fsanitize={SANITIZE}", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"] if SANITIZE else []
 
 
 def list_members(folder: str, prefix: str, macro: str, out: Path) -> None:
@@ -41,7 +43,9 @@ extensions = [
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
         + ([("EDGEWATT_DEBUG", "1")] if DEBUG else [("NDEBUG", "1")]),
         # No fused multiply-adds: partial sums, and so the bytes on the wires, are the same on every machine.
-        extra_compile_args=["-ffp-contract=off"] + (["-O1", "-g"] if DEBUG else ["-O3", "-fno-math-errno", "-g0"]),
+        extra_compile_args=["-ffp-contract=off", *sanitizer]
+        + (["-O1", "-g"] if DEBUG or SANITIZE else ["-O3", "-fno-math-errno", "-g0"]),
+        extra_link_args=sanitizer,
     )
     for source in sorted(Path("cython_ext").glob("*/*.pyx"))
 ]

@@ -50,6 +50,11 @@ def main() -> None:
         check_traces_package()
     except ForeignTracesError as error:
         sys.exit(f"edgewatt: {error}")
+    try:
+        import cython_ext  # noqa: F401 - checks what the environment says of the kernels
+    except ValueError as error:
+        sys.stderr.write(f"edgewatt: {error}\n")
+        sys.exit(2)
     from traces.base.errors import EdgewattError, InputError
 
     try:

@@ -68,3 +68,14 @@ def test_every_simd_level_counts_as_the_definition_does(level):
         plain = counted(data, lanes) if len(data) else (0, 0)
         chained = counted(xored(data), lanes) if len(data) else (0, 0)
         assert found == [*plain, *plain, *chained], case
+
+
+def test_an_unknown_level_is_refused() -> None:
+    environment = {**os.environ, "EDGEWATT_SIMD": "avx1024"}
+    said = subprocess.run(
+        [sys.executable, "-m", "edgewatt", "list", "encoders"], env=environment, capture_output=True, text=True
+    )
+    assert said.returncode == 2 and "Traceback" not in said.stderr
+    assert (
+        said.stderr == "edgewatt: EDGEWATT_SIMD is 'avx1024': it may be baseline, avx2, avx512, or not be set at all\n"
+    )
