@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hwmodel.energy.technology import load_technology
 from hwmodel.fastmemory.iomodel import io_curve
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import Machine
@@ -47,14 +48,29 @@ def machine_of(system: str | Path | Mapping[str, Any] | Machine) -> Machine:
 def legal_sizes(network: Network, machine: Machine, lanes: int) -> list[int]:
     """Return the sizes that a machine's on-chip memory can have, ascending.
 
-    Scratchpads: each number of rows from 2 to all neurons. First caches: powers of two of its sets, to 2 GiB.
+    Scratchpads: each number of rows from 2 to all neurons. First caches: powers of two of its sets, to 2 GiB, and no
+    larger than the level behind it. With a technology, those that it has energies for. Raises InputError for none.
     """
+    ways: int | None = None
     if machine.scratchpad is not None:
         pitch = Layout(lanes=lanes).row_pitch
         rows = max(int(network.touched.sum()), 3)
-        return [machine.scratchpad.stream_bytes + pitch * n for n in range(2, rows + 2)]
-    first = machine.caches[0]
-    return [first.line_bytes * first.ways << k for k in range(20)]
+        sizes = [machine.scratchpad.stream_bytes + pitch * n for n in range(2, rows + 2)]
+    else:
+        first, ways = machine.caches[0], machine.caches[0].ways
+        sizes = [first.line_bytes * first.ways << k for k in range(20)]
+        if len(machine.caches) > 1:
+            sizes = [size for size in sizes if size <= machine.caches[1].size_bytes]
+    if machine.technology is None:
+        return sizes
+    technology = load_technology(machine.technology)
+    priced = [size for size in sizes if technology.covers(size, ways)]
+    if not priced:
+        raise InputError(
+            f"technology {technology.name!r} has no energies for on-chip memories of {sizes[0]} to {sizes[-1]} bytes: "
+            "use another one, or none"
+        )
+    return priced
 
 
 class Study:

@@ -35,10 +35,14 @@ class Table:
     write_pj: tuple[float, ...]
     leakage_mw: tuple[float, ...]
 
+    def covers(self, size_bytes: int) -> bool:
+        """Whether a size is inside the table, or within reach of its ends."""
+        return self.size_bytes[0] / REACH <= size_bytes <= self.size_bytes[-1] * REACH
+
     def at(self, size_bytes: int) -> Access:
         """Return the figures of one size, log-log between the points. Raises InputError far outside the table."""
         sizes = self.size_bytes
-        if not sizes[0] / REACH <= size_bytes <= sizes[-1] * REACH:
+        if not self.covers(size_bytes):
             raise InputError(
                 f"the technology's table goes from {sizes[0]} to {sizes[-1]} bytes; a memory of {size_bytes} bytes is "
                 "beyond a factor of four of that"
@@ -86,6 +90,12 @@ class Technology:
     arithmetic_high: float
     source: str
 
+    def covers(self, size_bytes: int, ways: int | None = None) -> bool:
+        """Whether there are figures for a ram of a size (ways None) or for a cache."""
+        if ways is None:
+            return all(table.covers(size_bytes) for table in self.ram)
+        return self._cache_table(ways).covers(size_bytes)
+
     def scratchpad(self, size_bytes: int, access_bytes: int) -> Access:
         """Return the narrowest ram that takes an access in one piece, else the widest; sizes in bytes."""
         fits = [table for table in self.ram if table.block_bytes >= access_bytes]
@@ -94,7 +104,10 @@ class Technology:
 
     def line_cache(self, size_bytes: int, ways: int) -> Access:
         """Return a cache of the nearest number of ways in the table."""
-        return min(self.cache, key=lambda t: (abs(math.log(t.ways / ways)), t.ways)).at(size_bytes)
+        return self._cache_table(ways).at(size_bytes)
+
+    def _cache_table(self, ways: int) -> Table:
+        return min(self.cache, key=lambda t: (abs(math.log(t.ways / ways)), t.ways))
 
     def arithmetic(self, value_format: str) -> MultiplyAdd:
         """Return the multiply-add of a number format. Raises InputError for one that the file lacks."""

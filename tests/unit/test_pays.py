@@ -13,6 +13,7 @@ from edgewatt.orders.pays import METRICS, last_saving
 from edgewatt.orders.pays_machine import legal_sizes
 from edgewatt.orders.pays_page import pays_page
 from traces.base.errors import InputError
+from traces.base.resources import shipped_names
 
 NETWORK = "configs/examples/networks/digits_small.npz"
 
@@ -97,3 +98,16 @@ def test_command(tmp_path):
     found = CliRunner().invoke(app, [*arguments, "-o", str(page)])
     assert found.exit_code == 0, found.output
     assert "by-source against two-optimal" in found.output and page.read_text().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize("system", shipped_names("systems"))
+def test_every_shipped_system_gives_an_answer(system):
+    network = ew.load(NETWORK)
+    found = ew.pays(network, "by-source", system=system, timing="replay")
+    assert len(found.points) >= 3 and found.verdict.startswith("by-source against two-optimal on ")
+
+
+def test_sizes_without_energies_are_refused_by_name():
+    tiny = ew.Machine(scratchpad=ew.ScratchpadSpec(128, stream_bytes=64), part="lpddr4-3200", technology="lop-22nm")
+    with pytest.raises(InputError, match="has no energies for on-chip memories of"):
+        legal_sizes(random_network(np.random.default_rng(1)), tiny, 1)
