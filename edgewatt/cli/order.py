@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from edgewatt.cli.output import say
+
+if TYPE_CHECKING:
+    from traces.work.network import Network
 
 EXPLAIN_HELP = "Write a self-contained page that shows why this order costs what it does."
 
@@ -31,6 +34,12 @@ def order_network(
     best_evictions: bool = typer.Option(
         False, "--best-evictions", help="Also bound this order's I/Os over all evictions (integer program)."
     ),
+    names: list[str] = typer.Option([], "--names", metavar="TENSOR", help="Tensors of a safetensors file, in order."),
+    image: str = typer.Option(None, "--image", metavar="HxW", help="Input image: unrolls convolutions of safetensors."),
+    window: list[str] = typer.Option(
+        [], "--window", metavar="TENSOR:stride=2,...", help="stride, padding, dilation, pool of a convolution."
+    ),
+    prune: float = typer.Option(None, "--prune", metavar="SHARE", help="Share of the weights to drop, smallest first."),
     output: str = typer.Option(None, "-o", "--output", metavar="FILE", help="Write the order as npz (array `edges`)."),
     force: bool = typer.Option(False, "--force", help="Replace a file that is read."),
     explain: str = typer.Option(None, "--explain", metavar="FILE", help=EXPLAIN_HELP),
@@ -55,7 +64,17 @@ def order_network(
 
     for target in (output, explain, json_file):
         refuse_inputs(target, network, force=force)
-    loaded = load(network[0] if len(network) == 1 else network, kind="network", orientation=orientation)
+    loaded = load(
+        network[0] if len(network) == 1 else network, kind="network", orientation=orientation, names=names or None,
+        image=_image(image), windows=_windows(window),
+    )  # fmt: skip
+    if isinstance(loaded, Network) and prune is not None:
+        from traces.work.prune import prune_magnitude
+
+        loaded = prune_magnitude(loaded, density=1 - prune)
+    if isinstance(loaded, Network):
+        for note in (*loaded.notes, _sizes(loaded)):
+            say(f"{network[0]}: {note}", err=True)
     if not isinstance(loaded, Network):
         raise InputError(f"{network[0]}: `edgewatt order` needs a network of neurons, not an operator graph")
     wish = read_value(objective)
@@ -82,6 +101,38 @@ def order_network(
             stream.write(page.encode())
     if not write_json(result, json_file):
         show(result)
+
+
+def _sizes(network: Network) -> str:
+    import numpy as np
+
+    layers = "" if network.layer is None else f", {len(np.unique(network.layer))} layers"
+    stored = "" if network.weight_ids is None else f" of {int(network.weight_ids.max()) + 1:,} stored weights"
+    return f"{network.n_connections:,} connections{stored}, {network.n_neurons:,} neurons{layers}"
+
+
+def _image(text: str | None) -> list[int] | None:
+    from traces.base.errors import InputError
+
+    if text is None:
+        return None
+    sides = text.lower().split("x")
+    if len(sides) not in (2, 3) or not all(side.isdigit() and len(side) < 10 for side in sides):
+        raise InputError(f"--image {text!r}: write height x width, as 32x32 (or channels first, 3x32x32)")
+    return [int(side) for side in sides]
+
+
+def _windows(given: list[str]) -> dict[str, dict[str, int]] | None:
+    from traces.base.errors import InputError
+
+    windows: dict[str, dict[str, int]] = {}
+    for text in given:
+        name, _, values = text.rpartition(":")
+        pairs = [value.partition("=") for value in values.split(",")]
+        if not name or not all(key and number.isdigit() and len(number) < 10 for key, _, number in pairs):
+            raise InputError(f"--window {text!r}: write TENSOR:stride=2,padding=1 (also dilation and pool)")
+        windows[name] = {key.strip(): int(number) for key, _, number in pairs}
+    return windows or None
 
 
 def pays_command(

@@ -48,7 +48,7 @@ def _read(point: Point) -> Network:
     assert isinstance(point.work, NetworkWork)
     source, paths = point.work.network, point.paths["network"]
     check_unchanged(source.files or (), paths)
-    orientation = {} if source.orientation is None else {"orientation": source.orientation}
+    orientation: dict[str, Any] = {} if source.orientation is None else {"orientation": source.orientation}
     network = load(paths if source.one_per_layer else paths[0], kind="network", **orientation)
     assert isinstance(network, Network)
     return network

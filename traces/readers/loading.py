@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,8 @@ def load(
     kind: str | None = None,
     orientation: str = "rows-are-outputs",
     names: Sequence[str] | None = None,
+    image: Sequence[int] | None = None,
+    windows: Mapping[str, Mapping[str, int]] | None = None,
 ) -> Network | OpGraph:
     """Read a network or an operator graph.
 
@@ -38,13 +40,26 @@ def load(
         Challenge's tsv (rows are sources) have their own.
     names: tensors (or patterns) to take from a safetensors file, in order; None takes all two-dimensional ones.
 
-    Raises InputError naming file and line, entry or tensor.
+    image: (height, width) of the input, or (channels, height, width): convolutions of a safetensors file are unrolled
+        over it, layer after layer. windows: tensor name or pattern -> stride, padding, dilation, pool (side of a mean
+        that follows), where they are not 1, (side - 1) // 2, 1 and 1.
+
+    `Network.notes` says what was read and what was left. Raises InputError naming file and line, entry or tensor.
     """
     check_orientation(orientation)
     if kind is not None and kind not in KINDS:
         raise unknown_name("kind", kind, KINDS)
     try:
-        return _load(path, kind, ReadOptions(orientation, None if names is None else tuple(names)))
+        return _load(
+            path,
+            kind,
+            ReadOptions(
+                orientation,
+                None if names is None else tuple(names),
+                None if image is None else tuple(image),
+                windows,
+            ),
+        )
     except OSError as error:  # a folder that may not be listed, a file that vanishes
         raise InputError(f"{error.filename or path}: cannot be read ({error.strerror or error})") from error
     except InputError as error:
@@ -67,6 +82,11 @@ def _load(
     if options.names is not None and not reader.chooses_tensors:
         known = sorted({suffix for each in readers if each.chooses_tensors for suffix in each.suffixes})
         raise InputError(f"{files[0]}: names choose tensors of {' and '.join(known)} files only")
+    if (options.image is not None or options.windows) and not reader.unrolls:
+        known = sorted({suffix for each in readers if each.unrolls for suffix in each.suffixes})
+        raise InputError(f"{files[0]}: image and windows are for weights without a model, {' and '.join(known)} files")
+    if options.windows and options.image is None:
+        raise InputError(f"{files[0]}: windows need the size of the input image: image=(height, width)")
     if kind == "opgraph" or (kind is None and reader.holds_graphs):
         if len(files) > 1:
             raise InputError(f"{files[0]}: one file holds an operator graph, {len(files)} were given")

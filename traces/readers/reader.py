@@ -7,7 +7,7 @@ of the file, or by asking where several read one suffix. Files of one matrix per
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -27,18 +27,22 @@ class ReadOptions:
 
     orientation: str = "rows-are-outputs"
     names: tuple[str, ...] | None = None
+    image: tuple[int, ...] | None = None
+    windows: Mapping[str, Mapping[str, int]] | None = None
 
 
 class NetworkReader:
     """One kind of file. Subclasses declare, and give `network`, `opgraph` or both:
 
-    suffixes: ends of file names, lower case with the dot. chooses_tensors: whether `names` mean something.
+    suffixes: ends of file names, lower case with the dot. chooses_tensors: whether `names` mean something. unrolls:
+    whether `image` and `windows` do.
     many_files: whether several files, one per layer, are one network. folder_files: what a folder's files are called,
     for messages, where a whole folder can be one network of this kind.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = ()
     chooses_tensors: ClassVar[bool] = False
+    unrolls: ClassVar[bool] = False
     many_files: ClassVar[bool] = False
     folder_files: ClassVar[str] = ""
 

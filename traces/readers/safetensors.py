@@ -12,9 +12,12 @@ import numpy as np
 
 from traces.base.errors import InputError, brief, did_you_mean
 from traces.base.memory import claim
-from traces.readers.parts.layers import Matrix, dense_layer
+from traces.readers.parts.layers import Matrix, dense_layer, from_layers
 from traces.readers.parts.names import natural_key
-from traces.readers.reader import NETWORK_READERS, MatrixReader
+from traces.readers.parts.patterns import zero_pattern
+from traces.readers.parts.state_dict import Layer, chain
+from traces.readers.reader import NETWORK_READERS, MatrixReader, ReadOptions
+from traces.work.network import Network
 
 # safetensors' type names -> numpy's (the small floats are ml_dtypes')
 _TYPES = {
@@ -37,17 +40,60 @@ def read(path: str | Path, *, names: Sequence[str] | None = None) -> list[Matrix
     """Read the layers of a file, in natural order of their names (layer.2 before layer.10).
 
     names: tensor names or patterns (``encoder.*.weight``) in the order wanted; None takes every two-dimensional tensor.
-    A tensor `x.bias` of one dimension belongs to `x.weight`. Raises InputError naming file and tensor.
+    A convolution chosen by name is the matrix of its outputs and taps, float[O, I * R * S]. A tensor `x.bias` of one
+    dimension belongs to `x.weight`. Raises InputError naming file and tensor.
     """
     tensors = _tensors(path)
+    return [
+        dense_layer(layer.weights.reshape(len(layer.weights), -1), f"{path}: tensor {layer.name!r}", bias=layer.bias)
+        for layer in _layers(tensors, _select(tensors, names, path, (2,) if names is None else (2, 4)), path)
+    ]
+
+
+def read_network(path: Path, options: ReadOptions) -> Network:
+    """Read the tensors as layers; with `options.image`, convolutions among them are unrolled over it."""
+    tensors = _tensors(path)
+    unrolled = options.image is not None
+    chosen = _select(tensors, options.names, path, (2, 4) if unrolled else (2,))
+    layers = _layers(tensors, chosen, path)
+    if options.image is not None:
+        network = chain(layers, options.image, options.windows or {}, str(path), path.stem)
+    else:
+        matrices = [dense_layer(each.weights, f"{path}: tensor {each.name!r}", bias=each.bias) for each in layers]
+        network = from_layers(matrices, orientation=options.orientation, name=path.stem)
+    return network.with_(notes=(*_told(tensors, layers, unrolled), *network.notes))
+
+
+def _layers(tensors: dict[str, dict[str, Any]], chosen: Sequence[str], path: str | Path) -> list[Layer]:
     layers = []
-    for name in _select(tensors, names, path):
-        stem = name.removesuffix(".weight")
-        bias = tensors.get(f"{stem}.bias")
-        values = _values(tensors[name], name, path)
-        bias_values = None if bias is None or len(bias["shape"]) != 1 else _values(bias, f"{stem}.bias", path)
-        layers.append(dense_layer(values, f"{path}: tensor {name!r}", bias=bias_values))
+    for name in chosen:
+        bias_name = f"{name.removesuffix('.weight')}.bias"
+        bias = tensors.get(bias_name)
+        bias_values = None if bias is None or len(bias["shape"]) != 1 else _values(bias, bias_name, path)
+        layers.append(Layer(name, _values(tensors[name], name, path), bias_values))
     return layers
+
+
+def _told(tensors: dict[str, dict[str, Any]], layers: Sequence[Layer], unrolled: bool) -> list[str]:
+    """Say what was read, what was left, and the patterns of zeros that were found."""
+    taken = {layer.name for layer in layers}
+    taken |= {f"{layer.name.removesuffix('.weight')}.bias" for layer in layers if layer.bias is not None}
+    left = sorted(tensors.keys() - taken, key=natural_key)
+    said = [f"read {len(layers)} of {len(tensors)} tensors as layers: {_few([each.name for each in layers])}"]
+    if left:
+        shapes = [f"{name} {list(tensors[name]['shape'])}" for name in left]
+        said.append(f"left {len(left)} tensors: {_few(shapes)}")
+    if not unrolled and any(len(tensors[name]["shape"]) == 4 for name in left):
+        said.append("convolutions are read with the size of the input image: image=(height, width), --image HxW")
+    for layer in layers:
+        pattern = zero_pattern(np.asarray(layer.weights, np.float32))
+        if pattern:
+            said.append(f"{layer.name} is {pattern}")
+    return said
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 
 def _tensors(path: str | Path) -> dict[str, dict[str, Any]]:
@@ -62,12 +108,18 @@ def _tensors(path: str | Path) -> dict[str, dict[str, Any]]:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
 
 
-def _select(tensors: dict[str, dict[str, Any]], names: Sequence[str] | None, path: str | Path) -> list[str]:
+def _select(
+    tensors: dict[str, dict[str, Any]], names: Sequence[str] | None, path: str | Path, ranks: tuple[int, ...]
+) -> list[str]:
     known = sorted(tensors, key=natural_key)
     if names is None:
-        chosen = [name for name in known if len(tensors[name]["shape"]) == 2]
+        chosen = [name for name in known if len(tensors[name]["shape"]) in ranks]
         if not chosen:
-            raise InputError(f"{path}: holds no two-dimensional tensor to take as a layer{did_you_mean('', known)}")
+            images = any(len(each["shape"]) == 4 for each in tensors.values())
+            hint = " (its convolutions need the size of the input image: image=(height, width))" if images else ""
+            raise InputError(
+                f"{path}: holds no two-dimensional tensor to take as a layer{hint or did_you_mean('', known)}"
+            )
         return chosen
     chosen = []
     for pattern in names:
@@ -76,8 +128,10 @@ def _select(tensors: dict[str, dict[str, Any]], names: Sequence[str] | None, pat
             raise InputError(f"{path}: no tensor {pattern!r}{did_you_mean(pattern, known)}")
         chosen += hits
     for name in chosen:
-        if len(tensors[name]["shape"]) != 2:
-            raise InputError(f"{path}: tensor {name!r} has shape {tensors[name]['shape']}: a layer has two dimensions")
+        shape = tensors[name]["shape"]
+        if len(shape) not in ranks:
+            hint = ", a convolution four and an image" if 4 not in ranks else ", a convolution four"
+            raise InputError(f"{path}: tensor {name!r} has shape {shape}: a layer has two dimensions{hint}")
     return chosen
 
 
@@ -99,9 +153,17 @@ def _values(tensor: dict[str, Any], name: str, path: str | Path) -> np.ndarray:
 class Safetensors(MatrixReader):
     suffixes = (".safetensors",)
     chooses_tensors = True
+    unrolls = True
 
     def matrices(self, path: Path, names: Sequence[str] | None) -> list[Matrix]:
         return read(path, names=names)
+
+    def network(self, files: Sequence[Path], options: ReadOptions) -> Network:
+        if len(files) == 1:
+            return read_network(files[0], options)
+        if options.image is not None:
+            raise InputError(f"{files[0]}: an image is given for the layers of one file, not of {len(files)}")
+        return super().network(files, options)
 
 
 NETWORK_READERS.register("safetensors", summary="safetensors: two-dimensional tensors are layers")(Safetensors())

@@ -1,0 +1,142 @@
+"""Weights without a model: what is read, what is left, convolutions unrolled over an image, patterns of zeros."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.signal
+from safetensors.numpy import save_file
+
+from traces.base.errors import InputError
+from traces.readers import load
+from traces.readers.parts.patterns import zero_pattern
+from traces.work.forward import forward
+
+
+def lenet(folder: Path, density: float = 0.5) -> tuple[Path, dict[str, np.ndarray]]:
+    rng = np.random.default_rng(0)
+    shapes = {"conv1.weight": (3, 1, 3, 3), "conv1.bias": (3,), "bn.running_mean": (3,), "conv2.weight": (4, 3, 2, 2),
+              "fc.weight": (5, 16), "fc.bias": (5,)}  # fmt: skip
+    tensors = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    for values in tensors.values():
+        if values.ndim > 1:
+            values[rng.random(values.shape) > density] = 0
+    save_file(tensors, folder / "net.safetensors")
+    return folder / "net.safetensors", tensors
+
+
+WINDOWS = {"conv1*": {"stride": 2}, "conv2.weight": {"padding": 0, "pool": 2}}
+
+
+def by_hand(t: dict[str, np.ndarray], image: np.ndarray) -> np.ndarray:
+    """The forward pass of `lenet` over a 10 x 10 image with SciPy's correlation."""
+    padded = np.pad(image, 1)
+    one = np.stack([scipy.signal.correlate2d(padded, kernel[0], "valid")[::2, ::2] for kernel in t["conv1.weight"]])
+    one = np.maximum(one + t["conv1.bias"][:, None, None], 0)
+    two = np.stack(
+        [sum(scipy.signal.correlate2d(one[c], kernel[c], "valid") for c in range(3)) for kernel in t["conv2.weight"]]
+    )
+    pooled = np.maximum(two, 0).reshape(4, 2, 2, 2, 2).mean(axis=(2, 4))
+    return t["fc.weight"] @ pooled.reshape(-1) + t["fc.bias"]
+
+
+def test_convolutions_over_an_image(tmp_path: Path) -> None:
+    path, tensors = lenet(tmp_path)
+    network = load(path, image=(10, 10), windows=WINDOWS)
+    image = np.random.default_rng(1).random((10, 10)).astype(np.float32)
+    found = forward(network, image.reshape(1, -1))[0, network.outputs]
+    assert np.allclose(found, by_hand(tensors, image), rtol=1e-4, atol=1e-5)
+    assert network.positions[network.inputs].tolist()[11] == [0, 1, 1]
+    stored = sum(int(np.count_nonzero(tensors[name])) for name in ("conv1.weight", "conv2.weight", "fc.weight"))
+    assert int(network.weight_ids.max()) + 1 == stored + 1  # and the mean's quarter
+    assert network.notes[:2] == (
+        "read 3 of 6 tensors as layers: conv1.weight, conv2.weight, fc.weight",
+        "left 1 tensors: bn.running_mean [3]",
+    )
+
+
+def test_what_is_left_is_said(tmp_path: Path) -> None:
+    path, _ = lenet(tmp_path)
+    network = load(path)
+    assert network.n_connections > 0 and network.notes[0] == "read 1 of 6 tensors as layers: fc.weight"
+    assert "conv1.weight [3, 1, 3, 3]" in network.notes[1] and "image=(height, width)" in network.notes[2]
+    chosen = load(path, image=(5, 5), names=["conv1.weight"])
+    assert chosen.notes[0] == "read 1 of 6 tensors as layers: conv1.weight"
+    assert len(chosen.inputs) == 25 and len(chosen.outputs) == 75
+
+
+def test_a_mean_between_is_inferred_and_said(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    weights = {
+        "a.weight": rng.random((4, 2, 3, 3)).astype(np.float32),
+        "b.weight": rng.random((3, 4)).astype(np.float32),
+    }
+    save_file(weights, tmp_path / "m.safetensors")
+    assert "b.weight: the mean over the whole image" in load(tmp_path / "m.safetensors", image=(6, 6)).notes[-1]
+    weights["b.weight"] = rng.random((3, 36)).astype(np.float32)
+    save_file(weights, tmp_path / "m.safetensors")
+    assert "a mean over windows of 2 x 2" in load(tmp_path / "m.safetensors", image=(6, 6)).notes[-1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (dict(image=(10,)), r"an image has a height and a width .* not \[10\]"),
+        (dict(image=(0, 4)), "an image has a height and a width"),
+        (dict(image=(3, 10, 10)), r"tensor 'conv1.weight' of shape|do not fit|takes 16 inputs"),
+        (dict(image=(10, 10)), r"tensor 'fc.weight' takes 16 inputs, but 4 x 9 x 9 come: give strides or pools"),
+        (
+            dict(image=(10, 10), windows={"conv1*": {"strides": 2}}),
+            "a convolution has no 'strides' .did you mean 'stride'",
+        ),
+        (
+            dict(image=(10, 10), windows={"conv1*": {"stride": 0}}),
+            "stride of a convolution must be a whole number from 1",
+        ),
+        (dict(image=(10, 10), windows={"cnv1.weight": {"stride": 2}}), "no tensor 'cnv1.weight' .did you mean"),
+        (dict(windows=WINDOWS), r"windows need the size of the input image"),
+        (dict(names=["conv1.weight"]), r"a layer has two dimensions, a convolution four and an image"),
+        (dict(image=(10, 10), names=["fc.weight", "conv1.weight"]), "takes 16 inputs|behind a fully connected"),
+    ],
+)
+def test_what_does_not_fit(tmp_path: Path, options: dict, message: str) -> None:
+    path, _ = lenet(tmp_path)
+    with pytest.raises(InputError, match=message):
+        load(path, **options)
+
+
+def test_an_image_is_for_weights_without_a_model(tmp_path: Path) -> None:
+    (tmp_path / "m.mtx").write_text("%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1\n")
+    with pytest.raises(InputError, match=r"image and windows are for weights without a model, .safetensors files"):
+        load(tmp_path / "m.mtx", image=(4, 4))
+
+
+def test_patterns_of_zeros() -> None:
+    rng = np.random.default_rng(4)
+    dense = rng.random((64, 64)) + 0.1
+    two_four = dense.reshape(-1, 4).copy()
+    two_four[np.arange(len(two_four))[:, None], np.argsort(rng.random((len(two_four), 4)), axis=1)[:, :2]] = 0
+    assert zero_pattern(two_four.reshape(64, 64)).startswith("2:4 sparse")
+    convolution = two_four.reshape(8, 8, 8, 8).transpose(0, 3, 1, 2)  # groups along the input channels
+    assert zero_pattern(convolution).startswith("2:4 sparse")
+    blocks = np.kron(rng.random((8, 8)) < 0.3, np.ones((8, 8)))
+    assert zero_pattern(dense * blocks).startswith("block-sparse: blocks of 8 x 8")
+    assert zero_pattern(dense * np.kron(rng.random((64, 4)) < 0.3, np.ones((1, 16)))).startswith(
+        "block-sparse: blocks of 1 x 16"
+    )
+    assert zero_pattern(dense) == "" == zero_pattern(dense * (rng.random((64, 64)) < 0.3))
+
+
+def test_the_command_line_says_what_was_read(tmp_path: Path) -> None:
+    path, _ = lenet(tmp_path)
+    command = [sys.executable, "-m", "edgewatt", "order", str(path), "-M", "20", "-m", "two-optimal", "--image=10x10",
+               "--window", "conv1*:stride=2", "--window", "conv2.weight:padding=0,pool=2", "--json", "-"]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)
+    assert "left 1 tensors: bn.running_mean [3]" in done.stderr and "stored weights, " in done.stderr
+    done = subprocess.run([*command[:5], "--image", "ten"], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 2 and "write height x width, as 32x32" in done.stderr.replace("\n", " ")
