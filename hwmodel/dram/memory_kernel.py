@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 import cython_ext.dram.engine as kernel
@@ -33,6 +35,37 @@ def open_memory(
     ports: sources of requests. requests_per_clock: None takes the controller's. trace: keep every command. sent: tell
     which requests drove the wires, in what order.
     """
+    t = kernel_tables(part, controller)
+    return kernel.Memory(
+        t.settings,
+        t.gap,
+        t.wire_cycles,
+        t.fields,
+        [_level_codes(part.interface.command_levels.get(name)) for name in COMMANDS],
+        n_channels=part.organisation.channels,
+        n_ports=ports,
+        width=controller.requests_per_clock if requests_per_clock is None else requests_per_clock,
+        trace=trace,
+        sent=sent,
+    )
+
+
+@dataclass(frozen=True)
+class KernelTables:
+    """A part and a controller as the compiled engine takes them.
+
+    settings: scalars in clocks. gap: int64[scope, from, to]. wire_cycles: int64[command], clocks on the command wires.
+    fields: int32[n, 4], the address map as kind, source, bits, target.
+    """
+
+    settings: dict[str, int]
+    gap: np.ndarray
+    wire_cycles: np.ndarray
+    fields: np.ndarray
+
+
+def kernel_tables(part: Part, controller: ControllerSpec) -> KernelTables:
+    """Return the engine's tables. Raises InputError where the controller asks for what the part has not."""
     address_map = AddressMap.parse(controller.address_map or part.address_map, part.organisation)
     t, o = part.timing, part.organisation
     if controller.refresh == "per-bank" and not t.tRFCpb:
@@ -85,17 +118,11 @@ def open_memory(
         for f in address_map.fields
         if f.name in kernel.FIELD_NAMES
     ]
-    return kernel.Memory(
-        settings,
+    return KernelTables(
+        {name: int(value) for name, value in settings.items()},
         gap_table(part, read_dbi=controller.read_dbi),
         np.array(wires, np.int64),
         np.array(fields_of_map, np.int32),
-        [_level_codes(part.interface.command_levels.get(name)) for name in COMMANDS],
-        n_channels=o.channels,
-        n_ports=ports,
-        width=controller.requests_per_clock if requests_per_clock is None else requests_per_clock,
-        trace=trace,
-        sent=sent,
     )
 
 

@@ -1,0 +1,292 @@
+/* edgewatt_dram: the DRAM engine as a C library, to take the place of another memory model inside a simulator.
+ *
+ * In one C file of your program (C, not C++):
+ *
+ *     #define EDGEWATT_DRAM_IMPLEMENTATION
+ *     #include "dram/edgewatt_dram.h"
+ *
+ * and include it plainly wherever else you use it, from C or C++. `edgewatt part library PART FILE` writes the file that
+ * edgewatt_dram_open reads (a part and its controller, resolved to clocks), and prints the folder to include from.
+ *
+ * Per clock: send at most as many requests as the controller accepts, then tick. Or skip the clocks in which nothing can
+ * happen: advance to the clock that edgewatt_dram_next_event names, or to the one at which you send again. A request
+ * sent in the same clock is done in the same clock as in edgewatt's simulate_dram. Not for use by several threads at once. */
+#ifndef EDGEWATT_DRAM_LIBRARY_H
+#define EDGEWATT_DRAM_LIBRARY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct edgewatt_dram edgewatt_dram;
+
+/* Called when a request is done: a read has its data, a write is posted. `clock` is the present one. */
+typedef void (*edgewatt_dram_done)(void *user, uint64_t id, int64_t accepted, int64_t clock);
+
+typedef struct {
+    int64_t clock, reads, writes, forwarded_reads, merged_reads, merged_writes;
+    int64_t activates, precharges, read_bursts, write_bursts, refreshes, row_hits, read_latency_clocks;
+    int64_t active_clocks, precharged_clocks; /* ranks with and without an open bank, over all ranks and channels */
+} edgewatt_dram_statistics;
+
+/* Returns NULL and a text in `error` (may be NULL) if the file is none, or memory is short. */
+edgewatt_dram *edgewatt_dram_open(const char *path, edgewatt_dram_done done, void *user, char *error, size_t size);
+void edgewatt_dram_close(edgewatt_dram *m);
+
+int64_t edgewatt_dram_clock(const edgewatt_dram *m);
+int64_t edgewatt_dram_burst_bytes(const edgewatt_dram *m);
+double edgewatt_dram_clock_ns(const edgewatt_dram *m);
+
+/* Whether a request for the burst of `address` would be accepted in the present clock. */
+int edgewatt_dram_accepts(const edgewatt_dram *m, uint64_t address, int is_write);
+/* Send one; returns 1 if it was accepted, else 0: try again in a later clock. */
+int edgewatt_dram_send(edgewatt_dram *m, uint64_t address, int is_write, uint64_t id);
+
+void edgewatt_dram_tick(edgewatt_dram *m);                           /* let the present clock pass */
+int64_t edgewatt_dram_next_event(const edgewatt_dram *m);            /* until then nothing changes without a request */
+void edgewatt_dram_advance(edgewatt_dram *m, int64_t clock);         /* let all clocks before `clock` pass */
+void edgewatt_dram_drain(edgewatt_dram *m);                          /* finish everything, waiting writes too */
+edgewatt_dram_statistics edgewatt_dram_read_statistics(edgewatt_dram *m);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+#if defined(EDGEWATT_DRAM_IMPLEMENTATION) && !defined(EDGEWATT_DRAM_IMPLEMENTED)
+#define EDGEWATT_DRAM_IMPLEMENTED
+
+#include <stdio.h>
+
+#include "dram/memory.h"
+
+struct edgewatt_dram {
+    dram_memory *memory;
+    edgewatt_dram_done done;
+    void *user;
+    double clock_ns;
+    int64_t clock, burst_bytes;
+    int32_t sent; /* requests accepted in the present clock */
+    /* Completions whose clock is still to come, a heap by clock and order. */
+    struct { int64_t clock, order, accepted; uint64_t id; } *heap;
+    int64_t heap_length, heap_size, order;
+    int short_of_memory;
+    uint64_t address;
+    uint8_t write;
+    int64_t arrival, request;
+};
+
+static int heap_less(const edgewatt_dram *m, int64_t a, int64_t b) {
+    if (m->heap[a].clock != m->heap[b].clock) return m->heap[a].clock < m->heap[b].clock;
+    return m->heap[a].order < m->heap[b].order;
+}
+
+static void heap_swap(edgewatt_dram *m, int64_t a, int64_t b) {
+    __typeof__(*m->heap) kept = m->heap[a];
+    m->heap[a] = m->heap[b];
+    m->heap[b] = kept;
+}
+
+static void collect_done(edgewatt_dram *m) {
+    dram_output *out = &m->memory->out;
+    for (int64_t k = 0; k < out->n_done; k++) {
+        if (m->heap_length == m->heap_size) {
+            int64_t size = 2 * m->heap_size + 64;
+            void *grown = realloc(m->heap, (size_t)size * sizeof *m->heap);
+            if (!grown) { m->short_of_memory = 1; return; }
+            m->heap = grown;
+            m->heap_size = size;
+        }
+        int64_t at = m->heap_length++;
+        m->heap[at].clock = out->done_cycle[k], m->heap[at].order = m->order++;
+        m->heap[at].accepted = out->done_accepted[k], m->heap[at].id = (uint64_t)out->done_id[k];
+        for (; at > 0 && heap_less(m, at, (at - 1) / 2); at = (at - 1) / 2) heap_swap(m, at, (at - 1) / 2);
+    }
+    out->n_done = 0;
+}
+
+static void report_done(edgewatt_dram *m, int64_t until) { /* all that are done by clock `until`, in order */
+    collect_done(m);
+    while (m->heap_length && m->heap[0].clock <= until) {
+        int64_t clock = m->heap[0].clock, accepted = m->heap[0].accepted;
+        uint64_t id = m->heap[0].id;
+        m->heap[0] = m->heap[--m->heap_length];
+        for (int64_t at = 0;;) {
+            int64_t least = at, left = 2 * at + 1;
+            if (left < m->heap_length && heap_less(m, left, least)) least = left;
+            if (left + 1 < m->heap_length && heap_less(m, left + 1, least)) least = left + 1;
+            if (least == at) break;
+            heap_swap(m, at, least);
+            at = least;
+        }
+        if (m->done) m->done(m->user, id, accepted, clock);
+    }
+}
+
+/* ---- the file: "edgewatt-dram 1", then numbers in the order written by hwmodel.c_library ---------------------- */
+
+static int read_number(FILE *file, int64_t least, int64_t most, int64_t *value) {
+    long long number;
+    if (fscanf(file, "%lld", &number) != 1 || number < least || number > most) return 0;
+    *value = number;
+    return 1;
+}
+
+static int read_config(FILE *file, dram_config *c, int64_t *channels, int64_t *width) {
+    const int64_t big = (int64_t)1 << 40;
+    int64_t n;
+    memset(c, 0, sizeof *c);
+#define TAKE(field, least, most) { if (!read_number(file, least, most, &n)) return 0; c->field = n; }
+    if (!read_number(file, 1, MAX_CHANNELS, channels) || !read_number(file, 1, 64, width)) return 0;
+    TAKE(faw, 0, big) TAKE(refresh_interval, 1, big) TAKE(refresh_cycles, 0, big) TAKE(refresh_bank_cycles, 0, big)
+    TAKE(read_data_end, 1, big) TAKE(write_data_end, 1, big) TAKE(rp, 0, big) TAKE(rtp, 0, big)
+    TAKE(write_recovery, 0, big) TAKE(cke, 0, big)
+    TAKE(ranks, 1, MAX_RANKS) TAKE(groups, 1, MAX_BANKS) TAKE(banks_per_group, 1, MAX_BANKS) TAKE(command_buses, 1, 2)
+    if ((int64_t)c->ranks * c->groups * c->banks_per_group > MAX_BANKS) return 0;
+    TAKE(strict_order, 0, 1) TAKE(hit_cap, 1, 1 << 20) TAKE(hit_cap_strict, 0, 1) TAKE(page, 0, 2)
+    TAKE(page_idle, 1, 1 << 30) TAKE(read_entries, 1, 1024) TAKE(write_entries, 1, 1024) TAKE(bank_entries, 1, 64)
+    TAKE(write_high, 1, 1024) TAKE(write_low, 0, 1024) TAKE(write_idle, 0, 1024) TAKE(latency, 1, 10000)
+    TAKE(refresh, 0, 2) TAKE(precharge_all, 0, 1) TAKE(power_down, 0, 1 << 30) TAKE(watchdog, 1, INT32_MAX)
+    TAKE(pooled, 0, 1) TAKE(posted, 0, 1) TAKE(sync_cycles, 0, 1 << 24) TAKE(sync_after_read, 0, 1 << 24)
+    TAKE(sync_after_write, 0, 1 << 24) TAKE(second_act, 0, 1 << 24) TAKE(offset_bits, 0, 16)
+    for (int x = 0; x < COMMANDS; x++) TAKE(wire_cycles[x], 0, 1 << 24)
+    for (int s = 0; s < SCOPES; s++)
+        for (int x = 0; x < COMMANDS; x++)
+            for (int y = 0; y < COMMANDS; y++) TAKE(gap[s][x][y], 0, big)
+    TAKE(n_fields, 1, MAX_FIELDS)
+    int32_t bits[FIELD_KINDS] = {0};
+    for (int f = 0; f < c->n_fields; f++) {
+        TAKE(field_kind[f], 0, FIELD_KINDS - 1) TAKE(field_source[f], 0, 63) TAKE(field_bits[f], 1, 48)
+        TAKE(field_target[f], 0, 31)
+        bits[c->field_kind[f]] += c->field_bits[f];
+        if (c->field_source[f] + c->field_bits[f] > 63 || c->field_target[f] + c->field_bits[f] > 31) return 0;
+    }
+#undef TAKE
+    return (int64_t)1 << bits[FIELD_CHANNEL] <= *channels && (int64_t)1 << bits[FIELD_BANK] <= c->banks_per_group &&
+           (int64_t)1 << bits[FIELD_GROUP] <= c->groups && (int64_t)1 << bits[FIELD_RANK] <= c->ranks;
+}
+
+static void *refuse(char *error, size_t size, const char *path, const char *why, FILE *file) {
+    if (error && size) snprintf(error, size, "%s: %s", path, why);
+    if (file) fclose(file);
+    return NULL;
+}
+
+edgewatt_dram *edgewatt_dram_open(const char *path, edgewatt_dram_done done, void *user, char *error, size_t size) {
+    dram_config config;
+    int64_t channels, width;
+    int version;
+    double clock_ns;
+    FILE *file = fopen(path, "r");
+    if (!file) return refuse(error, size, path, "cannot be read", NULL);
+    if (fscanf(file, "edgewatt-dram %d %lf", &version, &clock_ns) != 2 || version != 1 || !(clock_ns > 0))
+        return refuse(error, size, path, "not a file of `edgewatt part library`, or of another version", file);
+    if (!read_config(file, &config, &channels, &width))
+        return refuse(error, size, path, "a number is missing or out of range", file);
+    fclose(file);
+    edgewatt_dram *m = calloc(1, sizeof *m);
+    if (m) m->memory = dram_new(&config, (int)channels, 1, (int)width, 1024, 0, 0);
+    if (!m || !m->memory) {
+        free(m);
+        return refuse(error, size, path, "memory is short", NULL);
+    }
+    m->done = done, m->user = user, m->clock_ns = clock_ns, m->burst_bytes = (int64_t)1 << config.offset_bits;
+    dram_port *port = &m->memory->port[0];
+    port->address = &m->address, port->write = &m->write, port->arrival = &m->arrival, port->request = &m->request;
+    return m;
+}
+
+void edgewatt_dram_close(edgewatt_dram *m) {
+    if (!m) return;
+    dram_free(m->memory);
+    free(m->heap);
+    free(m);
+}
+
+int64_t edgewatt_dram_clock(const edgewatt_dram *m) { return m->clock; }
+int64_t edgewatt_dram_burst_bytes(const edgewatt_dram *m) { return m->burst_bytes; }
+double edgewatt_dram_clock_ns(const edgewatt_dram *m) { return m->clock_ns; }
+
+int edgewatt_dram_accepts(const edgewatt_dram *m, uint64_t address, int is_write) {
+    const dram_engine *e = m->memory->channel[m->memory->n_channels > 1 ? channel_of(m->memory, address) : 0];
+    return m->sent < m->memory->width && e->last_accepted != m->clock && has_room(e, is_write != 0);
+}
+
+int edgewatt_dram_send(edgewatt_dram *m, uint64_t address, int is_write, uint64_t id) {
+    if (!edgewatt_dram_accepts(m, address, is_write)) return 0;
+    dram_port *port = &m->memory->port[0];
+    m->address = address, m->write = is_write != 0, m->arrival = m->clock, m->request = (int64_t)id;
+    port->next = 0, port->length = 1;
+    port_moved(m->memory, port);
+    accept(m->memory, m->clock, 0);
+    m->sent++;
+    return 1;
+}
+
+void edgewatt_dram_tick(edgewatt_dram *m) {
+    dram_memory *memory = m->memory;
+    memory->now = m->clock;
+    for (int c = 0; c < memory->n_channels; c++) {
+        dram_engine *e = memory->channel[c];
+        if (e->next_event <= m->clock || e->last_accepted == m->clock) process(e, m->clock, 0);
+    }
+    report_done(m, m->clock);
+    m->clock++;
+    m->sent = 0;
+}
+
+int64_t edgewatt_dram_next_event(const edgewatt_dram *m) {
+    if (m->sent) return m->clock;
+    int64_t when = m->heap_length ? m->heap[0].clock : NEVER;
+    for (int c = 0; c < m->memory->n_channels; c++) when = sooner(when, m->memory->channel[c]->next_event);
+    return later(when, m->clock);
+}
+
+void edgewatt_dram_advance(edgewatt_dram *m, int64_t clock) {
+    if (clock <= m->clock) return;
+    if (m->sent) edgewatt_dram_tick(m);
+    for (int c = 0; c < m->memory->n_channels && clock > m->clock; c++)
+        while (!run_alone(m->memory->channel[c], clock - 1)) collect_done(m);
+    report_done(m, clock - 1);
+    m->clock = later(m->clock, clock);
+    m->memory->now = m->clock - 1;
+}
+
+void edgewatt_dram_drain(edgewatt_dram *m) {
+    if (m->sent) edgewatt_dram_tick(m);
+    m->memory->port[0].closed = 1;
+    for (int status = RUN_SLICE; status == RUN_SLICE || status == RUN_OUTPUT_FULL;) {
+        status = dram_run(m->memory, 1 << 18);
+        collect_done(m);
+    }
+    report_done(m, NEVER);
+    m->clock = later(m->clock, m->memory->until);
+}
+
+edgewatt_dram_statistics edgewatt_dram_read_statistics(edgewatt_dram *m) {
+    edgewatt_dram_statistics s;
+    memset(&s, 0, sizeof s);
+    s.clock = m->clock;
+    for (int c = 0; c < m->memory->n_channels; c++) {
+        dram_engine *e = m->memory->channel[c];
+        s.reads += e->counts.reads, s.writes += e->counts.writes, s.forwarded_reads += e->counts.forwarded;
+        s.merged_reads += e->counts.merged_reads, s.merged_writes += e->counts.merged_writes;
+        s.row_hits += e->counts.read_hits + e->counts.write_hits, s.read_latency_clocks += e->counts.latency_sum;
+        for (int b = 0; b < e->n_banks; b++) {
+            const int64_t *count = e->bank[b].count;
+            s.activates += count[ACT], s.precharges += count[PRE] + count[PREA] + count[RDA] + count[WRA];
+            s.read_bursts += count[RD] + count[RDA], s.write_bursts += count[WR] + count[WRA], s.refreshes += count[REFPB];
+        }
+        for (int r = 0; r < e->c.ranks; r++) {
+            account(&e->rank[r], m->clock);
+            s.refreshes += e->rank[r].count[REFAB];
+            s.active_clocks += e->rank[r].active, s.precharged_clocks += e->rank[r].precharged;
+        }
+    }
+    return s;
+}
+
+#endif

@@ -1,0 +1,2 @@
+#define EDGEWATT_DRAM_IMPLEMENTATION
+#include "dram/edgewatt_dram.h"
