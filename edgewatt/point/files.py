@@ -36,7 +36,8 @@ def part_content(part: Any) -> dict[str, Any]:
 
     def plain(value: Any) -> Any:
         if dataclasses.is_dataclass(value):
-            return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+            members = ((f, getattr(value, f.name)) for f in dataclasses.fields(value))
+            return {f.name: plain(item) for f, item in members if not (f.metadata.get("later") and item == f.default)}
         if isinstance(value, Mapping):
             return {str(key): plain(item) for key, item in value.items()}
         return [plain(item) for item in value] if isinstance(value, tuple | list) else value

@@ -43,7 +43,7 @@ def gap_table(part: Part, *, read_dbi: bool = False) -> np.ndarray:
 
     # the data wires, within a bank group (L) and between groups, and the write-to-read path in the DRAM
     for scope, ccd, ccd_write, rrd, wtr, length in (
-        ("group", t.tCCD_L, t.tCCD_L_WR, t.tRRD_L, t.tWTR_L, max(burst, t.BL_L)),
+        ("group", t.tCCD_L, t.tCCD_L_WR or t.tCCD_L, t.tRRD_L, t.tWTR_L, max(burst, t.BL_L)),
         ("rank", t.tCCD, t.tCCD, t.tRRD, t.tWTR, burst),
     ):
         after(scope, READS, READS, max(burst, ccd))
@@ -52,7 +52,7 @@ def gap_table(part: Part, *, read_dbi: bool = False) -> np.ndarray:
         after(scope, WRITES, READS, t.WL + length + wtr)
         after(scope, "ACT", "ACT", rrd)
         after(scope, "ACT", "REFpb", rrd)
-        after(scope, "REFpb", "ACT", max(t.tPBR2ACT, rrd) if scope == "group" else t.tPBR2ACT)
+        after(scope, "REFpb", "ACT", max(t.tPBR2ACT or t.tRRD, rrd if scope == "group" else 0))
 
     # one rank: precharge to precharge, refresh, power-down
     after("rank", ("PRE", "PREA"), ("PRE", "PREA"), t.tPPD)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from traces.base.errors import InputError
 
@@ -63,6 +64,11 @@ class Organisation:
         return self.channels * self.ranks * self.banks * self.rows * self.columns * self.dq_bits // 8
 
 
+def later() -> Any:
+    """Declare a constant that older parts do not give: 0, and then no part of what they say."""
+    return field(default=0, metadata={"later": True})
+
+
 @dataclass(frozen=True)
 class Timing:
     """Clocks of tCK. `_L` holds within a bank group, the plain name between groups (all of it without groups)."""
@@ -94,13 +100,14 @@ class Timing:
     tCKE: int
     turnaround: int
     tRTRS: int
-    tCCD_L_WR: int  # write to write within a bank group
-    BL_L: int  # clocks of a burst as the write-to-read distance within a bank group counts it (LPDDR5: BL/n_max)
-    tDQSS: int  # clocks from the end of write data to the start of write recovery
-    tPBR2ACT: int  # per-bank refresh to an activate of another bank
-    tCAS_WCK: int  # CAS command to the read or write it starts the data clock for; 0: the data clock always runs
-    tWCKPST: int  # clocks the data clock runs on after the data of a burst
-    tAAD: int  # longest distance from ACT-1 to ACT-2; 0: an activate is one command
+    # Added later (a part that does not give them keeps its content hash); 0: the part makes no such distinction.
+    tCCD_L_WR: int = later()  # write to write within a bank group; 0: tCCD_L
+    BL_L: int = later()  # clocks of a burst as write to read within a bank group counts them (LPDDR5: BL/n_max)
+    tDQSS: int = later()  # clocks from the end of write data to the start of write recovery
+    tPBR2ACT: int = later()  # per-bank refresh to an activate of another bank; 0: tRRD
+    tCAS_WCK: int = later()  # CAS command to the read or write it starts the data clock for; 0: it always runs
+    tWCKPST: int = later()  # clocks the data clock runs on after the data of a burst
+    tAAD: int = later()  # longest distance from ACT-1 to ACT-2; 0: an activate is one command
 
 
 @dataclass(frozen=True)

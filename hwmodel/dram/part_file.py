@@ -30,7 +30,7 @@ TIMING: dict[str, str | int | None] = {
     "tRAS": None, "tRC": "tRAS + tRP", "tRRD": None, "tRRD_L": "tRRD", "tFAW": None, "tCCD": None, "tCCD_L": "tCCD",
     "tRTP": None, "tWR": None, "tWTR": None, "tWTR_L": "tWTR", "tPPD": 0, "tRFCab": None, "tRFCpb": 0,
     "tREFpb_gap": "tRFCpb", "tREFI": None, "tXP": 0, "tCKE": 0, "turnaround": 0, "tRTRS": 0,
-    "tCCD_L_WR": "tCCD_L", "BL_L": 0, "tDQSS": 0, "tPBR2ACT": "tRRD", "tCAS_WCK": 0, "tWCKPST": 0, "tAAD": 0,
+    "tCCD_L_WR": 0, "BL_L": 0, "tDQSS": 0, "tPBR2ACT": 0, "tCAS_WCK": 0, "tWCKPST": 0, "tAAD": 0,
 }  # fmt: skip
 COMMANDS = ("ACT", "RD", "WR", "PRE", "REF")
 CURRENTS = ("IDD0", "IDD2N", "IDD2P", "IDD3N", "IDD3P", "IDD4R", "IDD4W", "IDD5AB", "IDD5PB")
@@ -241,7 +241,7 @@ def _check_timing(tree: Tree, t: Timing, organisation: Organisation, currents: C
         (t.tRP < 1, "tRP", "tRP must be at least 1 clock"),
         (t.tRPab < t.tRP, "tRPab", f"tRPab {t.tRPab} is shorter than tRP {t.tRP} clocks"),
         (0 < t.BL_L < burst, "BL_L", f"BL_L {t.BL_L} is shorter than the burst of {burst} clocks"),
-        (t.tCCD_L_WR < t.tCCD, "tCCD_L_WR", f"tCCD_L_WR {t.tCCD_L_WR} is shorter than tCCD {t.tCCD} clocks"),
+        (0 < t.tCCD_L_WR < t.tCCD, "tCCD_L_WR", f"tCCD_L_WR {t.tCCD_L_WR} is shorter than tCCD {t.tCCD} clocks"),
         (t.tAAD >= t.tRCD, "tAAD", f"tAAD {t.tAAD} is not shorter than tRCD {t.tRCD} clocks"),
         (t.RL < 1, "RL", "RL must be at least 1 clock"),
         (t.RL_dbi < t.RL, "RL_dbi", f"RL_dbi {t.RL_dbi} is shorter than RL {t.RL} clocks"),
