@@ -15,26 +15,38 @@ if TYPE_CHECKING:
 
 
 def layer_matrices(network: Network, edges: np.ndarray) -> list[Any]:
-    """Return scipy.sparse CSR matrices (rows are outputs), float32, whose stored order follows `edges` (int64[W]).
+    """Return scipy.sparse matrices (rows are outputs), float32, whose stored order is that of `edges` (int64[W]).
 
     Rows and columns count the connected neurons of a layer from 0 in the order of their ids (all inputs, all outputs).
-    Each row holds its connections in the order of work; the rows themselves follow the ids, as CSR demands.
-    Raises InputError where the network has no layers or no weights.
+    CSR where the order finishes row after row in the order of their ids, else COO, whose entries stand in the order of
+    work. Raises InputError where the network has no layers or no weights, or where the order goes back to a layer that
+    it had left, which one matrix per layer cannot hold.
     """
-    from scipy.sparse import csr_matrix
+    from scipy.sparse import coo_matrix, csr_matrix
 
     if network.layer is None or network.weights is None:
         raise InputError(f"{network.name}: matrices need a layered network with weights")
+    layers = network.layer[edges]
+    back = np.flatnonzero(np.diff(layers) < 0)
+    if len(back):
+        at = int(back[0]) + 1
+        raise InputError(
+            f"{network.name}: the order goes back from layer {int(layers[at - 1])} to layer {int(layers[at])} at its "
+            f"{at + 1}th connection, which one matrix per layer cannot hold: export an order that works layer by layer "
+            "(two-optimal, layerwise), or write the order itself with `edgewatt order -o order.npz`"
+        )
     matrices = []
     groups = _groups(network)
     for layer, (columns, rows) in zip(np.unique(network.layer), pairwise(groups), strict=True):
         mine = edges[network.layer[edges] == layer]
         row = np.searchsorted(rows, network.targets[mine])
         column = np.searchsorted(columns, network.sources[mine])
-        by_row = np.argsort(row, kind="stable")
+        shape = (len(rows), len(columns))
+        if (np.diff(row) < 0).any():
+            matrices.append(coo_matrix((network.weights[mine], (row, column)), shape=shape))
+            continue
         pointers = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=len(rows)))))
-        data = network.weights[mine][by_row]
-        matrices.append(csr_matrix((data, column[by_row], pointers), shape=(len(rows), len(columns))))
+        matrices.append(csr_matrix((network.weights[mine], column, pointers), shape=shape))
     return matrices
 
 
@@ -56,6 +68,10 @@ def write_matrices(matrices: list[Any], output: str | Path) -> list[Path]:
     from reorder.cdr.files import write_matrix
 
     output = Path(output)
+    if output.suffix.lower() == ".safetensors" and any(matrix.format == "coo" for matrix in matrices):
+        raise InputError(
+            f"{output}: this order does not finish row after row, so it takes coordinate form: write .npz or .mtx"
+        )
     paths = [output]
     if len(matrices) > 1:
         paths = [output.with_name(f"{output.stem}-{k}{output.suffix}") for k in range(1, len(matrices) + 1)]
