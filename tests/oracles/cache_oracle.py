@@ -27,6 +27,8 @@ class PlainCache:
         self.recency = [[] for _ in range(sets)]  # ways, most recent last
         self.fill_order = [[] for _ in range(sets)]
         self.tree = [{} for _ in range(sets)]  # path so far ("", "0", "01", ...) -> side of the next victim
+        self.prediction = [[0] * ways for _ in range(sets)]  # re-reference interval prediction values
+        self.selector = 512  # ten bits, of set dueling
         self.dirty = set()
         self.counts = Counter()
         self.future = None
@@ -54,11 +56,32 @@ class PlainCache:
                 low, high = (middle, high) if side else (low, middle)
                 path += str(side)
             return low
+        if self.policy.endswith("rrip"):
+            while 3 not in self.prediction[s]:
+                self.prediction[s] = [value + 1 for value in self.prediction[s]]
+            return self.prediction[s].index(3)
         uses = []
         for line in ways:  # Belady: the line looked up latest again; ties to the lowest way
             later = [t for t in self.future.get(line, ()) if t > self.time]
             uses.append(later[0] if later else float("inf"))
         return uses.index(max(uses))
+
+    def insert(self, s, way):
+        """Predict when a new line is used again: 2 is long, 3 far."""
+        if not self.policy.endswith("rrip"):
+            return
+        bimodal = self.policy == "brrip"
+        if self.policy == "drrip":
+            place = s % max(2, self.n_sets // 32)
+            if place == 0:
+                self.selector = min(self.selector + 1, 1023)
+            elif place == 1:
+                self.selector = max(self.selector - 1, 0)
+            bimodal = place == 1 or (place > 1 and self.selector > 512)
+        self.prediction[s][way] = 2
+        if bimodal:
+            self.state, number = draw(self.state, 32)
+            self.prediction[s][way] = 2 if number == 0 else 3
 
     def touch(self, s, way):
         if way in self.recency[s]:
@@ -100,6 +123,9 @@ class PlainCache:
                 if way in self.fill_order[s]:
                     self.fill_order[s].remove(way)
                 self.fill_order[s].append(way)
+                self.insert(s, way)
+            else:
+                self.prediction[s][self.ways[s].index(line)] = 0
             self.touch(s, self.ways[s].index(line))
             if op and self.back:
                 self.dirty.add(line)
