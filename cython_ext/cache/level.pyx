@@ -149,7 +149,9 @@ cdef class CacheKernel:
     cdef uint32_t[::1] missed
     cdef int64_t[::1] access_of
     cdef const int64_t[::1] next_use
-    cdef bint needs_future, knows_future
+    cdef uint8_t[::1] noted  # of the next call of `access`: whether each look-up missed
+    cdef int64_t noted_from
+    cdef bint needs_future, knows_future, noting
     cdef int64_t position, sets, first_access
     cdef int line_shift, through, one_to_one
     cdef readonly int64_t loads, stores, load_lookups, store_lookups, load_misses, store_misses, evictions, writebacks
@@ -217,6 +219,10 @@ cdef class CacheKernel:
         self.knows_future = True
         self.position = 0
 
+    def note_misses(self, uint8_t[::1] missed):
+        """Have the next call of `access` write 1 for each of its look-ups that misses."""
+        self.noted, self.noting, self.noted_from = missed, True, 0
+
     def access(self, const uint8_t[::1] op, const uint64_t[::1] address, size_type[::1] size, bint emit):
         """Make the accesses; return (address, size, is_write, access index) of the transactions, or None if not `emit`."""
         cdef int64_t i = 0, line = -1, m
@@ -230,6 +236,7 @@ cdef class CacheKernel:
                 failed = self._look_up(m, emit, address, size, &self.out)
                 if failed:
                     break
+        self.noting = False
         if failed:
             self._raise()
         if emit:
@@ -311,6 +318,10 @@ cdef class CacheKernel:
             if self.core.sets.failed:
                 return -1
         self.position += m
+        if self.noting:
+            for j in range(misses):
+                self.noted[self.noted_from + self.missed[j]] = 1
+            self.noted_from += m
         for j in range(misses):
             victim = self.displaced[j]
             store_misses += self.keys[self.missed[j]] & 1

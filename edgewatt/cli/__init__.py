@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from edgewatt.cli import doctor, dram, export, listing, order, order_tuples, papers, results, run, schedule, validate
+from edgewatt.cli import cache, dram, export, listing, order, order_tuples, papers, results, run, schedule, validate
 from edgewatt.cli.output import say
 
 app = typer.Typer(
@@ -38,7 +38,7 @@ def _root(
     """Take the options that come before a command."""
 
 
-for module in (run, order, order_tuples, schedule, results, papers, validate, export, dram, listing, doctor):
+for module in (run, order, order_tuples, schedule, results, papers, validate, export, dram, cache, listing):
     module.add_to(app)
 
 

@@ -154,6 +154,15 @@ class CacheLevel:
         out, (lines, _, _, access) = self._kernel.access_prefetching(ops, where, sizes.astype(np.uint16), streams)
         return LineTransactions(*out), Prefetches(lines, access)
 
+    def access_counting(
+        self, op: npt.ArrayLike, address: npt.ArrayLike, size: npt.ArrayLike
+    ) -> tuple[LineTransactions, npt.NDArray[np.uint8]]:
+        """Do as `access` without prefetches; return the transactions, and uint8 for each look-up: whether it missed."""
+        arrays = self._checked(op, address, size)
+        missed = np.zeros(len(self._kernel.lookups(*arrays[1:])), np.uint8)
+        self._kernel.note_misses(missed)
+        return LineTransactions(*self._kernel.access(*arrays, True)), missed
+
     def count(self, op: npt.ArrayLike, address: npt.ArrayLike, size: npt.ArrayLike) -> None:
         """Make the accesses for their counts only."""
         if self.spec.prefetches:

@@ -216,7 +216,7 @@ def open_hierarchy(trace: Trace, machine: Machine) -> CacheHierarchy:
     hierarchy = CacheHierarchy(machine, trace.memory)
     for k, spec in enumerate(machine.caches):
         if spec.policy_type.needs_future:
-            hierarchy.levels[k].set_future(_lookups_of_level(trace, machine.caches[: k + 1]))
+            hierarchy.levels[k].set_future(lookups_of_level(trace, machine.caches[: k + 1]))
     return hierarchy
 
 
@@ -277,12 +277,12 @@ def slices(trace: Trace, accesses: int = SLICE_ACCESSES) -> Iterator[Chunk]:
             yield Chunk(address, size, op, stream, offset, chunk.payload, cycle, work)
 
 
-def _lookups_of_level(trace: Trace, specs: tuple[CacheSpec, ...]) -> npt.NDArray[np.uint64]:
+def lookups_of_level(trace: Trace, specs: tuple[CacheSpec, ...]) -> npt.NDArray[np.uint64]:
     """Return uint64: every line look-up the last of these levels will see, found by running the levels before it."""
     levels = _levels(specs, trace.memory)
     for k, spec in enumerate(specs[:-1]):
         if spec.policy_type.needs_future:
-            levels[k].set_future(_lookups_of_level(trace, specs[: k + 1]))
+            levels[k].set_future(lookups_of_level(trace, specs[: k + 1]))
     seen = []
     for chunk in slices(trace):
         op, address, size = chunk.op, chunk.address, np.asarray(chunk.size, np.uint16)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from hwmodel.caches.policy import CACHE_POLICIES, Policy
 
 
-@CACHE_POLICIES.register("brrip", summary="bimodal re-reference interval prediction, one line in 32 kept longer (Jaleel et al. 2010)")
+@CACHE_POLICIES.register(
+    "brrip", summary="bimodal re-reference interval prediction, one line in 32 kept longer (Jaleel et al. 2010)"
+)
 class Brrip(Policy):
     """Bimodal re-reference interval prediction, one line in 32 kept longer (Jaleel et al. 2010)."""
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from hwmodel.caches.policy import CACHE_POLICIES, Policy
 
 
-@CACHE_POLICIES.register("drrip", summary="static or bimodal re-reference interval prediction by set dueling (Jaleel et al. 2010)")
+@CACHE_POLICIES.register(
+    "drrip", summary="static or bimodal re-reference interval prediction by set dueling (Jaleel et al. 2010)"
+)
 class Drrip(Policy):
     """Static or bimodal re-reference interval prediction by set dueling (Jaleel et al. 2010)."""
 

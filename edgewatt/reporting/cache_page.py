@@ -1,0 +1,99 @@
+"""The page of `edgewatt cache`: the miss curve, and hits by level, stream and region. Self-contained HTML."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from hwmodel.caches.profile import CacheProfile, MissCurve
+
+_STYLE = """
+:root { --page: #fff; --ink: #1b1f24; --soft: #59636e; --line: #d1d9e0; --mark: #0072b2; }
+@media (prefers-color-scheme: dark) { :root { --page: #0d1117; --ink: #e6edf3; --soft: #9aa5b1; --line: #30363d;
+  --mark: #58a6ff; } }
+body { margin: 0 auto; max-width: 900px; padding: 24px 20px 48px; background: var(--page); color: var(--ink);
+  font: 15px/1.5 system-ui, sans-serif; }
+h1 { font-size: 24px; } h2 { font-size: 18px; margin-top: 32px; } p { color: var(--soft); }
+table { border-collapse: collapse; width: 100%; font-size: 13px; font-variant-numeric: tabular-nums; }
+th, td { padding: 3px 8px; text-align: right; border-bottom: 1px solid var(--line); }
+th:first-child, td:first-child { text-align: left; } th { color: var(--soft); }
+svg { width: 100%; height: auto; } svg text { fill: var(--soft); font-size: 12px; }
+"""
+_WIDTH, _HEIGHT, _LEFT, _BELOW = 860, 300, 56, 40
+
+
+def cache_page(found: CacheProfile, name: str) -> str:
+    """Return the page of a profile as HTML; it asks the network for nothing."""
+    curve = found.curve
+    kind = "fully associative" if curve.sets == 1 else f"{curve.sets} sets"
+    parts = [
+        f"<h1>Caches on {escape(name)}</h1>",
+        f"<p>{found.accesses:,} accesses, {curve.lookups:,} line look-ups.</p>",
+        f"<h2>Misses over size</h2><p>LRU, {curve.line_bytes}-byte lines, {kind}; exact at every size.</p>",
+        _picture(curve),
+    ]
+    for k, level in enumerate(found.levels, 1):
+        spec, counts = level.spec, level.counts
+        parts.append(
+            f"<h2>Level {k}: {spec.size_bytes:,} bytes, {spec.line_bytes}-byte lines, {spec.ways} ways, "
+            f"{escape(spec.policy)}</h2><p>{counts.hits:,} hits, {counts.misses:,} misses, {counts.evictions:,} "
+            f"evictions, {counts.writebacks:,} write-backs.</p>"
+        )
+        for what, named in (("stream", level.streams), ("region", level.regions)):
+            parted = [(n, f"{p.lookups:,}", f"{p.misses:,}", f"{p.hit_rate:.4f}") for n, p in named.items()]
+            parts.append(_table((what, "look-ups", "misses", "hit rate"), parted))
+    points = zip(curve.size_bytes.tolist(), curve.misses.tolist(), strict=True)
+    rows = [(f"{size:,}", f"{n:,}", f"{n / max(curve.lookups, 1):.4f}") for size, n in points]
+    parts += ["<h2>The curve as numbers</h2>", _table(("size in bytes", "misses", "miss ratio"), rows)]
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        f"<title>Caches on {escape(name)}</title><style>{_STYLE}</style></head><body>{''.join(parts)}</body></html>\n"
+    )
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def _picture(curve: MissCurve) -> str:
+    """Return the curve as SVG: miss ratio over the logarithm of the size."""
+    sizes = [math.log2(size) for size in curve.size_bytes.tolist()]
+    ratios = [n / max(curve.lookups, 1) for n in curve.misses.tolist()]
+    span = max(sizes[-1] - sizes[0], 1.0)
+
+    def x(size: float) -> float:
+        return _LEFT + (size - sizes[0]) / span * (_WIDTH - _LEFT - 16)
+
+    def y(ratio: float) -> float:
+        return 10 + (1 - ratio) * (_HEIGHT - _BELOW - 10)
+
+    line = " ".join(f"{x(s):.1f},{y(r):.1f}" for s, r in zip(sizes, ratios, strict=True))
+    marks = [f'<circle cx="{x(s):.1f}" cy="{y(r):.1f}" r="3.5"/>' for s, r in zip(sizes, ratios, strict=True)]
+    every = max(1, len(sizes) // 8)
+    ticks = [
+        f'<text x="{x(s):.1f}" y="{_HEIGHT - 18}" text-anchor="middle">{_short(size)}</text>'
+        for k, (s, size) in enumerate(zip(sizes, curve.size_bytes.tolist(), strict=True))
+        if k % every == 0
+    ]
+    grid = [
+        f'<line x1="{_LEFT}" x2="{_WIDTH - 16}" y1="{y(r):.1f}" y2="{y(r):.1f}" stroke="var(--line)"/>'
+        f'<text x="{_LEFT - 8}" y="{y(r) + 4:.1f}" text-anchor="end">{r:.2f}</text>'
+        for r in (0, 0.25, 0.5, 0.75, 1)
+    ]
+    return (
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="miss ratio over cache size">{"".join(grid)}'
+        f'<polyline points="{line}" fill="none" stroke="var(--mark)" stroke-width="2"/>'
+        f'<g fill="var(--mark)">{"".join(marks)}</g>{"".join(ticks)}</svg>'
+    )
+
+
+def _short(size: int) -> str:
+    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= unit:
+            return f"{size / unit:g} {name}"
+    return f"{size} B"

@@ -1,0 +1,226 @@
+"""What the caches do with a trace: hits per level, stream and address region, and misses over all sizes in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hwmodel.caches.cache import CacheCounts, CacheLevel
+from hwmodel.caches.hierarchy import lookups_of_level, slices
+from hwmodel.machine import CacheSpec
+from traces.access.lines import next_uses, touched_lines
+from traces.access.trace import STREAMS, Memory, Region, Trace
+from traces.base.errors import InputError
+
+Int64Array = npt.NDArray[np.int64]
+MOST_PIECES = 16
+OUTSIDE = "elsewhere"
+
+
+@dataclass(frozen=True)
+class Part:
+    """Line look-ups of one stream or region at one level, and how many of them missed."""
+
+    lookups: int
+    misses: int
+
+    @property
+    def hits(self) -> int:
+        """Look-ups that hit."""
+        return self.lookups - self.misses
+
+    @property
+    def hit_rate(self) -> float:
+        """Hits per look-up; 0 without any."""
+        return self.hits / self.lookups if self.lookups else 0.0
+
+
+@dataclass(frozen=True)
+class LevelProfile:
+    """One level: its spec, its counts before any final flush, and its look-ups by stream and by address region.
+
+    Look-ups of a deeper level belong to the stream of the access that caused them, and to the region they fall in.
+    """
+
+    spec: CacheSpec
+    counts: CacheCounts
+    streams: dict[str, Part]
+    regions: dict[str, Part]
+
+
+@dataclass(frozen=True, eq=False)
+class MissCurve:
+    """Misses of an LRU cache over its size, exact at every size (Mattson et al. 1970: LRU caches include each other).
+
+    sets: of the cache, 1 is fully associative. ways: int64[k], size_bytes: int64[k] = sets x ways x line_bytes.
+    misses: int64[k], of `lookups` line look-ups; the last size holds every line, so its misses are first uses.
+    """
+
+    line_bytes: int
+    sets: int
+    lookups: int
+    ways: Int64Array
+    misses: Int64Array
+
+    @property
+    def size_bytes(self) -> Int64Array:
+        """Size of each cache."""
+        return self.ways * self.sets * self.line_bytes
+
+
+@dataclass(frozen=True, eq=False)
+class CacheProfile:
+    """What `profile_caches` found; `as_dict` gives JSON values."""
+
+    accesses: int
+    levels: tuple[LevelProfile, ...]
+    curve: MissCurve
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+
+        def parts(of: dict[str, Part]) -> dict[str, Any]:
+            return {name: {**asdict(p), "hits": p.hits, "hit_rate": p.hit_rate} for name, p in of.items()}
+
+        levels = [
+            {
+                "spec": asdict(level.spec),
+                **asdict(level.counts),
+                "hits": level.counts.hits,
+                "misses": level.counts.misses,
+                "streams": parts(level.streams),
+                "regions": parts(level.regions),
+            }
+            for level in self.levels
+        ]
+        curve = self.curve
+        points = [
+            {"size_bytes": int(size), "ways": int(ways), "misses": int(misses)}
+            for size, ways, misses in zip(curve.size_bytes, curve.ways, curve.misses, strict=True)
+        ]
+        return {
+            "accesses": self.accesses,
+            "levels": levels,
+            "curve": {
+                "line_bytes": curve.line_bytes,
+                "sets": curve.sets,
+                "lookups": curve.lookups,
+                "points": points,
+            },
+        }
+
+
+_UNITS = {"": 1, "b": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+
+
+def parse_level(text: str) -> CacheSpec:
+    """Return the cache level of SIZE[:LINE[:WAYS[:POLICY]]], e.g. ``32KiB:64:8:lru``. Raises InputError."""
+    size, line, ways, policy, *more = [*text.split(":"), *("", "64", "8", "lru")[text.count(":") + 1 :]]
+    unit = size.lstrip("0123456789").strip()
+    number = size[: len(size) - len(size.lstrip("0123456789"))]
+    if more or not number or unit.lower() not in _UNITS or not (line.isdecimal() and ways.isdecimal()):
+        raise InputError(f"cache level {text!r}: write SIZE:LINE:WAYS:POLICY, e.g. 32KiB:64:8:lru")
+    return CacheSpec(int(number) * _UNITS[unit.lower()], int(line), int(ways), policy)
+
+
+def profile_caches(
+    trace: Trace, specs: Sequence[CacheSpec], *, sets: int = 1, region_bytes: int | None = None
+) -> CacheProfile:
+    """Play a trace through cache levels, and measure the misses of LRU over all sizes.
+
+    specs: the levels, the engine's first; at least one. sets: of the caches of the curve, a power of two, whose lines
+    are those of the first level. region_bytes: cut the addresses into pieces of so many bytes; None: the trace's own
+    regions, else at most 16 pieces of a power of two. The curve keeps 28 bytes per look-up of the first level.
+    Raises InputError for no level, a level that prefetches, or sizes that cannot be used.
+    """
+    if not specs:
+        raise InputError("a profile needs at least one cache level")
+    if any(spec.prefetches for spec in specs):
+        raise InputError("a profile counts demand only: use prefetch kind 'none'")
+    if sets < 1 or sets & (sets - 1):
+        raise InputError(f"sets must be a power of two, not {sets}")
+    names, find = _regions(trace.memory, region_bytes)
+    levels = [CacheLevel(spec) for spec in specs]
+    for k, spec in enumerate(specs):
+        if spec.policy_type.needs_future:
+            levels[k].set_future(lookups_of_level(trace, tuple(specs[: k + 1])))
+    streams = np.zeros((len(specs), 2, len(STREAMS)), np.int64)
+    regions = np.zeros((len(specs), 2, len(names)), np.int64)
+    accesses, first_lines = 0, []
+    for chunk in slices(trace):
+        accesses += len(chunk)
+        op, address, size, stream = chunk.op, chunk.address, np.asarray(chunk.size, np.uint16), chunk.stream
+        for k, level in enumerate(levels):
+            lines, access = touched_lines(address, size, level.spec.line_bytes)
+            if k == 0:
+                first_lines.append(lines)
+            out, missed = level.access_counting(op, address, size)
+            where = find(lines * np.uint64(level.spec.line_bytes))
+            for found, name in ((streams[k], stream[access]), (regions[k], where)):
+                found[0] += np.bincount(name, minlength=found.shape[1])
+                found[1] += np.bincount(name, missed, minlength=found.shape[1]).astype(np.int64)
+            op, address, size, stream = out.is_write, out.address, out.size, stream[out.access_index]
+    profiles = tuple(
+        LevelProfile(spec, level.counts, _named(STREAMS, streams[k]), _named(names, regions[k]))
+        for k, (spec, level) in enumerate(zip(specs, levels, strict=True))
+    )
+    for found in profiles:
+        for parts in (found.streams, found.regions):
+            assert sum(part.lookups for part in parts.values()) == found.counts.lookups
+            assert sum(part.misses for part in parts.values()) == found.counts.misses
+    lines = np.concatenate(first_lines) if first_lines else np.zeros(0, np.uint64)
+    return CacheProfile(accesses, profiles, miss_curve(lines, line_bytes=specs[0].line_bytes, sets=sets))
+
+
+def miss_curve(lines: npt.NDArray[np.uint64], *, line_bytes: int, sets: int = 1) -> MissCurve:
+    """Return the misses of LRU caches of `sets` sets over a sequence of line numbers uint64[n], at every size.
+
+    Sizes are powers of two of ways, up to the one that holds every line. O(n log n).
+    """
+    from cython_ext.cache.stack import stack_distances
+
+    chosen = lines & np.uint64(sets - 1)
+    if sets > 1:  # each set by itself: its look-ups one after another
+        lines = lines[np.argsort(chosen, kind="stable")]
+    upcoming = next_uses(lines)
+    previous = np.full(len(lines), -1, np.int64)
+    again = np.flatnonzero(upcoming < len(lines))
+    previous[upcoming[again]] = again
+    distance = stack_distances(previous)
+    most = int(distance.max(initial=0)) + 1
+    ways = 2 ** np.arange((most - 1).bit_length() + 1, dtype=np.int64)
+    reused = np.sort(distance[distance >= 0])
+    misses = len(lines) - np.searchsorted(reused, ways, side="left")
+    return MissCurve(line_bytes, sets, len(lines), ways, misses.astype(np.int64))
+
+
+def _regions(memory: Memory, region_bytes: int | None) -> tuple[list[str], Any]:
+    """Return names of regions and a function uint64[n] address -> int64[n] number of its region."""
+    if region_bytes is not None and region_bytes < 1:
+        raise InputError(f"region_bytes must be at least 1, not {region_bytes}")
+    regions = list(memory.regions)
+    if region_bytes is not None or not regions:
+        piece = region_bytes or max(1, 1 << max(0, (memory.total_bytes - 1).bit_length() - 4))
+        first, end = memory.base_address // piece, memory.base_address + max(memory.total_bytes, 1)
+        count = -(-end // piece) - first
+        if count > 2**16:
+            raise InputError(f"{count} regions of {piece} bytes: choose region_bytes of at least {-(-end // 2**16)}")
+        regions = [Region(f"{at * piece:#x}", at * piece, piece) for at in range(first, first + count)]
+    regions.sort(key=lambda region: region.base_address)
+    starts = np.array([region.base_address for region in regions], np.uint64)
+    ends = np.array([region.base_address + region.n_bytes for region in regions], np.uint64)
+
+    def find(address: npt.NDArray[np.uint64]) -> Int64Array:
+        at = np.searchsorted(starts, address, side="right").astype(np.int64) - 1
+        inside = (at >= 0) & (address < ends[at])
+        return np.where(inside, at, len(regions))
+
+    return [*(region.name for region in regions), OUTSIDE], find
+
+
+def _named(names: Sequence[str], found: Int64Array) -> dict[str, Part]:
+    return {name: Part(int(n), int(m)) for name, n, m in zip(names, *found, strict=True) if n}
