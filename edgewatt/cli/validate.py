@@ -1,4 +1,4 @@
-"""`edgewatt validate`: orders, matrices and our own models, expected and measured side by side; and `edgewatt doctor`."""
+"""`edgewatt validate`: orders, matrices and our own models, expected beside measured; and `edgewatt doctor`."""
 
 from __future__ import annotations
 
