@@ -54,6 +54,7 @@ _FACADE = {
     "load_part": "hwmodel.dram.engine",
     "simulate_dram": "hwmodel.dram.engine",
     "simulate_cache": "hwmodel.caches.cache",
+    "profile_caches": "hwmodel.caches.profile",
     "build_trace": "traces.access.build",
     "load_trace": "traces.access.stored",
     "save_trace": "traces.access.stored",

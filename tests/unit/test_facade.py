@@ -40,6 +40,7 @@ def test_import_loads_nothing_heavy() -> None:
 FUNCTIONS = {
     "arena": "allocate",
     "list": "catalogue",
+    "cache": "profile_caches",
     "doctor": "diagnose",
     "papers": "reproduce",
     "export": "export_trace",
