@@ -222,7 +222,12 @@ class Machine:
         else:
             sizes = _element_sizes(own or {}, "the trace") | _element_sizes(chosen or {}, "the machine")
         each = [sizes.get(name, UNKNOWN_ELEMENT_BYTES) for name in STREAMS]
-        return StreamChain(self.encoder, each, self.bus.bus_bytes, self.bus.block_bytes)
+        costs = None
+        if self.part is not None:
+            from hwmodel.energy.memory import data_wire_costs
+
+            costs = data_wire_costs(self.part)
+        return StreamChain(self.encoder, each, self.bus.bus_bytes, self.bus.block_bytes, costs)
 
     def memory_controller(self) -> Any:
         """Return the ControllerSpec, with the latency the encoder chain declares.

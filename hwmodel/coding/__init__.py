@@ -5,7 +5,7 @@ The members are the modules of hwmodel.encoders.
 
 from hwmodel.coding.chain import Chain, ChainFacts, chain_facts, parse_chain
 from hwmodel.coding.codec import Encoded, decode, encode
-from hwmodel.coding.stage import ENCODERS, Bytes, Coded, Geometry, Stage
+from hwmodel.coding.stage import ENCODERS, Bytes, Coded, Geometry, Stage, WireCosts
 from hwmodel.coding.streams import StreamChain
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Geometry",
     "Stage",
     "StreamChain",
+    "WireCosts",
     "chain_facts",
     "decode",
     "encode",

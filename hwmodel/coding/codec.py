@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from hwmodel.bus import Bus, WireCounts
 from hwmodel.coding.chain import Chain, ChainState
-from hwmodel.coding.stage import Bytes, Coded, Geometry
+from hwmodel.coding.stage import Bytes, Coded, Geometry, WireCosts
 from traces.base.errors import InputError
 
 
@@ -80,16 +80,18 @@ def encode(
     block_bytes: int = 32,
     state: StreamState | None = None,
     last: bool = True,
+    costs: WireCosts | None = None,
 ) -> Encoded:
     """Encode bytes and count the wires of a `bus_bytes`-lane bus, O(n).
 
     data: bytes, or an array whose memory is taken as it lies (little endian). encoder: a name or chain of ENCODERS.
     state: of the call before, to continue its stream (wires included). last: False when more of the stream follows:
-    bytes of an unfinished element (or block) are then held back, so that a stream may be cut anywhere.
+    bytes of an unfinished element (or block) are then held back, so that a stream may be cut anywhere. costs: of the
+    wires, for encoders that weigh ones against edges (default: a 1 and a rising edge cost 1 each).
 
     Raises InputError: unknown encoder, senseless chain, sizes that do not fit, a state of another encoder.
     """
-    geometry = Geometry(element_bytes, bus_bytes, block_bytes)
+    geometry = Geometry(element_bytes, bus_bytes, block_bytes, costs=costs or WireCosts())
     chain = Chain(encoder, geometry)
     bus, extra_bus = Bus(bus_bytes), Bus(bus_bytes)
     if state is not None:
@@ -128,6 +130,7 @@ def decode(
     bus_bytes: int = 2,
     block_bytes: int = 32,
     state: ChainState | None = None,
+    costs: WireCosts | None = None,
 ) -> Bytes:
     """Return the bytes that `encode` was given; `data` may also be an Encoded, which brings flags, extra and order.
 
@@ -137,4 +140,5 @@ def decode(
         coded = Coded(data.data, data.flags, data.extra, data.order)
     else:
         coded = Coded(_as_bytes(data), flags, extra, order)
-    return Chain(encoder, Geometry(element_bytes, bus_bytes, block_bytes)).decode(coded, state)[0]
+    geometry = Geometry(element_bytes, bus_bytes, block_bytes, costs=costs or WireCosts())
+    return Chain(encoder, geometry).decode(coded, state)[0]

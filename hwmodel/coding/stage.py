@@ -32,16 +32,31 @@ class Role(enum.IntEnum):
 
 
 @dataclass(frozen=True)
+class WireCosts:
+    """What a data wire costs, in pJ or in any other unit: a unit interval at 1, one at 0, a rising edge."""
+
+    one_pj: float = 1.0
+    zero_pj: float = 0.0
+    rise_pj: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not all(0 <= cost < float("inf") for cost in (self.one_pj, self.zero_pj, self.rise_pj)):
+            raise InputError(f"costs of wires are finite and not negative, not {self}")
+
+
+@dataclass(frozen=True)
 class Geometry:
     """element_bytes: size of one value. bus_bytes: byte lanes. block_bytes: a base is sent at every multiple of it.
 
     records: an element is a record of up to 64 bytes, and a block need not hold a whole number of them.
+    costs: of the wires, for encoders that weigh ones against edges.
     """
 
     element_bytes: int
     bus_bytes: int = 2
     block_bytes: int = 32
     records: bool = False
+    costs: WireCosts = WireCosts()
 
     def __post_init__(self) -> None:
         if self.records and not 1 <= self.element_bytes <= min(self.block_bytes, 64):

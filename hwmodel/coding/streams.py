@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hwmodel.coding.chain import Chain, chain_facts, check_wires, fused_stages, parse_chain
-from hwmodel.coding.stage import Bytes, Coded, Geometry, Stage, packed_flags
+from hwmodel.coding.stage import Bytes, Coded, Geometry, Stage, WireCosts, packed_flags
 from traces.base.errors import InputError
 
 
@@ -30,17 +30,25 @@ class StreamChain:
     """An encoder chain on a bus that sends whole blocks, each of one of several kinds; its state goes on from call to
     call.
 
-    element_bytes: bytes after which the data of each kind recur (elements, or records), 1 or more.
+    element_bytes: bytes after which the data of each kind recur (elements, or records), 1 or more. costs: of the wires.
     Raises InputError as Chain does, and for stages that hold bytes back at the end of a block.
     """
 
-    def __init__(self, encoder: str, element_bytes: Sequence[int], bus_bytes: int, block_bytes: int) -> None:
+    def __init__(
+        self,
+        encoder: str,
+        element_bytes: Sequence[int],
+        bus_bytes: int,
+        block_bytes: int,
+        costs: WireCosts | None = None,
+    ) -> None:
         self.encoder, self.block_bytes = encoder, block_bytes
         self.facts = chain_facts(encoder)
-        Chain(encoder, Geometry(1, bus_bytes, block_bytes))  # refuses what cannot be
+        geometry = Geometry(1, bus_bytes, block_bytes, costs=costs or WireCosts())
+        Chain(encoder, geometry)  # refuses what cannot be
         single_pass = block_bytes % 8 == 0  # else the flags of a block are no whole bytes
         stages = fused_stages(parse_chain(encoder), single_pass)
-        self._parts = [_Part(stage, element_bytes, bus_bytes, block_bytes) for stage in stages]
+        self._parts = [_Part(stage, element_bytes, geometry) for stage in stages]
 
     def encode(self, data: Bytes, kind: npt.NDArray[np.integer[Any]]) -> Coded:
         """Encode the next blocks: uint8[n * block_bytes], int[n] kind of each."""
@@ -57,12 +65,15 @@ class StreamChain:
 class _Part:
     """One stage: an instance for each element size, or one for all blocks."""
 
-    def __init__(self, stage: type[Stage], element_bytes: Sequence[int], bus_bytes: int, block_bytes: int) -> None:
-        self.block_bytes = block_bytes
+    def __init__(self, stage: type[Stage], element_bytes: Sequence[int], geometry: Geometry) -> None:
+        self.block_bytes = block_bytes = geometry.block_bytes
         fitting = [fitting_element(stage, n, block_bytes) for n in element_bytes] if stage.uses_elements else [1]
         sizes = sorted(set(fitting))
         self.which = np.array([sizes.index(n) for n in fitting], np.int64)
-        self.stages = [stage(Geometry(n, bus_bytes, block_bytes, records=n not in (1, 2, 4, 8))) for n in sizes]
+        self.stages = [
+            stage(replace(geometry, element_bytes=n, records=n not in (1, 2, 4, 8) or block_bytes % n > 0))
+            for n in sizes
+        ]
         self.states = [each.start() for each in self.stages]
         self.offsets = [0] * len(sizes)
 

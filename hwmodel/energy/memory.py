@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hwmodel.coding.stage import WireCosts
 from hwmodel.dram.part import Part
 
 if TYPE_CHECKING:
@@ -166,6 +167,17 @@ def wire_constants_pj(part: Part, group: str, way: str, ui_ns: float) -> tuple[f
     resistance = wires.read_r_eq_ohm if way == "read" else wires.write_r_eq_ohm
     static = 1e3 * part.interface.vddq_v**2 / resistance * ui_ns if resistance else 0.0
     return static, wires.read_rise_pj if way == "read" else wires.write_rise_pj
+
+
+def data_wire_costs(part: str | Path | Mapping[str, Any] | Part) -> WireCosts:
+    """Return what a data wire of a part costs, the mean of reads and writes."""
+    from hwmodel.dram.part_file import load_part
+
+    loaded = load_part(part)
+    both = [wire_constants_pj(loaded, "dq", way, loaded.beat_ns) for way in ("read", "write")]
+    static, rise = ((a + b) / 2 for a, b in zip(*both, strict=True))
+    level = loaded.interface.costly_level
+    return WireCosts(static if level == 1 else 0.0, static if level == 0 else 0.0, rise)
 
 
 def interface_rows(counts: InterfaceCounts, part: Part) -> tuple[EnergyRow, ...]:
