@@ -1,4 +1,6 @@
-"""What inversion of least cost (dbi-opt) gains over the better of DBI-DC and DBI-AC: python scripts/bench_optimal_dbi.py
+"""What inversion of least cost (dbi-opt) gains over the better of DBI-DC and DBI-AC, on every shipped part.
+
+    python scripts/bench_optimal_dbi.py
 
 Cost: of the data and flag wires of each shipped part, an edge counted as half a rising one. DC is the part's own rule:
 against zeros where those cost, with low-active flags.
