@@ -173,7 +173,7 @@ network: {generate: {kind: random-layered, n_layers: 3, width: 16, density: 0.3,
 orderings: two-optimal
 formats: fp32
 system: edge
-caches: [{size_bytes: 1024, line_bytes: 64, ways: 4, policy: clock, prefetch: {kind: backwards}}]
+caches: [{size_bytes: 4096, line_bytes: 64, ways: 4, policy: clock, prefetch: {kind: backwards}}]
 """
 FROM_YAML = """
 import edgewatt as ew
