@@ -57,17 +57,35 @@ def dram(
         controller=_parameters(controller),
         trace=check or commands is not None,
     )
-    rows = explain_rows(core_rows(result.counts, loaded))
+    reads = np.concatenate([chunk.op for chunk in chunks]) == 0 if chunks else np.zeros(0, bool)
+    wires = _wires(result, loaded)
+    core = core_rows(result.counts, loaded)
+    rows, wire_rows = explain_rows(core), explain_rows(wires)
+    p50, p95, p99 = result.latency_percentiles(reads)
+    edges, histogram = result.latency_histogram(reads)
     report: dict[str, Any] = {
         "part": loaded.name,
         "requests": len(address),
         "total_cycles": result.total_cycles,
         "time_ns": result.time_ns,
         "mean_read_latency_cycles": result.mean_read_latency_cycles,
+        "read_latency_p50_cycles": p50,
+        "read_latency_p95_cycles": p95,
+        "read_latency_p99_cycles": p99,
+        "read_latency_max_cycles": result.counts.max_read_latency_cycles,
+        "read_latency_histogram": [
+            {"from_cycles": int(low), "requests": int(n)} for low, n in zip(edges, histogram, strict=False) if n
+        ],
+        "mean_requests_in_memory": result.mean_requests_in_memory,
+        "bandwidth_gbytes_per_s": [round(float(rate), 3) for rate in result.bandwidth_over_time()],
         "row_hits": result.counts.row_hits,
+        "banks": [row for row in result.rows_by_bank() if row["bursts"]],
         "commands": {name: count for name, count in result.commands.items() if count},
         "core_energy_pj": result.total_energy_pj,
+        "interface_energy_pj": sum(row.energy_pj for row in wires),
+        "total_energy_pj": result.total_energy_pj + sum(row.energy_pj for row in wires),
         "terms": rows,
+        "interface_terms": wire_rows,
     }
     if check:
         spec = controller_spec(_parameters(controller))
@@ -86,16 +104,41 @@ def dram(
         _write_commands(commands, result.command_trace or (), result.end_cycle)
     if not write_json(report, json_file):
         plain = [(key, report[key]) for key in ("part", "requests", "total_cycles", "row_hits")]
-        plain += [(key, f"{report[key]:.1f}") for key in ("time_ns", "mean_read_latency_cycles", "core_energy_pj")]
+        plain += [
+            (key, report[key]) for key in report if key.startswith("read_latency_p") or key.endswith("max_cycles")
+        ]
+        numbers = ("time_ns", "mean_read_latency_cycles", "mean_requests_in_memory", "core_energy_pj")
+        plain += [(key, f"{report[key]:.1f}") for key in (*numbers, "interface_energy_pj", "total_energy_pj")]
+        plain.append(("wires counted", "DQS, CK and CA; DQ and DBI depend on data (edgewatt run)"))
         show_table(("what", "value"), [*plain, *report["commands"].items()], title=f"edgewatt dram {trace.name}")
         if explain:
             columns = ("term", "count", "unit", "constant_pj", "energy_pj")
-            cells = [[f"{r[c]:,.4f}" if c.endswith("pj") else r[c] for c in columns] for r in rows if r["count"]]
+            cells = [
+                [f"{r[c]:,.4f}" if c.endswith("pj") else r[c] for c in columns]
+                for r in (*rows, *wire_rows)
+                if r["count"]
+            ]
             show_table(columns, cells, title="count x constant = energy", numeric=columns[1:2] + columns[3:])
+            steps = [(row["from_cycles"], row["requests"]) for row in report["read_latency_histogram"]]
+            show_table(("latency from", "reads"), steps, title="read latency, clocks")
+            names = ("channel", "bank", "bursts", "hits", "activates", "closed")
+            show_table(names, [[row[n] for n in names] for row in report["banks"]], title="rows by bank")
         if check:
             say("\n".join(report["violations"]) or "every command is legal")
     if report.get("violations"):
         raise typer.Exit(1)
+
+
+def _wires(result: Any, part: Any) -> tuple[Any, ...]:
+    """Return the energy rows of the wires that do not depend on data: strobes, clock and commands."""
+    from hwmodel.dram.interface import InterfaceCounts
+    from hwmodel.energy.memory import interface_rows
+    from hwmodel.energy.replay import timed_groups
+
+    n = result.commands
+    bursts = (n["RD"] + n["RDA"], n["WR"] + n["WRA"])
+    groups = timed_groups(result.counts, bursts, result.end_cycle, part)
+    return interface_rows(InterfaceCounts(tuple(groups), sum(bursts), 0), part)
 
 
 def _parameters(given: list[str]) -> dict[str, Any]:
@@ -128,6 +171,26 @@ def _write_commands(file: Path, traces: tuple[Any, ...], end_cycle: int) -> None
             stream.write(f"{channel},{end_cycle},END,0,0,0,0,0,-1\n".encode())
 
 
+part_app = typer.Typer(no_args_is_help=True, help="Work with memory parts.")
+
+
+@part_app.command()
+def library(
+    part: str = typer.Argument(..., help="Shipped part or a part file (YAML)."),
+    file: Path = typer.Argument(..., help="The file to write."),
+    controller: list[str] = typer.Option([], "--set", metavar="KEY=VALUE", help="Controller parameter; repeatable."),
+) -> None:
+    """Write the file that the C library opens: the part and its controller, resolved to clocks.
+
+    Example:  edgewatt part library lpddr4-3200 lpddr4.edram --set page_policy=closed
+    """
+    from hwmodel.c_library import include_folder, write_library_file
+
+    write_library_file(file, part, _parameters(controller))
+    typer.echo(f'{file}: open it with edgewatt_dram_open; #include "dram/edgewatt_dram.h" with -I{include_folder()}')
+
+
 def add_to(app: typer.Typer) -> None:
-    """Register this module's command."""
+    """Register this module's commands."""
     app.command()(dram)
+    app.add_typer(part_app, name="part")

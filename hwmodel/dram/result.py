@@ -91,6 +91,48 @@ class DramResult:
         """Mean over reads of done minus accepted."""
         return self.counts.read_latency_cycles / self.counts.reads if self.counts.reads else 0.0
 
+    def latency_percentiles(self, selected: np.ndarray, percent: tuple[float, ...] = (50, 95, 99)) -> tuple[int, ...]:
+        """Return percentiles of done minus accepted, in clocks, over the requests of bool[n] `selected` (e.g. reads).
+
+        The smallest latency that so many percent of the requests do not exceed; zeros without a request.
+        """
+        latency = np.sort((self.done_cycle - self.accept_cycle)[selected])
+        if not len(latency):
+            return tuple(0 for _ in percent)
+        return tuple(int(latency[max(int(np.ceil(p / 100 * len(latency))) - 1, 0)]) for p in percent)
+
+    def latency_histogram(self, selected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return (edges int64[m + 1], counts int64[m]) of done minus accepted in powers of two of clocks."""
+        latency = (self.done_cycle - self.accept_cycle)[selected]
+        edges = 1 << np.arange(max(int(latency.max(initial=1)).bit_length(), 1) + 1, dtype=np.int64)
+        edges[0] = 0
+        return edges, np.histogram(latency, edges)[0].astype(np.int64)
+
+    def bandwidth_over_time(self, windows: int = 20) -> np.ndarray:
+        """Return float64[windows], GB/s of requests done (merged and posted ones too) in equal parts of the run."""
+        edges = np.linspace(0, max(self.total_cycles, 1), windows + 1)
+        done = np.histogram(self.done_cycle, edges)[0]
+        return done * self.burst_bytes / (np.diff(edges) * self.tck_ns)
+
+    @property
+    def mean_requests_in_memory(self) -> float:
+        """Requests accepted and not yet done, averaged over the run (Little's law)."""
+        return float((self.done_cycle - self.accept_cycle).sum()) / self.total_cycles if self.total_cycles else 0.0
+
+    def rows_by_bank(self) -> list[dict[str, int]]:
+        """Return per channel and bank: bursts, row hits (no activate of their own) and activates (row misses)."""
+        rows = []
+        for channel, banks in enumerate(self.counts.bank_commands):
+            for bank, count in enumerate(banks):
+                bursts = int(sum(count[COMMANDS.index(name)] for name in ("RD", "RDA", "WR", "WRA")))
+                activates = int(count[COMMANDS.index("ACT")])
+                closed = int(sum(count[COMMANDS.index(name)] for name in ("PRE", "PREA")))
+                rows.append(
+                    {"channel": channel, "bank": bank, "bursts": bursts, "hits": bursts - activates,
+                     "activates": activates, "closed": closed}
+                )  # fmt: skip
+        return rows
+
     @property
     def core_pj_per_bit(self) -> float:
         """Core energy per bit of data moved; 0 without any."""

@@ -52,16 +52,22 @@ def replay_energy(result: ReplayResult, machine: Machine) -> ReplayEnergy:
     part = load_part(machine.part)
     core = tuple(row for row in core_rows(result.dram.counts, part) if row.count)
     groups, extra = _data_groups(result, part, machine.encoder_facts.flag_wires)
-    o = part.organisation
     bursts = (int(result.total.way_bursts[0].sum()), int(result.total.way_bursts[1].sum()))
+    groups += timed_groups(result.dram.counts, bursts, result.dram.end_cycle, part)
+    counts = InterfaceCounts(tuple(groups), sum(bursts), 0)
+    return ReplayEnergy((*interface_rows(counts, part), *extra), core)
+
+
+def timed_groups(counts: DramCounts, bursts: tuple[int, int], end_cycle: int, part: Part) -> list[GroupCounts]:
+    """Return the wires that do not depend on data: DQS during (read, write) bursts, CK always, CA as commanded."""
+    groups, o = [], part.organisation
     if "dqs" in part.interface.wires:
         groups += [running_wires("dqs", way, n * o.burst_cycles, part) for way, n in zip(WAYS, bursts, strict=True)]
     if "ck" in part.interface.wires:
-        groups.append(running_wires("ck", "write", result.dram.end_cycle * o.channels, part))
+        groups.append(running_wires("ck", "write", end_cycle * o.channels, part))
     if "ca" in part.interface.wires:
-        groups.append(_command_group(result.dram.counts, part))
-    counts = InterfaceCounts(tuple(groups), sum(bursts), 0)
-    return ReplayEnergy((*interface_rows(counts, part), *extra), core)
+        groups.append(_command_group(counts, part))
+    return groups
 
 
 def _command_group(counts: DramCounts, part: Part) -> GroupCounts:

@@ -2,13 +2,18 @@
 
 import json
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from edgewatt.cli import app
 from hwmodel.dram.checker import check_trace
 from hwmodel.dram.command_table import command_table, count_commands
-from hwmodel.dram.engine import load_part
+from hwmodel.dram.engine import load_part, simulate_dram
+from hwmodel.energy.replay import replay_energy
+from hwmodel.machine import Machine
+from hwmodel.replay import replay
+from traces.access.trace import Chunk, Memory, Trace
 from traces.base.errors import InputError
 
 
@@ -40,3 +45,33 @@ def test_controller_parameters_and_mistakes(requests):
     for arguments, words in ((["--set", "page_polcy=closed"], "page_policy"), (["--set", "closed"], "KEY=VALUE")):
         refused = CliRunner().invoke(app, ["dram", str(requests), *arguments])
         assert isinstance(refused.exception, InputError) and words in str(refused.exception)
+
+
+def test_latencies_banks_and_wires(requests):
+    """Percentiles and banks as NumPy counts them; the wires that need no data cost what a replay charges for them."""
+    report = json.loads(CliRunner().invoke(app, ["dram", str(requests), "--json", "-"]).stdout)
+    address = np.array([(k * 7919 % 4096) * 32 for k in range(400)], np.uint64)
+    write = np.array([k % 5 == 0 for k in range(400)])
+    result = simulate_dram(address, write, np.arange(400) * 20, part="lpddr4-3200")
+    latency = (result.done_cycle - result.accept_cycle)[~write]
+    found = [report[f"read_latency_p{p}_cycles"] for p in (50, 95, 99)]
+    assert found == [int(np.percentile(latency, p, method="inverted_cdf")) for p in (50, 95, 99)]
+    assert sum(step["requests"] for step in report["read_latency_histogram"]) == len(latency)
+    assert sum(bank["hits"] for bank in report["banks"]) == report["row_hits"]
+    assert sum(bank["bursts"] for bank in report["banks"]) == report["commands"]["RD"] + report["commands"]["WR"]
+    part = load_part("lpddr4-3200")
+    trace = Trace.from_chunks(
+        [Chunk(address, np.full(400, 32, np.uint8), write.astype(np.uint8), np.zeros(400, np.uint8),
+               cycle=np.arange(400) * 20)], Memory(0, 4096 * 32, None)
+    )  # fmt: skip
+    machine = Machine((), part=part)
+    rows = {row.term: row.energy_pj for row in replay_energy(replay(trace, machine), machine).interface}
+    assert {row["term"]: row["energy_pj"] for row in report["interface_terms"]} == pytest.approx(rows)
+    assert report["total_energy_pj"] == pytest.approx(report["core_energy_pj"] + sum(rows.values()))
+
+
+def test_the_file_of_the_c_library(tmp_path):
+    file = tmp_path / "part.edram"
+    shown = CliRunner().invoke(app, ["part", "library", "hbm2", str(file), "--set", "page_policy=closed"])
+    assert shown.exit_code == 0 and "edgewatt_dram_open" in shown.output
+    assert file.read_text().startswith("edgewatt-dram 1 ")
