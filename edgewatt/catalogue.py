@@ -107,6 +107,24 @@ def _default(field: Any) -> str:
 def _description(folder: str, name: str) -> str:
     from edgewatt.config.document import read_document
 
+    if folder == "dram":
+        return _part_summary(name)
     data = read_document(shipped_path(folder, name)).data
     text = data.get("description") or data.get("note") or data.get("standard") or "" if isinstance(data, dict) else ""
     return " ".join(str(text).split())
+
+
+def _part_summary(name: str) -> str:
+    """Return what one compares parts by: data rate, capacity, energy of a read burst per bit with its row open."""
+    from hwmodel.dram.part_file import load_part
+    from hwmodel.energy.memory import core_constants_pj
+
+    part = load_part(name)
+    o = part.organisation
+    per_bit = core_constants_pj(part)["read"][1] / (8 * o.burst_bytes)
+    estimated = ", currents are estimates" if any("IDD" in key for key in part.estimates) else ""
+    wires = f"{o.channels} x {o.dq_bits} data wires" if o.channels > 1 else f"{o.dq_bits} data wires"
+    return (
+        f"{part.standard}, {part.data_rate_mts:,.0f} MT/s, {wires}, {o.capacity_bytes / 2**30:g} GiB, "
+        f"{per_bit:.2f} pJ per bit read in the core{estimated}. {part.note}"
+    )
