@@ -11,13 +11,10 @@ from typing import Any
 from pydantic import BaseModel
 
 import edgewatt
-from edgewatt.catalogue import catalogue
+from edgewatt.catalogue import catalogue, lists
 from edgewatt.config.models import RunConfig, ordering_section, stride_section
 from edgewatt.config.sections import Section, keys_of
 from edgewatt.config.sweep_file import OptimizeSection, SweepConfig
-
-LISTS = ("orderings", "tuple-orders", "encoders", "formats", "generators", "cache-policies", "layouts")
-SHIPPED = ("parts", "caches", "buses", "systems", "sweeps")
 
 
 def write(folder: Path) -> None:
@@ -146,7 +143,7 @@ def _cell(text: str) -> str:
 def names() -> str:
     """Return the lists that `edgewatt list` prints."""
     lines = ["# Names", "", "What `edgewatt list` prints, at the time these pages were built.", ""]
-    for what in (*LISTS, *SHIPPED):
+    for what in lists():
         lines += [f"## {what}", "", "| name | what | parameters |", "|---|---|---|"]
         for entry in catalogue(what):
             parameters = "; ".join(f"`{text}`" for text in entry["parameters"])

@@ -23,7 +23,7 @@ from edgewatt.config.problems import validate
 from traces.base.errors import InputError, did_you_mean
 from traces.base.resources import shipped_names, shipped_path
 
-_FILE_KEYS = ("network.file", "network.files", "trace.file")  # always paths
+_FILE_KEYS = ("network.file", "network.files", "trace.file", "orderings.path")  # always paths
 _NAME_OR_FILE_KEYS = (
     "dram.part",
     "system",

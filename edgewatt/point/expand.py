@@ -13,7 +13,7 @@ from edgewatt.config.loading import complete
 from edgewatt.config.models import RunConfig
 from edgewatt.config.sections import Section
 from edgewatt.point.files import file_identity, part_hash
-from edgewatt.point.json_form import LATER
+from edgewatt.point.json_form import FILE, LATER
 from edgewatt.point.machine import build_machine
 from edgewatt.point.model import Point
 from edgewatt.point.plugins import plugins_of
@@ -42,16 +42,19 @@ def points_of(document: Document) -> list[Point]:
 def expand(run: RunConfig) -> list[Point]:
     """Return the points of a configuration: orderings x strides x formats, in the order written."""
     shared, paths = _shared(run)
-    configs = [{**shared, **memory} for memory in _memories(run)]
+    configs = [({**shared, **memory}, paths) for memory in _memories(run)]
     if run.trace is None:
         configs = [
-            {**config, "ordering": _member(ordering), "stride": _member(stride), "format": value_format}
-            for config in configs
+            (
+                {**config, "ordering": _member(ordering), "stride": _member(stride), "format": value_format},
+                {**files, **_files(ordering)},
+            )
+            for config, files in configs
             for ordering in run.orderings
             for stride in run.strides
             for value_format in run.formats
         ]
-    return [Point.from_config(config, paths, run.name, plugins_of(config)) for config in configs]
+    return [Point.from_config(config, files, run.name, plugins_of(config)) for config, files in configs]
 
 
 def _memories(run: RunConfig) -> list[dict[str, Any]]:
@@ -90,10 +93,23 @@ def _layout(run: RunConfig) -> dict[str, Any]:
 
 
 def _member(section: Section) -> dict[str, Any]:
-    """Return a kind and its parameters; one that was added later is absent while it has its default."""
+    """Return a kind and its parameters: files by content; one that was added later is absent while at its default."""
+    found = section.model_dump()
     fills = getattr(section, "_fills", None)
-    later = {f.name: f.default for f in dataclasses.fields(fills) if f.metadata.get(LATER)} if fills else {}
-    return {key: value for key, value in section.model_dump().items() if key not in later or value != later[key]}
+    for field in dataclasses.fields(fills) if fills else ():
+        if field.metadata.get(LATER) and found.get(field.name) == field.default:
+            del found[field.name]
+        elif field.metadata.get(FILE) and found.get(field.name) is not None:
+            found[field.name] = file_identity(found[field.name])
+    return found
+
+
+def _files(section: Section) -> dict[str, list[str]]:
+    """Return where the files lie that an ordering's parameters name."""
+    fills = getattr(section, "_fills", None)
+    names = [field.name for field in dataclasses.fields(fills) if field.metadata.get(FILE)] if fills else []
+    files = [getattr(section, name) for name in names if getattr(section, name) is not None]
+    return {"ordering": files} if files else {}
 
 
 def _shared(run: RunConfig) -> tuple[dict[str, Any], dict[str, list[str]]]:

@@ -14,6 +14,9 @@ LATER = "later"
 so that the hashes of all points that do not use it stay as they were. Any dataclass of a point may say so:
 ``field(default=0, metadata={"later": True})``."""
 
+FILE = "file"
+"""Field metadata: this parameter of a member names a file, which a point names by its content."""
+
 OMIT = "omit"
 """Field metadata: names inside the field's own dataclass that its JSON form leaves out."""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from edgewatt.config.kinds import registry
 from edgewatt.point.files import check_unchanged
-from edgewatt.point.model import NetworkWork, Order, Point, TraceWork
+from edgewatt.point.model import FileIdentity, NetworkWork, Order, Point, TraceWork
 from traces.access.trace import Trace
 from traces.base.errors import InputError
 from traces.base.progress import Progress
@@ -83,7 +84,7 @@ def order_edges(point: Point, before: Before, progress: Progress | None) -> Arra
         time_limit_s=chosen.search.time_limit_s,
         seed=point.measure.seed,
         progress=progress,
-        **chosen.ordering.parameters,
+        **_with_files(point, chosen.ordering.parameters),
     )
     step = max(1, -(-len(found.curve) // _CURVE_POINTS))
     curve = [*found.curve[:-1:step], *found.curve[-1:]]
@@ -93,6 +94,18 @@ def order_edges(point: Point, before: Before, progress: Progress | None) -> Arra
         "truncated": found.truncated,
     }
     return {"edges": found.edges, "meta": np.frombuffer(json.dumps(meta).encode(), np.uint8)}
+
+
+def _with_files(point: Point, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters with the paths of files in place of their identities; the files must be as they were."""
+    found = dict(parameters)
+    named = [
+        key for key, value in parameters.items() if isinstance(value, Mapping) and set(value) == {"name", "sha256"}
+    ]
+    for key, path in zip(named, point.paths.get("ordering", ()), strict=True):
+        check_unchanged((FileIdentity(**parameters[key]),), [path])
+        found[key] = path
+    return found
 
 
 def describe_order(arrays: Arrays) -> dict[str, Any]:

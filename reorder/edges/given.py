@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +27,7 @@ class FileParameters:
     Number k is the index, in the network's own order, of the connection to process k-th.
     """
 
-    path: str
+    path: str = field(metadata={"file": True})
 
     def __post_init__(self) -> None:
         if not isinstance(self.path, str) or not self.path:

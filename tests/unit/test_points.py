@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import edgewatt as ew
@@ -10,6 +11,7 @@ from edgewatt.point.expand import points_of
 from edgewatt.point.model import Point
 from edgewatt.point.steps import STEPS, identities, inputs, needed, shared
 from edgewatt.results.record import Record, canonical_json, content_hash
+from edgewatt.results.rows import row_of
 from traces.base.resources import config_root
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "points.json").read_text())
@@ -106,3 +108,26 @@ def test_expand_needs_no_file_of_its_own() -> None:
     from edgewatt.config.loading import as_document
 
     assert [p.hash for p in points_of(as_document({"network": NETWORK}))] == [one().hash]
+
+
+def test_an_order_from_a_file_is_named_by_its_content(tmp_path: Path) -> None:
+    """Relative to the configuration; another content is another point, the same content elsewhere the same one."""
+    network = ew.run({"network": NETWORK, "measure": "io"})[0].results["network"]
+    hashes, totals = [], []
+    for folder, backwards in (("a", False), ("b", False), ("c", True)):
+        (tmp_path / folder).mkdir()
+        order = np.arange(network["connections"])
+        half = len(order) // 2
+        order[:3] = order[:3][::-1] if backwards and half > 3 else order[:3]
+        np.save(tmp_path / folder / "order.npy", order)
+        config = {"network": NETWORK, "measure": "io", "orderings": {"kind": "file", "path": "order.npy"}}
+        (tmp_path / folder / "run.yaml").write_text(json.dumps(config))
+        (record,) = ew.run(tmp_path / folder / "run.yaml")
+        hashes.append(record.hash)
+        totals.append(record.results["io"]["total"])
+        assert not ew.rerun(record)
+        assert row_of(record)["ordering"] == "file (path=order.npy)"
+    assert hashes[0] == hashes[1] != hashes[2] and totals[0] == totals[1]
+    np.save(tmp_path / "c" / "order.npy", np.arange(network["connections"]))
+    with pytest.raises(ew.InputError, match=r"order.npy: the file has changed"):
+        ew.rerun(record)
