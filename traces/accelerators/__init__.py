@@ -1,0 +1,1 @@
+"""Runs of accelerator simulators as memory traffic with the true bytes of each word, one module per tool."""

@@ -1,0 +1,235 @@
+"""SCALE-Sim runs: the DRAM traces of every layer and tensor, with the byte behind each word.
+
+A run is the folder `<out>/<run_name>` of SCALE-Sim 2 or 3: layerN/{IFMAP,FILTER,OFMAP}_DRAM_TRACE.csv (or .csv.gz), and
+its configuration. Words are bytes; addresses count from the offset of the tensor, which all layers share, so an address
+names a tensor only together with its layer: here each (layer, tensor) gets a base address of its own.
+
+Reads of `InterfaceBandwidth: CALC` runs are padded with 1 where -1 is meant: words outside the tensor are dropped, and
+where 1 lies inside it, what a row ends in is padding, but for one 1 of a row that came out one word shorter than both
+of its neighbours. Under `ws` and `is` the n-th write of an output is the n-th partial sum, which the caller gives.
+"""
+
+from __future__ import annotations
+
+import configparser
+import csv
+import gzip
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from traces.access.trace import Chunk, Memory, Trace
+from traces.base.errors import InputError
+
+TENSORS = ("ifmap", "filter", "ofmap")
+STREAM = {"ifmap": 3, "filter": 0, "ofmap": 5}  # inputs, values, outputs of traces.access.trace.STREAMS
+_MOST_BYTES = 1 << 31
+
+
+@dataclass(frozen=True, eq=False)
+class TensorTraffic:
+    """What one layer moved of one tensor, in file order, row by row.
+
+    cycle int64[n] (array clocks of the layer, the first prefetches negative), row int64[n] (row of the file), word
+    int64[n] (from 0), data uint8[n] (its true byte). tensor_words: size of the tensor.
+    """
+
+    layer: int
+    tensor: str
+    is_write: bool
+    tensor_words: int
+    cycle: np.ndarray
+    row: np.ndarray
+    word: np.ndarray
+    data: np.ndarray
+
+    @property
+    def missing(self) -> int:
+        """Words of the tensor that the run never moves: a read tensor that lacks some was not computed on whole."""
+        return self.tensor_words - len(np.unique(self.word))
+
+    @property
+    def ones(self) -> int:
+        """Set bits over all words moved."""
+        return int(np.unpackbits(self.data).sum())
+
+
+def read_run(
+    folder: str | Path,
+    tensors: Mapping[str, np.ndarray],
+    *,
+    partials: Mapping[str, np.ndarray] | None = None,
+    configuration: str | Path | None = None,
+) -> list[TensorTraffic]:
+    """Return the traffic of every layer and tensor of a run.
+
+    tensors: layerN_ifmap [h, w, c], layerN_filter [f, r, s, c], layerN_ofmap [oy, ox, f], bytes (int8 or uint8), as
+    np.load gives them. partials: layerN_partial [n, oy*OW + ox, f], needed where an output is written more than once.
+    configuration: the .cfg file; None takes the only one in the folder.
+    Raises InputError naming file and line of what is no trace, or the tensor that is missing.
+    """
+    folder = Path(folder)
+    offsets, padded = _configuration(folder, configuration)
+    layers = sorted(int(p.name[5:]) for p in folder.glob("layer*") if p.name[5:].isdigit() and p.is_dir())
+    if not layers:
+        raise InputError(f"{folder}: no folders layer0, layer1 ...: give the folder of one SCALE-Sim run")
+    found = []
+    for layer in layers:
+        for tensor in TENSORS:
+            given = _bytes_of(tensors, f"layer{layer}_{tensor}")
+            path = _trace_file(folder / f"layer{layer}", tensor)
+            cycle, words = _read_rows(path)
+            word = words - offsets[tensor]
+            kept = (words != -1) & (word >= 0) & (word < len(given))
+            if padded and tensor != "ofmap" and 0 <= 1 - offsets[tensor] < len(given):
+                kept &= ~_padding(words)
+            row, column = np.nonzero(kept)
+            moved = word[row, column]
+            data = given[moved]
+            if tensor == "ofmap" and partials is not None and f"layer{layer}_partial" in partials:
+                data = _partial_bytes(moved, partials[f"layer{layer}_partial"], len(given), path)
+            elif tensor == "ofmap" and len(np.unique(moved)) < len(moved):
+                raise InputError(f"{path}: outputs are written more than once: give the partial sums (partials=)")
+            found.append(TensorTraffic(layer, tensor, tensor == "ofmap", len(given), cycle[row], row, moved, data))
+    return found
+
+
+def base_addresses(traffic: Sequence[TensorTraffic], alignment: int = 4096) -> dict[tuple[int, str], int]:
+    """Return a byte address for each (layer, tensor), one after the other."""
+    bases, at = {}, 0
+    for each in traffic:
+        bases[each.layer, each.tensor] = at
+        at += -(-each.tensor_words // alignment) * alignment
+    return bases
+
+
+def as_trace(traffic: Sequence[TensorTraffic], *, burst_bytes: int, bases: Mapping[tuple[int, str], int]) -> Trace:
+    """Return the traffic as a trace with payload: words that follow each other in a row and lie in one burst are one
+    access (the tool itself has no bursts). Layers follow each other; inside a layer accesses go by cycle, then by
+    tensor and file order. cycle: array clocks from 0, to be taken as clocks of the memory.
+    """
+    end = max((base + each.tensor_words for each in traffic for base in [bases[each.layer, each.tensor]]), default=0)
+    image = np.zeros(-(-max(end, 1) // burst_bytes) * burst_bytes, np.uint8)
+    for each in traffic:
+        if not each.is_write:
+            image[bases[each.layer, each.tensor] + each.word] = each.data
+
+    def chunks() -> Iterator[Chunk]:
+        begin = 0
+        for layer in sorted({each.layer for each in traffic}):
+            mine = [each for each in traffic if each.layer == layer]
+            first = min((int(each.cycle.min()) for each in mine if len(each.cycle)), default=0)
+            parts = [_accesses(each, bases[layer, each.tensor], burst_bytes) for each in mine]
+            address, size, op, stream, cycle = (np.concatenate(c) for c in zip(*(p[:5] for p in parts), strict=True))
+            payload = np.concatenate([each.data for each in mine])
+            offset = np.concatenate([[0], np.cumsum(size)])
+            order = np.argsort(cycle, kind="stable")
+            at = np.repeat(offset[:-1][order] - np.concatenate([[0], np.cumsum(size[order])])[:-1], size[order])
+            payload = payload[at + np.arange(len(at))]
+            clock = begin + cycle[order] - first
+            begin = int(clock[-1]) + 1 if len(clock) else begin
+            yield Chunk(
+                address[order].astype(np.uint64),
+                size[order].astype(np.uint16),
+                op[order],
+                stream[order],
+                np.concatenate([[0], np.cumsum(size[order])]),
+                payload,
+                clock,
+            )
+
+    return Trace(chunks, Memory(0, len(image), image), None, {"source": "SCALE-Sim", "burst_bytes": burst_bytes})
+
+
+def _accesses(each: TensorTraffic, base: int, burst_bytes: int) -> tuple[np.ndarray, ...]:
+    address = base + each.word
+    follows = (np.diff(address) == 1) & (np.diff(each.row) == 0) & (np.diff(address // burst_bytes) == 0)
+    first = np.flatnonzero(np.concatenate([[True], ~follows])) if len(address) else np.zeros(0, np.int64)
+    size = np.diff(np.concatenate([first, [len(address)]])) if len(first) else np.zeros(0, np.int64)
+    op, stream = np.full(len(first), each.is_write, np.uint8), np.full(len(first), STREAM[each.tensor], np.uint8)
+    return address[first], size, op, stream, each.cycle[first]
+
+
+def _padding(words: np.ndarray) -> np.ndarray:
+    """Return bool[rows, columns]: the ones that a CALC read trace was padded with."""
+    filled = words != 1
+    length = np.where(filled.any(1), words.shape[1] - np.argmax(filled[:, ::-1], 1), 0)
+    around = np.concatenate([[-1], length, [-1]])
+    before, after = around[:-2], around[2:]
+    before[0], after[-1] = after[0], before[-1]  # the first and the last row have one neighbour
+    length = length + ((before == length + 1) & (after == length + 1))
+    return np.asarray(np.arange(words.shape[1]) >= length[:, None])
+
+
+def _partial_bytes(word: np.ndarray, partial: np.ndarray, tensor_words: int, path: Path) -> np.ndarray:
+    sums = np.ascontiguousarray(partial).view(np.uint8).reshape(len(partial), -1)
+    if partial.dtype.itemsize != 1 or sums.shape[1] != tensor_words:
+        raise InputError(
+            f"{path}: the partial sums must be bytes [n, positions, filters] of {tensor_words} outputs each"
+        )
+    order = np.argsort(word, kind="stable")
+    ordered = word[order]
+    start = np.flatnonzero(np.concatenate([[True], np.diff(ordered) != 0])) if len(word) else np.zeros(0, np.int64)
+    nth = np.empty(len(word), np.int64)
+    nth[order] = np.arange(len(word)) - np.repeat(start, np.diff(np.concatenate([start, [len(word)]])))
+    if len(nth) and int(nth.max()) >= len(partial):
+        raise InputError(f"{path}: an output is written {int(nth.max()) + 1} times, but there are {len(partial)} sums")
+    return np.asarray(sums[nth, word])
+
+
+def _bytes_of(tensors: Mapping[str, np.ndarray], name: str) -> np.ndarray:
+    if name not in tensors:
+        raise InputError(f"the tensors lack {name!r}")
+    array = np.ascontiguousarray(tensors[name])
+    if array.dtype.itemsize != 1:
+        raise InputError(f"tensor {name!r} must have one byte per word, as SCALE-Sim counts, not {array.dtype}")
+    return array.view(np.uint8).reshape(-1)
+
+
+def _configuration(folder: Path, given: str | Path | None) -> tuple[dict[str, int], bool]:
+    files = [Path(given)] if given is not None else sorted(folder.glob("*.cfg"))
+    if len(files) != 1:
+        raise InputError(f"{folder}: {len(files)} configurations (*.cfg): name the one of this run (configuration=)")
+    parser = configparser.ConfigParser()
+    try:
+        parser.read_string(files[0].read_text(encoding="utf-8"))
+        offsets = {t: parser.getint("architecture_presets", f"{t.capitalize()}Offset") for t in TENSORS}
+        padded = parser.get("run_presets", "InterfaceBandwidth", fallback="CALC").strip().upper() == "CALC"
+    except (OSError, UnicodeDecodeError, configparser.Error, ValueError) as error:
+        raise InputError(f"{files[0]}: not a SCALE-Sim configuration: {error}") from error
+    return offsets, padded
+
+
+def _trace_file(folder: Path, tensor: str) -> Path:
+    for ending in (".csv", ".csv.gz"):
+        path = folder / f"{tensor.upper()}_DRAM_TRACE{ending}"
+        if path.is_file():
+            return path
+    raise InputError(f"{folder}: {tensor.upper()}_DRAM_TRACE.csv is missing")
+
+
+def _read_rows(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Return int64[rows] cycles and int64[rows, columns] words, -1 for an empty slot."""
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            raw = file.read(_MOST_BYTES + 1)
+        if len(raw) > _MOST_BYTES:
+            raise InputError(f"{path}: more than {_MOST_BYTES} bytes")
+        rows = [row for row in csv.reader(raw.decode("ascii").splitlines()) if row]
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+    if not rows:
+        return np.zeros(0, np.int64), np.zeros((0, 1), np.int64)
+    for line, row in enumerate(rows, 1):
+        if len(row) != len(rows[0]) or len(row) < 2:
+            raise InputError(f"{path}:{line}: {len(row)} columns, but the first row has {len(rows[0])}")
+    try:
+        numbers = np.array(rows, dtype=np.float64)
+    except ValueError as error:
+        raise InputError(f"{path}: a cycle or word is no number: {error}") from error
+    if not np.isfinite(numbers).all() or (numbers != np.floor(numbers)).any() or np.abs(numbers).max() > 2**53:
+        raise InputError(f"{path}: cycles and words must be whole numbers")
+    whole = numbers.astype(np.int64)
+    return whole[:, 0], whole[:, 1:]
