@@ -28,6 +28,14 @@ cdef extern from "wires/wires.h" nogil:
     void ew_wire_byte(ew_bus *bus, uint8_t sent, uint8_t flag, int64_t *counts)
     void ew_count_wires(const uint8_t *src, const uint8_t *flags, int64_t start, int64_t stop, ew_bus *bus,
                         int64_t *counts)
+    ctypedef struct ew_gathered:
+        int64_t held
+    void ew_gather_wires(const uint8_t *src, const uint8_t *flags, int64_t flag_bytes, int64_t start, int64_t stop,
+                         int joined, ew_bus *bus, uint64_t *carry, ew_gathered *g, int64_t *counts)
+    void ew_count_rest(ew_gathered *g, int64_t lanes, int has_flags, int64_t *counts)
+
+cdef enum:
+    LONG_SEGMENT = 4096  # longer ones are counted where they lie, shorter ones are gathered by stream
 
 
 def encode_xor_dbi(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] flags, const uint8_t[::1] history,
@@ -91,17 +99,60 @@ def count_wires(const uint8_t[::1] data, flags, const int64_t[::1] ends, const i
     for j in range(lanes):
         bus.level[j] = level[j]
         bus.flag[j] = flag_level[j]
+    cdef int64_t n_streams = counts.shape[0], flag_count = (n + 7) // 8
+    cdef uint64_t carry = 0
+    cdef bint gather = 64 % lanes == 0 and segments > 1 and LONG_SEGMENT <= n < LONG_SEGMENT * segments, joined = False
+    cdef uint8_t[::1] room
+    cdef ew_gathered *held = NULL
+    if gather:
+        room = np.zeros(n_streams * sizeof(ew_gathered) + 64, np.uint8)
+        held = <ew_gathered *>(&room[0] + (64 - <size_t>&room[0] % 64) % 64)
+        carry = _gathered(&bus)
     with nogil:
         for k in range(segments):
-            if idles[k]:
-                _return_to_idle(&bus, rest, &counts[streams[k], 0, 0])
             stop = ends[k]
-            ew_count_wires(bytes_, flag_bytes, start, stop, &bus, &counts[streams[k], 0, 0])
+            if idles[k]:
+                if gather:
+                    _spread(carry, &bus)
+                _return_to_idle(&bus, rest, &counts[streams[k], 0, 0])
+                carry = _gathered(&bus) if gather else 0
+                joined = False
+            if gather and bus.lane == 0 and (stop - start) % lanes == 0 and (flag_bytes != NULL or carry == 0):
+                ew_gather_wires(bytes_, flag_bytes, flag_count, start, stop, joined, &bus, &carry,
+                                held + streams[k], &counts[streams[k], 0, 0])
+                joined = joined or stop > start
+            else:
+                if gather:
+                    _spread(carry, &bus)
+                ew_count_wires(bytes_, flag_bytes, start, stop, &bus, &counts[streams[k], 0, 0])
+                if gather:
+                    carry = _gathered(&bus)
+                joined = False
             start = stop
+        if gather:
+            _spread(carry, &bus)
+            for k in range(n_streams):
+                ew_count_rest(held + k, lanes, flag_bytes != NULL, &counts[k, 0, 0])
     for j in range(lanes):
         level[j] = bus.level[j]
         flag_level[j] = bus.flag[j]
     return bus.lane
+
+
+cdef void _spread(uint64_t carry, ew_bus *bus) noexcept nogil:
+    """Write the flags of the last beat, bit by lane, where single bytes look for them."""
+    cdef int64_t lane
+    for lane in range(bus.lanes):
+        bus.flag[lane] = carry >> lane & 1
+
+
+cdef uint64_t _gathered(const ew_bus *bus) noexcept nogil:
+    """The inverse of _spread."""
+    cdef uint64_t carry = 0
+    cdef int64_t lane
+    for lane in range(bus.lanes):
+        carry |= <uint64_t>bus.flag[lane] << lane
+    return carry
 
 
 cdef void _return_to_idle(ew_bus *bus, uint8_t rest, int64_t *counts) noexcept nogil:

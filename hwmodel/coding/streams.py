@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hwmodel.coding.chain import Chain, chain_facts, check_wires, fused_stages, parse_chain
-from hwmodel.coding.stage import Bytes, Coded, Geometry, Stage, WireCosts, packed_flags
+from hwmodel.coding.stage import Bytes, Coded, Geometry, Stage, WireCosts
 from traces.base.errors import InputError
 
 
@@ -81,20 +81,21 @@ class _Part:
         if len(self.stages) == 1:
             return self._run(0, coded)
         which = self.which[kind]
-        present = np.unique(which).tolist()
+        present = np.flatnonzero(np.bincount(which, minlength=len(self.stages))).tolist()
         if len(present) < 2:
             return self._run(present[0] if present else 0, coded)
         assert coded.flags is None and coded.extra is None
-        size, rows = self.block_bytes, coded.data.reshape(-1, self.block_bytes)
-        out, flags = np.empty_like(rows), None
+        block, eighth = np.dtype((np.void, self.block_bytes)), np.dtype((np.void, max(1, self.block_bytes // 8)))
+        rows, flags = coded.data.reshape(-1, self.block_bytes), None
+        out = np.empty(len(rows), block)
         for k in present:
             mine = np.flatnonzero(which == k)
-            part = self._run(k, Coded(rows[mine].reshape(-1)))
-            out[mine] = part.data.reshape(-1, size)
+            part = self._run(k, Coded(rows.take(mine, axis=0).reshape(-1)))
+            out[mine] = part.data.view(block)
             if part.flags is not None:
-                flags = packed_flags(coded.data.size).reshape(-1, size // 8) if flags is None else flags
-                flags[mine] = part.flags.reshape(-1, size // 8)
-        return replace(coded, data=out.reshape(-1), flags=None if flags is None else flags.reshape(-1))
+                flags = np.zeros(len(rows), eighth) if flags is None else flags
+                flags[mine] = part.flags.view(eighth)
+        return replace(coded, data=out.view(np.uint8), flags=None if flags is None else flags.view(np.uint8))
 
     def _run(self, k: int, coded: Coded) -> Coded:
         stage, n = self.stages[k], len(coded.data)

@@ -132,6 +132,31 @@ def test_streams_share_the_wires_but_not_the_counts(data, lanes, idle, cuts):
 
 
 @quick
+@given(st.data(), st.sampled_from((1, 2, 3, 4, 8, 16, 32, 64)), st.sampled_from((0, 1)), st.booleans(), st.booleans())
+def test_many_short_segments_count_what_single_ones_do(data, lanes, idle, flagged, rests):
+    """Long runs of segments are gathered by stream; sent one at a time they are counted where they lie."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    n = data.draw(st.integers(4096, 9000))
+    unit = data.draw(st.sampled_from((1, lanes)))
+    cuts = np.unique(rng.integers(0, n // unit, data.draw(st.integers(2, 300)))) * unit
+    ends = np.append(cuts[cuts < n], n)
+    names, idles = rng.integers(0, 3, len(ends)), rests & (rng.random(len(ends)) < 0.1)
+    sent = rng.integers(0, 256, n, dtype=np.uint8)
+    bits = rng.integers(0, 2, n, dtype=np.uint8) if flagged else None
+    together, apart = (Bus(lanes, idle_level=idle, n_streams=3) for _ in range(2))
+    for bus in (together, apart):  # wires that carry something, flags too
+        bus.send(np.full(lanes, 0x5A, np.uint8), np.full(lanes, 255, np.uint8))
+    packed = None if bits is None else np.packbits(bits, bitorder="little")
+    together.send(sent, packed, ends=ends, streams=names, idle_before=idles)
+    for start, end, name, rest in zip(np.append(0, ends), ends, names, idles, strict=False):
+        part = None if bits is None else np.packbits(bits[start:end], bitorder="little")
+        apart.send(sent[start:end], part, ends=[end - start], streams=[name], idle_before=[rest])
+    for name in ("ones", "toggles", "rising"):
+        assert (getattr(together.counts, name) == getattr(apart.counts, name)).all()
+    assert (together.level == apart.level).all() and (together.flag_level == apart.flag_level).all()
+
+
+@quick
 @given(streams(), st.sampled_from((1, 2, 4, 8, 3)))
 def test_fast_dbi_totals_equal_encoding_and_counting(data, lanes):
     data = data[: len(data) // lanes * lanes]

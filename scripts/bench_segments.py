@@ -1,0 +1,35 @@
+"""Counting wires by stream, over the length of segments: python scripts/bench_segments.py
+
+4 MiB of random bytes with flags, 18 streams, segments of equal length and random streams; best of 5, thread CPU time.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from hwmodel.bus import Bus
+
+N, STREAMS, ROUNDS = 1 << 22, 18, 5
+
+
+def main() -> None:
+    rng = np.random.default_rng(0)
+    data, flags = rng.integers(0, 256, N, dtype=np.uint8), rng.integers(0, 256, N // 8, dtype=np.uint8)
+    print("ns a byte of Bus.send, by bytes of a segment")
+    for lanes in (2, 8):
+        for segment in (8, 16, 32, 64, 256, 4096, N):
+            ends = np.arange(segment, N + 1, segment)
+            streams = rng.integers(0, STREAMS, len(ends))
+            spent = []
+            for _ in range(ROUNDS):
+                bus = Bus(lanes, n_streams=STREAMS)
+                start = time.thread_time()
+                bus.send(data, flags, ends=ends, streams=streams)
+                spent.append(time.thread_time() - start)
+            print(f"{lanes} lanes {segment:8} {min(spent) / N * 1e9:6.2f}")
+
+
+if __name__ == "__main__":
+    main()
