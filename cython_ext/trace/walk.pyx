@@ -120,6 +120,9 @@ cdef class ForwardWalk:
         cdef int64_t n_steps = self.source.shape[0], n_events = self.event_step.shape[0]
         cdef int64_t k, at, source, target, bits
         cdef Py_ssize_t e, n_elements = self.element.shape[0]
+        cdef const int64_t *slot[4]
+        for e in range(n_elements):
+            slot[e] = &self.slot[self.element[e, 3], 0]
         while self.number < self.n_passes:
             while self.step < n_steps:
                 k = self.step
@@ -129,7 +132,7 @@ cdef class ForwardWalk:
                     return
                 for e in range(n_elements):
                     bits = self.element[e, 1]
-                    at = self.element[e, 0] + ((self.slot[self.element[e, 3], k] * bits) >> 3)
+                    at = self.element[e, 0] + ((slot[e][k] * bits) >> 3)
                     if bits >= 8 or at != self.last_byte[e]:  # two 4-bit elements share a byte: one load
                         self.last_byte[e] = at
                         self._emit(out, at, <int>((bits + 7) >> 3), 0, <int>self.element[e, 2])
