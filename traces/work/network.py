@@ -41,6 +41,16 @@ def _frozen(values: Any, dtype: type, name: str) -> np.ndarray:
     return _read_only(array)
 
 
+def _depth_and_repeats(sources: Int64Array, targets: Int64Array, n_neurons: int) -> tuple[Int64Array, bool]:
+    """Return (depth int64[N], -1 on and behind cycles; whether a connection is there twice)."""
+    from cython_ext.network.graph import depth_and_repeats
+
+    if len(sources) >= 2**31:
+        raise InputError(f"{len(sources)} connections are too many: at most 2^31 - 1 can be held")
+    depth, repeated = depth_and_repeats(sources, targets, n_neurons)
+    return depth, repeated
+
+
 def _read_only(array: np.ndarray) -> np.ndarray:
     array.setflags(write=False)
     return array
@@ -184,13 +194,14 @@ class Network:
         fed = np.flatnonzero(is_input[t])
         if fed.size:
             raise InputError(f"connection {fed[0]} ({s[fed[0]]} -> {t[fed[0]]}) goes into an input neuron")
-        pair = np.sort(s * self.n_neurons + t)  # fits: both ids are below 2^25
-        if (pair[1:] == pair[:-1]).any():
+        depth, repeated = _depth_and_repeats(s, t, self.n_neurons)
+        if repeated:
             by_pair = np.lexsort((t, s))
             same = np.flatnonzero((np.diff(s[by_pair]) == 0) & (np.diff(t[by_pair]) == 0))
             repeats = np.stack((by_pair[same], by_pair[same + 1]), axis=1)  # lexsort is stable: the earlier one first
             first, second = repeats[np.argmin(repeats[:, 1])]
             raise InputError(f"connection {second} repeats connection {first} ({s[first]} -> {t[first]})")
+        object.__setattr__(self, "depth", _read_only(depth))
         both = np.flatnonzero(is_input & self.is_output & self.touched)
         if both.size:
             raise InputError(f"neuron {both[0]} is an input and an output and has connections: it can be only one")
@@ -240,21 +251,8 @@ class Network:
 
     @cached_property
     def depth(self) -> Int64Array:
-        """int64[N]: connections on the longest path from a neuron without incoming ones; -1 on or behind a cycle."""
-        depth = np.where(self.in_degree == 0, 0, -1).astype(np.int64)
-        pending = self.in_degree.copy()
-        by_source = np.argsort(self.sources, kind="stable")
-        start = np.concatenate(([0], np.cumsum(self.out_degree)))
-        frontier, level = np.flatnonzero((pending == 0) & (self.out_degree > 0)), 0
-        while frontier.size:  # one vectorised round per level
-            counts = self.out_degree[frontier]
-            offsets = np.repeat(start[frontier] - np.concatenate(([0], np.cumsum(counts)[:-1])), counts)
-            reached = self.targets[by_source[offsets + np.arange(counts.sum())]]
-            np.subtract.at(pending, reached, 1)
-            frontier = np.unique(reached[pending[reached] == 0])
-            level += 1
-            depth[frontier] = level
-        return _read_only(depth)
+        """int64[N]: connections on the longest path from a neuron without incoming ones."""
+        return _read_only(_depth_and_repeats(self.sources, self.targets, self.n_neurons)[0])
 
     # -- changed copies --------------------------------------------------------------------------------------------
 

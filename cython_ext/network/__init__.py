@@ -1,0 +1,1 @@
+"""What a network checks of its connections."""
