@@ -1,0 +1,1 @@
+"""Patch-wise execution of convolution chains: less peak memory for multiplications done again."""
