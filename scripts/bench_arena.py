@@ -1,4 +1,4 @@
-"""CPU time of arena placement at a capacity, beside MiniMalloc where its program is given (alternating, one process each).
+"""CPU time of arena placement at a capacity, beside MiniMalloc where its program is given (files alternate).
 
 python scripts/bench_arena.py FOLDER [--minimalloc PROGRAM] [--capacity 1048576] [--rounds 1]
 """
