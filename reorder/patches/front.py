@@ -69,7 +69,7 @@ def rows_made(chain: Chain, first: int, last: int, tile: int) -> list[int]:
     """Return the rows of each layer's output that all tiles of a block compute; rows beyond the tensor are not."""
     height = chain.layers[last].out_h
     starts = np.arange(0, height, tile)
-    stops = np.minimum(starts + tile, height)
+    stops = starts + tile  # a last tile that is not full is computed from all its rows all the same
     found = []
     for layer in reversed(chain.layers[first : last + 1]):
         found.append(int((np.clip(stops, 0, layer.out_h) - np.clip(starts, 0, layer.out_h)).sum()))
