@@ -48,7 +48,15 @@ def statistics_of(result):
 
 
 @pytest.mark.parametrize("channels", [1, 4])
-@pytest.mark.parametrize("controller", [{}, {"preset": "ramulator2"}, {"page_policy": "closed", "refresh": "per-bank"}])
+@pytest.mark.parametrize(
+    "controller",
+    [
+        {},
+        {"preset": "ramulator2"},
+        {"page_policy": "closed", "refresh": "per-bank", "requests_per_clock": 4},
+        {"scheduler": "fcfs", "page_policy": "adaptive", "power_down_cycles": 50},
+    ],
+)
 def test_same_clocks_as_the_array_engine(program, tmp_path, channels, controller):
     rng = np.random.default_rng(channels)
     address = rng.integers(0, 1 << 14, 5000).astype(np.uint64) * np.uint64(32)

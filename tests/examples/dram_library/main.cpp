@@ -35,7 +35,6 @@ int main(int argc, char **argv) {
             int64_t next = edgewatt_dram_next_event(memory);
             edgewatt_dram_advance(memory, next > edgewatt_dram_clock(memory) ? next : next + 1);
         }
-        edgewatt_dram_tick(memory);
     }
     edgewatt_dram_drain(memory);
     double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
