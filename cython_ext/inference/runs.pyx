@@ -9,12 +9,12 @@ import numpy as np
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uintptr_t
 
 cdef extern from "inference/runs.h" nogil:
-    enum: EW_UNIT, EW_HEADER, EW_HEADER_INT8, EW_MAX_RUN, EW_ACTIVATION_SHIFT
+    enum: EW_F32, EW_BF16, EW_INT8, EW_NARROW, EW_LINE_UNITS, EW_UNIT, EW_HEADER, EW_HEADER_INT8, EW_MAX_RUN, EW_ACTIVATION_SHIFT
     uint32_t EW_FIRST, EW_LAST, EW_WIDE
     void ew_columns(const uint32_t *, const uint32_t *, char *, int64_t, int, int)
 
 cdef extern from "inference/single.h" nogil:
-    void ew_single(const uint32_t *, const uint32_t *, float *, int)
+    void ew_single(const uint32_t *, const uint32_t *, float *, int, int)
 
 cdef extern from "inference/int8.h" nogil:
     void ew_int8(const uint32_t *, const uint32_t *, char *, int64_t, int)
@@ -30,7 +30,9 @@ cdef extern from "inference/barrier.h" nogil:
 cdef extern from "common/simd.h" nogil:
     int edgewatt_simd_level()
 
-F32, BF16, INT8 = 0, 1, 2
+F32, BF16, INT8, NARROW = EW_F32, EW_BF16, EW_INT8, EW_NARROW
+NARROW_PLACES = 1 << 16
+LINE_UNITS = EW_LINE_UNITS
 UNIT_BYTES = EW_UNIT
 LEVELS = ("baseline", "avx2", "avx512")
 PAD_WORDS = 16  # the last vector of a run may be read past its end
@@ -58,14 +60,17 @@ def run_starts(const int32_t[::1] targets, bint single_steps=False):
 
 def float_stream(const int32_t[::1] sources, const int32_t[::1] targets, const float[::1] weights,
                  const int64_t[::1] starts, const uint32_t[::1] place, const float[::1] start_values,
-                 const uint8_t[::1] activation, const int64_t[::1] in_degree, bint bf16):
+                 const uint8_t[::1] activation, const int64_t[::1] in_degree, int kind, uint32_t line_units):
     """Return (words uint32, first word of every run int64[R + 1]) of a float stream.
 
     place: offset of each neuron's row, in units. start_values: bias of each neuron. activation: code of each neuron.
-    bf16: weights are rounded to nearest, ties to even.
+    kind: F32, or BF16 (weights are rounded to nearest, ties to even), plus NARROW for 16-bit
+    sources, which count in `line_units` units.
     """
     cdef int64_t n_runs = starts.shape[0] - 1, w = sources.shape[0], r, k, n, at = 0
-    size = EW_HEADER * n_runs + w + (w if not bf16 else _halves(starts))
+    cdef bint bf16 = kind & EW_BF16, narrow = kind & EW_NARROW
+    cdef int64_t halves = ((np.diff(np.asarray(starts)) + 1) // 2).sum()
+    size = EW_HEADER * n_runs + (halves if narrow else w) + (halves if bf16 else w)
     words = np.zeros(size + PAD_WORDS, np.uint32)
     first = np.empty(n_runs + 1, np.int64)
     cdef uint32_t[::1] word = words
@@ -85,9 +90,15 @@ def float_stream(const int32_t[::1] sources, const int32_t[::1] targets, const f
             word[at + 1] = head
             word[at + 2] = start_bits[t]
             at += EW_HEADER
-            for k in range(n):
-                word[at + k] = place[sources[starts[r] + k]]
-            at += n
+            if not narrow:
+                for k in range(n):
+                    word[at + k] = place[sources[starts[r] + k]]
+                at += n
+            else:
+                for k in range(n):
+                    half = place[sources[starts[r] + k]] // line_units
+                    word[at + k // 2] |= half << (16 * (k % 2))
+                at += (n + 1) // 2
             if not bf16:
                 for k in range(n):
                     word[at + k] = weight_bits[starts[r] + k]
@@ -152,10 +163,6 @@ cdef inline uint32_t _head(int64_t[::1] seen, int32_t t, int64_t n, int64_t degr
     if seen[t] == degree:
         head |= EW_LAST
     return head
-
-
-def _halves(starts):
-    return int(((np.diff(np.asarray(starts)) + 1) // 2).sum())
 
 
 def find_phases(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons):
@@ -250,39 +257,44 @@ def execute(const uint32_t[::1] words, const int64_t[:, ::1] segments, int64_t[:
     cdef char *values = <char *>arena
     with nogil:
         for s in range(n):
-            if kind == 2:
+            if kind == EW_INT8:
                 ew_int8(base + segments[s, 0], base + segments[s, 1], values, columns, level)
             elif columns == 1:
-                ew_single(base + segments[s, 0], base + segments[s, 1], <float *>values, level)
+                ew_single(base + segments[s, 0], base + segments[s, 1], <float *>values, kind, level)
             else:
                 ew_columns(base + segments[s, 0], base + segments[s, 1], values, columns, kind, level)
             if meeting.shape[0]:
                 ew_barrier(&meeting[0], meeting[1])
 
 
-def float_pass(const uint32_t[::1] words, int64_t end, uintptr_t arena, int64_t columns, int kind, int level,
-               const float[:, :] batch, float[:, :] out, const int64_t[::1] input_rows,
-               const int64_t[::1] output_rows):
-    """One pass without the GIL: at most `columns` input vectors into rows, the whole stream, rows out.
+def float_passes(const uint32_t[::1] words, int64_t end, uintptr_t arena, int64_t columns, int kind, int level,
+                 const float[:, :] batch, float[:, ::1] out, const int64_t[::1] input_rows,
+                 const int64_t[::1] output_rows, int64_t first, int64_t lanes, int64_t step):
+    """Passes without the GIL, of `lanes` input vectors each: those into rows, the whole stream, rows out.
 
-    batch: float32[B, I] of any strides. out: float32[O, B]. Row offsets in bytes. Others: see `execute`.
+    Passes begin at vector `first` and every `step` further. batch: float32[B, I] of any strides. out: float32[O, B].
+    Row offsets in bytes. Others: see `execute`.
     """
-    cdef int64_t here = batch.shape[0]
-    if here > columns:
-        raise ValueError("more input vectors than lanes")
-    if here == 0:
+    cdef int64_t vector, here, n = batch.shape[0], i_n = input_rows.shape[0], o_n = output_rows.shape[0]
+    if lanes > columns:
+        raise ValueError("more lanes than columns")
+    if n == 0:
         return
     cdef char *values = <char *>arena
     cdef int64_t step_vector = batch.strides[0] // 4, step_neuron = batch.strides[1] // 4
     cdef const float *x = &batch[0, 0] if batch.shape[1] else NULL
-    cdef float *y = &out[0, 0] if out.shape[0] else NULL
-    cdef const int64_t *rows_in = &input_rows[0] if input_rows.shape[0] else NULL
-    cdef const int64_t *rows_out = &output_rows[0] if output_rows.shape[0] else NULL
+    cdef float *y = &out[0, 0] if o_n else NULL
+    cdef const int64_t *rows_in = &input_rows[0] if i_n else NULL
+    cdef const int64_t *rows_out = &output_rows[0] if o_n else NULL
     cdef const uint32_t *p = &words[0]
     with nogil:
-        ew_rows_in(values, rows_in, input_rows.shape[0], x, step_vector, step_neuron, here, columns)
-        if columns == 1:
-            ew_single(p, p + end, <float *>values, level)
-        else:
-            ew_columns(p, p + end, values, columns, kind, level)
-        ew_rows_out(values, rows_out, output_rows.shape[0], y, out.strides[0] // 4, here)
+        vector = first
+        while vector < n:
+            here = min(lanes, n - vector)
+            ew_rows_in(values, rows_in, i_n, x + vector * step_vector, step_vector, step_neuron, here, columns)
+            if columns == 1:
+                ew_single(p, p + end, <float *>values, kind, level)
+            else:
+                ew_columns(p, p + end, values, columns, kind, level)
+            ew_rows_out(values, rows_out, o_n, y + vector, n, here)
+            vector += step

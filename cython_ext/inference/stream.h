@@ -1,7 +1,8 @@
 /* The stream of work: one header per run (consecutive connections of one target), then its sources, then its weights.
  *
  * 32-bit words. Offsets of rows are in units of EW_UNIT bytes (of 4 where a row is one float), so that an address is
- * one scaled addition and 2^32 units reach 32 GiB.
+ * one scaled addition and 2^32 units reach 32 GiB. Sources of a narrow stream are 16-bit numbers of 64-byte lines
+ * (of floats where a row is one float).
  *   float header:   target row, connections | flags, start or bias (float)
  *   integer header: target row, connections | flags, start (int32), sum row, multiplier (float), zero point (int32)
  * Weights follow the sources, padded to whole words: float32, bf16, or int8 in groups of 4 (their sources padded too).
@@ -29,6 +30,10 @@ enum { EW_IDENTITY = 0, EW_RELU = 1, EW_CLIPPED = 2 }; /* of a run: what EW_LAST
 #define EW_ACTIVATION_SHIFT 27
 #define EW_ACTIVATION(word) (((word) >> EW_ACTIVATION_SHIFT) & 3u)
 
+/* Kinds of streams. Narrow ones are for arenas of at most 65536 lines (4 MiB), of floats where a row is one. */
+enum { EW_F32 = 0, EW_BF16 = 1, EW_INT8 = 2, EW_NARROW = 4 };
+enum { EW_LINE_UNITS = 8 };
+
 static inline float ew_float(uint32_t word) {
     float value;
     memcpy(&value, &word, 4);
@@ -36,6 +41,19 @@ static inline float ew_float(uint32_t word) {
 }
 
 static inline float ew_bf16(const uint16_t *weight) { return ew_float((uint32_t)*weight << 16); }
+
+/* Offsets of four sources, in units, by few loads: the kernels are limited by loads. */
+static inline __attribute__((always_inline)) void ew_four_places(size_t place[4], const uint32_t *wide,
+                                                                 const uint16_t *narrow, const int is_narrow) {
+    uint64_t pair[2];
+    if (is_narrow) {
+        memcpy(pair, narrow, 8);
+        for (int k = 0; k < 4; k++) place[k] = (size_t)(uint16_t)(pair[0] >> (16 * k)) * EW_LINE_UNITS;
+    } else {
+        memcpy(pair, wide, 16);
+        for (int k = 0; k < 4; k++) place[k] = (uint32_t)(pair[k / 2] >> (32 * (k % 2)));
+    }
+}
 
 #define EW_CLIP 32.0f /* the Graph Challenge's upper limit of an activation */
 

@@ -24,7 +24,8 @@ def export(
         "-f",
         "--format",
         help="dramsim3, ramulator2, dinero, dramsys, drampower, libcachesim, libcachesim-csv, npz, or matrix: the "
-        "reordered weights, one .npz (SciPy), .safetensors or .mtx file per layer.",
+        "reordered weights, one .npz (SciPy), .safetensors or .mtx file per layer; or c: inference in this order of "
+        "work as one self-contained C file.",
     ),
     level: str = typer.Option(
         "accesses", help="accesses: what the engine asks for; bursts: what leaves the configuration's caches."
@@ -33,6 +34,7 @@ def export(
     force: bool = typer.Option(False, "--force", help="Replace a file that is read."),
     source_format: str = typer.Option(None, "--from", metavar="FORMAT", help="Format of a trace file (default: look)."),
     access_bytes: int = typer.Option(32, help="Bytes of an access where a trace file does not say."),
+    dtype: str = typer.Option("float32", help="Of a C file: float32 or int8."),
     line_bytes: int = typer.Option(64, help="Bytes of an object in the libcachesim formats."),
     overrides: list[str] = _OVERRIDE,
     json_file: str = typer.Option(None, "--json", metavar="FILE", help="Write the summary as JSON ('-': stdout)."),
@@ -59,10 +61,13 @@ def export(
 
     if level not in ("accesses", "bursts"):
         raise unknown_name("level", level, ["accesses", "bursts"])
-    if format not in (known := ["drampower", "matrix", *TRACE_WRITERS]):
+    if format not in (known := ["drampower", "matrix", "c", *TRACE_WRITERS]):
         raise unknown_name("export format", format, known)
     for target in (output, json_file):
         refuse_inputs(target, [source], force=force)
+    if format == "c":
+        _export_c(source, overrides or [], point, dtype, output, json_file)
+        return
     if format == "matrix":
         _export_matrices(source, overrides or [], point, output, json_file)
         return
@@ -113,6 +118,45 @@ def _export_matrices(source: str, overrides: list[str], number: int, output: str
     files = [str(path) for path in write_matrices(layer_matrices(steps["network"], edges), output)]
     if not write_json({"files": files, "connections": len(edges)}, json_file):
         say(f"{', '.join(files)}: {len(edges)} weights, rows are outputs, tuples in the order of work")
+
+
+def _export_c(source: str, overrides: list[str], number: int, dtype: str, output: str, json_file: str | None) -> None:
+    from pathlib import Path
+
+    from edgewatt.cli.output import write_json
+    from hwmodel.processor.export_c import export_c
+    from traces.base.errors import InputError
+    from traces.base.files import whole_file
+    from traces.readers import load
+    from traces.work.network import Network
+
+    edges = None
+    if Path(source).suffix in (".yaml", ".yml"):
+        from edgewatt.point.compute import Computation
+        from edgewatt.point.memo import Memo
+
+        point = _choose(source, overrides, number)
+        if point.order is None:
+            raise InputError(f"{source}: it plays a recorded trace, which holds no network")
+        steps = Computation(point, Memo())
+        network, edges = steps["network"], steps["tuple_order"]["edges"]
+    else:
+        network = load(source, kind="network")
+        if not isinstance(network, Network):
+            raise InputError(f"{source}: a C file needs a network of neurons, not an operator graph")
+    text = export_c(network, edges, dtype=dtype)
+    with whole_file(output) as stream:
+        stream.write(text.encode())
+    arena = int(text.split("_ARENA_BYTES ", 1)[1].split(None, 1)[0])
+    summary = {
+        "file": output,
+        "format": "c",
+        "dtype": dtype,
+        "connections": network.n_connections,
+        "arena_bytes": arena,
+    }
+    if not write_json(summary, json_file):
+        say(f"{output}: {network.n_connections} connections in {dtype}, {arena} bytes of memory")
 
 
 def _choose(source: str, overrides: list[str], number: int) -> Point:

@@ -23,8 +23,12 @@ def order_network(
     policy: str = typer.Option("min", "--policy", help="Eviction: min, lru or rr."),
     pinning: str = typer.Option("literal", "--pinning", help="literal or pin_both."),
     objective: str = typer.Option(
-        "io", "--objective", help="io, runs, or a mapping as '{kind: weighted, a: 2, b: 1}'."
+        "io", "--objective", help="io, runs, time, or a mapping as '{kind: weighted, a: 2, b: 1}'."
     ),
+    target: str = typer.Option(
+        None, "--target", help="For --objective time: this-cpu (default), or the system file of a processor."
+    ),
+    lanes: int = typer.Option(64, "--lanes", help="For --objective time: input vectors of one pass."),
     seed: int = typer.Option(0, "--seed", help="The same seed gives the same order."),
     time_limit: float = typer.Option(None, "--time-limit", metavar="SECONDS", help="A search may end earlier for it."),
     parameter: list[str] = typer.Option(
@@ -56,14 +60,15 @@ def order_network(
 
     from edgewatt.cli.output import progress, write_json
     from edgewatt.orders.describe import describe_order, order_file
-    from reorder.order import order
+    from edgewatt.orders.timed import order, speed_up, time_objective
+    from hwmodel.processor.calibration import processor_for
     from traces.base.errors import InputError
     from traces.base.files import refuse_inputs, whole_file
     from traces.readers import load
     from traces.work.network import Network
 
-    for target in (output, explain, json_file):
-        refuse_inputs(target, network, force=force)
+    for written in (output, explain, json_file):
+        refuse_inputs(written, network, force=force)
     loaded = load(
         network[0] if len(network) == 1 else network, kind="network", orientation=orientation, names=names or None,
         image=_image(image), windows=_windows(window),
@@ -82,9 +87,14 @@ def order_network(
     with progress(method) as report_progress:
         found = order(
             loaded, method, memory=memory, policy=policy, pinning=pinning, objective=wish, seed=seed,
-            time_limit_s=time_limit, progress=report_progress, **asked,
+            time_limit_s=time_limit, progress=report_progress, target=target, lanes=lanes, **asked,
         )  # fmt: skip
-    result = describe_order(loaded, found, memory, policy, pinning, wish)
+    timed: dict[str, Any] = {}
+    if wish == "time":
+        processor = processor_for(target or "this-cpu")
+        timed = speed_up(processor, loaded, found, lanes)
+        wish = time_objective(processor, loaded, lanes)
+    result = {**describe_order(loaded, found, memory, policy, pinning, wish), **timed}
     if best_evictions:
         from reorder.limits.eviction import optimal_eviction
 
@@ -101,6 +111,11 @@ def order_network(
             stream.write(page.encode())
     if not write_json(result, json_file):
         show(result)
+        if timed:
+            say(
+                f"predicted time of a pass of {lanes} vectors: {timed['predicted_us']:.1f} us, target after target "
+                f"(CSR) {timed['csr_us']:.1f} us: {timed['times_faster_than_csr']:.2f} times as fast"
+            )
 
 
 def _sizes(network: Network) -> str:

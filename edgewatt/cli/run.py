@@ -1,10 +1,15 @@
-"""`edgewatt run`, `sweep`, `collect` and `rerun`: from a configuration to records."""
+"""`edgewatt run`, `sweep`, `collect`, `rerun`: from a configuration to records; `bench`: on this processor's clock."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from edgewatt.cli.output import say
+
+if TYPE_CHECKING:
+    from traces.work.network import Network
 
 _OVERRIDE = typer.Option(
     None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the file, such as -s dram.part=lpddr4-3200."
@@ -150,7 +155,103 @@ def rerun(
         raise typer.Exit(1)
 
 
+def bench_network(
+    source: str = typer.Argument(None, metavar="CONFIG", help="A run configuration (YAML), or a network file."),
+    batch: int = typer.Option(128, "--batch", "-b", help="Input vectors per call."),
+    order: str = typer.Option(
+        "time", "--order", help="time: the fastest predicted; own: the network's; config: the configuration's first."
+    ),
+    lanes: int = typer.Option(None, "--lanes", help="Input vectors of one pass (default: by the cost model)."),
+    peer: list[str] = typer.Option(None, "--peer", "-p", help="Only these libraries; may be repeated."),
+    rounds: int = typer.Option(11, "--rounds", help="Shuffled rounds, at least 11."),
+    simd: str = typer.Option(None, "--simd", help="At most avx512, avx2 or baseline."),
+    target: str = typer.Option("this-cpu", "--target", help="Processor of the cost model, or a system file."),
+    calibrate: str = typer.Option(
+        None, "--calibrate", metavar="FILE", help="Measure this processor and write its system file."
+    ),
+    overrides: list[str] = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of CONFIG."),
+    output: str = typer.Option(None, "-o", "--output", metavar="FILE", help="Write a page with charts (HTML)."),
+    json_file: str = typer.Option(None, "--json", metavar="FILE", help="Write the result as JSON ('-': stdout)."),
+) -> None:
+    """Time our kernel and the libraries in one process: thread CPU time, shuffled rounds, an A/A control.
+
+    Example:  edgewatt bench configs/examples/quickstart.yaml -o bench.html
+
+    Example:  edgewatt bench --calibrate this-machine.yaml
+    """
+    from edgewatt.bench.comparison import bench, summary
+    from edgewatt.bench.page import bench_page
+    from edgewatt.bench.rounds import one_core
+    from edgewatt.cli.output import progress, show_table, write_json
+    from hwmodel.processor.calibration import calibrate as measure_processor
+    from traces.base.errors import InputError, unknown_name
+    from traces.base.files import refuse_inputs
+
+    if calibrate is not None:
+        with progress("probe") as update, one_core():
+            processor = measure_processor(update, simd)
+        processor.save(calibrate)
+        say(f"{calibrate}: fitted to {processor.fitted_on} passes, median error {processor.median_error:.1%}")
+    if source is None:
+        if calibrate is None:
+            raise InputError("name a configuration or a network file (or --calibrate FILE)")
+        return
+    for written in (output, json_file):
+        refuse_inputs(written, [source])
+    if order not in ("time", "own", "config"):
+        raise unknown_name("order", order, ("time", "own", "config"))
+    network, edges = _network_of(source, list(overrides or []))
+    if order == "config" and edges is None:
+        raise InputError(f"{source}: an order from a configuration needs a configuration (YAML)")
+    chosen = {"time": "time", "own": None, "config": edges}[order]
+    with progress("bench") as update:
+        result = bench(
+            network, batch=batch, order=chosen, lanes=lanes, peers=peer or None, rounds=rounds, simd=simd,
+            target=target, progress=update,
+        )  # fmt: skip
+    page = bench_page([result], output) if output else None
+    if write_json({**result.as_json(), "page": page}, json_file):
+        return
+    rows = summary(result)
+    title = f"{result.network}, batch {result.batch}, order: {result.order}, {result.lanes} lanes, {result.simd}"
+    show_table(tuple(rows[0]), [tuple(row.values()) for row in rows], title=title, numeric=tuple(rows[0])[1:])
+    say(f"A/A control {result.aa:.3f} ({'steady' if result.steady else 'NOT STEADY: do not believe ratios'})")
+    say(f"{result.fma_share:.0%} of the multiply-add peak of {result.processor.limits.fma_gflops:.0f} GFLOP/s")
+    if result.predicted_microseconds:
+        say(f"the cost model predicted {result.predicted_microseconds:.1f} us")
+    for name, reason in result.missing.items():
+        say(f"skipped {name}: {reason}")
+    if page:
+        say(f"page: {page}")
+
+
+def _network_of(source: str, overrides: list[str]) -> tuple[Network, Any]:
+    """Return (network, order of the configuration's first point or None)."""
+    from pathlib import Path
+
+    from traces.base.errors import InputError
+    from traces.work.network import Network
+
+    if Path(source).suffix not in (".yaml", ".yml"):
+        from traces.readers import load
+
+        loaded = load(source, kind="network")
+        if not isinstance(loaded, Network):
+            raise InputError(f"{source}: `edgewatt bench` needs a network of neurons, not an operator graph")
+        return loaded, None
+    from edgewatt.point.compute import Computation
+    from edgewatt.point.memo import Memo
+    from edgewatt.sweeps.plan import load_sweep
+
+    point = load_sweep(Path(source), overrides).points[0]
+    if point.order is None:
+        raise InputError(f"{source}: it plays a recorded trace, which holds no network")
+    steps = Computation(point, Memo())
+    return steps["network"], steps["tuple_order"]["edges"]
+
+
 def add_to(app: typer.Typer) -> None:
     """Register this module's commands."""
     for command in (run, sweep, collect, rerun):
         app.command()(command)
+    app.command("bench")(bench_network)

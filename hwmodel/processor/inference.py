@@ -115,10 +115,14 @@ class CompiledInference:
         self._input_rows = self._row[inputs] * self._pitch
         self._output_rows = self._row[work.network.outputs] * self._pitch
         self._quantized: Quantized | None = None
+        self._kind = DTYPES[dtype]
+        line = 1 if self._columns == 1 else kernel.LINE_UNITS
+        if dtype != "int8" and self._n_rows * (self._pitch // unit) <= kernel.NARROW_PLACES * line:
+            self._kind |= kernel.NARROW
         if dtype != "int8":
             self._words, self._first = kernel.float_stream(
                 work.sources, work.targets, work.weights, work.starts, self._place, work.biases, work.activation,
-                work.network.in_degree, dtype == "bf16",
+                work.network.in_degree, self._kind, line,
             )  # fmt: skip
         elif self._calibration is not None:
             self._lay_out_int8(self._calibration)
@@ -137,7 +141,8 @@ class CompiledInference:
         if self.dtype == "int8":
             return int((24 + 20 * (-(-lengths // 4))).sum())
         weights = 4 * -(-lengths // 2) if self.dtype == "bf16" else 4 * lengths
-        return int((12 + 4 * lengths + weights).sum())
+        sources = 4 * -(-lengths // 2) if self._kind & kernel.NARROW else 4 * lengths
+        return int((12 + sources + weights).sum())
 
     @property
     def arena_bytes(self) -> int:
@@ -199,7 +204,7 @@ class CompiledInference:
         return made
 
     def _run_float(self, batch: Float32, out: Float32) -> None:
-        columns, kind, level = self._columns, DTYPES[self.dtype], self._level
+        columns, kind, level = self._columns, self._kind, self._level
         end = int(self._first[-1])
         if self._by_targets:
             for vector in range(0, len(batch), self.lanes):
@@ -213,13 +218,10 @@ class CompiledInference:
             return
 
         def passes(number: int) -> None:
-            address = self._arenas[number].address
-            for vector in range(number * self.lanes, len(batch), self.threads * self.lanes):
-                stop = vector + self.lanes
-                kernel.float_pass(
-                    self._words, end, address, columns, kind, level, batch[vector:stop], out[:, vector:stop],
-                    self._input_rows, self._output_rows,
-                )  # fmt: skip
+            kernel.float_passes(
+                self._words, end, self._arenas[number].address, columns, kind, level, batch, out, self._input_rows,
+                self._output_rows, number * self.lanes, self.lanes, self.threads * self.lanes,
+            )  # fmt: skip
 
         self._in_threads(passes)
 

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cython_ext.inference.runs import LEVELS
@@ -16,6 +16,7 @@ from traces.base.errors import InputError
 from traces.generators.networks import random_layered
 from traces.work.network import Network
 
+few = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 levels = st.sampled_from(LEVELS)
 lane_counts = st.sampled_from([1, 2, 16, 17, 40, 64, 128, 200])
 
@@ -29,6 +30,7 @@ def values_of(exact: list[list[Fraction]]) -> np.ndarray:
     return np.array([[float(v) for v in row] for row in exact])
 
 
+@few
 @given(networks(), st.integers(0, 2**32 - 1), lane_counts, levels, st.sampled_from(["runs", "literal"]))
 def test_whole_numbers_are_exact_on_every_neuron_in_any_order(
     network: Network, seed: int, lanes: int, simd: str, algorithm: str
@@ -42,6 +44,7 @@ def test_whole_numbers_are_exact_on_every_neuron_in_any_order(
         np.testing.assert_array_equal(made.run(network.batch), expected[:, network.outputs])
 
 
+@few
 @given(networks(), st.integers(0, 2**32 - 1), lane_counts, levels, st.sampled_from(["float32", "bf16"]))
 def test_floats_stay_within_the_rounding_of_their_own_sum(
     network: Network, seed: int, lanes: int, simd: str, dtype: str
@@ -53,6 +56,24 @@ def test_floats_stay_within_the_rounding_of_their_own_sum(
     order = random_order(network, rng)
     held = compile_inference(network, order, lanes=lanes, simd=simd, dtype=dtype).neurons(network.batch)
     check_layer_locally(network, held, 2.0**-24 if dtype == "float32" else 2.0**-8)
+
+
+@pytest.mark.parametrize("lanes", [1, 16, 32, 64, 128, 144])
+@pytest.mark.parametrize("simd", LEVELS)
+@pytest.mark.parametrize("dtype", ["float32", "bf16", "int8"])
+@pytest.mark.parametrize("in_degree", [7, 8, 9, 15, 23, 66, 257])
+def test_long_runs_are_exact(in_degree: int, dtype: str, simd: str, lanes: int) -> None:
+    rng = np.random.default_rng(in_degree)
+    sources = np.tile(np.arange(in_degree), 2)
+    targets = np.repeat([in_degree, in_degree + 1], in_degree)
+    network = Network(
+        sources, targets, in_degree + 2, inputs=np.arange(in_degree), outputs=[in_degree, in_degree + 1],
+        weights=rng.integers(-9, 10, 2 * in_degree), biases=rng.integers(-9, 10, in_degree + 2),
+    )  # fmt: skip
+    batch = rng.integers(0, 100, (150, in_degree)).astype(np.float32)
+    expected = batch @ network.weights.reshape(2, -1).T + network.biases[-2:]
+    made = compile_inference(network, lanes=lanes, simd=simd, dtype=dtype, calibration=batch)
+    np.testing.assert_array_equal(made.run(batch), expected)
 
 
 def check_layer_locally(network: Network, held: np.ndarray, unit: float) -> None:
@@ -76,6 +97,7 @@ def check_layer_locally(network: Network, held: np.ndarray, unit: float) -> None
         assert not wrong.any(), f"neuron {target}"
 
 
+@few
 @given(networks(), st.integers(0, 2**32 - 1), lane_counts, levels)
 def test_bytes_and_sums_of_int8_are_those_of_the_definition(network: Network, seed: int, lanes: int, simd: str) -> None:
     if network.activation == "clipped-relu":
@@ -97,6 +119,7 @@ def test_bytes_and_sums_of_int8_are_those_of_the_definition(network: Network, se
                                expected[:, network.outputs[shown[network.outputs]]], rtol=1e-6)  # fmt: skip
 
 
+@few
 @given(networks(), st.integers(0, 2**32 - 1), levels)
 def test_whole_numbers_that_fit_are_exact_in_int8_too(network: Network, seed: int, simd: str) -> None:
     if network.activation == "clipped-relu":
@@ -182,7 +205,7 @@ def test_bad_inputs_are_named() -> None:
 
 def test_runs_and_stream_are_counted() -> None:
     made = compile_inference(small(), [0, 1, 2])
-    assert (made.runs, made.stream_bytes) == (3, 3 * 12 + 3 * 8)
+    assert (made.runs, made.stream_bytes) == (3, 3 * 12 + 3 * (4 + 4))
     assert compile_inference(small(), [1, 0, 2]).runs == 2
     assert compile_inference(small(), [1, 0, 2], algorithm="literal").runs == 3
     assert made.run(np.zeros((0, 1))).shape == (0, 1)

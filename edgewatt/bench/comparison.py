@@ -1,0 +1,220 @@
+"""`ew.bench`: our inference beside the libraries, in one process, with the roofs of the machine."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from edgewatt.bench.layers import Float32, layers_of, table_of
+from edgewatt.bench.peer import PEERS, MissingPeer, Step
+from edgewatt.bench.rounds import LEAST_ROUNDS, Rounds, measure, one_core
+from edgewatt.orders.timed import fastest_order
+from hwmodel.processor.calibration import processor_for
+from hwmodel.processor.cost import LINE_BYTES, TERMS, Processor, features
+from hwmodel.processor.inference import CompiledInference, compile_inference
+from hwmodel.processor.work import ordered_work
+from traces.base.errors import InputError
+from traces.base.progress import Progress
+from traces.work.network import Network
+
+OURS, AGAIN, CSR = "edgewatt", "edgewatt, again (A/A)", "edgewatt, target after target"
+AA_LIMIT = 0.10
+TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True)
+class Row:
+    """One way to compute the network.
+
+    times: how many times longer than ours, the median of the rounds' ratios; low and high: their 10th and 90th
+    percentiles. gflops: two operations per connection and vector, zeros of dense products not counted.
+    """
+
+    name: str
+    microseconds: float
+    times: float
+    low: float
+    high: float
+    gflops: float
+    largest_error: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What `bench` measured. aa: ratio of ours to itself; steady: it is within 10 %. missing: peer -> reason."""
+
+    network: str
+    connections: int
+    batch: int
+    order: str
+    lanes: int
+    simd: str
+    runs: int
+    stream_bytes: int
+    arena_bytes: int
+    predicted_microseconds: float
+    rows: list[Row]
+    missing: dict[str, str]
+    aa: float
+    other_cpu: float
+    fma_share: float
+    processor: Processor
+    machine: str
+    date: str
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def steady(self) -> bool:
+        """Whether the A/A control is within 10 %: other ratios can be believed."""
+        return abs(self.aa - 1) <= AA_LIMIT
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain numbers and texts."""
+        return {**asdict(self), "steady": self.steady}
+
+
+def bench(
+    network: Network,
+    *,
+    batch: int = 128,
+    order: Any = "time",
+    lanes: int | None = None,
+    peers: Sequence[str] | None = None,
+    rounds: int = LEAST_ROUNDS,
+    target: str = "this-cpu",
+    simd: str | None = None,
+    inputs: Any = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Time inference of one batch by our kernel and by every peer that is present, by thread CPU time on one core.
+
+    order: 'time': the fastest order of the cost model, with its lanes; None: the network's own; or an Ordering or
+    int[W]. lanes: None: of the cost model (one vector: 1). peers: names of PEERS; None: all. Absent ones are skipped
+    and named with the reason. rounds: at least 11, each in a new random order. target: the processor of the cost model.
+    inputs: float[batch, I]; None: the network's batch repeated, or random numbers. All results are compared with ours
+    on every neuron. Every peer, ours too, starts from its inputs in the layout it likes best ([neuron, vector]).
+
+    Raises InputError for a network that is no stack of layers, a wrong peer name, or results that differ.
+    """
+    if isinstance(batch, bool) or not isinstance(batch, int) or not 1 <= batch <= 1 << 20:
+        raise InputError(f"batch must be an integer from 1 to {1 << 20}, not {batch!r}")
+    layers, row = layers_of(network)
+    vectors = _vectors(network, batch, inputs, seed)
+    with one_core():
+        processor = processor_for(target, progress)
+        chosen, name = order, "as given"
+        if isinstance(order, str):
+            if order != "time":
+                raise InputError(f"order is 'time', None, an Ordering or int[W], not {order!r}")
+            name = "fastest predicted"
+            if batch == 1:
+                chosen, lanes = None, 1
+            else:
+                found = fastest_order(network, processor, batch=batch, lanes=(lanes,) if lanes else (32, 64, 128))
+                chosen, lanes = found.ordering, found.lanes
+                name += f": {found.ordering.method} {dict(found.ordering.parameters)}"
+        elif order is None:
+            name = "the network's own"
+        lanes = lanes or min(128, batch)
+        ours = compile_inference(network, chosen, lanes=lanes, simd=simd)
+        again = compile_inference(network, chosen, lanes=lanes, simd=simd)
+        plain = compile_inference(network, lanes=min(128, batch), simd=simd)
+        side_by_side = np.asfortranarray(vectors)
+        steps: dict[str, Step] = {}
+        for title, made in ((OURS, ours), (AGAIN, again), (CSR, plain)):
+            steps[title] = _call(made, side_by_side)
+        expected = ours.neurons(vectors)
+        errors = {title: 0.0 for title in steps}
+        errors[CSR] = float(np.abs(plain.neurons(vectors) - expected).max())
+        missing: dict[str, str] = {}
+        for peer in PEERS if peers is None else peers:
+            values = table_of(network, row, vectors)
+            try:
+                steps[peer] = PEERS[peer].item(layers, values)
+            except MissingPeer as reason:
+                missing[peer] = str(reason)
+                continue
+            with _one_thread():
+                steps[peer]()
+            errors[peer] = _checked(peer, network, values[row].T, expected)
+        with _one_thread():
+            measured = measure(steps, rounds=rounds, seed=seed, progress=progress)
+    work = 2 * network.n_connections * batch
+    rows = [_row(title, measured, work, errors[title]) for title in steps]
+    peak = processor.limits.fma_gflops
+    predicted = processor.seconds(network, chosen, lanes=lanes, batch=batch) if lanes > 1 else float("nan")
+    return Comparison(
+        network.name, network.n_connections, batch, name, lanes, ours.simd, ours.runs, ours.stream_bytes,
+        ours.arena_bytes, predicted * 1e6 if lanes > 1 else 0.0, sorted(rows, key=lambda r: r.microseconds), missing,
+        measured.ratio(AGAIN, OURS), measured.other_cpu, work / measured.median_s(OURS) / 1e9 / peak, processor,
+        f"{platform.machine()}, {processor.source}", time.strftime("%Y-%m-%d"),
+        {"l2_bytes": _bytes_from_l2(network, chosen, lanes, batch, processor),
+         "seconds": {title: measured.seconds[title].tolist() for title in steps}},
+    )  # fmt: skip
+
+
+def _bytes_from_l2(network: Network, order: Any, lanes: int, batch: int, processor: Processor) -> float:
+    """Bytes from L2 and beyond for the batch, as the cost model counts them: rows missed by L1, and the stream."""
+    if lanes == 1:
+        return 0.0
+    counts = dict(zip(TERMS, features(ordered_work(network, order), lanes, processor.limits, 0).tolist(), strict=True))
+    return LINE_BYTES * (counts["l2_line"] + counts["stream_line"]) * -(-batch // lanes)
+
+
+def _row(title: str, measured: Rounds, work: int, error: float) -> Row:
+    low, high = measured.spread(title, OURS)
+    seconds = measured.median_s(title)
+    return Row(title, seconds * 1e6, measured.ratio(title, OURS), low, high, work / seconds / 1e9, error)
+
+
+def _call(made: CompiledInference, vectors: Float32) -> Step:
+    return lambda: made.run(vectors)
+
+
+def _vectors(network: Network, batch: int, inputs: Any, seed: int) -> Float32:
+    if inputs is not None:
+        given = np.asarray(inputs, np.float32)
+        if given.shape != (batch, len(network.inputs)):
+            raise InputError(f"inputs have shape {given.shape}, expected ({batch}, {len(network.inputs)})")
+        return given
+    if network.batch is not None and len(network.batch):
+        return np.resize(network.batch, (batch, len(network.inputs)))
+    return np.random.default_rng(seed).random((batch, len(network.inputs)), np.float32)
+
+
+def _checked(peer: str, network: Network, values: Float32, expected: Float32) -> float:
+    """Compare all neurons, so that a dead output hides nothing."""
+    error = float(np.abs(values[:, network.touched] - expected[:, network.touched]).max())
+    if not error <= TOLERANCE * max(1.0, float(np.abs(expected).max())) * max(1.0, float(network.depth.max())):
+        raise InputError(f"{peer} and edgewatt differ by up to {error:.3g} on {network.name}: nothing was timed")
+    return error
+
+
+def _one_thread() -> Any:
+    """Libraries' own threads off, where threadpoolctl is there to say so."""
+    import contextlib
+
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        return contextlib.nullcontext()
+    return threadpool_limits(1)
+
+
+def summary(result: Comparison) -> list[Mapping[str, object]]:
+    """Return the rows of the table that people read."""
+    return [
+        {
+            "what": row.name,
+            "us": f"{row.microseconds:.1f}",
+            "times ours": f"{row.times:.2f} ({row.low:.2f} to {row.high:.2f})",
+            "GFLOP/s": f"{row.gflops:.1f}",
+        }
+        for row in result.rows
+    ]

@@ -1,0 +1,1 @@
+"""Libraries that inference is compared with, one module each."""

@@ -1,0 +1,126 @@
+"""Orders for the clock: the objective 'time' of a calibrated processor, and the fastest order it knows of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hwmodel.processor.calibration import processor_for
+from hwmodel.processor.cost import Processor
+from reorder import order as engine
+from reorder.base import Ordering
+from reorder.search.objectives import IOTerm, Objective
+from traces.base.errors import InputError
+from traces.base.progress import Progress
+from traces.work.network import Network
+
+LANES = (32, 64, 128)
+TILES = (24, 32, 48, 64, 96, 128, 160, 192, 256, 320, 384, 512)
+"""Sources per tile that are tried: what a first cache of 16 to 128 KiB holds at the lanes above."""
+
+
+@dataclass(frozen=True)
+class Fastest:
+    """An order and the lanes to run it with. predicted_s: seconds for the batch; csr_s: of target after target (CSR),
+    with the best lanes for that."""
+
+    ordering: Ordering
+    lanes: int
+    predicted_s: float
+    csr_s: float
+
+
+def order(
+    network: Network,
+    method: str,
+    *,
+    memory: int,
+    policy: str = "min",
+    pinning: str = "literal",
+    objective: Any = "io",
+    seed: int = 0,
+    time_limit_s: float | None = None,
+    progress: Progress | None = None,
+    target: str | None = None,
+    lanes: int = 64,
+    **parameters: Any,
+) -> Ordering:
+    """Return an order of the network's connections; see `reorder.order.order`, plus the objective 'time'.
+
+    objective: as there, or 'time': predicted seconds on `target`, 'this-cpu' (calibrated by a probe of some seconds, at
+    the first use) or the system file of a processor. Method 'auto' then compares orders by layers in tiles of sources
+    (see `fastest_order`); other methods search with the objective, for rows of `lanes` values.
+    Raises InputError for `target` with another objective, and what the engine raises.
+    """
+    if objective != "time":
+        if target is not None:
+            raise InputError("target belongs to objective='time'")
+        if lanes != 64:
+            raise InputError("lanes belong to objective='time'")
+        return engine.order(
+            network, method, memory=memory, policy=policy, pinning=pinning, objective=objective, seed=seed,
+            time_limit_s=time_limit_s, progress=progress, **parameters,
+        )  # fmt: skip
+    processor = processor_for(target or "this-cpu", progress)
+    if method == "auto":
+        if parameters:
+            raise InputError(f"method 'auto' takes no {next(iter(parameters))!r} with objective 'time'")
+        return fastest_order(network, processor, lanes=(lanes,), memory=memory, progress=progress).ordering
+    return engine.order(
+        network, method, memory=memory, policy=policy, pinning=pinning,
+        objective=time_objective(processor, network, lanes), seed=seed, time_limit_s=time_limit_s, progress=progress,
+        **parameters,
+    )  # fmt: skip
+
+
+def time_objective(processor: Processor, network: Network, lanes: int) -> Objective:
+    """Return predicted time as a search lowers it, in nanoseconds less what no order changes.
+
+    Runs, and I/Os under LRU of fast memories as large as the first two caches are in rows. Weights of connections and
+    the stream of their words are the same for every order.
+    """
+    run, levels = processor.weights(lanes)
+    terms = tuple(IOTerm(weight, "lru", "literal", min(memory, network.n_neurons + 1)) for memory, weight in levels)
+    return Objective("time", runs=run, io=terms)
+
+
+def speed_up(processor: Processor, network: Network, order: Any, lanes: int) -> dict[str, float]:
+    """Return what the model says of an order: microseconds of a pass, and of the order of CSR."""
+    csr = processor.seconds(network, engine.order(network, "two-optimal", memory=3), lanes=lanes)
+    own = processor.seconds(network, order, lanes=lanes)
+    return {"predicted_us": own * 1e6, "csr_us": csr * 1e6, "times_faster_than_csr": csr / own}
+
+
+def fastest_order(
+    network: Network,
+    processor: Processor,
+    *,
+    lanes: Sequence[int] = LANES,
+    batch: int = 128,
+    memory: int = 100,
+    progress: Progress | None = None,
+) -> Fastest:
+    """Return the order and lanes with the least predicted time for a batch, among orders by layers in tiles of sources.
+
+    Inside a layer, all targets take their sources of one tile before the next tile begins, so that the tile's rows stay
+    in the first cache; without a tile it is target after target, the order of CSR. O(W) per candidate.
+    """
+    choices: list[int | None] = [None, *TILES]
+    best: tuple[float, int, Ordering] | None = None
+    csr = float("inf")
+    for number, tile in enumerate(choices):
+        if tile is None:
+            found = engine.order(network, "two-optimal", memory=memory)
+        else:
+            found = engine.order(network, "tiles", memory=memory, targets=1, sources=tile, outer="sources")
+        for width in lanes:
+            seconds = processor.seconds(network, found, lanes=width, batch=batch)
+            if tile is None:
+                csr = min(csr, seconds)
+            if best is None or seconds < best[0]:
+                best = seconds, width, found
+        if progress:
+            progress(number + 1, len(choices), "orders")
+    assert best is not None
+    return Fastest(best[2], best[1], best[0], csr)

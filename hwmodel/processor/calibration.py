@@ -1,0 +1,134 @@
+"""Fitting the cost model to the processor at hand: a probe of a few seconds on networks of its own."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from cython_ext.inference.runs import LEVELS, level_number
+from hwmodel.processor.cost import Processor, features, fit, load_processor
+from hwmodel.processor.inference import compile_inference
+from hwmodel.processor.limits import measure_limits
+from hwmodel.processor.work import ordered_work
+from traces.base.errors import InputError
+from traces.base.progress import Progress
+from traces.generators.networks import uniform_layers
+from traces.work.network import Network
+
+SAMPLE_S = 0.002
+SAMPLES = 5
+WIDTHS = ((48, 48, 48), (300, 300, 300, 300), (400, 400, 400), (800, 800, 400), (1500, 1000, 64), (1000, 3000, 1000))
+DENSITIES = (0.01, 0.04, 0.15)
+TILES = (None, 256, 96, 32)  # sources per tile; None: targets one after the other
+LANES = (64, 128)
+REMEMBERED = (1000, 2000, 4000, 8000, 16000, 32000)
+"""Numbers of run lengths that a branch predictor may keep from pass to pass: the best fit decides."""
+
+
+def tiled(network: Network, tile: int | None) -> np.ndarray:
+    """Return int64[W]: by depth of the target, tile of sources, target; None: one tile."""
+    by_depth = np.lexsort((np.arange(network.n_neurons), network.depth))
+    depth = network.depth[by_depth]
+    place = np.empty(network.n_neurons, np.int64)
+    place[by_depth] = np.arange(network.n_neurons) - np.searchsorted(depth, depth)
+    tiles = place[network.sources] // (tile or network.n_neurons)
+    return np.lexsort((network.sources, network.targets, tiles, network.depth[network.targets]))
+
+
+def probe_cases() -> Iterator[tuple[Network, np.ndarray, int]]:
+    """Yield (network, order, lanes): layers of several sizes and densities, in tiles, whole, and in short runs."""
+    for seed, widths in enumerate(WIDTHS):
+        for density in DENSITIES:
+            network = uniform_layers(widths, density, seed=1000 + seed)
+            for tile in TILES:
+                for lanes in LANES:
+                    yield network, tiled(network, tile), lanes
+            by_source = np.lexsort((network.targets, network.sources, network.depth[network.targets]))
+            yield network, by_source, LANES[seed % 2]
+            shuffled = np.lexsort((np.random.default_rng(seed).random(len(by_source)), network.depth[network.targets]))
+            yield network, shuffled, LANES[1 - seed % 2]
+
+
+def calibrate(progress: Progress | None = None, simd: str | None = None) -> Processor:
+    """Measure limits and the passes of `probe_cases` by thread CPU time, and fit the model. A few seconds.
+
+    The batch is one pass of each case. Deterministic but for the clock.
+    """
+    limits = measure_limits(simd)
+    cases = list(probe_cases())
+    tables: dict[int, list[np.ndarray]] = {remembered: [] for remembered in REMEMBERED}
+    seconds = []
+    for number, (network, order, lanes) in enumerate(cases):
+        made = compile_inference(network, order, lanes=lanes, simd=simd)
+        work = ordered_work(network, order)
+        for remembered, table in tables.items():
+            table.append(features(work, lanes, limits, remembered))
+        inputs = np.asfortranarray(np.random.default_rng(0).random((lanes, len(network.inputs)), np.float32))
+        seconds.append(seconds_of(lambda made=made, inputs=inputs: made.run(inputs)))  # type: ignore[misc]
+        if progress:
+            progress(number + 1, len(cases), "passes")
+    found = {r: fit(np.array(table), np.array(seconds)) for r, table in tables.items()}
+    remembered = min(found, key=lambda r: found[r][1])
+    nanoseconds, error = found[remembered]
+    when = time.strftime("%Y-%m-%d")
+    source = f"measured by edgewatt on {platform.machine()} {_cpu_name()}, {when}, thread CPU time"
+    return Processor(limits, nanoseconds, remembered, LEVELS[level_number(simd)], len(cases), error, source)
+
+
+def seconds_of(step: Callable[[], object]) -> float:
+    """Return the median thread CPU seconds of a call, over samples of a few milliseconds."""
+    step()
+    started = time.thread_time()
+    step()
+    calls = max(1, int(SAMPLE_S / max(time.thread_time() - started, 1e-6)))
+    found = []
+    for _ in range(SAMPLES):
+        started = time.thread_time()
+        for _ in range(calls):
+            step()
+        found.append((time.thread_time() - started) / calls)
+    return float(np.median(found))
+
+
+def own_file() -> Path:
+    """Where the calibration of this machine is kept: in the user's cache folder, a file per machine name and level."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return folder / "edgewatt" / f"processor-{platform.node() or 'this'}-{LEVELS[level_number(None)]}.yaml"
+
+
+def this_cpu(progress: Progress | None = None) -> Processor:
+    """Return this machine's calibration: from its file, else measured now and written there."""
+    path = own_file()
+    if path.exists():
+        return load_processor(path)
+    found = calibrate(progress)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        found.save(path)
+    except OSError:
+        pass  # a home that cannot be written to: measure again next time
+    return found
+
+
+def processor_for(target: str, progress: Progress | None = None) -> Processor:
+    """Return the processor of `target`: 'this-cpu', or the path of a system file."""
+    if target == "this-cpu":
+        return this_cpu(progress)
+    if not Path(target).exists():
+        raise InputError(f"target {target!r}: 'this-cpu', or the system file of a processor (no such file)")
+    return load_processor(target)
+
+
+def _cpu_name() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or "processor"

@@ -1,0 +1,172 @@
+"""A model of the time of an order: runs, lines of values by the level they come from, and the stream.
+
+    seconds of a pass = c + a * runs + b * stored lines + d * connection lines + e * lines from L2
+                        + f * lines beyond L2 + g * lines of the stream + h * lines of inputs + i * surprises
+
+A *line* is 64 bytes; a row of values has lanes/16 of them. Lines from L2 are LRU misses of the I/O model on rows, with
+as many rows as L1 holds (M = L1 / row bytes), lines beyond L2 likewise with L2, both from pass to pass (the second pass
+of two), with rows as they are used again by later neurons: two levels, no line cache simulated. A *surprise* is a run
+of another length than the one before, beyond the number of runs that the branch predictor remembers from pass to pass;
+wide rows hide part of it (4 / lines).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cython_ext.iomodel.counts import LITERAL, LRU, count_many
+from hwmodel.processor.limits import Limits
+from hwmodel.processor.work import OrderedWork, ordered_work
+from traces.base.errors import InputError, did_you_mean
+from traces.base.files import whole_file
+from traces.work.network import Network
+
+LINE_BYTES = 64
+TERMS = (
+    "pass",
+    "run",
+    "stored_line",
+    "connection_line",
+    "l2_line",
+    "far_line",
+    "stream_line",
+    "input_line",
+    "surprise",
+)
+KIND = "processor"
+
+
+def rows_held(cache_bytes: int, lanes: int) -> int:
+    """M of the I/O model for a cache: the rows of `lanes` float32 values it holds, at least 3."""
+    return max(3, cache_bytes // row_bytes(lanes))
+
+
+def row_bytes(lanes: int) -> int:
+    """Pitch of a row: a multiple of a line."""
+    return -(-lanes // 16) * LINE_BYTES
+
+
+def features(work: OrderedWork, lanes: int, limits: Limits, remembered: int) -> npt.NDArray[np.float64]:
+    """Return float64[9], how often each of TERMS occurs in one pass. O(W)."""
+    lines = row_bytes(lanes) // LINE_BYTES
+    memories = np.array([rows_held(limits.l1_bytes, lanes), rows_held(limits.l2_bytes, lanes)], np.int64)
+    near, far = (_steady_misses(work, memories) * lines).tolist()
+    surprises = int(np.count_nonzero(np.diff(np.diff(work.starts))))
+    surprise = max(0, surprises - remembered) * 4 / lines
+    runs, w = len(work.starts) - 1, len(work.sources)
+    stream = (12 * runs + 6 * w) / LINE_BYTES
+    return np.array([1.0, runs, runs * lines, w * lines, near, far, stream, len(work.fed_inputs) * lines, surprise])
+
+
+def _steady_misses(work: OrderedWork, memories: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    row, n_rows = work.rows(keep_all=False)
+    none = np.zeros(n_rows, np.uint8)
+    sources, targets = (row[ids].astype(np.int32) for ids in (work.sources, work.targets))
+    once = count_many(sources, targets, n_rows, none, memories, LRU, LITERAL)
+    twice = count_many(np.tile(sources, 2), np.tile(targets, 2), n_rows, none, memories, LRU, LITERAL)
+    found: npt.NDArray[np.int64] = (twice - once)[:, 0]
+    return found
+
+
+def l1_misses(work: OrderedWork, lanes: int, l1_bytes: int, stream_bytes: int) -> int:
+    """Predict misses of the first cache in one pass of many, nothing fitted: lines of rows, and of the stream."""
+    rows = int(_steady_misses(work, np.array([rows_held(l1_bytes, lanes)], np.int64))[0])
+    return rows * (row_bytes(lanes) // LINE_BYTES) + -(-stream_bytes // LINE_BYTES)
+
+
+@dataclass(frozen=True)
+class Processor:
+    """A core as the model sees it: its limits and the nanoseconds of each of TERMS, fitted to measured passes.
+
+    remembered_runs: run lengths that the branch predictor keeps. fitted_on: number of passes; median_error: of the fit
+    on those, relative. source: how the numbers were found.
+    """
+
+    limits: Limits
+    nanoseconds: dict[str, float]
+    remembered_runs: int
+    simd: str
+    fitted_on: int
+    median_error: float
+    source: str
+
+    def seconds(self, network: Network, order: Any = None, *, lanes: int = 128, batch: int | None = None) -> float:
+        """Predict thread CPU seconds of inference of `batch` vectors (default: one pass) in the given order."""
+        work = order if isinstance(order, OrderedWork) else ordered_work(network, order)
+        cost = np.array([self.nanoseconds[term] for term in TERMS])
+        one = float(features(work, lanes, self.limits, self.remembered_runs) @ cost) * 1e-9
+        return one * (1 if batch is None else -(-batch // lanes))
+
+    def weights(self, lanes: int) -> tuple[float, list[tuple[int, float]]]:
+        """Return (ns of a run, [(M, ns of an I/O of a fast memory of M)]): what depends on the order, for searches."""
+        lines = row_bytes(lanes) / LINE_BYTES
+        ns = self.nanoseconds
+        run = ns["run"] + ns["stored_line"] * lines + ns["stream_line"] * 12 / LINE_BYTES
+        levels = [
+            (rows_held(self.limits.l1_bytes, lanes), ns["l2_line"] * lines),
+            (rows_held(self.limits.l2_bytes, lanes), ns["far_line"] * lines),
+        ]
+        return run, [(memory, weight) for memory, weight in levels if weight > 0]
+
+    def save(self, path: str | Path) -> None:
+        """Write a system file (YAML) that `load_processor` reads, also on another machine."""
+        import yaml
+
+        with whole_file(path) as stream:
+            stream.write(yaml.safe_dump({"kind": KIND, **asdict(self)}, sort_keys=False).encode())
+
+
+def fit(table: npt.NDArray[np.float64], seconds: npt.NDArray[np.float64]) -> tuple[dict[str, float], float]:
+    """Return (nanoseconds of each term, median relative error): least squares of relative errors, none negative."""
+    from scipy.optimize import nnls
+
+    found, _ = nnls(table / seconds[:, None], np.ones(len(seconds)))
+    error = np.abs(table @ found / seconds - 1)
+    return dict(zip(TERMS, (float(x) * 1e9 for x in found), strict=True)), float(np.median(error))
+
+
+def load_processor(path: str | Path) -> Processor:
+    """Read a system file of kind 'processor'. Raises InputError naming file and field."""
+    import yaml
+
+    try:
+        data = yaml.safe_load(Path(path).read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+    except (yaml.YAMLError, RecursionError) as error:
+        raise InputError(f"{path}: not a YAML file: {error}") from None
+    if not isinstance(data, dict) or data.get("kind") != KIND:
+        raise InputError(f"{path}: no system file of kind 'processor' (written by `edgewatt bench --calibrate`)")
+    known = {field.name: field.type for field in fields(Processor)}
+    _same_keys(path, "", set(data) - {"kind"}, set(known))
+    limits, ns = data["limits"], data["nanoseconds"]
+    for name, given, keys in (
+        ("limits", limits, {field.name for field in fields(Limits)}), ("nanoseconds", ns, set(TERMS)),
+    ):  # fmt: skip
+        if not isinstance(given, dict):
+            raise InputError(f"{path}: {name} is a mapping, not {given!r}")
+        _same_keys(path, f"{name}.", set(given), keys)
+        for key, value in given.items():
+            good = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e18
+            if not good or (key.endswith("_bytes") and (not isinstance(value, int) or value < 1)):
+                raise InputError(f"{path}: {name}.{key} must be a number of at least 0, not {value!r}")
+    if not all(isinstance(data[name], int) for name in ("fitted_on", "remembered_runs")) or not isinstance(
+        data["median_error"], int | float
+    ):
+        raise InputError(f"{path}: remembered_runs, fitted_on and median_error are numbers")
+    return Processor(
+        Limits(**limits), {term: float(ns[term]) for term in TERMS}, data["remembered_runs"], str(data["simd"]),
+        data["fitted_on"], float(data["median_error"]), str(data["source"]),
+    )  # fmt: skip
+
+
+def _same_keys(path: str | Path, where: str, given: set[str], wanted: set[str]) -> None:
+    for key in sorted(map(str, given - wanted)):
+        raise InputError(f"{path}: unknown key {where}{key}{did_you_mean(key, sorted(wanted))}")
+    for key in sorted(wanted - given):
+        raise InputError(f"{path}: {where}{key} is missing")

@@ -1,0 +1,248 @@
+"""Measure inference on this processor: the libraries, the cost model, misses of the first cache, the papers' figures.
+
+    python scripts/bench_inference.py libraries            # the table of docs/performance/inference.md
+    python scripts/bench_inference.py prediction           # predicted and measured time, orders that were not fitted
+    python scripts/bench_inference.py misses               # predicted and cachegrind's D1 misses (gcc, valgrind)
+    python scripts/bench_inference.py gleinig-7a gleinig-7b gleinig-7c gleinig-8 ego-3
+    python scripts/bench_inference.py threads
+
+Every line is JSON. Ratios are medians of per-round ratios of thread CPU time, with an A/A control; EDGEWATT_SIMD=avx2
+gives the AVX2 figures. The figures of the papers are repeated with the machine, libraries and kernel of today: what can
+be compared is the shape of the curves, not times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import edgewatt as ew
+from edgewatt.bench.rounds import one_core
+from hwmodel.processor.calibration import calibrate, seconds_of, this_cpu
+from hwmodel.processor.cost import l1_misses
+from hwmodel.processor.inference import compile_inference
+from hwmodel.processor.work import ordered_work
+from reorder.order import order
+from traces.generators.networks import bert_ffn, random_layered, uniform_layers
+from traces.generators.radixnet import radix_net
+from traces.work.network import Network
+
+Results = Iterator[dict[str, Any]]
+SPARSE = ["scipy", "torch", "mkl"]
+RADIX = [[32, 32]]  # 1024 neurons, 32 connections each
+
+NETWORKS: dict[str, Callable[[], Network]] = {
+    "app-a 0.1 %": lambda: random_layered(4, 500, 0.001),
+    "app-a 1 %": lambda: random_layered(4, 500, 0.01),
+    "app-a 10 %": lambda: random_layered(4, 500, 0.1),
+    "4 x 500 + 1, 100 %": lambda: uniform_layers([500, 500, 500, 500, 1], 1.0),
+    "bert-ffn 1 %": lambda: bert_ffn(0.01),
+    "bert-ffn 10 %": lambda: bert_ffn(0.1),
+    "radix-net 16": lambda: radix_net(RADIX, blocks=8),
+    "radix-net 120": lambda: radix_net(RADIX, blocks=60),
+}
+
+
+def compared(network: Network, **options: Any) -> dict[str, Any]:
+    """One comparison as numbers: how many times longer each library takes than ours."""
+    result = ew.bench(network, **options)
+    return {
+        "connections": result.connections, "batch": result.batch, "order": result.order, "lanes": result.lanes,
+        "simd": result.simd, "us": round(next(r.microseconds for r in result.rows if r.name == "edgewatt"), 1),
+        "times": {row.name: round(row.times, 2) for row in result.rows}, "aa": round(result.aa, 3),
+        "of_fma_peak": round(result.fma_share, 3), "predicted_us": round(result.predicted_microseconds, 1),
+        "missing": result.missing,
+    }  # fmt: skip
+
+
+def libraries() -> Results:
+    """The networks of the table, and one input vector at 10 %."""
+    for name, make in NETWORKS.items():
+        peers = None if "100 %" in name else SPARSE
+        yield {"network": name, **compared(make(), peers=peers)}
+    yield {"network": "app-a 10 %, one vector", **compared(NETWORKS["app-a 10 %"](), batch=1, peers=SPARSE)}
+
+
+def unseen() -> Iterator[tuple[str, Network, str, Any]]:
+    """Networks and orders that the probe does not contain."""
+    networks = {
+        "app-a 10 %": random_layered(4, 500, 0.1, 7), "app-a 1 %": random_layered(4, 500, 0.01, 7),
+        "bert-ffn 5 %": bert_ffn(0.05), "radix-net 4": radix_net(RADIX, blocks=2),
+    }  # fmt: skip
+    for name, network in networks.items():
+        yield name, network, "two-optimal", None
+        for tile in (150, 64):
+            found = order(network, "tiles", memory=100, targets=1, sources=tile, outer="sources")
+            yield name, network, f"tiles {tile}", found
+        for method in ("random-topological", "by-source", "depth-first"):
+            yield name, network, method, order(network, method, memory=100)
+
+
+def prediction() -> Results:
+    """Calibrate, then predict; a line per order and lanes, and a summary per network."""
+    from scipy.stats import spearmanr
+
+    with one_core():
+        processor = calibrate()
+        pairs: dict[str, list[tuple[float, float]]] = {}
+        for name, network, method, found in unseen():
+            for lanes in (64, 128):
+                made = compile_inference(network, found, lanes=lanes)
+                rng = np.random.default_rng(0)
+                inputs = np.asfortranarray(rng.random((lanes, len(network.inputs)), np.float32))
+                measured = seconds_of(lambda made=made, inputs=inputs: made.run(inputs))  # type: ignore[misc]
+                predicted = processor.seconds(network, found, lanes=lanes)
+                pairs.setdefault(name, []).append((measured, predicted))
+                yield {
+                    "network": name, "order": method, "lanes": lanes, "measured_us": round(measured * 1e6, 1),
+                    "predicted_us": round(predicted * 1e6, 1), "ratio": round(predicted / measured, 3),
+                }  # fmt: skip
+    for name, found_pairs in pairs.items():
+        ratios = np.array([p / m for m, p in found_pairs])
+        yield {
+            "network": name, "rank_correlation": round(float(spearmanr(*zip(*found_pairs, strict=True)).statistic), 3),
+            "median_error": round(float(np.median(np.abs(ratios - 1))), 3),
+            "within_15_percent": f"{int((np.abs(ratios - 1) <= 0.15).sum())} of {len(ratios)}",
+            "worst": round(float(ratios[np.argmax(np.abs(np.log(ratios)))]), 3),
+        }  # fmt: skip
+
+
+DRIVER = """
+#include <stdio.h>
+#include <stdlib.h>
+#include "inference/runs.h"
+int main(int argc, char **argv) {
+    long words = atol(argv[2]), bytes = atol(argv[3]), lanes = atol(argv[4]), times = atol(argv[6]);
+    uint32_t *stream = aligned_alloc(4096, (words * 4 / 4096 + 2) * 4096);
+    char *rows = aligned_alloc(4096, (bytes / 4096 + 2) * 4096);
+    FILE *file = fopen(argv[1], "rb");
+    if (argc < 7 || !file || fread(stream, 4, words, file) != (size_t)words) return 1;
+    memset(rows, 0, bytes);
+    for (long t = 0; t < times; t++) ew_columns(stream, stream + words, rows, lanes, atoi(argv[5]), 1);
+    return 0;
+}
+"""
+
+
+def misses() -> Results:
+    """Cachegrind's D1 misses of one pass (runs of 3 passes minus 2) beside the prediction, 64 lanes, AVX2 kernel."""
+    lanes, l1 = 64, 48 << 10
+    with tempfile.TemporaryDirectory() as folder:
+        here = Path(folder)
+        (here / "driver.c").write_text(DRIVER)
+        include = str(Path(__file__).parents[1] / "cython_ext")
+        subprocess.run(
+            ["gcc", "-O2", "-w", "-ffp-contract=off", "-I", include, "driver.c", "-o", "driver"], cwd=here, check=True
+        )
+        for name, network, method, found in unseen():
+            made = compile_inference(network, found, lanes=lanes)
+            end = int(made._first[-1])
+            made._words[:end].tofile(here / "stream")
+            counts = []
+            for times in (2, 3):
+                command = [
+                    "valgrind", "--tool=cachegrind", "--cache-sim=yes", f"--D1={l1},12,64", "--cachegrind-out-file=out",
+                    "./driver", "stream", str(end), str(made.arena_bytes), str(lanes), str(made._kind), str(times),
+                ]  # fmt: skip
+                done = subprocess.run(command, cwd=here, check=True, capture_output=True, text=True)
+                line = next(x for x in done.stderr.splitlines() if "D1  misses" in x)
+                counts.append(int(line.split()[3].replace(",", "")))
+            measured = counts[1] - counts[0]
+            predicted = l1_misses(ordered_work(network, found), lanes, l1, made.stream_bytes)
+            yield {
+                "network": name, "order": method, "d1_misses": measured, "predicted": predicted,
+                "ratio": round(predicted / measured, 3),
+            }  # fmt: skip
+
+
+def gleinig(names: dict[str, Network]) -> Results:
+    """Time of MKL, of the order by targets, and of Connection Reordering (MIN, M = 100, 10,000 steps), fastest."""
+    for name, network in names.items():
+        plain = compared(network, peers=["mkl"], order=None)
+        cr = order(network, "connection-reordering", memory=100, iterations=10_000)
+        reordered = compared(network, peers=["mkl"], order=cr, lanes=128)
+        fastest = compared(network, peers=["mkl"])
+        yield {
+            "network": name, "mkl_us": round(plain["us"] * plain["times"]["mkl"], 1), "two_optimal_us": plain["us"],
+            "connection_reordering_us": reordered["us"], "fastest_us": fastest["us"],
+            "times_mkl": {"two-optimal": plain["times"]["mkl"], "connection-reordering": reordered["times"]["mkl"],
+                          "fastest": fastest["times"]["mkl"]}, "aa": [plain["aa"], reordered["aa"], fastest["aa"]],
+        }  # fmt: skip
+
+
+def gleinig_7a() -> Results:
+    """Figure 7a: density."""
+    yield from gleinig({f"density {d}": random_layered(4, 500, d) for d in (0.001, 0.01, 0.1, 0.5)})
+
+
+def gleinig_7b() -> Results:
+    """Figure 7b: depth."""
+    yield from gleinig({f"{n} layers": random_layered(n, 500, 0.1) for n in (2, 4, 8)})
+
+
+def gleinig_7c() -> Results:
+    """Figure 7c: width."""
+    yield from gleinig({f"{n} wide": random_layered(4, n, 0.1) for n in (125, 250, 500, 1000)})
+
+
+def gleinig_8() -> Results:
+    """Figure 8: the shape of BERT-large's feed-forward block (random, no trained weights)."""
+    yield from gleinig({f"bert-ffn {d}": bert_ffn(d) for d in (0.01, 0.05)})
+
+
+def ego_3() -> Results:
+    """Figure 3: connections per second on RadiX-Nets of 1024 neurons, one vector as there, and 128."""
+    for layers in (2, 4, 8, 16):
+        network = radix_net(RADIX, blocks=layers // 2)
+        for batch in (1, 128):
+            found = compared(network, batch=batch, peers=["scipy", "torch"])
+            ours = network.n_connections * batch / found["us"]
+            speeds = {name: round(ours / times, 1) for name, times in found["times"].items()}
+            yield {"layers": layers, "batch": batch, "million_connections_per_second": speeds, "aa": found["aa"]}
+
+
+def threads() -> Results:
+    """Two threads against one, by the clock on the wall: the least of many calls, since other work disturbs it."""
+    network = bert_ffn(0.1)
+    found = ew.fastest_order(network, this_cpu(), lanes=(64,)).ordering
+    inputs = np.asfortranarray(np.random.default_rng(0).random((128, len(network.inputs)), np.float32))
+    for split, lanes in (("lanes", 128), ("targets", 128)):
+        made = {n: compile_inference(network, found, lanes=lanes // (2 // n) if split == "lanes" else 64, threads=n,
+                                     split=split) for n in (1, 2)}  # fmt: skip
+        least = {1: float("inf"), 2: float("inf")}
+        for _ in range(200):
+            for n, compiled in made.items():
+                started = time.perf_counter()
+                compiled.run(inputs)
+                least[n] = min(least[n], time.perf_counter() - started)
+        yield {"split": split, "one_us": round(least[1] * 1e6), "two_us": round(least[2] * 1e6),
+               "times": round(least[1] / least[2], 2)}  # fmt: skip
+
+
+COMMANDS: dict[str, Callable[[], Results]] = {
+    "libraries": libraries, "prediction": prediction, "misses": misses, "threads": threads, "gleinig-7a": gleinig_7a,
+    "gleinig-7b": gleinig_7b, "gleinig-7c": gleinig_7c, "gleinig-8": gleinig_8, "ego-3": ego_3,
+}  # fmt: skip
+
+
+def main() -> None:
+    """Print one JSON line per result."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="+", choices=COMMANDS)
+    for name in parser.parse_args().what:
+        for line in COMMANDS[name]():
+            print(json.dumps({"what": name, **line}))
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

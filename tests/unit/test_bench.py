@@ -1,0 +1,169 @@
+"""The comparison with libraries, the cost model and its system file. Times are shown, never asserted."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import edgewatt as ew
+from edgewatt.bench.comparison import OURS, bench
+from edgewatt.bench.layers import layers_of, table_of
+from edgewatt.bench.page import bench_page
+from edgewatt.bench.peer import PEERS, MissingPeer
+from edgewatt.bench.rounds import measure
+from edgewatt.cli import app
+from edgewatt.orders.timed import fastest_order, time_objective
+from hwmodel.processor.cost import TERMS, Processor, features, fit, l1_misses, load_processor
+from hwmodel.processor.inference import compile_inference
+from hwmodel.processor.limits import Limits, cache_bytes
+from hwmodel.processor.work import ordered_work
+from traces.base.errors import InputError
+from traces.generators.networks import random_layered, uniform_layers
+from traces.generators.radixnet import radix_net
+from traces.work.network import Network
+
+LIMITS = Limits(48 << 10, 1 << 20, 32 << 20, 490.0, 240.0, 108.0, 38.0, 250.0)
+NANOSECONDS = dict(zip(TERMS, (3500.0, 1.3, 0.3, 0.12, 0.22, 0.46, 0.8, 1.3, 8.2), strict=True))
+PROCESSOR = Processor(LIMITS, NANOSECONDS, 8000, "avx512", 180, 0.08, "an example")
+
+
+@pytest.fixture
+def system(tmp_path: Path) -> str:
+    PROCESSOR.save(tmp_path / "cpu.yaml")
+    return str(tmp_path / "cpu.yaml")
+
+
+@pytest.mark.parametrize("name", list(PEERS))
+@pytest.mark.parametrize("vectors", [1, 7, 128])
+@pytest.mark.parametrize("make", [lambda: random_layered(4, 60, 0.1), lambda: radix_net([[4, 4], [4, 4]])])
+def test_every_peer_computes_what_we_compute(name: str, vectors: int, make) -> None:  # type: ignore[no-untyped-def]
+    network = make()
+    batch = np.random.default_rng(1).random((vectors, len(network.inputs))).astype(np.float32)
+    layers, row = layers_of(network)
+    values = table_of(network, row, batch)
+    try:
+        step = PEERS[name].item(layers, values)
+    except MissingPeer as reason:
+        pytest.skip(str(reason))
+    step()
+    step()  # results do not pile up
+    ours = compile_inference(network, lanes=1 if vectors == 1 else 128).neurons(batch)
+    np.testing.assert_allclose(values[row].T, ours, atol=1e-4)
+
+
+def test_bench_reports_every_row_and_the_control(system: str, tmp_path: Path) -> None:
+    result = bench(random_layered(3, 40, 0.2), batch=16, peers=["scipy"], target=system)
+    assert {row.name for row in result.rows} >= {OURS, "edgewatt, again (A/A)", "scipy"}
+    assert result.lanes in (32, 64, 128) and result.runs > 0 and len(result.details["seconds"]["scipy"]) == 11
+    page = Path(bench_page([result], tmp_path / "bench.html")).read_text()
+    assert "Roofline" in page and "<svg" in page and "scipy" in page and "http" not in page
+
+
+def test_an_absent_peer_is_skipped_by_name(system: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import builtins
+
+    real = builtins.__import__
+
+    def no_torch(name: str, *rest: object, **more: object) -> object:
+        if name == "torch":
+            raise ImportError
+        return real(name, *rest, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(builtins, "__import__", no_torch)
+    result = bench(random_layered(3, 20, 0.2), batch=4, peers=["scipy", "torch"], target=system)
+    assert result.missing == {"torch": "PyTorch is not installed: pip install 'edgewatt[bench]'"}
+
+
+def test_bench_from_the_command_line(system: str, tmp_path: Path) -> None:
+    arguments = ["bench", "configs/examples/quickstart.yaml", "--batch", "8", "-p", "scipy", "--target", system]
+    done = CliRunner().invoke(app, [*arguments, "-o", str(tmp_path / "b.html"), "--json", str(tmp_path / "b.json")])
+    assert done.exit_code == 0, done.output
+    assert json.loads((tmp_path / "b.json").read_text())["batch"] == 8
+    assert (tmp_path / "b.html").exists() and "A/A control" in done.output
+
+
+def test_what_bench_refuses(system: str) -> None:
+    network = random_layered(3, 20, 0.2)
+    with pytest.raises(InputError, match="rounds must be an integer of at least 11"):
+        bench(network, batch=2, peers=[], rounds=3, target=system)
+    with pytest.raises(InputError, match="batch must be an integer"):
+        bench(network, batch=0, target=system)
+    with pytest.raises(InputError, match="scipy"):
+        bench(network, batch=2, peers=["sipy"], target=system)
+    skips = Network([0, 1, 0], [1, 2, 3], 4, inputs=[0], outputs=[2, 1], weights=[1, 1, 1])
+    with pytest.raises(InputError, match="has outputs, which stay linear, and hidden neurons"):
+        layers_of(skips)
+
+
+def test_rounds_time_every_step_once_per_round() -> None:
+    calls = {"a": 0, "b": 0}
+
+    def step(name: str) -> None:
+        calls[name] += 1
+
+    found = measure({"a": lambda: step("a"), "b": lambda: step("b")}, rounds=11, sample_s=1e-6)
+    assert len(found.seconds["a"]) == 11 and found.ratio("a", "a") == 1 and min(calls.values()) > 11
+
+
+def test_a_system_file_comes_back_and_mistakes_are_named(system: str, tmp_path: Path) -> None:
+    assert load_processor(system) == PROCESSOR
+    text = Path(system).read_text()
+    for old, new, message in (
+        ("kind: processor", "kind: engine", "no system file of kind 'processor'"),
+        ("  run:", "  runn:", r"unknown key nanoseconds\.runn .did you mean 'run'"),
+        ("simd: avx512\n", "", "simd is missing"),
+        ("l1_bytes: 49152", "l1_bytes: -1", "l1_bytes must be a number of at least 0"),
+        ("run: 1.3", "run: .nan", "nanoseconds.run must be a number"),
+    ):
+        assert old in text
+        (tmp_path / "bad.yaml").write_text(text.replace(old, new))
+        with pytest.raises(InputError, match=message):
+            load_processor(tmp_path / "bad.yaml")
+    with pytest.raises(InputError, match="this-cpu"):
+        ew.order(random_layered(3, 20, 0.2), "auto", memory=10, objective="time", target="no-such-cpu")
+
+
+def test_the_fit_finds_the_terms_it_was_made_with() -> None:
+    rng = np.random.default_rng(0)
+    table = rng.random((60, len(TERMS))) * 1000
+    true = np.array(list(NANOSECONDS.values()))
+    found, error = fit(table, table @ true * 1e-9)
+    np.testing.assert_allclose(list(found.values()), true, rtol=1e-6)
+    assert error < 1e-9
+
+
+def test_features_count_what_they_say() -> None:
+    network = uniform_layers([30, 20, 10], 0.5)
+    work = ordered_work(network, None)
+    counts = dict(zip(TERMS, features(work, 64, LIMITS, 0).tolist(), strict=True))
+    assert (counts["run"], counts["connection_line"], counts["stored_line"]) == (30, network.n_connections * 4, 120)
+    assert counts["l2_line"] == counts["far_line"] == 0  # 60 rows of 256 bytes stay in L1 from pass to pass
+    assert l1_misses(work, 64, 48 << 10, 640) == 10  # the stream
+    assert l1_misses(work, 64, 5 * 256, 0) > 1000  # five rows
+
+
+def test_the_fastest_order_is_legal_and_predicted_no_slower_than_csr(system: str) -> None:
+    network = random_layered(4, 300, 0.1)
+    found = fastest_order(network, PROCESSOR)
+    assert found.predicted_s <= found.csr_s and found.lanes in (32, 64, 128)
+    order = ew.order(network, "auto", memory=100, objective="time", target=system)
+    compile_inference(network, order)
+    searched = ew.order(
+        network, "connection-reordering", memory=100, objective="time", target=system, lanes=128, iterations=2000
+    )
+    objective = time_objective(PROCESSOR, network, 128)
+    assert objective.evaluate(network, searched, _task()) <= objective.evaluate(network, None, _task())
+    with pytest.raises(InputError, match="target belongs to objective='time'"):
+        ew.order(network, "auto", memory=100, target="this-cpu")
+
+
+def _task():  # type: ignore[no-untyped-def]
+    from reorder.base import Task
+
+    return Task(100)
+
+
+def test_cache_sizes_are_positive() -> None:
+    assert set(cache_bytes()) == {"l1", "l2", "l3"} and min(cache_bytes().values()) > 0
