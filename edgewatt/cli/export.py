@@ -41,13 +41,13 @@ def export(
 ) -> None:
     """Write the memory trace of a configuration, or of another simulator's file, in a format another tool reads.
 
-    Example:  edgewatt export configs/examples/quickstart.yaml -f dinero -o accesses.din
+    Example:  edgewatt export configs/examples/formats.yaml -f dinero -o accesses.din
 
-    Example:  edgewatt export configs/examples/quickstart.yaml -f dramsim3 --level bursts -o requests.trace
+    Example:  edgewatt export configs/examples/formats.yaml -f dramsim3 --level bursts -o requests.trace
 
     Example:  edgewatt export requests.trace -f libcachesim -o requests.bin
 
-    Example:  edgewatt export configs/examples/quickstart.yaml --point 6 -f matrix -o reordered.npz
+    Example:  edgewatt export configs/examples/formats.yaml --point 6 -f matrix -o reordered.npz
     """
     from pathlib import Path
 

@@ -29,6 +29,7 @@ def show_records(records: Sequence[Record], *, title: str) -> None:
             console.print(part, markup=False)
     groups = _groups(rows)
     io, cost = _io_columns(rows), _cost_columns(rows)
+    says = what_pays(rows) if io and cost else ""
     if not io or not cost or console.width >= _WIDE:
         _print(console, groups, [*_name_columns(rows), *io, *cost])
     else:
@@ -37,7 +38,47 @@ def show_records(records: Sequence[Record], *, title: str) -> None:
         pick = lambda columns: [(head, unit, [cells[n] for n in first]) for head, unit, cells in columns]  # noqa: E731
         others = [column for column in pick(_name_columns(rows)) if column[0] != "format"]
         _print(console, [groups[n] for n in first], [*others, *names, *pick(io)])
-        _print(console, groups, [*_name_columns(rows), *cost])
+        for piece in _pieces(_name_columns(rows), cost, console.width):
+            _print(console, groups, piece)
+    if says:
+        console.print()
+        for part in textwrap.wrap(says, console.width):
+            console.print(part, markup=False)
+
+
+def _pieces(names: list[Column], columns: list[Column], width: int) -> list[list[Column]]:
+    """Return the columns in tables that fit a width, each with the naming ones."""
+    size = lambda column: 2 + max(map(len, (column[0], column[1], *column[2])))  # noqa: E731
+    room = width - sum(map(size, names))
+    pieces: list[list[Column]] = [[]]
+    for column in columns:
+        if pieces[-1] and sum(map(size, [*pieces[-1], column])) > room:
+            pieces.append([])
+        pieces[-1].append(column)
+    return [[*names, *piece] for piece in pieces]
+
+
+def what_pays(rows: list[Row]) -> str:
+    """Return one sentence: on each on-chip memory, what the cheapest other ordering saves against the first; or ''."""
+    parts = []
+    for onchip in dict.fromkeys(row.get("onchip") for row in rows):
+        mine = [row for row in rows if row.get("onchip") == onchip]
+        base = mine[0]
+        like = [row for row in mine if (row.get("stride"), row.get("format")) == (base["stride"], base["format"])]
+        others = [row for row in like if row["ordering"] != base["ordering"]]
+        if not others:
+            continue
+        best = min(others, key=lambda row: row["energy_pj"])
+        changes = ", ".join(
+            f"{word} {percent(best[key], base[key])} %"
+            for word, key in (("I/Os", "io"), ("bytes", "bytes"), ("energy", "energy_pj"), ("time", "time_ns"))
+        )
+        does = "pays" if best["energy_pj"] < base["energy_pj"] else "does not pay in energy"
+        parts.append(
+            f"on {onchip}, {best['ordering']} {does} against {base['ordering']} in {base['format']}: {changes}"
+        )
+    text = "; ".join(parts)
+    return text[:1].upper() + text[1:] + "." if text else ""
 
 
 def _groups(rows: list[Row]) -> list[str]:
@@ -145,6 +186,7 @@ def _cost_columns(rows: list[Row]) -> list[Column]:
         ("MAC", "nJ", [_nj(row["compute_energy_pj"]) for row in rows]),
         ("total", "nJ", [compact(row["energy_pj"] / 1e3) for row in rows]),
         ("time", "us", [compact(row["time_ns"] / 1e3) for row in rows]),
+        ("right", "%", [_share(row) for row in rows]),
         *(
             (head, "±%", [percent(row[key], base[key]) for row, base in zip(rows, bases, strict=True)])
             for head, key in (("moved", "bytes"), ("IO", "io_energy_pj"), ("energy", "energy_pj"), ("time", "time_ns"))
@@ -153,14 +195,27 @@ def _cost_columns(rows: list[Row]) -> list[Column]:
     return [column for column in columns if column[0] not in _absent(rows)]
 
 
+def _share(row: Row) -> str:
+    """Return the accuracy in per cent; without labels, in brackets, the agreement with float64."""
+    if row.get("accuracy") is not None:
+        return f"{100 * row['accuracy']:.1f}"
+    return "-" if row.get("agreement") is None else f"({100 * row['agreement']:.1f})"
+
+
 def _nj(energy_pj: float | None) -> str:
     return compact(None if energy_pj is None else energy_pj / 1e3)
 
 
 def _absent(rows: list[Row]) -> set[str]:
     """Return the heads of columns that no row has anything for."""
-    keys = {"hit": "hit_rate", "chip": "onchip_energy_pj", "MAC": "compute_energy_pj", "total": "onchip_energy_pj"}
-    return {head for head, key in keys.items() if all(row[key] is None for row in rows)}
+    keys = {
+        "hit": "hit_rate",
+        "chip": "onchip_energy_pj",
+        "MAC": "compute_energy_pj",
+        "total": "onchip_energy_pj",
+        "right": "agreement",
+    }
+    return {head for head, key in keys.items() if all(row.get(key) is None for row in rows)}
 
 
 def base_rows(rows: list[Row]) -> list[Row]:

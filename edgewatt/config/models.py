@@ -325,10 +325,16 @@ class RunConfig(Section):
     dram: DramSection = DramSection()
     engine: EngineSection = EngineSection()
     timing: Literal["replay", "system"] = Field(
-        default="replay", description="replay: array kernels; system: SimPy processes with contention"
+        default="system",
+        description="system: SimPy processes with waiting and contention; replay: issue time, array kernels alone",
     )
     measure: Literal["io", "all"] = Field(
         default="all", description="io: the I/O model's counts alone, without trace and machine; all: also the machine"
+    )
+    accuracy: bool = Field(
+        default=False,
+        description="measure the accuracy of each format as executed: against the labels in the network's file, and "
+        "against float64",
     )
     seed: int = Field(default=0, ge=0, lt=2**63, description="seed of every random choice")
 
@@ -346,6 +352,7 @@ class RunConfig(Section):
                 "layout",
                 "sample",
                 "batch",
+                "accuracy",
             } & self.model_fields_set
             if unused:
                 raise ValueError(f"unused key {sorted(unused)[0]!r}: a recorded trace fixes it already")

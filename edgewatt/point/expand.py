@@ -129,7 +129,7 @@ def _shared(run: RunConfig) -> tuple[dict[str, Any], dict[str, list[str]]]:
         config["network"] = network
         config |= run.model_dump(include={"search", "sample", "batch"})
         config |= {"fast_memory": _fast_memory(run), "layout": _layout(run)}
-    config |= run.model_dump(include={"bus", "encoder", "engine", "timing", "measure", "seed"})
+    config |= run.model_dump(include={"bus", "encoder", "engine", "timing", "measure", "seed", "accuracy"})
     if run.technology is not None:
         technology = run.technology
         path = technology if technology.endswith((".yaml", ".yml")) else str(shipped_path("onchip", technology))

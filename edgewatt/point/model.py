@@ -148,11 +148,13 @@ class MachineChoice:
 
 @dataclass(frozen=True)
 class Measure:
-    """measure: 'io' (the I/O model alone) or 'all'. timing: 'replay' or 'system'. seed: of every random choice."""
+    """measure: 'io' (the I/O model alone) or 'all'. timing: 'replay' or 'system'. seed: of every random choice.
+    accuracy: whether the network's accuracy in the format is measured."""
 
     measure: str
     timing: str
     seed: int
+    accuracy: bool = later(False)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -180,6 +181,35 @@ def make_trace(point: Point, before: Before, progress: Progress | None) -> Trace
         batch=point.work.batch,
         seed=point.measure.seed,
     )
+
+
+def measure_accuracy(point: Point, before: Before, progress: Progress | None) -> dict[str, Any]:
+    """Return the accuracy of the network in the point's format, as its order and layout execute it."""
+    from traces.access.accuracy import accuracy_of
+
+    assert point.layout is not None
+    network = before["network"]
+    vectors, labels, origin = _labelled(point, network)
+    found = accuracy_of(network, before["tuple_order"]["edges"], point.layout.in_memory, vectors, labels)
+    return {"accuracy": {**asdict(found), "inputs": origin}}
+
+
+def _labelled(point: Point, network: Network) -> tuple[np.ndarray, np.ndarray | None, str]:
+    """Return input vectors, their labels if the network's file has some, and where they come from."""
+    from traces.readers.native import read_extras
+
+    files = point.paths.get("network", [])
+    if len(files) == 1 and files[0].endswith(".npz"):
+        extras = read_extras(files[0])
+        if {"test_images", "test_labels"} <= extras.keys():
+            images = extras["test_images"] / np.float64(extras.get("pixel_max", 1))
+            return images.astype(np.float32), extras["test_labels"].astype(np.int64), "test images of the file"
+        if network.batch is not None and len(extras.get("labels", ())) == len(network.batch):
+            return network.batch, extras["labels"].astype(np.int64), "batch of the file"
+    if network.batch is not None:
+        return network.batch, None, "batch of the file"
+    drawn = np.random.default_rng(point.measure.seed).random((64, len(network.inputs)), np.float32)
+    return drawn, None, f"64 vectors, uniform [0, 1), seed {point.measure.seed}"
 
 
 def _order(point: Point) -> Order:

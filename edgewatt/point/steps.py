@@ -140,6 +140,16 @@ STEPS: Mapping[str, Step] = {
             when=_machine,
         ),
         Step(
+            "accuracy",
+            reads=("accuracy", "format", "layout"),
+            derived={"seed": lambda point: point.measure.seed},
+            after=("tuple_order", "network"),
+            make=network_steps.measure_accuracy,
+            when=lambda point: point.order is not None and point.measure.accuracy,
+            reports=_all,
+            shared_as="accuracies",
+        ),
+        Step(
             "cache_pass",
             reads=("caches", "scratchpad", "engine.access_bytes"),
             derived={"block_bytes": machine.burst_bytes},

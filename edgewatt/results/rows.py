@@ -104,6 +104,11 @@ def row_of(record: Record) -> dict[str, Any]:
     else:
         row["trace"] = config["trace"]["files"][0]["name"]
     row["seed"] = config["seed"]
+    measured = results.get("accuracy")
+    if measured is not None:
+        share = measured["agreement"] if measured["accuracy"] is None else measured["accuracy"]
+        row |= {"accuracy": measured["accuracy"], "agreement": measured["agreement"]}
+        row |= {"relative_error": measured["relative_error"], "accuracy_loss": 1 - share}
     return {**row, **_machine_columns(config, results)} if "energy_pj" in results else row
 
 
@@ -173,6 +178,7 @@ METRICS = (
     "compute_energy_pj",
     "energy_pj",
     "time_ns",
+    "accuracy_loss",
 )
 """Columns of a row that are costs: lower is better."""
 
@@ -180,7 +186,9 @@ METRICS = (
 def metrics_of(config: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the costs that a point of this configuration has."""
     io, machine = METRICS[: METRICS.index("cache_misses")], METRICS[METRICS.index("cache_misses") :]
-    return (io if "ordering" in config else ()) + (machine if config["measure"] == "all" else ())
+    absent = () if config.get("accuracy") else ("accuracy_loss",)
+    found = (io if "ordering" in config else ()) + (machine if config["measure"] == "all" else ())
+    return tuple(metric for metric in found if metric not in absent)
 
 
 def percent(value: float | None, base: float | None) -> str:

@@ -114,6 +114,12 @@ class Channels:
                 fed = self._fed = env.event()
                 yield fed
 
+    def collect_done(self) -> None:
+        """Call on_done with what is done so far; what was served comes later, in larger blocks."""
+        done = self.memory.take_done()
+        if self._on_done is not None and len(done[0]):
+            self._on_done(*done)
+
     def _collect(self) -> None:
         done = self.memory.take_done()
         if self._on_done is not None and len(done[0]):

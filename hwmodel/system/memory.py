@@ -7,7 +7,7 @@ served, in that order.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,7 @@ class Memory:
         )
         self.last_done = np.zeros(n_sources, np.int64)  # cycle at which a source was last given something
         self.log = RequestLog(n_channels) if keep else None
+        self._watched: dict[int, Callable[[np.ndarray, np.ndarray], None]] = {}
         self._block_requests = block_requests
         self._wires = [Wires(machine, 2, description) for _ in range(n_channels)] if has_data else None
         self._in_flight = InFlight(machine.bus.block_bytes, n_sources, self._wires)
@@ -79,6 +80,14 @@ class Memory:
                 source, numbers[part], bursts.address[part], bursts.is_write[part], gaps[part]
             )  # fmt: skip
 
+    def watch(self, source: int, arrived: Callable[[np.ndarray, np.ndarray], None]) -> None:
+        """Call arrived(request numbers of the source int64[n], cycles done int64[n]) with what is done."""
+        self._watched[source] = arrived
+
+    def collect(self) -> None:
+        """Hand out at once what is done; else it comes when a channel's buffer is full."""
+        self.channels.collect_done()
+
     def close(self, source: int) -> None:
         """Say that a source sends nothing more."""
         self.channels.close(source)
@@ -102,7 +111,11 @@ class Memory:
         return self.channels.result(none, none)
 
     def _on_done(self, request: np.ndarray, accepted: np.ndarray, done: np.ndarray) -> None:
-        np.maximum.at(self.last_done, self._in_flight.split(request)[0], done)
+        source, number = self._in_flight.split(request)
+        np.maximum.at(self.last_done, source, done)
+        for s, arrived in self._watched.items():
+            mine = source == s
+            arrived(number[mine], done[mine])
         if self.log is not None:
             self.log.done(request, accepted, done)
 

@@ -7,7 +7,8 @@ equal; where the controller reorders, `served` is the order of the bursts on the
 
 Choices: the caches answer at once, so time is that of the engine's rate and of memory. Engines that share a cache take
 turns after `interleave_accesses` accesses. A store that misses waits for its line like a load. The final flush begins
-when all engines have ended.
+when all engines have ended. A scratchpad has DMA, which brings the next block while this one is computed
+(hwmodel.system.dma).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from hwmodel.caches.hierarchy import SLICE_ACCESSES, open_hierarchy
 from hwmodel.dram.engine import StuckError, load_part
 from hwmodel.machine import Machine
 from hwmodel.replay import ReplayResult, check_conservation
+from hwmodel.system.dma import DmaEngine
 from hwmodel.system.engine import Engine, SharedCaches
 from hwmodel.system.memory import FLUSH, RUN, Memory
 from hwmodel.system.results import EngineRun, Requests, SystemResult
@@ -74,13 +76,16 @@ def simulate(
         if progress is not None:
             progress(caches.accesses, total, "accesses simulated")
 
-    engines = [
-        Engine(
+    cycles_per_access = 1 / (machine.engine.accesses_per_ns * part.tck_ns)
+    engines: list[Engine | DmaEngine] = [
+        DmaEngine(env, number, one, caches, memory, cycles_per_access=cycles_per_access, on_accesses=report)
+        if machine.scratchpad is not None
+        else Engine(
             number,
             one,
             caches,
             memory,
-            cycles_per_access=1 / (machine.engine.accesses_per_ns * part.tck_ns),
+            cycles_per_access=cycles_per_access,
             slice_accesses=SLICE_ACCESSES if len(traces) == 1 else interleave_accesses,
             on_accesses=report,
         )

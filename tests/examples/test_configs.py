@@ -37,9 +37,9 @@ def test_example(example: Path, tmp_path: Path) -> None:
     assert list((tmp_path / "out" / "records").glob("*.json"))
 
 
-def test_quickstart_table(tmp_path: Path) -> None:
-    quickstart = str(config_root() / "examples" / "quickstart.yaml")
-    done = edgewatt("run", quickstart, "--json", "table.json", cwd=tmp_path)
+def test_the_table_of_formats(tmp_path: Path) -> None:
+    formats = str(config_root() / "examples" / "formats.yaml")
+    done = edgewatt("run", formats, "--json", "table.json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     rows: list[dict[str, Any]] = json.loads((tmp_path / "table.json").read_text())
     assert len(rows) == len({(r["ordering"], r["stride"], r["format"]) for r in rows}) == 2 * 3 * 3
@@ -54,6 +54,20 @@ def test_quickstart_table(tmp_path: Path) -> None:
     greedy = {r["format"]: r["ones"] for r in rows if r["ordering"] == "two-optimal" and r["stride"] == "greedy 32"}
     natural = {r["format"]: r["ones"] for r in rows if r["ordering"] == "two-optimal" and r["stride"] == "none"}
     assert all(greedy[name] < natural[name] for name in natural)
+
+
+def test_quickstart_says_what_pays_where(tmp_path: Path) -> None:
+    quickstart = str(config_root() / "examples" / "quickstart.yaml")
+    done = edgewatt("run", quickstart, "--json", "table.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    rows: list[dict[str, Any]] = json.loads((tmp_path / "table.json").read_text())
+    assert len(rows) == 2 * 3 * 2 and {row["layout"] for row in rows} == {"tuples"}
+    assert {row["memory"] for row in rows} == {113}
+    pad = [row for row in rows if "scratchpad" in row["onchip"] and row["format"] == "fp32"]
+    assert pad[2]["io"] < pad[1]["io"] < pad[0]["io"]
+    assert pad[2]["bytes"] < pad[1]["bytes"] < pad[0]["bytes"] and pad[2]["energy_pj"] < pad[0]["energy_pj"]
+    assert all(row["accuracy"] > 0.9 for row in rows)
+    assert "On 8 KiB scratchpad min, auto pays against two-optimal in fp32" in done.stdout.replace("\n", " ")
 
 
 @pytest.mark.parametrize("name", SWEEPS)

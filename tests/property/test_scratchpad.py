@@ -15,6 +15,7 @@ from hwmodel.fastmemory.iomodel import count_io
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import BusSpec, CacheSpec, Machine
 from hwmodel.replay import replay
+from hwmodel.system.simulation import simulate
 from traces.access.build import build_trace, stored_activations
 from traces.access.stored import load_trace, save_trace
 from traces.access.trace import STREAMS
@@ -218,3 +219,23 @@ def test_a_recorded_trace_has_no_order_of_work(tmp_path):
     save_trace(build_trace(small_network()), tmp_path / "trace.npz")
     with pytest.raises(InputError, match="a scratchpad moves rows by the order of work"):
         replay(load_trace(tmp_path / "trace.npz"), Machine(scratchpad=ScratchpadSpec(8192)))
+
+
+@settings(max_examples=40, deadline=None)
+@given(networks, st.integers(3, 12), st.integers(1, 6), st.sampled_from(POLICIES), st.sampled_from([1, 7, 64]))
+def test_in_time_the_same_rows_move_and_dma_overlaps_compute(made, memory, lanes, policy, block):
+    rng, activation = made
+    network = random_network(rng, activation=activation)
+    edges = topological_order(network, rng, rows=False)
+    trace = build_trace(network, edges, layout="tuples", lanes=lanes, batch=2 * lanes)
+    spec = scratchpad(memory, trace.plan.row_pitch, policy=policy)
+    machine = Machine(scratchpad=spec, part="lpddr4-3200")
+    found, counted = simulate(trace, machine, block_requests=block), replay(trace, machine)
+    assert found.counts.scratchpad == counted.scratchpad
+    assert np.array_equal(found.counts.run.reads, counted.run.reads)
+    assert np.array_equal(found.counts.run.writes, counted.run.writes)
+    assert found.counts.multiply_adds == counted.multiply_adds == 2 * lanes * network.n_connections
+    engine = found.engines[0]
+    assert engine.compute_cycles <= engine.finish_cycle <= found.total_cycles
+    again = simulate(trace, machine, block_requests=64)
+    assert again.total_cycles == found.total_cycles  # whatever the blocks of requests

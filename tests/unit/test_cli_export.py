@@ -10,7 +10,7 @@ from traces.base.errors import InputError
 from traces.base.resources import config_root
 from traces.trace_readers import open_trace
 
-QUICKSTART = str(config_root() / "examples" / "quickstart.yaml")
+QUICKSTART = str(config_root() / "examples" / "formats.yaml")
 
 
 def export(*arguments):

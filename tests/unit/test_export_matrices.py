@@ -20,7 +20,7 @@ from traces.work.forward import forward
 
 
 def export(tmp_path: Path, suffix: str) -> list[Path]:
-    quickstart = str(shipped_path("examples", "quickstart"))
+    quickstart = str(shipped_path("examples", "formats"))
     output = str(tmp_path / f"w{suffix}")
     call = ["export", quickstart, "-f", "matrix", "-o", output, "--point", "6"]
     done = CliRunner().invoke(app, call)

@@ -20,7 +20,7 @@ NETWORK = {"generate": {"kind": "random-layered", "n_layers": 2, "width": 8, "de
 
 
 def one(**config) -> Point:
-    return ew.load_sweep({"network": NETWORK, **config}).points[0]
+    return ew.load_sweep({"network": NETWORK, "timing": "replay", **config}).points[0]
 
 
 @pytest.mark.parametrize("name", GOLDEN["runs"])
@@ -67,7 +67,7 @@ def test_every_field_is_read_by_a_step(name: str, monkeypatch: pytest.MonkeyPatc
 
 
 def test_steps_come_after_what_they_ask_for() -> None:
-    point = one(strides=8)
+    point = one(strides=8, accuracy=True)
     seen: set[str] = set()
     for step in needed(point):
         assert {given.name for given in inputs(point, step).values()} <= seen
@@ -93,7 +93,9 @@ def test_points_share_what_they_do_not_differ_in(change: dict, same: set[str]) -
 
 
 def test_passes_are_shared_behind_the_caches() -> None:
-    plan = ew.load_sweep({"base": {"network": NETWORK}, "grid": {"encoder": ["raw", "dbi-dc"], "seed": [0, 1]}})
+    plan = ew.load_sweep(
+        {"base": {"network": NETWORK, "timing": "replay"}, "grid": {"encoder": ["raw", "dbi-dc"], "seed": [0, 1]}}
+    )
     assert set(shared(plan.points).values().__iter__().__next__()) == {"cache_pass"}
     assert len(shared(plan.points)) == 4
     assert shared(plan.points[:1]) == {}
@@ -107,7 +109,7 @@ def test_run_takes_what_the_command_takes(tmp_path: Path) -> None:
 def test_expand_needs_no_file_of_its_own() -> None:
     from edgewatt.config.loading import as_document
 
-    assert [p.hash for p in points_of(as_document({"network": NETWORK}))] == [one().hash]
+    assert [p.hash for p in points_of(as_document({"network": NETWORK, "timing": "replay"}))] == [one().hash]
 
 
 def test_an_order_from_a_file_is_named_by_its_content(tmp_path: Path) -> None:
