@@ -26,6 +26,9 @@ Served = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 Done = Callable[[np.ndarray, np.ndarray, np.ndarray], None]  # requests, accepted, done
 
 
+BLOCKS_SERVED = 64  # handed on together
+
+
 class Channels:
     """All channels of a part as one SimPy process; simulated time is in clocks of the part.
 
@@ -53,6 +56,7 @@ class Channels:
             self.memory.set_port(port, limit=limit, relative=relative)
         self._accepted: list[simpy.Event | None] = [None] * len(limits)
         self._fed: simpy.Event | None = None
+        self._served: list[tuple[np.ndarray, ...]] = []
         self.process = env.process(self._serve())
 
     def hand_over(
@@ -115,14 +119,24 @@ class Channels:
                 yield fed
 
     def collect_done(self) -> None:
-        """Call on_done with what is done so far; what was served comes later, in larger blocks."""
+        """Call on_done with what is done so far; what was served is kept and handed on in larger blocks."""
         done = self.memory.take_done()
+        if self._on_served is not None:  # taken with it: the memory's buffers fill together
+            self._served.append(self.memory.take_sent())
         if self._on_done is not None and len(done[0]):
             self._on_done(*done)
+        if len(self._served) == BLOCKS_SERVED:
+            self._hand_on()
 
     def _collect(self) -> None:
         done = self.memory.take_done()
         if self._on_done is not None and len(done[0]):
             self._on_done(*done)
         if self._on_served is not None:
-            self._on_served(*self.memory.take_sent())
+            self._served.append(self.memory.take_sent())
+            self._hand_on()
+
+    def _hand_on(self) -> None:
+        if self._on_served is not None and self._served:
+            self._on_served(*(np.concatenate(column) for column in zip(*self._served, strict=True)))
+        self._served = []
