@@ -11,7 +11,7 @@ from reorder.schedule.arena import arena
 from reorder.schedule.operator_problem import OperatorProblem
 from reorder.schedule.schedule import Schedule
 from reorder.schedule.traffic import traffic_costs
-from traces.base.errors import InputError
+from traces.base.errors import InputError, did_you_mean
 from traces.work.opgraph import OpGraph
 
 _RANDWIRE = re.compile(r"randwire-(?P<kind>[a-z]+)(?P<n>\d{1,6})(?:x(?P<stages>\d{1,3}))?(?:-seed(?P<seed>\d{1,18}))?")
@@ -31,6 +31,8 @@ def load_graph(model: str) -> OpGraph:
         if match := _RANDWIRE.fullmatch(model):
             stages = int(match["stages"] or 1)
             return randwire(match["kind"], int(match["n"]), stages=stages, seed=int(match["seed"] or 0))
+        if not Path(model).suffix and (hint := did_you_mean(model, GENOTYPES)):
+            raise InputError(f"{model}: no such file, and no generated graph of that name{hint}")
     graph = load(model, kind="opgraph")
     if not isinstance(graph, OpGraph):
         raise InputError(f"{model}: holds a network, not an operator graph")

@@ -104,6 +104,8 @@ def schedule(
         raise InputError("objective='traffic' needs onchip_bytes: the size of the on-chip memory")
     if time_limit_s is not None and not time_limit_s > 0:
         raise InputError(f"time_limit_s must be above 0, not {time_limit_s}")
+    if budget_bytes is not None and budget_bytes < 1:
+        raise InputError(f"budget_bytes must be at least 1, not {budget_bytes}")
     if evaluations < 0:
         raise InputError(f"evaluations must be at least 0, not {evaluations}")
     entry = SCHEDULERS[method]

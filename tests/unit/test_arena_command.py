@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
+from edgewatt.operators.orders import load_graph
 from reorder.arena.files import read_buffers
 from reorder.schedule.schedule import schedule
 from traces.base.errors import InputError
@@ -85,3 +86,10 @@ def test_the_arena_of_every_operator_graph_is_its_peak() -> None:
         assert found.arena_bytes == found.peak_bytes, file.name
         aligned = schedule(graph)
         assert np.all(aligned.offsets % 64 == 0)
+
+
+def test_a_negative_budget_and_a_misspelt_cell_are_refused_by_name() -> None:
+    with pytest.raises(InputError, match="budget_bytes must be at least 1, not -5"):
+        schedule(load_graph("darts_v2"), budget_bytes=-5)
+    with pytest.raises(InputError, match=r"darts_v3: no such file, and no generated graph of that name.*'darts_v2'"):
+        load_graph("darts_v3")
