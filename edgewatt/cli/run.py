@@ -18,14 +18,19 @@ _JSON = typer.Option(None, "--json", metavar="FILE", help="Write the table as JS
 
 
 def run(
-    file: str = typer.Argument(..., help="A run configuration (YAML)."),
+    file: str = typer.Argument(..., help="A run configuration (YAML), or a network with --system."),
     overrides: list[str] = _OVERRIDE,
+    system: str = typer.Option(
+        None, metavar="NAME", help="Run a network file on this machine (`edgewatt list systems`)."
+    ),
     results: str = typer.Option("results", "-o", "--results", help="Folder for the records."),
     json_file: str = _JSON,
 ) -> None:
     """Compute every ordering x stride x format of a configuration and print one row for each.
 
     Example:  edgewatt run configs/examples/quickstart.yaml -s fast_memory.size=50
+
+    Example:  edgewatt run net.npz --system edge -s 'orderings=[two-optimal, auto]'
     """
     from pathlib import Path
 
@@ -35,7 +40,7 @@ def run(
     from edgewatt.sweeps.plan import load_sweep
     from edgewatt.sweeps.sweep import run as run_plan
 
-    plan = load_sweep(Path(file), overrides or ())
+    plan = load_sweep(_configuration(file, system), overrides or ())
     with progress("run") as update:
         records = run_plan(plan, results=results, progress=update)
     paths = [Store(results).path(record.hash) for record in records]
@@ -45,6 +50,27 @@ def run(
         return
     show_records(records, title=plan.name or Path(file).name)
     say("\n".join(["records:", *(f"  {path}" for path in paths)]))
+
+
+def _configuration(file: str, system: str | None) -> Any:
+    """Return what is to be run: a configuration, or a network on a named machine."""
+    from pathlib import Path
+
+    from traces.base.errors import InputError
+
+    if system is not None:
+        if Path(file).suffix in (".yaml", ".yml"):
+            raise InputError(f"{file}: --system goes with a network file; in a configuration write 'system: {system}'")
+        return {"network": {"file": file}, "system": system, "name": Path(file).name}
+    if Path(file).suffix.lower() in _NETWORKS and Path(file).exists():
+        raise InputError(
+            f"{file}: this is a network, no configuration: `edgewatt run {file} --system edge` runs it on a named "
+            f"machine, `edgewatt order {file}` orders it"
+        )
+    return Path(file)
+
+
+_NETWORKS = (".npz", ".npy", ".mtx", ".safetensors", ".onnx", ".tflite", ".tsv")
 
 
 def sweep(
@@ -131,6 +157,33 @@ def collect(
 
     n_rows, n_columns = collect_to(results, output)
     say(f"{output}: {n_rows} rows, {n_columns} columns")
+
+
+def show(
+    record: str = typer.Argument(..., help="A record (records/HASH.json)."),
+    json_file: str = _JSON,
+) -> None:
+    """Print one record: its configuration, what it counted, and where it was made.
+
+    Example:  edgewatt show results/records/0123456789abcdef01234567.json
+    """
+    from edgewatt.cli.output import show_table, write_json
+    from edgewatt.results.comparison import flat, load_records
+    from traces.base.errors import InputError
+
+    found = load_records(record)
+    if len(found) != 1:
+        raise InputError(f"{record}: holds {len(found)} records: name one in records/, or see `edgewatt report`")
+    parts = {
+        "configuration": flat(found[0].config),
+        "results": flat(found[0].results),
+        "provenance": flat(found[0].provenance),
+    }
+    if write_json({"hash": found[0].hash, **parts}, json_file):
+        return
+    for title, values in parts.items():
+        shown = [(key, value) for key, value in values.items() if not isinstance(value, list) or len(value) <= 16]
+        show_table((title, "value"), shown, title=f"{title} of {found[0].hash}")
 
 
 def rerun(
@@ -252,6 +305,6 @@ def _network_of(source: str, overrides: list[str]) -> tuple[Network, Any]:
 
 def add_to(app: typer.Typer) -> None:
     """Register this module's commands."""
-    for command in (run, sweep, collect, rerun):
+    for command in (run, sweep, show, collect, rerun):
         app.command()(command)
     app.command("bench")(bench_network)

@@ -1,0 +1,40 @@
+"""A network without YAML, and one record shown."""
+
+import json
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+import edgewatt as ew
+from edgewatt.cli import app
+from traces.base.resources import shipped_path
+
+NETWORK = str(shipped_path("examples/networks", "digits_small", ".npz"))
+
+
+def call(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, list(arguments))
+    return result.exit_code, result.output if result.exception is None else str(result.exception)
+
+
+def test_a_network_runs_on_a_named_machine(tmp_path: Path) -> None:
+    out = tmp_path / "r"
+    status, text = call("run", NETWORK, "--system", "edge", "-o", str(out), "--json", "-")
+    assert status == 0, text
+    (row,) = json.loads(text)
+    same = ew.run({"network": {"file": NETWORK}, "system": "edge"})[0]
+    assert row["hash"] == same.hash and row["network"] == Path(NETWORK).name
+    _, text = call("run", NETWORK, "-o", str(out))
+    assert "this is a network, no configuration" in text and "edgewatt order" in text
+    (tmp_path / "x.yaml").write_text("network: {}")
+    assert "write 'system: edge'" in call("run", str(tmp_path / "x.yaml"), "--system", "edge")[1]
+
+
+def test_a_record_is_shown(tmp_path: Path) -> None:
+    network = {"generate": {"kind": "random-layered", "n_layers": 2, "width": 8, "density": 0.5}}
+    (record,) = ew.run({"network": network}, results=tmp_path)
+    path = str(tmp_path / "records" / f"{record.hash}.json")
+    status, text = call("show", path)
+    assert status == 0 and record.hash in text and "dram.part" in text and "energy_pj.total" in text and "simd" in text
+    shown = json.loads(call("show", path, "--json", "-")[1])
+    assert shown["results"]["io.total"] == record.results["io"]["total"]
