@@ -17,6 +17,7 @@ _FACADE = {
     "run": "edgewatt.sweeps.sweep",
     "sweep": "edgewatt.sweeps.sweep",
     "collect": "edgewatt.results.collection",
+    "load_records": "edgewatt.results.comparison",
     "rerun": "edgewatt.point.compute",
     "report": "edgewatt.reporting",
     "compare": "edgewatt.results.comparison",

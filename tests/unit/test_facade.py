@@ -39,6 +39,7 @@ def test_import_loads_nothing_heavy() -> None:
 # Commands whose function has another name than the command.
 FUNCTIONS = {
     "arena": "allocate",
+    "show": "load_records",
     "list": "catalogue",
     "cache": "profile_caches",
     "doctor": "diagnose",
