@@ -29,6 +29,7 @@ EXTRAS = {
     "dask": ("distributed",),
     "optimize": ("optuna",),
     "partition": ("mtkahypar",),
+    "learn": ("cmaes",),
 }
 
 

@@ -145,6 +145,11 @@ cdef class Residency:
             PyErr_CheckSignals()
         return self.r.cost
 
+    def cost_of(self, state):
+        """Take a state (an object with `opens` and `drops`) and return its cost."""
+        self.set_state(state.opens, state.drops)
+        return self.r.cost
+
     @property
     def cost(self):
         """Loads of sources plus writes of spilled hidden values."""

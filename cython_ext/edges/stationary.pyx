@@ -9,6 +9,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int8_t, int32_t, int64_t
 
 cdef int64_t SLICE = 1 << 10  # stages between two looks at Ctrl-C
+cdef int64_t WIDEST = 1 << 13  # targets not open yet of a source that still makes them more likely to open
 
 cdef enum:
     WAITING, OPEN, FINISHED, DROPPED  # an item's life; inputs are FINISHED from the start, never resident
@@ -30,6 +31,7 @@ cdef struct Rolling:
     int32_t *overlap     # [n]: its sources that are hot
     int32_t *pending     # [sources]: connections to open targets not processed
     int8_t *resident     # [sources]: open, or finished and kept
+    int8_t *heated       # [sources]: hot as `overlap` knows it
     int32_t *unserved    # [sources]: targets not processed
     int32_t *opened      # [n]: stage of opening
     int32_t *open_list
@@ -51,10 +53,15 @@ cdef inline bint hot(const Rolling *r, int64_t s) noexcept nogil:
     return r.pending[s] > 0 or r.resident[s]
 
 
-cdef void heat(Rolling *r, int64_t s, int32_t change) noexcept nogil:
+cdef void heat(Rolling *r, int64_t s) noexcept nogil:
+    """Tell the targets of s whether it is hot; where more wait than WIDEST, it tells none from another."""
     cdef int64_t k
+    cdef int8_t now = hot(r, s)
+    if now == r.heated[s] or r.unserved[s] - r.pending[s] > WIDEST:
+        return
     for k in range(r.out_start[s], r.out_start[s + 1]):
-        r.overlap[r.out_target[k]] += change
+        r.overlap[r.out_target[k]] += now - r.heated[s]
+    r.heated[s] = now
 
 
 cdef void make_ready(Rolling *r, int64_t v) noexcept nogil:
@@ -77,14 +84,12 @@ cdef void open_item(Rolling *r, int64_t v) noexcept nogil:
     r.n_open += 1
     for e in range(r.in_start[v], r.in_start[v + 1]):
         s = r.in_source[e]
-        if not hot(r, s):
-            heat(r, s, 1)
         r.pending[s] += 1
+        heat(r, s)
     s = r.own[v]
     if s >= 0:
-        if not hot(r, s):
-            heat(r, s, 1)
         r.resident[s] = 1
+        heat(r, s)
         for k in range(r.out_start[s], r.out_start[s + 1]):
             t = r.out_target[k]
             r.missing[t] -= 1
@@ -104,8 +109,7 @@ cdef void serve(Rolling *r, int64_t s) noexcept nogil:
             r.remaining[t] -= 1
             r.unserved[s] -= 1
     r.pending[s] = 0
-    if not r.resident[s]:
-        heat(r, s, -1)
+    heat(r, s)
 
 
 cdef void drop_item(Rolling *r, int64_t v) noexcept nogil:
@@ -115,8 +119,7 @@ cdef void drop_item(Rolling *r, int64_t v) noexcept nogil:
     r.life[v] = DROPPED
     if s >= 0:
         r.resident[s] = 0
-        if r.pending[s] == 0:
-            heat(r, s, -1)
+        heat(r, s)
 
 
 cdef void finish_item(Rolling *r, int64_t v) noexcept nogil:
@@ -226,7 +229,7 @@ def rolling(const int32_t[::1] in_start, const int32_t[::1] in_source, const int
     hidden = np.asarray(item)[np.asarray(in_source)] >= 0
     unfinished_array = np.add.reduceat(hidden, np.asarray(in_start)[:-1], dtype=np.int32)
     cdef int8_t[::1] life = np.zeros(n, np.int8), done = np.zeros(in_source.shape[0], np.int8)
-    cdef int8_t[::1] resident = np.zeros(n_sources, np.int8)
+    cdef int8_t[::1] resident = np.zeros(n_sources, np.int8), heated = np.zeros(n_sources, np.int8)
     cdef int32_t[::1] remaining = remaining_array, unfinished = unfinished_array, missing = unfinished_array.copy()
     cdef int32_t[::1] overlap = i4(n), pending = i4(n_sources), opened = i4(n)
     cdef int32_t[::1] unserved = np.diff(out_start).astype(np.int32)
@@ -235,6 +238,7 @@ def rolling(const int32_t[::1] in_start, const int32_t[::1] in_source, const int
     r.n, r.slots, r.window, r.now = n, slots, window, 1
     r.in_start, r.in_source, r.out_start, r.out_target = &in_start[0], &in_source[0], &out_start[0], &out_target[0]
     r.own, r.item, r.life, r.done, r.resident = &own[0], &item[0], &life[0], &done[0], &resident[0]
+    r.heated = &heated[0]
     r.remaining, r.unfinished, r.missing = &remaining[0], &unfinished[0], &missing[0]
     r.overlap, r.pending, r.unserved, r.opened = &overlap[0], &pending[0], &unserved[0], &opened[0]
     r.open_list, r.open_place, r.kept_list = &open_list[0], &open_place[0], &kept_list[0]

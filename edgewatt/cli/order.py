@@ -1,4 +1,4 @@
-"""`edgewatt order`: an order of work for one network, what it costs, and how far from the bounds it is."""
+"""`edgewatt order`: an order of work for one network, its cost and the bounds; `edgewatt learn order`: its weights."""
 
 from __future__ import annotations
 
@@ -277,7 +277,102 @@ def show(result: dict[str, Any]) -> None:
         say("truncated: the time limit ended the search; another run may differ")
 
 
+TRAINING_SEED, VALIDATION_SEED = 1, 99  # of generated networks
+
+learn = typer.Typer(no_args_is_help=True, help="Train weights for learned orders (extra `learn`).")
+
+
+@learn.command("order")
+def learn_order(
+    network: list[str] = typer.Argument(
+        None, metavar="[NETWORK]...", help="Networks to train on; without any, generated ones of --kind."
+    ),
+    kind: str = typer.Option("mixed", "--kind", help="Generated networks: mixed, dense, sparse, roomy or local."),
+    memory: int = typer.Option(100, "--memory", "-M", help="Fast memory for your own networks."),
+    policy: str = typer.Option("min", "--policy", help="Eviction: min, lru or rr."),
+    objective: str = typer.Option("io", "--objective", help="As for `edgewatt order`."),
+    seconds: float = typer.Option(120.0, "--seconds", help="CPU seconds in all, at most 300."),
+    seeds: str = typer.Option("0,1,2", "--seeds", help="One training for each; the best on validation comes first."),
+    start: str = typer.Option(None, "--start", metavar="FILE", help="Go on from the first set of a weights file."),
+    output: str = typer.Option("weights.json", "-o", "--output", metavar="FILE", help="Where to write the weights."),
+    json_file: str = typer.Option(
+        None, "--json", metavar="FILE", help="Write the result with its learning curve as JSON ('-': standard output)."
+    ),
+) -> None:
+    """Train the weights of the `learned` ordering by CMA-ES on the exact objective and write them to a file.
+
+    Your own networks: every third is kept for validation; of one or two, generated networks of --kind are.
+    Example:  edgewatt learn order --kind sparse --seconds 60 -o sparse.json
+    Example:  edgewatt order net.npz -m learned -s weights=sparse.json
+    """
+    from pathlib import Path
+
+    from edgewatt.cli.output import progress, show_table, write_json
+    from reorder.learning.networks import generated
+    from reorder.learning.train import train
+    from reorder.search.streaming import read_weights, weights_file
+    from traces.base.files import whole_file
+
+    numbers = _seeds(seeds)
+    if network:
+        own = [(_load(path), memory) for path in network]
+        training = [pair for k, pair in enumerate(own) if k % 3 != 2]
+        validation = own[2::3] or generated(kind, VALIDATION_SEED, 12)
+    else:
+        training, validation = generated(kind, TRAINING_SEED, 80), generated(kind, VALIDATION_SEED, 24)
+    first = read_weights(start)[0] if start else None
+    made_with = {
+        "networks": [Path(path).name for path in network] if network else kind,
+        "start": first.name if first else "",
+    }
+    with progress("learn order") as report:
+        found = train(
+            training, validation, policy=policy, objective=read_value(objective), seeds=numbers, seconds=seconds,
+            start=first, name=Path(output).stem, made_with=made_with, progress=report,
+        )  # fmt: skip
+    with whole_file(output) as stream:
+        stream.write(weights_file(list(found.sets)))
+    result = {
+        "weights": output,
+        "sets": [one.as_dict() for one in found.sets],
+        "validation": list(found.validation),
+        "curve": [[p.seed, p.evaluations, p.seconds, p.validation] for p in found.curve],
+    }
+    if not write_json(result, json_file):
+        rows = [
+            (one.name, one.made_with["seed"], one.made_with["evaluations"], f"{value:+.4f}")
+            for one, value in zip(found.sets, found.validation, strict=True)
+        ]
+        title = f"validation: mean log of (extra I/Os / those of the plain start), {len(validation)} networks"
+        show_table(("set", "seed", "evaluations", "validation"), rows, title=title, numeric=("seed", "evaluations"))
+        typer.echo(f"written: {output}; use it with  edgewatt order NETWORK -m learned -s weights={output}")
+
+
+def _seeds(text: str) -> list[int]:
+    from traces.base.errors import InputError
+
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        numbers = [-1]
+    if min(numbers) < 0 or max(numbers) >= 2**32:
+        raise InputError(f"--seeds {text}: whole numbers from 0 to 2^32 - 1, separated by commas")
+    return numbers
+
+
+def _load(path: str) -> Any:
+    from traces.base.errors import InputError
+    from traces.readers import load
+    from traces.work.network import Network
+
+    found = load(path, kind="network")
+    if not isinstance(found, Network):
+        raise InputError(f"{path}: training needs networks of neurons, not an operator graph")
+    return found
+
+
 def add_to(app: typer.Typer) -> None:
     """Register this module's commands."""
     app.command("order")(order_network)
     app.command("pays")(pays_command)
+    app.add_typer(learn, name="learn")

@@ -23,6 +23,8 @@ from reorder.search.keys import grouped
 from traces.base.errors import InputError
 from traces.work.network import Network
 
+LOOK_S = 0.02  # between two looks at the clock
+
 
 @dataclass(frozen=True)
 class WindowParameters:
@@ -49,9 +51,11 @@ def ego(network: Network, task: Task, parameters: WindowParameters) -> Ordering:
     in_start, in_edges = grouped(network.targets, own, n)
     state = Ego(network.sources, network.targets, out_start, out_edges, in_start, in_edges, window)
     deadline = math.inf if task.time_limit_s is None else time.monotonic() + task.time_limit_s
-    done = 0
-    while done < w and time.monotonic() < deadline:
-        done = state.run(16384)
+    done, chunk = 0, 16
+    while done < w and (before := time.monotonic()) < deadline:
+        done = state.run(chunk)
+        took = time.monotonic() - before  # on a hub, one step may look at all connections of its target
+        chunk = max(1, min(4 * chunk, 16384, int(chunk * LOOK_S / max(took, 1e-6))))
         if task.progress is not None:
             task.progress(done, w, "")
     edges = state.result()

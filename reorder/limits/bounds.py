@@ -13,7 +13,6 @@ must be interrupted bound the extra I/Os. Two arguments say how many must be:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -54,21 +53,26 @@ def lower_bound(network: Network, memory: int, work: int = LARGEST_WORK) -> Netw
     checked_memory(memory)
     found = _kept.setdefault(network, {}).get((memory, work))
     if found is None:
-        base = network.n_connections + int(network.touched.sum()) + int((network.in_degree[network.outputs] > 0).sum())
         extra = [(0, "theorem-1")]
         if SPARSE_WORK * network.n_connections <= work:
             extra.append((sparse_extra(network, memory), "sparse"))
         if expansion_work(network) <= work:
             extra.append((expansion_extra(network, memory), "expansion"))
         most = max(extra, key=lambda item: item[0])
-        found = _kept[network][memory, work] = NetworkBound(base + most[0], *most)
+        found = _kept[network][memory, work] = NetworkBound(theorem_1(network) + most[0], *most)
     return found
+
+
+def theorem_1(network: Network) -> int:
+    """Return W + N + S: connections, neurons and outputs that are computed (Gleinig et al. 2023, Theorem 1)."""
+    outputs = int((network.in_degree[network.outputs] > 0).sum())
+    return network.n_connections + int(network.touched.sum()) + outputs
 
 
 def expansion_work(network: Network) -> int:
     """Return the operations of one product per pair of neighbouring sets: entries times the smaller side."""
-    sizes = np.bincount(network.depth[network.touched]).tolist()
-    return sum(a * b * min(a, b) for a, b in pairwise(sizes))
+    sizes = np.bincount(network.depth[network.touched]).astype(np.float64)
+    return int(min((sizes[:-1] * sizes[1:] * np.minimum(sizes[:-1], sizes[1:])).sum(), 2.0**62))
 
 
 def stay_costs(network: Network) -> Int64Array:
@@ -154,38 +158,40 @@ def expansion_extra(network: Network, memory: int) -> int:
     dynamic programming from the last set backwards.
     """
     depth, costs = network.depth, stay_costs(network)
-    sets = [np.flatnonzero((depth == d) & network.touched) for d in range(int(depth.max()) + 1)]
-    shapes = [len(a) * len(b) for a, b in pairwise(sets)]
+    by_depth = np.flatnonzero(network.touched)
+    by_depth = by_depth[np.argsort(depth[by_depth], kind="stable")]
+    first = np.concatenate(([0], np.cumsum(np.bincount(depth[by_depth], minlength=int(depth.max()) + 1))))
+    sizes = np.diff(first)
+    place = np.empty(network.n_neurons, np.int64)
+    place[by_depth] = np.arange(len(by_depth)) - first[depth[by_depth]]
+    one_deeper = np.flatnonzero(depth[network.targets] == depth[network.sources] + 1)
+    one_deeper = one_deeper[np.argsort(depth[network.sources[one_deeper]], kind="stable")]
+    edge = np.concatenate(([0], np.cumsum(np.bincount(depth[network.sources[one_deeper]], minlength=len(sizes)))))
     work = expansion_work(network)
     thresholds = (0.0, 0.3, 0.5, 0.65) if 4 * work <= LARGEST_WORK / 4 else (0.0,)
-    after = np.zeros(len(sets[-1]) + 1)  # least cost of all later sets, by the interrupted ones of this set
-    for k in range(len(sets) - 1, -1, -1):
-        after = after + _cheapest(costs[sets[k]])
-        if k == 0:
-            break
-        least = np.zeros(len(sets[k - 1]) + 1, np.int64)
-        if shapes[k - 1] <= LARGEST_MATRIX:
-            matrix = _connections_between(network, sets[k - 1], sets[k])
-            for share in thresholds:
-                least = np.maximum(least, _forced(matrix, memory - 1, share))
-        from_here_up = np.minimum.accumulate(after[::-1])[::-1]
-        after = from_here_up[least]
-    return int(after.min())
+    # Pairs too small or too large force nothing: the cheapest choice before them is to interrupt nothing.
+    pairs = np.flatnonzero((sizes[:-1] >= 3) & (sizes[1:] >= 2) & (sizes[:-1] * sizes[1:] <= LARGEST_MATRIX))
+    least_after, below = 0.0, -1  # least cost of the sets behind `below`, whatever is interrupted there
+    after = np.zeros(1)
+    for k in pairs[::-1].tolist():
+        rows, columns = (by_depth[first[d] : first[d + 1]] for d in (k, k + 1))
+        if below != k + 1:
+            after = np.full(len(columns) + 1, least_after)
+        after = after + _cheapest(costs[columns])
+        matrix = np.zeros((len(rows), len(columns)))
+        here = one_deeper[edge[k] : edge[k + 1]]
+        matrix[place[network.sources[here]], place[network.targets[here]]] = 1
+        least = np.zeros(len(rows) + 1, np.int64)
+        for share in thresholds:
+            least = np.maximum(least, _forced(matrix, memory - 1, share))
+        after = np.minimum.accumulate(after[::-1])[::-1][least]
+        least_after, below = float((after + _cheapest(costs[rows])).min()), k
+    return int(least_after)
 
 
 def _cheapest(costs: Int64Array) -> FloatArray:
     """Least cost of interrupting 0, 1, ... of these neurons."""
     return np.concatenate(([0.0], np.cumsum(np.sort(costs))))
-
-
-def _connections_between(network: Network, first: Int64Array, second: Int64Array) -> FloatArray:
-    row, column = np.full(network.n_neurons, -1), np.full(network.n_neurons, -1)
-    row[first], column[second] = np.arange(len(first)), np.arange(len(second))
-    r, c = row[network.sources], column[network.targets]
-    here = (r >= 0) & (c >= 0)
-    matrix = np.zeros((len(first), len(second)))
-    matrix[r[here], c[here]] = 1
-    return matrix
 
 
 def _forced(matrix: FloatArray, capacity: int, share: float) -> Int64Array:

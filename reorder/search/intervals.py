@@ -6,7 +6,6 @@ items at once. A state is two permutations of the items; cython_ext/annealing/re
 
 from __future__ import annotations
 
-import heapq
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cython_ext.annealing.residency import Residency
+from cython_ext.edges.intervals import latest_opens
 from reorder.base import Task
 from traces.work.network import Network
 
@@ -45,6 +45,7 @@ class Items:
     def __init__(self, network: Network) -> None:
         self.network = network
         self.known: dict[Any, State] = {}  # constructed states, so that a portfolio makes each once
+        self.facts: dict[str, Any] = {}  # about the network, that take long to find out
         self.orders: list[Int64Array] = []  # of connections, from which a search may start as well
         n = network.n_neurons
         by_depth = np.argsort(network.depth, kind="stable")
@@ -127,15 +128,7 @@ class Items:
         n = len(self.items)
         first = np.minimum.reduceat(at, self.start[:-1])
         drops = np.argsort(np.maximum.reduceat(at, self.start[:-1])).astype(np.int32)
-        drop_rank, wish = np.empty(n, np.int64), np.empty(n, np.int64)
-        drop_rank[drops] = np.arange(n)
+        wish = np.empty(n, np.int32)
         wish[np.argsort(first)] = np.arange(n)
-        opens = np.empty(n, np.int32)
-        eligible: list[tuple[int, int]] = []
-        next_drop = n - 1
-        for rank in range(n - 1, -1, -1):  # a neuron may open at any rank up to its drop's rank + slots - 1
-            while next_drop >= 0 and next_drop + slots - 1 >= rank:
-                heapq.heappush(eligible, (-int(wish[drops[next_drop]]), int(drops[next_drop])))
-                next_drop -= 1
-            opens[rank] = heapq.heappop(eligible)[1]
+        opens = latest_opens(drops, wish, slots)
         return State(opens, drops, slots)

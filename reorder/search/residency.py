@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from cython_ext.annealing.residency import Residency
 from reorder.search.budget import Best, at_least
 from reorder.search.intervals import Items, State
-from reorder.search.rolling import SHARES, StationaryParameters, best_state
+from reorder.search.rolling import SHARES, start_state
 from traces.base.errors import InputError
 
 MOVES_PER_ITEM = 2000  # the default budget
@@ -153,7 +153,7 @@ def anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: f
     values: dict[int, float] = {}
 
     def start(slots: int) -> None:
-        state, _ = best_state(items, slots, best.budget, StationaryParameters())
+        state = start_state(items, slots, best.budget, task.policy)
         runs[slots] = Annealing(items, state, seed, kinds, parameters.wide)
 
     def probe(share: float) -> float:
@@ -193,3 +193,18 @@ def anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: f
         runs[chosen].run(None if moves is None else max(0, moves - used), left, best, parameters.temperature)
     elif best.edges is None:  # a limit that the constructions alone used up
         runs[chosen].offer(best)
+
+
+def cold_moves(items: Items, state: State, best: Best, moves: int, found: dict[str, object]) -> None:
+    """Let a state go on for so many swaps, nearly all that are kept costing no more, and offer its order."""
+    kinds = SPARSE_MOVES if items.sparse else DENSE_MOVES
+    search = items.search(state.slots, best.task.seed)
+    search.set_state(state.opens, state.drops)
+    reach = max(2, min(REACH * state.slots, len(items.items) // 2))
+    search.tune(kinds.end, reach, kinds.opens, kinds.drops, kinds.guided)
+    search.run(moves)
+    search.refresh()
+    best.work += moves
+    delay = found.get("delay", 0)
+    assert isinstance(delay, int)
+    best.offer(items.decode(search, delay), **found)

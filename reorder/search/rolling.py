@@ -1,4 +1,4 @@
-"""Rolling output-stationary states: partial sums stay, finished neurons stream through one slot."""
+"""States from which a search may start; among them rolling ones: partial sums stay, finished neurons stream past."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from reorder.base import Task
 from reorder.search.budget import Budget, at_least
 from reorder.search.intervals import Items, State
 from reorder.search.keys import demanded_order, two_optimal_order
+from reorder.search.streaming import fitting, shipped_weights, streamed
 
 # Share of the M - 1 value slots that partial sums may fill. MIN throws out exactly the streamed values, so one slot is
 # enough for them; LRU and RR also age partial sums, the more of them the sooner.
@@ -66,30 +67,38 @@ def construct(items: Items, slots: int, keep: int, age: float, degree: float) ->
 
 
 def best_state(items: Items, slots: int, budget: Budget, given: StationaryParameters) -> tuple[State, int]:
-    """Return the cheapest state (by the residency model) among the settings, and how many were tried.
+    """Return the cheapest rolling state (by the residency model) among the settings, and how many were tried.
 
     The states of two natural orders are tried as well: on dense uniform layers nothing rolling beats two-optimal, on
-    very sparse networks nothing beats depth-first. Those of `items.orders` have to be clearly cheaper: annealing gets
-    further from a rolling start of the same cost.
+    very sparse networks nothing beats depth-first.
     """
-    search = items.search(slots)
-
-    def cost(state: State) -> int:
-        search.set_state(state.opens, state.drops)
-        return int(search.cost)
-
     tried = 0
     if (slots, given) not in items.known:
-        natural = [two_optimal_order(items.network), demanded_order(items.network)]
-        states = [items.state_of(edges, slots) for edges in natural]
+        states = [
+            items.state_of(edges, slots) for edges in (two_optimal_order(items.network), demanded_order(items.network))
+        ]
         for setting in settings(slots, len(items.edges) > MANY_CONNECTIONS, given):
             if tried and budget.over:
                 break
             states.append(construct(items, slots, *setting))
             tried += 1
-        items.known[slots, given] = min(states, key=cost)
-    best = items.known[slots, given]
+        items.known[slots, given] = min(states, key=items.search(slots).cost_of)
+    return items.known[slots, given], tried
+
+
+def start_state(items: Items, slots: int, budget: Budget, policy: str) -> State:
+    """Return the cheapest state from which a search may start: learned, rolling, natural, or of `items.orders`.
+
+    Those of `items.orders` have to be clearly cheaper: annealing gets further from other starts of the same cost.
+    """
+    cost = items.search(slots).cost_of
+    if (slots, "start") not in items.known:
+        sets = fitting(shipped_weights(), items, policy, slots)
+        states = [state for weights in sets if (state := streamed(items, slots, weights, budget))]
+        states.append(best_state(items, slots, budget, StationaryParameters())[0])
+        items.known[slots, "start"] = min(states, key=cost)
+    best = items.known[slots, "start"]
     if items.orders:
         other = min((items.state_of(edges, slots) for edges in items.orders), key=cost)
         best = other if cost(other) < CLEARLY * cost(best) else best
-    return best, tried
+    return best

@@ -1,0 +1,43 @@
+"""The opens of residency intervals that are nearest to a wish and never need more than so many slots."""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t
+
+
+def latest_opens(const int32_t[::1] drops, const int32_t[::1] wish, int64_t slots):
+    """Return int32[n]: the items in order of opening. O(n log n).
+
+    drops: items in order of dropping. wish: the rank at which each would like to open. Item v may open at rank k only
+    if k < slots + (rank of its drop). Scheduled backwards: each rank goes to the item with the latest wish of those
+    that may have it.
+    """
+    cdef int64_t n = drops.shape[0], rank, next_drop = n - 1, size = 0, at, child
+    cdef int32_t item, last
+    opens = np.empty(n, np.int32)
+    cdef int32_t[::1] opens_view = opens, heap = np.empty(n + 1, np.int32)  # the latest wish is at heap[1]
+    with nogil:
+        for rank in range(n - 1, -1, -1):
+            while next_drop >= 0 and next_drop + slots - 1 >= rank:
+                item = drops[next_drop]
+                next_drop -= 1
+                size += 1
+                at = size
+                while at > 1 and wish[heap[at >> 1]] < wish[item]:
+                    heap[at] = heap[at >> 1]
+                    at >>= 1
+                heap[at] = item
+            opens_view[rank] = heap[1]
+            last = heap[size]
+            size -= 1
+            at = 1
+            while 2 * at <= size:
+                child = 2 * at
+                if child < size and wish[heap[child + 1]] > wish[heap[child]]:
+                    child += 1
+                if wish[last] >= wish[heap[child]]:
+                    break
+                heap[at] = heap[child]
+                at = child
+            heap[at] = last
+    return opens

@@ -1,0 +1,174 @@
+"""The weighted greedy over residency intervals: the state of streaming.h, its arrays, and running it in slices."""
+
+import numpy as np
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport int8_t, int32_t, int64_t
+from libc.math cimport log
+
+cdef extern from "edges/streaming.h" nogil:
+    enum: EW_STREAM
+    enum: EW_MULT
+    enum: EW_OPEN
+    ctypedef struct ew_heat:
+        float hot
+    ctypedef struct ew_streaming:
+        int64_t n, n_sources, slots, early, window, widest, credit, n_drops, loads
+        const int32_t *in_start
+        const int32_t *in_source
+        const int64_t *out_start
+        const int32_t *out_target
+        const int32_t *own
+        const int32_t *item
+        const int32_t *depth
+        const double *log
+        double stream[9]
+        double mult[4]
+        double open[12]
+        double mean_in, mean_out, log_mean_in, log_mean_out
+        int8_t *life
+        int8_t *solid
+        int32_t *remaining
+        int32_t *weighed
+        int32_t *unfinished
+        int32_t *missing
+        int32_t *opened
+        int32_t *since
+        int32_t *place
+        int32_t *left_n
+        ew_heat *warmth
+        double *weight
+        int8_t *done
+        int32_t *target
+        int32_t *left
+        int32_t *next
+        int8_t *available
+        int8_t *resident
+        int32_t *pending
+        int32_t *unserved
+        int32_t *head
+        int32_t *candidate_place
+        int32_t *waiting_n
+        int32_t *waiting
+        ew_heat *heat
+        double *sum
+        double *factor
+        int32_t *open_list
+        int32_t *ready
+        int32_t *early_list
+        int32_t *candidates
+        int32_t *complete
+        int32_t *stack
+        double *value
+        int32_t *opens
+        int32_t *drops
+        int32_t *events
+        int64_t n_events
+    void ew_streaming_begin(ew_streaming *)
+    int ew_streaming_run(ew_streaming *, int64_t)
+
+cdef int64_t SLICE = 1 << 12  # sources between two looks at Ctrl-C
+WEIGHTS = (EW_STREAM, EW_MULT, EW_OPEN)  # how many of each kind
+
+
+cdef class Streaming:
+    """One run of the greedy. Memory: 21 bytes per connection."""
+
+    cdef ew_streaming r
+    cdef list arrays
+
+    def __init__(self, const int32_t[::1] in_start, const int32_t[::1] in_source, const int64_t[::1] out_start,
+                 const int32_t[::1] out_target, const int32_t[::1] own, const int32_t[::1] item,
+                 const int32_t[::1] depth, int64_t slots, int64_t early, const double[::1] stream,
+                 const double[::1] mult, const double[::1] open, int64_t window, int64_t widest, int64_t credit,
+                 bint record=False):
+        """Arrays as reorder.search.intervals.Items has them; depth: int32[n] of the items.
+
+        early: items that may be open while a source of theirs has not even opened, below `slots`. window: items looked
+        at per opening. widest: a source with more waiting targets makes none of them warmer. credit: candidates looked
+        at beyond 1024 per connection served. record: keep every choice (`events`).
+        """
+        cdef int64_t n = own.shape[0], n_sources = item.shape[0], w = in_source.shape[0], k
+        cdef double[::1] logs
+        if stream.shape[0] != EW_STREAM or mult.shape[0] != EW_MULT or open.shape[0] != EW_OPEN:
+            raise ValueError(f"{WEIGHTS} weights are needed")
+        widest_degree = max(int(np.diff(in_start).max(initial=1)), int(np.diff(out_start).max(initial=1)))
+        table = np.log(np.maximum(1, np.arange(widest_degree + 1)), dtype=np.float64)
+        logs = table
+        self.arrays = [in_start, in_source, out_start, out_target, own, item, depth, table]
+        self.r.n, self.r.n_sources, self.r.slots = n, n_sources, slots
+        self.r.early = max(0, min(early, slots - 2))
+        self.r.window, self.r.widest, self.r.credit = window, widest, credit
+        self.r.in_start, self.r.in_source = &in_start[0], &in_source[0]
+        self.r.out_start, self.r.out_target = &out_start[0], &out_target[0]
+        self.r.own, self.r.item, self.r.depth, self.r.log = &own[0], &item[0], &depth[0], &logs[0]
+        for k in range(EW_STREAM):
+            self.r.stream[k] = stream[k]
+        for k in range(EW_MULT):
+            self.r.mult[k] = mult[k]
+        for k in range(EW_OPEN):
+            self.r.open[k] = open[k]
+        self.r.mean_in, self.r.mean_out = <double> w / n, <double> w / n_sources
+        self.r.log_mean_in, self.r.log_mean_out = log(self.r.mean_in), log(self.r.mean_out)
+        self.r.life, self.r.solid, self.r.done = self._int8(n), self._int8(n), self._int8(w)
+        self.r.remaining, self.r.weighed, self.r.unfinished = self._int32(n), self._int32(n), self._int32(n)
+        self.r.missing, self.r.opened, self.r.since = self._int32(n), self._int32(n), self._int32(n)
+        self.r.place, self.r.left_n = self._int32(n, -1), self._int32(n)
+        self.r.warmth, self.r.heat = <ew_heat *> self._int32(4 * n), <ew_heat *> self._int32(4 * n_sources)
+        self.r.weight, self.r.sum, self.r.factor = self._double(n), self._double(n_sources), self._double(n_sources)
+        self.r.target, self.r.left, self.r.next, self.r.waiting = (
+            self._int32(w), self._int32(w), self._int32(w), self._int32(w))
+        self.r.available, self.r.resident = self._int8(n_sources), self._int8(n_sources)
+        self.r.pending, self.r.unserved, self.r.head = (
+            self._int32(n_sources), self._int32(n_sources), self._int32(n_sources, -1))
+        self.r.candidate_place, self.r.waiting_n = self._int32(n_sources, -1), self._int32(n_sources)
+        self.r.open_list, self.r.ready, self.r.early_list = self._int32(n), self._int32(n), self._int32(n)
+        self.r.candidates, self.r.value = self._int32(n_sources), self._double(n_sources)
+        self.r.complete, self.r.stack = self._int32(n), self._int32(n)
+        self.r.events = self._int32(n + w) if record else NULL
+        self.r.opens, self.r.drops = self._int32(n), self._int32(n)
+        with nogil:
+            ew_streaming_begin(&self.r)
+
+    cdef int8_t *_int8(self, int64_t size) except NULL:
+        cdef int8_t[::1] view = np.zeros(size, np.int8)
+        self.arrays.append(view.base)
+        return &view[0]
+
+    cdef int32_t *_int32(self, int64_t size, int32_t value=0) except NULL:
+        cdef int32_t[::1] view = np.full(size, value, np.int32)
+        self.arrays.append(view.base)
+        return &view[0]
+
+    cdef double *_double(self, int64_t size) except NULL:
+        cdef double[::1] view = np.zeros(size, np.float64)
+        self.arrays.append(view.base)
+        return &view[0]
+
+    def run(self, int64_t sources):
+        """Stream up to so many sources; return whether all items are done with."""
+        cdef int64_t now
+        cdef int done = 0
+        while sources > 0 and not done:
+            now = min(SLICE, sources)
+            with nogil:
+                done = ew_streaming_run(&self.r, now)
+            sources -= now
+            PyErr_CheckSignals()
+        return bool(done)
+
+    @property
+    def finished(self):
+        """How many items are done with."""
+        return self.r.n_drops
+
+    @property
+    def events(self):
+        """int32: an item that opened, or -1 less a source that streamed, in order; only where they are recorded."""
+        return self.arrays[len(self.arrays) - 3][:self.r.n_events] if self.r.events else np.empty(0, np.int32)
+
+    def state(self):
+        """Return (opens, drops), int32[n] each, once all items are done with."""
+        if self.r.n_drops < self.r.n:
+            raise ValueError("items are left")
+        return self.arrays[len(self.arrays) - 2], self.arrays[len(self.arrays) - 1]
