@@ -10,6 +10,7 @@ from reorder.base import Task
 from reorder.search.budget import Budget, at_least
 from reorder.search.intervals import Items, State
 from reorder.search.keys import demanded_order, two_optimal_order
+from reorder.search.spectrum import coordinates
 from reorder.search.streaming import fitting, shipped_weights, streamed
 
 # Share of the M - 1 value slots that partial sums may fill. MIN throws out exactly the streamed values, so one slot is
@@ -17,6 +18,9 @@ from reorder.search.streaming import fitting, shipped_weights, streamed
 SHARES = {"min": (), "lru": (0.62, 0.5, 0.74), "rr": (0.41, 0.32, 0.5)}
 WINDOW = 4096  # ready items looked at per opening
 CLEARLY = 0.95  # of the cost
+STREAMED, MOST_STREAMED = 2_000_000, 4  # connections over all sets of weights tried as starts, and most sets
+STREAMED_SHARE = 0.08  # of the time limit, for those starts
+ROLLED, ROLLED_LOCAL = 0.04, 0.12  # of the time limit, for rolling starts beside learned ones; on local networks
 MANY_CONNECTIONS = 1_000_000  # above, only the first few settings are tried
 
 
@@ -93,9 +97,17 @@ def start_state(items: Items, slots: int, budget: Budget, policy: str) -> State:
     """
     cost = items.search(slots).cost_of
     if (slots, "start") not in items.known:
-        sets = fitting(shipped_weights(), items, policy, slots)
-        states = [state for weights in sets if (state := streamed(items, slots, weights, budget))]
-        states.append(best_state(items, slots, budget, StationaryParameters())[0])
+        began = budget.spent()
+        states: list[State] = []
+        for weights in fitting(shipped_weights(), items, policy, slots, STREAMED, MOST_STREAMED):
+            if states and budget.limit_s is not None and budget.spent() - began > STREAMED_SHARE * budget.limit_s:
+                break
+            state = streamed(items, slots, weights, budget)
+            if state is not None:
+                states.append(state)
+        share = ROLLED if coordinates(items) is None else ROLLED_LOCAL
+        limit = None if budget.limit_s is None else min(budget.left(), share * budget.limit_s)
+        states.append(best_state(items, slots, Budget(limit, budget.clock), StationaryParameters())[0])
         items.known[slots, "start"] = min(states, key=cost)
     best = items.known[slots, "start"]
     if items.orders:

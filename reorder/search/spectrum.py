@@ -17,7 +17,8 @@ from reorder.search.intervals import Items
 FloatArray = npt.NDArray[np.float64]
 
 STEPS, FIRST_STEPS = 40, 8  # of Lanczos, in all and before a look whether there is any locality
-LEAST = 0.6  # eigenvalue: below, neighbours of neighbours lie everywhere (random layers of degree d: about 2 / sqrt(d))
+LEAST = 0.9  # eigenvalue: below, neighbours of neighbours lie everywhere (random layers of degree d: 2 / sqrt(d))
+FIRST_LEAST = 0.6  # of the first steps, which have not found all of it
 ALIKE, TURNS = 0.6, 24  # ratio from which two eigenvalues count as one; turns of their coordinates that are tried
 NOISE = 0.1  # added to the start, so that it is orthogonal to nothing
 
@@ -69,7 +70,7 @@ def _coordinates(items: Items, count: int) -> FloatArray | None:
         for _ in range(2):  # twice is enough
             y -= basis[: k + 1].T @ (basis[: k + 1] @ y)
         beside[k] = np.linalg.norm(y)
-        if k + 1 == FIRST_STEPS and _eigen(diagonal, beside, k + 1)[0][0] < LEAST:
+        if k + 1 == FIRST_STEPS and _eigen(diagonal, beside, k + 1)[0][0] < FIRST_LEAST:
             return None
         if beside[k] < 1e-10 or k + 1 == STEPS:
             steps = k + 1

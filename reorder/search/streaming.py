@@ -159,13 +159,16 @@ def kind_of(items: Items, slots: int) -> str:
     return "sparse" if len(items.edges) <= SPARSE * len(items.items) else "dense"
 
 
-def fitting(sets: tuple[Weights, ...], items: Items, policy: str, slots: int) -> list[Weights]:
+def fitting(
+    sets: tuple[Weights, ...], items: Items, policy: str, slots: int, tried: int = TRIED, most: int = 3
+) -> list[Weights]:
     """Return the sets worth a try, the most promising first: of the policy before others, then of the kind of network.
 
-    As many as take about 30 ms, at least one, two on a local network, at most three.
+    As many as take about as long as `tried` connections (TRIED: 30 ms), at least one, two on a local network.
     """
     kind = kind_of(items, slots) if len(sets) > 1 else ""
-    most = min(3, max(2 if kind == "local" else 1, TRIED // (len(items.edges) + PER_ITEM * len(items.items) + 1)))
+    least = 2 if kind == "local" else 1
+    most = min(most, max(least, tried // (len(items.edges) + PER_ITEM * len(items.items) + 1)))
     return sorted(
         sets,
         key=lambda one: (
