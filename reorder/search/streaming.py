@@ -154,6 +154,11 @@ def kind_of(items: Items, slots: int) -> str:
     """Return the kind of training networks (reorder.learning.networks) that a network is most like."""
     if coordinates(items) is not None:
         return "local"
+    degree = items.network.in_degree[items.items]
+    if (
+        int(degree.min()) == int(degree.max()) > 1
+    ):  # RadiX-Nets: these weights found 10 % less than those for dense ones
+        return "roomy"
     if ROOMY * slots > len(items.items) / len(np.unique(items.network.depth[items.items])):
         return "roomy"
     return "sparse" if len(items.edges) <= SPARSE * len(items.items) else "dense"
