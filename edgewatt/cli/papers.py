@@ -37,7 +37,8 @@ def papers(
     from edgewatt.cli.output import progress, resumable, show_table, write_json
     from edgewatt.papers.claims import chosen, paper_figures
     from edgewatt.papers.page import compare_claims, paper_page
-    from edgewatt.papers.reproduction import Reproduction, figure_plan, reproduce
+    from edgewatt.papers.reproduction import figure_plan, reproduce
+    from edgewatt.papers.study import STUDIES, StudyRun
 
     if not names:
         known = [{"name": name, "what": what} for name, what in paper_figures().items()]
@@ -48,26 +49,32 @@ def papers(
     settings: dict[str, Any] = {"full": full, "iterations": iterations, "seeds": seeds, "overrides": overrides or ()}
     execution: dict[str, Any] = {"run": run, "executor": executor, "workers": workers}
     for name in wanted:
-        figure_plan(name, **settings)  # a mistake shows before hours of work
-    done: list[Reproduction] = []
-    failed = 0
+        if name not in STUDIES:
+            figure_plan(name, **settings)  # a mistake shows before hours of work
+    done: list[Any] = []
+    failed: list[str] = []
     for name in wanted:
         with resumable(), progress(name) as update:
             done.append(reproduce(name, results=results, progress=update, **execution, **settings))
-        failed += len(done[-1].results.failed) if done[-1].results is not None else 0
+        last = done[-1]
+        if isinstance(last, StudyRun):
+            failed += [f"{name}: {why}" for why in last.failed]
+        elif last.results is not None and last.results.failed:
+            failed.append(f"{name}: {len(last.results.failed)} points, see: edgewatt report {results}/{name}")
     page, *charts = paper_page(done, output or Path(results) / "papers.html", figures=figures)
     claims = compare_claims(done)
     if not write_json({"page": page, "figures": charts, "claims": claims}, json_file):
-        heads = ("printed, in our words", "the paper's method", "our method", "comparable")
+        heads = ("printed, in our words", "the paper's method", "our method", "verdict")
         shown = [c for c in claims if c["measured"]]
-        show_table(heads, [(c["claim"], _lines(c["theirs"]), _lines(c["ours"]), c["comparable"]) for c in shown])
+        show_table(heads, [(c["claim"], _lines(c["theirs"]), _lines(c["ours"]), c["verdict"]) for c in shown])
         for r in done:
-            say(f"{r.name}: {len(r.records)} of {len(r.plan.points)} points finished")
+            of, what = (len(r.jobs), "jobs") if isinstance(r, StudyRun) else (len(r.plan.points), "points")
+            say(f"{r.name}: {len(r.records)} of {of} {what} finished")
         say(f"page: {page}")
         if charts:
             say(f"figures: {len(charts)} files in {figures}")
     if failed:
-        say(f"{failed} points failed: edgewatt report {results}/NAME lists them", err=True)
+        say("failed:\n" + "\n".join(failed), err=True)
         raise typer.Exit(1)
 
 

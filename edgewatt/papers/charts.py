@@ -11,7 +11,7 @@ from edgewatt.reporting.chart import PALETTE
 Spec = dict[str, Any]
 Row = dict[str, Any]
 
-_TITLES = {"io": "I/Os per inference ÷ lower bound", "curve": "I/Os per inference", "misses": "misses per connection"}
+_TITLES = {"io": "I/Os per inference ÷ lower bound", "curve": "I/Os per inference"}
 
 
 def chart_rows(figure: Figure, groups: list[Group]) -> list[Row]:
@@ -64,7 +64,7 @@ def chart(name: str, figure: Figure, rows: list[Row]) -> Spec:
         "field": "value",
         "type": "quantitative",
         "title": _TITLES[figure.shows],
-        "scale": {"zero": figure.shows == "misses", "nice": False, "padding": 8},
+        "scale": {"zero": False, "nice": False, "padding": 8},
         "axis": {"format": numbers},
     }
     colour: Spec = {
@@ -78,7 +78,7 @@ def chart(name: str, figure: Figure, rows: list[Row]) -> Spec:
     tooltip = [
         {"field": "method", "type": "nominal"},
         {"field": "x", "type": "quantitative", "title": figure.x.title, "format": ",.6~g"},
-        {"field": "median", "type": "quantitative", "format": ",.4~g" if figure.shows == "misses" else ",.0f"},
+        {"field": "median", "type": "quantitative", "format": ",.0f"},
         {"field": "low", "type": "quantitative", "format": ",.4~g"},
         {"field": "high", "type": "quantitative", "format": ",.4~g"},
         {"field": "networks", "type": "quantitative"},
@@ -92,9 +92,8 @@ def chart(name: str, figure: Figure, rows: list[Row]) -> Spec:
         },
         {"mark": spread, "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour}},
     ]
-    if figure.shows != "misses":
-        bound: Spec = {"type": "line", "strokeDash": [5, 4], "color": "#8C8C8C"}
-        layers.insert(0, {"mark": bound, "encoding": {"x": x, "y": {**y, "field": "bound"}}})
+    bound: Spec = {"type": "line", "strokeDash": [5, 4], "color": "#8C8C8C"}
+    layers.insert(0, {"mark": bound, "encoding": {"x": x, "y": {**y, "field": "bound"}}})
     base: Spec = {"$schema": "https://vega.github.io/schema/vega-lite/v5.json", "data": {"name": name}}
     if len(panels) == 1:
         return {**base, "width": 620, "height": 320, "layer": layers}

@@ -1,4 +1,4 @@
-"""What configs/papers/figures.yaml says: papers, their figures, and the claims they print."""
+"""What configs/papers/figures.yaml says: papers, their figures and studies, and the claims they print."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Figure(Section):
     paper: str
     figure: str | int
     title: str
-    shows: Literal["io", "curve", "misses"]
+    shows: Literal["io", "curve"]
     x: Axis
     facet: Axis | None = None
     baseline: str
@@ -49,15 +49,29 @@ class Figure(Section):
     reading: str
 
 
+class StudyText(Section):
+    """What stands above a study's tables (edgewatt.papers.study). reading: what is not as in the paper."""
+
+    paper: str
+    figure: str | int
+    title: str
+    setting: str
+    reading: str
+
+
 class Claim(Section):
-    """What a paper prints, in our words. measure: a name of edgewatt.papers.measures, None: not measured here."""
+    """What a paper prints, in our words.
+
+    measure: a name of edgewatt.papers.measures, or STUDY:MEASURE of a study; None: not measured here. verdict: what the
+    default selection shows; because: why, and what was tried where the paper leaves the setting open.
+    """
 
     paper: str
     where: str
     says: str
     figures: list[str] = Field(default=[])
     measure: str | None = None
-    comparable: Literal["yes", "in part", "with --full", "no"]
+    verdict: Literal["agrees", "agrees under a reading", "differs", "not measured"]
     because: str
 
 
@@ -66,6 +80,7 @@ class Catalogue(Section):
 
     papers: dict[str, Paper]
     figures: dict[str, Figure]
+    studies: dict[str, StudyText]
     claims: list[Claim]
 
 
@@ -76,20 +91,26 @@ def load_catalogue() -> Catalogue:
 
 
 def paper_figures() -> dict[str, str]:
-    """Return name -> one line of every figure that `reproduce` knows."""
+    """Return name -> one line of every figure and study that `reproduce` knows."""
     found = load_catalogue()
-    return {name: f"{cited(found, figure)}: {figure.title}" for name, figure in found.figures.items()}
+    return {name: f"{cited(found, one)}: {one.title}" for name, one in (found.figures | found.studies).items()}
 
 
-def cited(catalogue: Catalogue, figure: Figure) -> str:
+def cited(catalogue: Catalogue, figure: Figure | StudyText) -> str:
     """Return how a figure is cited, such as 'Gleinig 2023, Figure 2a'."""
-    paper = catalogue.papers[figure.paper]
-    return f"{paper.authors.split(',')[0].split('. ')[-1]} {paper.year}, Figure {figure.figure}"
+    what = str(figure.figure)
+    kind = "" if what.startswith("Table") else "Figures " if "," in what else "Figure "
+    return f"{short(catalogue.papers[figure.paper])}, {kind}{what}"
+
+
+def short(paper: Paper) -> str:
+    """Return a paper as it is cited, such as 'Gleinig 2023'."""
+    return f"{paper.authors.split(',')[0].split('. ')[-1]} {paper.year}"
 
 
 def chosen(names: list[str]) -> list[str]:
     """Return the figures that names mean: 'all', a figure, or the beginning of several ('gleinig', 'gleinig-2')."""
-    known = list(load_catalogue().figures)
+    known = list(paper_figures())
     picked: list[str] = []
     for name in names:
         hits = [name] if name in known else [k for k in known if name == "all" or (name and k.startswith(name))]

@@ -19,7 +19,7 @@ ROLES = ("baseline", "theirs", "ours")
 class Measurement:
     """One value of one network. role: one of ROLES. method: the ordering's label. kind: the ordering's registered name.
 
-    value: I/Os, or misses (transfers of values) per connection. lower: the bound of Theorem 1 on the I/Os, else None.
+    value: I/Os. lower: the bound of Theorem 1 on them.
     """
 
     panel: str
@@ -69,20 +69,7 @@ def _curve(figure: Figure, record: Record) -> Iterator[Measurement]:
         yield _one(figure, record, panel, 1.0, total, _bound(record))
 
 
-def _misses(figure: Figure, record: Record) -> Iterator[Measurement]:
-    x, results = float(_at(record, figure.x.path)), record.results
-    connections = results["network"]["connections"]
-    sizes = [size_words(level["size_bytes"]) for level in record.config["caches"]]
-    for number, level in enumerate(results["cache"]):
-        behind = f" behind {' + '.join(sizes[:number])}" if number else ""
-        panel = f"L{number + 1} of {sizes[number]}{behind}"
-        yield _one(figure, record, panel, x, level["misses"] / connections)
-    for memory, reads, writes in results["io_curve"]:
-        panel = f"values, M = {memory:,}"
-        yield _one(figure, record, panel, x, (reads + writes - connections) / connections)
-
-
-_SHOWS = {"io": _io, "curve": _curve, "misses": _misses}
+_SHOWS = {"io": _io, "curve": _curve}
 
 
 def _one(figure: Figure, record: Record, panel: str, x: float, value: float, lower: int | None = None) -> Measurement:
@@ -108,14 +95,6 @@ def _at(record: Record, path: str) -> Any:
         except (KeyError, TypeError):
             raise InputError(f"record {record.hash} has no {path}: it is not of this figure") from None
     return value
-
-
-def size_words(n: int) -> str:
-    """Write a size in bytes as people do: 262144 -> '256 KiB'."""
-    for unit, factor in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if n >= factor:
-            return f"{n / factor:g} {unit}"
-    return f"{n} B"
 
 
 @dataclass(frozen=True)

@@ -168,60 +168,10 @@ def rr_against_lru(figures: Figures, role: str) -> str:
     return "; ".join(parts) or NOT_RUN
 
 
-def _ratio(base: Measurement, found: Measurement) -> float:
-    return found.value / base.value
-
-
-def fewer_misses(figures: Figures, role: str) -> str:
-    """Return per panel the least and greatest ratio of misses to the baseline's."""
-    return _ratios(_pairs(figures, role), ends=False)
-
-
-def fewer_misses_by_density(figures: Figures, role: str) -> str:
-    """Return per panel the ratio at the least and greatest x."""
-    return _ratios(_pairs(figures, role), ends=True)
-
-
-def _ratios(pairs: list[tuple[str, Pairs]], *, ends: bool) -> str:
-    kind = _best_kind([m for _, pair in pairs for m in pair.found], pairs[0][1].found[0].role) if pairs else None
-    panels: dict[str, dict[float, float]] = {}
-    for _, pair in pairs:
-        if pair.kind == kind:
-            panels.setdefault(pair.panel, {})[pair.x] = pair.median(_ratio)
-    same: dict[str, list[str]] = {}
-    for panel, by_x in panels.items():
-        least, most = (by_x[min(by_x)], by_x[max(by_x)]) if ends else (min(by_x.values()), max(by_x.values()))
-        if f"{least:.2f}" == f"{most:.2f}":
-            words = f"{least:.2f} times"
-        elif ends:
-            words = f"{least:.2f} times at x = {min(by_x):g}, {most:.2f} at {max(by_x):g}"
-        else:
-            words = f"{least:.2f} to {most:.2f} times"
-        same.setdefault(words, []).append(panel)
-    return "; ".join(f"{words}: {', '.join(where)}" for words, where in same.items()) or NOT_RUN
-
-
-def random_against_radix(figures: Figures, role: str) -> str:
-    """Return per panel the ratio of the two networks' baseline misses at the greatest depth both have."""
-    if role != "theirs" or len(figures) < 2:
-        return "" if role != "theirs" else NOT_RUN
-    radix, random = ({(g.panel, g.x): g for g in summarise(ms) if g.role == "baseline"} for ms in figures.values())
-    common = radix.keys() & random.keys()
-    if not common:
-        return NOT_RUN
-    depth = max(x for _, x in common)
-    same: dict[str, list[str]] = {}
-    for panel in (panel for panel, x in radix if x == depth and (panel, x) in common):
-        ratio = random[panel, depth].median.median / radix[panel, depth].median.median
-        same.setdefault(f"{ratio:.2f} times", []).append(panel)
-    return "; ".join(f"{words}: {', '.join(where)}" for words, where in same.items())
-
-
 MEASURES: dict[str, Callable[[Figures, str], str]] = {
     measure.__name__: measure
     for measure in (
         saved, closer, saved_by_policy, minimal_when_grown, least_memory, memory_for_bound, early_share, rr_against_lru,
-        fewer_misses, fewer_misses_by_density, random_against_radix,
     )
 }  # fmt: skip
 """Name in figures.yaml -> measure(measurements by figure, role) -> words."""

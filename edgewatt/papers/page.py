@@ -9,43 +9,53 @@ from pathlib import Path
 from typing import Any
 
 from edgewatt.papers.charts import chart, chart_rows
-from edgewatt.papers.claims import Catalogue, Claim, Figure, cited, load_catalogue
+from edgewatt.papers.claims import Catalogue, Claim, Figure, cited, load_catalogue, short
 from edgewatt.papers.measurements import Group, Measurement, measure, summarise
 from edgewatt.papers.measures import MEASURES, NOT_RUN
 from edgewatt.papers.reproduction import Reproduction
 from edgewatt.papers.statistics import interval_words
+from edgewatt.papers.study import STUDIES, StudyRun, Table
 from edgewatt.reporting.chart import LEGEND
 from edgewatt.reporting.escaping import script_json, text
 from edgewatt.reporting.page import asset, columnar, libraries
 from traces.base.errors import InputError
 
 Row = dict[str, Any]
+Run = Reproduction | StudyRun
 
 
-def compare_claims(reproductions: Sequence[Reproduction]) -> list[Row]:
+def compare_claims(reproductions: Sequence[Run]) -> list[Row]:
     """Return one row a claim of the papers that were run: what is printed, what we measured, how far they compare.
 
     `measured` is False where none of the claim's figures has been run, or the claim is none that can be measured here.
     """
     catalogue, measured = load_catalogue(), _measurements(reproductions)
-    papers = {catalogue.figures[name].paper for name in measured}
-    return [_claim_row(catalogue, claim, measured) for claim in catalogue.claims if claim.paper in papers]
+    studies = {run.name: run for run in reproductions if isinstance(run, StudyRun)}
+    papers = {(catalogue.figures | catalogue.studies)[run.name].paper for run in reproductions}
+    return [_claim_row(catalogue, claim, measured, studies) for claim in catalogue.claims if claim.paper in papers]
 
 
-def _claim_row(catalogue: Catalogue, claim: Claim, measured: Mapping[str, list[Measurement]]) -> Row:
-    paper = catalogue.papers[claim.paper]
-    run = {name: measured[name] for name in claim.figures if measured.get(name)}
+def _claim_row(
+    catalogue: Catalogue, claim: Claim, measured: Mapping[str, list[Measurement]], studies: Mapping[str, StudyRun]
+) -> Row:
     row: Row = {
         "claim": claim.says,
-        "where": f"{paper.authors.split(',')[0].split('. ')[-1]} {paper.year}, {claim.where}",
+        "where": f"{short(catalogue.papers[claim.paper])}, {claim.where}",
         "theirs": "",
         "ours": "",
-        "comparable": claim.comparable,
+        "verdict": claim.verdict,
         "because": claim.because,
-        "measured": claim.measure is not None and bool(run),
+        "measured": False,
     }
     if claim.measure is None:
         return row | {"theirs": "not measured", "ours": "not measured"}
+    name, _, measure_ = claim.measure.partition(":")
+    if measure_:
+        done = studies[name].done if name in studies else []
+        theirs, ours = STUDIES[name].item.measures[measure_](done) if done else (NOT_RUN, NOT_RUN)
+        return row | {"theirs": theirs, "ours": ours, "measured": bool(done)}
+    run = {name: measured[name] for name in claim.figures if measured.get(name)}
+    row["measured"] = bool(run)
     missing = [name for name in claim.figures if name not in run]
     finding = MEASURES[claim.measure]
     note = f" (without {', '.join(missing)})" if run and missing else ""
@@ -55,9 +65,7 @@ def _claim_row(catalogue: Catalogue, claim: Claim, measured: Mapping[str, list[M
     return row
 
 
-def paper_page(
-    reproductions: Sequence[Reproduction], output: str | Path, *, figures: str | Path | None = None
-) -> list[str]:
+def paper_page(reproductions: Sequence[Run], output: str | Path, *, figures: str | Path | None = None) -> list[str]:
     """Write one self-contained page about figures that `reproduce` returned; return the paths written.
 
     figures: folder for every chart as PDF, SVG and PNG. Raises InputError if nothing is finished or a file cannot be
@@ -73,7 +81,7 @@ def paper_page(
     return [str(output), *(save_figures(charts, rows, str(figures)) if figures else [])]
 
 
-def render(reproductions: Sequence[Reproduction]) -> str:
+def render(reproductions: Sequence[Run]) -> str:
     """Return the page as text."""
     charts, rows = _charts(reproductions)
     catalogue = load_catalogue()
@@ -81,7 +89,11 @@ def render(reproductions: Sequence[Reproduction]) -> str:
         style=asset("page.css") + _own("papers.css"),
         claims=_claims_table(compare_claims(reproductions)),
         figures="".join(
-            _section(catalogue, run, catalogue.figures[run.name]) for run in reproductions if run.name in charts
+            _study_section(catalogue, run)
+            if isinstance(run, StudyRun)
+            else _section(catalogue, run, catalogue.figures[run.name])
+            for run in reproductions
+            if run.records
         ),
         provenance=text(json.dumps(_provenance(reproductions), indent=2, ensure_ascii=False)),
         data=script_json(
@@ -92,28 +104,28 @@ def render(reproductions: Sequence[Reproduction]) -> str:
     )
 
 
-def _charts(reproductions: Sequence[Reproduction]) -> tuple[dict[str, Any], dict[str, list[Row]]]:
+def _charts(reproductions: Sequence[Run]) -> tuple[dict[str, Any], dict[str, list[Row]]]:
     """Return the chart of each figure of which anything is finished, and the rows it draws, by the figure's name."""
     figures = load_catalogue().figures
     measured = {name: found for name, found in _measurements(reproductions).items() if found}
-    if not measured:
+    if not any(run.records for run in reproductions):
         raise InputError("no point of these figures is finished yet: run `edgewatt papers NAME` without --no-run")
     rows = {name: chart_rows(figures[name], summarise(found)) for name, found in measured.items()}
     return {name: chart(name, figures[name], drawn) for name, drawn in rows.items()}, rows
 
 
-def _measurements(reproductions: Sequence[Reproduction]) -> dict[str, list[Measurement]]:
+def _measurements(reproductions: Sequence[Run]) -> dict[str, list[Measurement]]:
     figures = load_catalogue().figures
-    return {r.name: measure(figures[r.name], r.records) for r in reproductions}
+    return {r.name: measure(figures[r.name], r.records) for r in reproductions if isinstance(r, Reproduction)}
 
 
 def _claims_table(rows: list[Row]) -> str:
     muted = ' class="muted"'
-    heads = ("printed, in our words", "the paper's method, as we ran it", "our method", "comparable?")
+    heads = ("printed, in our words", "the paper's method, as we ran it", "our method", "verdict")
     body = "".join(
         f"<tr{'' if r['measured'] else muted}><td>{text(r['claim'])}<br><small>{text(r['where'])}</small></td>"
         f"<td>{_list(r['theirs'])}</td><td>{_list(r['ours'])}</td>"
-        f"<td><b>{text(r['comparable'])}</b><br><small>{text(r['because'])}</small></td></tr>"
+        f"<td><b>{text(r['verdict'])}</b><br><small>{text(r['because'])}</small></td></tr>"
         for r in sorted(rows, key=lambda row: not row["measured"])
     )
     return f"<table><thead><tr>{''.join(f'<th>{h}</th>' for h in heads)}</tr></thead><tbody>{body}</tbody></table>"
@@ -132,6 +144,29 @@ def _section(catalogue: Catalogue, run: Reproduction, figure: Figure) -> str:
     )
 
 
+def _study_section(catalogue: Catalogue, run: StudyRun) -> str:
+    """A study's text and tables; cells may hold several values with commas, which stay in one line."""
+    study = catalogue.studies[run.name]
+    state = "" if run.complete else f" {len(run.records)} of {len(run.jobs)} jobs are finished."
+    tables = "".join(
+        f"<details open><summary>{text(table.title)}</summary>{_table(table)}</details>"
+        for table in STUDIES[run.name].item.tables(run.done)
+    )
+    return (
+        f'<section class="figure"><h2>{text(cited(catalogue, study))}: {text(study.title)}</h2>'
+        f'<p>{text(study.setting)}{state}</p><p class="hint">{text(study.reading)}</p>{tables}</section>'
+    )
+
+
+def _table(table: Table) -> str:
+    def cell(value: Any) -> str:
+        return f"<td>{text(f'{value:,}' if isinstance(value, int) else str(value))}</td>"
+
+    heads = "".join(f"<th>{text(head)}</th>" for head in table.heads)
+    body = "".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in table.rows)
+    return f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
 def _iterations(run: Reproduction) -> str:
     counts = sorted({r.config["ordering"]["iterations"] for r in run.records if "iterations" in r.config["ordering"]})
     return f"Iterations of the search: {', '.join(f'{n:,}' for n in counts)}." if counts else ""
@@ -144,7 +179,6 @@ def _numbers(figure: Figure, groups: list[Group]) -> str:
     for group in groups:
         lines.setdefault((group.panel, group.x), {})[group.method] = group
     last = {panel: x for panel, x in sorted(lines)}
-    digits = ".4g" if figure.shows == "misses" else ",.0f"
     body = []
     for (panel, x), found in lines.items():
         if figure.shows == "curve" and x != last[panel] and x != 10.0 ** round(log10(x)):
@@ -158,14 +192,14 @@ def _numbers(figure: Figure, groups: list[Group]) -> str:
                 continue
             m = found[method].median
             change = "" if not base or found[method].role == "baseline" else f"{100 * (m.median / base - 1):+.1f} %"
-            cells += [f"{m.median:{digits}}", f"{m.low:{digits}} – {m.high:{digits}}" if m.n > 1 else "", change]
+            cells += [f"{m.median:,.0f}", f"{m.low:,.0f} – {m.high:,.0f}" if m.n > 1 else "", change]
         body.append("<tr>" + "".join(f"<td>{text(cell)}</td>" for cell in cells) + "</tr>")
     heads = "".join(f"<th>{text(method)}</th><th>interval</th><th>change</th>" for method in methods)
     top = f"<tr><th></th><th>{text(figure.x.title)}</th><th>bound</th>{heads}</tr>"
     return f'<div class="scroll"><table><thead>{top}</thead><tbody>{"".join(body)}</tbody></table></div>'
 
 
-def _provenance(reproductions: Sequence[Reproduction]) -> dict[str, Any]:
+def _provenance(reproductions: Sequence[Run]) -> dict[str, Any]:
     records = [record for run in reproductions for record in run.records]
     first = dict(records[0].provenance)
     same = {k: v for k, v in first.items() if k != "name" and all(r.provenance.get(k) == v for r in records)}

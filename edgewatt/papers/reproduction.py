@@ -1,4 +1,4 @@
-"""Running a figure: its shipped sweep with the number of networks and iterations asked for, into a store of its own."""
+"""Running a figure, a shipped sweep with the networks and iterations asked for, or a study, into a store of its own."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from edgewatt.config.document import Document
 from edgewatt.config.loading import read_with_paths
 from edgewatt.papers.claims import FOLDER, chosen
+from edgewatt.papers.study import STUDIES, StudyRun, run_study
 from edgewatt.results.record import Record
 from edgewatt.results.store import Store
 from edgewatt.sweeps.plan import SweepPlan, load_sweep_document
@@ -47,8 +48,9 @@ def figure_plan(
 ) -> SweepPlan:
     """Return the points of a figure.
 
-    full: the paper's 1,000,000 iterations for the 10,000 of the file; iterations: another number. seeds: the first so
-    many networks of the file's five. overrides: as of a sweep. Raises InputError for an unknown name or bad number.
+    full: the paper's 1,000,000 iterations for the 10,000 of the file, and our search without its limit; iterations:
+    another number. seeds: the first so many networks of the file's five. overrides: as of a sweep. Raises InputError
+    for an unknown name or bad number.
     """
     if full and iterations is not None:
         raise InputError("give either full or a number of iterations")
@@ -56,6 +58,8 @@ def figure_plan(
     document = read_with_paths(shipped_path(FOLDER, name))
     if full or iterations is not None:
         _set_iterations(document, FULL_ITERATIONS if iterations is None else iterations)
+    if full:
+        _lift_moves(document)
     if seeds is not None:
         _cut_seeds(document, seeds)
     return load_sweep_document(document, overrides)
@@ -73,12 +77,15 @@ def reproduce(
     executor: str = "processes",
     workers: int | None = None,
     progress: Progress | None = None,
-) -> Reproduction:
-    """Compute what is missing of a figure's sweep in the folder ``results/NAME`` and return its points.
+) -> Reproduction | StudyRun:
+    """Compute what is missing of a figure's sweep, or of a study, in the folder ``results/NAME``; return what is there.
 
-    name: of `paper_figures`. run: False takes what is there. Others: see `figure_plan` and `edgewatt.sweep`.
-    Stopping at any moment loses the points in flight at most; the same call goes on.
+    name: of `paper_figures`. run: False takes what is there. Others: see `figure_plan` and `edgewatt.sweep`; a study
+    takes full, seeds and workers. Stopping at any moment loses the points in flight at most; the same call goes on.
     """
+    if name in STUDIES:
+        count = 0 if executor == "inline" else workers
+        return run_study(name, results=results, full=full, seeds=seeds, run=run, workers=count, progress=progress)
     plan = figure_plan(name, full=full, iterations=iterations, seeds=seeds, overrides=overrides)
     folder = Path(results) / name
     done = sweep(plan, results=folder, executor=executor, workers=workers, progress=progress) if run else None
@@ -92,6 +99,12 @@ def _set_iterations(document: Document, iterations: int) -> None:
     for ordering in orderings:
         if isinstance(ordering, dict) and "iterations" in ordering:
             ordering["iterations"] = iterations
+
+
+def _lift_moves(document: Document) -> None:
+    for ordering in document.data["base"]["orderings"]:
+        if isinstance(ordering, dict):
+            ordering.pop("moves", None)
 
 
 def _cut_seeds(document: Document, seeds: int) -> None:

@@ -217,9 +217,8 @@ def test_the_page_of_the_papers_renders_offline(tmp_path: Path) -> None:
     io = ["network.generate.width=12", "fast_memory.size=8"]
     density = ew.reproduce("gleinig-2c", overrides=[*io, "grid={network.generate.density: [0.2, 0.5]}"], **small)
     policies = ew.reproduce("gleinig-4", overrides=io, **small)
-    layers = "grid={network.generate.widths: [[8, 8, 8], [8, 8, 8, 8]]}"
-    misses = ew.reproduce("ego-5", overrides=[layers, "network.generate.density=0.5"], **small | {"iterations": None})
-    page = Path(ew.paper_page([density, policies, misses], tmp_path / "papers.html")[0])
+    depth = ew.reproduce("gleinig-2b", overrides=[*io, "grid={network.generate.n_layers: [2, 3]}"], **small)
+    page = Path(ew.paper_page([density, policies, depth], tmp_path / "papers.html")[0])
     dom = dump(page, tmp_path, FITS, width=800)
     seen = data_of(dom)
     assert (seen["scrolls"], seen["clipped"]) == ("false", ""), seen

@@ -1,6 +1,7 @@
 """The papers' figures: their sweeps expand, their statistics and claims compute, and a tiny one runs to its page."""
 
 import json
+from dataclasses import replace
 from itertools import combinations
 from math import comb
 from pathlib import Path
@@ -12,11 +13,15 @@ from edgewatt.cli import app
 from edgewatt.papers.claims import chosen, load_catalogue
 from edgewatt.papers.measurements import Measurement
 from edgewatt.papers.measures import MEASURES
+from edgewatt.papers.page import compare_claims
 from edgewatt.papers.reproduction import FULL_ITERATIONS, figure_plan
 from edgewatt.papers.statistics import interval_words, median_interval
+from edgewatt.papers.study import STUDIES, Job, Study, run_study
+from edgewatt.results.record import content_hash
 from hwmodel.fastmemory.iomodel import compact_growth_memory
 from reorder.order import order
 from traces.base.errors import InputError
+from traces.base.registry import Entry
 from traces.base.resources import shipped_names
 from traces.generators.networks import compact_growth
 
@@ -28,9 +33,47 @@ def test_every_figure_has_a_sweep_and_every_claim_a_measure() -> None:
     assert {*CATALOGUE.figures, "figures"} == {*shipped_names("papers")}
     for claim in CATALOGUE.claims:
         assert claim.paper in CATALOGUE.papers
-        assert set(claim.figures) <= CATALOGUE.figures.keys()
-        assert claim.measure is None or claim.measure in MEASURES
-    assert {claim.measure for claim in CATALOGUE.claims} - {None} == {*MEASURES}
+        assert set(claim.figures) <= CATALOGUE.figures.keys() | CATALOGUE.studies.keys()
+    named = {claim.measure for claim in CATALOGUE.claims} - {None}
+    studies = {f"{name}:{measure}" for name in STUDIES for measure in STUDIES[name].item.measures}
+    assert named == {*MEASURES} | studies
+
+
+def test_every_study_has_its_text_and_its_jobs_differ() -> None:
+    assert {*STUDIES} == CATALOGUE.studies.keys()
+    for name in STUDIES:
+        for full in (False, True):
+            jobs = STUDIES[name].item.jobs(full)
+            assert len({content_hash(job) for job in jobs}) == len(jobs)
+
+
+def test_a_study_runs_resumes_and_makes_its_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = STUDIES["ego-misses"].item
+    small = [{"kind": kind, "layers": 2, "seed": seed} for kind in ("random", "radix") for seed in (1, 2)]
+    entry = Entry("ego-misses", replace(study, jobs=lambda full: small), "", None)
+    monkeypatch.setitem(STUDIES._entries, "ego-misses", entry)
+    first = ew.reproduce("ego-misses", results=tmp_path, executor="inline", seeds=1)
+    assert first.complete and len(first.records) == 2
+    seen: list[int] = []
+    again = ew.reproduce("ego-misses", results=tmp_path, executor="inline", progress=lambda done, *_: seen.append(done))
+    assert again.complete and seen == [3, 4]
+    claims = {c["claim"]: c for c in compare_claims([again])}
+    nearly_half = next(c for text, c in claims.items() if "nearly half" in text)
+    assert nearly_half["measured"] and "times at 2 layers" in nearly_half["theirs"]
+    text = Path(ew.paper_page([again], tmp_path / "page.html")[0]).read_text()
+    assert "Figure 5b: misses of EGO" in text and "agrees under a reading" in text
+
+
+def test_a_job_that_fails_leaves_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def compute(job: Job) -> dict[str, int]:
+        if job["seed"] == 2:
+            raise InputError("no such layer here")
+        return {"value": job["seed"]}
+
+    study = Study(lambda full: [{"seed": 1}, {"seed": 2}], compute, lambda done: [])
+    monkeypatch.setitem(STUDIES._entries, "ego-misses", Entry("ego-misses", study, "", None))
+    found = run_study("ego-misses", results=tmp_path, workers=0)
+    assert found.failed == ["2: no such layer here"] and [r for _, r in found.done] == [{"value": 1}]
 
 
 @pytest.mark.parametrize("name", CATALOGUE.figures)
@@ -58,7 +101,8 @@ def test_full_means_the_papers_iterations() -> None:
 
 def test_names_may_be_beginnings() -> None:
     assert chosen(["gleinig-2"]) == ["gleinig-2a", "gleinig-2b", "gleinig-2c", "gleinig-2d"]
-    assert chosen(["all"]) == [*CATALOGUE.figures]
+    assert chosen(["all"]) == [*CATALOGUE.figures, *CATALOGUE.studies]
+    assert chosen(["serenity"]) == ["serenity-memory", "serenity-search"]
     with pytest.raises(InputError, match="did you mean"):
         chosen(["gleinig-2e"])
 
@@ -122,22 +166,31 @@ def test_a_tiny_figure_runs_resumes_and_makes_its_page(tmp_path: Path) -> None:
     assert "coverage 50 %" in text
 
 
-def test_a_figure_of_cache_misses_runs(tmp_path: Path) -> None:
-    small = [
-        "network.generate.widths=[16, 16, 16]",
-        "grid={network.generate.density: [0.2, 0.5]}",
-        "fast_memory={size: 8, policy: lru, curve: [16]}",
-    ]
-    found = ew.reproduce("ego-6", results=tmp_path, seeds=1, overrides=small, executor="inline")
-    text = Path(ew.paper_page([found], tmp_path / "page.html")[0]).read_text()
-    assert "L1 of 32 KiB" in text and "values, M = 16" in text
+SMALLEST: dict[str, Job] = {
+    "cdr-strides": {"layer": "digits_small", "format": "int8"},
+    "cdr-ones": {"layer": "digits_small"},
+    "cdr-search": {"stride": 32},
+    "ego-misses": {"kind": "random", "layers": 2, "density": 0.01, "seed": 1},
+    "gleinig-policies": {"seed": 1, "iterations": 100},
+    "serenity-memory": {"graph": "NASNet normal cell"},
+}
+
+
+@pytest.mark.parametrize("name", SMALLEST)
+def test_a_job_of_every_study_computes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edgewatt.papers.cdr_layers.EFFORT", 0)
+    study = STUDIES[name].item
+    assert name != "cdr-search" or pytest.importorskip("ortools")
+    result = json.loads(json.dumps(study.compute(SMALLEST[name])))
+    for table in study.tables([(SMALLEST[name], result)]):
+        assert all(len(row) == len(table.heads) for row in table.rows), table.title
 
 
 def test_the_command_lists_runs_and_writes_its_claims(tmp_path: Path) -> None:
     from typer.testing import CliRunner
 
     listed = CliRunner().invoke(app, ["papers", "--json", "-"])
-    assert [figure["name"] for figure in json.loads(listed.output)] == [*CATALOGUE.figures]
+    assert [figure["name"] for figure in json.loads(listed.output)] == [*CATALOGUE.figures, *CATALOGUE.studies]
     wanted = ["papers", "gleinig-2b", "-r", str(tmp_path), "--seeds", "1", "--iterations", "20", "--executor", "inline"]
     changes = ["-s", "network.generate.width=12", "-s", "fast_memory.size=8"]
     changes += ["-s", "grid={network.generate.n_layers: [2, 3]}"]

@@ -1,0 +1,52 @@
+"""The operator graphs that stand for those of Ahn et al. 2020 (configs/papers/schedules/serenity.yaml)."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from edgewatt.config.document import read_document
+from edgewatt.operators.orders import load_graph
+from traces.base.resources import config_root
+from traces.work.opgraph import OpGraph
+
+
+@cache
+def settings() -> dict[str, Any]:
+    """Return the file's content."""
+    data: dict[str, Any] = read_document(config_root() / "papers" / "schedules" / "serenity.yaml").data
+    return data
+
+
+def graph_file(name: str) -> Path | None:
+    """Return where a graph of the reference data lies (EDGEWATT_REFERENCE), None if it is not there."""
+    folder = os.environ.get("EDGEWATT_REFERENCE")
+    path = Path(folder) / "schedule" / name if folder else None
+    return path if path is not None and path.is_file() else None
+
+
+def available(entry: dict[str, Any]) -> bool:
+    """Whether a graph can be had here: generated, or from the reference data."""
+    return "generate" in entry or graph_file(entry["file"]) is not None
+
+
+def graph_of(entry: dict[str, Any]) -> OpGraph:
+    """Return the graph of an entry."""
+    if "generate" in entry:
+        return load_graph(entry["generate"])
+    from traces.readers.opgraph_json import from_dict
+
+    path = graph_file(entry["file"])
+    assert path is not None
+    value = json.loads(path.read_text())
+    return from_dict({key: value[key] for key in ("name", "nodes", "outputs")}, source=str(path))
+
+
+def mean(values: list[float]) -> float:
+    """Geometric mean of ratios."""
+    from math import exp, log
+
+    return exp(sum(map(log, values)) / len(values)) if values else float("nan")

@@ -1,0 +1,130 @@
+"""Feinberg et al. 2020, Figures 12, 13 and 15: ones on the wires by stride, distance of bases and number format.
+
+Ones of values and ids, row pointers and vectors left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from edgewatt.papers.cdr_layers import ENCODERS, STRIDES, change, layer, names, ones_of, ordered
+from edgewatt.papers.study import STUDIES, Done, Job, Study, Table
+from traces.formats import to_bits
+
+BASES: tuple[int | str, ...] = (32, 64, 128, "row", "matrix")
+WITHIN: tuple[int | str, ...] = (*STRIDES, "row")
+
+
+def jobs(full: bool) -> list[dict[str, Any]]:
+    """One job a layer."""
+    return [{"layer": name} for name in names()]
+
+
+def compute(job: Job) -> dict[str, Any]:
+    """Count the ones of a layer in every order."""
+    matrix = layer(job["layer"]).matrix
+    given = np.arange(matrix.nnz)
+    by_stride: dict[str, Any] = {}
+    for value_format in ("fp16", "int8"):
+        by_stride[value_format] = {"given": ones_of(matrix, given, value_format)}
+        for stride in WITHIN:
+            order = ordered(matrix, stride, value_format).positions
+            by_stride[value_format][str(stride)] = ones_of(matrix, order, value_format)
+    bases = {str(b): ordered(matrix, "row", "fp16", base_interval=b) for b in BASES}
+    formats: dict[str, Any] = {}
+    for value_format in ("fp16", "bf16"):
+        found = ordered(matrix, 128, value_format)
+        formats[value_format] = {
+            "values": found.original_ones_values,
+            "before": found.original_ones,
+            "after": found.ones,
+        }
+    formats["bf16 truncated"] = _truncated(matrix)
+    return {
+        "by_stride": by_stride,
+        "bases": {b: [f.original_ones, f.ones] for b, f in bases.items()},
+        "formats": formats,
+    }
+
+
+def _truncated(matrix: Any) -> dict[str, int]:
+    """The other reading of bfloat16: the upper half of the float32 bits, not rounded."""
+    import edgewatt as ew
+
+    bits = to_bits(matrix.data, "fp32")[0].view(np.uint32) >> 16
+    return {"values": ew.encode(bits.astype(np.uint16), ENCODERS[1], element_bytes=2).ones}
+
+
+def tables(done: Done) -> list[Table]:
+    """Return a table a figure."""
+    plain = ENCODERS[1]
+    rows12, rows13, rows15 = [], [], []
+    for job, r in done:
+        for value_format, ones in r["by_stride"].items():
+            base = ones["given"][plain]
+            cells = (change(ones[str(s)][plain], base) for s in WITHIN)
+            rows12.append((job["layer"], value_format, ones["given"]["dbi-dc"], base, *cells,
+                           f"{100 * (ones[str(WITHIN[0])][plain] - ones['row'][plain]) / base:.1f} %"))  # fmt: skip
+        rows13.append((job["layer"], *(f"{after} ({change(after, before)})" for before, after in r["bases"].values())))
+        f = r["formats"]
+        rows15.append((
+            job["layer"], *(change(f[v]["after"], f[v]["before"]) for v in ("fp16", "bf16")),
+            *(change(f[v]["values"], f["fp16"]["values"]) for v in ("bf16", "bf16 truncated")),
+        ))  # fmt: skip
+    return [
+        Table(
+            "Figure 12: ones under Base+XOR and DBI by stride",
+            ("layer", "format", "DBI alone, as given", "Base+XOR and DBI, as given", *map(str, WITHIN), "32 to row"),
+            rows12,
+        ),
+        Table("Figure 13: ones by the distance of bases, whole rows", ("layer", *map(str, BASES)), rows13),
+        Table(
+            "Figure 15: reordering in fp16 and bf16, and the values as given against fp16",
+            ("layer", "fp16", "bf16", "bf16 values", "truncated"),
+            rows15,
+        ),
+    ]
+
+
+def _sensitivity(done: Done) -> tuple[str, str]:
+    def average(shared: bool) -> str:
+        values = [
+            (ones[str(WITHIN[0])][ENCODERS[1]] - ones["row"][ENCODERS[1]]) / ones["given"][ENCODERS[1]]
+            for job, r in done if shared or "shared" not in job["layer"] for ones in r["by_stride"].values()
+        ]  # fmt: skip
+        return f"{100 * float(np.mean(values)):.1f} %"
+
+    return f"{average(True)}; {average(False)} without shared values", ""
+
+
+def _one_base(done: Done) -> tuple[str, str]:
+    values = [100 * (1 - after / before) for _, r in done for before, after in [r["bases"]["matrix"]]]
+    return f"{np.median(values):.1f} % ({min(values):.1f} to {max(values):.1f})", ""
+
+
+def _bfloat16(done: Done) -> tuple[str, str]:
+    def share(which: str) -> str:
+        values = [100 * (r["formats"][which]["values"] / r["formats"]["fp16"]["values"] - 1) for _, r in done]
+        return f"{min(values):+.1f} to {max(values):+.1f} %"
+
+    return f"{share('bf16')} rounded; {share('bf16 truncated')} truncated", ""
+
+
+def _both_formats(done: Done) -> tuple[str, str]:
+    def saved(which: str) -> str:
+        values = [100 * (1 - r["formats"][which]["after"] / r["formats"][which]["before"]) for _, r in done]
+        return f"{which} {min(values):.0f} to {max(values):.0f} %"
+
+    return f"{saved('fp16')}; {saved('bf16')}", ""
+
+
+STUDIES.register("cdr-ones", summary="Figures 12, 13 and 15: ones by stride, bases and format")(
+    Study(
+        jobs,
+        compute,
+        tables,
+        {"sensitivity": _sensitivity, "one-base": _one_base, "bfloat16": _bfloat16, "both-formats": _both_formats},
+    )
+)

@@ -1,0 +1,149 @@
+"""Feinberg et al. 2020, Figures 8, 9, 10 and 14: energy, time and L1 traffic by stride, on a GPU with eight channels.
+
+Energies count values, ids, row pointers, the input and the output on DQ and DBI; every array crosses the bus once. A
+stride costs no time if the GPU of hwmodel.caches.gpu needs no longer than for the order given. Figure 8 adds the core
+energy of the traffic behind the L2, so a slower stride pays for its time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from edgewatt.papers.cdr_layers import (
+    ENCODERS,
+    FORMATS,
+    STRIDES,
+    change,
+    eight_channels,
+    io_energy_pj,
+    layer,
+    names,
+    ordered,
+)
+from edgewatt.papers.study import STUDIES, Done, Job, Study, Table
+from hwmodel.caches.gpu import GpuSpec, gpu_time, simulate_gpu_spmv
+
+GIVEN = "as given"
+
+
+def jobs(full: bool) -> list[dict[str, Any]]:
+    """One job a layer and format."""
+    return [{"layer": name, "format": value_format} for name in names() for value_format in FORMATS]
+
+
+def compute(job: Job) -> dict[str, Any]:
+    """Play the layer in the order given and reordered within each stride."""
+    whole, value_format = layer(job["layer"]), job["format"]
+    played = whole.played()
+    found: dict[str, Any] = {}
+    for stride in (GIVEN, *STRIDES):
+        order = None if stride == GIVEN else ordered(whole.matrix, stride, value_format).positions
+        part = None if order is None else order[: played.matrix.nnz]
+        result = simulate_gpu_spmv(played.lay_out(part, value_format), GpuSpec())
+        timed = gpu_time(result, GpuSpec(), eight_channels())
+        arrays = [(layer_, list(layer_.arrays(o, value_format))) for layer_, o in ((whole, order), (played, part))]
+        found[str(stride)] = {
+            "time_ns": timed.time_ns,
+            "l1_accesses": int(result.l1_accesses.sum()),
+            "l1_misses": int(result.misses_by_stream.sum()),
+            "io_pj": {encoder: io_energy_pj(arrays[0][1], encoder) for encoder in ENCODERS},
+            "dram_pj": {e: io_energy_pj(arrays[1][1], e) + timed.dram.total_energy_pj for e in ENCODERS},
+        }
+    return found
+
+
+def savings(result: Any, stride: int | str, what: str) -> tuple[float, ...]:
+    """Return the shares saved against DBI and Base+XOR in the order given, then the same two with zero remapping."""
+    given, now = result[GIVEN][what], result[str(stride)][what]
+    dbi, plain, remapped = ENCODERS
+    pairs = ((now[plain], given[dbi]), (now[plain], given[plain]),
+             (now[remapped], given[dbi]), (now[remapped], given[remapped]))  # fmt: skip
+    return tuple(1 - after / before for after, before in pairs)
+
+
+def free_strides(result: Any) -> list[int]:
+    """Return the strides that cost no time."""
+    return [s for s in STRIDES if result[str(s)]["time_ns"] <= result[GIVEN]["time_ns"]]
+
+
+def best(result: Any, what: str) -> tuple[tuple[float, ...], int] | None:
+    """Return the greatest savings at a stride that costs no time, and the stride."""
+    return max(((savings(result, s, what), s) for s in free_strides(result)), default=None)
+
+
+def tables(done: Done) -> list[Table]:
+    """Return a table a figure."""
+    heads = ("against DBI", "against Base+XOR", "DBI, zeros remapped", "Base+XOR, zeros remapped")
+    result = []
+    for figure, what, text in ((9, "io_pj", "DRAM IO energy"), (8, "dram_pj", "DRAM energy")):
+        rows: list[tuple[Any, ...]] = []
+        for job, r in done:
+            found = best(r, what)
+            cells = tuple(f"-{100 * s:.1f} %" for s in found[0]) if found else ("",) * 4
+            rows.append((job["layer"], job["format"], found[1] if found else "none", *cells))
+        for label, reduce in (("average", np.mean), ("most", np.max)):
+            values = [f[0] for _, r in done if (f := best(r, what))]
+            if values:
+                rows.append(
+                    (label, "", "", *(f"-{100 * float(reduce(column)):.1f} %" for column in zip(*values, strict=True)))
+                )
+        title = f"Figure {figure}: {text}, best stride that costs no time"
+        result.append(Table(title, ("layer", "format", "stride", *heads), rows))
+    columns: tuple[tuple[int, tuple[str, ...], tuple[str, ...]], ...] = (
+        (10, ("as given, ns",), ("time_ns",)),
+        (14, ("L1 accesses as given", "load misses"), ("l1_accesses", "l1_misses")),
+    )
+    for figure, given, counts in columns:
+        rows = [
+            (job["layer"], job["format"], *(f"{r[GIVEN][w]:,.0f}" for w in counts),
+             *(", ".join(change(r[str(s)][w], r[GIVEN][w]) for w in counts) for s in STRIDES))
+            for job, r in done
+        ]  # fmt: skip
+        text = "execution time" if figure == 10 else "L1 sector accesses, load misses"
+        result.append(
+            Table(f"Figure {figure}: {text} by stride", ("layer", "format", *given, *map(str, STRIDES)), rows)
+        )
+    return result
+
+
+def _free(what: str, column: int, reduce: Any) -> Any:
+    def words(done: Done) -> tuple[str, str]:
+        values = [found[0][column] for _, r in done if (found := best(r, what))]
+        return (
+            (f"{100 * float(reduce(values)):.1f} % over {len(values)} of {len(done)} layers and formats", "")
+            if values
+            else ("none", "")
+        )
+
+    return words
+
+
+def _slowdown(done: Done) -> tuple[str, str]:
+    """The greatest slowdown over strides from 64, apart for the convolution."""
+
+    def most(mine: bool) -> str:
+        values = [r[str(s)]["time_ns"] / r[GIVEN]["time_ns"] - 1 for job, r in done for s in STRIDES[1:]
+                  if ("conv" in job["layer"]) == mine]  # fmt: skip
+        return f"{100 * max(values):+.1f} %" if values else "not run"
+
+    return f"at most {most(False)} on fully connected layers, {most(True)} on convolutions", ""
+
+
+STUDIES.register("cdr-strides", summary="Figures 8, 9, 10 and 14: energy, time and L1 traffic by stride")(
+    Study(
+        jobs,
+        compute,
+        tables,
+        {
+            "io-dbi": _free("io_pj", 0, np.mean),
+            "io-base-xor": _free("io_pj", 1, np.mean),
+            "io-base-xor-most": _free("io_pj", 1, np.max),
+            "dram-dbi": _free("dram_pj", 0, np.mean),
+            "dram-base-xor": _free("dram_pj", 1, np.mean),
+            "dram-base-xor-most": _free("dram_pj", 1, np.max),
+            "slowdown": _slowdown,
+        },
+    )
+)
