@@ -1,6 +1,15 @@
 """``python -m edgewatt`` is the command `edgewatt`."""
 
-from traces.base.children import forget_current_folder
+import sys
+
+from edgewatt.installation import ForeignTracesError, check_traces_package
+
+try:
+    check_traces_package()
+except ForeignTracesError as error:
+    sys.exit(f"edgewatt: {error}")
+
+from traces.base.children import forget_current_folder  # noqa: E402 - only now is `traces` known to be ours
 
 forget_current_folder()
 

@@ -59,7 +59,7 @@ def schema() -> dict[str, Any]:
 
     run = RunConfig.model_json_schema()
     definitions = run.pop("$defs", {})
-    _allow_names(run)
+    _allow_names(run, definitions)
     sweep = SweepConfig.model_json_schema()
     definitions |= sweep.pop("$defs", {})
     sweep["properties"]["base"] = {"anyOf": [{"type": "string"}, {"type": "object"}]}
@@ -71,7 +71,7 @@ def schema() -> dict[str, Any]:
     }
 
 
-def _allow_names(run: dict[str, Any]) -> None:
+def _allow_names(run: dict[str, Any], definitions: dict[str, Any]) -> None:
     """Add what the loader accepts before validation: shipped names, single values for lists, `system`."""
     properties = run["properties"]
     properties["system"] = {"type": "string", "description": "named machine (`edgewatt list systems`) or a .yaml file"}
@@ -80,6 +80,11 @@ def _allow_names(run: dict[str, Any]) -> None:
         for part in ("items", "type"):
             properties[key].pop(part, None)
     properties["bus"] = {"anyOf": [{"type": "string"}, properties["bus"]]}
+    _caches_by_name(properties)
+    _caches_by_name(definitions["OnChipSection"]["properties"])
+
+
+def _caches_by_name(properties: dict[str, Any]) -> None:
     caches = properties["caches"]
     caches["items"] = {"anyOf": [{"type": "string"}, caches["items"]]}
 

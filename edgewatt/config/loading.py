@@ -168,7 +168,7 @@ def resolve(document: Document) -> Document:
     if "system" in document.data:
         piece = _piece(document, ("system",), "systems")
         validate(SystemFile, piece)
-        under = Document({})
+        under = Document({}, {(): document.mark((), key=True)}, {(): document.mark(())})
         own = any(key in document.data for key in _ONCHIP_KEYS)
         for key in _SYSTEM_KEYS:
             if key in piece.data and not (own and key in _ONCHIP_KEYS and key not in document.data):

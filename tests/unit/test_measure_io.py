@@ -36,7 +36,7 @@ def test_reports_and_comparisons_take_records_of_both_kinds(tmp_path: Path) -> N
 
 
 def test_records_hold_the_gap_to_the_best_bound(capsys: pytest.CaptureFixture[str]) -> None:
-    dense = {"generate": {"kind": "random-layered", "n_layers": 2, "width": 12, "density": 1.0}}
+    dense = {"generate": {"kind": "random-layered", "n_layers": 2, "width": 12, "density": 0.5}}
     records = ew.run({**CONFIG, "network": dense, "fast_memory": {"size": 3}, "measure": "io"})
     first = records[0].results
     assert first["best_bound"]["total"] > first["bounds"]["lower_total"] and first["best_bound"]["argument"] == "sparse"
