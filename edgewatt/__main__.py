@@ -9,7 +9,7 @@ try:
 except ForeignTracesError as error:
     sys.exit(f"edgewatt: {error}")
 
-from traces.base.children import forget_current_folder  # noqa: E402 - only now is `traces` known to be ours
+from traces.base.children import forget_current_folder
 
 forget_current_folder()
 
