@@ -27,8 +27,8 @@ def list_members(folder: str, prefix: str, macro: str, out: Path) -> None:
 
 
 MADE = Path("build/include")
-list_members("cache", "policy", "EDGEWATT_POLICIES", MADE / "cache/policies.h")
-list_members("cache", "prefetch", "EDGEWATT_PREFETCHERS", MADE / "cache/prefetchers.h")
+list_members("cache/policies", "policy", "EDGEWATT_POLICIES", MADE / "cache/policies.h")
+list_members("cache/prefetchers", "prefetch", "EDGEWATT_PREFETCHERS", MADE / "cache/prefetchers.h")
 
 extensions = [
     Extension(
@@ -38,7 +38,7 @@ extensions = [
         depends=sorted(
             str(h)
             for folder in (source.parent, Path("cython_ext/common"), MADE / source.parent.name)
-            for h in folder.glob("*.h")
+            for h in folder.rglob("*.h")
         ),
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
         + ([("EDGEWATT_DEBUG", "1")] if DEBUG else [("NDEBUG", "1")]),

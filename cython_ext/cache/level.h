@@ -91,7 +91,7 @@ EDGEWATT_AVX512 static inline int64_t edgewatt_find_avx512(const uint64_t *words
 }
 #endif
 
-#include "cache/policies.h" /* made by the build: the policy_*.h of this folder, and a list of their names */
+#include "cache/policies.h" /* made by the build: policies/policy_*.h, and a list of their names */
 
 #define CORE(name) name##_baseline
 #define CORE_TARGET

@@ -54,7 +54,7 @@ typedef struct {
     int64_t (*step)(void *table, int64_t entries, int32_t stream, int64_t line, int missed, int first_use);
 } edgewatt_prefetcher;
 
-#include "cache/prefetchers.h" /* made by the build: the prefetch_*.h of this folder, and a list of their names */
+#include "cache/prefetchers.h" /* made by the build: prefetchers/prefetch_*.h, and a list of their names */
 
 static const edgewatt_prefetcher *edgewatt_prefetcher_of(const char *name) {
 #define EDGEWATT_PREFETCHER(prefetcher) \

@@ -1,4 +1,4 @@
-"""brrip: Jaleel et al., ISCA 2010; cython_ext/cache/policy_brrip.h says how."""
+"""brrip: Jaleel et al., ISCA 2010; cython_ext/cache/policies/policy_brrip.h says how."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""drrip: Jaleel et al., ISCA 2010; cython_ext/cache/policy_drrip.h says how."""
+"""drrip: Jaleel et al., ISCA 2010; cython_ext/cache/policies/policy_drrip.h says how."""
 
 from __future__ import annotations
 

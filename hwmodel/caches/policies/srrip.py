@@ -1,4 +1,4 @@
-"""srrip: Jaleel et al., ISCA 2010; cython_ext/cache/policy_srrip.h says how."""
+"""srrip: Jaleel et al., ISCA 2010; cython_ext/cache/policies/policy_srrip.h says how."""
 
 from __future__ import annotations
 

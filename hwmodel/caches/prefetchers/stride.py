@@ -1,4 +1,4 @@
-"""stride: after Chen and Baer 1995; cython_ext/cache/prefetch_stride.h."""
+"""stride: after Chen and Baer 1995; cython_ext/cache/prefetchers/prefetch_stride.h."""
 
 from __future__ import annotations
 

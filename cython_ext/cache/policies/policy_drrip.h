@@ -5,7 +5,7 @@
 #ifndef EDGEWATT_POLICY_DRRIP_H
 #define EDGEWATT_POLICY_DRRIP_H
 
-#include "cache/rrip.h"
+#include "cache/policies/rrip.h"
 
 enum { EDGEWATT_DRRIP_LEADERS = 32, EDGEWATT_DRRIP_MIDDLE = 512 };
 

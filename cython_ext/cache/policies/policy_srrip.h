@@ -2,7 +2,7 @@
 #ifndef EDGEWATT_POLICY_SRRIP_H
 #define EDGEWATT_POLICY_SRRIP_H
 
-#include "cache/rrip.h"
+#include "cache/policies/rrip.h"
 
 static void edgewatt_srrip_fill(edgewatt_sets *sets, uint64_t set, int64_t way, int64_t next) {
     (void)next;
