@@ -7,7 +7,10 @@ import pytest
 
 import edgewatt as ew
 from edgewatt.operators.orders import load_graph
+from reorder.schedule.operator_problem import OperatorProblem
 from reorder.schedule.schedule import schedule
+from reorder.schedule.schedulers.serenity import waists
+from traces.work.opgraph import Operator, OpGraph, Tensor
 
 REFERENCE = Path(os.environ.get("EDGEWATT_REFERENCE", "/nowhere")) / "schedule"
 
@@ -31,3 +34,20 @@ def test_rewritten_swiftnet_needs_few_states() -> None:
     assert (found.peak_bytes, found.proved) == (188_160, True)
     assert found.states <= 50_000
     assert schedule(graph, method="serenity", max_level_states=300).proved
+
+
+def test_a_buffer_that_passes_an_operator_is_seen_even_if_bytes_agree() -> None:
+    """After n1, t0 passes and t1 is dead, both of one byte: n1 divides nothing."""
+
+    def tensor(name: str, size: int) -> Tensor:
+        return Tensor(name, (size,), size, name, "uint8")
+
+    nodes = (
+        Operator("n0", "INPUT", (), (tensor("t0", 1),), (), {}),
+        Operator("n1", "OP", ("t0",), (tensor("t1", 1), tensor("u1", 7)), (), {}),
+        Operator("n2", "OP", ("t0", "u1"), (tensor("t2", 1),), (), {}),
+        Operator("n3", "OP", ("t2",), (tensor("t3", 1),), (), {}),
+    )
+    graph = OpGraph("g", nodes, ("t3",), allow_disconnected=True)
+    assert waists(OperatorProblem(graph)) == [0, 2]
+    assert ew.schedule(graph, method="serenity").peak_bytes == ew.schedule(graph).peak_bytes

@@ -54,9 +54,29 @@ def waists(problem: OperatorProblem) -> list[int]:
     found = []
     ancestors = _related(graph.predecessors)
     descendants = _related([tuple(n - 1 - u for u in graph.successors[n - 1 - v]) for v in range(n)])
+    passing = _passing(problem)
     for v in range(n - 1):
-        if ancestors[v] == v and descendants[n - 1 - v] == n - 1 - v and live[v] == alone[v]:
+        passed = ancestors[v] == v and descendants[n - 1 - v] == n - 1 - v
+        if passed and live[v] == alone[v] and not passing[v]:
             found.append(v)
+    return found
+
+
+def _passing(problem: OperatorProblem) -> list[bool]:
+    """Whether some buffer written before each operator is needed after it. Bytes alone do not tell: what passes may be
+    as large as what the operator wrote for nobody."""
+    rows, n = problem.buffer_rows, problem.graph.n_nodes
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for v in range(n):
+        for b in rows["writes"][v]:
+            first.setdefault(b, v)
+        for b in (*rows["reads"][v], *rows["writes"][v]):
+            last[b] = v
+    found = [False] * n
+    for b, v in first.items():
+        for passed in range(v + 1, n if problem.kept[b] else last[b]):
+            found[passed] = True
     return found
 
 
