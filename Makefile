@@ -24,6 +24,10 @@ quickstart: $(VENV)/.installed
 test: $(VENV)/.installed-test lint types
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
+# Property tests on examples no run has seen: `make test` takes the same ones every time.
+explore: $(VENV)/.installed-test
+	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -n auto --dist worksteal tests/property
+
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

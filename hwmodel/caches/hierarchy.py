@@ -216,7 +216,7 @@ def open_hierarchy(trace: Trace, machine: Machine) -> CacheHierarchy:
     hierarchy = CacheHierarchy(machine, trace.memory)
     for k, spec in enumerate(machine.caches):
         if spec.policy_type.needs_future:
-            hierarchy.levels[k].set_future(lookups_of_level(trace, machine.caches[: k + 1]))
+            hierarchy.levels[k].set_future(lookups_of_level(trace, machine.caches[: k + 1], flush=machine.flush))
     return hierarchy
 
 
@@ -277,12 +277,15 @@ def slices(trace: Trace, accesses: int = SLICE_ACCESSES) -> Iterator[Chunk]:
             yield Chunk(address, size, op, stream, offset, chunk.payload, cycle, work)
 
 
-def lookups_of_level(trace: Trace, specs: tuple[CacheSpec, ...]) -> npt.NDArray[np.uint64]:
-    """Return uint64: every line look-up the last of these levels will see, found by running the levels before it."""
+def lookups_of_level(trace: Trace, specs: tuple[CacheSpec, ...], *, flush: bool) -> npt.NDArray[np.uint64]:
+    """Return uint64: every line look-up the last of these levels will see, found by running the levels before it.
+
+    flush: the levels before it write their dirty lines back at the end, which it sees too.
+    """
     levels = _levels(specs, trace.memory)
     for k, spec in enumerate(specs[:-1]):
         if spec.policy_type.needs_future:
-            levels[k].set_future(lookups_of_level(trace, specs[: k + 1]))
+            levels[k].set_future(lookups_of_level(trace, specs[: k + 1], flush=flush))
     seen = []
     for chunk in slices(trace):
         op, address, size = chunk.op, chunk.address, np.asarray(chunk.size, np.uint16)
@@ -290,7 +293,7 @@ def lookups_of_level(trace: Trace, specs: tuple[CacheSpec, ...]) -> npt.NDArray[
             out = level.access(op, address, size, chunk.stream if k == 0 else None)
             op, address, size = out.is_write, out.address, out.size
         seen.append(levels[-1].lines(address, size))
-    for k, level in enumerate(levels[:-1]):  # the final flush is seen too
+    for k, level in enumerate(levels[:-1] if flush else []):
         out = level.flush()
         op, address, size = out.is_write, out.address, out.size
         for deeper in levels[k + 1 : -1]:

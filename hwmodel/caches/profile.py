@@ -147,7 +147,7 @@ def profile_caches(
     levels = [CacheLevel(spec) for spec in specs]
     for k, spec in enumerate(specs):
         if spec.policy_type.needs_future:
-            levels[k].set_future(lookups_of_level(trace, tuple(specs[: k + 1])))
+            levels[k].set_future(lookups_of_level(trace, tuple(specs[: k + 1]), flush=False))
     streams = np.zeros((len(specs), 2, len(STREAMS)), np.int64)
     regions = np.zeros((len(specs), 2, len(names)), np.int64)
     accesses, first_lines = 0, []

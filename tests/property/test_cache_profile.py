@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from machine_strategies import a_trace, hierarchies
 from oracles.trace_oracle import networks
 
 from hwmodel.caches.cache import simulate_cache, simulate_levels
 from hwmodel.caches.profile import miss_curve, profile_caches
-from hwmodel.machine import CacheSpec, PrefetchSpec
+from hwmodel.machine import BusSpec, CacheSpec, Machine, PrefetchSpec
 from traces.base.errors import InputError
 
 
@@ -25,8 +25,14 @@ def test_the_curve_equals_a_cache_of_every_size(lines, sets):
         assert counts.misses == misses and size == ways * sets * 16
 
 
+BRRIP_BEFORE_MIN = Machine(
+    (CacheSpec(32, 8, 1, "brrip", allocate=False), CacheSpec(16, 8, 2, "min", allocate=False)), bus=BusSpec(2, 8)
+)
+
+
 @settings(max_examples=40, deadline=None)
 @given(networks, hierarchies())
+@example((np.random.default_rng(0), "identity"), BRRIP_BEFORE_MIN)  # MIN must not foresee a flush that does not come
 def test_parts_add_up_to_what_the_levels_count(made, machine):
     if not machine.caches:
         return
