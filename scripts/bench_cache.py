@@ -13,7 +13,7 @@ import numpy as np
 
 from cython_ext.common.cpu import simd_level
 from hwmodel.caches.cache import CacheLevel
-from hwmodel.machine import CacheSpec
+from hwmodel.caches.spec import CacheSpec
 
 N = 10_000_000
 ROUNDS = 11

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from hwmodel.coding import WireCosts, encode
+from hwmodel.dram.energy import data_wire_costs
 from hwmodel.dram.part_file import load_part, part_names
-from hwmodel.energy.memory import data_wire_costs
 
 N = 1 << 20
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from hwmodel.machine import CacheSpec, Machine
+from hwmodel.caches.spec import CacheSpec
+from hwmodel.machine import Machine
 from hwmodel.replay import replay
 from traces.access.build import build_trace
 from traces.work.network import Network

@@ -10,7 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hwmodel.machine import CacheSpec, Machine
+from hwmodel.caches.spec import CacheSpec
+from hwmodel.machine import Machine
 from hwmodel.replay import replay
 from traces.access.build import build_trace
 from traces.layouts.layout import Layout

@@ -3,7 +3,9 @@
 from hypothesis import strategies as st
 from oracles.trace_oracle import random_network, topological_order
 
-from hwmodel.machine import CACHE_POLICIES, BusSpec, CacheSpec, Machine, PrefetchSpec
+from hwmodel.caches.policy import CACHE_POLICIES
+from hwmodel.caches.spec import CacheSpec, PrefetchSpec
+from hwmodel.machine import BusSpec, Machine
 from traces.access.build import build_trace
 from traces.layouts.layout import Layout
 

@@ -32,7 +32,7 @@ def cache(
       edgewatt cache trace.npz --level 4KiB:64:4:srrip --level 64KiB:64:16:lru --page caches.html
     """
     from edgewatt.cli.output import show_table, write_json
-    from hwmodel.caches.profile import parse_level, profile_caches
+    from hwmodel.replay.profile import parse_level, profile_caches
     from traces.trace_readers import open_trace
 
     specs = [parse_level(text) for text in level]

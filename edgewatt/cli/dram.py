@@ -39,9 +39,9 @@ def dram(
     from edgewatt.cli.output import show_table, write_json
     from hwmodel.dram.checker import check_trace
     from hwmodel.dram.command_table import from_trace
+    from hwmodel.dram.energy import core_rows
+    from hwmodel.dram.energy import explain as explain_rows
     from hwmodel.dram.engine import controller_spec, load_part, simulate_dram
-    from hwmodel.energy.memory import core_rows
-    from hwmodel.energy.memory import explain as explain_rows
     from traces.trace_readers import open_trace
 
     loaded = load_part(part)
@@ -131,8 +131,8 @@ def dram(
 
 def _wires(result: Any, part: Any) -> tuple[Any, ...]:
     """Return the energy rows of the wires that do not depend on data: strobes, clock and commands."""
+    from hwmodel.dram.energy import interface_rows
     from hwmodel.dram.interface import InterfaceCounts
-    from hwmodel.energy.memory import interface_rows
     from hwmodel.energy.replay import timed_groups
 
     n = result.commands

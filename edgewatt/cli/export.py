@@ -52,8 +52,8 @@ def export(
     from pathlib import Path
 
     from edgewatt.cli.output import progress
-    from hwmodel.caches.hierarchy import burst_trace
-    from hwmodel.dram.command_export import export_commands
+    from hwmodel.replay.command_export import export_commands
+    from hwmodel.replay.hierarchy import burst_trace
     from traces.base.errors import InputError, unknown_name
     from traces.base.files import refuse_inputs
     from traces.trace_readers import open_trace

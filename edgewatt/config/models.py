@@ -12,9 +12,10 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from edgewatt.config.document import shown
 from edgewatt.config.kinds import registry
 from edgewatt.config.sections import Choice, Section, section_for
+from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.controller import ControllerSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
-from hwmodel.machine import CacheSpec, EngineSpec
+from hwmodel.machine import EngineSpec
 from traces.base.errors import unknown_name
 from traces.layouts.layout import Layout
 

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 import edgewatt as ew
+from hwmodel.dram.energy import wire_constants_pj
 from hwmodel.dram.part import Part
-from hwmodel.energy.memory import wire_constants_pj
 from traces.access.spmv import SpmvProblem, convolution_matrix, lay_out_convolution, lay_out_spmv
 from traces.base.resources import config_root
 from traces.formats import to_bits

@@ -12,11 +12,11 @@ import numpy as np
 from edgewatt.point.files import check_unchanged, load_part_with
 from edgewatt.point.model import Point
 from edgewatt.results.record import canonical_json
-from hwmodel.caches.cache_pass import KeptPass, keep
 from hwmodel.energy.technology import Technology, load_technology
 from hwmodel.fastmemory.scratchpad import ScratchpadCounts
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import ReplayResult
+from hwmodel.replay.cache_pass import KeptPass, keep
 from traces.access.trace import STREAMS, Trace
 from traces.base.errors import InputError
 from traces.base.progress import Progress

@@ -13,9 +13,10 @@ from typing import Any
 
 from edgewatt.point.json_form import LATER, OMIT, Member, from_json, later, to_json
 from edgewatt.results.record import content_hash
+from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.controller import ControllerSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
-from hwmodel.machine import CacheSpec, EngineSpec
+from hwmodel.machine import EngineSpec
 from traces.layouts.layout import Layout
 
 

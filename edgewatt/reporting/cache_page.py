@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from hwmodel.caches.profile import CacheProfile, MissCurve
+from hwmodel.replay.profile import CacheProfile, MissCurve
 
 _STYLE = """
 :root { --page: #fff; --ink: #1b1f24; --soft: #59636e; --line: #d1d9e0; --mark: #0072b2; }

@@ -1,1 +1,1 @@
-"""Line caches, one feeding the next, and a GPU's view of them."""
+"""Line caches: levels, policies, prefetchers, and a GPU's view of them."""

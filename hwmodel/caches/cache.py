@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hwmodel.caches.prefetcher import PREFETCHERS
-from hwmodel.machine import CacheSpec
+from hwmodel.caches.spec import CacheSpec
 from traces.access.lines import next_uses
 from traces.base.errors import InputError
 

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hwmodel.caches.cache import CacheCounts, CacheLevel
-from hwmodel.machine import CacheSpec
+from hwmodel.caches.spec import CacheSpec
 from traces.access.spmv import SpmvProblem
 from traces.access.trace import STREAMS
 from traces.base.errors import InputError

@@ -1,1 +1,1 @@
-"""DRAM: parts, controller, timing, commands, wires."""
+"""DRAM: parts, controller, timing, commands, wires, and what they cost."""

@@ -188,7 +188,7 @@ def collect_result(
     commands: tuple[np.ndarray, ...] | None,
 ) -> DramResult:
     """Return the result of a memory that has run to the end; background is charged up to its last data."""
-    from hwmodel.energy.memory import core_energy_pj
+    from hwmodel.dram.energy import core_energy_pj
 
     end = max(max(c["last_done"], c["last_data"]) for c in _raw(memory))
     counts = collect_counts(memory, end)

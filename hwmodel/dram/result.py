@@ -1,4 +1,4 @@
-"""What a DRAM run did: integer counts, cycles, and the core energy that hwmodel.energy.memory derived from them."""
+"""What a DRAM run did: integer counts, cycles, and the core energy that hwmodel.dram.energy derived from them."""
 
 from __future__ import annotations
 

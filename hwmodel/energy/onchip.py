@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hwmodel.caches.cache import CacheCounts
-from hwmodel.energy.memory import EnergyRow
+from hwmodel.caches.spec import CacheSpec
+from hwmodel.dram.energy import EnergyRow
 from hwmodel.energy.technology import Technology, load_technology
-from hwmodel.machine import CacheSpec, Machine
+from hwmodel.machine import Machine
 from hwmodel.replay import ReplayResult
 
 ID_ACCESS_BYTES = 4  # what the engine takes of a connection at a time: an id, a value or a header

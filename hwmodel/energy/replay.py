@@ -1,4 +1,4 @@
-"""Energy of a replay: its counts, wire group by wire group and core term by core term, through hwmodel.energy.memory.
+"""Energy of a replay: its counts, wire group by wire group and core term by core term, through hwmodel.dram.energy.
 
 DQ and DBI come from the bytes on the wires. Strobes run during bursts, the clock all the time, the command wires as the
 commands were issued. Flag wires that the part has no DBI pins for are taken to be driven like DQ wires, as `extra`.
@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hwmodel.bus import WireCounts
+from hwmodel.dram.energy import EnergyRow, core_rows, interface_rows, wire_constants_pj
 from hwmodel.dram.interface import WAYS, GroupCounts, InterfaceCounts, running_wires
 from hwmodel.dram.part import Part
 from hwmodel.dram.part_file import load_part
 from hwmodel.dram.result import DramCounts
-from hwmodel.energy.memory import EnergyRow, core_rows, interface_rows, wire_constants_pj
 from hwmodel.machine import Machine
 from hwmodel.replay import ReplayResult
 

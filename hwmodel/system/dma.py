@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from hwmodel.caches.cache_pass import count_accesses
-from hwmodel.caches.engine_side import EngineSide
-from hwmodel.caches.hierarchy import Bursts, slices
+from hwmodel.replay.cache_pass import count_accesses
+from hwmodel.replay.engine_side import EngineSide
+from hwmodel.replay.hierarchy import Bursts, slices
 from hwmodel.system.engine import SharedCaches
 from hwmodel.system.memory import Memory
 from hwmodel.system.results import EngineRun

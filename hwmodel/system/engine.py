@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from hwmodel.caches.cache_pass import count_accesses
-from hwmodel.caches.engine_side import EngineSide
-from hwmodel.caches.hierarchy import CacheHierarchy, slices
+from hwmodel.replay.cache_pass import count_accesses
+from hwmodel.replay.engine_side import EngineSide
+from hwmodel.replay.hierarchy import CacheHierarchy, slices
 from hwmodel.system.memory import Memory
 from hwmodel.system.results import EngineRun
 from traces.access.trace import STREAMS

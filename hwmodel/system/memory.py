@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from hwmodel.caches.hierarchy import Bursts
 from hwmodel.dram.part import Part
 from hwmodel.dram.result import DramResult
-from hwmodel.in_flight import InFlight
 from hwmodel.machine import Machine
 from hwmodel.replay import Traffic, Wires, wire_traffic
+from hwmodel.replay.hierarchy import Bursts
+from hwmodel.replay.in_flight import InFlight
 from hwmodel.system.channels import Channels
 from hwmodel.system.request_log import RequestLog
 from traces.access.trace import STREAMS

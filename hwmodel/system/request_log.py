@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hwmodel.caches.hierarchy import Bursts
+from hwmodel.replay.hierarchy import Bursts
 from hwmodel.system.results import Requests
 
 

@@ -12,7 +12,7 @@ from outside import run_with, write_distribution
 from hwmodel.caches.cache import CacheLevel
 from hwmodel.caches.policy import CACHE_POLICIES
 from hwmodel.caches.prefetcher import PREFETCHERS
-from hwmodel.machine import CacheSpec, PrefetchSpec
+from hwmodel.caches.spec import CacheSpec, PrefetchSpec
 
 ROOT = Path(__file__).parents[2]
 quick = settings(max_examples=30, deadline=None)
@@ -147,7 +147,7 @@ USE = """
 import numpy as np, edgewatt as ew
 from hwmodel.caches.cache import CacheLevel, simulate_cache
 from hwmodel.caches.policy import CACHE_POLICIES
-from hwmodel.machine import CacheSpec, PrefetchSpec
+from hwmodel.caches.spec import CacheSpec, PrefetchSpec
 rng = np.random.default_rng(3)
 sizes = dict(size_bytes=1024, line_bytes=16, ways=8)
 for _ in range(20):

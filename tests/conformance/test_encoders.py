@@ -10,10 +10,11 @@ from machine_strategies import a_trace
 from oracles.trace_oracle import networks
 from outside import run_with, write_distribution
 
+from hwmodel.caches.spec import CacheSpec
 from hwmodel.coding import ENCODERS, Chain, Coded, Geometry, chain_facts, decode, encode, parse_chain
 from hwmodel.dram.engine import load_part, part_names
 from hwmodel.energy.replay import replay_energy
-from hwmodel.machine import BusSpec, CacheSpec, Machine
+from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import replay
 from traces.base.errors import InputError
 
@@ -145,7 +146,8 @@ import numpy as np
 import edgewatt as ew
 from hwmodel.coding import ENCODERS, chain_facts
 from hwmodel.energy.replay import replay_energy
-from hwmodel.machine import CacheSpec, Machine, BusSpec
+from hwmodel.caches.spec import CacheSpec
+from hwmodel.machine import Machine, BusSpec
 from hwmodel.replay import replay
 from traces.access.build import build_trace
 from traces.generators.networks import random_layered

@@ -8,8 +8,8 @@ import pytest
 from dram_parts import made
 
 from hwmodel.dram.checker import check_trace
+from hwmodel.dram.energy import core_energy, interface_energy, wire_constants_pj
 from hwmodel.dram.engine import load_part, simulate_dram
-from hwmodel.energy.memory import core_energy, interface_energy, wire_constants_pj
 
 # trace: allowed deviation of run length, activates, mean read latency (None: not compared), all relative
 TOLERANCES = {
@@ -61,7 +61,7 @@ def test_dramsim3_traces(reference, trace):
 @pytest.mark.parametrize("trace", ["seq_read_a", "mixed_rw_a", "random_read_spaced_a"])
 def test_dramsim3_energy_given_the_counts(reference, trace):
     """Tool's counts x our constants = tool's energies; refreshing ranks count as idle there, as active here."""
-    from hwmodel.energy.memory import core_constants_pj
+    from hwmodel.dram.energy import core_constants_pj
 
     row = next(r for r in results_of(reference, "dramsim3_results.csv") if r["trace"] == trace)
     pj = {term: constant for term, (_, constant) in core_constants_pj(load_part("lpddr4-3200")).items()}

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from oracles.cache_oracle import PlainCache
 
 from hwmodel.caches.cache import CacheCounts, CacheLevel, simulate_cache
-from hwmodel.machine import CACHE_POLICIES, CacheSpec
+from hwmodel.caches.policy import CACHE_POLICIES
+from hwmodel.caches.spec import CacheSpec
 
 COUNTS = [field.name for field in dataclasses.fields(CacheCounts)][:10]
 

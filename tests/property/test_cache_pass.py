@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from machine_strategies import a_trace, hierarchies, prefetchers
 from oracles.trace_oracle import networks
 
-import hwmodel.caches.cache_pass
-from hwmodel.caches.cache_pass import KeptPass, keep
+import hwmodel.replay.cache_pass
+from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.engine import load_part
-from hwmodel.machine import BusSpec, CacheSpec, Machine
+from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import replay
+from hwmodel.replay.cache_pass import KeptPass, keep
 from traces.access.build import build_trace
 from traces.access.trace import STREAMS, Chunk, Memory, Trace
 from traces.base.errors import InputError
@@ -44,7 +45,7 @@ def test_a_kept_pass_is_the_trace(made, machine, slice_bursts):
     trace = a_trace(made)
     kept = keep(trace, replace(machine, encoder="transition"), MOST)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hwmodel.caches.cache_pass, "SLICE_ACCESSES", slice_bursts)
+        patch.setattr(hwmodel.replay.cache_pass, "SLICE_ACCESSES", slice_bursts)
         assert plain(replay(KeptPass(kept), machine)) == plain(replay(trace, machine))
         assert plain(replay(KeptPass(kept), machine)) == plain(replay(trace, machine)), "and again"
 
@@ -77,8 +78,8 @@ def test_nothing_is_kept_beyond_the_limit():
     machine = Machine((CacheSpec(1024, 64, 2),), bus=BusSpec(2, 32))
     kept = keep(trace, machine, MOST)
     n = len(kept["address"])
-    assert keep(trace, machine, n * (32 + hwmodel.caches.cache_pass.BYTES_BESIDE_DATA)) is not None
-    assert keep(trace, machine, n * (32 + hwmodel.caches.cache_pass.BYTES_BESIDE_DATA) - 1) is None
+    assert keep(trace, machine, n * (32 + hwmodel.replay.cache_pass.BYTES_BESIDE_DATA)) is not None
+    assert keep(trace, machine, n * (32 + hwmodel.replay.cache_pass.BYTES_BESIDE_DATA) - 1) is None
 
 
 @pytest.mark.parametrize("change", [{"caches": ()}, {"bus": BusSpec(2, 16)}, {"flush": False}])

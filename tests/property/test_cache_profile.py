@@ -8,8 +8,9 @@ from machine_strategies import a_trace, hierarchies
 from oracles.trace_oracle import networks
 
 from hwmodel.caches.cache import simulate_cache, simulate_levels
-from hwmodel.caches.profile import miss_curve, profile_caches
-from hwmodel.machine import BusSpec, CacheSpec, Machine, PrefetchSpec
+from hwmodel.caches.spec import CacheSpec, PrefetchSpec
+from hwmodel.machine import BusSpec, Machine
+from hwmodel.replay.profile import miss_curve, profile_caches
 from traces.base.errors import InputError
 
 
@@ -92,7 +93,7 @@ def test_the_command_prints_tables_json_and_a_page(tmp_path):
 
 @pytest.mark.parametrize("text", ["", "32", "32KB:64:8:lru", "32KiB:64:8:lru:x", "32KiB:x:8", "32KiB:64:8:lrv"])
 def test_levels_that_cannot_be_read_are_refused(text):
-    from hwmodel.caches.profile import parse_level
+    from hwmodel.replay.profile import parse_level
 
     with pytest.raises(InputError, match="cache"):
         parse_level(text)

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from oracles import encoders_oracle as oracle
 
 import edgewatt as ew
+from hwmodel.caches.spec import CacheSpec
 from hwmodel.coding import Chain, Geometry, StreamChain
-from hwmodel.machine import BusSpec, CacheSpec, Machine
+from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import replay
 from traces.access.spmv import lay_out_spmv, spmv_trace
 from traces.access.trace import STREAMS

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hwmodel.coding import Chain, Geometry, WireCosts, decode, encode
-from hwmodel.energy.memory import data_wire_costs
+from hwmodel.dram.energy import data_wire_costs
 from traces.base.errors import InputError
 
 costs = st.builds(WireCosts, *[st.sampled_from((0.0, 0.5, 1.0, 3.25))] * 3)

@@ -11,9 +11,10 @@ from oracles.prefetch_oracle import PlainPrefetcher
 from oracles.trace_oracle import networks, random_network, topological_order
 
 from hwmodel.caches.cache import CacheCounts, CacheLevel
-from hwmodel.caches.hierarchy import burst_trace, open_hierarchy, slices
-from hwmodel.machine import BusSpec, CacheSpec, Machine, PrefetchSpec
+from hwmodel.caches.spec import CacheSpec, PrefetchSpec
+from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import replay
+from hwmodel.replay.hierarchy import burst_trace, open_hierarchy, slices
 from hwmodel.system.simulation import simulate
 from traces.access.build import build_trace, final_image
 from traces.access.partition import partition

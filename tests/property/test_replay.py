@@ -7,10 +7,11 @@ from machine_strategies import a_trace, hierarchies
 from oracles.trace_oracle import networks
 
 from hwmodel.caches.cache import simulate_levels
-from hwmodel.caches.hierarchy import burst_trace, open_hierarchy, slices
+from hwmodel.caches.spec import CacheSpec
 from hwmodel.encoders import encode
-from hwmodel.machine import BusSpec, CacheSpec, Machine
+from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import replay
+from hwmodel.replay.hierarchy import burst_trace, open_hierarchy, slices
 from traces.access.build import final_image
 from traces.access.trace import STREAMS, Chunk, Memory, Trace
 from traces.base.errors import InputError

@@ -7,10 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_traces import random_trace
 
+from hwmodel.caches.spec import CacheSpec
+from hwmodel.dram.energy import interface_energy
 from hwmodel.dram.engine import load_part
-from hwmodel.energy.memory import interface_energy
 from hwmodel.energy.replay import replay_energy
-from hwmodel.machine import BusSpec, CacheSpec, Machine
+from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import replay
 from hwmodel.system.simulation import simulate
 from traces.access.build import build_trace
@@ -29,7 +30,7 @@ def test_data_wires_agree_with_a_command_table(encoder: str, seed: int) -> None:
     result = replay(build_trace(network), machine)
     energy = replay_energy(result, machine)
     terms = {row.term: row for row in (*energy.interface, *energy.core)}
-    from hwmodel.caches.hierarchy import open_hierarchy, slices
+    from hwmodel.replay.hierarchy import open_hierarchy, slices
 
     trace = build_trace(network)
     hierarchy = open_hierarchy(trace, machine)

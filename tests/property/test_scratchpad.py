@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from oracles.random_networks import dags
 from oracles.trace_oracle import networks, random_network, small_network, topological_order
 
-from hwmodel.caches.cache_pass import CachePass, KeptPass, keep
+from hwmodel.caches.spec import CacheSpec
 from hwmodel.fastmemory.iomodel import count_io
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
-from hwmodel.machine import BusSpec, CacheSpec, Machine
+from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import replay
+from hwmodel.replay.cache_pass import CachePass, KeptPass, keep
 from hwmodel.system.simulation import simulate
 from traces.access.build import build_trace, stored_activations
 from traces.access.stored import load_trace, save_trace

@@ -8,7 +8,8 @@ from oracles.spmv_oracle import gpu, row_wise
 from scipy.sparse import csr_array, random_array
 
 from hwmodel.caches.gpu import GpuSpec, choose_stride, gpu_time, simulate_gpu_spmv
-from hwmodel.machine import CacheSpec, Machine
+from hwmodel.caches.spec import CacheSpec
+from hwmodel.machine import Machine
 from hwmodel.replay import replay
 from traces.access.build import final_image
 from traces.access.spmv import convolution_matrix, lay_out_convolution, lay_out_spmv, spmv_trace

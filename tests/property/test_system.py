@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_traces import random_trace
 
-from hwmodel.caches.hierarchy import CacheHierarchy
+from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.engine import ControllerSpec, load_part, simulate_dram
-from hwmodel.machine import BusSpec, CacheSpec, EngineSpec, Machine
+from hwmodel.machine import BusSpec, EngineSpec, Machine
 from hwmodel.replay import Wires, replay
+from hwmodel.replay.hierarchy import CacheHierarchy
 from hwmodel.system.simulation import simulate
 from traces.access.partition import partition
 from traces.access.trace import STREAMS

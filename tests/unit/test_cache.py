@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from hwmodel.caches.cache import CacheCounts, CacheLevel, simulate_cache, simulate_levels
-from hwmodel.machine import CacheSpec, Machine
+from hwmodel.caches.spec import CacheSpec
+from hwmodel.machine import Machine
 from traces.base.errors import InputError
 
 COUNTS = [field.name for field in dataclasses.fields(CacheCounts)][:10]

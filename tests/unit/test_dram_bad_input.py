@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from dram_parts import made, variant
 
+from hwmodel.dram.energy import interface_energy
 from hwmodel.dram.engine import StuckError, load_part, part_names, simulate_dram
-from hwmodel.energy.memory import interface_energy
 from traces.base.errors import InputError
 from traces.base.resources import shipped_path
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from dram_parts import grouped, two_channels
 
+from hwmodel.dram.energy import core_constants_pj, core_energy_by_rank_pj, core_rows, explain, interface_energy
 from hwmodel.dram.engine import load_part, part_names, simulate_dram
 from hwmodel.dram.interface import count_interface
-from hwmodel.energy.memory import core_constants_pj, core_energy_by_rank_pj, core_rows, explain, interface_energy
 from traces.base.errors import InputError
 
 

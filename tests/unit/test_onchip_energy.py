@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from oracles.trace_oracle import small_network
 
+from hwmodel.caches.spec import CacheSpec
 from hwmodel.energy.onchip import onchip_energy
 from hwmodel.energy.technology import Technology, load_technology
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
-from hwmodel.machine import CacheSpec, EngineSpec, Machine
+from hwmodel.machine import EngineSpec, Machine
 from hwmodel.replay import replay
 from traces.access.build import build_trace
 from traces.base.errors import InputError

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from oracles.trace_oracle import small_network
 
-from hwmodel.caches.hierarchy import burst_trace
+from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.engine import simulate_dram
-from hwmodel.machine import BusSpec, CacheSpec, EngineSpec, Machine
+from hwmodel.machine import BusSpec, EngineSpec, Machine
 from hwmodel.replay import replay
+from hwmodel.replay.hierarchy import burst_trace
 from traces.access.build import build_trace
 from traces.access.trace import STREAMS
 from traces.base.errors import InputError
@@ -63,9 +64,9 @@ def test_a_bus_that_does_not_fit_the_part_is_refused():
 
 
 def test_an_exported_command_trace_has_the_commands_and_the_bytes(tmp_path):
-    from hwmodel.dram.command_export import export_commands
     from hwmodel.dram.command_table import command_table, count_commands
     from hwmodel.dram.engine import load_part
+    from hwmodel.replay.command_export import export_commands
 
     part = load_part("lpddr4-3200")
     machine = Machine(MACHINE.caches, part=part, engine=MACHINE.engine, controller={"power_down_cycles": 100})

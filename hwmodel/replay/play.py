@@ -25,11 +25,11 @@ import numpy.typing as npt
 
 from hwmodel.bus import Bus, WireCounts
 from hwmodel.caches.cache import CacheCounts
-from hwmodel.caches.cache_pass import CachePass, KeptPass
-from hwmodel.caches.hierarchy import Bursts, open_loop_clock
 from hwmodel.fastmemory.scratchpad import ScratchpadCounts
-from hwmodel.in_flight import InFlight
 from hwmodel.machine import Machine
+from hwmodel.replay.cache_pass import CachePass, KeptPass
+from hwmodel.replay.hierarchy import Bursts, open_loop_clock
+from hwmodel.replay.in_flight import InFlight
 from traces.access.trace import STREAMS, Trace
 from traces.base.errors import InputError
 
@@ -110,7 +110,7 @@ def _both_ways(wires: WireCounts | None) -> WireCounts | None:
 
 @dataclass(frozen=True, eq=False)
 class ReplayResult:
-    """What a trace did on a machine; integers, but for the DRAM's core energy, which hwmodel.energy.memory derived.
+    """What a trace did on a machine; integers, but for the DRAM's core energy, which hwmodel.dram.energy derived.
 
     loads, stores, load_bytes, store_bytes: int64[len(STREAMS)], what the engine asked for.
     caches: counts per level before the final flush. run, flush: traffic of the trace, and of writing dirty lines back

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hwmodel.caches.cache import CacheCounts, CacheLevel
-from hwmodel.caches.hierarchy import lookups_of_level, slices
-from hwmodel.machine import CacheSpec
+from hwmodel.caches.spec import CacheSpec
+from hwmodel.replay.hierarchy import lookups_of_level, slices
 from traces.access.lines import next_uses, touched_lines
 from traces.access.trace import STREAMS, Memory, Region, Trace
 from traces.base.errors import InputError

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from hwmodel.caches.hierarchy import burst_trace
 from hwmodel.dram.constraints import COMMANDS
 from hwmodel.dram.engine import DramEngine
 from hwmodel.machine import Machine
+from hwmodel.replay.hierarchy import burst_trace
 from traces.access.trace import Trace
 from traces.base.errors import InputError
 from traces.base.files import whole_file

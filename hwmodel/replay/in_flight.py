@@ -14,7 +14,7 @@ import numpy as np
 from traces.access.trace import STREAMS
 
 if TYPE_CHECKING:
-    from hwmodel.caches.hierarchy import Bursts
+    from hwmodel.replay.hierarchy import Bursts
 
 
 class SendsBursts(Protocol):

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hwmodel.caches.cache import CacheCounts
-from hwmodel.caches.engine_side import EngineSide
-from hwmodel.caches.hierarchy import SLICE_ACCESSES, Bursts, open_hierarchy, slices
 from hwmodel.fastmemory.scratchpad import ScratchpadCounts
 from hwmodel.machine import EngineSpec, Machine
+from hwmodel.replay.engine_side import EngineSide
+from hwmodel.replay.hierarchy import SLICE_ACCESSES, Bursts, open_hierarchy, slices
 from traces.access.trace import STREAMS, Chunk, Trace
 from traces.base.errors import InputError
 

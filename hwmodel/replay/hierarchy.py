@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hwmodel.caches.cache import CacheLevel, LineTransactions, Prefetches
-from hwmodel.caches.engine_side import EngineSide
-from hwmodel.machine import CacheSpec, Machine
+from hwmodel.caches.spec import CacheSpec
+from hwmodel.machine import Machine
+from hwmodel.replay.engine_side import EngineSide
 from traces.access.lines import touched_lines
 from traces.access.trace import Chunk, Memory, Trace
 from traces.base.errors import InputError

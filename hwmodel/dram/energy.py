@@ -1,4 +1,4 @@
-"""Counts become picojoules here, and nowhere else.
+"""A DRAM's counts become picojoules here.
 
 Core energy per event, summed over the supply rails: V x (I - I_background) x clocks x tCK (mA x V x ns = pJ).
 Interface energy per wire group: static = unit intervals at the costly level x VDDQ^2 / R_eq x unit interval, dynamic =
