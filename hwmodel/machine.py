@@ -113,10 +113,11 @@ class Machine:
         """What the encoder chain declares: its flag wires, whether it inverts, its latency."""
         return chain_facts(self.encoder)
 
-    def encoder_chain(self, own: Mapping[str, int] | None = None) -> StreamChain:
+    def encoder_chain(self, own: Mapping[str, int] | None = None, engine: str = "kernels") -> StreamChain:
         """Return the encoder chain on the bus, whose blocks are of one stream each (numbers of STREAMS).
 
-        own: bytes of one element of each stream, `element_bytes` in the description of a trace.
+        own: bytes of one element of each stream, `element_bytes` in the description of a trace. engine: as in
+        `hwmodel.coding.encode`.
         """
         chosen = self.element_bytes
         if isinstance(chosen, int):
@@ -129,7 +130,7 @@ class Machine:
             from hwmodel.dram.energy import data_wire_costs
 
             costs = data_wire_costs(self.part)
-        return StreamChain(self.encoder, each, self.bus.bus_bytes, self.bus.block_bytes, costs)
+        return StreamChain(self.encoder, each, self.bus.bus_bytes, self.bus.block_bytes, costs, engine)
 
     def memory_controller(self) -> Any:
         """Return the ControllerSpec, with the latency the encoder chain declares.

@@ -3,6 +3,7 @@
 The members are the modules of hwmodel.encoders.
 """
 
+from hwmodel.coding.bits import Bits, BitStage
 from hwmodel.coding.chain import Chain, ChainFacts, chain_facts, parse_chain
 from hwmodel.coding.codec import Encoded, decode, encode
 from hwmodel.coding.stage import ENCODERS, Bytes, Coded, Geometry, Stage, WireCosts
@@ -10,6 +11,8 @@ from hwmodel.coding.streams import StreamChain
 
 __all__ = [
     "ENCODERS",
+    "BitStage",
+    "Bits",
     "Bytes",
     "Chain",
     "ChainFacts",

@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from hwmodel.coding.bits import BitByBit
 from hwmodel.coding.stage import ENCODERS, MAX_FLAG_WIRES, Bytes, Coded, Geometry, Role, Stage
-from traces.base.errors import InputError
+from traces.base.errors import InputError, unknown_name
+
+ENGINES = ("kernels", "bitarray")
 
 _WHY = {
     Role.ORDER: "it must see the words before anything encodes them, so it comes first",
@@ -75,10 +78,11 @@ class ChainState:
 class Chain:
     """An encoder chain on a bus. `encode` and `decode` continue a stream; neither changes the state it is given.
 
-    facts: what its stages declare. Raises InputError for unknown encoders, senseless chains and impossible sizes.
+    facts: what its stages declare. engine: 'kernels', or 'bitarray' for each stage's bit-by-bit reference (decoding is
+    always the kernels'). Raises InputError for unknown encoders, senseless chains and impossible sizes.
     """
 
-    def __init__(self, encoder: str, geometry: Geometry) -> None:
+    def __init__(self, encoder: str, geometry: Geometry, engine: str = "kernels") -> None:
         self.encoder = encoder
         self.geometry = geometry
         names = parse_chain(encoder)
@@ -92,7 +96,7 @@ class Chain:
             if geometry.element_bytes not in sizes:
                 known = ", ".join(map(str, sizes))
                 raise InputError(f"encoder {name!r} takes elements of {known} bytes, not {geometry.element_bytes}")
-        self.stages = [stage(geometry) for stage in fused_stages(names)]
+        self.stages = make_stages(names, geometry, engine)
 
     def start(self) -> ChainState:
         """Return the state before the first byte."""
@@ -160,6 +164,15 @@ def check_wires(encoder: str, facts: ChainFacts, coded: Coded, n: int) -> None:
     if coded.extra is not None:
         assert len(coded.extra) == n
         assert wires == MAX_FLAG_WIRES or not (coded.extra >> np.uint8(wires - 1)).any(), "an undeclared wire"
+
+
+def make_stages(names: list[str], geometry: Geometry, engine: str) -> list[Stage]:
+    """Return the stages of a chain on one engine, 'kernels' or 'bitarray'. Raises InputError for another name."""
+    if engine not in ENGINES:
+        raise unknown_name("encoding engine", engine, ENGINES)
+    if engine == "kernels":
+        return [stage(geometry) for stage in fused_stages(names)]
+    return [BitByBit(ENCODERS[name].item(geometry)) for name in names]
 
 
 def fused_stages(names: list[str], single_pass: bool = True) -> list[type[Stage]]:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hwmodel.bus import Bus, WireCounts
+from hwmodel.coding.bits import bits_of, count_wires
 from hwmodel.coding.chain import Chain, ChainState
 from hwmodel.coding.stage import Bytes, Coded, Geometry, WireCosts
 from traces.base.errors import InputError
@@ -28,6 +29,7 @@ class StreamState:
     flag_level: Bytes
     extra_level: Bytes
     lane: int
+    engine: str = "kernels"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +65,21 @@ def _as_bytes(data: Any) -> Bytes:
     return array.reshape(-1).view(np.uint8)
 
 
-def _continue(state: StreamState, encoder: str, geometry: Geometry) -> StreamState:
-    if (state.encoder, state.geometry) != (encoder, geometry):
-        raise InputError(
-            f"the state belongs to {state.encoder!r} with {state.geometry}, this call is {encoder!r} with {geometry}"
-        )
-    return state
+def _continue(state: StreamState, *call: object) -> None:
+    made = (state.encoder, state.geometry, state.engine)
+    if made != call:
+        raise InputError("the state belongs to {!r} with {} ({}), this call is {!r} with {} ({})".format(*made, *call))
+
+
+class BitBus(Bus):
+    """A bus whose wires are counted bit by bit: one stream, one segment a call."""
+
+    def send(self, data: Bytes, flags: Bytes | None = None, **_: Any) -> None:
+        """Put bytes on the wires."""
+        marks = None if flags is None else bits_of(flags)[: len(data)]
+        counts = count_wires(bits_of(data), marks, self.bus_bytes, self.lane, self.level, self.flag_level)
+        self._counts[0] += np.stack((counts.ones, counts.toggles, counts.rising))
+        self.lane = (self.lane + len(data)) % self.bus_bytes
 
 
 def encode(
@@ -81,21 +92,24 @@ def encode(
     state: StreamState | None = None,
     last: bool = True,
     costs: WireCosts | None = None,
+    engine: str = "kernels",
 ) -> Encoded:
     """Encode bytes and count the wires of a `bus_bytes`-lane bus, O(n).
 
     data: bytes, or an array whose memory is taken as it lies (little endian). encoder: a name or chain of ENCODERS.
     state: of the call before, to continue its stream (wires included). last: False when more of the stream follows:
     bytes of an unfinished element (or block) are then held back, so that a stream may be cut anywhere. costs: of the
-    wires, for encoders that weigh ones against edges (default: a 1 and a rising edge cost 1 each).
+    wires, for encoders that weigh ones against edges (default: a 1 and a rising edge cost 1 each). engine: 'kernels',
+    or 'bitarray' for the readable reference, which encodes and counts bit by bit (some hundred times slower); a state
+    goes on with the engine that made it.
 
     Raises InputError: unknown encoder, senseless chain, sizes that do not fit, a state of another encoder.
     """
     geometry = Geometry(element_bytes, bus_bytes, block_bytes, costs=costs or WireCosts())
-    chain = Chain(encoder, geometry)
-    bus, extra_bus = Bus(bus_bytes), Bus(bus_bytes)
+    chain = Chain(encoder, geometry, engine)
+    bus, extra_bus = ((Bus if engine == "kernels" else BitBus)(bus_bytes) for _ in range(2))
     if state is not None:
-        _continue(state, encoder, geometry)
+        _continue(state, encoder, geometry, engine)
         bus.restore(state.level, state.flag_level, state.lane)
         extra_bus.restore(state.extra_level, np.zeros(bus_bytes, np.uint8), state.lane)
     coded, after = chain.encode(_as_bytes(data), None if state is None else state.chain, last=last)
@@ -115,7 +129,7 @@ def encode(
         *totals,
         WireCounts(wires.ones[0], wires.toggles[0], wires.rising[0]),
         extra_counts,
-        StreamState(encoder, geometry, after, bus.level, bus.flag_level, extra_bus.level, bus.lane),
+        StreamState(encoder, geometry, after, bus.level, bus.flag_level, extra_bus.level, bus.lane, engine),
     )
 
 

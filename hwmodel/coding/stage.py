@@ -9,13 +9,16 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
 from traces.base.registry import Registry
+
+if TYPE_CHECKING:
+    from hwmodel.coding.bits import Bits
 
 Bytes = npt.NDArray[np.uint8]
 MAX_FLAG_WIRES = 9
@@ -134,6 +137,14 @@ class Stage:
     def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
         """Inverse of encode."""
         raise TypeError(f"{type(self).__name__} does not decode")
+
+    def encode_bits(self, sent: Bits, offset: int, state: Any) -> tuple[Bits, Any]:
+        """Do as `encode`, bit by bit over bitarrays: the readable reference (hwmodel.coding.bits).
+
+        state: None before the first byte of a stream, then what the call before returned.
+        Raises InputError for an encoder that has none.
+        """
+        raise InputError(f"encoder {type(self).__name__} has no bit-by-bit reference: use engine='kernels'")
 
 
 ENCODERS: Registry[type[Stage]] = Registry("encoder", "edgewatt.encoders", folder="hwmodel.encoders")

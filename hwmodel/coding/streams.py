@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hwmodel.coding.bits import BitByBit
 from hwmodel.coding.chain import Chain, chain_facts, check_wires, fused_stages, parse_chain
-from hwmodel.coding.stage import Bytes, Coded, Geometry, Stage, WireCosts
+from hwmodel.coding.stage import ENCODERS, Bytes, Coded, Geometry, Stage, WireCosts
 from traces.base.errors import InputError
 
 
@@ -31,6 +32,7 @@ class StreamChain:
     call.
 
     element_bytes: bytes after which the data of each kind recur (elements, or records), 1 or more. costs: of the wires.
+    engine: 'kernels' or 'bitarray', as in `encode`.
     Raises InputError as Chain does, and for stages that hold bytes back at the end of a block.
     """
 
@@ -41,14 +43,16 @@ class StreamChain:
         bus_bytes: int,
         block_bytes: int,
         costs: WireCosts | None = None,
+        engine: str = "kernels",
     ) -> None:
         self.encoder, self.block_bytes = encoder, block_bytes
         self.facts = chain_facts(encoder)
         geometry = Geometry(1, bus_bytes, block_bytes, costs=costs or WireCosts())
         Chain(encoder, geometry)  # refuses what cannot be
         single_pass = block_bytes % 8 == 0  # else the flags of a block are no whole bytes
-        stages = fused_stages(parse_chain(encoder), single_pass)
-        self._parts = [_Part(stage, element_bytes, geometry) for stage in stages]
+        names = parse_chain(encoder)
+        stages = fused_stages(names, single_pass) if engine == "kernels" else [ENCODERS[name].item for name in names]
+        self._parts = [_Part(stage, element_bytes, geometry, engine) for stage in stages]
 
     def encode(self, data: Bytes, kind: npt.NDArray[np.integer[Any]]) -> Coded:
         """Encode the next blocks: uint8[n * block_bytes], int[n] kind of each."""
@@ -65,15 +69,16 @@ class StreamChain:
 class _Part:
     """One stage: an instance for each element size, or one for all blocks."""
 
-    def __init__(self, stage: type[Stage], element_bytes: Sequence[int], geometry: Geometry) -> None:
+    def __init__(self, stage: type[Stage], element_bytes: Sequence[int], geometry: Geometry, engine: str) -> None:
         self.block_bytes = block_bytes = geometry.block_bytes
         fitting = [fitting_element(stage, n, block_bytes) for n in element_bytes] if stage.uses_elements else [1]
         sizes = sorted(set(fitting))
         self.which = np.array([sizes.index(n) for n in fitting], np.int64)
-        self.stages = [
+        made = [
             stage(replace(geometry, element_bytes=n, records=n not in (1, 2, 4, 8) or block_bytes % n > 0))
             for n in sizes
         ]
+        self.stages = made if engine == "kernels" else [BitByBit(each) for each in made]
         self.states = [each.start() for each in self.stages]
         self.offsets = [0] * len(sizes)
 

@@ -10,8 +10,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from bitarray import bitarray
+from bitarray.util import count_xor, zeros
 
 import cython_ext.wires.encode as kernels
+from hwmodel.coding.bits import Bits, each_byte
 from hwmodel.coding.stage import ENCODERS, Coded, LaneStage, Role, Stage, packed_flags
 
 
@@ -42,3 +45,14 @@ class DbiAc(LaneStage):
         out = np.empty_like(coded.data)
         kernels.invert_flagged(coded.data, coded.flags, out)
         return Coded(out, order=coded.order), state
+
+    def encode_bits(self, sent: Bits, offset: int, state: Any) -> tuple[Bits, Any]:
+        """More than four wires of the lane would flip: invert. State: the byte each lane carries."""
+        out, flags = bitarray(endian="little"), bitarray(endian="little")
+        lanes = list(state or [zeros(8, endian="little")] * self.geometry.bus_bytes)
+        for i, byte in enumerate(each_byte(sent.data)):
+            lane = self.lane(offset + i)
+            flags.append(count_xor(byte, lanes[lane]) > 4)
+            lanes[lane] = ~byte if flags[-1] else byte
+            out += lanes[lane]
+        return Bits(out, flags, order=sent.order), lanes

@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from bitarray import bitarray
 
 import cython_ext.wires.encode as kernels
+from hwmodel.coding.bits import Bits, each_byte
 from hwmodel.coding.stage import ENCODERS, Coded, Role, Stage, aligned_empty, packed_flags
 
 NO_BYTES = np.zeros(0, np.uint8)
@@ -35,3 +37,12 @@ class DbiDc(Stage):
         out = np.empty_like(coded.data)
         kernels.invert_flagged(coded.data, coded.flags, out)
         return Coded(out, order=coded.order), state
+
+    def encode_bits(self, sent: Bits, offset: int, state: Any) -> tuple[Bits, Any]:
+        """Five or more ones: invert."""
+        out, flags = bitarray(endian="little"), bitarray(endian="little")
+        for byte in each_byte(sent.data):
+            heavy = byte.count(1) >= 5
+            out += ~byte if heavy else byte
+            flags.append(heavy)
+        return Bits(out, flags, order=sent.order), state

@@ -14,9 +14,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from bitarray import bitarray
+from bitarray.util import count_xor, zeros
 
 from cython_ext.wires.encode import invert_flagged
 from cython_ext.wires.optimal_dbi import encode_optimal_dbi
+from hwmodel.coding.bits import Bits
 from hwmodel.coding.stage import ENCODERS, Coded, Geometry, LaneStage, Role, Stage, packed_flags
 from traces.base.errors import InputError
 
@@ -77,3 +80,36 @@ class DbiOptimal(LaneStage):
         assert coded.flags is not None
         invert_flagged(coded.data, ~coded.flags if self.low_active else coded.flags, out)
         return Coded(out, order=coded.order), state
+
+    def encode_bits(self, sent: Bits, offset: int, state: Any) -> tuple[Bits, Any]:
+        """Of all ways to invert the bytes of a burst on a lane the cheapest; plain where two cost the same."""
+        g, out, flags = self.geometry, sent.data.copy(), zeros(sent.n_bytes, endian="little")
+        lanes = list(state or [zeros(9, endian="little")] * g.bus_bytes)
+        for start in range(0, sent.n_bytes, g.block_bytes):
+            end = min(start + g.block_bytes, sent.n_bytes)
+            for first in range(start, min(start + g.bus_bytes, end)):
+                places = range(first, end, g.bus_bytes)
+                lane = self.lane(offset + first)
+                words = self._cheapest([sent.data[8 * i : 8 * i + 8] for i in places], lanes[lane])
+                for i, word in zip(places, words, strict=True):
+                    out[8 * i : 8 * i + 8], flags[i] = word[:8], word[8]
+                lanes[lane] = words[-1]
+        return Bits(out, flags, order=sent.order), lanes
+
+    def _cheapest(self, data: list[bitarray], level: bitarray) -> list[bitarray]:
+        """Return the nine-bit words (flag last) that send these bytes at least cost from `level`."""
+        costs, paths = self.geometry.costs, [(0.0, [level]), (0.0, [level])]
+        for byte in data:
+            plain = byte + bitarray([self.low_active], endian="little")
+            found = []
+            for word in (plain, ~plain):
+                ones = word.count(1)
+                beat = [
+                    costs.one_pj * ones + costs.zero_pj * (9 - ones) + costs.rise_pj / 2 * count_xor(word, path[-1])
+                    for _, path in paths
+                ]
+                ends = [cost + more for (cost, _), more in zip(paths, beat, strict=True)]
+                best = int(ends[1] < ends[0])
+                found.append((ends[best], [*paths[best][1], word]))
+            paths = found
+        return paths[int(paths[1][0] < paths[0][0])][1][1:]

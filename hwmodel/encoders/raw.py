@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from hwmodel.coding.bits import Bits
 from hwmodel.coding.stage import ENCODERS, Coded, Role, Stage
 
 
@@ -24,3 +25,7 @@ class Raw(Stage):
         return coded, state
 
     decode = encode
+
+    def encode_bits(self, sent: Bits, offset: int, state: Any) -> tuple[Bits, Any]:
+        """Hand the bits on."""
+        return sent, state
