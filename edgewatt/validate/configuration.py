@@ -13,10 +13,10 @@ from edgewatt.point.json_form import Member
 from edgewatt.point.model import Point
 from edgewatt.validate.checks import Check, equal
 from hwmodel.bus import Bus
-from hwmodel.replay.hierarchy import burst_trace
 from hwmodel.coding import ENCODERS, Stage, parse_chain
 from hwmodel.coding.codec import BitBus
 from hwmodel.machine import Machine
+from hwmodel.replay.hierarchy import burst_trace
 from traces.access.trace import Trace
 
 REQUESTS = 2000
