@@ -7,7 +7,7 @@ module in an entry point of the group edgewatt.orderings.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -80,6 +80,7 @@ class Method:
     whole_rows: its orders keep the connections into each neuron side by side, so row layouts hold them.
     extra: the extra of this distribution that it needs; None: it needs none.
     suits: whether it can order a network at all; None: every network.
+    tries: names of the other methods that it may take an order from; None: it asks none.
     """
 
     make: Make
@@ -89,6 +90,7 @@ class Method:
     extra: str | None = None
     suits: Callable[[Network], bool] | None = None
     whole_rows: bool = False
+    tries: Callable[[], Iterable[str]] | None = None
 
     def __call__(self, network: Network, task: Task, parameters: Any) -> Ordering:
         """Make an order, unchecked: for portfolios and tests; others call reorder.order.order."""
@@ -110,11 +112,12 @@ class Orderings(Registry[Method]):
         extra: str | None = None,
         suits: Callable[[Network], bool] | None = None,
         whole_rows: bool = False,
+        tries: Callable[[], Iterable[str]] | None = None,
     ) -> Callable[[F], F]:
         """Return a decorator that adds a function under `name` and leaves it as it is. Fields as in Method."""
 
         def add(make: F) -> F:
-            method = Method(make, searches, portfolio, start, extra, suits, whole_rows)
+            method = Method(make, searches, portfolio, start, extra, suits, whole_rows, tries)
             super(Orderings, self).register(name, summary=summary, parameters=parameters)(method)
             return make
 

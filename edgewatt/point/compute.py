@@ -174,7 +174,7 @@ def rerun(record: str | Path | Record) -> list[dict[str, Any]]:
     else:
         paths = dict(record.provenance["paths"])
     point = Point.from_config(
-        record.config, paths, str(record.provenance.get("name", "")), plugins=plugins_of(record.config)
+        record.config, paths, str(record.provenance.get("name", "")), plugins=plugins_of(record.config, paths)
     )
     again = compute(point, Memo())
     config = {key: value for key, value in record.config.items() if key != "plugins"}  # read or not, it is the same

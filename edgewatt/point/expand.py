@@ -54,7 +54,7 @@ def expand(run: RunConfig) -> list[Point]:
             for stride in run.strides
             for value_format in run.formats
         ]
-    return [Point.from_config(config, files, run.name, plugins_of(config)) for config, files in configs]
+    return [Point.from_config(config, files, run.name, plugins_of(config, files)) for config, files in configs]
 
 
 def _memories(run: RunConfig) -> list[dict[str, Any]]:

@@ -3,27 +3,47 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from edgewatt.config.kinds import KINDS, NAMED_BY, registry
+from edgewatt.config.kinds import NAMED_BY, registry
 from traces.base.errors import InputError
-from traces.base.registry import Origin, Registry
+from traces.base.registry import Entry
 from traces.base.resources import outside_files
 
 
-def plugins_of(config: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
-    """Return field -> name, distribution, version and SHA-256 of the outside members it names; {} without any."""
+def plugins_of(config: Mapping[str, Any], paths: Mapping[str, list[str]]) -> dict[str, list[dict[str, str]]]:
+    """Return field -> name, distribution, version and SHA-256 of the outside members a point uses; {} without any.
+
+    Those it names, those that a named one may try in turn, and the readers of its files (paths: field -> files).
+    """
     found: dict[str, list[dict[str, str]]] = {}
     for path, kind in NAMED_BY.items():
-        for name in dict.fromkeys(_named(config, path.split("."))):
-            origin = _origin(registry(kind), name) if kind in KINDS else None
-            if origin is not None:
-                found.setdefault(path.split(".")[0], []).append({"name": name, **dataclasses.asdict(origin)})
+        for name in dict.fromkeys(_with_tried(kind, _named(config, path.split(".")))):
+            _note(found, path.split(".")[0], kind, name)
+    for field, (kind, reader) in _READERS.items():
+        if field in paths and any(entry.origin for entry in registry(kind).sound().values()):
+            for name in {reader(config[field], paths[field])} - {one["name"] for one in found.get(field, ())}:
+                _note(found, field, kind, name)
     part = config["dram"]["part"]
     if part in outside_files("dram"):
         found["dram"] = [{"name": part, **dataclasses.asdict(outside_files("dram")[part][1])}]
     return found
+
+
+def _note(found: dict[str, list[dict[str, str]]], field: str, kind: str, name: str) -> None:
+    entry = _entry(kind, name)
+    if entry is not None and entry.origin is not None:
+        found.setdefault(field, []).append({"name": name, **dataclasses.asdict(entry.origin)})
+
+
+def _with_tried(kind: str, names: Iterable[str]) -> Iterator[str]:
+    """Yield members and, after each, the members that it may ask in turn."""
+    for name in names:
+        yield name
+        entry = _entry(kind, name)
+        tries = getattr(entry.item, "tries", None) if entry is not None else None
+        yield from tries() if tries is not None else ()
 
 
 def _named(value: Any, path: list[str]) -> Iterator[str]:
@@ -38,8 +58,33 @@ def _named(value: Any, path: list[str]) -> Iterator[str]:
         yield from value.split("+")
 
 
-def _origin(members: Registry[Any], name: str) -> Origin | None:
+def _entry(kind: str, name: str) -> Entry[Any] | None:
     try:
-        return members[name].origin if name in members else None
+        return registry(kind)[name]
     except InputError:
         return None  # it cannot be loaded: whoever computes with it says so
+
+
+def _network_reader(source: Mapping[str, Any], files: list[str]) -> str:
+    from traces.readers import reader_name
+
+    try:
+        return reader_name(files if source["one_per_layer"] else files[0], "network")
+    except (InputError, OSError):
+        return ""  # whoever reads it says why it cannot be read
+
+
+def _trace_reader(source: Mapping[str, Any], files: list[str]) -> str:
+    from traces.trace_readers.opening import guess_format
+
+    try:
+        return source["format"] or guess_format(files[0])
+    except (InputError, OSError):
+        return ""
+
+
+_READERS: Mapping[str, tuple[str, Callable[[Mapping[str, Any], list[str]], str]]] = {
+    "network": ("network-readers", _network_reader),
+    "trace": ("trace-readers", _trace_reader),
+}
+"""Field of a point with files -> kind and name of the member that reads them."""

@@ -48,17 +48,21 @@ def least_objective(network: Network, task: Task) -> float:
     return objective.runs * int((network.in_degree > 0).sum()) + io
 
 
+def portfolio() -> list[str]:
+    """Return the methods that declare a place in the portfolio, in its order."""
+    known = [(entry.item.portfolio, name) for name, entry in ORDERINGS.sound().items()]
+    return [name for _, name in sorted((place, name) for place, name in known if place is not None)]
+
+
 def constructions(network: Network, partition: bool) -> list[tuple[str, Method]]:
     """Return the constructions to try, in the order that they declare; those that need an extra only if asked for."""
-    known = [(name, entry.item) for name, entry in ORDERINGS.sound().items()]
-    fit = [
-        (method.portfolio, name, method)
+    known = [(name, ORDERINGS[name].item) for name in portfolio()]
+    return [
+        (name, method)
         for name, method in known
-        if method.portfolio is not None
-        and (method.extra is None or (partition and method.extra == "partition"))
+        if (method.extra is None or (partition and method.extra == "partition"))
         and (method.suits is None or method.suits(network))
     ]
-    return [(name, method) for _, name, method in sorted(fit, key=lambda one: one[:2])]
 
 
 @ORDERINGS.register(
@@ -66,6 +70,7 @@ def constructions(network: Network, partition: bool) -> list[tuple[str, Method]]
     summary="a portfolio within its budget: constructions, then annealing",
     parameters=AutoParameters,
     searches=True,
+    tries=portfolio,
 )
 def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
     """Return the best order found under the task's objective; never worse than two-optimal."""

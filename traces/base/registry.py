@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import importlib.util
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -24,7 +26,7 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True)
 class Origin:
-    """The outside distribution a member comes from: its name and version, and the SHA-256 of the member's module."""
+    """The outside distribution a member comes from: its name and version, and the SHA-256 of its code (`code_hash`)."""
 
     distribution: str
     version: str
@@ -35,13 +37,14 @@ class Origin:
 class Entry(Generic[T]):
     """One registered kind: the thing itself, its frozen parameter dataclass and one line for `edgewatt list`.
 
-    origin: None for our own members.
+    module: the one that registered it. origin: None for our own members, and those of no distribution.
     """
 
     name: str
     item: T
     summary: str
     parameters: type | None = None
+    module: str = ""
     origin: Origin | None = None
 
     def make_parameters(self, given: Mapping[str, Any]) -> Any:
@@ -76,6 +79,7 @@ class Registry(Mapping[str, Entry[T]]):
         self._entries: dict[str, Entry[T]] = {}
         self._looked = folder is None
         self._lock = threading.RLock()
+        _ALL.append(self)
 
     def register(self, name: str, *, summary: str, parameters: type | None = None) -> Callable[[T], T]:
         """Return a decorator that adds its argument under `name`. `parameters` is a frozen dataclass or None."""
@@ -83,7 +87,8 @@ class Registry(Mapping[str, Entry[T]]):
         def add(item: T) -> T:
             if name in self._entries:
                 raise ValueError(f"{self.what} {name!r} is registered twice")
-            self._entries[name] = Entry(name, item, summary, parameters)
+            module = _registering_module()
+            self._entries[name] = Entry(name, item, summary, parameters, module, self._origin(name, module))
             return item
 
         return add
@@ -119,9 +124,7 @@ class Registry(Mapping[str, Entry[T]]):
 
     @cached_property
     def _plugins(self) -> dict[str, Any]:
-        from importlib.metadata import entry_points
-
-        return {point.name: point for point in entry_points(group=self.entry_point_group)}
+        return {point.name: point for point in _entry_points() if point.group == self.entry_point_group}
 
     def _look(self) -> None:
         """Import the modules of the kind's folder, once."""
@@ -141,37 +144,81 @@ class Registry(Mapping[str, Entry[T]]):
     def _load_plugin(self, name: str) -> None:
         """Load an entry point; importing it registers the member. Raises InputError naming the distribution."""
         point = self._plugins[name]
-        distribution = point.dist.name if point.dist else point.module
-        version = point.dist.version if point.dist else ""
-        source = f"{distribution} {version}".strip()
+        source = " ".join(_distribution(point)).strip()
         with self._lock:
-            before = set(self._entries)
             try:
                 point.load()
             except Exception as error:
-                self._drop(before)
+                _forget(point.module)
                 raise InputError(
                     f"the {self.what} {name!r} of {source} cannot be loaded: {type(error).__name__}: {error}"
                 ) from error
-            origin = Origin(distribution, version, module_hash(point.module))
-            for added in self._entries.keys() - before:
-                self._entries[added] = dataclasses.replace(self._entries[added], origin=origin)
         if name not in self._entries:
             raise InputError(f"the entry point {name!r} of {source} registers no {self.what} of that name")
 
-    def _drop(self, before: set[str]) -> None:
-        for name in self._entries.keys() - before:
-            del self._entries[name]
+    def _origin(self, name: str, module: str) -> Origin | None:
+        """Return where a member that a module registers comes from: the distribution whose entry points name it."""
+        if self.folder is not None and module.startswith(f"{self.folder}."):
+            return None
+        package = module.partition(".")[0]
+        points = [point for point in _entry_points() if point.module.partition(".")[0] == package]
+        if not points:
+            return None
+
+        def strange(point: Any) -> tuple[bool, bool]:
+            return (point.group, point.name) != (self.entry_point_group, name), point.module != module
+
+        point = min(points, key=strange)
+        return Origin(*_distribution(point), code_hash(point))
 
 
-def module_hash(name: str) -> str:
-    """Return the SHA-256 of a loaded module's file, or of all Python files beside it where it is a package."""
-    file = getattr(sys.modules.get(name), "__file__", None)
-    if not file:
-        return ""
-    path = Path(file)
-    files = sorted(path.parent.rglob("*.py")) if path.name == "__init__.py" else [path]
+_ALL: list[Registry[Any]] = []
+
+
+def _registering_module() -> str:
+    """Return the module whose body is running: the one that registers, whatever helpers it calls."""
+    frame = sys._getframe(2)
+    while frame.f_code.co_name != "<module>" and frame.f_back is not None:
+        frame = frame.f_back
+    return str(frame.f_globals.get("__name__", ""))
+
+
+def _forget(module: str) -> None:
+    """Drop what a module registered that failed afterwards, of all kinds."""
+    for members in _ALL:
+        for name in [name for name, entry in members._entries.items() if entry.module == module]:
+            del members._entries[name]
+
+
+@cache
+def _entry_points() -> list[Any]:
+    """Return the entry points of all our groups."""
+    from importlib.metadata import entry_points
+
+    every = entry_points()
+    ours = sorted(group for group in every.groups if group.startswith("edgewatt."))
+    return [point for group in ours for point in every.select(group=group)]
+
+
+def _distribution(point: Any) -> tuple[str, str]:
+    return (point.dist.name, point.dist.version) if point.dist else (point.module, "")
+
+
+def code_hash(point: Any) -> str:
+    """Return the SHA-256 of the code behind an entry point.
+
+    Its module's file, or all code of the package where it names one; and all code that its distribution says it
+    installed. Code are Python files and compiled ones.
+    """
+    kinds = (".py", ".dll", ".dylib", *EXTENSION_SUFFIXES)
+    spec = importlib.util.find_spec(point.module)
+    module = Path(spec.origin) if spec is not None and spec.has_location and spec.origin else None
+    files = set() if module is None else {module}
+    if module is not None and module.name == "__init__.py":
+        files = {path for path in module.parent.rglob("*") if path.name.endswith(kinds)}
+    listed = point.dist.files or () if point.dist else ()
+    files |= {Path(file.locate()) for file in listed if file.name.endswith(kinds)}
     digest = hashlib.sha256()
-    for each in files:
-        digest.update(each.read_bytes())
+    for file in sorted(path.resolve() for path in files if path.is_file()):
+        digest.update(file.read_bytes())
     return digest.hexdigest()

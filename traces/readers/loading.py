@@ -73,12 +73,9 @@ def _load(
     path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], kind: str | None, options: ReadOptions
 ) -> Network | OpGraph:
     readers = [entry.item for entry in NETWORK_READERS.sound().values()]
-    if isinstance(path, str | os.PathLike) and Path(path).is_dir() and kind != "opgraph":
-        for reader in readers:
-            if reader.recognises_folder(Path(path)):
-                return reader.network([Path(path)], options)
-    files = _files(path, readers)
-    reader = _reader_of(files, readers)
+    reader, files = _choose(path, kind, readers)
+    if files[0].is_dir():
+        return reader.network(files, options)
     if options.names is not None and not reader.chooses_tensors:
         known = sorted({suffix for each in readers if each.chooses_tensors for suffix in each.suffixes})
         raise InputError(f"{files[0]}: names choose tensors of {' and '.join(known)} files only")
@@ -92,6 +89,27 @@ def _load(
             raise InputError(f"{files[0]}: one file holds an operator graph, {len(files)} were given")
         return reader.opgraph(files[0])
     return reader.network(files, options)
+
+
+def reader_name(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], kind: str | None = None) -> str:
+    """Return the name in NETWORK_READERS of the reader that `load` takes for these files. Raises as `load` does."""
+    readers = {name: entry.item for name, entry in NETWORK_READERS.sound().items()}
+    chosen, _ = _choose(path, kind, list(readers.values()))
+    return next(name for name, reader in readers.items() if reader is chosen)
+
+
+def _choose(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    kind: str | None,
+    readers: Sequence[NetworkReader],
+) -> tuple[NetworkReader, list[Path]]:
+    """Return a reader and its files: one that knows the folder as a whole, else the one of the layers' files."""
+    if isinstance(path, str | os.PathLike) and Path(path).is_dir() and kind != "opgraph":
+        for reader in readers:
+            if reader.recognises_folder(Path(path)):
+                return reader, [Path(path)]
+    files = _files(path, readers)
+    return _reader_of(files, readers), files
 
 
 def _files(

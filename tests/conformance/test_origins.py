@@ -1,0 +1,172 @@
+"""Whatever a point computes with from other distributions is named in it, however the member was come by."""
+
+import json
+from pathlib import Path
+
+from tests.outside import run_with, write_distribution
+
+SEVERAL = """
+import numpy as np
+from edgewatt.plugins import ENCODERS, FORMATS, ORDERINGS, FloatFormat, Ordering, Role, Stage
+
+FORMATS.register("fp8_e3m4", summary="3 exponent, 4 mantissa bits")(FloatFormat(8, "float8_e3m4"))
+
+
+@ENCODERS.register("flip", summary="every bit inverted")
+class Flip(Stage):
+    role = Role.BUS_CODE
+
+    def encode(self, coded, offset, state):
+        return type(coded)(~coded.data, coded.flags, coded.extra, coded.order), state
+
+    decode = encode
+
+
+@ORDERINGS.register("backwards", summary="the last connection first")
+def backwards(network, task, parameters):
+    t = network.targets
+    return Ordering(np.lexsort((network.sources, -t, network.depth[t])), "backwards")
+"""
+POINTS = (
+    "[edgewatt.formats]\nfp8_e3m4 = many\n[edgewatt.encoders]\nflip = many\n[edgewatt.orderings]\nbackwards = many\n"
+)
+TRIED = """
+import numpy as np
+from edgewatt.plugins import ORDERINGS, Ordering
+
+
+@ORDERINGS.register("forwards", summary="the first connection first", portfolio=9)
+def forwards(network, task, parameters):
+    t = network.targets
+    return Ordering(np.lexsort((network.sources, t, network.depth[t])), "forwards")
+"""
+READERS = """
+import numpy as np
+from edgewatt.plugins import NETWORK_READERS, TRACE_READERS, Matrix, MatrixReader, TextReader
+
+
+class Dense(MatrixReader):
+    suffixes = (".dense",)
+
+    def matrices(self, path, names):
+        values = np.loadtxt(path, ndmin=2)
+        rows, columns = np.nonzero(values)
+        return [Matrix(rows, columns, values[rows, columns], values.shape, str(path))]
+
+
+NETWORK_READERS.register("dense-text", summary="a dense matrix as text")(Dense())
+
+
+def parse(words):
+    if len(words) != 3 or words[0] != "access":
+        raise ValueError("no access")
+    return int(words[1], 16), 0, int(words[2] == "out"), -1
+
+
+TRACE_READERS.register("own-trace", summary="access ADDRESS in|out")(TextReader(parse))
+"""
+SHOW = """
+import json, sys
+import edgewatt as ew
+before = sys.argv[2] if len(sys.argv) > 2 else ""
+if before:
+    __import__(before)
+plan = ew.load_sweep(json.loads(sys.argv[1]))
+point = plan.points[0]
+print(json.dumps({"plugins": point.config.get("plugins", {}), "hash": point.hash}))
+"""
+NETWORK = {"generate": {"kind": "random-layered", "n_layers": 2, "width": 8, "density": 0.5}}
+
+
+def show(folder: Path, config: dict, *before: str) -> dict:
+    done = run_with(folder, "-c", SHOW, json.dumps(config), *before, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def named(found: dict) -> set[tuple[str, str, str]]:
+    return {
+        (key, one["name"], f"{one['distribution']} {one['version']}")
+        for key, ones in found["plugins"].items()
+        for one in ones
+        if len(one["sha256"]) == 64
+    }
+
+
+def test_one_module_may_register_several_kinds(tmp_path: Path) -> None:
+    """Each is named, whichever kind loads the module, and where somebody has imported it already."""
+    write_distribution(tmp_path, "several", "1.0", {"many": SEVERAL}, POINTS)
+    config = {"network": NETWORK, "orderings": "backwards", "formats": "fp8_e3m4", "encoder": "flip"}
+    wanted = {("ordering", "backwards", "several 1.0"), ("format", "fp8_e3m4", "several 1.0")}
+    wanted |= {("encoder", "flip", "several 1.0")}
+    assert named(show(tmp_path, config)) == wanted
+    assert named(show(tmp_path, config, "many")) == wanted
+    assert named(show(tmp_path, {"network": NETWORK, "encoder": "dbi-dc"}, "many")) == set()
+
+
+def test_a_module_that_fails_half_way_leaves_nothing_behind(tmp_path: Path) -> None:
+    write_distribution(tmp_path, "several", "1.0", {"many": SEVERAL + "raise RuntimeError('no')\n"}, POINTS)
+    code = """
+from edgewatt.plugins import InputError, registry
+for kind, name in [("formats", "fp8_e3m4"), ("encoders", "flip"), ("orderings", "backwards")] * 2:
+    try:
+        registry(kind)[name]
+    except InputError as error:
+        print(error)
+"""
+    said = run_with(tmp_path, "-c", code, cwd=tmp_path).stdout.splitlines()
+    assert len(said) == 6 and all("of several 1.0 cannot be loaded: RuntimeError: no" in line for line in said)
+
+
+def test_orders_that_auto_tries_are_part_of_the_point(tmp_path: Path) -> None:
+    write_distribution(tmp_path, "tried", "1.0", {"tried": TRIED}, "[edgewatt.orderings]\nforwards = tried\n")
+    auto = {"network": NETWORK, "orderings": "auto", "measure": "io"}
+    found = show(tmp_path, auto)
+    assert named(found) == {("ordering", "forwards", "tried 1.0")}
+    assert named(show(tmp_path, {**auto, "orderings": "two-optimal"})) == set()
+    (tmp_path / "tried.py").write_text(TRIED + "# changed\n")
+    assert show(tmp_path, auto)["hash"] != found["hash"]
+
+
+def test_readers_found_by_the_file_are_part_of_the_point(tmp_path: Path) -> None:
+    points = "[edgewatt.network_readers]\ndense-text = read\n[edgewatt.trace_readers]\nown-trace = read\n"
+    write_distribution(tmp_path, "readers", "1.0", {"read": READERS}, points)
+    (tmp_path / "layer.dense").write_text("1 0 2\n0 3 4.5\n")
+    (tmp_path / "t.own").write_text("access 40 in\naccess 80 out\n")
+    (tmp_path / "t.din").write_text("0 40\n1 80\n")
+    network, trace = {"network": {"file": "layer.dense"}}, {"trace": {"file": "t.own"}}
+    found = [show(tmp_path, network), show(tmp_path, trace)]
+    assert named(found[0]) == {("network", "dense-text", "readers 1.0")}
+    assert named(found[1]) == {("trace", "own-trace", "readers 1.0")}
+    assert named(show(tmp_path, {"trace": {"file": "t.own", "format": "own-trace"}})) == named(found[1])
+    assert named(show(tmp_path, {"trace": {"file": "t.din"}})) == set()
+    (tmp_path / "read.py").write_text(READERS + "# changed\n")
+    again = [show(tmp_path, network), show(tmp_path, trace)]
+    assert all(a["hash"] != b["hash"] for a, b in zip(found, again, strict=True))
+    (tmp_path / "run.yaml").write_text(json.dumps(network))
+    done = run_with(tmp_path, "-m", "edgewatt", "run", "run.yaml", "-o", "r", "--json", "-", cwd=tmp_path)
+    (row,) = json.loads(done.stdout)
+    assert row["hash"] == again[0]["hash"]
+    record = next((tmp_path / "r" / "records").glob("*.json"))
+    again = "import sys, edgewatt as ew; print(ew.rerun(sys.argv[1]))"
+    assert run_with(tmp_path, "-c", again, str(record), cwd=tmp_path).stdout == "[]\n"
+
+
+def test_a_compiled_file_is_part_of_a_member(tmp_path: Path) -> None:
+    """A kernel beside the Python module, in its package or listed by its distribution."""
+    (tmp_path / "packed").mkdir()
+    write_distribution(tmp_path, "several", "1.0", {"packed/__init__": SEVERAL}, POINTS.replace("many", "packed"))
+    config = {"network": NETWORK, "formats": "fp8_e3m4"}
+    hashes = []
+    for content in (b"1", b"2"):
+        (tmp_path / "packed" / "kernel.so").write_bytes(content)
+        hashes.append(show(tmp_path, config)["hash"])
+    assert hashes[0] != hashes[1]
+    listed = tmp_path / "listed"
+    listed.mkdir()
+    write_distribution(listed, "several", "1.0", {"many": SEVERAL}, POINTS)
+    (listed / "several-1.0.dist-info" / "RECORD").write_text("many.py,,\nkernel.so,,\nseveral-1.0.dist-info/RECORD,,\n")
+    for content in (b"1", b"2"):
+        (listed / "kernel.so").write_bytes(content)
+        hashes.append(show(listed, config)["hash"])
+    assert hashes[2] != hashes[3]
