@@ -10,11 +10,21 @@ from traces.base.errors import InputError, unknown_name
 from traces.base.registry import Registry
 from traces.base.resources import outside_files, shipped_names, shipped_path
 
-_FOLDERS = {"parts": "dram", "caches": "cache", "buses": "bus", "systems": "systems", "sweeps": "sweeps"}
+_FOLDERS = {
+    "parts": "dram",
+    "caches": "cache",
+    "buses": "bus",
+    "systems": "systems",
+    "technologies": "onchip",
+    "sweeps": "sweeps",
+}
 
 _WORDS = {
     "tuple-orders": {"none": "the tuples stay as the ordering gives them"},
-    "layouts": {"auto": "csr where the ordering allows it, else tuples"},
+    "layouts": {
+        "auto": "csr where the ordering allows it, else tuples",
+        "best": "of those that can hold the order the one with the fewest bytes of connections",
+    },
 }
 """What a configuration may say besides the members of a registry."""
 
@@ -74,19 +84,26 @@ def schema() -> dict[str, Any]:
 def _allow_names(run: dict[str, Any], definitions: dict[str, Any]) -> None:
     """Add what the loader accepts before validation: shipped names, single values for lists, `system`."""
     properties = run["properties"]
-    properties["system"] = {"type": "string", "description": "named machine (`edgewatt list systems`) or a .yaml file"}
+    system = {"description": "named machine (`edgewatt list systems`) or a .yaml file"}
+    properties["system"] = system | _shipped("systems")
     for key in ("orderings", "strides", "formats"):
         properties[key] = {**properties[key], "anyOf": [_without_list(properties[key]), properties[key]["items"]]}
         for part in ("items", "type"):
             properties[key].pop(part, None)
-    properties["bus"] = {"anyOf": [{"type": "string"}, properties["bus"]]}
+    properties["bus"] = {"anyOf": [_shipped("bus"), properties["bus"]]}
     _caches_by_name(properties)
     _caches_by_name(definitions["OnChipSection"]["properties"])
 
 
 def _caches_by_name(properties: dict[str, Any]) -> None:
     caches = properties["caches"]
-    caches["items"] = {"anyOf": [{"type": "string"}, caches["items"]]}
+    caches["items"] = {"anyOf": [_shipped("cache"), caches["items"]]}
+
+
+def _shipped(folder: str) -> dict[str, Any]:
+    from edgewatt.config.sections import NamedFile
+
+    return NamedFile(folder).schema()
 
 
 def _without_list(schema: dict[str, Any]) -> dict[str, Any]:

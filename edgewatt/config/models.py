@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler, model_validator
-from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from edgewatt.config.document import shown
-from edgewatt.config.kinds import registry
-from edgewatt.config.sections import Choice, Section, section_for
+from edgewatt.config.sections import Choice, Named, NamedFile, Section, section_for
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.controller import ControllerSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import EngineSpec
 from traces.base.errors import unknown_name
-from traces.layouts.layout import Layout
+from traces.layouts.layout import AUTO, BEST, Layout
 
 
 def _existing(value: str) -> str:
@@ -38,29 +36,6 @@ def _not_empty(value: list[Any]) -> list[Any]:
     if not value:
         raise PydanticCustomError("empty", "{message}", {"message": "the list is empty: name at least one"})
     return value
-
-
-class Named:
-    """Annotation of a text that names a member of a kind; for a chain, several joined by '+' and checked elsewhere."""
-
-    def __init__(self, kind: str, *, chain: bool = False) -> None:
-        self.kind, self.chain = kind, chain
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
-        inner: CoreSchema = handler(source)
-        return core_schema.no_info_after_validator_function(self._validate, inner)
-
-    def _validate(self, value: str) -> str:
-        if not self.chain and value not in registry(self.kind):
-            raise unknown_name(registry(self.kind).what, value, registry(self.kind))
-        return value
-
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        names = list(registry(self.kind).sound())
-        if not self.chain:
-            return {"type": "string", "enum": names}
-        one = "|".join(re.escape(name).replace(r"\-", "-") for name in names)
-        return {"type": "string", "pattern": rf"^({one})(\+({one}))*$"}
 
 
 def _known_encoder(value: str) -> str:
@@ -207,8 +182,14 @@ if TYPE_CHECKING:  # made at run time from the dataclasses they fill
     ControllerSection: TypeAlias = Any
     ScratchpadSection: TypeAlias = Any
 else:
-    LayoutSection = section_for(Layout, name="LayoutSection", omit=("value_format",))
-    CacheSection = section_for(CacheSpec, name="CacheSection")
+    LayoutSection = section_for(
+        Layout, name="LayoutSection", omit=("value_format",), named=(("kind", Named("layouts", AUTO, BEST)),)
+    )
+    CacheSection = section_for(
+        CacheSpec,
+        name="CacheSection",
+        named=(("policy", Named("cache-policies")), ("prefetch.kind", Named("prefetchers"))),
+    )
     EngineSection = section_for(EngineSpec, name="EngineSection")
     ControllerSection = section_for(ControllerSpec, name="ControllerSection")
     ScratchpadSection = section_for(ScratchpadSpec, name="ScratchpadSection")
@@ -273,7 +254,9 @@ class SearchSection(Section):
 class DramSection(Section):
     """The memory part and its controller."""
 
-    part: str = Field(default="lpddr4-3200", description="shipped part (`edgewatt list parts`) or a YAML file")
+    part: Annotated[str, NamedFile("dram")] = Field(
+        default="lpddr4-3200", description="shipped part (`edgewatt list parts`) or a YAML file"
+    )
     overrides: dict[str, Any] = Field(default={}, description="fields of the part to replace, as in its own file")
     controller: ControllerSection = ControllerSection()
 
@@ -316,7 +299,7 @@ class RunConfig(Section):
     onchip: list[OnChipSection] | None = Field(
         default=None, min_length=1, description="several memories to compare, each with `caches` or a `scratchpad`"
     )
-    technology: Annotated[str, AfterValidator(_known_technology)] | None = Field(
+    technology: Annotated[str, NamedFile("onchip", "none"), AfterValidator(_known_technology)] | None = Field(
         default=None,
         description="what on-chip memory and arithmetic cost (`edgewatt list technologies`, or a YAML file); "
         "none: the energy of memory alone",

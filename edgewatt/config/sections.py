@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 import types
 import typing
 from collections.abc import Mapping
@@ -18,8 +19,9 @@ from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, Validat
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from edgewatt.config.kinds import registry
-from traces.base.errors import InputError
+from traces.base.errors import InputError, unknown_name
 from traces.base.registry import Registry
+from traces.base.resources import shipped_names
 
 Extra = tuple[tuple[str, Any, Any], ...]  # (name, type, default) of further fields
 
@@ -36,8 +38,17 @@ def keys_of(section: type[BaseModel]) -> dict[str, Any]:
 
 
 @cache
-def section_for(what: type, *, name: str | None = None, omit: tuple[str, ...] = (), extra: Extra = ()) -> type[Section]:
+def section_for(
+    what: type,
+    *,
+    name: str | None = None,
+    omit: tuple[str, ...] = (),
+    extra: Extra = (),
+    named: tuple[tuple[str, Named], ...] = (),
+) -> type[Section]:
     """Derive the section that fills a dataclass (fields `omit` left out, ``(name, type, default)`` triples added).
+
+    named: fields, dotted where they are in a section inside, that hold the name of a kind's member.
 
     Validating the section builds the dataclass once, so that its own checks speak too.
     """
@@ -50,8 +61,11 @@ def section_for(what: type, *, name: str | None = None, omit: tuple[str, ...] = 
         if default is dataclasses.MISSING and item.default_factory is not dataclasses.MISSING:
             default = typing.cast(Any, item.default_factory)()
         required = default is dataclasses.MISSING
+        if item.name in dict(named):
+            hints[item.name] = typing.Annotated[hints[item.name], dict(named)[item.name]]
         if dataclasses.is_dataclass(hints[item.name]):  # a section inside the section
-            hints[item.name] = section_for(hints[item.name], name=f"{hints[item.name].__name__}Section")
+            inside = tuple((key.partition(".")[2], kind) for key, kind in named if key.startswith(f"{item.name}."))
+            hints[item.name] = section_for(hints[item.name], name=f"{hints[item.name].__name__}Section", named=inside)
             default = hints[item.name].model_validate(dataclasses.asdict(default)) if not required else default
         fields[item.name] = (_loosen(hints[item.name]), ... if required else Field(default, validate_default=False))
     for key, kind, default in extra:
@@ -84,6 +98,51 @@ class _Filling(Section):
         names = {item.name for item in dataclasses.fields(self._fills)}
         values = {name: getattr(self, name) for name in type(self).model_fields if name in names}
         return self._fills(**{name: v.build() if isinstance(v, _Filling) else v for name, v in values.items()})
+
+
+class Named:
+    """Annotation of a text that names a member of a kind; for a chain, several joined by '+' and checked elsewhere.
+
+    words: what may stand there besides.
+    """
+
+    def __init__(self, kind: str, *words: str, chain: bool = False) -> None:
+        self.kind, self.words, self.chain = kind, words, chain
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
+        inner: CoreSchema = handler(source)
+        return core_schema.no_info_after_validator_function(self._validate, inner)
+
+    def _validate(self, value: str) -> str:
+        known = registry(self.kind)
+        if not self.chain and value not in self.words and value not in known:
+            raise unknown_name(known.what, value, [*self.words, *known])
+        return value
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        names = [*self.words, *registry(self.kind).sound()]
+        if not self.chain:
+            return {"type": "string", "enum": names}
+        one = "|".join(re.escape(name).replace(r"\-", "-") for name in names)
+        return {"type": "string", "pattern": rf"^({one})(\+({one}))*$"}
+
+
+class NamedFile:
+    """Annotation of a text that names a shipped file, one of another distribution or a YAML file of the user's.
+
+    words: what may stand there besides. The schema lists the names; whoever opens the file refuses others.
+    """
+
+    def __init__(self, folder: str, *words: str) -> None:
+        self.folder, self.words = folder, words
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return self.schema()
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON Schema: a known name, or whatever ends like a path of a YAML file."""
+        names = [*self.words, *shipped_names(self.folder)]
+        return {"anyOf": [{"enum": names}, {"type": "string", "pattern": r"\.ya?ml$"}]}
 
 
 class Choice:

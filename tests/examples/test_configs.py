@@ -152,6 +152,19 @@ def test_schema_accepts_every_example() -> None:
         data = yaml.load(example.read_text(), Loader)
         assert not list(validator.iter_errors(data)), example
     assert list(validator.iter_errors({"netwrok": {}}))
+    network = {"generate": {"kind": "random-layered", "n_layers": 2, "width": 8, "density": 0.5}}
+    for right, wrong in (
+        ({"dram": {"part": "lpddr4-3200"}}, {"dram": {"part": "lpddr4-3201"}}),
+        ({"dram": {"part": "own/part.yaml"}}, {"dram": {"part": "part.json"}}),
+        ({"caches": [{"size_bytes": 256, "policy": "srrip"}]}, {"caches": [{"size_bytes": 256, "policy": "lur"}]}),
+        ({"caches": [{"size_bytes": 256, "prefetch": {"kind": "stride"}}]},
+         {"caches": [{"size_bytes": 256, "prefetch": {"kind": "strides"}}]}),
+        ({"layout": {"kind": "best"}}, {"layout": {"kind": "beste"}}),
+        ({"system": "edge"}, {"system": "egde"}),
+        ({"technology": "none"}, {"technology": "lop-23nm"}),
+    ):  # fmt: skip
+        assert not list(validator.iter_errors({"network": network, **right})), right
+        assert list(validator.iter_errors({"network": network, **wrong})), wrong
 
 
 def test_command_line_tour(tmp_path: Path) -> None:
