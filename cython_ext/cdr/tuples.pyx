@@ -100,7 +100,7 @@ def order_strides(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_wo
     cdef cdr_stride s
     cdef uint64_t state
     cdef int failed = 0
-    _check(out_words, in_words, keep, slot_class, end_class, bounds, last, order)
+    _check(out_words, in_words, keep, slot_class, end_class, bounds, first, last, order)
     assert method != EXACT_METHOD or longest <= MAX_EXACT
     _reserve(&space, &s, words, longest, keep, dbi, symmetric)
     try:
@@ -136,7 +136,10 @@ def stride_bounds(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_wo
     cdef cdr_stride s
     cdef int cost, failed = 0
     cdef double found
-    _check(out_words, in_words, keep, slot_class, end_class, bounds, last, order)
+    before = max(first - 1, 0)
+    while before > 0 and bounds[before + 1] == bounds[before]:
+        before -= 1
+    _check(out_words, in_words, keep, slot_class, end_class, bounds, before, last, order)
     _reserve(&space, &s, words, longest, keep, dbi, symmetric)
     try:
         with nogil:
@@ -188,12 +191,14 @@ cdef int64_t _longest(const int64_t[::1] bounds, int64_t first, int64_t last) ex
 
 
 cdef int _check(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_words, const uint64_t[:, ::1] keep,
-                const uint8_t[::1] slot_class, const uint8_t[::1] end_class, const int64_t[::1] bounds, int64_t last,
-                int64_t[::1] order) except -1:
-    cdef int64_t total = order.shape[0], words = out_words.shape[1]
+                const uint8_t[::1] slot_class, const uint8_t[::1] end_class, const int64_t[::1] bounds, int64_t first,
+                int64_t last, int64_t[::1] order) except -1:
+    cdef int64_t total = order.shape[0], words = out_words.shape[1], i
     assert words in (1, 2) and in_words.shape[1] == words and keep.shape[1] == words and keep.shape[0] == CDR_CLASSES
     assert out_words.shape[0] == total and in_words.shape[0] == total and slot_class.shape[0] == total
-    assert bounds[last] <= total and end_class.shape[0] == bounds.shape[0] - 1
+    assert 0 <= bounds[0] <= bounds[first] and bounds[last] <= total and end_class.shape[0] == bounds.shape[0] - 1
+    for i in range(max(bounds[first] - 1, 0), min(bounds[last] + 1, total)):  # what these strides and their ends read
+        assert 0 <= order[i] < total
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import warnings
 
 import typer
 
@@ -55,8 +56,16 @@ def main() -> None:
     except ValueError as error:
         sys.stderr.write(f"edgewatt: {error}\n")
         sys.exit(2)
-    from traces.base.errors import EdgewattError, InputError
+    from traces.base.errors import DamageWarning, EdgewattError, InputError
 
+    def shown(message: Warning | str, category: type[Warning], *place: object) -> None:
+        if issubclass(category, DamageWarning):
+            say(f"edgewatt: {message}", err=True)
+        else:
+            python(message, category, *place)  # type: ignore[arg-type]
+
+    python = warnings.showwarning
+    warnings.showwarning = shown  # type: ignore[assignment]
     try:
         _run()
     except EdgewattError as error:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import edgewatt as ew
 from hwmodel.dram.energy import wire_constants_pj
 from hwmodel.dram.part import Part
+from reorder.cdr.files import read_matrix
 from traces.access.spmv import SpmvProblem, convolution_matrix, lay_out_convolution, lay_out_spmv
 from traces.base.resources import config_root
 from traces.formats import to_bits
@@ -95,8 +96,7 @@ def _matrix(name: str) -> Any:
     if name == "synthetic fc7, shared":
         return _shared(_matrix("synthetic fc7"))
     if name in REFERENCE:
-        with np.load(Path(os.environ["EDGEWATT_REFERENCE"]) / "cdr" / f"{name}.npz", allow_pickle=False) as z:
-            return sp.csr_matrix((z["data"], z["indices"], z["indptr"]), shape=tuple(z["shape"]))
+        return read_matrix(Path(os.environ["EDGEWATT_REFERENCE"]) / "cdr" / f"{name}.npz")
     network = ew.load(config_root() / "examples" / "networks" / f"{name}.npz")
     here = np.flatnonzero(network.layer == 1)  # the hidden layer
     rows, columns = network.targets[here], network.sources[here]

@@ -59,8 +59,13 @@ class Computation:
         if step.keep == "memory":
             return self.memo.value(step.name, identity, make)
         if step.keep == "arrays":
-            return self.memo.arrays(step.name, identity, make)
-        return json.loads(self.memo.arrays(step.name, identity, pack)["json"].tobytes())
+
+            def check(arrays: dict[str, np.ndarray]) -> None:
+                if step.check is not None:
+                    step.check(arrays, self)
+
+            return self.memo.arrays(step.name, identity, make, check)
+        return _unpacked(self.memo.arrays(step.name, identity, pack, _unpacked))
 
     def _identity(self, step: Step) -> dict[str, Any]:
         """Return what a step's result depends on: its own fields, and what it can see of the steps before it."""
@@ -72,6 +77,17 @@ class Computation:
             seen = step.content(self[step.name]) if step.content is not None else self._identity(step)
             self._keys[step.name] = content_hash([step.name, seen])
         return self._keys[step.name]
+
+
+def _unpacked(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Return the JSON mapping of a step. Raises InputError where a file holds something else."""
+    try:
+        found = json.loads(arrays["json"].tobytes())
+    except (KeyError, ValueError, RecursionError) as error:
+        raise InputError(f"no JSON: {type(error).__name__}") from None
+    if not isinstance(found, dict):
+        raise InputError(f"JSON of a {type(found).__name__}, a mapping is wanted")
+    return found
 
 
 def run_points(
@@ -96,7 +112,7 @@ def compute(point: Point, memo: Memo, progress: Progress | None = None, *, keep:
     """Compute one point. keep: optional steps that other points need, so that they are worth keeping."""
     from edgewatt.results.provenance import environment, now
 
-    start, cpu, made = time.perf_counter(), time.process_time(), dict(memo.made)
+    start, cpu, made, damaged = time.perf_counter(), time.process_time(), dict(memo.made), len(memo.damaged)
     steps = Computation(point, memo, progress, keep)
     results: dict[str, Any] = {}
     for step in needed(point):
@@ -114,6 +130,7 @@ def compute(point: Point, memo: Memo, progress: Progress | None = None, *, keep:
         "cpu_s": round(time.process_time() - cpu, 6),
         "stages_computed": {kind: n - made.get(kind, 0) for kind, n in memo.made.items() if n > made.get(kind, 0)},
         **({"curve_seconds": seconds} if seconds else {}),
+        **({"damaged_stages": memo.damaged[damaged:]} if len(memo.damaged) > damaged else {}),
     }
     return Record(canonical, provenance)
 

@@ -74,6 +74,12 @@ def keep_pass(point: Point, before: Before, progress: Progress | None) -> dict[s
     return keep(before["trace"], build_machine(point), KEPT_PASS_BYTES) or {}
 
 
+def check_pass(arrays: dict[str, np.ndarray], before: Before) -> None:
+    """Raise InputError unless the arrays are a pass through the caches, or none."""
+    if arrays:
+        KeptPass(arrays)
+
+
 def simulate_point(point: Point, before: Before, progress: Progress | None) -> dict[str, Any]:
     """Play the point's trace on its machine and return the results as JSON values.
 

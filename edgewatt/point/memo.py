@@ -1,15 +1,16 @@
 """What points share: an ordering, a tuple order or a replay is computed once per identity and kept in the store.
 
-Each result of a step is one npz file of arrays under ``stages/STEP/KEY.npz``. A lock file makes a second worker wait
-for the first instead of repeating its work; the lock dies with the process that holds it.
+Each result of a step is one npz file of arrays under ``stages/STEP/KEY.npz``, sealed by a hash over key and content. A
+lock file makes a second worker wait for the first instead of repeating its work; the lock dies with the process that
+holds it. A file that is damaged, or holds what the step cannot have made, is set aside and made again.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
+import hashlib
+import io
 import time
-import zipfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -19,25 +20,39 @@ import numpy as np
 
 from edgewatt._version import __version__
 from edgewatt.results.record import content_hash
+from traces.base.archive import read_npz
+from traces.base.errors import InputError
+from traces.base.files import replace_file, set_aside
 
 Arrays = dict[str, np.ndarray]
+Check = Callable[[Arrays], object]
 
-_VERSION = 2  # of what is kept: raise it when the meaning of a step's result changes
+_SEAL = "seal"  # the array beside a step's own that holds the hash over them
+_VERSION = 3  # of what is kept: raise it when the meaning of a step's result changes
 _HELD_BYTES = 256 << 20  # arrays kept in memory per process
 
 
 class Memo:
-    """Results of steps by identity, in memory and (with a folder) on disk. `made` counts what was computed."""
+    """Results of steps by identity, in memory and (with a folder) on disk.
+
+    made: how often each step was computed. damaged: files that were set aside and made again.
+    """
 
     def __init__(self, folder: str | Path | None = None) -> None:
         self.folder = Path(folder) if folder is not None else None
         self.made: dict[str, int] = {}
+        self.damaged: list[str] = []
         self.seconds: dict[str, float] = {}
         self._held: OrderedDict[tuple[str, str], Any] = OrderedDict()
         self._held_bytes = 0
 
-    def arrays(self, kind: str, identity: Any, make: Callable[[], Mapping[str, np.ndarray]]) -> Arrays:
-        """Return the arrays of the step `kind` for an identity (JSON values), computing them only if nobody has."""
+    def arrays(
+        self, kind: str, identity: Any, make: Callable[[], Mapping[str, np.ndarray]], check: Check | None = None
+    ) -> Arrays:
+        """Return the arrays of the step `kind` for an identity (JSON values), computing them only if nobody has.
+
+        check: raises InputError for arrays from a file that the step cannot have made.
+        """
         key = content_hash([kind, _VERSION, __version__, identity])
         held = self._held.get((kind, key))
         if held is not None:
@@ -47,13 +62,16 @@ class Memo:
             arrays = self._make(kind, make)
         else:
             path = self.folder / kind / f"{key}.npz"
-            found = _read(path)
-            if found is None:
+            found = _read(path, key, check)
+            if not isinstance(found, dict):
                 with _locked(path.with_suffix(".lock")):
-                    found = _read(path)  # another worker may have finished it while we waited
-                    if found is None:
+                    found = _read(path, key, check)  # another worker may have finished it while we waited
+                    if isinstance(found, InputError):
+                        set_aside(path)
+                        self.damaged.append(str(path))
+                    if not isinstance(found, dict):
                         found = self._make(kind, make)
-                        _write(path, found)
+                        _write(path, key, found)
             arrays = found
         self._hold((kind, key), arrays)
         return dict(arrays)
@@ -85,27 +103,38 @@ def _size(value: Any) -> int:
     return sum(array.nbytes for array in value.values()) if isinstance(value, dict) else 1 << 20
 
 
-def _read(path: Path) -> Arrays | None:
+def _read(path: Path, key: str, check: Check | None) -> Arrays | InputError | None:
+    """Return what a file holds, None if there is none, or what is wrong with it."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):
-        path.unlink(missing_ok=True)  # damaged (a zip holds checksums): compute it again
-        return None
-
-
-def _write(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """Keep a result for others. A disk that is full costs repeated work here, and is reported by the record's write."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("wb") as stream:
-            np.savez(stream, **dict(arrays))  # type: ignore[arg-type]
-        os.replace(temporary, path)
+        if not path.exists():
+            return None
+        arrays = read_npz(path)
+        seal = arrays.pop(_SEAL, np.zeros(0))
+        if seal.dtype.kind != "S" or seal.shape != () or seal.item() != _seal(key, arrays):
+            raise InputError(f"{path}: its seal does not fit what it holds: the file is damaged")
+        if check is not None:
+            check(arrays)
     except OSError:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
+        return None
+    except InputError as error:
+        return error if path.exists() else None
+    return arrays
+
+
+def _write(path: Path, key: str, arrays: Mapping[str, np.ndarray]) -> None:
+    """Keep a result for others. A disk that is full costs repeated work here, and is reported by the record's write."""
+    with io.BytesIO() as whole, contextlib.suppress(OSError):
+        np.savez(whole, **{_SEAL: np.array(_seal(key, arrays))}, **dict(arrays))  # type: ignore[arg-type]
+        replace_file(path, whole.getbuffer())
+
+
+def _seal(key: str, arrays: Mapping[str, np.ndarray]) -> bytes:
+    digest = hashlib.sha256(key.encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(repr((name, array.dtype.str, array.shape)).encode())
+        digest.update(array.data if array.size else b"")
+    return digest.hexdigest().encode()
 
 
 @contextlib.contextmanager

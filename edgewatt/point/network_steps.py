@@ -118,6 +118,29 @@ def describe_order(arrays: Arrays) -> dict[str, Any]:
     }
 
 
+def check_order(arrays: Arrays, before: Before) -> None:
+    """Raise InputError unless the edges of a stage file are an order of the network's connections."""
+    from traces.work.checks import check_order as check
+
+    edges = arrays.get("edges", np.zeros(0))
+    if edges.dtype != np.int64 or edges.ndim != 1:
+        raise InputError(f"edges are {edges.dtype} of {edges.ndim} dimensions, an order is int64 of one")
+    check(before["network"], edges)
+
+
+def check_found_order(arrays: Arrays, before: Before) -> None:
+    """Raise InputError unless the arrays are what `order_edges` returns."""
+    check_order(arrays, before)
+    try:
+        meta = json.loads(arrays["meta"].tobytes())
+        seconds, curve, truncated = meta["curve_seconds"], meta["curve"], meta["truncated"]
+        sound = type(truncated) is bool and [len(row) for row in curve] == [2] * len(seconds)
+    except (KeyError, ValueError, TypeError, RecursionError):
+        sound = False
+    if not sound:
+        raise InputError("meta is no description of a search")
+
+
 def curve_seconds(arrays: Arrays) -> list[float]:
     """Return the seconds of a search's curve, on whatever machine made the ordering."""
     seconds: list[float] = json.loads(arrays["meta"].tobytes())["curve_seconds"]

@@ -48,7 +48,8 @@ class Step:
     have this step; where a point has not, the result and identity of the first step before it stand in for it.
     make: (point, results before, progress) -> result. keep: 'arrays' and 'json' in the store, 'memory' in this process,
     'nothing'. reports: what the record holds of the result. content: names the result by its content, so that later
-    steps are shared by points that came to it in different ways. shared_as: what estimates call it.
+    steps are shared by points that came to it in different ways. shared_as: what estimates call it. check: raises
+    InputError for arrays of a file that the step cannot have made: (arrays, results before).
     """
 
     name: str
@@ -61,6 +62,7 @@ class Step:
     content: Callable[[Any], str] | None = None
     derived: Mapping[str, Callable[[Point], Any]] = field(default_factory=dict)
     shared_as: str = ""
+    check: Callable[[Any, Before], None] | None = None
 
 
 def _all(result: Any) -> Mapping[str, Any]:
@@ -91,6 +93,7 @@ STEPS: Mapping[str, Step] = {
             keep="arrays",
             when=_network,
             reports=network_steps.describe_order,
+            check=network_steps.check_found_order,
             content=network_steps.order_hash,
             shared_as="orderings",
         ),
@@ -101,6 +104,7 @@ STEPS: Mapping[str, Step] = {
             make=network_steps.order_tuples,
             keep="arrays",
             when=network_steps.has_tuple_order,
+            check=network_steps.check_order,
             content=network_steps.order_hash,
             shared_as="tuple orders",
         ),
@@ -157,6 +161,7 @@ STEPS: Mapping[str, Step] = {
             make=machine.keep_pass,
             keep="arrays",
             when=lambda point: _machine(point) and point.measure.timing == "replay",
+            check=machine.check_pass,
             shared_as="cache passes",
         ),
         Step(

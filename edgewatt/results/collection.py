@@ -16,8 +16,8 @@ from traces.base.errors import InputError, MissingExtraError
 def collect(results: str | Path, output: str | Path) -> tuple[int, int]:
     """Write one row a record to `output` (.parquet or .csv) and return (rows, columns).
 
-    Columns: those of `edgewatt.results.rows.row_of`, then every scalar of the configuration as ``config.KEY`` and of the
-    results as ``results.KEY``. Raises InputError for another suffix, no records, or a damaged record.
+    Columns: those of `edgewatt.results.rows.row_of`, then every scalar of the configuration as ``config.KEY`` and of
+    the results as ``results.KEY``. Raises InputError for another suffix, no records, or a damaged record.
     """
     from traces.base.files import whole_file
 

@@ -2,6 +2,7 @@
 
     records/HASH.json   finished points           failures/HASH.json   points that raised, with their traceback
     sweeps/HASH.json    the points of each sweep        stages/              what points share
+    claims/HASH         points under way, locked by the process that computes them
 
 Several sweeps may work on one store at once: a file appears complete under its final name, and two writers of one point
 write the same canonical part.
@@ -18,6 +19,7 @@ from typing import Any
 
 from edgewatt.results.record import Record, canonical_json, content_hash
 from traces.base.errors import EdgewattError, InputError
+from traces.base.files import create_beside, replace_file
 
 
 class StoreError(EdgewattError):
@@ -66,9 +68,13 @@ class Store:
     def put_plan(self, name: str, hashes: list[str]) -> None:
         """Note the points of a sweep in the order written; the first is the baseline of comparisons."""
         plan = {"name": name, "points": hashes}
-        self._write(
-            self.plans / f"{content_hash(plan)}.json", (canonical_json(plan) + "\n").encode("utf-8", "surrogatepass")
-        )
+        path = self.plans / f"{content_hash(plan)}.json"
+        self._write(path, (canonical_json(plan) + "\n").encode("utf-8", "surrogatepass"))
+        with contextlib.suppress(OSError):  # the last one noted is the newest, even after the clock was set back
+            others = [other for other in self.plans.glob("[!.]*.json") if other != path]
+            newest = max((other.stat().st_mtime_ns for other in others), default=0)
+            if path.stat().st_mtime_ns <= newest:
+                os.utime(path, ns=(newest + 1, newest + 1))
 
     def plan(self) -> tuple[str, list[str]]:
         """Return name and hashes of the sweep noted last; ("", []) if there is none."""
@@ -77,7 +83,7 @@ class Store:
             try:
                 plan = json.loads(path.read_text("utf-8", "surrogatepass"))
                 return str(plan["name"]), [str(name) for name in plan["points"]]
-            except (OSError, ValueError, KeyError, TypeError):
+            except (OSError, ValueError, KeyError, TypeError, RecursionError):
                 continue
         return "", []
 
@@ -101,13 +107,23 @@ class Store:
 
     def failed(self) -> dict[str, dict[str, Any]]:
         """Return the failures, by hash."""
-        found = {}
-        for name in _names(self.failures):
-            try:
-                found[name] = json.loads((self.failures / f"{name}.json").read_text("utf-8", "surrogatepass"))
-            except (OSError, ValueError):
-                found[name] = {"error": "the failure's own record is damaged", "traceback": ""}
-        return found
+        return {name: self.failure(name) for name in _names(self.failures)}
+
+    def failure(self, config_hash: str) -> dict[str, Any]:
+        """Return why a point failed."""
+        try:
+            found = json.loads((self.failures / f"{config_hash}.json").read_text("utf-8", "surrogatepass"))
+        except (OSError, ValueError, RecursionError):
+            found = None
+        return found if isinstance(found, dict) else {"error": "the failure's own record is damaged", "traceback": ""}
+
+    def failure_mark(self, config_hash: str) -> tuple[int, int] | None:
+        """Return what tells one failure of a point from the next; None if there is none."""
+        try:
+            state = os.stat(self.failures / f"{config_hash}.json")
+        except OSError:
+            return None
+        return state.st_ino, state.st_mtime_ns
 
     def __iter__(self) -> Iterator[Record]:
         """Yield all finished points by hash. Raises InputError at the first damaged record."""
@@ -117,40 +133,38 @@ class Store:
                 yield record
 
     def _write(self, path: Path, data: bytes) -> None:
-        # The name holds the process id: two sweeps never share a temporary file, and leftovers are told by their dot.
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
         try:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
-            try:
-                view = memoryview(data)
-                while view:
-                    view = view[os.write(descriptor, view) :]
-                if self.fsync:
-                    os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-            os.replace(temporary, path)
+            replace_file(path, data, fsync=self.fsync)
             if self.fsync:
                 _sync_folder(path.parent)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
             raise StoreError(
                 f"{path}: cannot be written ({error.strerror or error}); what is finished is kept, "
                 "make room and run the same command again"
             ) from error
 
     def sweep_leftovers(self, older_than_s: float = 3600.0) -> None:
-        """Delete temporary files that a killed process left behind."""
-        import time
+        """Delete temporary files that a killed process left behind.
 
-        for folder in (self.records, self.failures):
-            for path in folder.glob(".*.json.*"):
-                try:
-                    if time.time() - path.stat().st_mtime > older_than_s:
+        Ages are differences between times that the folder's own machine gave. Where its clock was set, the file of a
+        process at work may go as well: `replace_file` then writes it again.
+        """
+        folders = [self.records, self.failures, self.plans, *(self.folder / "stages").glob("*")]
+        for folder in folders:
+            leftovers = [*folder.glob(".*.json.*"), *folder.glob(".*.npz.*")]
+            if not leftovers:
+                continue
+            try:
+                descriptor, name = create_beside(folder / "now")
+                os.close(descriptor)
+                now = os.stat(name).st_mtime
+                os.unlink(name)
+            except OSError:
+                continue  # nothing can be written here: nothing is deleted either
+            for path in leftovers:
+                with contextlib.suppress(OSError):  # another sweep was faster
+                    if now - path.stat().st_mtime > older_than_s:
                         path.unlink()
-                except OSError:
-                    continue  # another sweep was faster
 
 
 def _names(folder: Path) -> list[str]:

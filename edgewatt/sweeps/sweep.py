@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from edgewatt.point.compute import make_task, run_points
 from edgewatt.point.model import Point
 from edgewatt.point.steps import identities, shared
+from edgewatt.results.claims import Claims
 from edgewatt.results.record import Record
 from edgewatt.results.store import Store
 from edgewatt.sweeps.executors import Executor, make_executor
 from edgewatt.sweeps.plan import SweepPlan, load_sweep
 from traces.base.errors import InputError
 from traces.base.progress import Progress
+
+POLL_S = 0.2
+"""How often a sweep looks whether others have finished the points that are left."""
 
 
 def run(
@@ -45,8 +51,8 @@ def run(
 class Results:
     """What a sweep left in its store. Records are sorted by hash, whatever order they were computed in.
 
-    computed, reused: points computed now, points found finished. failed: hash -> why. damaged: records that were found
-    damaged and computed again, by file.
+    computed, reused: points computed now, points found finished. failed: hash -> why. damaged: records and stage
+    files that were found damaged and computed again, by file.
     """
 
     store: Store
@@ -96,31 +102,80 @@ def sweep(
     report = progress or (lambda done, total, text: None)
     report(len(plan.points) - len(todo), len(plan.points), "")
 
-    keep = shared(plan.points) if todo else {}
-
-    def tasks() -> Iterator[dict[str, Any]]:
-        for point in leaders_first(todo):
-            if resume and store.path(point.hash).exists() and str(store.path(point.hash)) not in found.damaged:
-                found.reused += 1  # another sweep on this store finished it meanwhile
-                continue
-            yield make_task(point, stages=str(store.folder / "stages"), keep=keep.get(point.hash, ()))
-
-    outcomes = run_by.run(tasks())
-    try:
-        for outcome in outcomes:
-            if "failure" in outcome:
-                found.failed[outcome["hash"]] = outcome["failure"]
-                store.put_failure(outcome["hash"], outcome["failure"])
+    with Claims(store.folder / "claims") as claims:
+        course = _Course(found, plan.points, todo, claims, resume)
+        while course.open:
+            tasks = course.tasks()
+            first = next(tasks, None)
+            if first is None:
+                time.sleep(POLL_S)  # other processes compute all that is left
             else:
-                store.put(Record(**outcome["record"]))
-                found.computed += 1
-            done = found.computed + found.reused + len(found.failed)
-            report(done, len(plan.points), f"{len(found.failed)} failed" if found.failed else "")
-    finally:
-        close = getattr(outcomes, "close", None)
-        if close is not None:
-            close()  # ends the workers at once, also on Ctrl-C or a full disk
+                outcomes = run_by.run(chain([first], tasks))
+                try:
+                    for outcome in outcomes:
+                        course.keep(outcome)
+                        done = found.computed + found.reused + len(found.failed)
+                        report(done, len(plan.points), f"{len(found.failed)} failed" if found.failed else "")
+                finally:
+                    close = getattr(outcomes, "close", None)
+                    if close is not None:
+                        close()  # ends the workers at once, also on Ctrl-C or a full disk
     return found
+
+
+class _Course:
+    """The points of a sweep that are still open, on a store that other processes may work on, too."""
+
+    def __init__(self, found: Results, points: list[Point], todo: list[Point], claims: Claims, resume: bool) -> None:
+        self.found, self.store, self.claims, self.resume = found, found.store, claims, resume
+        self.open = leaders_first(todo)
+        self._keep = shared(points) if todo else {}
+        self._failed_before = {point.hash: self.store.failure_mark(point.hash) for point in todo}
+        self._stages = str((self.store.folder / "stages").absolute())  # a worker may live in another folder
+
+    def tasks(self) -> Iterator[dict[str, Any]]:
+        """Yield the task of each open point that nobody computes; afterwards `open` holds those that somebody does."""
+        points, self.open = self.open, []
+        for point in points:
+            if not self.claims.take(point.hash):
+                self.open.append(point)
+            elif self._settled(point.hash):
+                self.claims.give_up(point.hash)
+            else:
+                yield make_task(point, stages=self._stages, keep=self._keep.get(point.hash, ()))
+
+    def keep(self, outcome: Mapping[str, Any]) -> None:
+        """Store what became of a point."""
+        found = self.found
+        if "failure" in outcome:
+            found.failed[outcome["hash"]] = outcome["failure"]
+            self.store.put_failure(outcome["hash"], outcome["failure"])
+        else:
+            record = Record(**outcome["record"])
+            self.store.put(record)
+            found.computed += 1
+            found.damaged += record.provenance.get("damaged_stages", [])
+        self.claims.give_up(outcome["hash"])
+
+    def _settled(self, name: str) -> bool:
+        """Return whether another process has finished the point, or failed at it, since this sweep began."""
+        if self.resume and self.store.path(name).exists() and not self._is_damaged(name):
+            self.found.reused += 1
+            return True
+        mark = self.store.failure_mark(name)
+        if mark is not None and mark != self._failed_before[name]:
+            self.found.failed[name] = self.store.failure(name)
+            return True
+        return False
+
+    def _is_damaged(self, name: str) -> bool:
+        """Return whether a record that was found damaged still is."""
+        if str(self.store.path(name)) not in self.found.damaged:
+            return False
+        try:
+            return self.store.get(name) is None
+        except InputError:
+            return True
 
 
 def _todo(found: Results, resume: bool, retry_failed: bool) -> list[Point]:

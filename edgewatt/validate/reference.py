@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from edgewatt.validate.checks import Check, equal, within
+from traces.base.archive import read_npz
 from traces.work.network import Network
 
 # Names of the encoders in the reference vectors -> ours.
@@ -66,14 +67,14 @@ def io_model_rows(folder: Path) -> Iterator[Check]:
 
 
 def _io_model_instance(path: Path, order: str) -> Network:
-    with np.load(path, allow_pickle=False) as data:
-        return Network(
-            data[f"src_{order}"],
-            data[f"dst_{order}"],
-            n_neurons=int(data["n_neurons"]),
-            inputs=np.arange(int(data["n_inputs"])),
-            outputs=data["outputs"].astype(np.int64),
-        )
+    data = read_npz(path)
+    return Network(
+        data[f"src_{order}"],
+        data[f"dst_{order}"],
+        n_neurons=int(data["n_neurons"]),
+        inputs=np.arange(int(data["n_inputs"])),
+        outputs=data["outputs"].astype(np.int64),
+    )
 
 
 def cache_rows(folder: Path) -> Iterator[Check]:
@@ -90,9 +91,9 @@ def cache_rows(folder: Path) -> Iterator[Check]:
     for row in rows:
         name = row["trace"]
         if name not in traces:
-            with np.load(folder / "cache" / f"{name}.npz", allow_pickle=False) as data:
-                address = np.cumsum(data["addr_delta"].astype(np.int64)).astype(np.uint64)
-                traces[name] = data["op"], address, data["size"]
+            data = read_npz(folder / "cache" / f"{name}.npz")
+            address = np.cumsum(data["addr_delta"].astype(np.int64)).astype(np.uint64)
+            traces[name] = data["op"], address, data["size"]
         geometry = {key: int(row[key]) for key in ("size_bytes", "line_bytes", "ways")}
         found = simulate_cache(*traces[name], **geometry, policy=row["policy"].lower())  # type: ignore[arg-type]
         right += all(getattr(found, column) == int(row[column]) for column in columns)

@@ -20,7 +20,7 @@ from hwmodel.machine import EngineSpec, Machine
 from hwmodel.replay.engine_side import EngineSide
 from hwmodel.replay.hierarchy import SLICE_ACCESSES, Bursts, open_hierarchy, slices
 from traces.access.trace import STREAMS, Chunk, Trace
-from traces.base.errors import InputError
+from traces.base.errors import InputError, brief
 
 BYTES_BESIDE_DATA = 26  # of a kept burst: address, access, cycle, direction, stream
 _COLUMNS = {"address": np.uint64, "is_write": np.uint8, "stream": np.uint8, "access": np.int64}
@@ -77,19 +77,28 @@ class CachePass:
 
 
 class KeptPass:
-    """A pass that `keep` made arrays of; the same attributes and methods as a CachePass, as often as one likes."""
+    """A pass that `keep` made arrays of; the same attributes and methods as a CachePass, as often as one likes.
+
+    Raises InputError for arrays, which may come from a file, that no pass is made of.
+    """
 
     def __init__(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        meta = json.loads(arrays["meta"].tobytes())
-        self.has_data, self.n_accesses = "data" in arrays, meta["accesses"]
-        self.description: Mapping[str, Any] = meta["description"]
-        self.asked = arrays["asked"]
-        self._made_by = meta["machine"]
-        self._arrays, self._n_run, self._block = arrays, meta["run_bursts"], meta["machine"]["block_bytes"]
-        self._counts = {name: [CacheCounts(**level) for level in meta[name]] for name in ("run", "flush")}
-        self._partial_writes = meta["partial_writes"]
-        self.engine_accesses, self.multiply_adds = int(meta["engine_accesses"]), int(meta["multiply_adds"])
-        self.scratchpad = None if meta["scratchpad"] is None else ScratchpadCounts(**meta["scratchpad"])
+        try:
+            meta = json.loads(arrays["meta"].tobytes())
+            self.has_data, self.n_accesses = "data" in arrays, meta["accesses"]
+            self.description: Mapping[str, Any] = meta["description"]
+            self.asked = arrays["asked"]
+            self._made_by = meta["machine"]
+            self._arrays, self._n_run, self._block = arrays, meta["run_bursts"], meta["machine"]["block_bytes"]
+            self._counts = {name: [CacheCounts(**level) for level in meta[name]] for name in ("run", "flush")}
+            self._partial_writes = {name: int(meta["partial_writes"][name]) for name in ("run", "flush")}
+            self.engine_accesses, self.multiply_adds = int(meta["engine_accesses"]), int(meta["multiply_adds"])
+            self.scratchpad = None if meta["scratchpad"] is None else ScratchpadCounts(**meta["scratchpad"])
+            _check(arrays, self._n_run, self._block, self.has_data)
+        except (KeyError, ValueError, TypeError, OverflowError, RecursionError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"no pass through caches ({type(error).__name__}: {brief(error)})") from None
         self._part = "run"
 
     def checked(self, machine: Machine) -> KeptPass:
@@ -106,7 +115,7 @@ class KeptPass:
     @property
     def partial_writes(self) -> int:
         """Stores that passed the last level."""
-        return int(self._partial_writes[self._part])
+        return self._partial_writes[self._part]
 
     def run(self) -> Iterator[Bursts]:
         """Yield the bursts of the trace."""
@@ -130,6 +139,27 @@ class KeptPass:
                 a["data"][part.start * self._block : part.stop * self._block] if self.has_data else None,
                 a["cycle"][part] if cycle else None,
             )
+
+
+def _check(arrays: Mapping[str, npt.NDArray[Any]], n_run: Any, block: Any, has_data: bool) -> None:
+    """Raise InputError unless the columns fit each other and kernels may index by what they hold."""
+    n = len(arrays["address"])
+    for name, kind in (*_COLUMNS.items(), *((("cycle", np.int64),) if "cycle" in arrays else ())):
+        column, wanted = arrays[name], n_run if name == "cycle" else n
+        if column.dtype != kind or column.shape != (wanted,):
+            raise InputError(
+                f"no pass through caches: {name} is {column.dtype} of shape {column.shape}, {wanted} wanted"
+            )
+    if type(n_run) is not int or not 0 <= n_run <= n or type(block) is not int or not 0 < block <= 1 << 16:
+        raise InputError(f"no pass through caches: {n_run!r} bursts of {block!r} bytes before the flush, of {n}")
+    if has_data and (arrays["data"].dtype != np.uint8 or arrays["data"].shape != (n * block,)):
+        raise InputError(f"no pass through caches: its data is not {n} bursts of {block} bytes")
+    if arrays["asked"].dtype != np.int64 or arrays["asked"].shape != (2, 2, len(STREAMS)):
+        raise InputError("no pass through caches: asked is no table of accesses and bytes")
+    if n and (arrays["is_write"].max() > 1 or arrays["stream"].max() >= len(STREAMS) or arrays["access"].min() < 0):
+        raise InputError("no pass through caches: a direction, stream or access is out of range")
+    if n and arrays["address"].max() > np.uint64(2**63 - 1):
+        raise InputError("no pass through caches: an address beyond 2^63")
 
 
 def keep(trace: Trace, machine: Machine, most_bytes: int) -> dict[str, npt.NDArray[Any]] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import pairwise
@@ -19,8 +19,10 @@ import numpy as np
 
 from reorder.cdr.base import TUPLE_ORDERS
 from reorder.cdr.tuple_problem import Int64Array, TupleProblem
+from traces.base.archive import npz_names, read_npz
 from traces.base.children import safe_children
-from traces.base.errors import InputError
+from traces.base.errors import DamageWarning, InputError
+from traces.base.files import replace_file, set_aside
 from traces.base.progress import Progress
 
 GROUP_TUPLES = 16384
@@ -78,7 +80,8 @@ def order_all(
     if workers < 1:
         raise InputError(f"workers is {workers}: at least one process does the work")
     todo = groups(problem)
-    store = _Checkpoint(Path(checkpoint), _digest(problem, method, seed, parameters)) if checkpoint else None
+    digest = _digest(problem, method, seed, parameters) if checkpoint else ""
+    store = _Checkpoint(Path(checkpoint), digest, problem.bounds, todo) if checkpoint else None
     order, done = np.arange(problem.size, dtype=np.int64), 0
     entry = TUPLE_ORDERS[method]
     results: Iterator[tuple[int, Int64Array]]
@@ -140,21 +143,36 @@ def _digest(problem: TupleProblem, method: str, seed: int, parameters: Any) -> s
 
 
 class _Checkpoint:
-    """An npz with the finished groups; written whole or not at all; one of another problem is ignored."""
+    """An npz with the finished groups; written whole or not at all; one of another problem is ignored.
 
-    def __init__(self, path: Path, digest: str) -> None:
+    A damaged one is set aside and the work begins afresh, with a warning.
+    """
+
+    def __init__(self, path: Path, digest: str, bounds: Int64Array, todo: list[tuple[int, int]]) -> None:
         self.path, self.digest = path, digest
         self.parts: dict[str, Int64Array] = {}
         if not path.exists():
             return
+        if not path.is_file():
+            raise InputError(f"{path}: not a file: a checkpoint of tuple orders cannot be kept there")
         try:
-            with np.load(path, allow_pickle=False) as stored:
-                if str(stored["digest"]) == digest:
-                    self.parts = {name: stored[name].astype(np.int64) for name in stored.files if name != "digest"}
-        except (OSError, ValueError, KeyError, EOFError) as error:
+            if "digest" not in npz_names(path):
+                raise _Foreign
+            found = read_npz(path)
+            if _text(found.pop("digest")) == digest:
+                self.parts = _checked(found, bounds, todo)
+        except _Foreign:
             raise InputError(
-                f"{path}: not a checkpoint of tuple orders ({error}); delete it to start afresh"
-            ) from error
+                f"{path}: not a checkpoint of tuple orders but another npz file; name another, or delete it"
+            ) from None
+        except InputError as error:
+            other = set_aside(path)
+            warnings.warn(
+                f"{error}; the checkpoint {f'is kept as {other} and' if other else 'is dropped and'} its groups are "
+                "ordered again",
+                DamageWarning,
+                stacklevel=2,
+            )
 
     def get(self, k: int) -> Int64Array | None:
         return self.parts.get(f"group_{k}")
@@ -163,10 +181,40 @@ class _Checkpoint:
         self.parts[f"group_{k}"] = part
         memory = io.BytesIO()
         np.savez(memory, digest=np.array(self.digest), **self.parts)  # type: ignore[arg-type]
-        partial = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         try:
-            partial.write_bytes(memory.getvalue())
-            os.replace(partial, self.path)
+            replace_file(self.path, memory.getbuffer())
         except OSError as error:
-            partial.unlink(missing_ok=True)
             raise InputError(f"{self.path}: cannot be written ({error.strerror or error})") from error
+
+
+class _Foreign(Exception):
+    """An npz of something else."""
+
+
+def _text(array: np.ndarray) -> str:
+    return str(array) if array.dtype.kind == "U" and array.ndim == 0 else ""
+
+
+def _checked(parts: dict[str, np.ndarray], bounds: Int64Array, todo: list[tuple[int, int]]) -> dict[str, Int64Array]:
+    """Return the groups of a checkpoint, each an order of its own slots that keeps every tuple in its stride."""
+    for name, part in parts.items():
+        number = name.removeprefix("group_")
+        if not (number.isascii() and number.isdecimal() and name == f"group_{int(number[:12])}"):
+            raise InputError(f"checkpoint: no group is called {name!r}: damaged")
+        if int(number) >= len(todo):
+            raise InputError(f"checkpoint: {name!r} is beyond the {len(todo)} groups of this matrix: damaged")
+        first, last = todo[int(number)]
+        start, stop = int(bounds[first]), int(bounds[last])
+        if part.dtype != np.int64 or part.shape != (stop - start,):
+            raise InputError(
+                f"checkpoint: {name!r} holds {part.dtype} of shape {part.shape}, int64 of {stop - start} is wanted: "
+                "damaged"
+            )
+        if not len(part):
+            continue
+        if part.min() < start or part.max() >= stop or np.bincount(part - start, minlength=len(part)).max() > 1:
+            raise InputError(f"checkpoint: {name!r} is no permutation of slots {start} to {stop - 1}: damaged")
+        stride = np.repeat(np.arange(last - first), np.diff(bounds[first : last + 1]))
+        if (stride[part - start] != stride).any():
+            raise InputError(f"checkpoint: {name!r} moves a tuple out of its stride: damaged")
+    return parts

@@ -164,7 +164,7 @@ def _work(k: int, start: Start, ends: float) -> Ordering:
     """Run a start; a process that was slow to come up makes its share of the wall-clock time shorter."""
     assert _items is not None
     if start.parameters.clock == "wall":
-        start = replace(start, seconds=min(start.seconds, max(1e-3, ends - time.time())))
+        start = replace(start, seconds=min(start.seconds, max(1e-3, ends - time.monotonic())))
     return _run(_items, start, _reports and (lambda done, total, text: _reports.put((k, done, total, text))))
 
 
@@ -176,7 +176,7 @@ def _run_in_processes(items: Items, starts: Sequence[Start], workers: int, best:
     context = get_context("spawn")
     share = starts[0].seconds
     seconds = share * math.ceil(len(starts) / workers)
-    ends, progress = time.time() + seconds, best.task.progress
+    ends, progress = time.monotonic() + seconds, best.task.progress
     with safe_children():  # a queue starts a process, too
         reports = context.SimpleQueue() if progress else None
     done = [0.0] * len(starts)

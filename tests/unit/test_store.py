@@ -12,6 +12,7 @@ import pytest
 from edgewatt.results.record import Record, canonical_json, content_hash
 from edgewatt.results.store import Store, StoreError, open_results
 from traces.base.errors import InputError
+from traces.base.files import create_beside, replace_file
 
 
 def record(number: int, text: str = "x") -> Record:
@@ -152,3 +153,72 @@ def test_two_writers_of_one_record(tmp_path: Path) -> None:
         reads += len(list(store))
     assert [writer.returncode for writer in writers] == [0, 0]
     assert reads > 0 and len(store.hashes()) == 1 and json.loads(store.path(store.hashes()[0]).read_text())
+
+
+def test_temporary_names_are_nobody_elses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Containers share folders and may have equal host names and process ids."""
+    monkeypatch.setattr("socket.gethostname", lambda: "../a/b")
+    monkeypatch.setattr("os.getpid", lambda: 1)
+    target = tmp_path / ("x" * 200 + ".json")
+    made = [create_beside(target) for _ in range(20)]
+    assert len({name for _, name in made}) == 20 == len(list(tmp_path.iterdir()))
+    for descriptor, name in made:
+        assert Path(name).name.startswith(".") and len(Path(name).name) < 255
+        with pytest.raises(FileExistsError):
+            os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        os.close(descriptor)
+
+
+def test_a_name_that_is_taken_is_not_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    digits = iter(["a", "a", "b"])
+    monkeypatch.setattr("secrets.token_hex", lambda n: next(digits))
+    descriptor, first = create_beside(tmp_path / "r.json")
+    os.write(descriptor, b"another host's")
+    replace_file(tmp_path / "r.json", b"mine")
+    assert (Path(first).read_bytes(), (tmp_path / "r.json").read_bytes()) == (b"another host's", b"mine")
+    os.close(descriptor)
+
+
+def test_a_temporary_file_that_somebody_tidies_away_is_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As another host does whose clock is hours ahead."""
+    store, replace, times = Store(tmp_path).open(), os.replace, 0
+
+    def tidied(source: str, target: str) -> None:
+        nonlocal times
+        times += 1
+        if times == 1:
+            os.unlink(source)
+        replace(source, target)
+
+    monkeypatch.setattr("os.replace", tidied)
+    store.put(record(1))
+    assert times == 2 and store.get(record(1).hash) == record(1) and len(os.listdir(store.records)) == 1
+
+
+def test_clocks_that_jump(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(tmp_path).open()
+    working = store.records / ".a.json.other-host-1-00"
+    working.write_text("half")
+    for jump in (1e6, -1e6):
+        monkeypatch.setattr("time.time", lambda jump=jump: 1.8e9 + jump)
+        store.sweep_leftovers()
+        assert working.exists(), "its age is a matter between files"
+    store.put_plan("first", ["a"])
+    os.utime(next(store.plans.iterdir()), (2**32, 2**32))  # noted before the clock was set back
+    store.put_plan("second", ["b"])
+    assert store.plan() == ("second", ["b"])
+    store.put_plan("first", ["a"])
+    assert store.plan() == ("first", ["a"])
+
+
+def test_leftovers_of_stages_are_swept_too(tmp_path: Path) -> None:
+    store = Store(tmp_path).open()
+    (tmp_path / "stages" / "io").mkdir(parents=True)
+    old = [tmp_path / "stages" / "io" / ".k.npz.host-1-0", store.plans / ".p.json.host-1-0"]
+    for path in old:
+        path.write_text("half")
+        os.utime(path, (1, 1))
+    store.sweep_leftovers()
+    assert not any(path.exists() for path in old) and not list(tmp_path.rglob(".now*"))

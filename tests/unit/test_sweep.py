@@ -14,6 +14,7 @@ import pytest
 
 import edgewatt as ew
 from edgewatt.config import ConfigError
+from edgewatt.results.claims import Claims
 from edgewatt.results.record import Record, canonical_json
 from edgewatt.results.store import Store
 from edgewatt.sweeps.executors import InlineExecutor, ProcessExecutor, make_executor
@@ -236,17 +237,57 @@ def _alive(pid: int) -> bool:
         return False
 
 
-def test_two_sweeps_on_one_store(tmp_path: Path) -> None:
-    code = "import sys, json; sys.path[:0] = json.loads(sys.argv[3])\n" + (
-        "from edgewatt import sweep; sweep(json.loads(sys.argv[1]), results=sys.argv[2], executor='inline')"
-    )
-    both = [
-        subprocess.Popen([sys.executable, "-c", code, json.dumps(GRID), str(tmp_path / "two"), json.dumps(sys.path)])
-        for _ in range(2)
-    ]
-    assert [process.wait() for process in both] == [0, 0]
-    alone = sweep(GRID, results=tmp_path / "one", executor="inline")
+HOST = """
+import ctypes, json, socket, sys
+host, sweep_of, results, path, executor = json.loads(sys.argv[1])
+sys.path[:0] = path
+if ctypes.CDLL(None).unshare(0x04000000) == 0:  # CLONE_NEWUTS: a host name of its own, where that is allowed
+    socket.sethostname(host)
+else:
+    socket.gethostname = lambda: host
+from edgewatt.sweeps.sweep import sweep
+done = sweep(sweep_of, results=results, executor=executor, workers=2)
+print(json.dumps([done.computed, done.reused, sorted(done.failed)]))
+"""
+
+
+@pytest.mark.parametrize("executor", ["inline", "processes"])
+def test_two_hosts_on_one_store_compute_nothing_twice(tmp_path: Path, executor: str) -> None:
+    slow = {**GRID, "base": {**BASE, "orderings": [{"kind": "connection-reordering", "iterations": 3000}]}}
+    slow = {**slow, "list": [{"seed": 0}, {"seed": 1}, {"sample": 10**6}]}  # the last one fails
+    given = [json.dumps([host, slow, str(tmp_path / "two"), sys.path, executor]) for host in ("alpha", "beta")]
+    both = [subprocess.Popen([sys.executable, "-c", HOST, each], stdout=subprocess.PIPE) for each in given]
+    said = [json.loads(process.communicate()[0]) for process in both]
+    alone = sweep(slow, results=tmp_path / "one", executor="inline")
     assert canonical(Store(tmp_path / "two")) == canonical(alone.store)
+    assert alone.failed and [failed for _, _, failed in said] == [sorted(alone.failed)] * 2
+    assert sum(computed for computed, _, _ in said) == alone.computed, said
+    assert all(computed + reused + len(failed) == len(alone.points) for computed, reused, failed in said)
+    made = [record.provenance["stages_computed"] for record in Store(tmp_path / "two")]
+    once = [record.provenance["stages_computed"] for record in alone.store]
+    for step in ("ordering", "io", "replay", "two_optimal"):
+        assert sum(each.get(step, 0) for each in made) == sum(each.get(step, 0) for each in once), step
+    assert not list((tmp_path / "two" / "claims").iterdir()) and not list((tmp_path / "two").rglob(".*"))
+
+
+def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:
+    code = "import sys, json, os; sys.path[:0] = json.loads(sys.argv[2])\n" + (
+        "from edgewatt.results.claims import Claims; from pathlib import Path\n"
+        "c = Claims(Path(sys.argv[1])).__enter__(); print(c.take('a'), flush=True); sys.stdin.read(); os._exit(9)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path), json.dumps(sys.path)]
+    with (
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other,
+        Claims(tmp_path) as claims,
+    ):
+        assert other.stdout is not None and other.stdout.readline() == b"True\n"
+        assert not claims.take("a") and claims.take("b") and not claims.take("b")
+        other.kill()
+        other.wait()
+        assert claims.take("a")
+        claims.give_up("a")
+        assert claims.take("a")
+    assert not list(tmp_path.iterdir())
 
 
 def test_executor_names() -> None:

@@ -22,6 +22,10 @@ class InputError(EdgewattError, ValueError):
         super().__init__(*(each.translate(_ESCAPES) if isinstance(each, str) else each for each in given))
 
 
+class DamageWarning(UserWarning):
+    """A damaged file was set aside and what it held is made again."""
+
+
 class MissingExtraError(EdgewattError, ImportError):
     """An optional dependency is absent; the message holds the command that installs it."""
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
+import secrets
 import shutil
+import socket
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -12,6 +16,60 @@ from pathlib import Path
 from typing import IO
 
 from traces.base.errors import InputError
+
+
+def create_beside(path: Path) -> tuple[int, str]:
+    """Create an empty, hidden file to be renamed to `path`; return its descriptor, open for writing, and its name.
+
+    The name holds host and process, for people, and random digits: processes on several machines, or in containers
+    whose process ids are equal, share a folder without ever sharing a file. Raises OSError.
+    """
+    stem = path.name.encode("utf-8", "surrogateescape")[:120].decode("utf-8", "ignore")
+    host = re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:40]
+    while True:
+        name = str(path.with_name(f".{stem}.{host}-{os.getpid()}-{secrets.token_hex(8)}"))
+        try:
+            return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666), name
+        except FileExistsError:
+            continue
+
+
+def replace_file(path: Path, data: bytes | memoryview, *, fsync: bool = False) -> None:
+    """Give a file a new content: all of it or, after an OSError, what it had.
+
+    Where clocks disagree, whoever tidies the folder may take the temporary file for a leftover: it is written again.
+    """
+    for attempt in range(3):
+        descriptor, name = create_beside(path)
+        try:
+            try:
+                view = memoryview(data)
+                while view:
+                    view = view[os.write(descriptor, view) :]
+                if fsync:
+                    os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            os.replace(name, path)
+            return
+        except BaseException as error:
+            gone = isinstance(error, FileNotFoundError) and path.parent.is_dir()
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+            if not gone or attempt == 2:
+                raise
+
+
+def set_aside(path: Path) -> Path | None:
+    """Rename a damaged file so that it can be made again: its new name, or None if it is gone or cannot be renamed."""
+    other = path.with_name(f"{path.name}.damaged-{secrets.token_hex(4)}")
+    try:
+        os.rename(path, other)
+    except OSError:
+        with contextlib.suppress(OSError):  # a folder that cannot take another name may still let go of this one
+            path.unlink()
+        return None
+    return other
 
 
 @contextmanager
@@ -36,7 +94,7 @@ def whole_file(path: str | Path) -> Iterator[IO[bytes]]:
                 raise IsADirectoryError(21, "Is a directory")
             handle, name = tempfile.mkstemp(prefix="edgewatt.")
         else:
-            handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+            handle, name = create_beside(target)
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from error
     try:
@@ -48,7 +106,8 @@ def whole_file(path: str | Path) -> Iterator[IO[bytes]]:
         if special:
             _pour(name, target, state)
         else:
-            os.chmod(name, stat.S_IMODE(state.st_mode) if state is not None else 0o666 & ~_umask())
+            if state is not None:
+                os.chmod(name, stat.S_IMODE(state.st_mode))
             os.replace(name, target)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
@@ -86,9 +145,3 @@ def refuse_inputs(output: str | Path | None, inputs: Iterable[str | Path], *, fo
             continue
         if same:
             raise InputError(f"{output}: is read and would be replaced; name another file, or add --force")
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
