@@ -12,7 +12,7 @@ from edgewatt.point import memo
 from edgewatt.results.record import canonical_json
 from edgewatt.results.store import Store
 from edgewatt.sweeps.sweep import Results, sweep
-from hwmodel.caches.cache_pass import KeptPass
+from hwmodel.replay.cache_pass import KeptPass
 from traces.base.errors import InputError
 
 SWEEP: dict[str, Any] = {
