@@ -41,4 +41,4 @@ def write_library_file(
     numbers += [*tables.wire_cycles.tolist(), *tables.gap.reshape(-1).tolist()]
     numbers += [len(tables.fields), *tables.fields.reshape(-1).tolist()]
     with whole_file(Path(path)) as stream:
-        stream.write(f"edgewatt-dram 1 {loaded.tck_ns!r}\n{' '.join(map(str, numbers))}\n".encode())
+        stream.write(f"edgewatt-dram 2 {loaded.tck_ns!r}\n{' '.join(map(str, numbers))}\n".encode())

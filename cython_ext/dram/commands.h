@@ -4,7 +4,7 @@
 
 #include "dram/state.h"
 
-static inline int is_column(int command) { return command >= RD && command <= WRA; }
+static inline int is_column(int command) { return (command >= RD && command <= WRA) || command == MWR; }
 
 static inline int64_t earliest(const dram_engine *e, const dram_bank *bank, int command) {
     const dram_rank *rank = &e->rank[bank->rank];
@@ -58,13 +58,15 @@ static inline uint64_t spread(uint32_t byte) {
     return ((copies + 0x7f7f7f7f7f7f7f7full) | copies) >> 7 & 0x0101010101010101ull;
 }
 
-/* Play a command's levels on the command wires: they rest at 0 unless one command follows directly on another. */
+/* Play a command's levels on the command wires: they rest at their idle level unless one command follows directly on another. */
 static void play_levels(dram_engine *e, int64_t t, int command, const dram_bank *bank, int row, int column) {
     int beats = e->c.ca_beats[command];
     if (!beats) return;
     uint64_t word = (uint64_t)row << ROW_BIT | (uint64_t)column << COLUMN_BIT;
     if (bank) word |= (uint64_t)bank->number << BANK_BIT | (uint64_t)bank->group_number << GROUP_BIT;
-    uint32_t before = t <= e->ca_end ? e->ca_last : 0;
+    /* Wires that rest at 1 fall as often as they rise, so there the falling edges are counted. */
+    const uint32_t idle = e->c.ca_idle;
+    uint32_t before = t <= e->ca_end ? e->ca_last : idle;
     if (e->ca_packed + beats > 255) unpack_levels(e);
     e->ca_packed += beats;
     for (int beat = 0; beat < beats; beat++) {
@@ -72,7 +74,7 @@ static void play_levels(dram_engine *e, int64_t t, int command, const dram_bank 
         uint32_t levels = pattern->constant;
         for (int k = 0; k < pattern->n_pieces; k++)
             levels |= ((uint32_t)(word >> pattern->source[k]) & pattern->mask[k]) << pattern->target[k];
-        uint32_t rising = levels & ~before;
+        uint32_t rising = (levels ^ idle) & ~(before ^ idle);
         for (int w = 0; w < e->c.ca_wires; w += 8) {
             e->ca_packed_ones[w >> 3] += spread(levels >> w);
             e->ca_packed_rising[w >> 3] += spread(rising >> w);
@@ -89,11 +91,12 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
     const int64_t(*gap)[COMMANDS][COMMANDS] = e->c.gap;
     account(rank, t);
     rank->count[command]++;
-    for (int to = 0; to < COMMANDS; to++) rank->ready[to] = later(rank->ready[to], t + gap[SAME_RANK][command][to]);
+    const int n_ready = e->n_ready;
+    for (int to = 0; to < n_ready; to++) rank->ready[to] = later(rank->ready[to], t + gap[SAME_RANK][command][to]);
     if (bank) {
         int64_t *group = e->group_ready[bank->group];
-        for (int to = 0; to < COMMANDS; to++) bank->ready[to] = later(bank->ready[to], t + gap[SAME_BANK][command][to]);
-        for (int to = 0; e->c.groups > 1 && to < COMMANDS; to++)
+        for (int to = 0; to < n_ready; to++) bank->ready[to] = later(bank->ready[to], t + gap[SAME_BANK][command][to]);
+        for (int to = 0; e->c.groups > 1 && to < n_ready; to++)
             group[to] = later(group[to], t + gap[SAME_GROUP][command][to]);
         bank->count[command]++;
     }
@@ -101,10 +104,9 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
         for (int other = 0; other < e->c.ranks; other++)
             for (int to = RD; other != r && to <= WRA; to++)
                 e->rank[other].ready[to] = later(e->rank[other].ready[to], t + gap[OTHER_RANK][command][to]);
-    if (command < PDE) {
+    if (e->c.wire_cycles[command])
         e->wires_free[e->c.command_buses == 2 && is_column(command)] = t + e->c.wire_cycles[command];
-        rank->last_command = t;
-    }
+    if (command != PDE && command != PDX) rank->last_command = t;
     switch (command) {
     case ACT:
         bank->row = node->row;
@@ -191,6 +193,8 @@ static void leave(dram_engine *e, int64_t t, dram_bank *bank, int32_t k, int com
     issue(e, t, command, bank->rank, bank, node);
     bank->last_column = t;
     e->counts.bursts++;
+    e->counts.data_clock += sooner(t - e->last_burst, e->c.clock_run_on);
+    e->last_burst = t;
     e->last_progress = t;
     if (e->out->sent_id) {
         e->out->sent_channel[e->out->n_sent] = (uint8_t)e->number;

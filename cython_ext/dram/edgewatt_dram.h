@@ -126,7 +126,7 @@ static void report_done(edgewatt_dram *m, int64_t until) { /* all that are done 
     }
 }
 
-/* ---- the file: "edgewatt-dram 1", then numbers in the order written by hwmodel.c_library ---------------------- */
+/* ---- the file: "edgewatt-dram 2", then numbers in the order written by hwmodel.c_library ---------------------- */
 
 static int read_number(FILE *file, int64_t least, int64_t most, int64_t *value) {
     long long number;
@@ -182,7 +182,7 @@ edgewatt_dram *edgewatt_dram_open(const char *path, edgewatt_dram_done done, voi
     double clock_ns;
     FILE *file = fopen(path, "r");
     if (!file) return refuse(error, size, path, "cannot be read", NULL);
-    if (fscanf(file, "edgewatt-dram %d %lf", &version, &clock_ns) != 2 || version != 1 || !(clock_ns > 0))
+    if (fscanf(file, "edgewatt-dram %d %lf", &version, &clock_ns) != 2 || version != 2 || !(clock_ns > 0))
         return refuse(error, size, path, "not a file of `edgewatt part library`, or of another version", file);
     if (!read_config(file, &config, &channels, &width))
         return refuse(error, size, path, "a number is missing or out of range", file);

@@ -142,6 +142,7 @@ static int try_power(dram_engine *e, int64_t t, int r, int64_t *next) {
         if (wanted || !e->c.power_down) return 0;
         when = later(rank->last_command + e->c.power_down, rank->ready[PDE]);
     }
+    if (e->c.wire_cycles[PDE]) when = later(when, wires_ready(e, PDE));
     if (when <= t) {
         issue(e, t, rank->powered_down ? PDX : PDE, r, NULL, NULL);
         return 1;

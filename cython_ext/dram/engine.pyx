@@ -37,27 +37,29 @@ cdef extern from "dram/memory.h" nogil:
         uint8_t source[32]
         uint8_t target[32]
     ctypedef struct dram_config:
-        int64_t gap[4][11][11]
-        int64_t wire_cycles[11]
+        int64_t gap[4][17][17]
+        int64_t wire_cycles[17]
         int64_t faw, refresh_interval, refresh_cycles, refresh_bank_cycles, read_data_end, write_data_end
         int64_t rp, rtp, write_recovery, cke
         int32_t ranks, groups, banks_per_group, command_buses, strict_order, hit_cap, hit_cap_strict, page, page_idle
         int32_t read_entries, write_entries, bank_entries, write_high, write_low, write_idle
         int32_t latency, refresh, precharge_all, power_down, watchdog, n_fields, offset_bits
         int32_t pooled, posted, sync_cycles, sync_after_read, sync_after_write, second_act
+        int64_t clock_run_on
         int32_t field_kind[16]
         int32_t field_source[16]
         int32_t field_bits[16]
         int32_t field_target[16]
         int32_t ca_wires, ca_beats_per_clock
-        int32_t ca_beats[11]
-        dram_levels ca_level[11][8]
+        uint32_t ca_idle
+        int32_t ca_beats[17]
+        dram_levels ca_level[17][8]
     ctypedef struct dram_bank:
-        int64_t count[11]
+        int64_t count[17]
         int32_t queued
     ctypedef struct dram_rank:
-        int64_t count[11]
-        int64_t active, precharged, down_active, down_precharged
+        int64_t count[17]
+        int64_t active, precharged, down_active, down_precharged, asleep
     ctypedef struct dram_port:
         const uint64_t *address
         const uint8_t *write
@@ -67,7 +69,7 @@ cdef extern from "dram/memory.h" nogil:
         int32_t relative, closed, parked
     ctypedef struct dram_counts:
         int64_t reads, writes, forwarded, merged_reads, merged_writes, read_hits, write_hits
-        int64_t latency_sum, latency_max, last_done, last_data, bursts, read_syncs, write_syncs, second_acts
+        int64_t latency_sum, latency_max, last_done, last_data, bursts, read_syncs, write_syncs, second_acts, data_clock
     ctypedef struct dram_command:
         int64_t cycle, request
         int32_t command, rank, group, bank, row, column
@@ -95,7 +97,7 @@ cdef extern from "dram/memory.h" nogil:
         dram_output out
         int64_t now
         int32_t n_channels, n_ports, limited
-        int64_t completed[11]
+        int64_t completed[17]
     dram_memory *dram_new(const dram_config *config, int n_channels, int n_ports, int width, int64_t done_size,
                           int64_t trace_size, int sent)
     void dram_free(dram_memory *m)
@@ -150,7 +152,7 @@ cdef class Memory:
         cdef dram_config c
         cdef int k, scope, before, after
         if gap.shape[0] != SCOPES or gap.shape[1] != COMMANDS or gap.shape[2] != COMMANDS:
-            raise ValueError("gap must be int64[4, 11, 11]")
+            raise ValueError("gap must be int64[4, 17, 17]")
         if wire_cycles.shape[0] != COMMANDS or fields.shape[0] > MAX_FIELDS or not 1 <= n_ports <= MAX_PORTS:
             raise ValueError("wire_cycles, fields or n_ports out of range")
         if not 1 <= n_channels <= MAX_CHANNELS or width < 1:
@@ -182,7 +184,7 @@ cdef class Memory:
             for beat in range(pattern.shape[0]):
                 pack_levels(pattern[beat], &c.ca_level[k][beat])
         s = settings
-        c.ca_beats_per_clock = s["ca_beats_per_clock"]
+        c.ca_beats_per_clock, c.ca_idle = s["ca_beats_per_clock"], s["ca_idle"]
         c.faw, c.refresh_interval, c.refresh_cycles = s["faw"], s["refresh_interval"], s["refresh_cycles"]
         c.refresh_bank_cycles, c.read_data_end = s["refresh_bank_cycles"], s["read_data_end"]
         c.write_data_end, c.rp, c.rtp, c.write_recovery = s["write_data_end"], s["rp"], s["rtp"], s["write_recovery"]
@@ -197,6 +199,7 @@ cdef class Memory:
         c.pooled, c.posted, c.second_act = s["pooled"], s["posted"], s["second_act"]
         c.sync_cycles, c.sync_after_read = s["sync_cycles"], s["sync_after_read"]
         c.sync_after_write, c.offset_bits = s["sync_after_write"], s["offset_bits"]
+        c.clock_run_on = s["clock_run_on"]
         if not (1 <= c.ranks <= MAX_RANKS and 1 <= c.ranks * c.groups * c.banks_per_group <= MAX_BANKS):
             raise ValueError("at most 8 ranks and 64 banks")
         if not 1 <= c.bank_entries <= 64:
@@ -368,15 +371,17 @@ cdef class Memory:
         return copied(e.ca_ones, e.c.ca_wires), copied(e.ca_rising, e.c.ca_wires)
 
     def background(self, int channel, int64_t until):
-        """Return clocks per rank up to `until`: int64[rank, 4] = active, precharged, power-down active, precharged."""
+        """Return clocks per rank up to `until`: int64[rank, 5] = active, precharged, power-down active, precharged,
+        self-refresh."""
         cdef dram_engine *e = self.at(channel)
-        result = np.empty((e.c.ranks, 4), np.int64)
+        result = np.empty((e.c.ranks, 5), np.int64)
         cdef int64_t[:, ::1] view = result
         cdef int r
         for r in range(e.c.ranks):
             account(&e.rank[r], until)
             view[r, 0], view[r, 1] = e.rank[r].active, e.rank[r].precharged
             view[r, 2], view[r, 3] = e.rank[r].down_active, e.rank[r].down_precharged
+            view[r, 4] = e.rank[r].asleep
         return result
 
 

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ACT, RD, WR, RDA, WRA, PRE, PREA, REFAB, REFPB, PDE, PDX, COMMANDS };
+/* PDE is the first that the default policies never issue: see dram_engine.n_ready. */
+enum { ACT, RD, WR, RDA, WRA, PRE, PREA, REFAB, REFPB, PDE, PDX, MWR, RFM, CAS, SRE, SRX, REF2B, COMMANDS };
 enum { SAME_BANK, SAME_GROUP, SAME_RANK, OTHER_RANK, SCOPES };
 enum { MAX_BANKS = 64, MAX_RANKS = 8, MAX_CHANNELS = 64, MAX_PORTS = 64, MAX_FIELDS = 16, TRACE_MARGIN = 32 };
 enum { MAX_WIRES = 32, MAX_BEATS = 8, ROW_BIT = 0, COLUMN_BIT = 20, BANK_BIT = 36, GROUP_BIT = 44 };
@@ -45,10 +46,12 @@ typedef struct {
     /* Data clock: a CAS command so many clocks before the first burst after it stopped (0: it always runs), and how long
      * it runs on after a read and a write command. second_act: latest distance of ACT-2 (0: one command). */
     int32_t sync_cycles, sync_after_read, sync_after_write, second_act;
+    int64_t clock_run_on; /* clocks the data clock runs for a burst that none follows */
     int32_t n_fields;
     int32_t field_kind[MAX_FIELDS], field_source[MAX_FIELDS], field_bits[MAX_FIELDS], field_target[MAX_FIELDS];
     int32_t offset_bits;
     int32_t ca_wires, ca_beats_per_clock, ca_beats[COMMANDS];
+    uint32_t ca_idle; /* levels between commands */
     dram_levels ca_level[COMMANDS][MAX_BEATS];
 } dram_config;
 
@@ -75,7 +78,7 @@ typedef struct {
     int64_t ready[COMMANDS], count[COMMANDS];
     int64_t acts[4]; /* cycles of the last four activates, a ring */
     int64_t refresh_due, next_refresh, refreshing_until, accounted, last_command, powered_down_at;
-    int64_t active, precharged, down_active, down_precharged; /* clocks in each background state */
+    int64_t active, precharged, down_active, down_precharged, asleep; /* clocks in each background state */
     int32_t act_index, open, queued, refresh_bank, powered_down;
 } dram_rank;
 
@@ -92,7 +95,7 @@ typedef struct { /* where requests enter, in order: a request that is refused ho
 
 typedef struct {
     int64_t reads, writes, forwarded, merged_reads, merged_writes, read_hits, write_hits;
-    int64_t latency_sum, latency_max, last_done, last_data, bursts, read_syncs, write_syncs, second_acts;
+    int64_t latency_sum, latency_max, last_done, last_data, bursts, read_syncs, write_syncs, second_acts, data_clock;
 } dram_counts;
 
 typedef struct { /* a command as it went over the wires */
@@ -120,7 +123,7 @@ typedef struct { /* one channel */
     uint32_t ca_last;                                         /* its last levels */
     uint64_t ca_packed_ones[MAX_WIRES / 8], ca_packed_rising[MAX_WIRES / 8]; /* of the last ca_packed beats */
     int32_t ca_packed;
-    int64_t now, next_event, last_progress, last_accepted, wires_free[2];
+    int64_t now, next_event, last_progress, last_accepted, wires_free[2], last_burst;
     int64_t *flight_done; /* completion cycles of reads on their way back, a ring in order */
     uint8_t *flight_port;
     int64_t flight_head, flight_tail, flight_size;
@@ -137,6 +140,7 @@ typedef struct { /* one channel */
     int32_t n_opened, writing;
     int64_t clock_until, second_act_by;
     int32_t n_banks, turn, number;
+    int32_t n_ready; /* commands whose earliest cycles are kept: those that the policies issue */
     dram_output *out;
     dram_command *trace;
     int64_t n_trace, trace_size; /* trace_size 0: no trace wanted */
@@ -218,6 +222,8 @@ static dram_engine *channel_new(const dram_config *config, int number, dram_outp
     e->chain_mask = chains - 1;
     e->flight_size = e->pool_size + config->read_data_end + config->latency + 2; /* at most one read per clock */
     e->number = number;
+    e->last_burst = -((int64_t)1 << 40);
+    e->n_ready = config->power_down ? PDX + 1 : REFPB + 1;
     e->out = out;
     e->trace_size = trace_size ? trace_size + TRACE_MARGIN : 0;
     e->pool = calloc((size_t)e->pool_size, sizeof *e->pool);

@@ -229,13 +229,13 @@ class _Checker:
             self.down[rank] = False
 
     def _wires(self, name: str, cycle: int) -> Iterable[tuple[str, str]]:
-        if name in ("PDE", "PDX"):
-            return  # they use CKE
-        stem = {"RDA": "RD", "WRA": "WR", "PREA": "PRE", "REFab": "REF", "REFpb": "REF"}.get(name, name)
+        if not self.part.wire_cycles(name):
+            return  # it uses CKE
+        cycles = self.part.wire_cycles(name)
         bus = 1 if self.part.organisation.command_buses == 2 and name in COLUMN else 0
         if cycle < self.wires_until[bus]:
             yield "command wires", f"another command holds them until cycle {self.wires_until[bus]}"
-        self.wires_until[bus] = cycle + (self.part.command_cycles[stem] if self.occupancy else 1)
+        self.wires_until[bus] = cycle + (cycles if self.occupancy else min(cycles, 1))
 
     def _data(self, name: str, cycle: int) -> Iterable[tuple[str, str]]:
         start = cycle + (self.read_latency if name in READ else self.part.timing.WL)

@@ -2,8 +2,8 @@
 
 A table needs the columns timestamp_cycles, command, rank, bank_group, bank, row, column and, where it has data,
 data_hex (hexadecimal bytes of a burst), as in CSV files of command traces, or those columns in that order without a
-header, as DRAMPower reads them. Commands: ACT RD RDA WR WRA PRE PREA REFab REFpb PDE PDX, also REFA and REFB for the
-refreshes; END marks the end of the run.
+header, as DRAMPower reads them. Commands: those of hwmodel.dram.constraints.COMMANDS, refreshes and power states also by
+DRAMPower's names (REFA, REFB, REFSB, REFDB, REFP2B, SREFEN ...); END marks the end of the run.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from hwmodel.dram.result import DramCounts
 from traces.base.errors import InputError, did_you_mean
 
 READS = (COMMANDS.index("RD"), COMMANDS.index("RDA"))
-WRITES = (COMMANDS.index("WR"), COMMANDS.index("WRA"))
+WRITES = (COMMANDS.index("WR"), COMMANDS.index("WRA"), COMMANDS.index("MWR"))
 _ALIASES = {"REFA": "REFab", "REFB": "REFpb", "REF": "REFab"}
 _ALIASES |= {"PDEA": "PDE", "PDEP": "PDE", "PDXA": "PDX", "PDXP": "PDX"}  # DRAMPower names the state of the banks
+_ALIASES |= {"REFSB": "REFpb", "REFDB": "REF2b", "REFP2B": "REF2b", "SREFEN": "SRE", "SREFEX": "SRX"}
 _COLUMNS = ("timestamp_cycles", "command", "rank", "bank_group", "bank", "row", "column", "data_hex")
 
 
@@ -149,7 +150,7 @@ def _from_rows(rows: list[Any], part: Part, where: str, first: int, end_cycle: i
             if not 0 <= value < limits[key]:
                 raise InputError(f"{place}: {key} {value} is not from 0 to {limits[key] - 1}")
         numbers.append((cycle, COMMANDS.index(name), *fields))
-        if name in ("RD", "RDA", "WR", "WRA"):
+        if COMMANDS.index(name) in READS + WRITES:
             data.append(_burst(row.get("data_hex"), o.burst_bytes, place))
     table = np.array(numbers, np.int64).reshape(-1, 7)
     given = [d for d in data if d]
@@ -190,7 +191,7 @@ def count_commands(table: CommandTable, *, part: Part) -> DramCounts:
     index = {name: k for k, name in enumerate(COMMANDS)}
     bank_counts = np.zeros((1, o.ranks * o.banks, len(COMMANDS)), np.int64)
     rank_counts = np.zeros((1, o.ranks, len(COMMANDS)), np.int64)
-    background = np.zeros((1, o.ranks, 4), np.int64)
+    background = np.zeros((1, o.ranks, 5), np.int64)
     for r in range(o.ranks):
         mine = np.flatnonzero(table.rank == r)
         banks = table.bank_group[mine] * o.banks_per_group + table.bank[mine] % o.banks_per_group
@@ -201,11 +202,11 @@ def count_commands(table: CommandTable, *, part: Part) -> DramCounts:
         for at, bank in zip(mine.tolist(), banks.tolist(), strict=True):
             cycle, command = int(table.cycle[at]), COMMANDS[table.command[at]]
             rank_counts[0, r, index[command]] += 1
-            if command in ("ACT", "RD", "WR", "RDA", "WRA", "PRE", "REFpb"):
+            if command in ("ACT", "RD", "WR", "RDA", "WRA", "MWR", "PRE", "REFpb", "RFM"):
                 bank_counts[0, r * o.banks + bank, index[command]] += 1
             if command == "ACT":
                 opened[bank], recovered[bank] = cycle, cycle + t.tRAS
-            elif command in ("RD", "WR", "RDA", "WRA"):
+            elif command in ("RD", "WR", "RDA", "WRA", "MWR"):
                 recovery = t.tRTP if command in ("RD", "RDA") else t.WL + o.burst_cycles + t.tDQSS + t.tWR
                 recovered[bank] = max(recovered[bank], cycle + recovery)
                 if command in ("RDA", "WRA") and opened[bank] >= 0:
@@ -220,10 +221,11 @@ def count_commands(table: CommandTable, *, part: Part) -> DramCounts:
                         bank_counts[0, r * o.banks + b, index["PREA"]] += 1
                         intervals.append((opened[b], cycle))
                         opened[b] = -1
-            elif command in ("REFab", "REFpb"):
-                intervals.append((cycle, cycle + (t.tRFCab if command == "REFab" else t.tRFCpb)))
+            elif command in ("REFab", "REFpb", "REF2b", "RFM", "SRE"):
+                intervals.append((cycle, cycle + _refresh_cycles(command, part)))
         intervals += [(start, table.end_cycle) for start in opened if start >= 0]
-        background[0, r] = _background(intervals, _power_downs(table, r), table.end_cycle)
+        asleep = [(start + t.tRFCab, end) for start, end in _spans(table, r, "SRE", "SRX") if end > start + t.tRFCab]
+        background[0, r] = _background(intervals, _spans(table, r, "PDE", "PDX"), asleep, table.end_cycle)
     ones, rising, _ = command_wires(table, part=part)
     return DramCounts(
         bank_commands=bank_counts,
@@ -233,36 +235,57 @@ def count_commands(table: CommandTable, *, part: Part) -> DramCounts:
         ca_rising=rising[None],
         reads=int(table.is_read.sum()),
         writes=int(table.is_write.sum()),
+        data_clock_cycles=data_clock_cycles(table, part),
     )
 
 
-def _power_downs(table: CommandTable, rank: int) -> list[tuple[int, int]]:
-    entries = table.cycle[(table.rank == rank) & (table.command == COMMANDS.index("PDE"))].tolist()
-    exits = table.cycle[(table.rank == rank) & (table.command == COMMANDS.index("PDX"))].tolist()
+def data_clock_cycles(table: CommandTable, part: Part) -> int:
+    """Return the clocks in which a data clock runs that stops tWCKPST after a burst which none follows."""
+    start = np.sort(table.cycle[table.is_read | table.is_write])
+    run_on = part.organisation.burst_cycles + part.timing.tWCKPST
+    return int(np.minimum(np.diff(start), run_on).sum()) + run_on if len(start) else 0
+
+
+def _refresh_cycles(command: str, part: Part) -> int:
+    t = part.timing
+    return {"REFab": t.tRFCab, "SRE": t.tRFCab, "RFM": t.tRFM}.get(command, t.tRFCpb)
+
+
+def _spans(table: CommandTable, rank: int, entry: str, leave: str) -> list[tuple[int, int]]:
+    entries = table.cycle[(table.rank == rank) & (table.command == COMMANDS.index(entry))].tolist()
+    exits = table.cycle[(table.rank == rank) & (table.command == COMMANDS.index(leave))].tolist()
     exits += [table.end_cycle] * (len(entries) - len(exits))
     return list(zip(entries, exits, strict=True))
 
 
-def _background(active: list[tuple[int, int]], down: list[tuple[int, int]], end: int) -> list[int]:
-    """Return clocks [active, precharged, down active, down precharged] of [0, end), by sweeping over all edges."""
-    edges = [(min(a, end), 1, 0) for a, _ in active] + [(min(b, end), -1, 0) for _, b in active]
-    edges += [(min(a, end), 0, 1) for a, _ in down] + [(min(b, end), 0, -1) for _, b in down]
-    clocks = [0, 0, 0, 0]
-    open_count = down_count = at = 0
-    for cycle, opening, powering in [*sorted(edges), (end, 0, 0)]:
-        clocks[(2 if down_count else 0) + (0 if open_count else 1)] += cycle - at
+Spans = list[tuple[int, int]]
+
+
+def _background(active: Spans, down: Spans, asleep: Spans, end: int) -> list[int]:
+    """Return clocks [active, precharged, down active, down precharged, self-refresh] of [0, end), edge by edge."""
+    edges = [
+        (min(cycle, end), kind, step)
+        for kind, spans in enumerate((active, down, asleep))
+        for span in spans
+        for cycle, step in zip(span, (1, -1), strict=True)
+    ]
+    clocks, count, at = [0] * 5, [0, 0, 0], 0
+    for cycle, kind, step in [*sorted(edges), (end, 0, 0)]:
+        state = 4 if count[2] else (2 if count[1] else 0) + (0 if count[0] else 1)
+        clocks[state] += cycle - at
         at = cycle
-        open_count += opening
-        down_count += powering
+        count[kind] += step
     return clocks
 
 
 def command_wires(table: CommandTable, *, part: Part) -> tuple[np.ndarray, np.ndarray, int]:
-    """Play each command's levels; the wires rest at 0 between commands, and meet where commands follow directly.
+    """Play each command's levels; they rest at their idle level between commands, and meet where
+    commands follow directly. Wires that rest at 1 fall as often as they rise, so there the falling edges are counted.
 
     Returns ones and rising edges int64[wires], and the number of beats.
     """
     group = part.interface.wires["ca"]
+    idle = group.idle_level
     ones, rising = np.zeros(group.count, np.int64), np.zeros(group.count, np.int64)
     first = np.zeros((len(table), group.count), np.uint8)
     last = np.zeros_like(first)
@@ -277,16 +300,17 @@ def command_wires(table: CommandTable, *, part: Part) -> tuple[np.ndarray, np.nd
             continue
         levels = np.stack([np.stack([_level(fields, token, mine) for token in row], 1) for row in rows], 1)
         ones += levels.sum(axis=(0, 1), dtype=np.int64)
-        rising += ((levels[:, 1:] == 1) & (levels[:, :-1] == 0)).sum(axis=(0, 1))
+        rising += ((levels[:, 1:] != idle) & (levels[:, :-1] == idle)).sum(axis=(0, 1))
         first[mine], last[mine] = levels[:, 0], levels[:, -1]
         clocks[mine] = -(-len(rows) // group.beats_per_clock)
         beats += len(mine) * len(rows)
     wired = clocks > 0
     cycle, first, last, clocks = table.cycle[wired], first[wired], last[wired], clocks[wired]
-    previous = np.zeros_like(first)
+    previous = np.full_like(first, idle)
     if len(cycle):
-        previous[1:] = last[:-1] * (cycle[1:] <= cycle[:-1] + clocks[:-1])[:, None]
-    rising += ((first == 1) & (previous == 0)).sum(axis=0)
+        follows = cycle[1:] <= cycle[:-1] + clocks[:-1]
+        previous[1:][follows] = last[:-1][follows]
+    rising += ((first != idle) & (previous == idle)).sum(axis=0)
     return ones, rising, beats
 
 

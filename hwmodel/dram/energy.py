@@ -43,13 +43,17 @@ class EnergyRow:
 def core_constants_pj(part: Part) -> dict[str, tuple[str, float]]:
     """Return per core term its unit and the energy of one event or clock, of a whole rank, derived from the currents.
 
-    IDD5PB is the average current of per-bank refreshes every tREFI / banks; the current of one refresh follows from it.
+    IDD5PB is the average current of per-bank refreshes every tREFI / banks (or as many in tREFI as the part says); the
+    current of one refresh follows from it. IDD0 is the average over tRAS and tRP; where the part gives I_beta, that flows
+    during tRP, and what is left of IDD0 during tRAS.
     """
     t, o, i, tck = part.timing, part.organisation, part.currents, part.tck_ns
     devices = o.devices_per_rank
+    closing = i.power_mw("I_beta" if "I_beta" in i.idd_ma else "IDD0") * t.tRP
+    opening = i.power_mw("IDD0") * (t.tRAS + t.tRP) - closing
     constants = {
-        "activate": ("activates", i.power_mw("IDD0", "IDD3N") * t.tRAS * tck),
-        "precharge": ("banks precharged", i.power_mw("IDD0", "IDD2N") * t.tRP * tck),
+        "activate": ("activates", (opening - i.power_mw("IDD3N") * t.tRAS) * tck),
+        "precharge": ("banks precharged", (closing - i.power_mw("IDD2N") * t.tRP) * tck),
         "read": ("read bursts", i.power_mw("IDD4R", "IDD3N") * o.burst_cycles * tck),
         "write": ("write bursts", i.power_mw("IDD4W", "IDD3N") * o.burst_cycles * tck),
         "refresh": ("all-bank refreshes", i.power_mw("IDD5AB", "IDD3N") * t.tRFCab * tck),
@@ -59,9 +63,13 @@ def core_constants_pj(part: Part) -> dict[str, tuple[str, float]]:
         "power_down_precharged": ("clocks", i.power_mw("IDD2P") * tck),
     }
     if t.tRFCpb:
-        between = t.tREFI / o.banks
+        each = o.banks if i.per_bank_refreshes is None else i.per_bank_refreshes
+        between = t.tREFI / each if each else t.tRFCpb
         one = i.power_mw("IDD5PB", "IDD2N") * between + i.power_mw("IDD2N", "IDD3N") * t.tRFCpb
         constants["refresh_per_bank"] = ("per-bank refreshes", one * tck)
+        constants["refresh_two_banks"] = ("refreshes of two banks", one * tck)
+    if "IDD6" in i.idd_ma:
+        constants["self_refresh"] = ("clocks", i.power_mw("IDD6") * tck)
     return {term: (unit, pj * devices) for term, (unit, pj) in constants.items()}
 
 
@@ -74,18 +82,21 @@ def _core_rows(bank: np.ndarray, rank: np.ndarray, background: np.ndarray, part:
     from hwmodel.dram.constraints import COMMANDS
 
     column = {name: int(bank[k]) for k, name in enumerate(COMMANDS)}
-    clocks = background.reshape(-1, 4).sum(axis=0)
+    clocks = background.reshape(-1, 5).sum(axis=0)
+    issued = dict(zip(COMMANDS, rank.reshape(-1, len(COMMANDS)).sum(axis=0).tolist(), strict=True))
     events = {
         "activate": column["ACT"],
         "precharge": column["PRE"] + column["PREA"] + column["RDA"] + column["WRA"],
         "read": column["RD"] + column["RDA"],
-        "write": column["WR"] + column["WRA"],
-        "refresh": int(rank.reshape(-1, len(COMMANDS)).sum(axis=0)[COMMANDS.index("REFab")]),
+        "write": column["WR"] + column["WRA"] + column["MWR"],
+        "refresh": issued["REFab"] + issued["SRE"],  # self-refresh begins with one
         "background_active": int(clocks[0]),
         "background_precharged": int(clocks[1]),
         "power_down_active": int(clocks[2]),
         "power_down_precharged": int(clocks[3]),
-        "refresh_per_bank": column["REFpb"],
+        "refresh_per_bank": issued["REFpb"],
+        "refresh_two_banks": issued["REF2b"],
+        "self_refresh": int(clocks[4]),
     }
     return [EnergyRow(term, events[term], unit, constant) for term, (unit, constant) in core_constants_pj(part).items()]
 

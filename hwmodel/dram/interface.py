@@ -14,7 +14,8 @@ import numpy as np
 
 import cython_ext.wires.encode as kernels
 from hwmodel.bus import Bus
-from hwmodel.dram.command_table import CommandTable, command_table, command_wires
+from hwmodel.dram.burst_cells import BurstCells
+from hwmodel.dram.command_table import CommandTable, command_table, command_wires, data_clock_cycles
 from hwmodel.dram.part import Part
 from traces.base.errors import InputError, unknown_name
 
@@ -39,6 +40,7 @@ class GroupCounts:
     toggles: int
     wire_ones: np.ndarray
     wire_rising: np.ndarray
+    ones_of: dict[str, int] | None = None  # where a burst carries more than data: ones of data, metadata and dbi
 
 
 @dataclass(frozen=True)
@@ -65,20 +67,20 @@ def count_interface(
     beat_order: str = "first-to-last",
     lane_order: tuple[int, ...] | None = None,
     end_cycle: int | None = None,
+    metadata: tuple[int, ...] = (0,),
 ) -> InterfaceCounts:
     """Count what the wires do for a command table with data (see hwmodel.dram.command_table).
 
     Data are on the wires from the command's own cycle on, for the clocks of a burst; bursts that follow each other
     without a gap meet without returning to the idle level. beat_order: last-to-first reverses the beats of each burst
-    on the DQ wires only. lane_order: lane_order[i] is the wire lane of byte lane i.
+    on the DQ wires only. lane_order: lane_order[i] is the wire lane of byte lane i. metadata: for a part that sends
+    metadata inside its bursts (LPDDR6), a word per block of a burst, in turn; every burst carries the same.
     Raises InputError if bursts overlap, data are missing or the part has no DBI.
     """
     if beat_order not in BEAT_ORDERS:
         raise unknown_name("beat order", beat_order, BEAT_ORDERS)
     if dbi and part.interface.dbi == "none":
         raise InputError(f"part {part.name!r} has no data bus inversion")
-    if part.organisation.dq_bits % 8:
-        raise InputError(f"part {part.name!r} has {part.organisation.dq_bits} data wires: byte lanes are needed")
     table = command_table(commands, part=part, end_cycle=end_cycle)
     bursts = table.is_read | table.is_write
     if table.data is None and bursts.any():
@@ -89,15 +91,28 @@ def count_interface(
         data = (
             table.data[mine[bursts]] if table.data is not None else np.empty((0, part.organisation.burst_bytes), "u1")
         )
-        counted, flips = _data_groups(table.cycle[mine], data, part, dbi, way, beat_order, lane_order)
+        counted, flips = _data_groups(table.cycle[mine], data, part, dbi, way, beat_order, lane_order, metadata)
         groups += counted
         inverted += flips
-        if "dqs" in part.interface.wires:
-            clocks = int(mine.sum()) * part.organisation.burst_cycles
-            groups.append(running_wires("dqs", way, clocks, part))
+        groups += strobes(way, int(mine.sum()), part)
+    groups += data_clock(table.end_cycle, data_clock_cycles(table, part), part)
     groups.append(running_wires("ck", "write", table.end_cycle, part))
     groups.append(_command_group(table, part))
     return InterfaceCounts(tuple(groups), int(bursts.sum()), inverted)
+
+
+def strobes(way: str, bursts: int, part: Part) -> list[GroupCounts]:
+    """Return the strobes of so many bursts; none where that way has no strobe."""
+    group = part.interface.wires.get("dqs")
+    if group is None or way not in group.ways:
+        return []
+    return [running_wires("dqs", way, bursts * part.organisation.burst_cycles, part)]
+
+
+def data_clock(cycles: int, running: int, part: Part) -> list[GroupCounts]:
+    """Return the data clock (WCK) of a run of so many clocks, in `running` of which it is needed; none where none is."""
+    group = part.interface.wires.get("wck")
+    return [] if group is None else [running_wires("wck", "write", cycles if group.always else running, part)]
 
 
 def running_wires(name: str, way: str, clocks: int, part: Part) -> GroupCounts:
@@ -119,9 +134,10 @@ def _data_groups(
     way: str,
     beat_order: str,
     lane_order: tuple[int, ...] | None,
+    metadata: tuple[int, ...],
 ) -> tuple[list[GroupCounts], int]:
     o, wires = part.organisation, part.interface
-    lanes = o.dq_bits // 8
+    lanes, ones_of = o.byte_lanes, None
     gaps = np.diff(cycle, prepend=-o.burst_cycles) - o.burst_cycles
     if len(cycle) > 1 and (gaps[1:] < 0).any():
         at = int(np.argmax(gaps[1:] < 0)) + 1
@@ -129,15 +145,26 @@ def _data_groups(
     rests = gaps > 0
     if len(rests):
         rests[0] = True
-    sent, inverted = invert(data, rests, wires.dbi if dbi else "none", lanes, wires.idle_level)
-    flags = inverted ^ 1 if wires.dbi == "zeros" else inverted  # a DBI_n pin is low when the byte is inverted
+    if wires.cells:
+        cells = BurstCells(wires.cells, o, wires.dbi)
+        flags = inverted = cells.decide(data) if dbi else np.zeros((len(data), cells.flags), np.uint8)
+        packed = cells.pack(data, inverted, metadata)
+        sent = packed["D"] | packed["M"] | packed["I"]
+        ones_of = {
+            name: int(np.bitwise_count(packed[kind]).sum(dtype=np.int64))
+            for name, kind in (("data", "D"), ("metadata", "M"), ("dbi", "I"))
+        }
+    else:
+        sent, inverted = invert(data, rests, wires.dbi if dbi else "none", lanes, wires.idle_level)
+        flags = inverted ^ 1 if wires.dbi == "zeros" else inverted  # a DBI_n pin is low when the byte is inverted
+    pins = dbi and not wires.cells
     if beat_order == "last-to-first":
         sent = sent.reshape(len(cycle), o.burst_beats, lanes)[:, ::-1, :]
     bus = Bus(lanes, idle_level=wires.idle_level)
     bus.send(
         np.ascontiguousarray(sent).reshape(-1),
-        np.packbits(flags.reshape(-1), bitorder="little") if dbi else None,
-        ends=np.arange(1, len(cycle) + 1) * o.burst_bytes,
+        np.packbits(flags.reshape(-1), bitorder="little") if pins else None,
+        ends=np.arange(1, len(cycle) + 1) * sent.shape[1],
         idle_before=rests,
     )
     if len(cycle):
@@ -145,7 +172,7 @@ def _data_groups(
     counts = bus.counts
     groups = []
     for name, part_of, driven in (
-        ("dq", counts.data, data.size * 8),
+        ("dq", counts.data, len(data) * o.burst_beats * o.dq_bits),
         ("dbi", counts.flag, data.size if dbi else 0),
     ):
         if name not in wires.wires:
@@ -153,12 +180,14 @@ def _data_groups(
         ones, toggles, rising = (array[0] for array in (part_of.ones, part_of.toggles, part_of.rising))
         if name == "dbi" and not dbi:
             ones, toggles, rising = (np.zeros_like(array) for array in (ones, toggles, rising))
+        if name == "dq":
+            ones, rising, toggles = ones[: o.dq_bits], rising[: o.dq_bits], toggles[: o.dq_bits]
         if lane_order is not None:
             ones, rising = (_reorder(array, lane_order, lanes) for array in (ones, rising))
         total = int(ones.sum())
         groups.append(
             GroupCounts(
-                name, way, part.beat_ns, total, driven - total, int(rising.sum()), int(toggles.sum()), ones, rising
+                name, way, part.beat_ns, total, driven - total, int(rising.sum()), int(toggles.sum()), ones, rising, ones_of if name == "dq" else None,
             )
         )
     return groups, int(inverted.sum())

@@ -103,16 +103,18 @@ def kernel_tables(part: Part, controller: ControllerSpec) -> KernelTables:
         "power_down": controller.power_down_cycles,
         "watchdog": WATCHDOG_REFRESH_INTERVALS * t.tREFI,
         "ca_beats_per_clock": part.interface.wires["ca"].beats_per_clock,
+        "ca_idle": (1 << part.interface.wires["ca"].count) - 1 if part.interface.wires["ca"].idle_level else 0,
         "pooled": controller.queues == "pooled",
         "posted": controller.posted_writes,
         "sync_cycles": t.tCAS_WCK,
         "sync_after_read": read_end + t.tWCKPST,
         "sync_after_write": t.WL + o.burst_cycles + t.tWCKPST,
         "second_act": t.tAAD,
+        "clock_run_on": o.burst_cycles + t.tWCKPST,
         "offset_bits": (o.burst_bytes - 1).bit_length(),
     }
-    wires = [_wire_cycles(part, name) if controller.command_occupancy else 1 for name in COMMANDS]
-    column_shift = (o.burst_beats - 1).bit_length()  # the address counts bursts, the command columns
+    wires = [_wire_cycles(part, name, controller.command_occupancy) for name in COMMANDS]
+    column_shift = (o.columns_per_burst - 1).bit_length()  # the address counts bursts, the command columns
     fields_of_map = [
         (kernel.FIELD_NAMES.index(f.name), f.source, f.bits, f.target + (column_shift if f.name == "column" else 0))
         for f in address_map.fields
@@ -126,9 +128,9 @@ def kernel_tables(part: Part, controller: ControllerSpec) -> KernelTables:
     )
 
 
-def _wire_cycles(part: Part, command: str) -> int:
-    stem = {"RDA": "RD", "WRA": "WR", "PREA": "PRE", "REFab": "REF", "REFpb": "REF"}.get(command, command)
-    return part.command_cycles.get(stem, 0)  # power-down uses CKE, not the command wires
+def _wire_cycles(part: Part, command: str, occupancy: bool) -> int:
+    cycles = part.wire_cycles(command)
+    return cycles if occupancy else min(cycles, 1)
 
 
 def _level_codes(rows: tuple[tuple[str, ...], ...] | None) -> np.ndarray | None:
@@ -225,6 +227,7 @@ def collect_counts(memory: kernel.Memory, end: int) -> DramCounts:
         forwarded_reads=total("forwarded"),
         merged_reads=total("merged_reads"),
         merged_writes=total("merged_writes"),
+        data_clock_cycles=total("data_clock"),
         read_row_hits=total("read_hits"),
         write_row_hits=total("write_hits"),
         read_latency_cycles=total("latency_sum"),

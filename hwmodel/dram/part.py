@@ -37,6 +37,8 @@ class Organisation:
     burst_beats: int
     beats_per_clock: int
     command_buses: int = 1  # 2: row and column commands have wires of their own (HBM)
+    column_step: int = 0  # columns of a burst; 0: one column a beat
+    overhead_bits: int = 0  # bits of a burst on the data wires that are no data (LPDDR6: metadata and DBI)
 
     @property
     def banks(self) -> int:
@@ -51,7 +53,17 @@ class Organisation:
     @property
     def burst_bytes(self) -> int:
         """Bytes of one burst, the unit of a request (derived)."""
-        return self.dq_bits * self.burst_beats // 8
+        return (self.dq_bits * self.burst_beats - self.overhead_bits) // 8
+
+    @property
+    def columns_per_burst(self) -> int:
+        """Columns of one burst (derived)."""
+        return self.column_step or self.burst_beats
+
+    @property
+    def byte_lanes(self) -> int:
+        """Byte lanes of the data wires, a part of one counted whole (derived)."""
+        return -(-self.dq_bits // 8)
 
     @property
     def burst_cycles(self) -> int:
@@ -61,7 +73,8 @@ class Organisation:
     @property
     def capacity_bytes(self) -> int:
         """Bytes in all channels (derived)."""
-        return self.channels * self.ranks * self.banks * self.rows * self.columns * self.dq_bits // 8
+        bursts = self.channels * self.ranks * self.banks * self.rows * (self.columns // self.columns_per_burst)
+        return bursts * self.burst_bytes
 
 
 def later() -> Any:
@@ -108,6 +121,8 @@ class Timing:
     tCAS_WCK: int = later()  # CAS command to the read or write it starts the data clock for; 0: it always runs
     tWCKPST: int = later()  # clocks the data clock runs on after the data of a burst
     tAAD: int = later()  # longest distance from ACT-1 to ACT-2; 0: an activate is one command
+    tRFM: int = later()  # refresh management of one bank; 0: the part has none
+    tXSR: int = later()  # self-refresh exit to a command; 0: the part has no self-refresh
 
 
 @dataclass(frozen=True)
@@ -117,6 +132,7 @@ class Currents:
     rails: tuple[str, ...]
     volts: tuple[float, ...]
     idd_ma: Mapping[str, tuple[float, ...]]
+    per_bank_refreshes: float | None = None  # in a tREFI at which IDD5PB is measured; 0: one follows the other
 
     def power_mw(self, name: str, minus: str | None = None) -> float:
         """Return the power of one current, or of the difference of two, summed over the rails, in mW."""
@@ -138,6 +154,9 @@ class WireGroup:
     write_rise_pj: float
     periods_per_clock: int = 0  # clocks and strobes only
     beats_per_clock: int = 0  # command wires only
+    ways: tuple[str, ...] = ("read", "write")  # the directions in which they are driven
+    idle_level: int = 0  # command wires only: level between commands
+    always: bool = False  # the data clock only: runs without a burst too
 
 
 @dataclass(frozen=True)
@@ -149,6 +168,7 @@ class Interface:
     vddq_v: float
     wires: Mapping[str, WireGroup]
     command_levels: Mapping[str, tuple[tuple[str, ...], ...]]
+    cells: tuple[str, ...] = ()  # what each wire carries, see hwmodel.dram.burst_cells; (): whole bytes beat by beat
 
     @property
     def idle_level(self) -> int:
@@ -209,7 +229,7 @@ class AddressMap:
             filled[name] += int(number)
         sizes = {
             "offset": organisation.burst_bytes,
-            "column": organisation.columns // organisation.burst_beats,
+            "column": organisation.columns // organisation.columns_per_burst,
             "bank": organisation.banks_per_group,
             "bank_group": organisation.bank_groups,
             "rank": organisation.ranks,
@@ -252,6 +272,15 @@ class Part:
     def beat_ns(self) -> float:
         """One unit interval of the data wires (derived)."""
         return self.tck_ns / self.organisation.beats_per_clock
+
+    def wire_cycles(self, command: str) -> int:
+        """Clocks for which a command holds the command wires; 0: it uses another wire (power-down by CKE)."""
+        stem = {"RDA": "RD", "WRA": "WR", "MWR": "WR", "PREA": "PRE", "REFab": "REF", "REFpb": "REF", "REF2b": "REF"}
+        stem |= {"RFM": "REF", "SRE": "REF"}
+        if stem.get(command, command) in self.command_cycles:
+            return self.command_cycles[stem.get(command, command)]
+        rows = self.interface.command_levels.get(command, ())
+        return -(-len(rows) // self.interface.wires["ca"].beats_per_clock)
 
     @property
     def estimates(self) -> tuple[str, ...]:

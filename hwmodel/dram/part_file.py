@@ -22,8 +22,10 @@ SECTIONS = (
 )  # fmt: skip
 ORGANISATION = {
     "channels": 1, "ranks": 1, "bank_groups": 1, "banks_per_group": 1, "rows": 1, "columns": 1, "device_dq_bits": 4,
-    "devices_per_rank": 1, "burst_beats": 2, "beats_per_clock": 1, "command_buses": 1,
+    "devices_per_rank": 1, "burst_beats": 2, "beats_per_clock": 1, "command_buses": 1, "column_step": 0,
+    "overhead_bits": 0,
 }  # fmt: skip
+LATER = {"command_buses": 1, "column_step": 0, "overhead_bits": 0}
 # What a timing name falls back to where a part makes no such distinction; None: the constant must be given.
 TIMING: dict[str, str | int | None] = {
     "RL": None, "RL_dbi": "RL", "WL": None, "tRCD": None, "tRCD_write": "tRCD", "tRP": None, "tRPab": "tRP",
@@ -31,9 +33,13 @@ TIMING: dict[str, str | int | None] = {
     "tRTP": None, "tWR": None, "tWTR": None, "tWTR_L": "tWTR", "tPPD": 0, "tRFCab": None, "tRFCpb": 0,
     "tREFpb_gap": "tRFCpb", "tREFI": None, "tXP": 0, "tCKE": 0, "turnaround": 0, "tRTRS": 0,
     "tCCD_L_WR": 0, "BL_L": 0, "tDQSS": 0, "tPBR2ACT": 0, "tCAS_WCK": 0, "tWCKPST": 0, "tAAD": 0,
+    "tRFM": 0, "tXSR": 0,
 }  # fmt: skip
 COMMANDS = ("ACT", "RD", "WR", "PRE", "REF")
-CURRENTS = ("IDD0", "IDD2N", "IDD2P", "IDD3N", "IDD3P", "IDD4R", "IDD4W", "IDD5AB", "IDD5PB")
+CURRENTS = ("IDD0", "IDD2N", "IDD2P", "IDD3N", "IDD3P", "IDD4R", "IDD4W", "IDD5AB")
+# IDD5PB: per-bank refresh; IDD6: self-refresh; I_beta: the share of IDD0 that flows while the row is precharged.
+OPTIONAL_CURRENTS = ("IDD5PB", "IDD6", "I_beta")
+PER_BANK = "IDD5PB_refreshes_per_tREFI"
 
 
 def load_part(part: str | Path | Mapping[str, Any] | Part) -> Part:
@@ -126,7 +132,7 @@ def _build(tree: Tree) -> Part:
     tree.check_keys(("commands",), [f"{c}_cycles" for c in COMMANDS])
     command_cycles = {c: tree.constant(("commands", f"{c}_cycles"), least=1, whole=True) for c in COMMANDS}
     currents = _currents(tree)
-    interface = read_interface(tree)
+    interface = read_interface(tree, organisation)
     address_map = tree.section("address_map")
     tree.check_keys(("address_map",), ("value", "source", "estimate", "note"))
     if address_map and isinstance(address_map.get("value"), str):
@@ -160,29 +166,36 @@ def _organisation(tree: Tree) -> Organisation | None:
     tree.section("organisation")
     tree.check_keys(("organisation",), list(ORGANISATION))
     values = {
-        key: tree.constant(("organisation", key), least=least, whole=True, required=key != "command_buses")
+        key: tree.constant(("organisation", key), least=least, whole=True, required=key not in LATER)
         for key, least in ORGANISATION.items()
     }
-    values["command_buses"] = values["command_buses"] or 1
+    for key, default in LATER.items():
+        values[key] = default if values[key] is None else values[key]
     if None in values.values():
         return None
     sizes = {key: int(value) for key, value in values.items() if value is not None}
+    odd = {"devices_per_rank", "overhead_bits"} | ({"device_dq_bits", "burst_beats"} if sizes["overhead_bits"] else set())
     for key, value in sizes.items():
-        if key != "devices_per_rank" and value & (value - 1):
+        if key not in odd and value & (value - 1):
             tree.complain(("organisation", key), f"must be a power of two, not {value}")
             return None
     organisation = Organisation(**sizes)
-    if organisation.dq_bits & (organisation.dq_bits - 1):
-        tree.complain(("organisation", "devices_per_rank"), "device_dq_bits x devices_per_rank must be a power of two")
+    if organisation.burst_bytes < 1 or organisation.burst_bytes & (organisation.burst_bytes - 1):
+        name = "overhead_bits" if sizes["overhead_bits"] else "devices_per_rank"
+        tree.complain(
+            ("organisation", name),
+            "device_dq_bits x devices_per_rank x burst_beats - overhead_bits must be a power of two of bytes, not "
+            f"{organisation.dq_bits} x {organisation.burst_beats} - {organisation.overhead_bits} bits",
+        )
         return None
-    if organisation.burst_beats % organisation.beats_per_clock or organisation.burst_bytes < 1:
+    if organisation.burst_beats % organisation.beats_per_clock:
         tree.complain(("organisation", "burst_beats"), "a burst must fill whole clocks and whole bytes")
     if organisation.command_buses > 2:
         tree.complain(("organisation", "command_buses"), "must be 1 or 2")
     if organisation.rows > 1 << 20 or organisation.columns > 1 << 16:
         tree.complain(("organisation", "rows"), "at most 2^20 rows and 2^16 columns")
-    if organisation.columns % organisation.burst_beats:
-        tree.complain(("organisation", "columns"), "must be a multiple of burst_beats")
+    if organisation.columns % organisation.columns_per_burst:
+        tree.complain(("organisation", "columns"), "must be a multiple of burst_beats (or of column_step)")
     if organisation.ranks * organisation.banks > 64:
         tree.complain(("organisation", "ranks"), "at most 64 banks in a channel")
     if organisation.capacity_bytes > 1 << 48 or organisation.channels > 64:
@@ -260,7 +273,6 @@ def _check_timing(tree: Tree, t: Timing, organisation: Organisation, currents: C
         if wrong:
             tree.complain(key(name), message)
     for name, base in (
-        ("IDD0", "IDD3N"),
         ("IDD0", "IDD2N"),
         ("IDD4R", "IDD3N"),
         ("IDD4W", "IDD3N"),
@@ -275,15 +287,16 @@ def _check_timing(tree: Tree, t: Timing, organisation: Organisation, currents: C
 def _currents(tree: Tree) -> Currents | None:
     section = tree.section("currents")
     rails = tuple(str(key)[:-2] for key in section if str(key).endswith("_V"))
-    tree.check_keys(("currents",), [f"{rail}_V" for rail in rails] + [f"{name}_mA" for name in CURRENTS])
+    per_bank = tree.constant(("currents", PER_BANK), least=0, whole=False, required=False)
+    tree.check_keys(("currents",), [f"{rail}_V" for rail in rails] + [f"{name}_mA" for name in CURRENTS + OPTIONAL_CURRENTS] + [PER_BANK])
     if section and not rails:
         tree.complain(("currents",), "names no supply rail: give e.g. vdd2_V")
     volts = tuple(tree.constant(("currents", f"{rail}_V"), least=0.1, whole=False) for rail in rails)
     idd: dict[str, tuple[float, ...]] = {}
-    for name in CURRENTS:
+    for name in CURRENTS + OPTIONAL_CURRENTS:
         keys = ("currents", f"{name}_mA")
         if keys[1] not in section:
-            if section and name != "IDD5PB":
+            if section and name in CURRENTS:
                 tree.complain(keys, "this constant is missing")
             continue
         node = section[keys[1]]
@@ -301,4 +314,4 @@ def _currents(tree: Tree) -> Currents | None:
                 tree.record((*keys, rail), name, value, node)
     if None in volts:
         return None
-    return Currents(rails, tuple(v for v in volts if v is not None), idd)
+    return Currents(rails, tuple(v for v in volts if v is not None), idd, per_bank)

@@ -5,23 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from hwmodel.dram.part import Interface, WireGroup
+from hwmodel.dram.burst_cells import check_cells
+from hwmodel.dram.constraints import COMMANDS
+from hwmodel.dram.part import Interface, Organisation, WireGroup
 from hwmodel.dram.part_tree import Tree
 from traces.base.errors import did_you_mean
 
-WIRES = ("dq", "dbi", "dqs", "ck", "ca")
+WIRES = ("dq", "dbi", "dqs", "wck", "ck", "ca")
 WIRE_CONSTANTS = (
-    "count", "periods_per_clock", "beats_per_clock",
+    "count", "periods_per_clock", "beats_per_clock", "idle_level", "runs",
     *(f"{way}_{what}" for way in ("read", "write")
       for what in ("termination_ohm", "driver_ohm", "r_eq_ohm", "capacitance_pF", "rise_pJ")),
 )  # fmt: skip
-LEVELS = ("ACT", "RD", "RDA", "WR", "WRA", "PRE", "PREA", "REFab", "REFpb")
+LEVELS = tuple(COMMANDS)
 _LEVEL = re.compile(r"0|1|V|R1?\d|C(1[0-5]|\d)|(BA|BG)[0-7]")
 
 
-def read_interface(tree: Tree) -> Interface | None:
+def read_interface(tree: Tree, organisation: Organisation | None) -> Interface | None:
     tree.section("interface")
-    tree.check_keys(("interface",), ("termination", "dbi", "vddq_V", "vddq_per_voh", "wires", "command_levels"))
+    tree.check_keys(("interface",), ("termination", "dbi", "vddq_V", "vddq_per_voh", "wires", "command_levels", "cells"))
     termination = tree.text("interface", "termination")
     if termination not in ("vssq", "vddq", "none"):
         tree.complain(("interface", "termination"), f"must be vssq, vddq or none, not {termination!r}")
@@ -31,17 +33,18 @@ def read_interface(tree: Tree) -> Interface | None:
     vddq = tree.constant(("interface", "vddq_V"), least=0.1, whole=False)
     divisor = tree.constant(("interface", "vddq_per_voh"), least=1, whole=False, required=termination == "vssq")
     wires: dict[str, WireGroup] = {}
+    cells = _cells(tree, organisation, dbi)
     tree.check_keys(("interface", "wires"), WIRES)
     for name in WIRES:
         if name in tree.section("interface", "wires"):
             group = _wire_group(tree, name, termination, vddq or 1.0, divisor or 1.0)
             if group is not None:
                 wires[name] = group
-    for name in ("dq", "ck", "ca", *(("dbi",) if dbi != "none" else ())):
+    for name in ("dq", "ck", "ca", *(("dbi",) if dbi != "none" and not cells else ())):
         if name not in tree.section("interface", "wires"):
             tree.complain(("interface", "wires"), f"the group {name} is missing")
     levels = _command_levels(tree, wires)
-    return Interface(termination, dbi, vddq, wires, levels) if vddq else None
+    return Interface(termination, dbi, vddq, wires, levels, cells) if vddq else None
 
 
 def _wire_group(tree: Tree, name: str, termination: str, vddq: float, divisor: float) -> WireGroup | None:
@@ -56,12 +59,21 @@ def _wire_group(tree: Tree, name: str, termination: str, vddq: float, divisor: f
     count = tree.constant((*keys, "count"), least=1, whole=True)
     rates = {
         key: tree.constant((*keys, key), least=1, whole=True, required=name in owners)
-        for key, owners in (("periods_per_clock", ("dqs", "ck")), ("beats_per_clock", ("ca",)))
+        for key, owners in (("periods_per_clock", ("dqs", "wck", "ck")), ("beats_per_clock", ("ca",)))
     }
+    idle = tree.constant((*keys, "idle_level"), least=0, whole=True, required=False) or 0
+    if idle > 1:
+        tree.complain((*keys, "idle_level"), "must be 0 or 1")
+    runs = tree.text(*keys, "runs", default="bursts")
+    if runs not in ("always", "bursts"):
+        tree.complain((*keys, "runs"), f"must be always or bursts, not {runs!r}")
+    ways = tuple(way for way in ("read", "write") if any(str(key).startswith(f"{way}_") for key in node))
+    if not ways:
+        tree.complain(keys, "gives no termination and capacitance: read_..., write_... or both")
     derived: dict[str, float | None] = {}
     for way in ("read", "write"):
-        if way == "read" and not any(str(key).startswith("read_") for key in node):
-            derived["read_r"], derived["read_e"] = None, 0.0  # driven by the controller alone
+        if way not in ways:
+            derived[f"{way}_r"], derived[f"{way}_e"] = None, 0.0  # not driven that way
             continue
 
         def value(what: str, required: bool, way: str = way) -> float | None:
@@ -96,7 +108,27 @@ def _wire_group(tree: Tree, name: str, termination: str, vddq: float, divisor: f
         write_rise_pj=derived["write_e"] or 0.0,
         periods_per_clock=int(rates["periods_per_clock"] or 0),
         beats_per_clock=int(rates["beats_per_clock"] or 0),
+        ways=ways,
+        idle_level=int(idle),
+        always=runs == "always",
     )
+
+
+def _cells(tree: Tree, organisation: Organisation | None, dbi: str) -> tuple[str, ...]:
+    section = tree.section("interface", "cells", required=False)
+    if not section:
+        return ()
+    tree.check_keys(("interface", "cells"), ("beats", "source", "note"))
+    rows = section.get("beats")
+    if not isinstance(rows, list) or not all(isinstance(row, str) for row in rows):
+        tree.complain(("interface", "cells", "beats"), "must be a list of texts, each for four beats or more")
+        return ()
+    tree.record(("interface", "cells"), "cells", None, section)
+    cells = tuple(" ".join(row.split()) for row in rows)
+    if organisation is not None:
+        for problem in check_cells(cells, organisation, dbi):
+            tree.complain(("interface", "cells", "beats"), problem)
+    return cells
 
 
 def _command_levels(tree: Tree, wires: Mapping[str, WireGroup]) -> dict[str, tuple[tuple[str, ...], ...]]:

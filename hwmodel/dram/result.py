@@ -16,8 +16,8 @@ class DramCounts:
 
     bank_commands int64[channel, bank of the channel, command]: a PREA counts at each bank it closed.
     rank_commands int64[channel, rank, command]. ca_ones, ca_rising int64[channel, wires]: of the command wires.
-    background_cycles int64[channel, rank, 4]: clocks with a bank open or
-    refreshing, with all banks closed, and both of these in power-down.
+    background_cycles int64[channel, rank, 5]: clocks with a bank open or
+    refreshing, with all banks closed, both of these in power-down, and in self-refresh.
     """
 
     bank_commands: np.ndarray
@@ -30,6 +30,7 @@ class DramCounts:
     forwarded_reads: int = 0  # answered by a waiting write, no burst
     merged_reads: int = 0  # answered by another read's burst
     merged_writes: int = 0  # replaced by a later write before they left
+    data_clock_cycles: int = 0  # clocks in which a data clock that stops between bursts runs
     read_row_hits: int = 0
     write_row_hits: int = 0
     read_latency_cycles: int = 0  # sum over reads, from acceptance

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from hwmodel.bus import WireCounts
 from hwmodel.dram.energy import EnergyRow, core_rows, interface_rows, wire_constants_pj
-from hwmodel.dram.interface import WAYS, GroupCounts, InterfaceCounts, running_wires
+from hwmodel.dram.interface import WAYS, GroupCounts, InterfaceCounts, data_clock, running_wires, strobes
 from hwmodel.dram.part import Part
 from hwmodel.dram.part_file import load_part
 from hwmodel.dram.result import DramCounts
@@ -61,8 +61,8 @@ def replay_energy(result: ReplayResult, machine: Machine) -> ReplayEnergy:
 def timed_groups(counts: DramCounts, bursts: tuple[int, int], end_cycle: int, part: Part) -> list[GroupCounts]:
     """Return the wires that do not depend on data: DQS during (read, write) bursts, CK always, CA as commanded."""
     groups, o = [], part.organisation
-    if "dqs" in part.interface.wires:
-        groups += [running_wires("dqs", way, n * o.burst_cycles, part) for way, n in zip(WAYS, bursts, strict=True)]
+    groups += [group for way, n in zip(WAYS, bursts, strict=True) for group in strobes(way, n, part)]
+    groups += data_clock(end_cycle * o.channels, counts.data_clock_cycles, part)
     if "ck" in part.interface.wires:
         groups.append(running_wires("ck", "write", end_cycle * o.channels, part))
     if "ca" in part.interface.wires:

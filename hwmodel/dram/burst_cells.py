@@ -1,0 +1,89 @@
+"""Bursts whose data wires carry more than data: metadata and inversion flags in cells of their own (LPDDR6, JESD209-6).
+
+A part says for each four beats what each wire carries: D (data), M (metadata) or I (inversion flags). A cell is four
+bits, lowest first; cells of a kind are filled beat group by beat group, wire by wire. Flag c says that the c-th equal
+share of the data bits is sent inverted; metadata never is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from hwmodel.dram.part import Organisation
+
+CELL_BEATS = 4
+KINDS = "DMI"
+
+
+def check_cells(cells: tuple[str, ...], organisation: Organisation, dbi: str) -> Iterable[str]:
+    """Yield what is wrong with the cells of a part."""
+    o = organisation
+    rows = [row.split() for row in cells]
+    if any(len(row) != o.dq_bits for row in rows):
+        yield f"every text names one cell for each of the {o.dq_bits} data wires"
+    elif any(cell not in KINDS for row in rows for cell in row):
+        yield "a cell is D (data), M (metadata) or I (inversion flags)"
+    elif o.burst_beats % (CELL_BEATS * len(rows)):
+        yield f"{len(rows)} texts of {CELL_BEATS} beats do not divide a burst of {o.burst_beats} beats"
+    else:
+        blocks = o.burst_beats // (CELL_BEATS * len(rows))
+        data, flags = (CELL_BEATS * sum(row.count(kind) for row in rows) for kind in "DI")
+        if data * blocks != 8 * o.burst_bytes:
+            yield f"a burst has {8 * o.burst_bytes} bits of data, the cells have {data * blocks}"
+        if bool(flags) != (dbi != "none"):
+            yield f"data bus inversion is {dbi!r}, and there are {flags} inversion flags"
+        elif flags and data % (8 * flags):
+            yield f"{flags} inversion flags do not divide {data} bits of data into whole bytes"
+        if flags and dbi == "toggles":
+            yield "flags inside a burst go with the rules ones and zeros"
+
+
+class BurstCells:
+    """The cells of a part as index arrays. flags: inversion flags of a burst."""
+
+    def __init__(self, cells: tuple[str, ...], organisation: Organisation, dbi: str) -> None:
+        o = organisation
+        self._dbi = dbi
+        self._blocks = o.burst_beats // (CELL_BEATS * len(cells))
+        self._block_beats = CELL_BEATS * len(cells)
+        self._lanes = o.byte_lanes
+        self._block_bytes = o.burst_bytes // self._blocks
+        places: dict[str, list[int]] = {kind: [] for kind in KINDS}
+        for group, row in enumerate(cells):
+            for wire, kind in enumerate(row.split()):
+                for beat in range(CELL_BEATS * group, CELL_BEATS * (group + 1)):
+                    places[kind].append(beat * 8 * self._lanes + wire)
+        self._places = {kind: np.array(at, np.int64) for kind, at in places.items()}
+        self.flags = self._blocks * len(places["I"])
+        self._unit = o.burst_bytes // self.flags if self.flags else 0
+
+    def decide(self, data: np.ndarray) -> np.ndarray:
+        """Return uint8[bursts, flags] for data uint8[bursts, burst_bytes]: 1 where more than half of a share costs."""
+        ones = np.bitwise_count(data).reshape(len(data), self.flags, self._unit).sum(axis=2, dtype=np.int64)
+        half = 4 * self._unit
+        return (ones > half if self._dbi == "ones" else ones < half).astype(np.uint8)
+
+    def pack(self, data: np.ndarray, flags: np.ndarray, metadata: tuple[int, ...]) -> dict[str, np.ndarray]:
+        """Return what each kind of cell puts on the wires, uint8[bursts, beats x byte lanes] each.
+
+        data uint8[bursts, burst_bytes], flags as of `decide`, metadata: a word per block, in turn.
+        """
+        n = len(data)
+        if self.flags:
+            data = data ^ (np.repeat(flags, self._unit, axis=1) * np.uint8(255))
+        words = np.array([metadata[block % len(metadata)] for block in range(self._blocks)], np.uint64)
+        width = len(self._places["M"])
+        meta = (words[:, None] >> np.arange(width, dtype=np.uint64) & np.uint64(1)).astype(np.uint8)
+        bits = {
+            "D": np.unpackbits(data.reshape(n, self._blocks, self._block_bytes), axis=2, bitorder="little"),
+            "M": np.broadcast_to(meta, (n, self._blocks, width)),
+            "I": flags.reshape(n, self._blocks, -1),
+        }
+        sent = {}
+        for kind, values in bits.items():
+            wires = np.zeros((n, self._blocks, self._block_beats * 8 * self._lanes), np.uint8)
+            wires[:, :, self._places[kind]] = values
+            sent[kind] = np.packbits(wires, axis=2, bitorder="little").reshape(n, -1)
+        return sent
