@@ -139,7 +139,7 @@ def _description(folder: str, name: str) -> str:
 def _part_summary(name: str) -> str:
     """Return what one compares parts by: data rate, capacity, energy of a read burst per bit with its row open."""
     from hwmodel.dram.energy import core_constants_pj
-    from hwmodel.dram.part_file import load_part
+    from hwmodel.parts.part_file import load_part
 
     part = load_part(name)
     o = part.organisation

@@ -8,15 +8,15 @@ from typing import Any
 
 from hwmodel.dram.engine import ControllerSpec, controller_spec, load_part
 from hwmodel.dram.memory_kernel import kernel_tables
-from hwmodel.dram.part import Part
+from hwmodel.parts.part import Part
 
 # In the order in which edgewatt_dram.h reads them.
 SETTINGS = (
     "faw", "refresh_interval", "refresh_cycles", "refresh_bank_cycles", "read_data_end", "write_data_end", "rp", "rtp",
     "write_recovery", "cke", "ranks", "groups", "banks_per_group", "command_buses", "strict_order", "hit_cap",
     "hit_cap_strict", "page", "page_idle", "read_entries", "write_entries", "bank_entries", "write_high", "write_low",
-    "write_idle", "latency", "refresh", "precharge_all", "power_down", "watchdog", "pooled", "posted", "sync_cycles",
-    "sync_after_read", "sync_after_write", "second_act", "offset_bits",
+    "write_idle", "latency", "refresh", "precharge_all", "refresh_sets", "power_down", "watchdog", "pooled", "posted",
+    "sync_cycles", "sync_after_read", "sync_after_write", "second_act", "offset_bits",
 )  # fmt: skip
 
 

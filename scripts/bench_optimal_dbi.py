@@ -12,7 +12,7 @@ import numpy as np
 
 from hwmodel.coding import WireCosts, encode
 from hwmodel.dram.energy import data_wire_costs
-from hwmodel.dram.part_file import load_part, part_names
+from hwmodel.parts.part_file import load_part, part_names
 
 N = 1 << 20
 

@@ -50,4 +50,19 @@ def two_command_buses():
     return variant({"tRRD": 2, "tFAW": 8, "tPPD": 0}, {"command_buses": 2})
 
 
-PARTS = {part.__name__: part for part in (shipped, grouped, two_channels, quick_refresh, two_command_buses)}
+def bank_pairs():
+    """A per-bank refresh takes two banks of different groups; command wires rest at 1."""
+    organisation = {"bank_groups": 2, "banks_per_group": 4, "refresh_banks": 2}
+    data = {
+        "extends": "lpddr4-3200",
+        "name": "pairs",
+        "organisation": {name: made(value) for name, value in organisation.items()},
+        "timing": {f"{name}_cycles": made(value) for name, value in (("tREFI", 2000), ("tRFCpb", 90), ("tCCD_L", 12))},
+        "interface": {"wires": {"ca": {"idle_level": made(1)}}},
+        "address_map": made("offset:5 bank_group:1 column:6 bank:2 row:16"),
+    }
+    return load_part(data)
+
+
+MADE = (shipped, grouped, two_channels, quick_refresh, two_command_buses, bank_pairs)
+PARTS = {part.__name__: part for part in MADE}

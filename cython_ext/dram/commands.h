@@ -143,7 +143,16 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
     case REFPB:
         rank->refreshing_until = later(rank->refreshing_until, t + e->c.refresh_bank_cycles);
         rank->refresh_due--;
-        rank->refresh_bank = (rank->refresh_bank + 1) % (e->c.groups * e->c.banks_per_group);
+        rank->refresh_bank = (rank->refresh_bank + 1) % e->c.refresh_sets;
+        for (dram_bank *other = bank + e->c.refresh_sets; other < e->bank + e->n_banks && other->rank == r;
+             other += e->c.refresh_sets) { /* the other banks of its set */
+            other->look_at = 0;
+            for (int to = 0; to < n_ready; to++) {
+                int64_t *group = &e->group_ready[other->group][to];
+                other->ready[to] = later(other->ready[to], t + gap[SAME_BANK][REFPB][to]);
+                if (e->c.groups > 1) *group = later(*group, t + gap[SAME_GROUP][REFPB][to]);
+            }
+        }
         break;
     case PDE:
         rank->powered_down = 1;

@@ -149,7 +149,7 @@ static int read_config(FILE *file, dram_config *c, int64_t *channels, int64_t *w
     TAKE(strict_order, 0, 1) TAKE(hit_cap, 1, 1 << 20) TAKE(hit_cap_strict, 0, 1) TAKE(page, 0, 2)
     TAKE(page_idle, 1, 1 << 30) TAKE(read_entries, 1, 1024) TAKE(write_entries, 1, 1024) TAKE(bank_entries, 1, 64)
     TAKE(write_high, 1, 1024) TAKE(write_low, 0, 1024) TAKE(write_idle, 0, 1024) TAKE(latency, 1, 10000)
-    TAKE(refresh, 0, 2) TAKE(precharge_all, 0, 1) TAKE(power_down, 0, 1 << 30) TAKE(watchdog, 1, INT32_MAX)
+    TAKE(refresh, 0, 2) TAKE(precharge_all, 0, 1) TAKE(refresh_sets, 1, MAX_BANKS) TAKE(power_down, 0, 1 << 30) TAKE(watchdog, 1, INT32_MAX)
     TAKE(pooled, 0, 1) TAKE(posted, 0, 1) TAKE(sync_cycles, 0, 1 << 24) TAKE(sync_after_read, 0, 1 << 24)
     TAKE(sync_after_write, 0, 1 << 24) TAKE(second_act, 0, 1 << 24) TAKE(offset_bits, 0, 16)
     for (int x = 0; x < COMMANDS; x++) TAKE(wire_cycles[x], 0, 1 << 24)
@@ -165,6 +165,7 @@ static int read_config(FILE *file, dram_config *c, int64_t *channels, int64_t *w
         if (c->field_source[f] + c->field_bits[f] > 63 || c->field_target[f] + c->field_bits[f] > 31) return 0;
     }
 #undef TAKE
+    if (c->groups * c->banks_per_group % c->refresh_sets) return 0;
     return (int64_t)1 << bits[FIELD_CHANNEL] <= *channels && (int64_t)1 << bits[FIELD_BANK] <= c->banks_per_group &&
            (int64_t)1 << bits[FIELD_GROUP] <= c->groups && (int64_t)1 << bits[FIELD_RANK] <= c->ranks;
 }

@@ -103,12 +103,12 @@ static int try_refresh(dram_engine *e, int64_t t, int r, int64_t *next) {
     dram_rank *rank = &e->rank[r];
     int in_rank = e->c.groups * e->c.banks_per_group;
     int all = e->c.refresh == REFRESH_ALL_BANK;
-    int from = r * in_rank + (all ? 0 : rank->refresh_bank), count = all ? in_rank : 1;
+    int from = r * in_rank + (all ? 0 : rank->refresh_bank), step = all ? 1 : e->c.refresh_sets;
     int open = 0;
     int64_t close_at = 0, refresh_at = 0;
     dram_bank *first = NULL; /* of the open banks, the one that may be precharged first */
     int64_t first_at = NEVER;
-    for (int b = from; b < from + count; b++) {
+    for (int b = from; b < (r + 1) * in_rank; b += step) {
         dram_bank *bank = &e->bank[b];
         if (bank->row != NONE) {
             int64_t when = earliest(e, bank, PRE);
@@ -118,7 +118,7 @@ static int try_refresh(dram_engine *e, int64_t t, int r, int64_t *next) {
         }
         refresh_at = later(refresh_at, earliest(e, bank, all ? REFAB : REFPB));
     }
-    int together = open > 1 && e->c.precharge_all;
+    int together = all && open > 1 && e->c.precharge_all;
     int command = together ? PREA : open ? PRE : all ? REFAB : REFPB;
     int64_t when = together ? close_at : open ? first_at : refresh_at;
     when = later(later(when, wires_ready(e, command)), command == PREA ? rank->ready[PREA] : 0);
@@ -155,7 +155,7 @@ static int blocked_by_refresh(const dram_engine *e, const dram_bank *bank) {
     const dram_rank *rank = &e->rank[bank->rank];
     if (!rank->refresh_due) return 0;
     if (e->c.refresh == REFRESH_ALL_BANK) return 1;
-    return (int)(bank - e->bank) % (e->c.groups * e->c.banks_per_group) == rank->refresh_bank;
+    return (int)(bank - e->bank) % (e->c.groups * e->c.banks_per_group) % e->c.refresh_sets == rank->refresh_bank;
 }
 
 static int issue_one(dram_engine *e, int64_t t, int row_wires, int column_wires, int64_t *next) {
@@ -274,7 +274,7 @@ static void process(dram_engine *e, int64_t t, int flush) {
         dram_rank *rank = &e->rank[r];
         if (t >= rank->next_refresh) {
             int64_t interval = e->c.refresh_interval;
-            if (e->c.refresh == REFRESH_PER_BANK) interval /= e->c.groups * e->c.banks_per_group;
+            if (e->c.refresh == REFRESH_PER_BANK) interval /= e->c.refresh_sets;
             rank->refresh_due++;
             rank->next_refresh += interval;
         }

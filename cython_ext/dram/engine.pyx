@@ -43,7 +43,7 @@ cdef extern from "dram/memory.h" nogil:
         int64_t rp, rtp, write_recovery, cke
         int32_t ranks, groups, banks_per_group, command_buses, strict_order, hit_cap, hit_cap_strict, page, page_idle
         int32_t read_entries, write_entries, bank_entries, write_high, write_low, write_idle
-        int32_t latency, refresh, precharge_all, power_down, watchdog, n_fields, offset_bits
+        int32_t latency, refresh, precharge_all, power_down, watchdog, refresh_sets, n_fields, offset_bits
         int32_t pooled, posted, sync_cycles, sync_after_read, sync_after_write, second_act
         int64_t clock_run_on
         int32_t field_kind[16]
@@ -194,7 +194,7 @@ cdef class Memory:
         c.page, c.page_idle, c.read_entries = s["page"], s["page_idle"], s["read_entries"]
         c.write_entries, c.bank_entries, c.write_high = s["write_entries"], s["bank_entries"], s["write_high"]
         c.write_low, c.write_idle, c.latency = s["write_low"], s["write_idle"], s["latency"]
-        c.refresh, c.precharge_all = s["refresh"], s["precharge_all"]
+        c.refresh, c.precharge_all, c.refresh_sets = s["refresh"], s["precharge_all"], s["refresh_sets"]
         c.power_down, c.watchdog = s["power_down"], s["watchdog"]
         c.pooled, c.posted, c.second_act = s["pooled"], s["posted"], s["second_act"]
         c.sync_cycles, c.sync_after_read = s["sync_cycles"], s["sync_after_read"]

@@ -163,8 +163,8 @@ static int is_idle(const dram_engine *e) {
 }
 
 static int64_t refresh_period(const dram_engine *e) { /* after so many clocks every bank had its turn */
-    int64_t banks = e->c.groups * e->c.banks_per_group;
-    return e->c.refresh == REFRESH_PER_BANK ? e->c.refresh_interval / banks * banks : e->c.refresh_interval;
+    int64_t sets = e->c.refresh_sets;
+    return e->c.refresh == REFRESH_PER_BANK ? e->c.refresh_interval / sets * sets : e->c.refresh_interval;
 }
 
 typedef struct { /* the state of an idle channel relative to a cycle, and its counts */

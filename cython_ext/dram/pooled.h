@@ -83,15 +83,17 @@ static void go(dram_engine *e, int64_t t, dram_choice chosen, int32_t *queue, in
 static int refresh_pooled(dram_engine *e, int64_t t, int r, int64_t *next) {
     dram_rank *rank = &e->rank[r];
     int all = e->c.refresh == REFRESH_ALL_BANK, in_rank = e->c.groups * e->c.banks_per_group;
-    int from = r * in_rank + (all ? 0 : rank->refresh_bank), count = all ? in_rank : 1, open = 0;
+    int from = r * in_rank + (all ? 0 : rank->refresh_bank), step = all ? 1 : e->c.refresh_sets, open = 0;
     int64_t close_at = 0, refresh_at = 0;
-    for (int b = from; b < from + count; b++) {
+    dram_bank *first = NULL; /* of the open banks of a per-bank refresh */
+    for (int b = from; b < (r + 1) * in_rank; b += step) {
         dram_bank *bank = &e->bank[b];
         refresh_at = later(refresh_at, earliest(e, bank, all ? REFAB : REFPB));
         if (bank->row == NONE) continue;
         if (is_opened_for(e, b)) return 0;
         open++;
-        close_at = later(close_at, earliest(e, bank, PRE));
+        close_at = all || !first ? later(close_at, earliest(e, bank, PRE)) : close_at;
+        if (!first) first = bank;
     }
     int command = open ? (all ? PREA : PRE) : all ? REFAB : REFPB;
     int64_t when = later(open ? close_at : refresh_at, wires_ready(e, command));
@@ -99,7 +101,7 @@ static int refresh_pooled(dram_engine *e, int64_t t, int r, int64_t *next) {
         *next = sooner(*next, when);
         return 0;
     }
-    issue(e, t, command, r, all ? NULL : &e->bank[from], NULL);
+    issue(e, t, command, r, all ? NULL : command == PRE ? first : &e->bank[from], NULL);
     return 1;
 }
 
@@ -118,7 +120,7 @@ static void process_pooled(dram_engine *e, int64_t t) {
         dram_rank *rank = &e->rank[r];
         if (t >= rank->next_refresh) {
             int64_t interval = e->c.refresh_interval;
-            if (e->c.refresh == REFRESH_PER_BANK) interval /= e->c.groups * e->c.banks_per_group;
+            if (e->c.refresh == REFRESH_PER_BANK) interval /= e->c.refresh_sets;
             rank->refresh_due++;
             rank->next_refresh += interval;
         }

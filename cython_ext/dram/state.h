@@ -42,6 +42,7 @@ typedef struct {
     int32_t strict_order, hit_cap, hit_cap_strict, page, page_idle;
     int32_t read_entries, write_entries, bank_entries, write_high, write_low, write_idle;
     int32_t latency, refresh, precharge_all, power_down, watchdog;
+    int32_t refresh_sets; /* a REFPB refreshes every refresh_sets-th bank from the one it names */
     int32_t pooled, posted; /* one queue per direction (pooled.h); writes are done when accepted */
     /* Data clock: a CAS command so many clocks before the first burst after it stopped (0: it always runs), and how long
      * it runs on after a read and a write command. second_act: latest distance of ACT-2 (0: one command). */

@@ -158,7 +158,7 @@ def _parameters(given: list[str]) -> dict[str, Any]:
 
 
 def _write_commands(file: Path, traces: tuple[Any, ...], end_cycle: int) -> None:
-    from hwmodel.dram.constraints import COMMANDS
+    from hwmodel.parts.commands import COMMANDS
     from traces.base.files import whole_file
 
     columns = ("rank", "bank_group", "bank", "row", "column", "request")

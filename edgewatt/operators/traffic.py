@@ -229,9 +229,9 @@ def operator_energy(
     and only the energy that does not depend on data is given. Keys: read_bytes, written_bytes, weight_bytes, ones,
     toggles (None without data), io_pj (data wires; None without data), interface_pj, core_pj, total_pj, time_ns.
     """
-    from hwmodel.dram.part_file import load_part
     from hwmodel.energy.replay import replay_energy
     from hwmodel.machine import BusSpec, Machine
+    from hwmodel.parts.part_file import load_part
     from hwmodel.replay import replay
 
     loaded = load_part(part)

@@ -12,7 +12,7 @@ STRIDES = (32, 64, 128, 256, 512)
 def wire_energy_pj(name: str) -> tuple[float, float]:
     """Return picojoules of a one and of a rising edge on a data wire of a DRAM part, for reads."""
     from hwmodel.dram.energy import wire_constants_pj
-    from hwmodel.dram.part_file import load_part
+    from hwmodel.parts.part_file import load_part
 
     part = load_part(name)
     return wire_constants_pj(part, "dq", "read", part.beat_ns)

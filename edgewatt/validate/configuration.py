@@ -91,7 +91,7 @@ def _command_checks(machine: Machine, seed: int) -> list[Check]:
     from hwmodel.dram.checker import check_trace
     from hwmodel.dram.command_table import from_trace
     from hwmodel.dram.engine import simulate_dram
-    from hwmodel.dram.part_file import load_part
+    from hwmodel.parts.part_file import load_part
 
     assert machine.part is not None
     part, controller = load_part(machine.part), machine.memory_controller()

@@ -127,8 +127,8 @@ def dram_checks() -> Iterator[Check]:
     """Unloaded read latencies of each shipped part are the sums its timing says."""
     from hwmodel.dram.controller import ControllerSpec
     from hwmodel.dram.engine import simulate_dram
-    from hwmodel.dram.part import AddressMap
-    from hwmodel.dram.part_file import load_part, part_names
+    from hwmodel.parts.part import AddressMap
+    from hwmodel.parts.part_file import load_part, part_names
 
     for name in part_names():
         part = load_part(name)

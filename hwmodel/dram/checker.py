@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hwmodel.dram.command_table import CommandTable, command_table
-from hwmodel.dram.constraints import COMMANDS
-from hwmodel.dram.part import Part
+from hwmodel.parts.commands import COMMANDS
+from hwmodel.parts.part import Part
 
 READ, WRITE = ("RD", "RDA"), ("WR", "WRA")
 COLUMN = READ + WRITE
@@ -164,17 +164,18 @@ class _Checker:
     def _spacing(self, name: str, cycle: int, rank: int, group: int, flat: int) -> Iterable[tuple[str, str]]:
         places = self._places(rank, group, flat)
         whole_rank = name in ("PREA", "REFab", "PDE", "PDX")
+        concerned = range(len(self.banks[rank])) if whole_rank else self._set(flat) if name == "REFpb" else [flat]
         for rule in self.rules:
             if name not in rule.then:
                 continue
             for before in rule.before:
                 if rule.scope == "other":
                     at = [self.last.get(("rank", (r,), before)) for r in range(len(self.banks)) if r != rank]
-                elif rule.scope == "bank" and whole_rank:  # it concerns every bank of the rank
+                elif rule.scope == "bank":
                     at = [
                         self.last.get(("bank", (rank, b), before))
-                        for b, bank in enumerate(self.banks[rank])
-                        if name != "PREA" or bank.row is not None
+                        for b in concerned
+                        if name != "PREA" or self.banks[rank][b].row is not None
                     ]
                 elif rule.scope == "group" and whole_rank:
                     at = []
@@ -191,8 +192,7 @@ class _Checker:
                         )
         t = self.part.timing
         if name in ("ACT", "REFab", "REFpb"):
-            concerned = self.banks[rank] if whole_rank else [self.banks[rank][flat]]
-            ready = max(bank.closed_by_itself for bank in concerned) + t.tRP
+            ready = max(self.banks[rank][b].closed_by_itself for b in concerned) + t.tRP
             if cycle < ready:
                 yield "tRP", f"a bank precharges itself, ready at cycle {ready}"
 
@@ -219,7 +219,7 @@ class _Checker:
                 each.row = None
         elif name == "REFab" and any(each.row is not None for each in self.banks[rank]):
             yield "state", "all banks must be closed"
-        elif name == "REFpb" and bank.row is not None:
+        elif name == "REFpb" and any(self.banks[rank][b].row is not None for b in self._set(flat)):
             yield "state", "the bank must be closed"
         elif name == "PDE":
             self.down[rank] = True
@@ -243,7 +243,16 @@ class _Checker:
             yield "data wires", f"data from cycle {start} on collide with those of {self.data_until}"
         self.data_until = (start, start + self.part.organisation.burst_cycles)
 
+    def _set(self, flat: int) -> range:
+        """Banks of a rank that a per-bank refresh of one of them refreshes."""
+        sets = self.part.organisation.refresh_sets
+        return range(flat % sets, len(self.banks[0]), sets)
+
     def _remember(self, name: str, cycle: int, rank: int, group: int, flat: int) -> None:
+        if name == "REFpb":
+            per_group = self.part.organisation.banks_per_group
+            for bank in self._set(flat):
+                self.last[("bank", (rank, bank), name)] = self.last[("group", (rank, bank // per_group), name)] = cycle
         for scope, place in self._places(rank, group, flat).items():
             if name in ("PREA", "REFab", "PDE", "PDX") and scope != "rank":
                 continue
@@ -261,7 +270,8 @@ def _refresh_gaps(table: CommandTable, part: Part, refresh: str) -> list[Violati
         mine = (table.rank == rank) & (table.command == code)
         flat = table.bank if o.bank_groups == 1 else table.bank_group * o.banks_per_group + table.bank
         for bank in range(o.banks) if refresh == "per-bank" else (None,):
-            at = table.cycle[mine if bank is None else mine & (flat == bank)].tolist()
+            sets = o.refresh_sets
+            at = table.cycle[mine if bank is None else mine & (flat % sets == bank % sets)].tolist()
             for before, after in zip([0, *at], [*at, table.end_cycle], strict=True):
                 if after - before > allowed:
                     place = f"rank {rank}" + ("" if bank is None else f", bank {bank}")

@@ -10,16 +10,9 @@ from itertools import product
 
 import numpy as np
 
-from hwmodel.dram.part import Part
+from hwmodel.parts.commands import COMMANDS
+from hwmodel.parts.part import Part
 
-COMMANDS = (
-    "ACT", "RD", "WR", "RDA", "WRA", "PRE", "PREA", "REFab", "REFpb", "PDE", "PDX",
-    "MWR",  # masked write
-    "RFM",  # refresh management: the DRAM refreshes the neighbours of often activated rows
-    "CAS",  # starts the data clock (LPDDR5 and later)
-    "SRE", "SRX",  # self-refresh entry and exit
-    "REF2b",  # refresh of two banks, only in command tables
-)  # fmt: skip
 SCOPES = ("bank", "group", "rank", "other_rank")
 READS, WRITES = ("RD", "RDA"), ("WR", "WRA")
 COLUMNS = READS + WRITES

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hwmodel.coding.stage import WireCosts
-from hwmodel.dram.part import Part
+from hwmodel.parts.part import Part
 
 if TYPE_CHECKING:
     from hwmodel.dram.interface import InterfaceCounts
@@ -44,8 +44,8 @@ def core_constants_pj(part: Part) -> dict[str, tuple[str, float]]:
     """Return per core term its unit and the energy of one event or clock, of a whole rank, derived from the currents.
 
     IDD5PB is the average current of per-bank refreshes every tREFI / banks (or as many in tREFI as the part says); the
-    current of one refresh follows from it. IDD0 is the average over tRAS and tRP; where the part gives I_beta, that flows
-    during tRP, and what is left of IDD0 during tRAS.
+    current of one refresh follows from it. IDD0 is the average over tRAS and tRP; where the part gives I_beta, that
+    flows during tRP, and what is left of IDD0 during tRAS.
     """
     t, o, i, tck = part.timing, part.organisation, part.currents, part.tck_ns
     devices = o.devices_per_rank
@@ -79,7 +79,7 @@ def core_rows(counts: DramCounts, part: Part) -> list[EnergyRow]:
 
 
 def _core_rows(bank: np.ndarray, rank: np.ndarray, background: np.ndarray, part: Part) -> list[EnergyRow]:
-    from hwmodel.dram.constraints import COMMANDS
+    from hwmodel.parts.commands import COMMANDS
 
     column = {name: int(bank[k]) for k, name in enumerate(COMMANDS)}
     clocks = background.reshape(-1, 5).sum(axis=0)
@@ -182,7 +182,7 @@ def wire_constants_pj(part: Part, group: str, way: str, ui_ns: float) -> tuple[f
 
 def data_wire_costs(part: str | Path | Mapping[str, Any] | Part) -> WireCosts:
     """Return what a data wire of a part costs, the mean of reads and writes."""
-    from hwmodel.dram.part_file import load_part
+    from hwmodel.parts.part_file import load_part
 
     loaded = load_part(part)
     both = [wire_constants_pj(loaded, "dq", way, loaded.beat_ns) for way in ("read", "write")]
@@ -210,6 +210,7 @@ def interface_energy(
     beat_order: str = "first-to-last",
     lane_order: tuple[int, ...] | None = None,
     end_cycle: int | None = None,
+    metadata: tuple[int, ...] = (0,),
 ) -> InterfaceEnergy:
     """Count what the wires do for a command table with data, and its energy per wire group.
 
@@ -217,11 +218,17 @@ def interface_energy(
     data bus inversion by the part's rule. Other options: hwmodel.dram.interface.count_interface. Raises InputError.
     """
     from hwmodel.dram.interface import count_interface
-    from hwmodel.dram.part_file import load_part
+    from hwmodel.parts.part_file import load_part
 
     loaded = load_part(part)
     counts = count_interface(
-        commands, part=loaded, dbi=dbi, beat_order=beat_order, lane_order=lane_order, end_cycle=end_cycle
+        commands,
+        part=loaded,
+        dbi=dbi,
+        beat_order=beat_order,
+        lane_order=lane_order,
+        end_cycle=end_cycle,
+        metadata=metadata,
     )
     bits = counts.bursts * loaded.organisation.burst_bytes * 8
     return InterfaceEnergy(counts, interface_rows(counts, loaded), bits)
@@ -232,7 +239,7 @@ def core_energy(
 ) -> tuple[EnergyRow, ...]:
     """Return the core energy of a command table (data not needed), term by term."""
     from hwmodel.dram.command_table import command_table, count_commands
-    from hwmodel.dram.part_file import load_part
+    from hwmodel.parts.part_file import load_part
 
     loaded = load_part(part)
     return tuple(

@@ -23,9 +23,9 @@ from hwmodel.dram.memory_kernel import (
     open_memory,
     stuck_error,
 )
-from hwmodel.dram.part import AddressMap, Part
-from hwmodel.dram.part_file import load_part, part_names
 from hwmodel.dram.result import DramCounts, DramResult
+from hwmodel.parts.part import AddressMap, Part
+from hwmodel.parts.part_file import load_part, part_names
 from traces.base.errors import InputError, did_you_mean
 
 __all__ = [
@@ -185,7 +185,7 @@ class DramEngine:
 
     def _check_trace_length(self) -> None:
         o, t = self.part.organisation, self.part.timing
-        each = {"none": 0, "all-bank": 1, "per-bank": o.banks}[self.controller.refresh]
+        each = {"none": 0, "all-bank": 1, "per-bank": o.refresh_sets}[self.controller.refresh]
         refreshes = self._last_arrival // t.tREFI * each * o.ranks * o.channels
         if refreshes > MAX_TRACED_REFRESHES:
             raise InputError(

@@ -14,9 +14,9 @@ import numpy as np
 
 import cython_ext.wires.encode as kernels
 from hwmodel.bus import Bus
-from hwmodel.dram.burst_cells import BurstCells
 from hwmodel.dram.command_table import CommandTable, command_table, command_wires, data_clock_cycles
-from hwmodel.dram.part import Part
+from hwmodel.parts.burst_cells import BurstCells
+from hwmodel.parts.part import Part
 from traces.base.errors import InputError, unknown_name
 
 BEAT_ORDERS = ("first-to-last", "last-to-first")
@@ -110,7 +110,7 @@ def strobes(way: str, bursts: int, part: Part) -> list[GroupCounts]:
 
 
 def data_clock(cycles: int, running: int, part: Part) -> list[GroupCounts]:
-    """Return the data clock (WCK) of a run of so many clocks, in `running` of which it is needed; none where none is."""
+    """Return the data clock (WCK) of a run of `cycles` clocks, in `running` of which it is needed; [] without one."""
     group = part.interface.wires.get("wck")
     return [] if group is None else [running_wires("wck", "write", cycles if group.always else running, part)]
 
@@ -157,14 +157,14 @@ def _data_groups(
     else:
         sent, inverted = invert(data, rests, wires.dbi if dbi else "none", lanes, wires.idle_level)
         flags = inverted ^ 1 if wires.dbi == "zeros" else inverted  # a DBI_n pin is low when the byte is inverted
-    pins = dbi and not wires.cells
+    pins, sent_bytes = dbi and not wires.cells, sent.shape[1]
     if beat_order == "last-to-first":
         sent = sent.reshape(len(cycle), o.burst_beats, lanes)[:, ::-1, :]
     bus = Bus(lanes, idle_level=wires.idle_level)
     bus.send(
         np.ascontiguousarray(sent).reshape(-1),
         np.packbits(flags.reshape(-1), bitorder="little") if pins else None,
-        ends=np.arange(1, len(cycle) + 1) * sent.shape[1],
+        ends=np.arange(1, len(cycle) + 1) * sent_bytes,
         idle_before=rests,
     )
     if len(cycle):
@@ -187,7 +187,16 @@ def _data_groups(
         total = int(ones.sum())
         groups.append(
             GroupCounts(
-                name, way, part.beat_ns, total, driven - total, int(rising.sum()), int(toggles.sum()), ones, rising, ones_of if name == "dq" else None,
+                name,
+                way,
+                part.beat_ns,
+                total,
+                driven - total,
+                int(rising.sum()),
+                int(toggles.sum()),
+                ones,
+                rising,
+                ones_of if name == "dq" else None,
             )
         )
     return groups, int(inverted.sum())

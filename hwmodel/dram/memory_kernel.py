@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 import cython_ext.dram.engine as kernel
-from hwmodel.dram.constraints import COMMANDS, gap_table
+from hwmodel.dram.constraints import gap_table
 from hwmodel.dram.controller import PAGE_POLICIES, ControllerSpec
-from hwmodel.dram.part import AddressMap, Part
 from hwmodel.dram.result import DramCounts, DramResult
+from hwmodel.parts.commands import COMMANDS
+from hwmodel.parts.part import AddressMap, Part
 from traces.base.errors import EdgewattError, InputError
 
 # A run in which a request waits while no burst is served for this many refresh intervals makes no progress.
@@ -99,6 +100,7 @@ def kernel_tables(part: Part, controller: ControllerSpec) -> KernelTables:
         "write_idle": controller.write_idle,
         "latency": controller.controller_latency_cycles,
         "refresh": ("none", "all-bank", "per-bank").index(controller.refresh),
+        "refresh_sets": o.refresh_sets,
         "precharge_all": controller.refresh_precharge == "all",
         "power_down": controller.power_down_cycles,
         "watchdog": WATCHDOG_REFRESH_INTERVALS * t.tREFI,

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hwmodel.dram.constraints import COMMANDS
+from hwmodel.parts.commands import COMMANDS
 
 
 @dataclass(frozen=True)
 class DramCounts:
-    """What happened, as integers. Commands are indexed as in hwmodel.dram.constraints.COMMANDS.
+    """What happened, as integers. Commands are indexed as in hwmodel.parts.commands.COMMANDS.
 
     bank_commands int64[channel, bank of the channel, command]: a PREA counts at each bank it closed.
     rank_commands int64[channel, rank, command]. ca_ones, ca_rising int64[channel, wires]: of the command wires.

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from hwmodel.bus import WireCounts
 from hwmodel.dram.energy import EnergyRow, core_rows, interface_rows, wire_constants_pj
 from hwmodel.dram.interface import WAYS, GroupCounts, InterfaceCounts, data_clock, running_wires, strobes
-from hwmodel.dram.part import Part
-from hwmodel.dram.part_file import load_part
 from hwmodel.dram.result import DramCounts
 from hwmodel.machine import Machine
+from hwmodel.parts.part import Part
+from hwmodel.parts.part_file import load_part
 from hwmodel.replay import ReplayResult
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from hwmodel.dram.constraints import COMMANDS
 from hwmodel.dram.engine import DramEngine
 from hwmodel.machine import Machine
+from hwmodel.parts.commands import COMMANDS
 from hwmodel.replay.hierarchy import burst_trace
 from traces.access.trace import Trace
 from traces.base.errors import InputError

@@ -15,8 +15,8 @@ import numpy as np
 import cython_ext.dram.engine as kernel
 from hwmodel.dram.controller import ControllerSpec
 from hwmodel.dram.memory_kernel import check_addresses, collect_result, open_memory, stuck_error, waiting
-from hwmodel.dram.part import Part
 from hwmodel.dram.result import DramResult
+from hwmodel.parts.part import Part
 
 if TYPE_CHECKING:
     import simpy

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from hwmodel.dram.part import Part
 from hwmodel.dram.result import DramResult
 from hwmodel.machine import Machine
+from hwmodel.parts.part import Part
 from hwmodel.replay import Traffic, Wires, wire_traffic
 from hwmodel.replay.hierarchy import Bursts
 from hwmodel.replay.in_flight import InFlight

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from hwmodel.dram.checker import check_trace
 from hwmodel.dram.command_table import command_wires, count_commands, from_trace
-from hwmodel.dram.constraints import COMMANDS
 from hwmodel.dram.engine import ControllerSpec, DramEngine, simulate_dram
+from hwmodel.parts.commands import COMMANDS
 from traces.base.errors import InputError
 
 controllers = st.builds(

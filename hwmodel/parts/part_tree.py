@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hwmodel.dram.part import Constant
+from hwmodel.parts.part import Constant
 from traces.base.errors import InputError, did_you_mean
 
 Keys = tuple[str, ...]

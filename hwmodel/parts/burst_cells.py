@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from hwmodel.dram.part import Organisation
+from hwmodel.parts.part import Organisation
 
 CELL_BEATS = 4
 KINDS = "DMI"
@@ -79,11 +79,13 @@ class BurstCells:
         bits = {
             "D": np.unpackbits(data.reshape(n, self._blocks, self._block_bytes), axis=2, bitorder="little"),
             "M": np.broadcast_to(meta, (n, self._blocks, width)),
-            "I": flags.reshape(n, self._blocks, -1),
+            "I": flags.reshape(n, self._blocks, len(self._places["I"])),
         }
         sent = {}
         for kind, values in bits.items():
             wires = np.zeros((n, self._blocks, self._block_beats * 8 * self._lanes), np.uint8)
             wires[:, :, self._places[kind]] = values
-            sent[kind] = np.packbits(wires, axis=2, bitorder="little").reshape(n, -1)
+            sent[kind] = np.packbits(
+                wires.reshape(n, self._blocks * self._block_beats * 8 * self._lanes), axis=1, bitorder="little"
+            )
         return sent

@@ -38,12 +38,18 @@ class Organisation:
     beats_per_clock: int
     command_buses: int = 1  # 2: row and column commands have wires of their own (HBM)
     column_step: int = 0  # columns of a burst; 0: one column a beat
+    refresh_banks: int = 1  # banks that one REFpb refreshes: every (banks / refresh_banks)-th from the one it names
     overhead_bits: int = 0  # bits of a burst on the data wires that are no data (LPDDR6: metadata and DBI)
 
     @property
     def banks(self) -> int:
         """Banks of one rank (derived)."""
         return self.bank_groups * self.banks_per_group
+
+    @property
+    def refresh_sets(self) -> int:
+        """REFpb commands that refresh every bank of a rank once (derived)."""
+        return self.banks // self.refresh_banks
 
     @property
     def dq_bits(self) -> int:
@@ -168,7 +174,7 @@ class Interface:
     vddq_v: float
     wires: Mapping[str, WireGroup]
     command_levels: Mapping[str, tuple[tuple[str, ...], ...]]
-    cells: tuple[str, ...] = ()  # what each wire carries, see hwmodel.dram.burst_cells; (): whole bytes beat by beat
+    cells: tuple[str, ...] = ()  # what each wire carries, see hwmodel.parts.burst_cells; (): whole bytes beat by beat
 
     @property
     def idle_level(self) -> int:

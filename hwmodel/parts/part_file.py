@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hwmodel.dram.part import AddressMap, Currents, Organisation, Part, Timing
-from hwmodel.dram.part_interface import read_interface
-from hwmodel.dram.part_tree import Keys, Tree, plain, read_tree
+from hwmodel.parts.part import AddressMap, Currents, Organisation, Part, Timing
+from hwmodel.parts.part_interface import read_interface
+from hwmodel.parts.part_tree import Keys, Tree, plain, read_tree
 from traces.base.errors import InputError, did_you_mean
 from traces.base.resources import shipped_names, shipped_path
 
@@ -23,9 +23,9 @@ SECTIONS = (
 ORGANISATION = {
     "channels": 1, "ranks": 1, "bank_groups": 1, "banks_per_group": 1, "rows": 1, "columns": 1, "device_dq_bits": 4,
     "devices_per_rank": 1, "burst_beats": 2, "beats_per_clock": 1, "command_buses": 1, "column_step": 0,
-    "overhead_bits": 0,
+    "overhead_bits": 0, "refresh_banks": 1,
 }  # fmt: skip
-LATER = {"command_buses": 1, "column_step": 0, "overhead_bits": 0}
+LATER = {"command_buses": 1, "column_step": 0, "overhead_bits": 0, "refresh_banks": 1}
 # What a timing name falls back to where a part makes no such distinction; None: the constant must be given.
 TIMING: dict[str, str | int | None] = {
     "RL": None, "RL_dbi": "RL", "WL": None, "tRCD": None, "tRCD_write": "tRCD", "tRP": None, "tRPab": "tRP",
@@ -174,7 +174,9 @@ def _organisation(tree: Tree) -> Organisation | None:
     if None in values.values():
         return None
     sizes = {key: int(value) for key, value in values.items() if value is not None}
-    odd = {"devices_per_rank", "overhead_bits"} | ({"device_dq_bits", "burst_beats"} if sizes["overhead_bits"] else set())
+    odd = {"devices_per_rank", "overhead_bits"} | (
+        {"device_dq_bits", "burst_beats"} if sizes["overhead_bits"] else set()
+    )
     for key, value in sizes.items():
         if key not in odd and value & (value - 1):
             tree.complain(("organisation", key), f"must be a power of two, not {value}")
@@ -190,6 +192,9 @@ def _organisation(tree: Tree) -> Organisation | None:
         return None
     if organisation.burst_beats % organisation.beats_per_clock:
         tree.complain(("organisation", "burst_beats"), "a burst must fill whole clocks and whole bytes")
+    if organisation.refresh_banks > organisation.banks:
+        tree.complain(("organisation", "refresh_banks"), f"at most the {organisation.banks} banks of a rank")
+        return None
     if organisation.command_buses > 2:
         tree.complain(("organisation", "command_buses"), "must be 1 or 2")
     if organisation.rows > 1 << 20 or organisation.columns > 1 << 16:
@@ -260,10 +265,10 @@ def _check_timing(tree: Tree, t: Timing, organisation: Organisation, currents: C
         (t.RL_dbi < t.RL, "RL_dbi", f"RL_dbi {t.RL_dbi} is shorter than RL {t.RL} clocks"),
         (t.tRFCpb > t.tRFCab, "tRFCpb", f"tRFCpb {t.tRFCpb} is longer than tRFCab {t.tRFCab} clocks"),
         (
-            t.tRFCpb * organisation.banks >= t.tREFI,  # each bank in turn, all of them once in tREFI
+            t.tRFCpb * organisation.refresh_sets >= t.tREFI,  # each set of banks in turn, all of them once in tREFI
             "tRFCpb",
             f"tRFCpb {t.tRFCpb} is not shorter than the interval of per-bank refreshes, "
-            f"tREFI / banks = {t.tREFI // organisation.banks} clocks",
+            f"tREFI / {organisation.refresh_sets} = {t.tREFI // organisation.refresh_sets} clocks",
         ),
         (t.tRRD_L < t.tRRD, "tRRD_L", f"tRRD_L {t.tRRD_L} is shorter than tRRD {t.tRRD} clocks"),
         (t.tCCD_L < t.tCCD, "tCCD_L", f"tCCD_L {t.tCCD_L} is shorter than tCCD {t.tCCD} clocks"),
@@ -288,7 +293,10 @@ def _currents(tree: Tree) -> Currents | None:
     section = tree.section("currents")
     rails = tuple(str(key)[:-2] for key in section if str(key).endswith("_V"))
     per_bank = tree.constant(("currents", PER_BANK), least=0, whole=False, required=False)
-    tree.check_keys(("currents",), [f"{rail}_V" for rail in rails] + [f"{name}_mA" for name in CURRENTS + OPTIONAL_CURRENTS] + [PER_BANK])
+    tree.check_keys(
+        ("currents",),
+        [f"{rail}_V" for rail in rails] + [f"{name}_mA" for name in CURRENTS + OPTIONAL_CURRENTS] + [PER_BANK],
+    )
     if section and not rails:
         tree.complain(("currents",), "names no supply rail: give e.g. vdd2_V")
     volts = tuple(tree.constant(("currents", f"{rail}_V"), least=0.1, whole=False) for rail in rails)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from hwmodel.dram.burst_cells import check_cells
-from hwmodel.dram.constraints import COMMANDS
-from hwmodel.dram.part import Interface, Organisation, WireGroup
-from hwmodel.dram.part_tree import Tree
+from hwmodel.parts.burst_cells import check_cells
+from hwmodel.parts.commands import COMMANDS
+from hwmodel.parts.part import Interface, Organisation, WireGroup
+from hwmodel.parts.part_tree import Tree
 from traces.base.errors import did_you_mean
 
 WIRES = ("dq", "dbi", "dqs", "wck", "ck", "ca")
@@ -23,7 +23,9 @@ _LEVEL = re.compile(r"0|1|V|R1?\d|C(1[0-5]|\d)|(BA|BG)[0-7]")
 
 def read_interface(tree: Tree, organisation: Organisation | None) -> Interface | None:
     tree.section("interface")
-    tree.check_keys(("interface",), ("termination", "dbi", "vddq_V", "vddq_per_voh", "wires", "command_levels", "cells"))
+    tree.check_keys(
+        ("interface",), ("termination", "dbi", "vddq_V", "vddq_per_voh", "wires", "command_levels", "cells")
+    )
     termination = tree.text("interface", "termination")
     if termination not in ("vssq", "vddq", "none"):
         tree.complain(("interface", "termination"), f"must be vssq, vddq or none, not {termination!r}")
