@@ -60,6 +60,7 @@ cdef class ForwardWalk:
     cdef const int32_t[::1] source, target
     cdef const float[::1] weight, bias
     cdef const uint8_t[::1] finish          # 0: not the target's last step; 1 + activation kind: its last
+    cdef const uint8_t[::1] hand_over       # 1: another engine goes on with this step: registers are empty before it
     cdef const int64_t[:, ::1] slot             # rows of element indices; an element names its row
     cdef const int64_t[::1] event_step, event_offset
     cdef const uint8_t[::1] event_size, event_stream
@@ -77,6 +78,7 @@ cdef class ForwardWalk:
     def __init__(self, plan, uint8_t[::1] image, streams):
         self.source, self.target, self.weight, self.bias = plan.source, plan.target, plan.weight, plan.bias
         self.finish, self.slot, self.element = plan.finish, plan.slot, plan.element
+        self.hand_over = plan.hand_over
         self.event_step, self.event_offset, self.event_size = plan.event_step, plan.event_offset, plan.event_size
         self.event_stream = plan.event_stream
         self.image = image
@@ -174,7 +176,8 @@ cdef class ForwardWalk:
         cdef float *values = &self.source_value[0]
         cdef float *sums = &self.partial[0]
         cdef float value, sum
-        cdef bint keep = self.registers and k + 1 < self.source.shape[0] and self.target[k + 1] == target
+        cdef bint goes_on = self.registers and k + 1 < self.source.shape[0] and not self.hand_over[k + 1]
+        cdef bint keep = goes_on and self.target[k + 1] == target
         if lanes == 1:  # the loops below, in registers
             if source != self.held_source:
                 values[0] = edgewatt_read_neuron(&self.image[self._row(source)], self.format)
@@ -187,7 +190,7 @@ cdef class ForwardWalk:
                     sum = self._activated(sum, k)
                 edgewatt_write_neuron(&self.image[self._row(target)], sum, self.format)
             sums[0] = sum
-            self.held_source = source if self.registers else -1
+            self.held_source = source if goes_on else -1
             self.held_target = target if keep else -1
             return keep
         if source != self.held_source:
@@ -201,7 +204,7 @@ cdef class ForwardWalk:
                 for lane in range(lanes):
                     sums[lane] = self._activated(sums[lane], k)
             self._write_row(target)
-        self.held_source = source if self.registers else -1
+        self.held_source = source if goes_on else -1
         self.held_target = target if keep else -1
         return keep
 

@@ -56,10 +56,10 @@ def main() -> None:
     except ValueError as error:
         sys.stderr.write(f"edgewatt: {error}\n")
         sys.exit(2)
-    from traces.base.errors import DamageWarning, EdgewattError, InputError
+    from traces.base.errors import EdgewattError, EdgewattWarning, InputError
 
     def shown(message: Warning | str, category: type[Warning], *place: object) -> None:
-        if issubclass(category, DamageWarning):
+        if issubclass(category, EdgewattWarning):
             say(f"edgewatt: {message}", err=True)
         else:
             python(message, category, *place)  # type: ignore[arg-type]

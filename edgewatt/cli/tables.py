@@ -84,7 +84,7 @@ def what_pays(rows: list[Row]) -> str:
 def _groups(rows: list[Row]) -> list[str]:
     """Return the heading above each row: its ordering, and what else differs between rows and has no column."""
     words = {"memory": "M = {}", "policy": "policy {}", "encoder": "{} bus", "part": "{}", "timing": "{} timing"}
-    words |= {"network": "{}", "seed": "seed {}", "onchip": "{}", "lanes": "{} lanes"}
+    words |= {"network": "{}", "seed": "seed {}", "onchip": "{}", "lanes": "{} lanes", "engines": "{} engines"}
     varying = [name for name in words if len({row.get(name) for row in rows}) > 1]
     return [
         ", ".join([str(row.get("ordering", row.get("trace"))), *(words[name].format(row[name]) for name in varying)])
@@ -133,7 +133,8 @@ def _notes(records: Sequence[Record], rows: list[Row]) -> list[str]:
     onchip = " | ".join(dict.fromkeys(row["onchip"] for row in rows))
     lanes = f"; {first['lanes']} lanes" if first["lanes"] > 1 else ""
     time = "issue time (replay)" if first["timing"] == "replay" else "system timing"
-    notes.append(f"machine  {onchip}; {first['encoder']} bus; {first['part']}; {time}{lanes}")
+    engines = f"; {first['engines']} engines" if first["engines"] > 1 else ""
+    notes.append(f"machine  {onchip}; {first['encoder']} bus; {first['part']}; {time}{lanes}{engines}")
     notes.append("layout   " + _layouts(rows))
     padded = max(record.results.get("padded_lanes", 0) for record in records)
     if padded:

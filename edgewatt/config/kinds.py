@@ -34,6 +34,8 @@ NAMED_BY = {
     "encoder": "encoders",
     "caches.policy": "cache-policies",
     "caches.prefetch.kind": "prefetchers",
+    "gpu.l1.policy": "cache-policies",
+    "gpu.l2.policy": "cache-policies",
 }
 """Field of a point -> kind of the member that it names (a chain of encoders names several, a list one for each)."""
 

@@ -32,8 +32,19 @@ _NAME_OR_FILE_KEYS = (
     "technology",
     "base",
 )  # paths only where they end in .yaml
-_SYSTEM_KEYS = ("fast_memory", "caches", "scratchpad", "technology", "bus", "encoder", "dram", "engine")
-_ONCHIP_KEYS = ("caches", "scratchpad", "onchip")  # a configuration that has one does not take the system's
+_SYSTEM_KEYS = (
+    "fast_memory",
+    "caches",
+    "scratchpad",
+    "technology",
+    "bus",
+    "encoder",
+    "dram",
+    "engine",
+    "engines",
+    "gpu",
+)
+_ONCHIP_KEYS = ("caches", "scratchpad", "onchip", "gpu")  # a configuration that has one does not take the system's
 
 
 def load_run(path: str | Path, overrides: Iterable[str] = ()) -> RunConfig:

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler, model_validator
 from pydantic_core import CoreSchema, PydanticCustomError
 
-from edgewatt.config.document import shown
 from edgewatt.config.sections import Choice, Named, NamedFile, Section, section_for
+from edgewatt.config.work import NetworkSection, TraceSection
+from hwmodel.caches.gpu import GpuSpec
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.controller import ControllerSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import EngineSpec
+from traces.access.partition import EnginesSpec
 from traces.base.errors import unknown_name
 from traces.layouts.layout import AUTO, BEST, Layout
-
-
-def _existing(value: str) -> str:
-    try:
-        there = bool(value) and Path(value).exists()
-    except (OSError, ValueError):  # too long, or a NUL in it
-        there = False
-    if not there:
-        raise PydanticCustomError("missing_file", "{message}", {"message": f"no such file: {shown(value, 200)}"})
-    return value
 
 
 def _one_or_many(value: Any) -> Any:
@@ -85,7 +77,6 @@ class _StrideChoice(Choice):
         return {"anyOf": [{"enum": ["none", "row"]}, {"type": "integer", "minimum": 1}, none, *kinds["anyOf"]]}
 
 
-FilePath = Annotated[str, AfterValidator(_existing)]
 Format = Annotated[str, Named("formats")]
 Encoder = Annotated[str, Named("encoders", chain=True), AfterValidator(_known_encoder)]
 Stride = Annotated[int, Field(ge=1)] | Literal["row"]
@@ -100,7 +91,6 @@ _STRIDE = _StrideChoice(
 )
 OrderingChoice = Annotated[Any, _ORDERING]
 StrideChoice = Annotated[Any, _STRIDE, BeforeValidator(_stride)]
-GeneratorChoice = Annotated[Any, Choice("generators")]
 
 
 def ordering_section(kind: str) -> type[Section]:
@@ -111,57 +101,6 @@ def ordering_section(kind: str) -> type[Section]:
 def stride_section(kind: str) -> type[Section]:
     """Return the section of one tuple order. Raises InputError with a suggestion if there is none."""
     return _STRIDE.section(kind)
-
-
-class Prune(Section):
-    """Magnitude pruning before anything else: keep a density or a number of connections."""
-
-    density: float | None = Field(default=None, gt=0, le=1, description="share of the connections to keep")
-    n_connections: int | None = Field(default=None, ge=1, description="connections to keep")
-    scope: Literal["global", "layer"] = Field(default="global", description="one threshold, or one per layer")
-
-    @model_validator(mode="after")
-    def _one_of(self) -> Prune:
-        if (self.density is None) == (self.n_connections is None):
-            raise ValueError("give either density or n_connections")
-        return self
-
-
-class NetworkSection(Section):
-    """The work: a network from files or from a generator, pruned if wished."""
-
-    file: FilePath | None = Field(
-        default=None, description="network file or folder, relative to the configuration file"
-    )
-    files: list[FilePath] | None = Field(default=None, description="one file per layer, first layer first")
-    orientation: Literal["rows-are-outputs", "rows-are-inputs"] | None = Field(
-        default=None, description="what the rows of matrix files are (default: rows-are-outputs)"
-    )
-    generate: GeneratorChoice | None = Field(
-        default=None, description="generator and its parameters, instead of a file"
-    )
-    prune: Prune | None = None
-    activation: Literal["identity", "relu", "clipped-relu"] | None = Field(
-        default=None, description="replaces the activation that the file names"
-    )
-
-    @model_validator(mode="after")
-    def _one_source(self) -> NetworkSection:
-        if sum(source is not None for source in (self.file, self.files, self.generate)) != 1:
-            raise ValueError("a network needs one of 'file', 'files' and 'generate'")
-        if self.generate is not None and self.orientation is not None:
-            raise ValueError("unused key 'orientation': a generated network has no matrix files")
-        return self
-
-
-class TraceSection(Section):
-    """A recorded memory trace instead of a network; only the machine is simulated."""
-
-    file: FilePath = Field(description="trace file: our npz, or another simulator's (then without data)")
-    format: Annotated[str, Named("trace-readers")] | None = Field(
-        default=None, description="format of the file (`edgewatt list trace-readers`; default: found by its content)"
-    )
-    access_bytes: int = Field(default=32, ge=1, le=255, description="size of an access where the file has none")
 
 
 class FastMemory(Section):
@@ -181,6 +120,8 @@ if TYPE_CHECKING:  # made at run time from the dataclasses they fill
     EngineSection: TypeAlias = Any
     ControllerSection: TypeAlias = Any
     ScratchpadSection: TypeAlias = Any
+    EnginesSection: TypeAlias = Any
+    GpuSection: TypeAlias = Any
 else:
     LayoutSection = section_for(
         Layout, name="LayoutSection", omit=("value_format",), named=(("kind", Named("layouts", AUTO, BEST)),)
@@ -193,6 +134,12 @@ else:
     EngineSection = section_for(EngineSpec, name="EngineSection")
     ControllerSection = section_for(ControllerSpec, name="ControllerSection")
     ScratchpadSection = section_for(ScratchpadSpec, name="ScratchpadSection")
+    EnginesSection = section_for(EnginesSpec, name="EnginesSection")
+    GpuSection = section_for(
+        GpuSpec,
+        name="GpuSection",
+        named=(("l1.policy", Named("cache-policies")), ("l2.policy", Named("cache-policies"))),
+    )
 
 
 class OnChipSection(Section):
@@ -204,6 +151,19 @@ class OnChipSection(Section):
     @model_validator(mode="after")
     def _one(self) -> OnChipSection:
         return _one_memory(self)
+
+
+def _count_alone(value: Any) -> Any:
+    return {"count": value} if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _with_usual_levels(value: Any) -> Any:
+    """Fill what a cache of a GPU leaves open from that GPU's cache, not from caches in general."""
+    if not isinstance(value, dict):
+        return value
+    usual = GpuSpec()
+    levels = {name: asdict(getattr(usual, name)) for name in ("l1", "l2") if isinstance(value.get(name), dict)}
+    return {**value, **{name: {**own, **value[name]} for name, own in levels.items()}}
 
 
 def _one_memory(section: Any) -> Any:
@@ -308,6 +268,14 @@ class RunConfig(Section):
     encoder: Encoder = Field(default="raw", description="encoder chain on the bus, such as base-xor+dbi-dc")
     dram: DramSection = DramSection()
     engine: EngineSection = EngineSection()
+    engines: Annotated[EnginesSection, BeforeValidator(_count_alone)] = Field(
+        default=EnginesSection(), description="engines that share caches and memory: a number, or {count: 4, cut: runs}"
+    )
+    gpu: Annotated[GpuSection | None, BeforeValidator(_with_usual_levels)] = Field(
+        default=None,
+        description="a GPU that computes each layer as a sparse product, instead of engine and caches; its memory is "
+        "open-loop (`timing: replay`) and sees addresses alone",
+    )
     timing: Literal["replay", "system"] = Field(
         default="system",
         description="system: SimPy processes with waiting and contention; replay: issue time, array kernels alone",
@@ -344,7 +312,42 @@ class RunConfig(Section):
                 raise ValueError("a scratchpad moves rows by the order of work: a recorded trace has none")
         if self.onchip is not None and {"caches", "scratchpad"} & self.model_fields_set:
             raise ValueError("`onchip` lists the memories: leave `caches` and `scratchpad` out")
+        _engines_fit(self)
+        if self.gpu is not None:
+            _gpu_fits(self)
         return _one_memory(self)
+
+
+def _engines_fit(run: RunConfig) -> None:
+    if run.engines.count == 1:
+        return
+    if run.trace is not None:
+        raise ValueError("several engines share the work by its order, which a recorded trace does not hold: engines 1")
+    memories: list[Any] = [*run.onchip] if run.onchip else [run]
+    if any(each.scratchpad is not None for each in memories):
+        raise ValueError("a scratchpad belongs to one engine: set engines 1, or give the machine caches")
+    future = [c.policy for each in memories for c in each.caches if c.build().policy_type.needs_future]
+    if future and run.timing == "system":
+        raise ValueError(
+            f"cache policy {future[0]!r} needs the future, which several engines decide together: use another policy"
+        )
+
+
+def _gpu_fits(run: RunConfig) -> None:
+    if run.trace is not None:
+        raise ValueError("a GPU computes the layers of a network: a recorded trace has none")
+    if run.scratchpad is not None or run.onchip is not None or "caches" in run.model_fields_set:
+        raise ValueError("a GPU brings its own caches (gpu.l1, gpu.l2): leave `caches`, `scratchpad` and `onchip` out")
+    if run.timing != "replay":
+        raise ValueError("nobody waits for the memory of the GPU model: its time is issue time, say 'timing: replay'")
+    if run.layout.lanes != 1 or run.batch not in (None, 1):
+        raise ValueError("the GPU model computes one input vector: leave `lanes` and `batch` out")
+    if run.engines.count != 1:
+        raise ValueError("a GPU has its SMs (gpu.sms) in place of engines: leave `engines` out")
+    if run.technology is not None:
+        raise ValueError("no technology has the on-chip energy of a GPU: set 'technology: none'")
+    if run.encoder != "raw":
+        raise ValueError("the GPU model sees addresses alone, which an encoder cannot change: leave `encoder` out")
 
 
 class SystemFile(Section):
@@ -360,3 +363,5 @@ class SystemFile(Section):
     encoder: Any = None
     dram: Any = None
     engine: Any = None
+    engines: Any = None
+    gpu: Any = None

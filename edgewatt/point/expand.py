@@ -59,6 +59,8 @@ def expand(run: RunConfig) -> list[Point]:
 
 def _memories(run: RunConfig) -> list[dict[str, Any]]:
     """Return the on-chip memories to compare: caches and scratchpad of each."""
+    if run.gpu is not None:
+        return [{"caches": [], "scratchpad": None}]
     if run.onchip is not None:
         return [each.model_dump(include={"caches", "scratchpad"}) for each in run.onchip]
     if run.scratchpad is not None:
@@ -129,7 +131,9 @@ def _shared(run: RunConfig) -> tuple[dict[str, Any], dict[str, list[str]]]:
         config["network"] = network
         config |= run.model_dump(include={"search", "sample", "batch"})
         config |= {"fast_memory": _fast_memory(run), "layout": _layout(run)}
-    config |= run.model_dump(include={"bus", "encoder", "engine", "timing", "measure", "seed", "accuracy"})
+    config |= run.model_dump(
+        include={"bus", "encoder", "engine", "engines", "gpu", "timing", "measure", "seed", "accuracy"}
+    )
     if run.technology is not None:
         technology = run.technology
         path = technology if technology.endswith((".yaml", ".yml")) else str(shipped_path("onchip", technology))

@@ -17,6 +17,7 @@ from hwmodel.fastmemory.scratchpad import ScratchpadCounts
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import ReplayResult
 from hwmodel.replay.cache_pass import KeptPass, keep
+from traces.access.partition import EnginesSpec, cut_work
 from traces.access.trace import STREAMS, Trace
 from traces.base.errors import InputError
 from traces.base.progress import Progress
@@ -35,6 +36,11 @@ def build_machine(point: Point) -> Machine:
     if chosen.bus.bus_bytes not in (None, lanes):
         raise InputError(
             f"a bus of {chosen.bus.bus_bytes} byte lanes does not fit part {part.name!r}, which has {lanes}"
+        )
+    if chosen.gpu is not None and chosen.gpu.l2.line_bytes != burst_bytes(point):
+        raise InputError(
+            f"gpu l2 line_bytes {chosen.gpu.l2.line_bytes} are not the bursts of {burst_bytes(point)} bytes of part "
+            f"{part.name!r}"
         )
     return Machine(
         caches=chosen.caches,
@@ -86,23 +92,32 @@ def simulate_point(point: Point, before: Before, progress: Progress | None) -> d
     Where other points need the same pass through the caches, it is made once and kept.
     """
     machine = build_machine(point)
+    if point.machine.gpu is not None:
+        from edgewatt.point.gpu import simulate_gpu
+
+        return simulate_gpu(point, before, machine)
     arrays = before["cache_pass"] if before.worth_keeping("cache_pass") else {}
-    return simulate(KeptPass(arrays) if arrays else before["trace"], machine, point.measure.timing, progress)
+    trace = KeptPass(arrays) if arrays else before["trace"]
+    return simulate(trace, machine, point.measure.timing, progress, point.machine.engines)
 
 
 def simulate(
-    trace: Trace | KeptPass, machine: Machine, timing: str, progress: Progress | None = None
+    trace: Trace | KeptPass,
+    machine: Machine,
+    timing: str,
+    progress: Progress | None = None,
+    engines: EnginesSpec = EnginesSpec(),
 ) -> dict[str, Any]:
     """Play a trace on a machine and return its results as JSON values; `timing` is 'replay' or 'system'.
 
-    With 'replay', a kept pass through the same caches does as well.
+    With 'replay', a kept pass through the same caches does as well, and one engine makes all accesses.
     """
     from hwmodel.energy.onchip import onchip_energy
     from hwmodel.energy.replay import replay_energy
 
     if timing == "system":
         assert isinstance(trace, Trace)
-        result, time_ns, system = _system(trace, machine, progress)
+        result, time_ns, system = _system(trace, machine, progress, engines)
     else:
         result, time_ns, system = _replay(trace, machine, progress)
     assert result.dram is not None
@@ -130,14 +145,14 @@ def simulate(
         "layout": result.description.get("layout", {}).get("kind"),
         "inputs": result.description.get("inputs"),
         "zeroed_weights": int(result.description.get("zeroed_weights", 0)),
-        "accesses": _by_stream(loads=result.loads, stores=result.stores, load_bytes=result.load_bytes,
+        "accesses": by_stream(loads=result.loads, stores=result.stores, load_bytes=result.load_bytes,
                                store_bytes=result.store_bytes),
         "cache": [{**asdict(c), "hits": c.hits, "misses": c.misses} for c in result.caches],
         "traffic": {
             "reads": int(total.reads.sum()),
             "writes": int(total.writes.sum()),
             "block_bytes": result.block_bytes,
-            "streams": _by_stream(reads=total.reads, writes=total.writes),
+            "streams": by_stream(reads=total.reads, writes=total.writes),
         },
         "bus": _bus(total, machine),
         "dram": {
@@ -176,15 +191,17 @@ def _replay(
     return result, max(result.dram.time_ns, result.engine_accesses / machine.engine.accesses_per_ns), {}
 
 
-def _system(trace: Trace, machine: Machine, progress: Progress | None) -> tuple[ReplayResult, float, dict[str, Any]]:
+def _system(
+    trace: Trace, machine: Machine, progress: Progress | None, engines: EnginesSpec
+) -> tuple[ReplayResult, float, dict[str, Any]]:
     from hwmodel.system.simulation import simulate as simulate_system
 
-    result = simulate_system(trace, machine, progress=progress)
-    engines = [{**asdict(engine), "stall_cycles": engine.stall_cycles} for engine in result.engines]
-    return result.counts, result.time_ns, {"engines": engines}
+    result = simulate_system(cut_work(trace, engines), machine, progress=progress)
+    each = [{**asdict(engine), "stall_cycles": engine.stall_cycles} for engine in result.engines]
+    return result.counts, result.time_ns, {"engines": each}
 
 
-def _by_stream(**columns: Any) -> dict[str, dict[str, int]]:
+def by_stream(**columns: Any) -> dict[str, dict[str, int]]:
     """Return per stream that occurs its value in each column."""
     return {
         stream: {name: int(values[k]) for name, values in columns.items()}
@@ -212,4 +229,4 @@ def _bus(total: Any, machine: Machine) -> dict[str, Any]:
     }
     ones = sum(np.asarray(group.ones.sum(axis=1)) for group in groups.values())
     toggles = sum(np.asarray(group.toggles.sum(axis=1)) for group in groups.values())
-    return {**counts, "streams": _by_stream(ones=ones, toggles=toggles), "wires": wires}
+    return {**counts, "streams": by_stream(ones=ones, toggles=toggles), "wires": wires}

@@ -13,10 +13,12 @@ from typing import Any
 
 from edgewatt.point.json_form import LATER, OMIT, Member, from_json, later, to_json
 from edgewatt.results.record import content_hash
+from hwmodel.caches.gpu import GpuSpec
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.controller import ControllerSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import EngineSpec
+from traces.access.partition import EnginesSpec
 from traces.layouts.layout import Layout
 
 
@@ -136,7 +138,8 @@ class Dram:
 @dataclass(frozen=True)
 class MachineChoice:
     """The machine: caches from the engine outward or a scratchpad, bus, encoder chain, memory part with controller,
-    engine. technology: what on-chip memory and arithmetic cost; None leaves them out."""
+    engine. technology: what on-chip memory and arithmetic cost; None leaves them out. engines: how many share the work.
+    gpu: computes the layers instead of engine and caches."""
 
     caches: tuple[CacheSpec, ...]
     bus: Bus
@@ -145,6 +148,8 @@ class MachineChoice:
     dram: Dram
     scratchpad: ScratchpadSpec | None = field(default=None, metadata={LATER: True})
     technology: FileIdentity | None = field(default=None, metadata={LATER: True})
+    engines: EnginesSpec = field(default=EnginesSpec(), metadata={LATER: True})
+    gpu: GpuSpec | None = field(default=None, metadata={LATER: True})
 
 
 @dataclass(frozen=True)

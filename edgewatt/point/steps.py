@@ -39,6 +39,10 @@ def _machine(point: Point) -> bool:
     return point.order is None or point.measure.measure == "all"
 
 
+def _traced(point: Point) -> bool:
+    return _machine(point) and point.machine.gpu is None
+
+
 @dataclass(frozen=True)
 class Step:
     """One step of a point.
@@ -141,7 +145,7 @@ STEPS: Mapping[str, Step] = {
             after=("tuple_order", "network"),
             make=network_steps.make_trace,
             keep="memory",
-            when=_machine,
+            when=_traced,
         ),
         Step(
             "accuracy",
@@ -160,14 +164,17 @@ STEPS: Mapping[str, Step] = {
             after=("trace",),
             make=machine.keep_pass,
             keep="arrays",
-            when=lambda point: _machine(point) and point.measure.timing == "replay",
+            when=lambda point: _traced(point) and point.measure.timing == "replay",
             check=machine.check_pass,
             shared_as="cache passes",
         ),
         Step(
             "replay",
-            reads=("caches", "scratchpad", "technology", "bus", "encoder", "engine", "dram", "timing", "format"),
-            after=("trace", "cache_pass"),
+            reads=(
+                *("caches", "scratchpad", "technology", "bus", "encoder", "engine", "engines", "gpu", "dram", "timing"),
+                "format",
+            ),
+            after=("trace", "cache_pass", "network"),
             make=machine.simulate_point,
             when=_machine,
             reports=_all,

@@ -56,6 +56,7 @@ def distinct_labels(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         "memory",
         "policy",
         "lanes",
+        "engines",
         "layout",
         "onchip",
         "encoder",
@@ -74,7 +75,13 @@ def distinct_labels(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _worded(key: str, value: Any) -> str:
-    prefix = {"memory": "M ", "seed": "seed ", "stride": "" if value != "none" else "stride "}
+    prefix = {
+        "memory": "M ",
+        "seed": "seed ",
+        "lanes": "lanes ",
+        "engines": "engines ",
+        "stride": "" if value != "none" else "stride ",
+    }
     return f"{prefix.get(key, '')}{value}"
 
 
@@ -116,6 +123,7 @@ def _machine_columns(config: Mapping[str, Any], results: Mapping[str, Any]) -> d
     row = {"encoder": config["encoder"], "part": config["dram"]["part"], "timing": config["timing"]}
     row["onchip"] = onchip_label(config)
     row["lanes"] = results.get("lanes", 1)
+    row["engines"] = config.get("engines", {}).get("count", 1)
     row["layout"] = results["layout"]
     row["zeroed_weights"] = results["zeroed_weights"]
     first = results["cache"][0] if results["cache"] else None
@@ -156,7 +164,10 @@ def moved_bytes(results: Mapping[str, Any]) -> dict[str, int]:
 
 def onchip_label(config: Mapping[str, Any]) -> str:
     """Return the on-chip memory of a point in a few words."""
-    pad = config.get("scratchpad")
+    gpu, pad = config.get("gpu"), config.get("scratchpad")
+    if gpu is not None:
+        sizes = " + ".join(f"{gpu[level]['size_bytes'] / 1024:g} KiB" for level in ("l1", "l2"))
+        return f"GPU of {gpu['sms']} SMs, {sizes}"
     if pad is not None:
         return f"{pad['size_bytes'] / 1024:g} KiB scratchpad {pad['policy']}"
     levels = [f"{c['size_bytes'] / 1024:g} KiB {c['ways']}-way {c['policy']}" for c in config["caches"]]

@@ -25,6 +25,7 @@ from edgewatt.point.model import Point
 from edgewatt.results.comparison import pareto_front
 from edgewatt.results.record import Record
 from edgewatt.results.rows import METRICS, metrics_of, row_of
+from edgewatt.sweeps.ignored import warn_of_ignored
 from edgewatt.sweeps.plan import SweepPlan, load_sweep_document
 from edgewatt.sweeps.sweep import sweep
 from traces.base.errors import InputError, MissingExtraError, unknown_name
@@ -125,6 +126,7 @@ def optimize(
         return {record.hash: record for record in found.records}
 
     space = plan.points
+    warn_of_ignored(space)
     if len(space) <= section.trials:
         tried = compute(space)
         text = f"all {len(space)} points of the space computed"

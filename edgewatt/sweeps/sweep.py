@@ -16,6 +16,7 @@ from edgewatt.results.claims import Claims
 from edgewatt.results.record import Record
 from edgewatt.results.store import Store
 from edgewatt.sweeps.executors import Executor, make_executor
+from edgewatt.sweeps.ignored import warn_of_ignored
 from edgewatt.sweeps.plan import SweepPlan, load_sweep
 from traces.base.errors import InputError
 from traces.base.progress import Progress
@@ -37,6 +38,7 @@ def run(
     and column of every problem, and whatever a point raises.
     """
     plan = config if isinstance(config, SweepPlan) else load_sweep(config, overrides or ())
+    warn_of_ignored(plan.points)
     if results is None:
         return run_points(plan.points, progress=progress)
     store = Store(results).open()
@@ -93,6 +95,7 @@ def sweep(
     loses the points in flight at most. Raises ConfigError for a bad file, StoreError when the store cannot be written.
     """
     plan = config if isinstance(config, SweepPlan) else load_sweep(config, overrides)
+    warn_of_ignored(plan.points)
     run_by = make_executor(executor, workers=workers, scheduler=scheduler) if isinstance(executor, str) else executor
     store = Store(results, fsync=fsync).open()
     store.sweep_leftovers()

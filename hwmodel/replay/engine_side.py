@@ -23,8 +23,7 @@ class EngineSide:
     def __init__(self, trace: Trace, machine: Machine) -> None:
         self._access_bytes = machine.engine.access_bytes
         self._made = 0
-        plan = trace.plan
-        self.multiply_adds = 0 if plan is None else len(plan.source) * plan.lanes * plan.n_passes
+        self.multiply_adds = trace.multiply_adds
         self._scratchpad: Scratchpad | None = None
         if machine.scratchpad is not None:
             self._scratchpad = Scratchpad(trace, machine.scratchpad, access_bytes=self._access_bytes)

@@ -77,7 +77,13 @@ def build_trace(
     if plan.lanes > 1:
         padded = plan.n_passes * plan.lanes - len(vectors)
         description |= {"lanes": plan.lanes, "passes": plan.n_passes, "padded_lanes": padded}
-    return Trace(lambda: _walk(plan, chunk_accesses), plan.memory, None, description, plan)
+    return trace_of_plan(plan, description, chunk_accesses)
+
+
+def trace_of_plan(plan: Plan, description: dict[str, Any], chunk_accesses: int = DEFAULT_CHUNK_ACCESSES) -> Trace:
+    """Return the trace of a plan's steps."""
+    work = len(plan.source) * plan.lanes * plan.n_passes
+    return Trace(lambda: _walk(plan, chunk_accesses), plan.memory, None, description, plan, work)
 
 
 def final_image(trace: Trace) -> npt.NDArray[np.uint8]:

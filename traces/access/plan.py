@@ -34,6 +34,7 @@ class Plan:
         in row_bytes; the next one starts row_pitch later, those of the next of n_passes pass_bytes later.
     is_output, is_computed: bool[N], neurons that are outputs; that have incoming connections.
     zeroed: stored non-zero weights that became zero in value_format. padding: steps that are ELLPACK padding.
+    hand_over: uint8[K], 1 where another engine goes on: what was in registers goes through memory.
     """
 
     kind: str
@@ -44,6 +45,7 @@ class Plan:
     bias: npt.NDArray[np.float32]
     slot: Int64Array
     finish: npt.NDArray[np.uint8]
+    hand_over: npt.NDArray[np.uint8]
     element: Int64Array
     event_step: Int64Array
     event_offset: Int64Array
@@ -136,6 +138,7 @@ def plan_layout(network: Network, edges: Int64Array, layout: Layout, samples: np
         bias=neuron_values(neuron_bits(bias, neuron_format), neuron_format),
         slot=np.stack((slot,) if stored.weight_slot is None else (slot, stored.weight_slot)),
         finish=finish,
+        hand_over=np.zeros(len(finish), np.uint8),
         element=np.array([(e.offset, e.bits, STREAMS.index(e.stream), e.by_weight) for e in elements], np.int64),
         event_step=loads.step,
         event_offset=loads.offset,

@@ -80,6 +80,7 @@ class Trace:
     description: what made the trace (layout, sample, sizes), for records; JSON values only.
     plan: the steps the trace was built from (a traces.access.plan.Plan), None for a trace read from a file. A
         scratchpad needs them: which rows it moves depends on the order of work, not on the accesses.
+    multiply_adds: of all lanes and passes, padding included; 0 for a recorded trace.
     """
 
     make_chunks: Callable[[], Iterator[Chunk]]
@@ -87,6 +88,7 @@ class Trace:
     n_accesses: int | None = None
     description: Mapping[str, Any] = field(default_factory=dict)
     plan: Any = None
+    multiply_adds: int = 0
 
     def __iter__(self) -> Iterator[Chunk]:
         return self.make_chunks()

@@ -22,8 +22,16 @@ class InputError(EdgewattError, ValueError):
         super().__init__(*(each.translate(_ESCAPES) if isinstance(each, str) else each for each in given))
 
 
-class DamageWarning(UserWarning):
+class EdgewattWarning(UserWarning):
+    """Base of every warning this suite gives on purpose; the command line prints it as one line."""
+
+
+class DamageWarning(EdgewattWarning):
     """A damaged file was set aside and what it held is made again."""
+
+
+class IgnoredSettingWarning(EdgewattWarning):
+    """A setting that varies, or was asked for, has no influence on what is shown."""
 
 
 class MissingExtraError(EdgewattError, ImportError):
