@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgewatt.point.machine import by_stream
 from edgewatt.point.matrices import layer_matrices
 from edgewatt.point.model import Point
 from hwmodel.caches.gpu import GpuResult, GpuSpec, GpuTime, gpu_time, simulate_gpu_spmv
@@ -20,7 +19,7 @@ from hwmodel.dram.interface import InterfaceCounts
 from hwmodel.energy.replay import timed_groups
 from hwmodel.machine import Machine
 from traces.access.spmv import lay_out_spmv
-from traces.access.trace import STREAMS
+from traces.access.trace import STREAMS, by_stream
 from traces.base.errors import InputError
 
 if TYPE_CHECKING:

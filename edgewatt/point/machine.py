@@ -18,7 +18,7 @@ from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import ReplayResult
 from hwmodel.replay.cache_pass import KeptPass, keep
 from traces.access.partition import EnginesSpec, cut_work
-from traces.access.trace import STREAMS, Trace
+from traces.access.trace import Trace, by_stream
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 
@@ -199,15 +199,6 @@ def _system(
     result = simulate_system(cut_work(trace, engines), machine, progress=progress)
     each = [{**asdict(engine), "stall_cycles": engine.stall_cycles} for engine in result.engines]
     return result.counts, result.time_ns, {"engines": each}
-
-
-def by_stream(**columns: Any) -> dict[str, dict[str, int]]:
-    """Return per stream that occurs its value in each column."""
-    return {
-        stream: {name: int(values[k]) for name, values in columns.items()}
-        for k, stream in enumerate(STREAMS)
-        if any(values[k] for values in columns.values())
-    }
 
 
 def _bus(total: Any, machine: Machine) -> dict[str, Any]:

@@ -15,6 +15,15 @@ STREAMS = ("values", "ids", "row_pointers", "inputs", "partial_sums", "outputs",
 LOAD, STORE = 0, 1
 
 
+def by_stream(**columns: Any) -> dict[str, dict[str, int]]:
+    """Return per stream that occurs its value in each column."""
+    return {
+        stream: {name: int(values[k]) for name, values in columns.items()}
+        for k, stream in enumerate(STREAMS)
+        if any(values[k] for values in columns.values())
+    }
+
+
 @dataclass(frozen=True, eq=False)
 class Chunk:
     """n consecutive accesses, in program order.
