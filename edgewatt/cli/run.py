@@ -130,10 +130,13 @@ def sweep(
         "reused": done.reused,
         "failed": {name: failure.get("error", "") for name, failure in sorted(done.failed.items())},
         "damaged": done.damaged,
+        "outdated": done.outdated,
     }
     if not write_json(summary, json_file):
         for path in done.damaged:
             say(f"damaged, computed again: {path}")
+        if done.outdated:
+            say(f"{len(done.outdated)} points were counted by an older version and are computed again")
         for name, error in list(summary["failed"].items())[:10]:  # type: ignore[attr-defined]
             say(f"failed: {name}: {error}", err=True)
         say(

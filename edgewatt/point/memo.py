@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from edgewatt._version import __version__
+from edgewatt._version import COUNTS_VERSION, __version__
 from edgewatt.results.record import content_hash
 from traces.base.archive import read_npz
 from traces.base.errors import InputError
@@ -53,7 +53,7 @@ class Memo:
 
         check: raises InputError for arrays from a file that the step cannot have made.
         """
-        key = content_hash([kind, _VERSION, __version__, identity])
+        key = content_hash([kind, _VERSION, COUNTS_VERSION, __version__, identity])
         held = self._held.get((kind, key))
         if held is not None:
             self._held.move_to_end((kind, key))

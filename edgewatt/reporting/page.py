@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from edgewatt._version import COUNTS_VERSION
 from edgewatt.reporting.chart import LEGEND, charts, datasets
 from edgewatt.reporting.data import ReportData, gather
 from edgewatt.reporting.escaping import script_json, text
@@ -74,7 +75,7 @@ def render(records: Sequence[Record], data: ReportData) -> str:
         "baseline": data.baseline,
         "legend": LEGEND,
     }
-    words = "".join(f"<p>{text(line)}</p>" for line in summary(data))
+    words = "".join(f"<p>{text(line)}</p>" for line in [*summary(data), *_older(records)])
     figures = "".join(f'<figure id="chart-{text(name)}" class="chart"></figure>' for name in payload["charts"])
     return _template().format(
         title=text(data.title),
@@ -88,6 +89,14 @@ def render(records: Sequence[Record], data: ReportData) -> str:
         libraries=libraries(),
         script=asset("charts.js") + asset("table.js"),
     )
+
+
+def _older(records: Sequence[Record]) -> list[str]:
+    """Return a warning where points were counted by an older version."""
+    older = sum(record.counts_version < COUNTS_VERSION for record in records)
+    if not older:
+        return []
+    return [f"{older} of {len(records)} points were counted by an older version: the same sweep computes them again."]
 
 
 def _columns(data: ReportData) -> list[list[Any]]:

@@ -41,6 +41,7 @@ def flat_row(record: Record) -> dict[str, Any]:
         for key, value in _leaves(record.canonical[part], part):
             row[key] = value
     row["duration_s"] = record.provenance.get("duration_s")
+    row["counts_version"] = record.counts_version
     return row
 
 

@@ -93,6 +93,8 @@ def _pair(a: Record, b: Record, named: Sequence[str] = ()) -> dict[str, Any]:
         for key in sorted(flat_a.keys() | flat_b.keys())
         if flat_a.get(key) != flat_b.get(key)
     }
+    if a.counts_version != b.counts_version:
+        differs["counts_version"] = [a.counts_version, b.counts_version]
     changes = {
         name: {"a": row_a[name], "b": row_b[name], "percent": _percent(row_a[name], row_b[name])}
         for name in METRICS

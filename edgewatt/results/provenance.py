@@ -16,7 +16,7 @@ def environment() -> dict[str, Any]:
     from importlib import import_module
     from importlib.metadata import PackageNotFoundError, version
 
-    from edgewatt._version import __version__
+    from edgewatt._version import COUNTS_VERSION, __version__
 
     cpu = import_module("cython_ext.common.cpu")
 
@@ -28,6 +28,7 @@ def environment() -> dict[str, Any]:
 
     return {
         "edgewatt": __version__,
+        "counts_version": COUNTS_VERSION,
         "python": platform.python_version(),
         "libraries": {name: found(name) for name in _LIBRARIES},
         "platform": platform.platform(),

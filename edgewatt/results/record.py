@@ -54,6 +54,11 @@ class Record:
         results: Mapping[str, Any] = self.canonical["results"]
         return results
 
+    @property
+    def counts_version(self) -> int:
+        """By which version of the counts it was made (`edgewatt._version.COUNTS_VERSION`)."""
+        return int(self.provenance.get("counts_version", 1))
+
     def to_bytes(self) -> bytes:
         """Serialise with a checksum over both parts; one line a part, so that `diff` and `grep` help."""
         canonical, provenance = canonical_json(self.canonical), canonical_json(self.provenance)

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from edgewatt._version import COUNTS_VERSION
 from edgewatt.results.record import Record, canonical_json, content_hash
 from traces.base.errors import EdgewattError, InputError
 from traces.base.files import create_beside, replace_file
@@ -24,6 +25,10 @@ from traces.base.files import create_beside, replace_file
 
 class StoreError(EdgewattError):
     """The store cannot be written: disk full, no permission. What is finished is kept."""
+
+
+class NewerCountsError(InputError):
+    """A record was made by a newer edgewatt that counts otherwise."""
 
 
 class Store:
@@ -100,6 +105,19 @@ class Store:
         if record.hash != config_hash:
             raise InputError(f"{path}: holds the record of another point ({record.hash})")
         return record
+
+    def current(self, config_hash: str) -> Record | None:
+        """Return a finished point that was counted as today, None if there is none; an older one is left to others.
+
+        Raises InputError naming the file if it is damaged, or counted by a newer edgewatt.
+        """
+        record = self.get(config_hash)
+        if record is not None and record.counts_version > COUNTS_VERSION:
+            raise NewerCountsError(
+                f"{self.path(config_hash)}: counts of version {record.counts_version}, this edgewatt counts by version "
+                f"{COUNTS_VERSION}: update it, or choose another results folder"
+            )
+        return record if record is not None and record.counts_version == COUNTS_VERSION else None
 
     def hashes(self) -> list[str]:
         """Return the hashes of all finished points, sorted."""

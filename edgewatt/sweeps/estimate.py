@@ -11,7 +11,8 @@ from typing import Any
 from edgewatt.point.compute import make_task
 from edgewatt.point.model import Point
 from edgewatt.point.steps import STEPS, identities
-from edgewatt.results.store import Store
+from edgewatt.results.record import Record
+from edgewatt.results.store import NewerCountsError, Store
 from edgewatt.sweeps.executors import available_cores
 from edgewatt.sweeps.plan import SweepPlan
 from traces.base.errors import InputError
@@ -27,8 +28,9 @@ def estimate(plan: SweepPlan, results: str | Path, workers: int | None = None) -
     """
     workers = workers or available_cores()
     store = Store(results)
-    todo = [point for point in plan.points if not store.path(point.hash).exists()]
-    measured = _recorded(store, plan.points)
+    finished = {point.hash: _finished(store, point.hash) for point in plan.points}
+    todo = [point for point in plan.points if finished[point.hash] is None]
+    measured = _recorded([record for record in finished.values() if record is not None])
     basis = f"{len(measured)} finished points"
     if not measured and todo:
         measured, basis = _probe(todo)
@@ -67,18 +69,18 @@ def _stages(points: list[Point]) -> dict[str, int]:
     }
 
 
-def _recorded(store: Store, points: list[Point], most: int = 200) -> list[tuple[str, float]]:
-    found = []
-    for point in points:
-        try:
-            record = store.get(point.hash)
-        except InputError:
-            continue
-        if record is not None and record.provenance.get("duration_s"):
-            found.append((_kind(record.config), float(record.provenance["duration_s"])))
-        if len(found) >= most:
-            break
-    return found
+def _finished(store: Store, name: str) -> Record | None:
+    try:
+        return store.current(name)
+    except NewerCountsError:
+        raise
+    except InputError:
+        return None  # damaged: it is computed again
+
+
+def _recorded(finished: list[Record], most: int = 200) -> list[tuple[str, float]]:
+    timed = [record for record in finished if record.provenance.get("duration_s")]
+    return [(_kind(record.config), float(record.provenance["duration_s"])) for record in timed[:most]]
 
 
 def _probe(todo: list[Point]) -> tuple[list[tuple[str, float]], str]:

@@ -14,7 +14,7 @@ from edgewatt.point.model import Point
 from edgewatt.point.steps import identities, shared
 from edgewatt.results.claims import Claims
 from edgewatt.results.record import Record
-from edgewatt.results.store import Store
+from edgewatt.results.store import NewerCountsError, Store
 from edgewatt.sweeps.executors import Executor, make_executor
 from edgewatt.sweeps.ignored import warn_of_ignored
 from edgewatt.sweeps.plan import SweepPlan, load_sweep
@@ -54,7 +54,8 @@ class Results:
     """What a sweep left in its store. Records are sorted by hash, whatever order they were computed in.
 
     computed, reused: points computed now, points found finished. failed: hash -> why. damaged: records and stage
-    files that were found damaged and computed again, by file.
+    files that were found damaged and computed again, by file. outdated: the same for records of an older version of the
+    counts.
     """
 
     store: Store
@@ -63,6 +64,7 @@ class Results:
     reused: int = 0
     failed: dict[str, dict[str, Any]] = field(default_factory=dict)
     damaged: list[str] = field(default_factory=list)
+    outdated: list[str] = field(default_factory=list)
 
     @property
     def records(self) -> list[Record]:
@@ -87,12 +89,13 @@ def sweep(
     overrides: Iterable[str] = (),
     progress: Progress | None = None,
 ) -> Results:
-    """Compute every point of a sweep that the store `results` does not hold yet.
+    """Compute every point of a sweep that the store `results` does not hold yet, or holds by older counts.
 
     executor: 'processes' (`workers` of them, default one per core), 'inline', 'dask' (a local cluster, or the one at
     `scheduler`). resume: False computes finished points again. retry_failed: points that failed before, too.
     A point that raises is recorded with its traceback and stops no other. Stopping at any moment, even by ``kill -9``,
-    loses the points in flight at most. Raises ConfigError for a bad file, StoreError when the store cannot be written.
+    loses the points in flight at most. Raises ConfigError for a bad file, StoreError when the store cannot be written,
+    InputError where it holds points counted by a newer edgewatt.
     """
     plan = config if isinstance(config, SweepPlan) else load_sweep(config, overrides)
     warn_of_ignored(plan.points)
@@ -162,7 +165,7 @@ class _Course:
 
     def _settled(self, name: str) -> bool:
         """Return whether another process has finished the point, or failed at it, since this sweep began."""
-        if self.resume and self.store.path(name).exists() and not self._is_damaged(name):
+        if self.resume and self.store.path(name).exists() and not self._is_stale(name):
             self.found.reused += 1
             return True
         mark = self.store.failure_mark(name)
@@ -171,12 +174,12 @@ class _Course:
             return True
         return False
 
-    def _is_damaged(self, name: str) -> bool:
-        """Return whether a record that was found damaged still is."""
-        if str(self.store.path(name)) not in self.found.damaged:
+    def _is_stale(self, name: str) -> bool:
+        """Return whether a record that was found damaged or outdated still is."""
+        if str(self.store.path(name)) not in {*self.found.damaged, *self.found.outdated}:
             return False
         try:
-            return self.store.get(name) is None
+            return self.store.current(name) is None
         except InputError:
             return True
 
@@ -188,7 +191,11 @@ def _todo(found: Results, resume: bool, retry_failed: bool) -> list[Point]:
     todo = []
     for point in found.points:
         try:
-            record = found.store.get(point.hash)
+            record = found.store.current(point.hash)
+            if record is None and found.store.path(point.hash).exists():
+                found.outdated.append(str(found.store.path(point.hash)))
+        except NewerCountsError:
+            raise
         except InputError:
             found.damaged.append(str(found.store.path(point.hash)))
             record = None

@@ -13,10 +13,12 @@ from typing import Any
 import pytest
 
 import edgewatt as ew
+from edgewatt._version import COUNTS_VERSION
 from edgewatt.config import ConfigError
 from edgewatt.results.claims import Claims
 from edgewatt.results.record import Record, canonical_json
 from edgewatt.results.store import Store
+from edgewatt.sweeps.estimate import estimate
 from edgewatt.sweeps.executors import InlineExecutor, ProcessExecutor, make_executor
 from edgewatt.sweeps.plan import load_sweep
 from edgewatt.sweeps.sweep import sweep
@@ -111,6 +113,33 @@ def test_resume_damage_and_failures(tmp_path: Path) -> None:
     mended = sweep(GRID, results=tmp_path, executor="inline")
     assert (mended.computed, mended.reused, mended.damaged) == (1, 11, [str(path)])
     assert canonical(mended.store) == before
+
+
+def test_points_of_older_counts_are_computed_again(tmp_path: Path) -> None:
+    """A record keeps its name when counts move; its provenance says by which version it was made."""
+    first = sweep(GRID, results=tmp_path, executor="inline")
+    before, victim = canonical(first.store), first.records[3]
+    assert victim.provenance["counts_version"] == COUNTS_VERSION
+    older = {key: value for key, value in victim.provenance.items() if key != "counts_version"}
+    wrong = {**victim.canonical, "results": {**victim.results, "io": {**victim.results["io"], "total": 1}}}
+    first.store.put(Record(wrong, older))
+    assert estimate(load_sweep(GRID), tmp_path)["to_do"] == 1
+    assert "1 of 12 points were counted by an older version" in ew.report(tmp_path, tmp_path / "r.html")[0].read_text()
+    differs = [pair["differs"] for pair in ew.compare(first.store.path(victim.hash), first.store.path(min(before)))]
+    assert differs[0]["counts_version"] == [1, COUNTS_VERSION]
+    again = sweep(GRID, results=tmp_path, executor="inline")
+    assert (again.computed, again.reused, again.outdated) == (1, 11, [str(first.store.path(victim.hash))])
+    assert canonical(again.store) == before
+    assert sweep(GRID, results=tmp_path, executor="inline").reused == 12
+
+
+def test_points_of_newer_counts_are_left_alone(tmp_path: Path) -> None:
+    first = sweep(GRID, results=tmp_path, executor="inline")
+    record = first.records[0]
+    first.store.put(Record(record.canonical, {**record.provenance, "counts_version": COUNTS_VERSION + 1}))
+    with pytest.raises(InputError, match=r"counts of version \d, this edgewatt counts by version \d: update it"):
+        sweep(GRID, results=tmp_path, executor="inline")
+    assert first.store.get(record.hash).counts_version == COUNTS_VERSION + 1
 
 
 def test_a_failed_point_stops_no_other(tmp_path: Path) -> None:
