@@ -124,7 +124,10 @@ def test_points_of_older_counts_are_computed_again(tmp_path: Path) -> None:
     wrong = {**victim.canonical, "results": {**victim.results, "io": {**victim.results["io"], "total": 1}}}
     first.store.put(Record(wrong, older))
     assert estimate(load_sweep(GRID), tmp_path)["to_do"] == 1
-    assert "1 of 12 points were counted by an older version" in ew.report(tmp_path, tmp_path / "r.html")[0].read_text()
+    assert (
+        "1 of 12 points were counted by an older version"
+        in Path(ew.report(tmp_path, tmp_path / "r.html")[0]).read_text()
+    )
     differs = [pair["differs"] for pair in ew.compare(first.store.path(victim.hash), first.store.path(min(before)))]
     assert differs[0]["counts_version"] == [1, COUNTS_VERSION]
     again = sweep(GRID, results=tmp_path, executor="inline")
