@@ -24,8 +24,8 @@ def export(
         "-f",
         "--format",
         help="dramsim3, ramulator2, dinero, dramsys, drampower, libcachesim, libcachesim-csv, npz, or matrix: the "
-        "reordered weights, one .npz (SciPy), .safetensors or .mtx file per layer; or c: inference in this order of "
-        "work as one self-contained C file.",
+        "reordered weights, one .npz (SciPy), .safetensors or .mtx file per layer; vcd: the wires of a channel as a "
+        "waveform (GTKWave, Surfer); or c: inference in this order of work as one self-contained C file.",
     ),
     level: str = typer.Option(
         "accesses", help="accesses: what the engine asks for; bursts: what leaves the configuration's caches."
@@ -36,6 +36,9 @@ def export(
     access_bytes: int = typer.Option(32, help="Bytes of an access where a trace file does not say."),
     dtype: str = typer.Option("float32", help="Of a C file: float32 or int8."),
     line_bytes: int = typer.Option(64, help="Bytes of an object in the libcachesim formats."),
+    first: int = typer.Option(0, min=0, help="Of a waveform: number of the first burst shown."),
+    bursts: int = typer.Option(256, min=1, help="Of a waveform: how many bursts are shown."),
+    channel: int = typer.Option(0, min=0, help="Of a waveform or a command trace: the memory channel."),
     overrides: list[str] = _OVERRIDE,
     json_file: str = typer.Option(None, "--json", metavar="FILE", help="Write the summary as JSON ('-': stdout)."),
 ) -> None:
@@ -48,12 +51,15 @@ def export(
     Example:  edgewatt export requests.trace -f libcachesim -o requests.bin
 
     Example:  edgewatt export configs/examples/formats.yaml --point 6 -f matrix -o reordered.npz
+
+    Example:  edgewatt export configs/examples/formats.yaml -f vcd --bursts 64 -o wires.vcd
     """
     from pathlib import Path
 
     from edgewatt.cli.output import progress
     from hwmodel.replay.command_export import export_commands
     from hwmodel.replay.hierarchy import burst_trace
+    from hwmodel.replay.waveform import export_waveform
     from traces.base.errors import InputError, unknown_name
     from traces.base.files import refuse_inputs
     from traces.trace_readers import open_trace
@@ -61,7 +67,7 @@ def export(
 
     if level not in ("accesses", "bursts"):
         raise unknown_name("level", level, ["accesses", "bursts"])
-    if format not in (known := ["drampower", "matrix", "c", *TRACE_WRITERS]):
+    if format not in (known := ["drampower", "vcd", "matrix", "c", *TRACE_WRITERS]):
         raise unknown_name("export format", format, known)
     for target in (output, json_file):
         refuse_inputs(target, [source], force=force)
@@ -74,12 +80,16 @@ def export(
     if Path(source).suffix in (".yaml", ".yml"):
         trace, machine = _point_of(source, overrides or [], point)
         if format == "drampower":
-            _finish(output, format, "commands", export_commands(trace, machine, output), json_file)
+            _finish(output, format, "commands", export_commands(trace, machine, output, channel=channel), json_file)
+            return
+        if format == "vcd":
+            written = export_waveform(trace, machine, output, first=first, bursts=bursts, channel=channel)
+            _finish(output, format, "bursts", written, json_file)
             return
         if level == "bursts":
             trace = burst_trace(trace, machine)
-    elif format == "drampower":
-        raise InputError(f"{source}: a command trace needs a machine: give a configuration")
+    elif format in ("drampower", "vcd"):
+        raise InputError(f"{source}: {format} needs a machine: give a configuration with 'trace: {{file: {source}}}'")
     elif level == "bursts" or overrides:
         raise InputError(
             f"{source}: a trace file has no machine: give a configuration with 'trace: {{file: {source}}}'"

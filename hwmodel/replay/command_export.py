@@ -11,17 +11,15 @@ from pathlib import Path
 
 import numpy as np
 
-from hwmodel.dram.engine import DramEngine
 from hwmodel.machine import Machine
 from hwmodel.parts.commands import COMMANDS
-from hwmodel.replay.hierarchy import burst_trace
+from hwmodel.replay.commands import DATA_COMMANDS, commands_of
 from traces.access.trace import Trace
 from traces.base.errors import InputError
 from traces.base.files import whole_file
 
 _NAMES = {"REFab": "REFA", "REFpb": "REFB"}
 _CLOSES = ("PRE", "RDA", "WRA")
-_DATA = ("RD", "RDA", "WR", "WRA")
 
 
 def export_commands(trace: Trace, machine: Machine, path: str | Path, *, channel: int = 0) -> int:
@@ -32,32 +30,11 @@ def export_commands(trace: Trace, machine: Machine, path: str | Path, *, channel
     """
     if machine.part is None:
         raise InputError("a command trace needs a memory part")
-    if not trace.has_data:
-        raise InputError("a DRAMPower trace carries data, and this trace has addresses only")
-    engine = DramEngine(machine.part, machine.memory_controller(), trace=True)
-    if not 0 <= channel < engine.memory.n_channels:
-        raise InputError(f"channel {channel} does not exist: the part has {engine.memory.n_channels}")
-    data: list[np.ndarray] = []
-    commands: list[np.ndarray] = []
-    last = 0
-
-    def keep(issued: tuple[np.ndarray, ...] | None) -> None:
-        assert issued is not None
-        commands.append(issued[channel])
-
-    for chunk in burst_trace(trace, machine):
-        assert chunk.payload is not None and chunk.cycle is not None
-        arrival = np.maximum.accumulate(np.maximum(chunk.cycle, last))
-        last = int(arrival[-1]) if len(arrival) else last
-        data.append(chunk.payload.reshape(-1, machine.bus.block_bytes))
-        keep(engine.feed(chunk.address, chunk.op, arrival).commands)
-    keep(engine.finish().commands)
-    end = engine.result(np.zeros(0, np.int64)).end_cycle
-    table = np.concatenate(commands)
+    played = commands_of(trace, machine, channel)
     with whole_file(path) as stream:
-        stream.writelines(_lines(table, np.concatenate(data) if data else np.zeros((0, 1), np.uint8)))
-        stream.write(f"{end},END,0,0,0,0,0\n".encode())
-    return len(table)
+        stream.writelines(_lines(played.table, played.data))
+        stream.write(f"{played.end_cycle},END,0,0,0,0,0\n".encode())
+    return len(played.table)
 
 
 def _lines(table: np.ndarray, data: np.ndarray) -> list[bytes]:
@@ -75,6 +52,6 @@ def _lines(table: np.ndarray, data: np.ndarray) -> list[bytes]:
         if name == "PDE":  # active or precharged power-down
             down = "A" if any(place[0] == rank for place in open_banks) else "P"
         written = name + down if name in ("PDE", "PDX") else _NAMES.get(name, name)
-        tail = f",{data[request].tobytes().hex()}" if name in _DATA else ""
+        tail = f",{data[request].tobytes().hex()}" if name in DATA_COMMANDS else ""
         lines.append(f"{cycle},{written},{rank},{group},{bank},{row},{column}{tail}\n".encode())
     return lines

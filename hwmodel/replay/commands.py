@@ -1,0 +1,70 @@
+"""The commands one channel's memory receives while a machine plays a trace, with the bytes they move."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hwmodel.dram.engine import DramEngine
+from hwmodel.machine import Machine
+from hwmodel.parts.commands import COMMANDS
+from hwmodel.replay.hierarchy import burst_trace
+from traces.access.trace import Trace
+from traces.base.errors import InputError
+
+DATA_COMMANDS = ("RD", "RDA", "WR", "WRA", "MWR")
+MOVES_DATA = tuple(COMMANDS.index(name) for name in DATA_COMMANDS)
+
+
+@dataclass(frozen=True, eq=False)
+class Commands:
+    """table: structured [n] (cycle, request, command, rank, group, bank, row, column) in the order of issue. data:
+    uint8[r, block_bytes] and stream: uint8[r] of the requests, by number. end_cycle: of the run, None if it was left
+    early."""
+
+    table: np.ndarray
+    data: np.ndarray
+    stream: np.ndarray
+    end_cycle: int | None
+
+    @property
+    def moves_data(self) -> np.ndarray:
+        """Return bool[n]: which commands read or write."""
+        return np.isin(self.table["command"], MOVES_DATA)
+
+
+def commands_of(trace: Trace, machine: Machine, channel: int, *, bursts: int | None = None) -> Commands:
+    """Play a trace on a machine with a part; stop early once `bursts` reads and writes of the channel are issued.
+
+    Memory grows by 32 + block_bytes a burst. Raises InputError for a channel that the part has not, or a trace without
+    data.
+    """
+    if not trace.has_data:
+        raise InputError("what commands carry is asked for, and this trace has addresses only")
+    assert machine.part is not None
+    engine = DramEngine(machine.part, machine.memory_controller(), trace=True)
+    if not 0 <= channel < engine.memory.n_channels:
+        raise InputError(f"channel {channel} does not exist: the part has {engine.memory.n_channels}")
+    data = [np.zeros((0, machine.bus.block_bytes), np.uint8)]
+    stream = [np.zeros(0, np.uint8)]
+    tables: list[np.ndarray] = []
+    last, moved = 0, 0
+
+    def keep(issued: tuple[np.ndarray, ...] | None) -> int:
+        assert issued is not None
+        tables.append(issued[channel])
+        return int(np.isin(tables[-1]["command"], MOVES_DATA).sum())
+
+    for chunk in burst_trace(trace, machine):
+        assert chunk.payload is not None and chunk.cycle is not None
+        arrival = np.maximum.accumulate(np.maximum(chunk.cycle, last))
+        last = int(arrival[-1]) if len(arrival) else last
+        data.append(chunk.payload.reshape(-1, machine.bus.block_bytes))
+        stream.append(np.asarray(chunk.stream, np.uint8))
+        moved += keep(engine.feed(chunk.address, chunk.op, arrival).commands)
+        if bursts is not None and moved >= bursts:
+            return Commands(np.concatenate(tables), np.concatenate(data), np.concatenate(stream), None)
+    keep(engine.finish().commands)
+    end = engine.result(np.zeros(0, np.int64)).end_cycle
+    return Commands(np.concatenate(tables), np.concatenate(data), np.concatenate(stream), end)

@@ -1,0 +1,180 @@
+"""Waveforms: what the wires of one channel carry during a window of bursts, as a value change dump (IEEE 1364, VCD).
+
+GTKWave, Surfer and the like show it. Signals: ``dq<lane>`` (8 bits) and ``dbi<lane>`` of each lane, ``extra<lane>`` for
+flag wires beyond the first, ``driving`` while a burst is on the wires (between bursts they keep their level, as in the
+counts), ``burst`` its number, ``stream`` and ``direction`` of it; with a part also ``command`` for one clock, with
+``rank``, ``bank_group``, ``bank``, ``row`` and ``column``. Times are those of replay: data come RL or WL clocks after
+their command. Without a part bursts follow each other in program order and a beat takes 1 ns.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hwmodel.coding.bits import bits_of
+from hwmodel.machine import Machine
+from hwmodel.parts.commands import COMMANDS
+from hwmodel.parts.part_file import load_part
+from hwmodel.replay.commands import commands_of
+from hwmodel.replay.hierarchy import burst_trace
+from traces.access.trace import STREAMS, Trace
+from traces.base.errors import InputError, MissingExtraError
+from traces.base.files import whole_file
+
+MOST_BURSTS = 100_000
+_PLACES = ("rank", "bank_group", "bank", "row", "column")
+
+
+@dataclass(frozen=True, eq=False)
+class _Window:
+    """Bursts in the order of the wires, all up to the window's end, and the commands inside it.
+
+    data: uint8[n, block_bytes]. stream: uint8[n]. is_write: bool[n]. start_ps: int64[n], when each begins.
+    commands: (ps, name, place).
+    """
+
+    data: np.ndarray
+    stream: np.ndarray
+    is_write: np.ndarray
+    start_ps: np.ndarray
+    burst_ps: int
+    commands: list[tuple[int, str, tuple[int, ...]]]
+    clock_ps: int
+
+
+def export_waveform(
+    trace: Trace, machine: Machine, path: str | Path, *, first: int = 0, bursts: int = 256, channel: int = 0
+) -> int:
+    """Write the wires of bursts `first` to `first + bursts` of a channel to a VCD file; return the bursts written.
+
+    trace: with data. Bursts are encoded from the first one of the trace on, so a window shows what it carries in the
+    whole run. The file is complete or absent; at most 100,000 bursts.
+    Raises InputError for a window that holds no burst, a channel that is not there or an address-only trace,
+    MissingExtraError without pyvcd.
+    """
+    if not 1 <= bursts <= MOST_BURSTS or first < 0:
+        raise InputError(f"a window has 1 to {MOST_BURSTS} bursts and begins at 0 or later, not {bursts} from {first}")
+    found = _without_part(trace, machine, first + bursts) if machine.part is None else _on_part(
+        trace, machine, channel, first, first + bursts
+    )  # fmt: skip
+    n = len(found.data)
+    if n <= first:
+        raise InputError(f"the channel carries {n} bursts in all, none from number {first} on")
+    text = _dump(found, machine, trace, first)
+    with whole_file(path) as stream:
+        stream.write(text.encode())
+    return n - first
+
+
+def _without_part(trace: Trace, machine: Machine, end: int) -> _Window:
+    if not trace.has_data:
+        raise InputError("a waveform shows the bytes moved, and this trace has addresses only")
+    data, stream, write, n = [], [], [], 0
+    for chunk in burst_trace(trace, machine):
+        assert chunk.payload is not None
+        data.append(chunk.payload.reshape(-1, machine.bus.block_bytes))
+        stream.append(np.asarray(chunk.stream, np.uint8))
+        write.append(np.asarray(chunk.op, bool))
+        n += len(chunk)
+        if n >= end:
+            break
+    burst_ps = 1000 * (machine.bus.block_bytes // machine.bus.bus_bytes)
+    joined = [np.concatenate(parts)[:end] if parts else np.zeros(0, np.uint8) for parts in (data, stream, write)]
+    return _Window(*joined, np.arange(len(joined[1]), dtype=np.int64) * burst_ps, burst_ps, [], burst_ps)
+
+
+def _on_part(trace: Trace, machine: Machine, channel: int, first: int, end: int) -> _Window:
+    assert machine.part is not None
+    part = load_part(machine.part)
+    played = commands_of(trace, machine, channel, bursts=end)
+    t, o = part.timing, part.organisation
+    clock_ps = part.tck_ns * 1000
+    moving = np.flatnonzero(played.moves_data)[:end]
+    rows = played.table[moving]
+    is_write = ~np.isin(rows["command"], [COMMANDS.index(name) for name in ("RD", "RDA")])
+    read_latency = t.RL_dbi if machine.memory_controller().read_dbi else t.RL
+    start = rows["cycle"] + np.where(is_write, t.WL, read_latency)
+    shown = np.zeros(0, played.table.dtype)
+    if len(moving) > first:  # commands between the burst before the window and its last one
+        shown = played.table[0 if first == 0 else moving[first - 1] + 1 : moving[-1] + 1]
+    commands = [
+        (round(int(row["cycle"]) * clock_ps), COMMANDS[row["command"]], tuple(int(row[name]) for name in _PLACES))
+        for row in shown
+    ]
+    data, stream = played.data[rows["request"]], played.stream[rows["request"]]
+    starts = np.round(start * clock_ps).astype(np.int64)
+    return _Window(data, stream, is_write, starts, round(o.burst_cycles * clock_ps), commands, round(clock_ps))
+
+
+def _dump(found: _Window, machine: Machine, trace: Trace, first: int) -> str:
+    try:
+        from vcd import VCDWriter
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("pyvcd", "waves") from error
+    name = "channel" if machine.part is None else load_part(machine.part).name
+    out = io.StringIO()
+    with VCDWriter(out, timescale="1 ps", date="", version="edgewatt", comment=f"encoder {machine.encoder}") as writer:
+        signals: dict[str, Any] = {}
+
+        def signal(key: str, kind: str, size: int | None, init: Any) -> None:
+            signals[key] = writer.register_var(name, key, kind, size=size, init=init)
+
+        wires = list(_wires(found, machine, trace, first))
+        for key, size, values in wires:
+            signal(key, "wire", size, values[0])
+        for key, kind, size, init in (
+            ("driving", "wire", 1, "0"), ("burst", "integer", 64, "x"), ("stream", "string", None, ""),
+            ("direction", "string", None, ""), ("command", "string", None, ""),
+            *((place, "integer", 32, 0) for place in _PLACES),
+        ):  # fmt: skip
+            signal(key, kind, size, init)
+        begin = min([*found.start_ps[first:].tolist(), *(at for at, _, _ in found.commands)])
+        events = sorted(_events(found, wires, first), key=lambda event: event[:2])
+        for at, _, key, value in events:
+            writer.change(signals[key], at - begin, value)
+    return out.getvalue()
+
+
+def _wires(found: _Window, machine: Machine, trace: Trace, first: int) -> Iterator[tuple[str, int, list[str]]]:
+    """Yield (signal, width, values): what it carried before the window, then in each beat of it, as VCD digits."""
+    chain = machine.encoder_chain(trace.description.get("element_bytes"))
+    lanes, block = machine.bus.bus_bytes, machine.bus.block_bytes
+    sent = chain.encode(found.data.reshape(-1), found.stream)
+    groups = [("dq", 8, bits_of(sent.data))]
+    if sent.flags is not None:
+        groups.append(("dbi", 1, bits_of(sent.flags)[: len(sent.data)]))
+    if sent.extra is not None:
+        groups.append(("extra", chain.facts.flag_wires - 1, bits_of(sent.extra)))
+    for prefix, width, bits in groups:
+        stored = 1 if prefix == "dbi" else 8  # bits kept for each byte of the stream
+        for lane in range(lanes):
+            beats = range(max(0, first * block - lanes) + lane, len(sent.data), lanes)
+            values = [bits[stored * i : stored * i + width][::-1].to01() for i in beats]
+            yield f"{prefix}{lane}", width, values if first else ["0" * width, *values]
+
+
+def _events(found: _Window, wires: list[tuple[str, int, list[str]]], first: int) -> Iterator[tuple[int, int, str, Any]]:
+    """Yield (ps, rank among changes of one time, signal, value)."""
+    beats = (len(wires[0][2]) - 1) // (len(found.data) - first)
+    for k in range(first, len(found.data)):
+        start, end = int(found.start_ps[k]), int(found.start_ps[k]) + found.burst_ps
+        yield start, 1, "driving", "1"
+        yield start, 1, "burst", k
+        yield start, 1, "stream", STREAMS[found.stream[k]]
+        yield start, 1, "direction", "write" if found.is_write[k] else "read"
+        yield end, 0, "driving", "0"  # before the next burst, if that begins at once
+        for beat in range(beats):
+            at = start + beat * found.burst_ps // beats
+            for key, _, values in wires:
+                yield at, 1, key, values[1 + (k - first) * beats + beat]
+    for at, name, place in found.commands:
+        yield at + found.clock_ps, 0, "command", ""
+        yield at, 1, "command", name
+        for key, number in zip(_PLACES, place, strict=True):
+            yield at, 1, key, number
