@@ -85,8 +85,10 @@ def _without_part(trace: Trace, machine: Machine, end: int) -> _Window:
         if n >= end:
             break
     burst_ps = 1000 * (machine.bus.block_bytes // machine.bus.bus_bytes)
-    joined = [np.concatenate(parts)[:end] if parts else np.zeros(0, np.uint8) for parts in (data, stream, write)]
-    return _Window(*joined, np.arange(len(joined[1]), dtype=np.int64) * burst_ps, burst_ps, [], burst_ps)
+    blocks = np.concatenate([np.zeros((0, machine.bus.block_bytes), np.uint8), *data])[:end]
+    streams = np.concatenate([np.zeros(0, np.uint8), *stream])[:end]
+    writes = np.concatenate([np.zeros(0, bool), *write])[:end]
+    return _Window(blocks, streams, writes, np.arange(len(blocks), dtype=np.int64) * burst_ps, burst_ps, [], burst_ps)
 
 
 def _on_part(trace: Trace, machine: Machine, channel: int, first: int, end: int) -> _Window:
@@ -122,18 +124,18 @@ def _dump(found: _Window, machine: Machine, trace: Trace, first: int) -> str:
     with VCDWriter(out, timescale="1 ps", date="", version="edgewatt", comment=f"encoder {machine.encoder}") as writer:
         signals: dict[str, Any] = {}
 
-        def signal(key: str, kind: str, size: int | None, init: Any) -> None:
+        def signal(key: str, kind: Any, size: Any, init: Any) -> None:
             signals[key] = writer.register_var(name, key, kind, size=size, init=init)
 
         wires = list(_wires(found, machine, trace, first))
         for key, size, values in wires:
             signal(key, "wire", size, values[0])
-        for key, kind, size, init in (
-            ("driving", "wire", 1, "0"), ("burst", "integer", 64, "x"), ("stream", "string", None, ""),
-            ("direction", "string", None, ""), ("command", "string", None, ""),
-            *((place, "integer", 32, 0) for place in _PLACES),
-        ):  # fmt: skip
-            signal(key, kind, size, init)
+        signal("driving", "wire", 1, "0")
+        signal("burst", "integer", 64, "x")
+        for key in ("stream", "direction", "command"):
+            signal(key, "string", None, "")
+        for key in _PLACES:
+            signal(key, "integer", 32, 0)
         begin = min([*found.start_ps[first:].tolist(), *(at for at, _, _ in found.commands)])
         events = sorted(_events(found, wires, first), key=lambda event: event[:2])
         for at, _, key, value in events:
