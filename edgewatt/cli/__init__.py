@@ -9,7 +9,7 @@ import warnings
 
 import typer
 
-from edgewatt.cli import cache, dram, export, listing, order, order_tuples, papers, results, run, schedule, validate
+from edgewatt.cli import dram, export, listing, memory, order, order_tuples, papers, results, run, schedule, validate
 from edgewatt.cli.output import say
 
 app = typer.Typer(
@@ -39,7 +39,7 @@ def _root(
     """Take the options that come before a command."""
 
 
-for module in (run, order, order_tuples, schedule, results, papers, validate, export, dram, cache, listing):
+for module in (run, order, order_tuples, schedule, results, papers, validate, export, dram, memory, listing):
     module.add_to(app)
 
 

@@ -1,14 +1,19 @@
 """Accelerator models as front ends: SCALE-Sim's words with their bytes, and what a memory does with them; counts."""
 
 import csv
+import json
 import zlib
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from edgewatt.cli import app
+from hwmodel.energy.accelerator import layer_costs
+from hwmodel.energy.replay import replay_energy
 from hwmodel.machine import Machine
 from hwmodel.replay import replay
-from traces.accelerators.counts import count_tensor
+from traces.accelerators.counts import count_tensor, read_counts
 from traces.accelerators.scalesim import as_trace, base_addresses, read_run
 from traces.base.errors import InputError
 
@@ -49,6 +54,64 @@ def test_a_memory_moves_these_words(reference, run):
     payload = np.concatenate([chunk.payload for chunk in trace])
     assert int(np.unpackbits(payload).sum()) == sum(each.ones for each in found)
     assert result.total.bursts == sum(result.dram.commands[name] for name in ("RD", "WR")) and result.total.ones > 0
+
+
+@pytest.mark.parametrize("run", ["a_os_calc", "a_ws_calc", "a_os_user"])
+def test_costs_of_tensors_add_up_to_those_of_their_layer(reference, run):
+    found = run_of(reference, run)
+    machine = Machine((), "base-xor+dbi-dc", part="lpddr4-3200")
+    bases = base_addresses(found)
+    for layer in layer_costs(found, machine, bases):
+        mine = [each for each in found if each.layer == layer.layer]
+        result = replay(as_trace(mine, burst_bytes=32, bases=bases), machine)
+        energy = replay_energy(result, machine)
+        costs = layer.tensors
+        assert sum(each.reads for each in costs) == result.dram.commands["RD"]
+        assert sum(each.writes for each in costs) == result.dram.commands["WR"]
+        assert sum(each.ones for each in costs) == result.total.ones
+        assert sum(each.toggles for each in costs) == result.total.toggles
+        assert sum(each.wire_pj for each in costs) == pytest.approx(energy.io_pj, rel=1e-12)
+        assert layer.total_pj == pytest.approx(energy.total_pj, rel=1e-12) and layer.shared_pj > 0
+        assert [each.moved_bytes for each in costs] == [len(each.word) for each in mine]
+
+
+def test_a_table_of_counts_moves_what_it_counts(reference, tmp_path):
+    folder = reference / "accelerators"
+    call = ["accelerator", str(folder / "zigzag" / "net_a_counts.csv"), "--json", "-", "--tensors"]
+    shown = CliRunner().invoke(app, [*call, str(folder / "scalesim" / "net_a_tensors.npz")])
+    assert shown.exit_code == 0, shown.output
+    report = json.loads(shown.output)
+    with (folder / "zigzag" / "net_a_counts.csv").open() as file:
+        rows = {(int(row["layer"]), row["tensor"]): row for row in csv.DictReader(file)}
+    for exact in report["counted"]:
+        row = rows[exact["layer"], exact["tensor"]]
+        assert exact["moved_bytes"] == int(row["bytes_read"]) + int(row["bytes_written"])
+        if row["passes"]:
+            assert exact["ones"] == int(row["passes"]) * int(row["ones_per_pass"])
+    assert len(report["counted"]) == len(rows) and "linearly" in report["order"]
+
+
+def test_a_small_table_is_walked_as_it_says(tmp_path):
+    table = tmp_path / "counts.csv"
+    table.write_text(
+        "layer,tensor,dram_reads,dram_writes,access_bits,passes,layer_cycles\n0,W,4,0,32,2,40\n0,O,1,1,64,,\n"
+    )
+    tensors = {"layer0_filter": np.arange(8, dtype=np.uint8), "layer0_ofmap": np.full(8, 255, np.uint8)}
+    (weights, exact), (read, _), (written, _) = read_counts(table, tensors)
+    assert weights.word.tolist() == [*range(8), *range(8)] and exact.ones == 2 * 12
+    assert weights.cycle.tolist() == [0] * 4 + [10] * 4 + [20] * 4 + [30] * 4
+    assert not read.is_write and written.is_write and written.ones == 64 and weights.missing == 0
+    for text, words in (
+        ("layer,tensor\n", "a header with access_bits"),
+        ("layer,tensor,dram_reads,dram_writes,access_bits\n0,W,x,0,32\n", "counts.csv:2: dram_reads is 'x'"),
+        ("layer,tensor,dram_reads,dram_writes,access_bits\n0,Q,1,0,32\n", "counts.csv:2: tensor 'Q' is none of ifmap"),
+        ("layer,tensor,dram_reads,dram_writes,access_bits\n7,W,1,0,32\n", "lack 'layer7_filter'"),
+        ("layer,tensor,dram_reads,dram_writes,access_bits\n0,W,1,0,12\n", "counts.csv:2: 1 accesses of 12 bits"),
+        ("layer,tensor,dram_reads,dram_writes,access_bits\n0,W,1e12,0,64\n", "a walk of 8000000000000 bytes"),
+    ):
+        table.write_text(text)
+        with pytest.raises(InputError, match=words):
+            read_counts(table, tensors)
 
 
 def test_what_is_no_run_is_refused(tmp_path):

@@ -1,0 +1,115 @@
+"""What a memory makes of an accelerator model's run: commands, ones, picojoules and nanoseconds by layer and tensor.
+
+Each layer is played by itself, from idle wires and closed rows. Wires, and the bursts of reads and writes inside the
+DRAM, belong to a tensor exactly; activates, background, refresh, strobes, clock and commands to the layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hwmodel.bus import WireCounts
+from hwmodel.energy.replay import ReplayEnergy, replay_energy
+from hwmodel.machine import Machine
+from hwmodel.replay import ReplayResult, replay
+from traces.accelerators.scalesim import STREAM, TensorTraffic, as_trace, base_addresses
+from traces.access.trace import STREAMS
+from traces.base.errors import InputError
+
+
+@dataclass(frozen=True)
+class TensorCost:
+    """One tensor of one layer.
+
+    moved_bytes: as the tool asked for. missing: words of the tensor that were never moved. reads, writes: RD and WR
+    commands. ones, toggles: on all data wires, flag wires counted. wire_pj: of DQ, DBI and extra wires. burst_pj: of
+    its reads and writes inside the DRAM.
+    """
+
+    tensor: str
+    moved_bytes: int
+    missing: int
+    reads: int
+    writes: int
+    ones: int
+    toggles: int
+    wire_pj: float
+    burst_pj: float
+
+
+@dataclass(frozen=True)
+class LayerCost:
+    """One layer: its tensors, the memory's time from its first clock to the last, and what its tensors share."""
+
+    layer: int
+    tensors: tuple[TensorCost, ...]
+    time_ns: float
+    activates: int
+    total_pj: float
+
+    @property
+    def shared_pj(self) -> float:
+        """Energy that belongs to no tensor: activates, background, refresh, strobes, clock, commands."""
+        return self.total_pj - sum(each.wire_pj + each.burst_pj for each in self.tensors)
+
+
+def layer_costs(
+    traffic: Sequence[TensorTraffic], machine: Machine, bases: Mapping[tuple[int, str], int] | None = None
+) -> list[LayerCost]:
+    """Play each layer on a machine with a part; words become bursts as in `as_trace`.
+
+    bases: byte address of each (layer, tensor); default `base_addresses`. Raises InputError without a part.
+    """
+    if machine.part is None:
+        raise InputError("picojoules and nanoseconds need a memory part")
+    where = base_addresses(traffic) if bases is None else bases
+    found = []
+    for layer in sorted({each.layer for each in traffic}):
+        mine = [each for each in traffic if each.layer == layer]
+        result = replay(as_trace(mine, burst_bytes=machine.bus.block_bytes, bases=where), machine)
+        energy = replay_energy(result, machine)
+        assert result.dram is not None
+        tensors = tuple(_tensor_cost(each, result, energy, machine) for each in mine)
+        commands = result.dram.commands
+        found.append(LayerCost(layer, tensors, result.dram.time_ns, commands["ACT"], energy.total_pj))
+    return found
+
+
+def _tensor_cost(each: TensorTraffic, result: ReplayResult, energy: ReplayEnergy, machine: Machine) -> TensorCost:
+    """Count one stream of a replay, as if the wires had carried it alone where it was."""
+    alone = np.arange(len(STREAMS)) == STREAM[each.tensor]
+    run, flush = (
+        replace(
+            part,
+            reads=part.reads * alone,
+            writes=part.writes * alone,
+            way_bursts=part.way_bursts * alone,
+            way_wires=_only(part.way_wires, alone),
+            way_extra_wires=_only(part.way_extra_wires, alone),
+        )
+        for part in (result.run, result.flush)
+    )
+    only = replace(result, run=run, flush=flush)
+    reads, writes = (int(bursts.sum()) for bursts in only.total.way_bursts)
+    constant = {row.term: row.constant_pj for row in energy.core}
+    return TensorCost(
+        each.tensor,
+        len(each.word),
+        each.missing,
+        reads,
+        writes,
+        only.total.ones or 0,
+        only.total.toggles or 0,
+        replay_energy(only, machine).io_pj,
+        reads * constant.get("read", 0.0) + writes * constant.get("write", 0.0),
+    )
+
+
+def _only(wires: WireCounts | None, alone: np.ndarray) -> WireCounts | None:
+    if wires is None:
+        return None
+    keep = alone[None, :, None]
+    return replace(wires, ones=wires.ones * keep, toggles=wires.toggles * keep, rising=wires.rising * keep)
