@@ -94,9 +94,9 @@ def accelerator(
     from dataclasses import asdict
 
     from edgewatt.cli.output import say, show_table, write_json
-    from hwmodel.dram.part_file import load_part
     from hwmodel.energy.accelerator import layer_costs
     from hwmodel.machine import BusSpec, Machine
+    from hwmodel.parts.part_file import load_part
     from traces.accelerators.counts import read_counts
     from traces.accelerators.scalesim import read_run
     from traces.base.archive import read_npz

@@ -10,8 +10,8 @@ from vcd.reader import TokenKind, tokenize
 
 from edgewatt.cli import app
 from hwmodel.caches.spec import CacheSpec
-from hwmodel.dram.engine import load_part
 from hwmodel.machine import BusSpec, Machine
+from hwmodel.parts.part_file import load_part
 from hwmodel.replay import replay
 from hwmodel.replay.waveform import export_waveform
 from traces.access.build import build_trace
