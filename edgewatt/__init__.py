@@ -62,6 +62,8 @@ _FACADE = {
     "load_trace": "traces.access.stored",
     "save_trace": "traces.access.stored",
     "export_trace": "traces.trace_writers.export",
+    "export_waveform": "hwmodel.replay.waveform",
+    "layer_costs": "hwmodel.energy.accelerator",
     "Machine": "hwmodel.machine",
     "CacheSpec": "hwmodel.caches.spec",
     "ScratchpadSpec": "hwmodel.fastmemory.scratchpad",

@@ -46,6 +46,7 @@ FUNCTIONS = {
     "papers": "reproduce",
     "export": "export_trace",
     "dram": "simulate_dram",
+    "accelerator": "layer_costs",
 }
 
 
