@@ -37,6 +37,7 @@ _FACADE = {
     "OpGraph": "traces.work.opgraph",
     "schedule": "reorder.schedule.schedule",
     "allocate": "reorder.arena.allocate",
+    "Bank": "reorder.arena.banks",
     "rewrite_graph": "reorder.schedule.rewrite",
     "footprint": "reorder.schedule.footprint",
     "offchip_traffic": "reorder.schedule.traffic",

@@ -23,6 +23,10 @@ def schedule(
         [], help="Rewrite first: fold-concat, channel-wise, kernel-wise, absorb-add or all; may be repeated."
     ),
     allocator: str = typer.Option("exact", help="Placement in the arena: see `edgewatt list allocators`."),
+    alignment: str = typer.Option("64", help="Bytes of which offsets are multiples; graph: what divides all sizes."),
+    banks: str = typer.Option(
+        None, metavar="FILE", help="YAML list of memories (name, mb_per_s, size_bytes): also place the buffers in them."
+    ),
     onchip_bytes: int = typer.Option(None, help="On-chip memory for --objective traffic."),
     block_bytes: int = typer.Option(256, help="Blocks in which off-chip traffic moves."),
     budget_bytes: int = typer.Option(None, help="Fail unless the schedule fits in this memory."),
@@ -36,8 +40,9 @@ def schedule(
     output: str = typer.Option(None, metavar="FILE", help="Write the .tflite model back with its operators reordered."),
     force: bool = typer.Option(False, "--force", help="Replace a file that is read."),
     figure: str = typer.Option(
-        None, metavar="FILE", help="Draw memory over time, random orders, graph (svg, png, html)."
+        None, metavar="FILE", help="Draw memory and addresses over time, random orders, graph (svg, png, html)."
     ),
+    page: str = typer.Option(None, metavar="FILE", help="Write a page with the map of the arena, address over time."),
     json_file: str = typer.Option(
         None, "--json", metavar="FILE", help="Write the result as JSON ('-': standard output)."
     ),
@@ -53,11 +58,15 @@ def schedule(
 
     from edgewatt.cli.output import progress, write_json
     from edgewatt.operators.orders import add_energy, compare_orders, load_graph
+    from edgewatt.operators.words import bank_summary, banks_in_words
     from reorder.schedule.schedule import schedule as run
+    from traces.base.errors import InputError
     from traces.base.files import refuse_inputs
 
-    for target in (output, figure, json_file):
-        refuse_inputs(target, [model], force=force)
+    for target in (output, figure, page, json_file):
+        refuse_inputs(target, [model, *([banks] if banks else [])], force=force)
+    if alignment != "graph" and not alignment.isdigit():
+        raise InputError(f"--alignment {alignment}: a number of bytes, or 'graph'")
     started = time.perf_counter()
     graph = load_graph(model)
     read_s = time.perf_counter() - started
@@ -69,6 +78,7 @@ def schedule(
             method=method,
             rewrite="all" if "all" in rewrite else rewrite,
             allocator=allocator,
+            alignment="graph" if alignment == "graph" else int(alignment),
             onchip_bytes=onchip_bytes,
             block_bytes=block_bytes,
             budget_bytes=budget_bytes,
@@ -88,6 +98,16 @@ def schedule(
         from edgewatt.operators.figures import draw
 
         draw(graph, result, figure, seed=seed)
+    placed = None
+    if banks is not None:
+        from edgewatt.operators.arena_map import in_banks
+        from edgewatt.operators.bank_file import read_banks
+
+        placed = in_banks(result, read_banks(banks), result.alignment)
+    if page is not None:
+        from edgewatt.operators.arena_map import of_schedule, write_page
+
+        write_page(of_schedule(result, placed), page)
     summary = {
         "model": model,
         "graph": result.graph.name,
@@ -100,6 +120,8 @@ def schedule(
         "peak_bytes": result.peak_bytes,
         "lower_bound_bytes": result.lower_bound_bytes,
         "arena_bytes": result.arena_bytes,
+        "arena_lower_bound_bytes": result.arena_lower_bound_bytes,
+        "alignment": result.alignment,
         "traffic_bytes": result.traffic_bytes,
         "proved": result.proved,
         "truncated": result.truncated,
@@ -110,16 +132,21 @@ def schedule(
         "order": result.names,
         "details": dict(result.details),
     }
+    if placed is not None:
+        summary["placement_in_banks"] = bank_summary(placed)
     if write_json(summary, json_file):
         return
     _print(result, rows, sizes, read_s, search_s)
-    for file in (output, figure, None if json_file == "-" else json_file):
+    for line in [] if placed is None else banks_in_words(placed):
+        say(line)
+    for file in (output, figure, page, None if json_file == "-" else json_file):
         if file:
             say(f"written: {file}")
 
 
 def _print(result: Any, rows: list[dict[str, Any]], sizes: tuple[int, ...], read_s: float, search_s: float) -> None:
     from edgewatt.cli.output import show_table
+    from edgewatt.operators.words import arena_in_words, proof_in_words
 
     def name(size: int) -> str:
         return f"off-chip B at {size // 1024} KiB" if size % 1024 == 0 else f"off-chip B at {size} B"
@@ -141,29 +168,12 @@ def _print(result: Any, rows: list[dict[str, Any]], sizes: tuple[int, ...], read
         numeric=columns,
     )
     say(proof_in_words(result))
+    say(arena_in_words(result))
     say(f"{result.states:,} states; read in {1000 * read_s:.1f} ms, scheduled in {1000 * search_s:.1f} ms")
 
 
 def _microjoules(pj: float | None) -> str:
     return "-" if pj is None else f"{pj / 1e6:,.2f}"
-
-
-def proof_in_words(result: Any) -> str:
-    """Say in one sentence what is known about the schedule."""
-    if result.objective == "peak" and result.proved:
-        return f"peak of {result.peak_bytes:,} B: proved, no order of these operators needs less"
-    if result.objective == "peak":
-        gap = 100 * (result.peak_bytes / result.lower_bound_bytes - 1)
-        return (
-            f"peak of {result.peak_bytes:,} B: the best found; no order needs less than {result.lower_bound_bytes:,} B "
-            f"(gap {gap:.1f} %)"
-        )
-    bound = f"no order has a peak below {result.lower_bound_bytes:,} B"
-    if result.objective == "arena":
-        word = "proved, no order has a smaller one" if result.proved else f"the best found; {bound}"
-        return f"arena of {result.arena_bytes:,} B at a peak of {result.peak_bytes:,} B: {word}"
-    word = "none can have less" if result.proved else "the best found"
-    return f"off-chip traffic of {result.traffic_bytes:,} B: {word}; its peak is {result.peak_bytes:,} B, {bound}"
 
 
 def _write_back(model: str, graph: Any, result: Any, output: str) -> None:
@@ -183,77 +193,86 @@ def _write_back(model: str, graph: Any, result: Any, output: str) -> None:
 
 
 def arena(
-    file: str = typer.Argument(..., metavar="FILE", help="CSV with columns id, lower, upper (half-open), size."),
+    file: str = typer.Argument(
+        ..., metavar="FILE", help="CSV with columns id, lower, upper (half-open), size; with banks also traffic, bank."
+    ),
     capacity: int = typer.Option(None, help="Any placement in so many bytes will do; without it, as low as can be."),
     alignment: int = typer.Option(1, help="Every offset is a multiple of it."),
     allocator: str = typer.Option("exact", help="How: see `edgewatt list allocators`."),
+    banks: str = typer.Option(
+        None,
+        metavar="FILE",
+        help="YAML list of memories (name, mb_per_s, size_bytes) to place the buffers in.",
+    ),
     time_limit: float = typer.Option(None, metavar="SECONDS", help="Stop then, with the best found and its bound."),
     output: str = typer.Option(None, "-o", "--output", metavar="FILE", help="Write the CSV with a column offset."),
+    page: str = typer.Option(None, metavar="FILE", help="Write a page with the map, address over time."),
+    figure: str = typer.Option(None, metavar="FILE", help="Draw the map (svg, png, html)."),
+    force: bool = typer.Option(False, "--force", help="Replace a file that is read."),
     json_file: str = typer.Option(
         None, "--json", metavar="FILE", help="Write the result as JSON ('-': standard output)."
     ),
 ) -> None:
-    """Place buffers in one arena so that none that are live together share a byte.
+    """Place buffers in one arena, or in several memory banks, so that none that are live together share a byte.
 
-    Example:  edgewatt arena buffers.csv --capacity 1048576 -o placed.csv
+    Example:  edgewatt arena buffers.csv --capacity 1048576 -o placed.csv --page map.html
 
     Ends with status 1 where the capacity is not met, and says whether that is proved to be impossible.
     """
-    from edgewatt.cli.output import say, write_json
+    from pathlib import Path
+
+    from edgewatt.cli.output import write_json
+    from edgewatt.operators.words import bank_summary, banks_in_words, placement_in_words
     from reorder.arena.allocate import allocate
     from reorder.arena.files import read_buffers, write_placement
+    from traces.base.files import refuse_inputs
 
+    for target in (output, page, figure, json_file):
+        refuse_inputs(target, [file, *([banks] if banks else [])], force=force)
     given = read_buffers(file, alignment)
     b = given.buffers
-    placed = allocate(
-        b.lower,
-        b.upper,
-        b.size,
-        capacity=capacity,
-        alignment=alignment,
-        time_limit_s=time_limit,
-        allocator=allocator,
-    )
-    fits = capacity is None or placed.height <= capacity
+    summary: dict[str, Any] = {"file": file, "buffers": b.count, "allocator": allocator, "alignment": alignment}
+    summary |= {"capacity": capacity, "load": b.load}
+    names = None
+    if banks is not None:
+        from edgewatt.operators.bank_file import read_banks
+
+        several = allocate(
+            b.lower, b.upper, b.size, alignment=alignment, time_limit_s=time_limit, allocator=allocator,
+            banks=read_banks(banks), capacity=capacity, traffic=given.traffic, pinned=given.pinned,
+        )  # fmt: skip
+        fits, words, names, placed = True, banks_in_words(several), several.names, several
+        summary |= bank_summary(several)
+        summary["bank"] = dict(zip(given.names, names, strict=True))
+    else:
+        placed = one = allocate(
+            b.lower, b.upper, b.size, capacity=capacity, alignment=alignment, time_limit_s=time_limit,
+            allocator=allocator,
+        )  # fmt: skip
+        fits = capacity is None or one.height <= capacity
+        words = [placement_in_words(one.height, one.lower_bound, capacity)]
+        summary |= {"fits": fits, "height": one.height, "lower_bound": one.lower_bound, "proved": one.proved}
+        summary |= {"nodes": one.nodes, "truncated": one.truncated}
     if output is not None and fits:
-        write_placement(given, placed, output)
-    summary = {
-        "file": file,
-        "buffers": b.count,
-        "allocator": allocator,
-        "alignment": alignment,
-        "capacity": capacity,
-        "fits": fits,
-        "height": placed.height,
-        "load": b.load,
-        "lower_bound": placed.lower_bound,
-        "proved": placed.proved,
-        "nodes": placed.nodes,
-        "truncated": placed.truncated,
-        "offsets": dict(zip(given.names, placed.offset.tolist(), strict=True)),
-    }
+        write_placement(given, placed.offset, output, names)
+    if page is not None or figure is not None:
+        from edgewatt.operators.arena_map import draw_map, of_file, write_page
+
+        shown = of_file(given, placed, f"{Path(file).name}: {b.count} buffers", capacity)
+        if page is not None:
+            write_page(shown, page)
+        if figure is not None:
+            draw_map(shown, figure)
+    summary["offsets"] = dict(zip(given.names, placed.offset.tolist(), strict=True))
     if not write_json(summary, json_file):
         say(f"{b.count} buffers, {b.load:,} B live at once at most")
-        say(placement_in_words(placed.height, placed.lower_bound, capacity))
-        if output is not None and fits:
-            say(f"written: {output}")
+        for line in words:
+            say(line)
+        for written in (output if fits else None, page, figure, json_file):
+            if written:
+                say(f"written: {written}")
     if not fits:
         raise typer.Exit(1)
-
-
-def placement_in_words(height: int, lower_bound: int, capacity: int | None) -> str:
-    """Say in one sentence what is known about a placement."""
-    if capacity is not None and height > capacity:
-        if lower_bound > capacity:
-            return f"they do not fit in {capacity:,} B: proved, every placement needs at least {lower_bound:,} B"
-        return (
-            f"no placement in {capacity:,} B found: the best needs {height:,} B, "
-            f"none can need less than {lower_bound:,} B"
-        )
-    if height == lower_bound:
-        return f"placed in {height:,} B: proved, no placement needs less"
-    room = "" if capacity is None else f" (they fit in {capacity:,} B)"
-    return f"placed in {height:,} B{room}: no placement needs less than {lower_bound:,} B"
 
 
 def add_to(app: typer.Typer) -> None:

@@ -1,4 +1,7 @@
-"""Pictures of an operator schedule: memory over time, random orders, the graph (Ahn et al. 2020, Figures 12 and 3)."""
+"""Pictures of an operator schedule: memory and addresses over time, random orders, the graph.
+
+After Ahn et al. 2020, Figures 12 and 3.
+"""
 
 from __future__ import annotations
 
@@ -7,50 +10,31 @@ from typing import Any
 
 import numpy as np
 
-from edgewatt.reporting.page import drawing
+from edgewatt.operators.arena_map import of_schedule, write_figure
+from edgewatt.reporting.arena_page import arena_figure
 from reorder.schedule import constructive
 from reorder.schedule.footprint import footprint
 from reorder.schedule.operator_problem import OperatorProblem
 from reorder.schedule.schedule import Schedule
-from traces.base.errors import InputError, MissingExtraError
-from traces.base.files import whole_file
 from traces.work.opgraph import OpGraph
 
 Spec = dict[str, Any]
 
 BEFORE, AFTER, KAHN = "file's order", "scheduled", "Kahn's order"
 COLOURS = {BEFORE: "#b45309", KAHN: "#6b7280", AFTER: "#1d4ed8"}
-SUFFIXES = (".svg", ".png", ".html")
 RANDOM_ORDERS = 2000
 MOST_DRAWN = 400  # operators in the drawing of the graph; beyond it is left out
 
 
 def draw(original: OpGraph, result: Schedule, path: str | Path, *, seed: int = 0) -> None:
-    """Write the figure; the suffix (.svg, .png or .html, self-contained) chooses the form.
-
-    original: the graph before rewriting. Raises InputError for another suffix; needs the extra `report`.
-    """
-    suffix = Path(path).suffix.lower()
-    if suffix not in SUFFIXES:
-        raise InputError(f"{path}: a figure is written as {', '.join(SUFFIXES)}, not {suffix or 'without a suffix'!r}")
-    try:
-        import vl_convert
-    except ImportError as error:
-        raise MissingExtraError("vl-convert-python", "report") from error
-    spec = figure(original, result, seed=seed)
-    if suffix == ".svg":
-        data = vl_convert.vegalite_to_svg(spec).encode()
-    elif suffix == ".png":
-        data = vl_convert.vegalite_to_png(spec, scale=2)
-    else:
-        data = drawing(result.graph.name, spec).encode("utf-8", "backslashreplace")
-    with whole_file(path) as stream:
-        stream.write(data)
+    """Write the figure of a schedule; see `write_figure`. original: the graph before rewriting."""
+    write_figure(lambda: figure(original, result, seed=seed), result.graph.name, path)
 
 
 def figure(original: OpGraph, result: Schedule, *, seed: int = 0) -> Spec:
     """Return the Vega-Lite specification of the whole figure."""
-    parts = [_memory(original, result), _distribution(original, result, seed)]
+    arena = arena_figure(of_schedule(result))["vconcat"]
+    parts = [_memory(original, result), *arena, _distribution(original, result, seed)]
     if result.graph.n_nodes <= MOST_DRAWN:
         parts.append(_graph(result))
     return {

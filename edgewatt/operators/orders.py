@@ -63,7 +63,7 @@ def compare_orders(
             "order": name,
             "operators": problem.graph.n_nodes,
             "peak_bytes": int(problem.costs.peak(order)),
-            "arena_bytes": arena(problem, order, allocator).n_bytes,
+            "arena_bytes": arena(problem, order, allocator, alignment=result.alignment).n_bytes,
             "traffic_bytes": {
                 str(size): sum(traffic_costs(problem, size, block_bytes).traffic(order)) for size in sizes
             },

@@ -46,6 +46,29 @@ def lifetimes(
     return Buffers(lower[by], upper[by], problem.graph.buffer_bytes[by].astype(np.int64), alignment), by
 
 
+def traffic(problem: OperatorProblem) -> npt.NDArray[np.int64]:
+    """int64[buffers]: bytes that operators move in each: its size for every operator that writes it or reads it.
+
+    An operator that adds to what others wrote before reads the buffer too.
+    """
+    moved = np.zeros(len(problem.graph.buffers), np.int64)
+    for row in problem.buffer_rows["touches"]:
+        np.add.at(moved, list(row), 1)
+    writers = np.array([len(problem.graph.writers[name]) for name in problem.graph.buffers], np.int64)
+    return (moved + writers - 1) * problem.graph.buffer_bytes
+
+
+def own_alignment(graph: OpGraph, most: int = ALIGNMENT) -> int:
+    """Return the largest power of two, at most `most`, of which every buffer's size is a multiple.
+
+    At it no byte is lost to rounding, so the peak itself is a height that an arena may have.
+    """
+    alignment = most
+    while (graph.buffer_bytes % alignment).any():
+        alignment //= 2
+    return alignment
+
+
 def arena(
     graph: OpGraph | OperatorProblem,
     order: npt.ArrayLike | None = None,

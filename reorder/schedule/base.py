@@ -25,6 +25,7 @@ class SearchResult:
     """The best order found, its peak, a proved lower bound of any order's peak, and the work done.
 
     truncated: a wall-clock limit ended the search. details: what a method reports beyond that (partitions, timings).
+    given: the method has this order and no other to give.
     """
 
     order: Order
@@ -33,11 +34,12 @@ class SearchResult:
     states: int
     truncated: bool = False
     details: Mapping[str, Any] = field(default_factory=dict)
+    given: bool = False
 
     @classmethod
     def of(cls, problem: OperatorProblem, order: Order) -> SearchResult:
         """The result of a method that makes an order without searching."""
-        return cls(order, int(problem.costs.peak(order)), int(problem.single_operator_bytes.max()), 0)
+        return cls(order, int(problem.costs.peak(order)), int(problem.single_operator_bytes.max()), 0, given=True)
 
     @property
     def proved(self) -> bool:

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from reorder.arena.base import ALLOCATORS, PlacementTask
 from reorder.base import Progress
-from reorder.schedule.arena import ALIGNMENT, arena
+from reorder.schedule.arena import ALIGNMENT, arena, own_alignment
 from reorder.schedule.base import SCHEDULERS, ScheduleTask, SearchResult
 from reorder.schedule.improve import TRAFFIC, Effort, local_search, simple_orders
-from reorder.schedule.least_arena import least_arena
+from reorder.schedule.least_arena import aligned_order, least_arena
 from reorder.schedule.operator_problem import OperatorProblem
 from reorder.schedule.rewrite import rewrite_graph
 from reorder.schedule.traffic import Traffic, traffic_costs
@@ -31,7 +31,8 @@ class Schedule:
 
     graph: the graph that is scheduled: the one given, or the rewritten one.
     lower_bound_bytes: no order of `graph` has a smaller peak. proved: no order is better by the objective (peak: the
-    bound is reached; arena: the arena is no larger than that bound; traffic: there is none).
+    bound is reached; arena: the arena is no larger than its bound; traffic: there is none).
+    arena_lower_bound_bytes: no order has a smaller arena at this `alignment`.
     offsets: int64[buffers], where the allocator places each of `graph.buffers`.
     traffic: off-chip traffic at `onchip_bytes`, None without it. states: work of the search.
     truncated: a wall-clock limit ended a search. details: what the method reports.
@@ -44,6 +45,8 @@ class Schedule:
     peak_bytes: int
     lower_bound_bytes: int
     arena_bytes: int
+    arena_lower_bound_bytes: int
+    alignment: int
     offsets: npt.NDArray[np.int64]
     traffic: Traffic | None
     proved: bool
@@ -71,7 +74,7 @@ def schedule(
     onchip_bytes: int | None = None,
     block_bytes: int = 256,
     allocator: str = "exact",
-    alignment: int = ALIGNMENT,
+    alignment: int | str = ALIGNMENT,
     budget_bytes: int | None = None,
     time_limit_s: float | None = None,
     seed: int = 0,
@@ -86,7 +89,9 @@ def schedule(
         than the file's or Kahn's order).
     method: how the peak is minimised; see `edgewatt list schedulers`. parameters: those of the method.
     rewrite: patterns of identity rewriting to apply first (reorder.schedule.rewrite), or 'all'.
-    alignment: bytes of which every offset in the arena is a multiple.
+        Where the arena of the least-peak order is larger than its peak, 'peak' looks for a smaller one too.
+    alignment: bytes of which every offset in the arena is a multiple; 'graph': the largest power of two up to 64 that
+        divides every size.
     budget_bytes: memory the schedule must fit in. time_limit_s: stop then with the best found and the bound proved;
         without it, work units alone decide and the result is the same on every run.
     evaluations: orders that the local search of 'arena' and 'traffic' tries.
@@ -106,6 +111,11 @@ def schedule(
         raise InputError(f"time_limit_s must be above 0, not {time_limit_s}")
     if budget_bytes is not None and budget_bytes < 1:
         raise InputError(f"budget_bytes must be at least 1, not {budget_bytes}")
+    if isinstance(alignment, str):
+        if alignment != "graph":
+            raise InputError(f"alignment is {alignment!r}: a number of bytes, or 'graph'")
+    elif isinstance(alignment, bool) or not 0 < alignment <= 2**20:
+        raise InputError(f"alignment is {alignment!r}: a whole number of bytes from 1 to 2^20")
     if evaluations < 0:
         raise InputError(f"evaluations must be at least 0, not {evaluations}")
     entry = SCHEDULERS[method]
@@ -113,23 +123,28 @@ def schedule(
     deadline = None if time_limit_s is None else time.monotonic() + time_limit_s
     problem = OperatorProblem(rewrite_graph(graph, rewrite))
     problem.check_room_for_arena()
-    _check_budget(problem, budget_bytes)
+    step = own_alignment(problem.graph) if isinstance(alignment, str) else alignment
+    _check_budget(problem, budget_bytes, rewritten=bool(rewrite))
     costs = None if onchip_bytes is None else traffic_costs(problem, onchip_bytes, block_bytes)
     task = ScheduleTask(deadline, seed, progress)
     found = entry.item(problem, task, entry.make_parameters(parameters))
     effort = Effort(evaluations)
     order, proved, truncated = found.order, found.proved, found.truncated
     limits: dict[str, Any] = {"effort": effort, "seed": seed, "deadline": deadline, "progress": progress}
-    if objective == "arena":
-        starts = [o for o in (found.order, *simple_orders(problem)) if problem.costs.peak(o) <= found.peak_bytes]
+    floor = found.lower_bound_bytes  # of the arena
+    place = lambda o, goal: arena(problem, o, allocator, alignment=step, task=PlacementTask(goal, deadline))  # noqa: E731
+    placed = place(order, found.peak_bytes)
+    if placed.n_bytes > found.peak_bytes and objective in ("peak", "arena") and not found.given:
+        aligned, bound = aligned_order(problem, step, task)
+        floor = max(floor, bound)
+    else:
+        aligned = order
+    if objective == "arena" or (placed.n_bytes > floor and aligned is not order):
+        starts = [
+            o for o in (found.order, aligned, *simple_orders(problem)) if problem.costs.peak(o) <= found.peak_bytes
+        ]
         order, late = least_arena(
-            problem,
-            starts,
-            allocator,
-            goal=found.lower_bound_bytes,
-            peak_cap=found.peak_bytes,
-            alignment=alignment,
-            **limits,
+            problem, starts, allocator, goal=floor, peak_cap=found.peak_bytes, alignment=step, **limits
         )
         truncated = truncated or late
     elif objective == "traffic":
@@ -139,11 +154,12 @@ def schedule(
         order, total, late = local_search(problem, costs, TRAFFIC, starts, goal=0, peak_cap=budget_bytes, **limits)
         proved, truncated = total == 0, truncated or late
     peak = int(problem.costs.peak(order))
-    placed = arena(problem, order, allocator, alignment=alignment, task=PlacementTask(peak, deadline))
+    if order is not found.order:
+        placed = place(order, max(peak, floor) if objective != "traffic" else peak)
     if objective == "arena":
-        proved = placed.n_bytes == found.lower_bound_bytes
+        proved = placed.n_bytes == floor
     if budget_bytes is not None and peak > budget_bytes:
-        raise _over_budget(problem, found, budget_bytes)
+        raise _over_budget(problem, found, budget_bytes, rewritten=bool(rewrite))
     return Schedule(
         graph=problem.graph,
         order=order.astype(np.int64),
@@ -152,6 +168,8 @@ def schedule(
         peak_bytes=peak,
         lower_bound_bytes=found.lower_bound_bytes,
         arena_bytes=placed.n_bytes,
+        arena_lower_bound_bytes=min(floor, placed.n_bytes),
+        alignment=step,
         offsets=placed.offsets,
         traffic=None if costs is None else Traffic(*costs.traffic(order)),
         proved=proved,
@@ -161,27 +179,34 @@ def schedule(
     )
 
 
-def _check_budget(problem: OperatorProblem, budget_bytes: int | None) -> None:
+def _check_budget(problem: OperatorProblem, budget_bytes: int | None, *, rewritten: bool) -> None:
     if budget_bytes is None:
         return
     needs = problem.single_operator_bytes
     v = int(needs.argmax())
     if needs[v] > budget_bytes:
         graph = problem.graph
+        way = (
+            "it is rewritten already: only a smaller operator can help"
+            if rewritten
+            else ("only rewriting can help (see `rewrite`)")
+        )
         raise InputError(
             f"{graph.source or graph.name}: operator {graph.nodes[v].name!r} alone needs {needs[v]} bytes for its "
-            f"inputs and outputs, more than the budget of {budget_bytes}: only rewriting can help (see `rewrite`)"
+            f"inputs and outputs, more than the budget of {budget_bytes}: {way}"
         )
 
 
-def _over_budget(problem: OperatorProblem, found: SearchResult, budget_bytes: int) -> InputError:
+def _over_budget(problem: OperatorProblem, found: SearchResult, budget_bytes: int, *, rewritten: bool) -> InputError:
     where = problem.graph.source or problem.graph.name
     if found.lower_bound_bytes > budget_bytes:
+        way = "" if rewritten else " (rewriting may lower this, see `rewrite`)"
         return InputError(
             f"{where}: every order needs at least {found.lower_bound_bytes} bytes, more than the budget of "
-            f"{budget_bytes} (rewriting may lower this, see `rewrite`)"
+            f"{budget_bytes}{way}"
         )
+    way = "search longer" if rewritten else "search longer or rewrite"
     return InputError(
         f"{where}: the best order found needs {found.peak_bytes} bytes, more than the budget of {budget_bytes}; it is "
-        f"not proved that none fits (at least {found.lower_bound_bytes} bytes are needed): search longer or rewrite"
+        f"not proved that none fits (at least {found.lower_bound_bytes} bytes are needed): {way}"
     )

@@ -1,0 +1,81 @@
+"""What is known about schedules and placements, in sentences and as plain data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def proof_in_words(result: Any) -> str:
+    """Say in one sentence what is known about the schedule."""
+    if result.objective == "peak" and result.proved:
+        return f"peak of {result.peak_bytes:,} B: proved, no order of these operators needs less"
+    if result.objective == "peak":
+        gap = 100 * (result.peak_bytes / result.lower_bound_bytes - 1)
+        return (
+            f"peak of {result.peak_bytes:,} B: the best found; no order needs less than {result.lower_bound_bytes:,} B "
+            f"(gap {gap:.1f} %)"
+        )
+    bound = f"no order has a peak below {result.lower_bound_bytes:,} B"
+    if result.objective == "arena":
+        word = "proved, no order has a smaller one" if result.proved else f"the best found; {bound}"
+        return f"arena of {result.arena_bytes:,} B at a peak of {result.peak_bytes:,} B: {word}"
+    word = "none can have less" if result.proved else "the best found"
+    return f"off-chip traffic of {result.traffic_bytes:,} B: {word}; its peak is {result.peak_bytes:,} B, {bound}"
+
+
+def arena_in_words(result: Any) -> str:
+    """Say in one sentence what is known about the arena."""
+    where = f"arena of {result.arena_bytes:,} B at an alignment of {result.alignment}"
+    if result.arena_bytes == result.peak_bytes:
+        return f"{where}: the peak, no byte is lost to placement"
+    if result.arena_bytes == result.arena_lower_bound_bytes:
+        return f"{where}: proved, no order of these operators has a smaller one (sizes are rounded up)"
+    return f"{where}: no order has one below {result.arena_lower_bound_bytes:,} B"
+
+
+def placement_in_words(height: int, lower_bound: int, capacity: int | None) -> str:
+    """Say in one sentence what is known about a placement."""
+    if capacity is not None and height > capacity:
+        if lower_bound > capacity:
+            return f"they do not fit in {capacity:,} B: proved, every placement needs at least {lower_bound:,} B"
+        return (
+            f"no placement in {capacity:,} B found: the best needs {height:,} B, "
+            f"none can need less than {lower_bound:,} B"
+        )
+    if height == lower_bound:
+        return f"placed in {height:,} B: proved, no placement needs less"
+    room = "" if capacity is None else f" (they fit in {capacity:,} B)"
+    return f"placed in {height:,} B{room}: no placement needs less than {lower_bound:,} B"
+
+
+def banks_in_words(placed: Any) -> list[str]:
+    """Say how full each bank is, what the traffic takes, and what is known about that."""
+    lines = []
+    for k, (bank, height) in enumerate(zip(placed.banks, placed.heights, strict=True)):
+        room = "" if bank.size_bytes is None else f" of {bank.size_bytes:,} B"
+        lines.append(f"{bank.name}: {int((placed.bank == k).sum())} buffers in {height:,} B{room}")
+    known = "proved, no placement takes less"
+    if not placed.proved:
+        known = f"no placement takes less than {placed.lower_bound_ns / 1000:,.3f} µs"
+    lines.append(
+        f"traffic takes {placed.time_ns / 1000:,.3f} µs, {placed.spill_ns / 1000:,.3f} µs of it for the "
+        f"{placed.spilled_bytes:,} B outside the fastest bank: {known}"
+    )
+    return lines
+
+
+def bank_summary(placed: Any) -> dict[str, Any]:
+    """Return what --json says of a placement in several banks."""
+    return {
+        "banks": [
+            {"name": bank.name, "size_bytes": bank.size_bytes, "mb_per_s": bank.mb_per_s, "height": height,
+             "buffers": int((placed.bank == k).sum())}
+            for k, (bank, height) in enumerate(zip(placed.banks, placed.heights, strict=True))
+        ],
+        "time_ns": placed.time_ns,
+        "lower_bound_ns": placed.lower_bound_ns,
+        "spill_ns": placed.spill_ns,
+        "spilled_bytes": placed.spilled_bytes,
+        "proved": placed.proved,
+        "truncated": placed.truncated,
+    }  # fmt: skip

@@ -1,0 +1,187 @@
+"""The map of an arena: what its page and figure say, and that it draws; banks on the command line; alignments."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import edgewatt as ew
+from edgewatt.cli import app
+from edgewatt.operators.arena_map import in_banks, of_file, of_schedule
+from edgewatt.reporting.arena_page import arena_figure, arena_page
+from reorder.arena.banks import Bank
+from reorder.arena.files import read_buffers
+from reorder.schedule.arena import own_alignment
+from traces.base.errors import InputError
+
+REFERENCE = Path(os.environ.get("EDGEWATT_REFERENCE", "/nowhere")) / "schedule"
+TEXT = "id,lower,upper,size,traffic,bank\na<b>,0,2,30,60,\nb,1,3,40,400,\nc,2,4,30,60,slow\n"
+BANKS = "banks:\n  - {name: fast, mb_per_s: 4000, size_bytes: 48, source: a table}\n  - {name: slow, mb_per_s: 1000}\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    (tmp_path / "b.csv").write_text(TEXT)
+    (tmp_path / "banks.yaml").write_text(BANKS)
+    return tmp_path / "b.csv", tmp_path / "banks.yaml"
+
+
+def test_the_peak_is_named_in_words() -> None:
+    result = ew.schedule(ew.cell("darts_v2"))
+    shown = of_schedule(result)
+    first = shown.words()[0]
+    assert f"Peak of {result.peak_bytes:,} B while " in first
+    at = int(shown.live.argmax())
+    assert repr(result.names[at]) in first
+    assert shown.live.max() == result.peak_bytes
+    assert shown.size[shown.at_peak].sum() == result.peak_bytes
+    assert all(shown.names[i] in first for i in shown.at_peak.tolist())
+
+
+def test_the_page_holds_every_buffer_and_asks_for_nothing(files: tuple[Path, Path]) -> None:
+    given = read_buffers(files[0])
+    b = given.buffers
+    page = arena_page(of_file(given, ew.allocate(b.lower, b.upper, b.size), "three", 100))
+    assert "a&lt;b&gt;" in page and "a<b>" not in page
+    assert "default-src 'none'" in page and "http:" not in page and "https:" not in page
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    assert [row[0] for row in data["buffers"]] == ["a<b>", "b", "c"]
+    assert (data["times"], data["live"], data["end"]) == ([0, 1, 2, 3], [30, 70, 70, 30], 4)
+    assert data["banks"] == [{"name": "arena", "height": 70, "size": 100}]
+
+
+def test_the_figure_has_a_view_for_each_memory() -> None:
+    result = ew.schedule(ew.cell("darts_v2"))
+    placed = in_banks(result, [Bank("dtcm", 3840, 131072), Bank("psram", 66.5)], 64)
+    spec = arena_figure(of_schedule(result, placed))
+    assert [view["title"]["text"].split(":")[0] for view in spec["vconcat"]] == ["dtcm", "psram"]
+    assert sum(len(view["data"]["values"]) for view in spec["vconcat"]) == len(result.graph.buffers)
+
+
+def test_banks_on_the_command_line(files: tuple[Path, Path], tmp_path: Path) -> None:
+    out, page, figure = tmp_path / "placed.csv", tmp_path / "m.html", tmp_path / "m.svg"
+    done = CliRunner().invoke(
+        app,
+        ["arena", str(files[0]), "--banks", str(files[1]), "-o", str(out), "--page", str(page), "--figure", str(figure)],
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    # b moves most and takes the 48 bytes; a, live with it, and c, pinned, are in the slow bank
+    assert "fast: 1 buffers in 40 B of 48 B" in done.output
+    assert "proved, no placement takes less" in done.output
+    assert out.read_text().splitlines()[1:] == ["a<b>,0,2,30,0,slow", "b,1,3,40,0,fast", "c,2,4,30,0,slow"]
+    assert "in the" not in page.read_text().split("<main>")[0] and figure.read_text().startswith("<svg")
+    done = CliRunner().invoke(app, ["arena", str(files[0]), "--banks", str(files[1]), "--json", "-"])
+    found = json.loads(done.stdout)
+    assert found["bank"] == {"a<b>": "slow", "b": "fast", "c": "slow"}
+    assert found["time_ns"] == pytest.approx(60 + 100 + 60)
+    assert found["proved"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("banks: []\n", "banks.yaml:1:8"),
+        ("banks:\n  - {name: a, mb_pers: 3}\n", "did you mean 'mb_per_s'"),
+        ("banks:\n  - {name: a, mb_per_s: 0}\n", "mb_per_s is 0"),
+        ("banks:\n  - {name: a, mb_per_s: 5, size_bytes: big}\n", "banks.yaml:2:"),
+        ("memories: 3\n", "banks.yaml:1:1"),
+    ],
+)
+def test_bad_banks_are_refused_by_place(files: tuple[Path, Path], text: str, message: str) -> None:
+    from edgewatt.operators.bank_file import read_banks
+
+    files[1].write_text(text)
+    with pytest.raises(InputError) as error:
+        read_banks(files[1])
+    assert message in str(error.value)
+
+
+def test_a_schedule_in_banks(tmp_path: Path, files: tuple[Path, Path]) -> None:
+    files[1].write_text(BANKS.replace("48", "100000"))
+    page = tmp_path / "page.html"
+    done = CliRunner().invoke(
+        app, ["schedule", "darts_v2", "--banks", str(files[1]), "--page", str(page), "--json", "-"]
+    )
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)["placement_in_banks"]
+    assert sum(bank["buffers"] for bank in found["banks"]) == len(ew.cell("darts_v2").buffers)
+    assert found["banks"][0]["height"] <= 100_000
+    assert "fast" in page.read_text()
+
+
+def test_the_own_alignment_of_a_graph() -> None:
+    graph = ew.cell("darts_v2")
+    assert own_alignment(graph) == 64
+    result = ew.schedule(graph, alignment="graph")
+    assert (result.alignment, result.arena_bytes) == (64, result.peak_bytes)
+    with pytest.raises(InputError, match="alignment is 'page'"):
+        ew.schedule(graph, alignment="page")
+    with pytest.raises(InputError, match="alignment is 0"):
+        ew.schedule(graph, alignment=0)
+
+
+@pytest.mark.skipif(not REFERENCE.is_dir(), reason="no reference data")
+def test_every_arena_is_the_peak_at_the_graphs_alignment() -> None:
+    files = sorted(REFERENCE.glob("*.json"))
+    assert files
+    for file in files:
+        result = ew.schedule(ew.load(file, kind="opgraph"), alignment="graph")
+        assert result.proved and result.arena_bytes == result.peak_bytes, file.name
+
+
+@pytest.mark.skipif(not REFERENCE.is_dir(), reason="no reference data")
+def test_where_sizes_are_rounded_up_no_order_has_a_smaller_arena() -> None:
+    result = ew.schedule(ew.load(REFERENCE / "swiftnet_cellC_folded.json", kind="opgraph"), alignment=64)
+    assert (result.peak_bytes, result.arena_bytes, result.arena_lower_bound_bytes) == (32_536, 32_588, 32_588)
+
+
+def test_the_bound_of_an_arena_holds_for_every_order() -> None:
+    """All orders of a small graph, each placed exactly."""
+    from itertools import permutations
+
+    from reorder.schedule.arena import arena
+    from reorder.schedule.operator_problem import OperatorProblem
+    from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
+
+    rng = np.random.default_rng(3)
+    for _ in range(12):
+        nodes: list[Operator] = [Operator("x", INPUT, (), (Tensor("x", (1,), int(rng.integers(1, 40)), "x"),))]
+        for k in range(5):
+            given = sorted({nodes[int(i)].name for i in rng.integers(0, len(nodes), 2)})
+            t = Tensor(f"t{k}", (1,), int(rng.integers(1, 40)), f"t{k}")
+            nodes.append(Operator(t.name, "OP", tuple(given), (t,)))
+        graph = OpGraph("g", tuple(nodes), ("t4",), allow_disconnected=True)
+        problem = OperatorProblem(graph)
+        orders = []
+        for order in permutations(range(6)):
+            try:
+                orders.append(problem.check_order(np.array(order)))
+            except InputError:
+                continue
+        best = min(arena(problem, order, "exact", alignment=16).n_bytes for order in orders)
+        found = ew.schedule(graph, alignment=16)
+        assert found.arena_lower_bound_bytes <= best <= found.arena_bytes
+
+
+@pytest.mark.browser
+def test_the_page_draws_without_errors(files: tuple[Path, Path], tmp_path: Path) -> None:
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if not browser:
+        pytest.skip("no headless Chromium here")
+    page = tmp_path / "page.html"
+    page.write_text(arena_page(of_schedule(ew.schedule(ew.cell("darts_v2")))), encoding="utf-8")
+    run = subprocess.run(
+        [
+            browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+            f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr", "--virtual-time-budget=3000",
+            "--dump-dom", page.as_uri(),
+        ],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert "Uncaught" not in run.stderr and "CONSOLE" not in run.stderr
+    assert 'data-drawn="2"' in run.stdout and "(the peak)" in run.stdout
