@@ -65,9 +65,10 @@ def test_the_figure_has_a_view_for_each_memory() -> None:
 
 def test_banks_on_the_command_line(files: tuple[Path, Path], tmp_path: Path) -> None:
     out, page, figure = tmp_path / "placed.csv", tmp_path / "m.html", tmp_path / "m.svg"
+    written = ["-o", str(out), "--page", str(page), "--figure", str(figure)]
     done = CliRunner().invoke(
         app,
-        ["arena", str(files[0]), "--banks", str(files[1]), "-o", str(out), "--page", str(page), "--figure", str(figure)],
+        ["arena", str(files[0]), "--banks", str(files[1]), *written],
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     # b moves most and takes the 48 bytes; a, live with it, and c, pinned, are in the slow bank
