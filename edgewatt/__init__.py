@@ -51,6 +51,7 @@ _FACADE = {
     "io_bounds": "hwmodel.fastmemory.iomodel",
     "io_curve": "hwmodel.fastmemory.iomodel",
     "lower_bound": "reorder.limits.bounds",
+    "smallest_memory": "reorder.limits.smallest",
     "Ordering": "reorder.base",
     "validate": "edgewatt.validate",
     "core_energy": "hwmodel.dram.energy",

@@ -18,7 +18,7 @@ def order_network(
     network: list[str] = typer.Argument(
         ..., metavar="NETWORK...", help="A file or folder, or one matrix file per layer from input to output."
     ),
-    method: str = typer.Option("auto", "--method", "-m", help="A name of `edgewatt list orderings`."),
+    method: str = typer.Option(None, "--method", "-m", help="A name of `edgewatt list orderings` (default: auto)."),
     memory: int = typer.Option(100, "--memory", "-M", help="Fast memory: neuron values plus the connection in hand."),
     policy: str = typer.Option("min", "--policy", help="Eviction: min, lru or rr."),
     pinning: str = typer.Option("literal", "--pinning", help="literal or pin_both."),
@@ -38,6 +38,11 @@ def order_network(
     best_evictions: bool = typer.Option(
         False, "--best-evictions", help="Also bound this order's I/Os over all evictions (integer program)."
     ),
+    smallest: bool = typer.Option(
+        False,
+        "--smallest-memory",
+        help="Find the least M at which an order with minimal I/Os is known (of --method alone if given), and a bound.",
+    ),
     names: list[str] = typer.Option([], "--names", metavar="TENSOR", help="Tensors of a safetensors file, in order."),
     image: str = typer.Option(None, "--image", metavar="HxW", help="Input image: unrolls convolutions of safetensors."),
     window: list[str] = typer.Option(
@@ -55,6 +60,8 @@ def order_network(
 
     Example:  edgewatt order net.npz --memory 100 --time-limit 10 -o order.npz
     Example:  edgewatt order fc1.npz fc2.npz -m connection-reordering -s iterations=100000 --policy lru
+    Example:  edgewatt order net.npz --smallest-memory
+    Example:  edgewatt order net.npz --smallest-memory -m file -s path=order.npz
     """
     from pathlib import Path
 
@@ -82,6 +89,10 @@ def order_network(
             say(f"{network[0]}: {note}", err=True)
     if not isinstance(loaded, Network):
         raise InputError(f"{network[0]}: `edgewatt order` needs a network of neurons, not an operator graph")
+    if smallest:
+        _show_smallest(loaded, method, dict(map(split_parameter, parameter)), seed, time_limit, output, json_file)
+        return
+    method = method or "auto"
     wish = read_value(objective)
     asked = {name: read_value(value) for name, value in map(split_parameter, parameter)}
     with progress(method) as report_progress:
@@ -116,6 +127,45 @@ def order_network(
                 f"predicted time of a pass of {lanes} vectors: {timed['predicted_us']:.1f} us, target after target "
                 f"(CSR) {timed['csr_us']:.1f} us: {timed['times_faster_than_csr']:.2f} times as fast"
             )
+
+
+def _show_smallest(
+    network: Network,
+    method: str | None,
+    parameters: dict[str, str],
+    seed: int,
+    time_limit: float | None,
+    output: str | None,
+    json_file: str | None,
+) -> None:
+    """Print or write the least M of `edgewatt order --smallest-memory`."""
+    from pathlib import Path
+
+    from edgewatt.cli.output import progress, write_json
+    from edgewatt.orders.describe import order_file
+    from reorder.limits.smallest import smallest_memory
+    from reorder.order import order
+    from traces.base.files import whole_file
+
+    given = None
+    if parameters:
+        asked = {name: read_value(value) for name, value in parameters.items()}
+        given = order(network, method or "auto", memory=100, seed=seed, time_limit_s=time_limit, **asked)
+    with progress("smallest memory") as report:
+        found = smallest_memory(network, given, method=method, seed=seed, time_limit_s=time_limit, progress=report)
+    result = {**found.as_dict(), "network": network.name, "policy": "min", "pinning": "literal"}
+    if output:
+        made = {"parameters": dict(found.ordering.parameters), "seed": seed, "truncated": found.ordering.truncated}
+        with whole_file(Path(output)) as stream:
+            stream.write(order_file(found.ordering, {**result, **made}))
+    if write_json(result, json_file):
+        return
+    whose = "this order has" if given is not None else f"an order by {found.ordering.method} has"
+    say(f"{network.name}: at M = {found.memory}, {whose} W + N + S I/Os; with less, that order has more (Theorem 2)")
+    if found.exact:
+        say(f"no order does with less: {found.argument}")
+    else:
+        say(f"every order needs M of at least {found.lower_bound}: {found.argument}; what lies between is not known")
 
 
 def _sizes(network: Network) -> str:

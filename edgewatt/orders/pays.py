@@ -1,10 +1,13 @@
 """Does this order pay on this machine? Two orders over sizes of on-chip memory, parts, formats, lanes and policies.
 
 Both orders use one layout. Savings are of the order against the other one, in I/Os of the model, bytes over the memory
-bus, energy and time. The break-even size of a metric is the largest on-chip memory with which the order still saves:
-the sizes asked for show between which two the last change lies, and bisection finds it to one row (scratchpad) or one
-legal size (cache). Savings in energy and time need not fall steadily, so the sizes where I/Os begin or cease to be
-saved are simulated too, and some above the size found; a machine with few legal sizes is looked at whole.
+bus, energy and time. The break-even size of a metric is the largest on-chip memory with which the order still saves.
+
+Savings need not fall steadily. Where the legal sizes between the smallest and the largest one asked for are few or
+cheap, every one is played, and the answer is that of the full grid. Else I/Os are counted at every size of a scratchpad
+(bytes of tuples follow from them); energy and time are played at the sizes asked for and where I/Os begin or cease
+to be saved. Each change between two of these is found by bisection to one row (scratchpad) or one legal size (cache),
+and so is what shows 1, 2, 4 ... sizes above it. `Pays.searched` says which it was, `Pays.crossings` holds all found.
 """
 
 from __future__ import annotations
@@ -16,13 +19,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from edgewatt.orders.pays_machine import Study, legal_sizes, machine_of
+from edgewatt.orders.pays_machine import MOST_PROBES, Study, legal_sizes, machine_of
 from hwmodel.machine import Machine
 from reorder.base import Ordering
 from traces.base.progress import Progress
 from traces.work.network import Network
 
 FEW_SIZES = 24  # a machine with no more legal sizes is looked at whole
+CHEAP_STEPS = 2**20  # and so is one whose sizes times the connections are no more than this: about 10 s
 METRICS = ("io", "bytes", "energy", "time")
 WORDS = {"io": "I/Os", "bytes": "bytes", "energy": "energy", "time": "time"}
 
@@ -70,7 +74,9 @@ class PayPoint:
 @dataclass(frozen=True)
 class Pays:
     """What a study found. break_even: choice -> metric -> bytes, None where the order never saves; beyond: metrics that
-    still save at the largest size. verdict: one sentence for the first choice, and why."""
+    still save at the largest size. verdict: one sentence for the first choice, and why. crossings: choice -> metric ->
+    changes found, ascending: (largest size before it in bytes, whether that one saves). searched: choice -> the metrics
+    for which every legal size in the range was looked at, which makes their answer that of the full grid."""
 
     verdict: str
     points: tuple[PayPoint, ...]
@@ -79,7 +85,8 @@ class Pays:
     layout: str
     names: tuple[str, str]
     evaluations: int = 0
-    options: Mapping[str, Any] = field(default_factory=dict)
+    crossings: Mapping[str, Mapping[str, tuple[tuple[int, bool], ...]]] = field(default_factory=dict)
+    searched: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
@@ -90,6 +97,14 @@ class Pays:
             "layout": self.layout,
             "evaluations": self.evaluations,
             "break_even_bytes": {choice: dict(found) for choice, found in self.break_even.items()},
+            "crossings": {
+                choice: {
+                    metric: [{"size_bytes": size, "saves_up_to_here": saves} for size, saves in changes]
+                    for metric, changes in found.items()
+                }
+                for choice, found in self.crossings.items()
+            },
+            "every_size_looked_at": {choice: list(metrics) for choice, metrics in self.searched.items()},
             "still_saves_at_the_largest_size": {choice: list(found) for choice, found in self.beyond.items()},
             "points": [
                 {
@@ -143,6 +158,8 @@ def pays(
     points: list[PayPoint] = []
     break_even: dict[str, dict[str, int | None]] = {}
     beyond: dict[str, tuple[str, ...]] = {}
+    crossings: dict[str, dict[str, tuple[tuple[int, bool], ...]]] = {}
+    searched: dict[str, tuple[str, ...]] = {}
     for choice in choices:
         machine = study.machine(choice.part, choice.policy)
         legal = legal_sizes(network, machine, choice.lanes)
@@ -150,39 +167,78 @@ def pays(
         at = partial(_point, study, machine, choice)
         points += [at(size) for size in wanted]
         between = [size for size in legal if wanted[0] <= size <= wanted[-1]]
-        changes = study.io_changes(machine, choice.lanes, legal, wanted)
-        probes = between if len(between) <= FEW_SIZES else sorted({*wanted, *changes})
-        ends = {metric: last_saving(partial(_saving, at, metric), probes, legal) for metric in METRICS}
-        break_even[str(choice)] = {metric: last for metric, (last, _) in ends.items()}
-        beyond[str(choice)] = tuple(metric for metric, (_, throughout) in ends.items() if throughout)
-    verdict = _verdict(names, points, choices[0], break_even, beyond)
-    return Pays(verdict, tuple(points), break_even, beyond, study.layout_kind, names, study.evaluations)
+        saves_io = study.io_savings(machine, choice.lanes, between)
+        cheap = len(between) <= FEW_SIZES or len(between) * network.n_connections <= CHEAP_STEPS
+        probes = between if cheap else sorted({*wanted, *_around_changes(saves_io)})
+        counted = () if machine.scratchpad is None else ("io",) if study.layout_kind != "tuples" else ("io", "bytes")
+        searched[str(choice)] = METRICS if cheap else tuple(m for m in counted if len(saves_io) == len(between))
+        found: dict[str, Changes] = {}
+        for metric in METRICS:
+            if metric in searched[str(choice)] and metric in counted:
+                found[metric] = changes_of(saves_io.__getitem__, between, between)
+            else:
+                found[metric] = changes_of(partial(_saves, at, metric), probes, legal)
+        crossings[str(choice)] = {metric: each.crossings for metric, each in found.items()}
+        break_even[str(choice)] = {metric: each.last for metric, each in found.items()}
+        beyond[str(choice)] = tuple(metric for metric, each in found.items() if each.to_the_end)
+    verdict = _verdict(names, points, choices[0], break_even, beyond, crossings)
+    kind, made = study.layout_kind, study.evaluations
+    return Pays(verdict, tuple(points), break_even, beyond, kind, names, made, crossings, searched)
 
 
-def last_saving(saving: Callable[[int], float], wanted: Sequence[int], legal: Sequence[int]) -> tuple[int | None, bool]:
-    """Return the largest legal size with a saving, and whether that is the last of `wanted`; None if there is none.
+@dataclass(frozen=True)
+class Changes:
+    """Where a saving begins and ceases. crossings: (largest legal size before the change, whether it saves), ascending.
+    last: the largest size that saves, None for none; to_the_end: whether that is the last one looked at."""
 
-    saving: size -> share saved. wanted: ascending legal sizes; the last one that saves and the next bound the search.
-    Between them it is by bisection. Savings need not fall steadily: sizes 1, 2, 4 ... steps above what was found are
-    looked at, too, and the search goes on from one that saves.
+    crossings: tuple[tuple[int, bool], ...]
+    last: int | None
+    to_the_end: bool
+
+
+def changes_of(saves: Callable[[int], bool], probes: Sequence[int], legal: Sequence[int]) -> Changes:
+    """Return every change of a saving that shows between some legal sizes, each found to one legal size by bisection.
+
+    probes: ascending legal sizes. Savings need not fall steadily: 1, 2, 4 ... sizes above each change are looked at,
+    too, and what shows there is bisected in turn.
     """
-    saves = [saving(size) > 0 for size in wanted]
-    if not any(saves):
-        return None, False
-    last = max(k for k, each in enumerate(saves) if each)
-    if last == len(wanted) - 1:
-        return wanted[last], True
-    low, end = legal.index(wanted[last]), legal.index(wanted[last + 1])
+    place = {size: k for k, size in enumerate(legal)}
+    known = {place[size]: saves(size) for size in probes}
+    end = place[probes[-1]]
+
+    def look(k: int) -> bool:
+        if k not in known:
+            known[k] = saves(legal[k])
+        return known[k]
+
+    done: set[int] = set()
     while True:
-        high = end
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if saving(legal[middle]) > 0 else (low, middle)
-        ahead = [low + 2**k for k in range(1, 32) if low + 2**k < end]
-        again = next((k for k in reversed(ahead) if saving(legal[k]) > 0), None)
-        if again is None:
-            return legal[low], False
-        low = again
+        seen = sorted(known)
+        open_pairs = [(low, high) for low, high in itertools.pairwise(seen) if known[low] != known[high]]
+        wide = [(low, high) for low, high in open_pairs if high - low > 1]
+        for low, high in wide:
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (middle, high) if look(middle) == known[low] else (low, middle)
+        if wide:
+            continue
+        fresh = [low for low, _ in open_pairs if low not in done]
+        for low in fresh:
+            done.add(low)
+            for k in range(1, 32):
+                if low + 2**k < end:
+                    look(low + 2**k)
+        if not fresh:
+            break
+    crossings = tuple((legal[low], known[low]) for low, _ in open_pairs)
+    last = max((k for k, each in known.items() if each), default=None)
+    return Changes(crossings, None if last is None else legal[last], last == end)
+
+
+def _around_changes(saves: Mapping[int, bool]) -> list[int]:
+    """Return the sizes on both sides of the last changes of a saving in I/Os."""
+    changes = [pair for pair in itertools.pairwise(saves) if saves[pair[0]] != saves[pair[1]]]
+    return sorted({size for pair in changes for size in pair})[-MOST_PROBES:]
 
 
 def _point(study: Study, machine: Machine, choice: Choice, size: int) -> PayPoint:
@@ -191,8 +247,8 @@ def _point(study: Study, machine: Machine, choice: Choice, size: int) -> PayPoin
     return PayPoint(choice, size, memory, costs[0], costs[1])
 
 
-def _saving(at: Callable[[int], PayPoint], metric: str, size: int) -> float:
-    return at(size).saving(metric)
+def _saves(at: Callable[[int], PayPoint], metric: str, size: int) -> bool:
+    return at(size).saving(metric) > 0
 
 
 def _nearest(legal: Sequence[int], wished: Sequence[int]) -> list[int]:
@@ -217,6 +273,7 @@ def _verdict(
     choice: Choice,
     break_even: Mapping[str, Mapping[str, int | None]],
     beyond: Mapping[str, tuple[str, ...]],
+    crossings: Mapping[str, Mapping[str, tuple[tuple[int, bool], ...]]],
 ) -> str:
     mine = [point for point in points if point.choice == choice]
     parts = []
@@ -228,7 +285,9 @@ def _verdict(
         else:
             start = min((point.size_bytes for point in mine if point.saving(metric) > 0), default=last)
             end = "on" if metric in beyond[str(choice)] else f"to {kib(last)}"
-            parts.append(f"it pays in {WORDS[metric]} from {kib(start)} {end} (most at {kib(best.size_bytes)}: "
+            gaps = sum(not saves for size, saves in crossings[str(choice)][metric] if start <= size < last)
+            but = f", but for {gaps} stretch{'es' if gaps > 1 else ''} between" if gaps else ""
+            parts.append(f"it pays in {WORDS[metric]} from {kib(start)} {end}{but} (most at {kib(best.size_bytes)}: "
                          f"{-100 * best.saving(metric):+.1f} %)")  # fmt: skip
     best = max(mine, key=lambda point: point.saving("energy"))
     stream, moved, term, energy = best.reason()

@@ -22,6 +22,7 @@ from traces.layouts.layout import AUTO_CHOICE, Layout
 from traces.work.network import Network
 
 MOST_IO_SIZES = 512
+MOST_IO_STEPS = 2**27  # connections times sizes whose I/Os are counted: about a second
 MOST_PROBES = 8
 _ANY_NETWORK = {"generate": {"kind": "uniform-layers", "widths": [2, 2], "density": 1.0}}
 
@@ -121,25 +122,23 @@ class Study:
             return replace(machine, scratchpad=replace(machine.scratchpad, size_bytes=size))
         return replace(machine, caches=(replace(machine.caches[0], size_bytes=size), *machine.caches[1:]))
 
-    def io_changes(self, machine: Machine, lanes: int, legal: list[int], wanted: list[int]) -> list[int]:
-        """Return the sizes between those wanted around which the order begins or ceases to save I/Os.
+    def io_savings(self, machine: Machine, lanes: int, sizes: list[int]) -> dict[int, bool]:
+        """Return for sizes of a scratchpad whether the order saves I/Os: all of them where counting them is cheap.
 
-        I/Os of all sizes are counted in one go; simulating the sizes where their sign changes finds what lies between.
+        Bytes are saved where I/Os are if both orders read the same bytes of connections. {} for a cache.
         """
-        if machine.scratchpad is None:
-            return []
-        sizes = [size for size in legal if wanted[0] <= size <= wanted[-1]]
-        if len(sizes) > MOST_IO_SIZES:
-            sizes = sizes[:: -(-len(sizes) // MOST_IO_SIZES)]
         pad = machine.scratchpad
+        if pad is None:
+            return {}
+        most = max(MOST_IO_STEPS // max(self.network.n_connections, 1), MOST_IO_SIZES)
+        if len(sizes) > most:
+            sizes = sizes[:: -(-len(sizes) // most)]
         memories = [self.memory(machine, lanes, size) for size in sizes]
         mine, other = (
             [counts.total for counts in io_curve(self.network, edges, memories, pad.policy, pad.pinning)]
             for edges in self.orders
         )
-        saves = np.array(mine) < np.array(other)
-        changes = np.flatnonzero(np.diff(saves))
-        return [sizes[k] for k in sorted({*changes.tolist(), *(changes + 1).tolist()})][-MOST_PROBES:]
+        return {size: one < two for size, one, two in zip(sizes, mine, other, strict=True)}
 
     def costs(
         self, machine: Machine, value_format: str, lanes: int

@@ -14,6 +14,8 @@ def run_checks(
     *,
     network: Path | None = None,
     order: Path | None = None,
+    system: str | None = None,
+    lanes: int = 16,
     matrix: Path | None = None,
     reordered: Path | None = None,
     stride: int | None = None,
@@ -33,9 +35,11 @@ def run_checks(
             raise InputError(f"{one} and {two} belong together: give both")
     if stride is not None and (stride < 1 or matrix is None):
         raise InputError("--stride is a number of at least 1 and goes with --matrix and --reordered")
+    if system is not None and order is None:
+        raise InputError("--system goes with --order and --network: it is the machine that the order is played on")
     checks: list[Check] = []
     if order is not None and network is not None:
-        checks += _order_checks(network, order, seed)
+        checks += _order_checks(network, order, system, lanes, seed)
     if matrix is not None and reordered is not None:
         checks += _matrix_checks(matrix, reordered, stride)
     if config is not None:
@@ -60,7 +64,7 @@ def validate(*, reference: Path | None = None, seed: int = 0) -> list[Check]:
     return checks
 
 
-def _order_checks(network: Path, order: Path, seed: int) -> list[Check]:
+def _order_checks(network: Path, order: Path, system: str | None, lanes: int, seed: int) -> list[Check]:
     from edgewatt.validate.orderings import read_order, validate_order
     from traces.readers import load
     from traces.work.network import Network
@@ -68,7 +72,13 @@ def _order_checks(network: Path, order: Path, seed: int) -> list[Check]:
     given = load(network, kind="network")
     if not isinstance(given, Network):
         raise InputError(f"{network}: holds no network of neurons")
-    return validate_order(given, read_order(order), seed=seed)
+    edges = read_order(order)
+    checks = validate_order(given, edges, seed=seed)
+    if system is not None and checks[0].passed:
+        from edgewatt.validate.machines import machine_checks
+
+        checks += machine_checks(given, edges, system, lanes=lanes, seed=seed)
+    return checks
 
 
 def _matrix_checks(matrix: Path, reordered: Path, stride: int | None) -> list[Check]:

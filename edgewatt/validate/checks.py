@@ -10,18 +10,27 @@ COLUMNS = ("check", "expected", "measured", "deviation", "verdict")
 
 @dataclass(frozen=True)
 class Check:
-    """The outcome of one check. `deviation` is relative (0.01 is 1 %), None where a number makes no sense."""
+    """The outcome of one check. `deviation` is relative (0.01 is 1 %), None where a number makes no sense.
+
+    stated: two figures side by side, of which neither is wrong.
+    """
 
     name: str
     expected: object
     measured: object
     passed: bool
     deviation: float | None = None
+    stated: bool = False
 
     def row(self) -> tuple[str, ...]:
         """Return the cells of COLUMNS."""
         deviation = "" if self.deviation is None else f"{100 * self.deviation:+.3g} %"
-        return (self.name, _text(self.expected), _text(self.measured), deviation, "ok" if self.passed else "FAILED")
+        return (self.name, _text(self.expected), _text(self.measured), deviation, self.verdict)
+
+    @property
+    def verdict(self) -> str:
+        """Return 'ok', 'FAILED', or 'stated' where there is nothing to judge."""
+        return "stated" if self.stated else "ok" if self.passed else "FAILED"
 
     def as_dict(self) -> dict[str, object]:
         """Return plain data for JSON."""
@@ -31,6 +40,7 @@ class Check:
             "measured": _plain(self.measured),
             "deviation": self.deviation,
             "passed": self.passed,
+            **({"stated": True} if self.stated else {}),
         }
 
 

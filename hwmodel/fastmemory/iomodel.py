@@ -24,6 +24,7 @@ import cython_ext.iomodel.counts as kernel
 from traces.base.errors import InputError
 from traces.work.checks import checked_memory, policy_codes, processing_arrays
 from traces.work.network import Network
+from traces.work.residence import widest_bag
 
 
 @dataclass(frozen=True)
@@ -133,15 +134,7 @@ def compact_growth_memory(network: Network, order: Any = None) -> int:
     reads W + N and writes S; with less, every policy does more. O(W + N).
     """
     sources, targets = processing_arrays(network, order)
-    w, n = len(sources), network.n_neurons
-    step = np.arange(w)
-    first, last = np.full(n, w), np.full(n, -1)
-    for side in (sources, targets):
-        np.minimum.at(first, side, step)
-        np.maximum.at(last, side, step)
-    alive = first < w
-    change = np.bincount(first[alive], minlength=w + 1) - np.bincount(last[alive] + 1, minlength=w + 1)
-    return 1 + int(np.cumsum(change).max())
+    return 1 + widest_bag(sources, targets, network.n_neurons)
 
 
 def bandwidth_memory(network: Network, rank: npt.ArrayLike | None = None) -> int:

@@ -1,15 +1,18 @@
 """Where an order stops paying: bisection against the full grid, the sentence, the page and the command."""
 
+import itertools
 import json
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from oracles.trace_oracle import random_network, topological_order
 from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
-from edgewatt.orders.pays import METRICS, last_saving
+from edgewatt.orders.pays import METRICS, Changes, changes_of
 from edgewatt.orders.pays_machine import legal_sizes
 from edgewatt.orders.pays_page import pays_page
 from traces.base.errors import InputError
@@ -22,11 +25,14 @@ def machine(**options):
     return ew.Machine(scratchpad=ew.ScratchpadSpec(512, stream_bytes=64, **options), part="lpddr4-3200")
 
 
-@pytest.mark.parametrize("few_sizes", [0, 24])
+@pytest.mark.parametrize("all_sizes", [False, True])
 @pytest.mark.parametrize("seed", range(20))
-def test_break_even_equals_the_full_grid(seed, few_sizes, monkeypatch):
-    """I/Os and bytes by bisection alone; energy and time, which need not fall steadily, where few sizes are legal."""
-    monkeypatch.setattr("edgewatt.orders.pays.FEW_SIZES", few_sizes)
+def test_break_even_equals_the_full_grid(seed, all_sizes, monkeypatch):
+    """Where few or cheap sizes are legal, all are looked at; elsewhere I/Os and bytes still are those of the grid, and
+    every change of energy and time that is reported is one of the grid."""
+    if not all_sizes:
+        monkeypatch.setattr("edgewatt.orders.pays.FEW_SIZES", 0)
+        monkeypatch.setattr("edgewatt.orders.pays.CHEAP_STEPS", 0)
     rng = np.random.default_rng(seed)
     network = random_network(rng)
     edges = topological_order(network, rng, rows=False)
@@ -37,22 +43,41 @@ def test_break_even_equals_the_full_grid(seed, few_sizes, monkeypatch):
         lanes=[4], timing="replay",
     )  # fmt: skip
     choice = str(grid.points[0].choice)
-    for metric in METRICS if few_sizes else ("io", "bytes"):
-        saves = [point.size_bytes for point in grid.points if point.saving(metric) > 0]
-        assert found.break_even[choice][metric] == (max(saves) if saves else None), metric
+    exact = found.searched[choice]
+    assert set(exact) == set(METRICS if all_sizes else ("io", "bytes") if found.layout == "tuples" else ("io",))
+    for metric in METRICS:
+        saves = {point.size_bytes: point.saving(metric) > 0 for point in grid.points}
+        changes = tuple((a, saves[a]) for a, b in itertools.pairwise(saves) if saves[a] != saves[b])
+        if metric in exact:
+            last = max((size for size, each in saves.items() if each), default=None)
+            assert found.break_even[choice][metric] == last, metric
+            assert found.crossings[choice][metric] == changes, metric
+        else:
+            assert set(found.crossings[choice][metric]) <= set(changes)
 
 
 def test_bisection_asks_few_sizes():
     asked = []
 
-    def saving(size):
+    def saves(size):
         asked.append(size)
-        return 700.5 - size
+        return size < 700.5
 
-    assert last_saving(saving, [1, 500, 1000], list(range(1, 1001))) == (700, False)
+    assert changes_of(saves, [1, 500, 1000], list(range(1, 1001))) == Changes(((700, True),), 700, False)
     assert len(asked) < 25
-    assert last_saving(lambda size: 1.0, [1, 5], [1, 2, 5]) == (5, True)
-    assert last_saving(lambda size: -1.0, [1, 5], [1, 2, 5]) == (None, False)
+    assert changes_of(lambda size: True, [1, 5], [1, 2, 5]) == Changes((), 5, True)
+    assert changes_of(lambda size: False, [1, 5], [1, 2, 5]) == Changes((), None, False)
+
+
+@given(st.lists(st.booleans(), min_size=2, max_size=60), st.data())
+def test_every_change_between_probes_is_found(pattern, data):
+    """Whatever the pattern, what is reported is true; with every size probed, it is everything."""
+    legal = list(range(10, 10 + len(pattern)))
+    probes = sorted({legal[0], legal[-1], *data.draw(st.lists(st.sampled_from(legal)))})
+    saves = dict(zip(legal, pattern, strict=True))
+    wanted = tuple((a, saves[a]) for a, b in itertools.pairwise(legal) if saves[a] != saves[b])
+    assert set(changes_of(saves.__getitem__, probes, legal).crossings) <= set(wanted)
+    assert changes_of(saves.__getitem__, legal, legal).crossings == wanted
 
 
 def test_verdict_reason_and_page():

@@ -1,0 +1,80 @@
+"""Does an order hold on a machine? Its bytes, its rows and its counts, and what it costs beside two-optimal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from edgewatt.orders.pays import METRICS, WORDS
+from edgewatt.orders.pays_machine import Study, machine_of
+from edgewatt.validate.checks import Check, equal, relative
+from hwmodel.machine import Machine
+from hwmodel.replay import replay
+from hwmodel.replay.hierarchy import burst_trace
+from hwmodel.system.simulation import simulate
+from traces.access.build import build_trace, final_image
+from traces.access.trace import Trace
+from traces.layouts.layout import Layout
+from traces.work.network import Network
+
+UNITS = {"io": "", "bytes": "", "energy": ", pJ", "time": ", ns"}
+
+
+def machine_checks(
+    network: Network, edges: npt.NDArray[np.int64], system: str | Path | Machine, *, lanes: int = 16, seed: int = 0
+) -> list[Check]:
+    """Play a valid order on a system and check what it leaves in memory, what it moves, and that both timings agree.
+
+    The outputs that the bursts leave in memory are those of the trace, byte for byte; a scratchpad moves the rows that
+    `count_io` counts; replay and the system ask memory for the same bursts. Last come I/Os, bytes, energy and time
+    beside those of two-optimal: stated, not judged. Raises InputError for a system that does not fit.
+    """
+    from reorder.order import order
+
+    machine = machine_of(system)
+    study = Study(network, machine, "system", seed, None)
+    plain = order(network, "two-optimal", memory=study.memory(machine, lanes, study.size_of(machine))).edges
+    study.orders = (edges, plain)
+    layout = Layout(kind=study.layout_kind, lanes=lanes)
+    trace = build_trace(network, edges, layout=layout, batch=lanes, seed=seed)
+    counted, timed = replay(trace, machine), simulate(trace, machine)
+    checks = [equal("output bytes in memory that differ after the run", 0, _wrong_outputs(network, trace, machine))]
+    if counted.scratchpad is not None:
+        checks += _row_checks(network, edges, machine, counted.scratchpad)
+    for name in ("reads", "writes"):
+        asked = [int(getattr(each.total, name).sum()) for each in (counted, timed.counts)]
+        checks.append(equal(f"bursts asked for, {name}: replay, system", *asked))
+    memory, (mine, other) = study.costs(machine, "fp32", lanes)
+    for metric in METRICS:
+        name = f"{WORDS[metric]}{UNITS[metric]} at M = {memory}: two-optimal, this order"
+        checks.append(
+            Check(name, other[metric], mine[metric], True, relative(other[metric], mine[metric]), stated=True)
+        )
+    return checks
+
+
+def _row_checks(network: Network, edges: npt.NDArray[np.int64], machine: Machine, moved: Any) -> list[Check]:
+    from hwmodel.fastmemory.iomodel import count_io
+
+    assert machine.scratchpad is not None
+    spec = machine.scratchpad
+    io = count_io(network, edges, memory=moved.memory, policy=spec.policy, pinning=spec.pinning)
+    names = ("reads_neurons", "writes_live", "writes_outputs")
+    return [
+        equal(f"rows moved, {name}: count_io, scratchpad", getattr(io, name), getattr(moved, name)) for name in names
+    ]
+
+
+def _wrong_outputs(network: Network, trace: Trace, machine: Machine) -> int:
+    """Return how many bytes of output rows differ between the memory behind the machine and the forward pass."""
+    wanted = final_image(trace)
+    left = final_image(burst_trace(trace, machine))
+    plan, memory = trace.plan, trace.memory
+    start = memory.base_address - burst_trace(trace, machine).memory.base_address
+    rows = plan.neurons_offset + plan.row_pitch * network.outputs[network.in_degree[network.outputs] > 0]
+    starts = (rows[None, :] + plan.pass_bytes * np.arange(plan.n_passes)[:, None]).ravel()
+    at = (starts[:, None] + np.arange(plan.row_bytes)).ravel()
+    return int((wanted[at] != left[at + start]).sum())

@@ -1,0 +1,74 @@
+"""The smallest memory with minimal I/Os: exact for an order, between two bounds for a network."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles.least_io_oracle import least_io
+from oracles.random_networks import dags
+from typer.testing import CliRunner
+
+import edgewatt as ew
+from edgewatt.cli import app
+from traces.base.errors import InputError
+from traces.generators.theory import chains, dense_layers
+
+NETWORK = "configs/examples/networks/digits_small.npz"
+
+
+@settings(max_examples=60, deadline=None)
+@given(dags(max_neurons=12), st.integers(0, 5))
+def test_it_is_exact_for_an_order(network, seed):
+    order = ew.order(network, "random-topological", memory=3, seed=seed)
+    found = ew.smallest_memory(network, order)
+    least = ew.io_bounds(network).lower_total
+    assert ew.count_io(network, order, memory=found.memory).total == least
+    if found.memory > 3:
+        assert ew.count_io(network, order, memory=found.memory - 1).total > least
+    assert found.ordering is order and not found.searched
+
+
+@settings(max_examples=25, deadline=None)
+@given(dags(max_neurons=7))
+def test_the_bounds_hold_the_true_one(network):
+    """Against the least I/Os over all orders and evictions, by exhaustive search."""
+    if network.n_connections > 8:
+        return
+    found = ew.smallest_memory(network, moves=500)
+    least = ew.io_bounds(network).lower_total
+    truth = next(m for m in range(3, network.n_neurons + 3) if least_io(network, m) == least)
+    assert found.lower_bound <= truth <= found.memory
+    assert ew.count_io(network, found.ordering, memory=found.memory).total == least
+
+
+def test_networks_whose_answer_is_known():
+    pairs = [(chains(6, 3), 6), (dense_layers([3, 3]), 6)]
+    for network, most in pairs:
+        found = ew.smallest_memory(network)
+        assert found.lower_bound <= found.memory <= most
+        assert found.exact == (found.lower_bound == found.memory)
+    path = ew.smallest_memory(dense_layers([1, 1, 1, 1]))
+    assert path.exact and path.memory == 3
+
+
+def test_command(tmp_path):
+    order = tmp_path / "order.npz"
+    found = CliRunner().invoke(app, ["order", NETWORK, "--smallest-memory", "-m", "two-optimal", "-o", str(order)])
+    assert found.exit_code == 0, found.output
+    assert "an order by two-optimal has W + N + S I/Os" in found.output and "every order needs M" in found.output
+    again = CliRunner().invoke(
+        app, ["order", NETWORK, "--smallest-memory", "-m", "file", "-s", f"path={order}", "--json", "-"]
+    )
+    result = json.loads(again.stdout)
+    network = ew.load(NETWORK)
+    assert result["memory"] == ew.smallest_memory(network, np.load(order)["edges"]).memory
+    assert result["lower_bound"] <= result["memory"] and not result["exact"]
+
+
+def test_bad_input():
+    with pytest.raises(InputError, match="the order has 3 entries"):
+        ew.smallest_memory(dense_layers([3, 3]), [0, 1, 2])
+    with pytest.raises(InputError, match="two-optimal"):
+        ew.smallest_memory(dense_layers([3, 3]), method="two-optimum")
