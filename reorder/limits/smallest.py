@@ -104,7 +104,7 @@ def smallest_memory(
 def _try(
     network: Network, method: str, memory: int, seed: int, moves: int | None, time_limit_s: float | None
 ) -> tuple[Ordering, int]:
-    parameters = {"moves": moves} if method in ("auto", "residency") else {}
+    parameters: dict[str, Any] = {"moves": moves} if method in ("auto", "residency") else {}
     found = make_order(
         network, method, memory=max(memory, LEAST), seed=seed, time_limit_s=time_limit_s, **parameters
     )  # fmt: skip
