@@ -94,7 +94,7 @@ def transfers(
     engine = EngineAccesses()
 
     def walk() -> Iterator[Chunk]:
-        from cython_ext.trace.walk import TransferWalk
+        from cython_ext.trace.transfers import TransferWalk
 
         assert memory.image is not None
         engine.__dict__.update(EngineAccesses().__dict__)

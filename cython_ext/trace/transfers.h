@@ -1,0 +1,118 @@
+/* The same forward pass on a scratchpad: what is fetched and written back, not what the engine touches there. */
+#ifndef EDGEWATT_TRANSFERS_H
+#define EDGEWATT_TRANSFERS_H
+
+#include "trace/walk.h"
+
+typedef struct { /* an array of connections, read once from its start to its end, piece by piece */
+    int64_t start, end, piece, stream;
+} edgewatt_array;
+
+typedef struct {
+    edgewatt_walk *walk;
+    const int32_t *move_step, *move_neuron; /* neuron rows that move before a step (ascending) */
+    const uint8_t *move_kind;               /* 0 load; 1, 2 stores */
+    const int64_t *move_scalar;             /* of loads that bring a bias as a scalar: its image offset, else -1 */
+    int64_t n_moves;
+    const edgewatt_array *arrays;
+    int64_t n_arrays, scalar_array; /* the last holds bias scalars */
+    const int64_t *element_array, *event_array; /* the array that an element or structure load lies in */
+    const uint8_t *is_computed;     /* of each neuron */
+    int64_t n_neurons, row_accesses;
+    int64_t *fetched;  /* of each array, up to where */
+    uint8_t *finished; /* of each neuron: whether its value is final */
+    int64_t move, row_reads, row_writes, connection_accesses;
+} edgewatt_transfers;
+
+static void edgewatt_start_arrays(edgewatt_transfers *t) {
+    t->move = 0;
+    for (int64_t p = 0; p < t->n_arrays; p++) t->fetched[p] = t->arrays[p].start;
+    for (int64_t p = 0; p < t->n_neurons; p++) t->finished[p] = !t->is_computed[p];
+}
+
+static inline int64_t edgewatt_engine_accesses(const edgewatt_transfers *t) {
+    return (t->row_reads + t->row_writes) * t->row_accesses + t->connection_accesses;
+}
+
+static void edgewatt_transfer(edgewatt_transfers *t, edgewatt_sink *out, int64_t at, int64_t width, int store,
+                              int stream) {
+    out->work[out->n] = edgewatt_engine_accesses(t);
+    edgewatt_emit(t->walk, out, out->size8 != NULL, at, width, store, stream);
+}
+
+/* Fetch an array's pieces up to `end`; return 0 when the buffer is full. */
+static inline int edgewatt_fetch(edgewatt_transfers *t, edgewatt_sink *out, int64_t array, int64_t end) {
+    const edgewatt_array *a = &t->arrays[array];
+    while (t->fetched[array] < end) {
+        const int64_t start = t->fetched[array], stop = start + a->piece < a->end ? start + a->piece : a->end;
+        if (out->n > out->capacity) return 0;
+        edgewatt_transfer(t, out, start, stop - start, 0, (int)a->stream);
+        t->fetched[array] = stop;
+    }
+    return 1;
+}
+
+static int edgewatt_fetch_structure(edgewatt_transfers *t, edgewatt_sink *out, int64_t k) {
+    edgewatt_walk *walk = t->walk;
+    for (; walk->event < walk->n_events && walk->event_step[walk->event] <= k; walk->event++) {
+        const int64_t end = walk->event_offset[walk->event] + walk->event_size[walk->event];
+        if (!edgewatt_fetch(t, out, t->event_array[walk->event], end)) return 0;
+        t->connection_accesses++;
+    }
+    return 1;
+}
+
+/* Make the moves that precede step k; return 0 when the buffer is full. */
+static int edgewatt_make_moves(edgewatt_transfers *t, edgewatt_sink *out, int64_t k) {
+    edgewatt_walk *walk = t->walk;
+    for (; t->move < t->n_moves && t->move_step[t->move] <= k; t->move++) {
+        const int64_t neuron = t->move_neuron[t->move], scalar = t->move_scalar[t->move];
+        if (scalar >= 0) {
+            if (!edgewatt_fetch(t, out, t->scalar_array, scalar + 4)) return 0;
+            continue;
+        }
+        if (out->n > out->capacity) return 0;
+        const int store = t->move_kind[t->move] != 0;
+        if (store && neuron == walk->held_target) { /* its sum is in registers: it leaves with it */
+            edgewatt_write_row(walk, neuron);
+            walk->held_target = -1;
+        }
+        const int finished = store ? walk->output_stream : walk->input_stream;
+        edgewatt_transfer(t, out, edgewatt_row_of(walk, neuron), walk->row_bytes, store,
+                          t->finished[neuron] ? finished : walk->partial_stream);
+    }
+    return 1;
+}
+
+static inline int64_t edgewatt_element_at(const edgewatt_element *element, int64_t k) {
+    return element->offset + ((element->slot[k] * element->bits) >> 3);
+}
+
+/* Write the next transfers. Before a step come the pieces of the connection arrays that it needs, then its moves; moves
+ * of step n_steps come after the last one. */
+static void edgewatt_fill_transfers(edgewatt_transfers *t, edgewatt_sink *out) {
+    edgewatt_walk *walk = t->walk;
+    for (; walk->number < walk->n_passes; walk->number++, edgewatt_start_pass(walk), edgewatt_start_arrays(t)) {
+        for (; walk->step < walk->n_steps; walk->step++) {
+            const int64_t k = walk->step;
+            if (!edgewatt_fetch_structure(t, out, k)) return;
+            for (int64_t e = 0; e < walk->n_elements; e++) {
+                const edgewatt_element *element = &walk->element[e];
+                const int64_t end = edgewatt_element_at(element, k) + ((element->bits + 7) >> 3);
+                if (!edgewatt_fetch(t, out, t->element_array[e], end)) return;
+            }
+            if (!edgewatt_make_moves(t, out, k)) return;
+            for (int64_t e = 0; e < walk->n_elements; e++) {
+                const int64_t at = edgewatt_element_at(&walk->element[e], k);
+                t->connection_accesses += walk->element[e].bits >= 8 || at != walk->last_byte[e];
+                walk->last_byte[e] = at;
+            }
+            t->row_reads += (walk->source[k] != walk->held_source) + (walk->target[k] != walk->held_target);
+            t->row_writes += !edgewatt_compute(walk, 0, k);
+            if (walk->finish[k]) t->finished[walk->target[k]] = 1;
+        }
+        if (!edgewatt_fetch_structure(t, out, walk->n_steps) || !edgewatt_make_moves(t, out, walk->n_steps)) return;
+    }
+}
+
+#endif

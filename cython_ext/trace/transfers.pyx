@@ -1,0 +1,94 @@
+"""A forward pass on a scratchpad: what DMA brings and takes (trace/transfers.h)."""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+
+from cython_ext.trace.walk cimport ForwardWalk, edgewatt_sink, edgewatt_walk, open_sink
+
+import numpy as np
+
+
+cdef extern from "trace/transfers.h" nogil:
+    ctypedef struct edgewatt_array:
+        int64_t start, end, piece, stream
+    ctypedef struct edgewatt_transfers:
+        edgewatt_walk *walk
+        const int32_t *move_step
+        const int32_t *move_neuron
+        const uint8_t *move_kind
+        const int64_t *move_scalar
+        int64_t n_moves
+        const edgewatt_array *arrays
+        int64_t n_arrays, scalar_array
+        const int64_t *element_array
+        const int64_t *event_array
+        const uint8_t *is_computed
+        int64_t n_neurons, row_accesses
+        int64_t *fetched
+        uint8_t *finished
+        int64_t row_reads, row_writes, connection_accesses
+    void edgewatt_start_arrays(edgewatt_transfers *transfers)
+    int64_t edgewatt_engine_accesses(const edgewatt_transfers *transfers)
+    void edgewatt_fill_transfers(edgewatt_transfers *transfers, edgewatt_sink *out)
+
+
+cdef class TransferWalk(ForwardWalk):
+    """The walk of a plan on a scratchpad.
+
+    moves: arrays step (ascending), neuron, kind (0 load; 1, 2 stores) of the neuron rows that move; scalars: for loads
+    that bring a bias as a scalar, the image offset to read it from (else -1). arrays: int64[P, 4] rows of (image
+    offset, end, bytes of a piece, stream), each read from its start to its end, piece by piece. element_array,
+    event_array: which array an element or structure load lies in; scalar_array: the one with bias scalars.
+    row_accesses: engine accesses that one row takes.
+    """
+
+    cdef edgewatt_transfers transfers
+    cdef object kept_too
+
+    def __init__(self, plan, uint8_t[::1] image, streams, moves, scalars, arrays, element_array, event_array,
+                 int64_t scalar_array, int64_t row_accesses):
+        cdef const int32_t[::1] step, neuron
+        cdef const uint8_t[::1] kind, is_computed = plan.is_computed.astype(np.uint8)
+        cdef const int64_t[::1] scalar = scalars, of_element = element_array, of_event = event_array
+        cdef const int64_t[:, ::1] pieces = arrays
+        cdef int64_t[::1] fetched = np.zeros(len(arrays), np.int64)
+        cdef uint8_t[::1] finished = np.zeros(len(plan.is_computed), np.uint8)
+        cdef edgewatt_transfers *transfers = &self.transfers
+        step, neuron, kind = moves
+        ForwardWalk.__init__(self, plan, image, streams)
+        self.kept_too = step, neuron, kind, scalar, pieces, of_element, of_event, is_computed, fetched, finished
+        transfers.walk = &self.walk
+        transfers.n_moves, transfers.n_arrays, transfers.n_neurons = len(step), len(arrays), len(is_computed)
+        if transfers.n_moves:
+            transfers.move_step, transfers.move_neuron = &step[0], &neuron[0]
+            transfers.move_kind, transfers.move_scalar = &kind[0], &scalar[0]
+        if transfers.n_arrays:
+            transfers.arrays, transfers.fetched = <const edgewatt_array *>&pieces[0, 0], &fetched[0]
+        if len(of_element):
+            transfers.element_array = &of_element[0]
+        if len(of_event):
+            transfers.event_array = &of_event[0]
+        if transfers.n_neurons:
+            transfers.is_computed, transfers.finished = &is_computed[0], &finished[0]
+        transfers.scalar_array, transfers.row_accesses = scalar_array, row_accesses
+        transfers.row_reads = transfers.row_writes = transfers.connection_accesses = 0
+        edgewatt_start_arrays(transfers)
+
+    @property
+    def counts(self):
+        """Engine accesses so far: rows read, rows written, and accesses to connections."""
+        return self.transfers.row_reads, self.transfers.row_writes, self.transfers.connection_accesses
+
+    @property
+    def accesses(self):
+        """Engine accesses so far, a row counted as often as it takes."""
+        return edgewatt_engine_accesses(&self.transfers)
+
+    def fill_transfers(self, uint64_t[::1] address, size, uint8_t[::1] op, uint8_t[::1] stream,
+                       int64_t[::1] payload_offset, uint8_t[::1] payload, int64_t[::1] work):
+        """Write the next transfers into the buffers; return their number. work: engine accesses made before each."""
+        cdef edgewatt_sink out
+        open_sink(&out, address, size, op, stream, payload_offset, payload)
+        out.work = &work[0]
+        with nogil:
+            edgewatt_fill_transfers(&self.transfers, &out)
+        return out.n

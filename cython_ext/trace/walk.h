@@ -1,0 +1,197 @@
+/* The walk of a sparse forward pass over its memory image: every access with its real bytes.
+ *
+ * One step is one stored connection (or ELLPACK padding). At each step the walk makes, in this order: the structure
+ * loads that precede it (row pointers and the like), its element loads (ids and value, or the tuple), the load of the
+ * source's row, the load of the target's partial sums, the multiply-add, and the store of the partial sums or, at the
+ * target's last step, of its activated values. With `registers`, the source's row and the partial sums stay in
+ * registers while consecutive steps share the neuron. A row is one value a lane.
+ */
+#ifndef EDGEWATT_WALK_H
+#define EDGEWATT_WALK_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "trace/values.h"
+
+#define EDGEWATT_MOST_ELEMENTS 4
+#define EDGEWATT_INLINE static inline __attribute__((always_inline))
+
+typedef struct { /* where accesses go: the columns of a chunk under way */
+    uint64_t *address;
+    uint8_t *size8;   /* sizes up to 255; null where size16 is used */
+    uint16_t *size16;
+    uint8_t *op, *stream;
+    int64_t *payload_offset; /* one more than accesses */
+    uint8_t *payload;
+    int64_t *work;           /* of transfers: engine accesses made before */
+    int64_t n, capacity;     /* accesses written; a step begins while n <= capacity */
+} edgewatt_sink;
+
+typedef struct { /* an array that is read at each step */
+    int64_t offset, bits; /* of element 0 in the image, of one element */
+    int64_t stream;
+    const int64_t *slot;  /* index of the step's element */
+} edgewatt_element;
+
+typedef struct {
+    const int32_t *source, *target;
+    const float *weight, *bias;
+    const uint8_t *finish; /* 0: not the target's last step; 1 + activation: its last */
+    int64_t n_steps;
+    edgewatt_element element[EDGEWATT_MOST_ELEMENTS];
+    int64_t n_elements;
+    const int64_t *event_step, *event_offset; /* structure loads, by the step that they precede */
+    const uint8_t *event_size, *event_stream;
+    int64_t n_events;
+    uint8_t *image;
+    uint64_t base;
+    int64_t neurons; /* image offset of the rows of the first pass */
+    int64_t lanes, value_bytes, row_bytes, row_pitch, pass_bytes, n_passes;
+    int format, registers, input_stream, partial_stream, output_stream;
+    /* where the walk stands: the pass, its next step and structure load, the neurons in registers and their values */
+    int64_t number, step, event, held_source, held_target;
+    int64_t last_byte[EDGEWATT_MOST_ELEMENTS];
+    float *source_row, *sums;
+} edgewatt_walk;
+
+static inline void edgewatt_start_pass(edgewatt_walk *walk) {
+    walk->step = walk->event = 0;
+    walk->held_source = walk->held_target = -1;
+    for (int e = 0; e < EDGEWATT_MOST_ELEMENTS; e++) walk->last_byte[e] = -1;
+}
+
+EDGEWATT_INLINE int64_t edgewatt_row_of(const edgewatt_walk *walk, int64_t neuron) {
+    return walk->neurons + walk->number * walk->pass_bytes + neuron * walk->row_pitch;
+}
+
+/* Copy the bytes of one access: nearly all have the width of a number, which a call of memcpy would take longer for. */
+EDGEWATT_INLINE void edgewatt_copy(uint8_t *restrict to, const uint8_t *restrict from, int64_t width) {
+    if (width == 4)
+        memcpy(to, from, 4);
+    else if (width == 2)
+        memcpy(to, from, 2);
+    else if (width == 8)
+        memcpy(to, from, 8);
+    else if (width == 1)
+        *to = *from;
+    else
+        memcpy(to, from, (size_t)width);
+}
+
+EDGEWATT_INLINE void edgewatt_emit(const edgewatt_walk *walk, edgewatt_sink *out, int narrow, int64_t at, int64_t width,
+                                   int store, int stream) {
+    const int64_t n = out->n, filled = out->payload_offset[n];
+    out->address[n] = walk->base + (uint64_t)at;
+    if (narrow)
+        out->size8[n] = (uint8_t)width;
+    else
+        out->size16[n] = (uint16_t)width;
+    out->op[n] = (uint8_t)store;
+    out->stream[n] = (uint8_t)stream;
+    edgewatt_copy(out->payload + filled, walk->image + at, width);
+    out->payload_offset[n + 1] = filled + width;
+    out->n = n + 1;
+}
+
+/* Make the structure loads that precede step k; return 0 when the buffer is full. */
+EDGEWATT_INLINE int edgewatt_structure(edgewatt_walk *walk, edgewatt_sink *out, int narrow, int64_t k) {
+    for (; walk->event < walk->n_events && walk->event_step[walk->event] <= k; walk->event++) {
+        if (out->n > out->capacity) return 0;
+        edgewatt_emit(walk, out, narrow, walk->event_offset[walk->event], walk->event_size[walk->event], 0,
+                      walk->event_stream[walk->event]);
+    }
+    return 1;
+}
+
+static inline float edgewatt_finished(const edgewatt_walk *walk, float sum, int64_t k) {
+    if (walk->finish[k] == 3 && sum == walk->bias[walk->target[k]])
+        sum = 0; /* clipped-relu adds the bias only where the weighted sum is not zero */
+    return edgewatt_activate(sum, walk->finish[k] - 1);
+}
+
+static inline void edgewatt_read_row(const edgewatt_walk *walk, int64_t neuron, float *restrict values) {
+    const uint8_t *at = walk->image + edgewatt_row_of(walk, neuron);
+    for (int64_t lane = 0; lane < walk->lanes; lane++)
+        values[lane] = edgewatt_read_neuron(at + lane * walk->value_bytes, walk->format);
+}
+
+/* Round the sums in registers into the image. */
+static inline void edgewatt_write_row(const edgewatt_walk *walk, int64_t neuron) {
+    uint8_t *at = walk->image + edgewatt_row_of(walk, neuron);
+    for (int64_t lane = 0; lane < walk->lanes; lane++)
+        edgewatt_write_neuron(at + lane * walk->value_bytes, walk->sums[lane], walk->format);
+}
+
+/* Multiply and add; return whether the sums stay in registers. If not, the image holds them now. */
+EDGEWATT_INLINE int edgewatt_compute(edgewatt_walk *walk, int one_lane, int64_t k) {
+    const int64_t source = walk->source[k], target = walk->target[k], lanes = one_lane ? 1 : walk->lanes;
+    const float weight = walk->weight[k];
+    const float *restrict values = walk->source_row;
+    float *restrict sums = walk->sums;
+    const int keep = walk->registers && k + 1 < walk->n_steps && walk->target[k + 1] == target;
+    if (one_lane) {
+        if (source != walk->held_source)
+            walk->source_row[0] = edgewatt_read_neuron(walk->image + edgewatt_row_of(walk, source), walk->format);
+        if (target != walk->held_target)
+            sums[0] = edgewatt_read_neuron(walk->image + edgewatt_row_of(walk, target), walk->format);
+    } else {
+        if (source != walk->held_source) edgewatt_read_row(walk, source, walk->source_row);
+        if (target != walk->held_target) edgewatt_read_row(walk, target, sums);
+    }
+    for (int64_t lane = 0; lane < lanes; lane++) sums[lane] = sums[lane] + weight * values[lane];
+    if (!keep) {
+        if (walk->finish[k])
+            for (int64_t lane = 0; lane < lanes; lane++) sums[lane] = edgewatt_finished(walk, sums[lane], k);
+        if (one_lane)
+            edgewatt_write_neuron(walk->image + edgewatt_row_of(walk, target), sums[0], walk->format);
+        else
+            edgewatt_write_row(walk, target);
+    }
+    walk->held_source = walk->registers ? source : -1;
+    walk->held_target = keep ? target : -1;
+    return keep;
+}
+
+/* Write the next accesses until the buffers are full or the last pass has ended. The walk and the sink are copied for
+ * the time of a call: nothing that is written through a byte pointer can change a copy, so it stays in registers. */
+EDGEWATT_INLINE void edgewatt_fill_any(edgewatt_walk *of, edgewatt_sink *into, int one_lane, int narrow) {
+    edgewatt_walk copy = *of, *walk = &copy;
+    edgewatt_sink sink = *into, *out = &sink;
+    for (; walk->number < walk->n_passes; walk->number++, edgewatt_start_pass(walk)) {
+        for (; walk->step < walk->n_steps; walk->step++) {
+            const int64_t k = walk->step, source = walk->source[k], target = walk->target[k];
+            if (!edgewatt_structure(walk, out, narrow, k) || out->n > out->capacity) goto full;
+            for (int64_t e = 0; e < walk->n_elements; e++) {
+                const edgewatt_element *element = &walk->element[e];
+                const int64_t bits = element->bits, at = element->offset + ((element->slot[k] * bits) >> 3);
+                if (bits < 8 && at == walk->last_byte[e]) continue; /* two 4-bit elements share a byte: one load */
+                walk->last_byte[e] = at;
+                edgewatt_emit(walk, out, narrow, at, (bits + 7) >> 3, 0, (int)element->stream);
+            }
+            if (source != walk->held_source)
+                edgewatt_emit(walk, out, narrow, edgewatt_row_of(walk, source), walk->row_bytes, 0, walk->input_stream);
+            if (target != walk->held_target)
+                edgewatt_emit(walk, out, narrow, edgewatt_row_of(walk, target), walk->row_bytes, 0,
+                              walk->partial_stream);
+            if (!edgewatt_compute(walk, one_lane, k))
+                edgewatt_emit(walk, out, narrow, edgewatt_row_of(walk, target), walk->row_bytes, 1,
+                              walk->finish[k] ? walk->output_stream : walk->partial_stream);
+        }
+        if (!edgewatt_structure(walk, out, narrow, walk->n_steps)) goto full; /* pointers of empty rows at the end */
+    }
+full:
+    *of = copy;
+    *into = sink;
+}
+
+static void edgewatt_fill(edgewatt_walk *walk, edgewatt_sink *out) {
+    if (walk->lanes == 1 && out->size8)
+        edgewatt_fill_any(walk, out, 1, 1);
+    else if (out->size8)
+        edgewatt_fill_any(walk, out, 0, 1);
+    else
+        edgewatt_fill_any(walk, out, 0, 0);
+}
+
+#endif

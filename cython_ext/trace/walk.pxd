@@ -1,0 +1,52 @@
+"""The walk's state and where its accesses go, for the walks of cython_ext.trace."""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
+
+
+cdef extern from "trace/walk.h" nogil:
+    ctypedef struct edgewatt_sink:
+        uint64_t *address
+        uint8_t *size8
+        uint16_t *size16
+        uint8_t *op
+        uint8_t *stream
+        int64_t *payload_offset
+        uint8_t *payload
+        int64_t *work
+        int64_t n, capacity
+    ctypedef struct edgewatt_element:
+        int64_t offset, bits, stream
+        const int64_t *slot
+    ctypedef struct edgewatt_walk:
+        const int32_t *source
+        const int32_t *target
+        const float *weight
+        const float *bias
+        const uint8_t *finish
+        int64_t n_steps
+        edgewatt_element element[4]
+        int64_t n_elements
+        const int64_t *event_step
+        const int64_t *event_offset
+        const uint8_t *event_size
+        const uint8_t *event_stream
+        int64_t n_events
+        uint8_t *image
+        uint64_t base
+        int64_t neurons, lanes, value_bytes, row_bytes, row_pitch, pass_bytes, n_passes
+        int format, registers, input_stream, partial_stream, output_stream
+        int64_t number
+        float *source_row
+        float *sums
+    int EDGEWATT_MOST_ELEMENTS
+    void edgewatt_start_pass(edgewatt_walk *walk)
+    void edgewatt_fill(edgewatt_walk *walk, edgewatt_sink *out)
+
+
+cdef class ForwardWalk:
+    cdef edgewatt_walk walk
+    cdef object kept  # the arrays that `walk` points into
+
+
+cdef void open_sink(edgewatt_sink *out, uint64_t[::1] address, size, uint8_t[::1] op, uint8_t[::1] stream,
+                    int64_t[::1] payload_offset, uint8_t[::1] payload)
