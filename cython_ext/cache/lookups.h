@@ -111,3 +111,17 @@ CORE_TARGET static int64_t CORE(edgewatt_keys)(const uint64_t *restrict address,
         }
     return crossings ? -1 : (int64_t)stores;
 }
+
+CORE_TARGET static void CORE(edgewatt_count_misses)(const uint64_t *restrict keys, const uint32_t *restrict missed,
+                                                    const uint64_t *restrict displaced, int64_t misses,
+                                                    edgewatt_tally *found) {
+    uint64_t stores = 0, evictions = 0, writebacks = 0, skipped = 0;
+    for (int64_t j = 0; j < misses; j++) {
+        const uint64_t victim = displaced[j], held = victim < EDGEWATT_NO_FILL;
+        stores += keys[missed[j]] & 1;
+        evictions += held;
+        writebacks += held & victim;
+        skipped += victim == EDGEWATT_NO_FILL;
+    }
+    *found = (edgewatt_tally){(int64_t)stores, (int64_t)evictions, (int64_t)writebacks, (int64_t)skipped};
+}

@@ -100,7 +100,8 @@ class CacheLevel:
     """
 
     def __init__(self, spec: CacheSpec, footprint: tuple[int, int] = (0, 2**63 - 1)) -> None:
-        from cython_ext.cache.level import CacheKernel, PrefetchingKernel
+        from cython_ext.cache.level import CacheKernel
+        from cython_ext.cache.prefetching import PrefetchingKernel
 
         self.spec = spec
         shift = spec.line_bytes.bit_length() - 1
