@@ -46,13 +46,11 @@ CORE_TARGET static inline __attribute__((always_inline)) int64_t CORE(edgewatt_l
         if (in_order) {
             edgewatt_rotate(words, way, hit ? words[way] | (key & dirty) : (key & ~1ull) | (key & dirty));
             way = 0;
-        } else if (hit) {
-            const uint64_t word = words[way] | (key & dirty);
-            if (words[way] != word) words[way] = word; /* a store would delay the next wide load of this set */
-            if (policy->hit) policy->hit(&cache->sets, set, way, next_use ? next_use[i] : 0);
         } else {
-            words[way] = (key & ~1ull) | (key & dirty);
-            if (policy->fill) policy->fill(&cache->sets, set, way, next_use ? next_use[i] : 0);
+            const uint64_t word = (hit ? words[way] : key & ~1ull) | (key & dirty);
+            if (words[way] != word) words[way] = word; /* a store would delay the next wide load of this set */
+            if (hit && policy->hit) policy->hit(&cache->sets, set, way, next_use ? next_use[i] : 0);
+            if (!hit && policy->fill) policy->fill(&cache->sets, set, way, next_use ? next_use[i] : 0);
         }
         previous = key;
         its_word = words + way;
