@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -104,7 +104,7 @@ def bench(
     """
     if isinstance(batch, bool) or not isinstance(batch, int) or not 1 <= batch <= 1 << 20:
         raise InputError(f"batch must be an integer from 1 to {1 << 20}, not {batch!r}")
-    layers, row = layers_of(network)
+    layers_of(network)  # refuses what libraries cannot compute, before anything is measured
     vectors = _vectors(network, batch, inputs, seed)
     with one_core():
         processor = processor_for(target, progress)
@@ -132,18 +132,9 @@ def bench(
         expected = ours.neurons(vectors)
         errors = {title: 0.0 for title in steps}
         errors[CSR] = float(np.abs(plain.neurons(vectors) - expected).max())
-        missing: dict[str, str] = {}
-        for peer in PEERS if peers is None else peers:
-            values = table_of(network, row, vectors)
-            try:
-                steps[peer] = PEERS[peer].item(layers, values)
-            except MissingPeer as reason:
-                missing[peer] = str(reason)
-                continue
-            with _one_thread():
-                steps[peer]()
-            errors[peer] = _checked(peer, network, values[row].T, expected)
-        with _one_thread():
+        found_steps, missing, found_errors = peer_steps(network, vectors, PEERS if peers is None else peers, expected)
+        steps, errors = steps | found_steps, errors | found_errors
+        with one_thread():
             measured = measure(steps, rounds=rounds, seed=seed, progress=progress)
     work = 2 * network.n_connections * batch
     rows = [_row(title, measured, work, errors[title]) for title in steps]
@@ -157,6 +148,30 @@ def bench(
         {"l2_bytes": _bytes_from_l2(network, chosen, lanes, batch, processor),
          "seconds": {title: measured.seconds[title].tolist() for title in steps}},
     )  # fmt: skip
+
+
+def peer_steps(
+    network: Network, vectors: Float32, peers: Iterable[str], expected: Float32
+) -> tuple[dict[str, Step], dict[str, str], dict[str, float]]:
+    """Return the steps of the peers that are here, why the others are not, and the largest error of each step.
+
+    expected: float32[B, N]. Raises InputError where a peer computes something else.
+    """
+    layers, row = layers_of(network)
+    steps: dict[str, Step] = {}
+    missing: dict[str, str] = {}
+    errors: dict[str, float] = {}
+    for peer in peers:
+        values = table_of(network, row, vectors)
+        try:
+            steps[peer] = PEERS[peer].item(layers, values)
+        except MissingPeer as reason:
+            missing[peer] = str(reason)
+            continue
+        with one_thread():
+            steps[peer]()
+        errors[peer] = _checked(peer, network, values[row].T, expected)
+    return steps, missing, errors
 
 
 def _bytes_from_l2(network: Network, order: Any, lanes: int, batch: int, processor: Processor) -> float:
@@ -196,7 +211,7 @@ def _checked(peer: str, network: Network, values: Float32, expected: Float32) ->
     return error
 
 
-def _one_thread() -> Any:
+def one_thread() -> Any:
     """Libraries' own threads off, where threadpoolctl is there to say so."""
     import contextlib
 

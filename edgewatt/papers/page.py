@@ -203,11 +203,12 @@ def _provenance(reproductions: Sequence[Run]) -> dict[str, Any]:
     records = [record for run in reproductions for record in run.records]
     first = dict(records[0].provenance)
     same = {k: v for k, v in first.items() if k != "name" and all(r.provenance.get(k) == v for r in records)}
-    cpu = sum(float(r.provenance.get("cpu_s") or 0.0) for r in records)
+    once = {record.hash: record for record in records}.values()  # figures share points
+    cpu = sum(float(r.provenance.get("cpu_s") or 0.0) for r in once)
     finished = sorted(str(r.provenance.get("finished", "")) for r in records)
     return {
         **same,
-        "points": len(records),
+        "points": len(once),
         "cpu_s of all points": round(cpu, 1),
         "finished": [finished[0], finished[-1]],
     }

@@ -48,9 +48,9 @@ def figure_plan(
 ) -> SweepPlan:
     """Return the points of a figure.
 
-    full: the paper's 1,000,000 iterations for the 10,000 of the file, and our search without its limit; iterations:
-    another number. seeds: the first so many networks of the file's five. overrides: as of a sweep. Raises InputError
-    for an unknown name or bad number.
+    full: the paper's 1,000,000 iterations for the 10,000 of the file, our search without its limit, and the points that
+    the file excludes; iterations: another number. seeds: the first so many networks of the file's five. overrides: as
+    of a sweep; another grid has nothing to exclude. Raises InputError for an unknown name or bad number.
     """
     if full and iterations is not None:
         raise InputError("give either full or a number of iterations")
@@ -58,8 +58,11 @@ def figure_plan(
     document = read_with_paths(shipped_path(FOLDER, name))
     if full or iterations is not None:
         _set_iterations(document, FULL_ITERATIONS if iterations is None else iterations)
+    overrides = list(overrides)
     if full:
         _lift_moves(document)
+    if full or any(text.startswith("grid") for text in overrides):
+        document.data.pop("exclude", None)
     if seeds is not None:
         _cut_seeds(document, seeds)
     return load_sweep_document(document, overrides)
@@ -87,11 +90,26 @@ def reproduce(
         count = 0 if executor == "inline" else workers
         return run_study(name, results=results, full=full, seeds=seeds, run=run, workers=count, progress=progress)
     plan = figure_plan(name, full=full, iterations=iterations, seeds=seeds, overrides=overrides)
-    folder = Path(results) / name
-    done = sweep(plan, results=folder, executor=executor, workers=workers, progress=progress) if run else None
-    store = Store(folder)
+    store = Store(Path(results) / name)
+    if run:
+        _borrow(plan, store, Path(results))
+    done = sweep(plan, results=store.folder, executor=executor, workers=workers, progress=progress) if run else None
     found = (store.get(point.hash) for point in plan.points)
     return Reproduction(name, plan, [record for record in found if record is not None], done)
+
+
+def _borrow(plan: SweepPlan, store: Store, results: Path) -> None:
+    """Take points that another figure has computed already: Figures 2 and 4 share their common setting."""
+    store.open()
+    for point in plan.points:
+        path = store.path(point.hash)
+        if path.exists():
+            continue
+        for other in results.glob(f"*/{path.parent.name}/{path.name}"):
+            record = Store(other.parents[1]).get(point.hash)
+            if record is not None:
+                store.put(record)
+                break
 
 
 def _set_iterations(document: Document, iterations: int) -> None:

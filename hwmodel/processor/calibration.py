@@ -76,7 +76,7 @@ def calibrate(progress: Progress | None = None, simd: str | None = None) -> Proc
     remembered = min(found, key=lambda r: found[r][1])
     nanoseconds, error = found[remembered]
     when = time.strftime("%Y-%m-%d")
-    source = f"measured by edgewatt on {platform.machine()} {_cpu_name()}, {when}, thread CPU time"
+    source = f"measured by edgewatt on {platform.machine()} {cpu_name()}, {when}, thread CPU time"
     return Processor(limits, nanoseconds, remembered, LEVELS[level_number(simd)], len(cases), error, source)
 
 
@@ -124,7 +124,8 @@ def processor_for(target: str, progress: Progress | None = None) -> Processor:
     return load_processor(target)
 
 
-def _cpu_name() -> str:
+def cpu_name() -> str:
+    """Return what the system calls the processor."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):

@@ -9,37 +9,48 @@ from typing import Any
 
 import numpy as np
 
-from edgewatt.papers.cdr_layers import ENCODERS, STRIDES, change, layer, names, ones_of, ordered
+from edgewatt.papers.cdr_layers import CHANNELS, EFFORT, ENCODERS, STRIDES, change, layer, names, ones_of, ordered
 from edgewatt.papers.study import STUDIES, Done, Job, Study, Table
 from traces.formats import to_bits
 
 BASES: tuple[int | str, ...] = (32, 64, 128, "row", "matrix")
 WITHIN: tuple[int | str, ...] = (*STRIDES, "row")
+FEWER: dict[str, tuple[int | str, ...]] = {"bases": (32, 128, "matrix"), "strides": (32, 128, "row")}
 
 
 def jobs(full: bool) -> list[dict[str, Any]]:
-    """One job a layer."""
-    return [{"layer": name} for name in names()]
+    """One job a layer; with `full` every stride and distance, three times the effort, and all of a convolution."""
+    every = {"bases": BASES, "strides": WITHIN} if full else FEWER
+    job = {"effort": 3 * EFFORT if full else EFFORT, **{name: list(values) for name, values in every.items()}}
+    return [{"layer": name, **job} | ({} if full else {"channels": CHANNELS}) for name in names()]
 
 
 def compute(job: Job) -> dict[str, Any]:
     """Count the ones of a layer in every order."""
-    matrix = layer(job["layer"]).matrix
+    whole = layer(job["layer"])
+    matrix = whole.first(job.get("channels")).matrix
     given = np.arange(matrix.nnz)
+    kept: dict[Any, Any] = {}
+
+    def found(stride: int | str, value_format: str, base: int | str = 32) -> Any:
+        key = (stride, value_format, base)
+        if key not in kept:
+            kept[key] = ordered(matrix, stride, value_format, base_interval=base, effort=job["effort"])
+        return kept[key]
+
     by_stride: dict[str, Any] = {}
     for value_format in ("fp16", "int8"):
         by_stride[value_format] = {"given": ones_of(matrix, given, value_format)}
-        for stride in WITHIN:
-            order = ordered(matrix, stride, value_format).positions
-            by_stride[value_format][str(stride)] = ones_of(matrix, order, value_format)
-    bases = {str(b): ordered(matrix, "row", "fp16", base_interval=b) for b in BASES}
+        for stride in job["strides"]:
+            by_stride[value_format][str(stride)] = ones_of(matrix, found(stride, value_format).positions, value_format)
+    bases = {str(b): found("row", "fp16", b) for b in job["bases"]}
     formats: dict[str, Any] = {}
     for value_format in ("fp16", "bf16"):
-        found = ordered(matrix, 128, value_format)
+        order = found(128, value_format)
         formats[value_format] = {
-            "values": found.original_ones_values,
-            "before": found.original_ones,
-            "after": found.ones,
+            "values": order.original_ones_values,
+            "before": order.original_ones,
+            "after": order.ones,
         }
     formats["bf16 truncated"] = _truncated(matrix)
     return {
@@ -61,13 +72,16 @@ def tables(done: Done) -> list[Table]:
     """Return a table a figure."""
     plain = ENCODERS[1]
     rows12, rows13, rows15 = [], [], []
+    strides = [s for s in WITHIN if any(str(s) in r["by_stride"]["fp16"] for _, r in done)]
+    bases = [str(b) for b in BASES if any(str(b) in r["bases"] for _, r in done)]
     for job, r in done:
         for value_format, ones in r["by_stride"].items():
             base = ones["given"][plain]
-            cells = (change(ones[str(s)][plain], base) for s in WITHIN)
+            cells = (change(ones[str(s)][plain], base) if str(s) in ones else "" for s in strides)
             rows12.append((job["layer"], value_format, ones["given"]["dbi-dc"], base, *cells,
                            f"{100 * (ones[str(WITHIN[0])][plain] - ones['row'][plain]) / base:.1f} %"))  # fmt: skip
-        rows13.append((job["layer"], *(f"{after} ({change(after, before)})" for before, after in r["bases"].values())))
+        pairs = (r["bases"].get(b) for b in bases)
+        rows13.append((job["layer"], *(f"{p[1]} ({change(p[1], p[0])})" if p else "" for p in pairs)))
         f = r["formats"]
         rows15.append((
             job["layer"], *(change(f[v]["after"], f[v]["before"]) for v in ("fp16", "bf16")),
@@ -76,10 +90,10 @@ def tables(done: Done) -> list[Table]:
     return [
         Table(
             "Figure 12: ones under Base+XOR and DBI by stride",
-            ("layer", "format", "DBI alone, as given", "Base+XOR and DBI, as given", *map(str, WITHIN), "32 to row"),
+            ("layer", "format", "DBI alone, as given", "Base+XOR and DBI, as given", *map(str, strides), "32 to row"),
             rows12,
         ),
-        Table("Figure 13: ones by the distance of bases, whole rows", ("layer", *map(str, BASES)), rows13),
+        Table("Figure 13: ones by the distance of bases, whole rows", ("layer", *bases), rows13),
         Table(
             "Figure 15: reordering in fp16 and bf16, and the values as given against fp16",
             ("layer", "fp16", "bf16", "bf16 values", "truncated"),

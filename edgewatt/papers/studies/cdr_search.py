@@ -15,13 +15,13 @@ from edgewatt.papers.cdr_layers import STRIDES, change, layer, ordered
 from edgewatt.papers.study import STUDIES, Done, Job, Study, Table
 
 SEARCHES = ("guided-local-search", "simulated-annealing", "tabu-search")
-ROWS, SOLUTIONS = 8, 400
+ROWS, SOLUTIONS = 8, 60
 
 
 def jobs(full: bool) -> list[dict[str, Any]]:
     """A job a stride, and one a row for the metaheuristics."""
-    rows = range(16 if full else 4)
-    solutions = 10 * SOLUTIONS if full else SOLUTIONS
+    rows = range(16 if full else 5)
+    solutions = 100 * SOLUTIONS if full else SOLUTIONS
     return [{"stride": s} for s in STRIDES] + [{"row": k, "solutions": solutions} for k in rows]
 
 

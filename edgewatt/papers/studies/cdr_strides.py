@@ -12,8 +12,11 @@ from typing import Any
 import numpy as np
 
 from edgewatt.papers.cdr_layers import (
+    CHANNELS,
+    EFFORT,
     ENCODERS,
     FORMATS,
+    PLAYED_CHANNELS,
     STRIDES,
     change,
     eight_channels,
@@ -29,17 +32,18 @@ GIVEN = "as given"
 
 
 def jobs(full: bool) -> list[dict[str, Any]]:
-    """One job a layer and format."""
-    return [{"layer": name, "format": value_format} for name in names() for value_format in FORMATS]
+    """One job a layer and format; with `full` three times the effort, and all of a convolution's output channels."""
+    more: dict[str, Any] = {"effort": 3 * EFFORT} if full else {"effort": EFFORT, "channels": CHANNELS}
+    return [{"layer": name, "format": value_format} | more for name in names() for value_format in FORMATS]
 
 
 def compute(job: Job) -> dict[str, Any]:
     """Play the layer in the order given and reordered within each stride."""
-    whole, value_format = layer(job["layer"]), job["format"]
-    played = whole.played()
+    whole, value_format = layer(job["layer"]).first(job.get("channels")), job["format"]
+    played = whole.first(PLAYED_CHANNELS)
     found: dict[str, Any] = {}
     for stride in (GIVEN, *STRIDES):
-        order = None if stride == GIVEN else ordered(whole.matrix, stride, value_format).positions
+        order = None if stride == GIVEN else ordered(whole.matrix, stride, value_format, effort=job["effort"]).positions
         part = None if order is None else order[: played.matrix.nnz]
         result = simulate_gpu_spmv(played.lay_out(part, value_format), GpuSpec())
         timed = gpu_time(result, GpuSpec(), eight_channels())

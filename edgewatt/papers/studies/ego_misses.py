@@ -20,8 +20,8 @@ from traces.generators.networks import radix_net, uniform_layers
 from traces.work.network import Network
 
 SEEDS = (1, 2, 3, 4, 5)
-LAYERS = (2, 4, 8, 16)
-DENSITIES = (0.01, 0.02, 0.05, 0.1, 0.2)
+LAYERS, MORE_LAYERS = (2, 4, 16), (2, 4, 8, 16)
+DENSITIES, MORE_DENSITIES = (0.01, 0.05, 0.1), (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 ROWS = (4, 16, 64, 256)
 CACHES = {"32 KiB": 32 << 10, "256 KiB": 256 << 10}  # one core's L1 of the paper's processor; the sum that it prints
 ORDERS = ("unsorted", "layerwise", "ego", "output-stationary")
@@ -30,9 +30,9 @@ READING = ("64", "32 KiB")  # under which the paper's three sentences hold toget
 
 
 def jobs(full: bool) -> list[dict[str, Any]]:
-    """A job a network; density 0.5, where the paper's program ran out of memory, with `full`."""
-    depth = [{"kind": kind, "layers": n, "seed": s} for kind in ("random", "radix") for n in LAYERS for s in SEEDS]
-    densities = (*DENSITIES, 0.5) if full else DENSITIES
+    """A job a network; with `full` more of them, and density 0.5, where the paper's program ran out of memory."""
+    layers, densities = (MORE_LAYERS, MORE_DENSITIES) if full else (LAYERS, DENSITIES)
+    depth = [{"kind": kind, "layers": n, "seed": s} for kind in ("random", "radix") for n in layers for s in SEEDS]
     return depth + [{"kind": "random", "layers": 4, "density": d, "seed": s} for d in densities for s in SEEDS]
 
 
