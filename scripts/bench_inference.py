@@ -123,11 +123,11 @@ DRIVER = """
 int main(int argc, char **argv) {
     long words = atol(argv[2]), bytes = atol(argv[3]), lanes = atol(argv[4]), times = atol(argv[6]);
     uint32_t *stream = aligned_alloc(4096, (words * 4 / 4096 + 2) * 4096);
-    char *rows = aligned_alloc(4096, (bytes / 4096 + 2) * 4096);
+    char *rows = aligned_alloc(4096, (2 * bytes / 4096 + 2) * 4096);
     FILE *file = fopen(argv[1], "rb");
     if (argc < 7 || !file || fread(stream, 4, words, file) != (size_t)words) return 1;
-    memset(rows, 0, bytes);
-    for (long t = 0; t < times; t++) ew_columns(stream, stream + words, rows, lanes, atoi(argv[5]), 1);
+    memset(rows, 0, 2 * bytes);
+    for (long t = 0; t < times; t++) ew_columns(stream, stream + words, rows, rows + bytes, lanes, atoi(argv[5]), 1);
     return 0;
 }
 """

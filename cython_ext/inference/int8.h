@@ -30,9 +30,11 @@ static inline uint8_t ew_requantize(int32_t sum, float multiplier, int32_t zero,
     return (uint8_t)(u < least ? least : u > 255 ? 255 : u);
 }
 
-static void ew_int8_baseline(const uint32_t *p, const uint32_t *end, char *values, int64_t columns) {
+static void ew_int8_baseline(const uint32_t *p, const uint32_t *end, char *values, const char *inputs,
+                             int64_t columns) {
     while (p < end) {
         const uint32_t n = p[1] & EW_MAX_RUN, *source = p + EW_HEADER_INT8;
+        const char *const from = p[1] & EW_OUTSIDE ? inputs : values;
         const int8_t *weight = (const int8_t *)(source + n);
         uint8_t *target = (uint8_t *)values + (size_t)p[0] * EW_UNIT;
         int32_t *sums = (int32_t *)(values + (size_t)p[3] * EW_UNIT);
@@ -41,7 +43,7 @@ static void ew_int8_baseline(const uint32_t *p, const uint32_t *end, char *value
             int32_t sum[64];
             for (int k = 0; k < 64; k++) sum[k] = p[1] & EW_FIRST ? (int32_t)p[2] : sums[column + ew_sum_place(k)];
             for (uint32_t i = 0; i < n; i++) {
-                const uint8_t *row = (const uint8_t *)values + (size_t)source[i] * EW_UNIT + column;
+                const uint8_t *row = (const uint8_t *)from + (size_t)source[i] * EW_UNIT + column;
                 const int32_t w = weight[i];
                 for (int k = 0; k < 64; k++) sum[k] += w * row[k];
             }
@@ -64,9 +66,11 @@ static int ew_has_vnni(void) {
     return __builtin_cpu_supports("avx512vnni") != 0;
 }
 
-EW_VNNI static void ew_int8_vnni(const uint32_t *p, const uint32_t *end, char *values, int64_t columns) {
+EW_VNNI static void ew_int8_vnni(const uint32_t *p, const uint32_t *end, char *values, const char *inputs,
+                             int64_t columns) {
     while (p < end) {
         const uint32_t n = p[1] & EW_MAX_RUN, *source = p + EW_HEADER_INT8;
+        const char *const from = p[1] & EW_OUTSIDE ? inputs : values;
         const int8_t *weight = (const int8_t *)(source + n);
         char *target = values + (size_t)p[0] * EW_UNIT, *sums = values + (size_t)p[3] * EW_UNIT;
         for (int64_t column = 0; column < columns; column += 64) {
@@ -74,10 +78,10 @@ EW_VNNI static void ew_int8_vnni(const uint32_t *p, const uint32_t *end, char *v
             for (int k = 0; k < 4; k++)
                 sum[k] = p[1] & EW_FIRST ? _mm512_set1_epi32((int32_t)p[2]) : _mm512_load_si512(kept + k);
             for (uint32_t i = 0; i < n; i += 4) {
-                const __m512i a = _mm512_load_si512(values + (size_t)source[i] * EW_UNIT + column);
-                const __m512i b = _mm512_load_si512(values + (size_t)source[i + 1] * EW_UNIT + column);
-                const __m512i c = _mm512_load_si512(values + (size_t)source[i + 2] * EW_UNIT + column);
-                const __m512i d = _mm512_load_si512(values + (size_t)source[i + 3] * EW_UNIT + column);
+                const __m512i a = _mm512_load_si512(from + (size_t)source[i] * EW_UNIT + column);
+                const __m512i b = _mm512_load_si512(from + (size_t)source[i + 1] * EW_UNIT + column);
+                const __m512i c = _mm512_load_si512(from + (size_t)source[i + 2] * EW_UNIT + column);
+                const __m512i d = _mm512_load_si512(from + (size_t)source[i + 3] * EW_UNIT + column);
                 const __m512i ab = _mm512_unpacklo_epi8(a, b), cd = _mm512_unpacklo_epi8(c, d);
                 const __m512i ab_high = _mm512_unpackhi_epi8(a, b), cd_high = _mm512_unpackhi_epi8(c, d);
                 int32_t quad;
@@ -119,9 +123,11 @@ EDGEWATT_AVX2 static inline void ew_int8_add2(__m256i sum[4], __m256i a, __m256i
     sum[3] = _mm256_add_epi32(sum[3], _mm256_madd_epi16(_mm256_unpackhi_epi8(high, none), w));
 }
 
-EDGEWATT_AVX2 static void ew_int8_avx2(const uint32_t *p, const uint32_t *end, char *values, int64_t columns) {
+EDGEWATT_AVX2 static void ew_int8_avx2(const uint32_t *p, const uint32_t *end, char *values, const char *inputs,
+                             int64_t columns) {
     while (p < end) {
         const uint32_t n = p[1] & EW_MAX_RUN, *source = p + EW_HEADER_INT8;
+        const char *const from = p[1] & EW_OUTSIDE ? inputs : values;
         const int8_t *weight = (const int8_t *)(source + n);
         char *target = values + (size_t)p[0] * EW_UNIT, *sums = values + (size_t)p[3] * EW_UNIT;
         for (int64_t column = 0; column < columns; column += 32) { /* half a row of 64 */
@@ -131,8 +137,8 @@ EDGEWATT_AVX2 static void ew_int8_avx2(const uint32_t *p, const uint32_t *end, c
                 sum[k] = p[1] & EW_FIRST ? _mm256_set1_epi32((int32_t)p[2])
                                          : _mm256_load_si256((const __m256i *)(kept + 64 * k));
             for (uint32_t i = 0; i < n; i += 2) {
-                const __m256i a = _mm256_load_si256((const __m256i *)(values + (size_t)source[i] * EW_UNIT + column));
-                const __m256i b = _mm256_load_si256((const __m256i *)(values + (size_t)source[i + 1] * EW_UNIT + column));
+                const __m256i a = _mm256_load_si256((const __m256i *)(from + (size_t)source[i] * EW_UNIT + column));
+                const __m256i b = _mm256_load_si256((const __m256i *)(from + (size_t)source[i + 1] * EW_UNIT + column));
                 const uint32_t low = (uint16_t)(int16_t)weight[i], high = (uint16_t)(int16_t)weight[i + 1];
                 ew_int8_add2(sum, a, b, (int32_t)(low | high << 16));
             }
@@ -159,19 +165,20 @@ EDGEWATT_AVX2 static void ew_int8_avx2(const uint32_t *p, const uint32_t *end, c
 #endif
 
 /* columns: a multiple of 64. */
-static void ew_int8(const uint32_t *p, const uint32_t *end, char *values, int64_t columns, int level) {
+static void ew_int8(const uint32_t *p, const uint32_t *end, char *values, const char *inputs, int64_t columns,
+                    int level) {
 #if EDGEWATT_X86
     if (level >= EDGEWATT_LEVEL_AVX512 && ew_has_vnni()) {
-        ew_int8_vnni(p, end, values, columns);
+        ew_int8_vnni(p, end, values, inputs, columns);
         return;
     }
     if (level >= EDGEWATT_LEVEL_AVX2) {
-        ew_int8_avx2(p, end, values, columns);
+        ew_int8_avx2(p, end, values, inputs, columns);
         return;
     }
 #endif
     (void)level;
-    ew_int8_baseline(p, end, values, columns);
+    ew_int8_baseline(p, end, values, inputs, columns);
 }
 
 #endif

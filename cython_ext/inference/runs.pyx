@@ -7,17 +7,18 @@ the stream: stream.h. All arrays are in processing order and have been checked b
 import numpy as np
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uintptr_t
+from libc.string cimport memcpy
 
 cdef extern from "inference/runs.h" nogil:
     enum: EW_F32, EW_BF16, EW_INT8, EW_NARROW, EW_LINE_UNITS, EW_UNIT, EW_HEADER, EW_HEADER_INT8, EW_MAX_RUN, EW_ACTIVATION_SHIFT
-    uint32_t EW_FIRST, EW_LAST, EW_WIDE
-    void ew_columns(const uint32_t *, const uint32_t *, char *, int64_t, int, int)
+    uint32_t EW_FIRST, EW_LAST, EW_WIDE, EW_OUTSIDE
+    void ew_columns(const uint32_t *, const uint32_t *, char *, const char *, int64_t, int, int)
 
 cdef extern from "inference/single.h" nogil:
-    void ew_single(const uint32_t *, const uint32_t *, float *, int, int)
+    void ew_single(const uint32_t *, const uint32_t *, float *, const float *, int, int)
 
 cdef extern from "inference/int8.h" nogil:
-    void ew_int8(const uint32_t *, const uint32_t *, char *, int64_t, int)
+    void ew_int8(const uint32_t *, const uint32_t *, char *, const char *, int64_t, int)
     int ew_sum_place(int)
 
 cdef extern from "inference/rows.h" nogil:
@@ -60,10 +61,12 @@ def run_starts(const int32_t[::1] targets, bint single_steps=False):
 
 def float_stream(const int32_t[::1] sources, const int32_t[::1] targets, const float[::1] weights,
                  const int64_t[::1] starts, const uint32_t[::1] place, const float[::1] start_values,
-                 const uint8_t[::1] activation, const int64_t[::1] in_degree, int kind, uint32_t line_units):
+                 const uint8_t[::1] activation, const int64_t[::1] in_degree, const uint8_t[::1] outside,
+                 const uint32_t[::1] input_place, int kind, uint32_t line_units):
     """Return (words uint32, first word of every run int64[R + 1]) of a float stream.
 
-    place: offset of each neuron's row, in units. start_values: bias of each neuron. activation: code of each neuron.
+    place: offset of each neuron's row, in units. outside: of each run, whether its sources are rows of the table of
+    inputs; input_place: their offsets there. start_values: bias of each neuron. activation: code of each neuron.
     kind: F32, or BF16 (weights are rounded to nearest, ties to even), plus NARROW for 16-bit
     sources, which count in `line_units` units.
     """
@@ -79,6 +82,7 @@ def float_stream(const int32_t[::1] sources, const int32_t[::1] targets, const f
     cdef int64_t[::1] begin = first
     cdef int64_t[::1] seen = np.zeros(in_degree.shape[0], np.int64)
     cdef uint32_t head, bits, half
+    cdef const uint32_t *source_place
     cdef int32_t t
     with nogil:
         for r in range(n_runs):
@@ -86,17 +90,18 @@ def float_stream(const int32_t[::1] sources, const int32_t[::1] targets, const f
             t = targets[starts[r]]
             n = starts[r + 1] - starts[r]
             head = _head(seen, t, n, in_degree[t], activation[t])
+            source_place = &input_place[0] if outside[r] else &place[0]
             word[at] = place[t]
-            word[at + 1] = head
+            word[at + 1] = head | (EW_OUTSIDE if outside[r] else 0)
             word[at + 2] = start_bits[t]
             at += EW_HEADER
             if not narrow:
                 for k in range(n):
-                    word[at + k] = place[sources[starts[r] + k]]
+                    word[at + k] = source_place[sources[starts[r] + k]]
                 at += n
             else:
                 for k in range(n):
-                    half = place[sources[starts[r] + k]] // line_units
+                    half = source_place[sources[starts[r] + k]] // line_units
                     word[at + k // 2] |= half << (16 * (k % 2))
                 at += (n + 1) // 2
             if not bf16:
@@ -116,7 +121,8 @@ def float_stream(const int32_t[::1] sources, const int32_t[::1] targets, const f
 def int8_stream(const int32_t[::1] sources, const int32_t[::1] targets, const int8_t[::1] weights,
                 const int64_t[::1] starts, const uint32_t[::1] place, const uint32_t[::1] sum_place,
                 const int32_t[::1] start_values, const float[::1] multipliers, const int32_t[::1] zeros,
-                const uint8_t[::1] activation, const uint8_t[::1] wide, const int64_t[::1] in_degree):
+                const uint8_t[::1] activation, const uint8_t[::1] wide, const int64_t[::1] in_degree,
+                const uint8_t[::1] outside, const uint32_t[::1] input_place):
     """Return (words, first word of every run) of an integer stream. sum_place: rows of 32-bit sums, in units."""
     cdef int64_t n_runs = starts.shape[0] - 1, r, k, n, padded, at = 0
     lengths = np.diff(np.asarray(starts))
@@ -129,6 +135,7 @@ def int8_stream(const int32_t[::1] sources, const int32_t[::1] targets, const in
     cdef int64_t[::1] seen = np.zeros(in_degree.shape[0], np.int64)
     cdef uint32_t head
     cdef int32_t t
+    cdef const uint32_t *source_place
     with nogil:
         for r in range(n_runs):
             begin[r] = at
@@ -138,6 +145,9 @@ def int8_stream(const int32_t[::1] sources, const int32_t[::1] targets, const in
             head = _head(seen, t, n, in_degree[t], activation[t]) - <uint32_t>n + <uint32_t>padded
             if wide[t]:
                 head |= EW_WIDE
+            if outside[r]:
+                head |= EW_OUTSIDE
+            source_place = &input_place[0] if outside[r] else &place[0]
             word[at] = place[t]
             word[at + 1] = head
             word[at + 2] = <uint32_t>start_values[t]
@@ -146,7 +156,7 @@ def int8_stream(const int32_t[::1] sources, const int32_t[::1] targets, const in
             word[at + 5] = <uint32_t>zeros[t]
             at += EW_HEADER_INT8
             for k in range(padded):
-                word[at + k] = place[sources[starts[r] + (k if k < n else n - 1)]]
+                word[at + k] = source_place[sources[starts[r] + (k if k < n else n - 1)]]
             at += padded
             for k in range(n):
                 word[at + k // 4] |= <uint32_t>(<uint8_t>weights[starts[r] + k]) << (8 * (k % 4))
@@ -245,56 +255,96 @@ cdef inline int64_t _pop(int64_t[::1] heap, int64_t *size) noexcept nogil:
 
 
 def execute(const uint32_t[::1] words, const int64_t[:, ::1] segments, int64_t[::1] meeting, uintptr_t arena,
-            int64_t columns, int kind, int level):
+            uintptr_t table, int64_t columns, int kind, int level):
     """Work through segments (first word, end word) of the stream, for `columns` lanes of every row.
 
-    arena: address of the first row (of the first lane wanted), aligned to 64 bytes; columns: 1 (rows of one float),
-    else a multiple of 16, of 64 for int8. meeting: int64[2] of zeros shared by all threads of a layer-parallel run,
-    which wait for each other after every segment, then meeting[1] is their number; empty where there is one thread.
+    arena, table: addresses of the first rows (of the first lane wanted) of the arena and of the table of inputs, aligned
+    to 64 bytes; columns: 1 (rows of one float), else a multiple of 16, of 64 for int8. meeting: int64[2] of zeros shared
+    by all threads of a layer-parallel run, which wait for each other after every segment, then meeting[1] is their
+    number; empty where there is one thread.
     """
     cdef int64_t s, n = segments.shape[0]
     cdef const uint32_t *base = &words[0]
-    cdef char *values = <char *>arena
     with nogil:
         for s in range(n):
-            if kind == EW_INT8:
-                ew_int8(base + segments[s, 0], base + segments[s, 1], values, columns, level)
-            elif columns == 1:
-                ew_single(base + segments[s, 0], base + segments[s, 1], <float *>values, kind, level)
-            else:
-                ew_columns(base + segments[s, 0], base + segments[s, 1], values, columns, kind, level)
+            _stream(base + segments[s, 0], base + segments[s, 1], <char *>arena, <const char *>table, columns, kind, level)
             if meeting.shape[0]:
                 ew_barrier(&meeting[0], meeting[1])
 
 
-def float_passes(const uint32_t[::1] words, int64_t end, uintptr_t arena, int64_t columns, int kind, int level,
-                 const float[:, :] batch, float[:, ::1] out, const int64_t[::1] input_rows,
-                 const int64_t[::1] output_rows, int64_t first, int64_t lanes, int64_t step):
-    """Passes without the GIL, of `lanes` input vectors each: those into rows, the whole stream, rows out.
+cdef inline void _stream(const uint32_t *p, const uint32_t *end, char *values, const char *inputs, int64_t columns,
+                         int kind, int level) noexcept nogil:
+    if kind == EW_INT8:
+        ew_int8(p, end, values, inputs, columns, level)
+    elif columns == 1:
+        ew_single(p, end, <float *>values, <const float *>inputs, kind, level)
+    else:
+        ew_columns(p, end, values, inputs, columns, kind, level)
 
-    Passes begin at vector `first` and every `step` further. batch: float32[B, I] of any strides. out: float32[O, B].
-    Row offsets in bytes. Others: see `execute`.
+
+cdef class Passes:
+    """Passes without the GIL: input vectors into the table of inputs, the stream, rows out.
+
+    words, end: the stream. columns: values of a row, pitch: its bytes. fed: columns of the batch in the order of the table's rows. copied:
+    rows of the table that go to rows of the arena too, copied_to: their offsets there; output_rows: offsets of the
+    outputs' rows; all offsets in bytes.
     """
-    cdef int64_t vector, here, n = batch.shape[0], i_n = input_rows.shape[0], o_n = output_rows.shape[0]
-    if lanes > columns:
-        raise ValueError("more lanes than columns")
-    if n == 0:
-        return
-    cdef char *values = <char *>arena
-    cdef int64_t step_vector = batch.strides[0] // 4, step_neuron = batch.strides[1] // 4
-    cdef const float *x = &batch[0, 0] if batch.shape[1] else NULL
-    cdef float *y = &out[0, 0] if o_n else NULL
-    cdef const int64_t *rows_in = &input_rows[0] if i_n else NULL
-    cdef const int64_t *rows_out = &output_rows[0] if o_n else NULL
-    cdef const uint32_t *p = &words[0]
-    with nogil:
-        vector = first
-        while vector < n:
-            here = min(lanes, n - vector)
-            ew_rows_in(values, rows_in, i_n, x + vector * step_vector, step_vector, step_neuron, here, columns)
-            if columns == 1:
-                ew_single(p, p + end, <float *>values, kind, level)
-            else:
-                ew_columns(p, p + end, values, columns, kind, level)
-            ew_rows_out(values, rows_out, o_n, y + vector, n, here)
-            vector += step
+
+    cdef const uint32_t[::1] words
+    cdef const int64_t[::1] fed, copied, copied_to, output_rows
+    cdef int64_t end, columns, pitch
+    cdef int kind, level
+
+    def __init__(self, words, int64_t end, int64_t columns, int kind, int level, fed, copied, copied_to, output_rows,
+                 int64_t pitch):
+        self.words, self.end, self.columns, self.pitch, self.kind, self.level = words, end, columns, pitch, kind, level
+        self.fed, self.copied, self.copied_to, self.output_rows = fed, copied, copied_to, output_rows
+
+    def pack(self, uintptr_t table, const float[:, :] batch, int64_t first, int64_t lanes):
+        """Write the table of `lanes` vectors of float32[B, I] from the `first` on; places beyond the batch become 0."""
+        if lanes > self.columns or not 0 <= first < batch.shape[0]:
+            raise ValueError("no such vectors")
+        with nogil:
+            self._pack(<char *>table, batch, first, min(lanes, batch.shape[0] - first))
+
+    cdef void _pack(self, char *table, const float[:, :] batch, int64_t first, int64_t here) noexcept nogil:
+        if self.fed.shape[0]:
+            ew_rows_in(table, &self.fed[0], self.fed.shape[0], &batch[first, 0], batch.strides[0] // 4,
+                       batch.strides[1] // 4, here, self.columns)
+
+    def enter(self, uintptr_t arena, uintptr_t table):
+        """Copy those inputs that have rows of the arena."""
+        self._enter(<char *>arena, <const char *>table)
+
+    cdef void _enter(self, char *values, const char *table) noexcept nogil:
+        cdef int64_t k
+        for k in range(self.copied.shape[0]):
+            memcpy(values + self.copied_to[k], table + self.copied[k] * self.pitch, self.pitch)
+
+    def run(self, uintptr_t arena, uintptr_t table, const float[:, :] batch, float[:, ::1] out, int64_t first,
+            int64_t lanes, int64_t step):
+        """Do the passes that begin at vector `first` and every `step` further. out: float32[O, B].
+
+        batch None: the tables of all passes lie at `table`, one after the other; else `table` has room for one.
+        """
+        cdef int64_t vector, here, n = out.shape[1], o_n = out.shape[0]
+        if lanes > self.columns or o_n != self.output_rows.shape[0] or (batch is not None and batch.shape[0] != n):
+            raise ValueError("sizes that do not fit")
+        cdef bint packed = batch is None
+        cdef char *values = <char *>arena
+        cdef char *inputs
+        cdef const uint32_t *p = &self.words[0]
+        with nogil:
+            vector = first
+            while vector < n:
+                here = min(lanes, n - vector)
+                inputs = <char *>table
+                if packed:
+                    inputs += vector // lanes * self.fed.shape[0] * self.pitch
+                else:
+                    self._pack(inputs, batch, vector, here)
+                self._enter(values, inputs)
+                _stream(p, p + self.end, values, inputs, self.columns, self.kind, self.level)
+                if o_n:
+                    ew_rows_out(values, &self.output_rows[0], o_n, &out[0, vector], n, here)
+                vector += step

@@ -16,17 +16,18 @@
 #define EW_EACH _Pragma("GCC unroll 16") for (int v = 0; v < NV; v++)
 #define EW_ADD_ROW(place, set, weight)                                                       \
     do {                                                                                     \
-        const float *row = (const float *)(values + (size_t)(place) * EW_UNIT);              \
+        const float *row = (const float *)(from + (size_t)(place) * EW_UNIT);              \
         const V factor = (weight);                                                           \
         EW_EACH sum[(set) * NV + v] = FMA(factor, LOAD(row + v * WIDTH), sum[(set) * NV + v]); \
     } while (0)
 
 TARGET static inline __attribute__((always_inline)) void EW_NAME(ew_run_)(
-    const uint32_t *p, uint32_t n, char *values, const int NV, const int SETS, const int BF16, const int NARROW) {
+    const uint32_t *p, uint32_t n, char *values, const char *inputs, const int NV, const int SETS, const int BF16, const int NARROW) {
     V sum[16];
     const uint32_t head = p[1], kind = EW_ACTIVATION(head);
     const float start = ew_float(p[2]);
     float *target = (float *)(values + (size_t)p[0] * EW_UNIT);
+    const char *const from = head & EW_OUTSIDE ? inputs : values;
     const uint32_t *wide = p + EW_HEADER;
     const uint16_t *narrow = (const uint16_t *)wide;
     const float *f32 = (const float *)(wide + (NARROW ? (n + 1) / 2 : n));
@@ -64,10 +65,10 @@ TARGET static inline __attribute__((always_inline)) void EW_NAME(ew_run_)(
 }
 
 #define EW_STREAM(NVEC, SETS, BF16, NARROW, name)                                                \
-    TARGET static void EW_NAME(name)(const uint32_t *p, const uint32_t *end, char *values) {     \
+    TARGET static void EW_NAME(name)(const uint32_t *p, const uint32_t *end, char *values, const char *inputs) { \
         while (p < end) {                                                                        \
             const uint32_t n = p[1] & EW_MAX_RUN;                                                \
-            EW_NAME(ew_run_)(p, n, values, NVEC, SETS, BF16, NARROW);                            \
+            EW_NAME(ew_run_)(p, n, values, inputs, NVEC, SETS, BF16, NARROW);                            \
             p += EW_HEADER + (NARROW ? (n + 1) / 2 : n) + (BF16 ? (n + 1) / 2 : n);              \
         }                                                                                        \
     }
@@ -76,11 +77,12 @@ TARGET static inline __attribute__((always_inline)) void EW_NAME(ew_run_)(
     EW_STREAM(4, 2, BF16, NARROW, EW_CAT(name, 4_)) \
     EW_STREAM(2, 4, BF16, NARROW, EW_CAT(name, 2_)) \
     EW_STREAM(1, 4, BF16, NARROW, EW_CAT(name, 1_)) \
-    static void EW_NAME(name)(const uint32_t *p, const uint32_t *end, char *values, int64_t vectors) {               \
+    static void EW_NAME(name)(const uint32_t *p, const uint32_t *end, char *values, const char *inputs,              \
+                              int64_t vectors) {                                                                     \
         (vectors == 8   ? EW_NAME(EW_CAT(name, 8_))                                                                  \
          : vectors == 4 ? EW_NAME(EW_CAT(name, 4_))                                                                  \
          : vectors == 2 ? EW_NAME(EW_CAT(name, 2_))                                                                  \
-                        : EW_NAME(EW_CAT(name, 1_)))(p, end, values);                                                \
+                        : EW_NAME(EW_CAT(name, 1_)))(p, end, values, inputs);                                                \
     }
 EW_WIDTHS(0, 0, ew_f32_)
 EW_WIDTHS(1, 0, ew_bf16_)
@@ -88,14 +90,16 @@ EW_WIDTHS(0, 1, ew_f32_narrow_)
 EW_WIDTHS(1, 1, ew_bf16_narrow_)
 
 /* Works through the stream for `columns` floats of every row from `values` on, at most 8 vectors at a time. */
-static void EW_NAME(ew_columns_)(const uint32_t *p, const uint32_t *end, char *values, int64_t columns, int kind) {
+static void EW_NAME(ew_columns_)(const uint32_t *p, const uint32_t *end, char *values, const char *inputs,
+                                 int64_t columns, int kind) {
     for (int64_t left = columns / WIDTH; left > 0;) {
         const int64_t now = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
         (kind == EW_F32    ? EW_NAME(ew_f32_)
          : kind == EW_BF16 ? EW_NAME(ew_bf16_)
          : kind & EW_BF16  ? EW_NAME(ew_bf16_narrow_)
-                           : EW_NAME(ew_f32_narrow_))(p, end, values, now);
+                           : EW_NAME(ew_f32_narrow_))(p, end, values, inputs, now);
         values += now * WIDTH * sizeof(float);
+        inputs += now * WIDTH * sizeof(float);
         left -= now;
     }
 }

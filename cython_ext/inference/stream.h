@@ -5,6 +5,7 @@
  * (of floats where a row is one float).
  *   float header:   target row, connections | flags, start or bias (float)
  *   integer header: target row, connections | flags, start (int32), sum row, multiplier (float), zero point (int32)
+ * Sources of a run are rows of the arena, or (EW_OUTSIDE) rows of the table that the input vectors arrive in.
  * Weights follow the sources, padded to whole words: float32, bf16, or int8 in groups of 4 (their sources padded too).
  */
 #ifndef EDGEWATT_INFERENCE_STREAM_H
@@ -20,11 +21,12 @@ enum {
     EW_UNIT = 8,
     EW_HEADER = 3,
     EW_HEADER_INT8 = 6,
-    EW_MAX_RUN = (1 << 27) - 1,
+    EW_MAX_RUN = (1 << 26) - 1,
 };
 #define EW_FIRST 0x80000000u /* nothing has been added to the target yet */
 #define EW_LAST 0x40000000u  /* the target is finished by this run */
 #define EW_WIDE 0x20000000u  /* int8: keep the finished 32-bit sums too (outputs) */
+#define EW_OUTSIDE 0x04000000u /* all sources are inputs: rows of their own table, not of the arena */
 
 enum { EW_IDENTITY = 0, EW_RELU = 1, EW_CLIPPED = 2 }; /* of a run: what EW_LAST applies */
 #define EW_ACTIVATION_SHIFT 27

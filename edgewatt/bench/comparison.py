@@ -98,7 +98,7 @@ def bench(
     int[W]. lanes: None: of the cost model (one vector: 1). peers: names of PEERS; None: all. Absent ones are skipped
     and named with the reason. rounds: at least 11, each in a new random order. target: the processor of the cost model.
     inputs: float[batch, I]; None: the network's batch repeated, or random numbers. All results are compared with ours
-    on every neuron. Every peer, ours too, starts from its inputs in the layout it likes best ([neuron, vector]).
+    on every neuron. Every peer, ours too, starts from its inputs where and how it reads them ([neuron, vector]).
 
     Raises InputError for a network that is no stack of layers, a wrong peer name, or results that differ.
     """
@@ -125,10 +125,9 @@ def bench(
         ours = compile_inference(network, chosen, lanes=lanes, simd=simd)
         again = compile_inference(network, chosen, lanes=lanes, simd=simd)
         plain = compile_inference(network, lanes=min(128, batch), simd=simd)
-        side_by_side = np.asfortranarray(vectors)
         steps: dict[str, Step] = {}
         for title, made in ((OURS, ours), (AGAIN, again), (CSR, plain)):
-            steps[title] = _call(made, side_by_side)
+            steps[title] = packed_step(made, vectors)
         expected = ours.neurons(vectors)
         errors = {title: 0.0 for title in steps}
         errors[CSR] = float(np.abs(plain.neurons(vectors) - expected).max())
@@ -188,8 +187,10 @@ def _row(title: str, measured: Rounds, work: int, error: float) -> Row:
     return Row(title, seconds * 1e6, measured.ratio(title, OURS), low, high, work / seconds / 1e9, error)
 
 
-def _call(made: CompiledInference, vectors: Float32) -> Step:
-    return lambda: made.run(vectors)
+def packed_step(made: CompiledInference, vectors: Float32) -> Step:
+    """Return the inference of vectors that already lie where it reads them, as those of the peers do."""
+    packed = made.pack(vectors)
+    return lambda: made.run(packed)
 
 
 def _vectors(network: Network, batch: int, inputs: Any, seed: int) -> Float32:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from edgewatt.bench.comparison import one_thread, peer_steps
+from edgewatt.bench.comparison import one_thread, packed_step, peer_steps
 from edgewatt.bench.rounds import measure, one_core
 from hwmodel.processor.calibration import cpu_name
 from hwmodel.processor.inference import compile_inference
@@ -49,8 +49,7 @@ def times_of(network: Network, ways: Mapping[str, Way], peers: Sequence[str], ba
         )
         steps: dict[str, Any] = {}
         for name, compiled in made.items():
-            packed = compiled.pack(vectors)
-            steps[name] = lambda compiled=compiled, packed=packed: compiled.run(packed)
+            steps[name] = packed_step(compiled, vectors)
         found, missing, _ = peer_steps(network, vectors, peers, made[first].neurons(vectors))
         with one_thread():
             measured = measure(steps | found, seed=seed)

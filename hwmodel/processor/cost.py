@@ -65,6 +65,8 @@ def features(work: OrderedWork, lanes: int, limits: Limits, remembered: int) -> 
 
 def _steady_misses(work: OrderedWork, memories: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     row, n_rows = work.rows(keep_all=False)
+    row[work.network.inputs] = n_rows + np.arange(len(work.network.inputs))  # a table of their own
+    n_rows += len(work.network.inputs)
     none = np.zeros(n_rows, np.uint8)
     sources, targets = (row[ids].astype(np.int32) for ids in (work.sources, work.targets))
     once = count_many(sources, targets, n_rows, none, memories, LRU, LITERAL)

@@ -101,7 +101,7 @@ def export_c(
     if network.n_connections > MOST_CONNECTIONS:
         raise InputError(f"{network.n_connections} connections are too many for a C file (at most {MOST_CONNECTIONS})")
     work = ordered_work(network, order)
-    row, n_rows = work.rows(keep_all=False)
+    row, n_rows = work.rows(keep_all=False, apart=False)
     flags = _flags(work)
     words = _integer(n_rows)
     inputs = network.inputs[work.fed_inputs]

@@ -12,11 +12,13 @@ import numpy.typing as npt
 
 import cython_ext.inference.runs as kernel
 from hwmodel.processor.arena import Arena
+from hwmodel.processor.inputs import PackedInputs, checked_inputs
+from hwmodel.processor.integer import IntegerLayout
 from hwmodel.processor.phases import phases, shares
-from hwmodel.processor.quantization import Quantized, quantize, to_bytes
-from hwmodel.processor.work import OrderedWork, ordered_work
+from hwmodel.processor.quantization import quantize
+from hwmodel.processor.work import OrderedWork, in_units, ordered_work
 from traces.base.errors import InputError, unknown_name
-from traces.work.network import Network, is_real
+from traces.work.network import Network
 
 Float32 = npt.NDArray[np.float32]
 
@@ -71,7 +73,7 @@ def compile_inference(
     if split is None:
         split = "lanes" if threads == 1 or lanes >= 16 * threads else "targets"
     level = kernel.level_number(simd)
-    given = None if calibration is None else _checked_inputs(network, calibration)
+    given = None if calibration is None else checked_inputs(network, calibration)
     return CompiledInference(work, int(lanes), dtype, int(threads), split, level, given)
 
 
@@ -99,8 +101,9 @@ class CompiledInference:
         self._by_targets = split == "targets" and threads > 1
         self.lanes = lanes if self._by_targets else max(1, -(-lanes // threads))
         align = 64 if dtype == "int8" else 16
-        self.lanes = 1 if self.lanes == 1 else -(-self.lanes // align) * align if threads > 1 else self.lanes
-        self._columns = 1 if self.lanes == 1 else -(-self.lanes // align) * align
+        single = dtype == "float32" and self.lanes == 1  # other kernels know rows of several vectors only
+        self.lanes = -(-self.lanes // align) * align if threads > 1 and not single else self.lanes
+        self._columns = 1 if single else -(-self.lanes // align) * align
         self._lock = threading.Lock()
         self._calibration = calibration if calibration is not None else work.network.batch
         self._segments: npt.NDArray[np.int64] | None = None
@@ -110,22 +113,28 @@ class CompiledInference:
         self._row, self._n_rows = work.rows(keep_all or self._by_targets)
         self._pitch = self._columns * (1 if dtype == "int8" else 4)
         unit = 4 if self._columns == 1 else kernel.UNIT_BYTES
-        self._place = self._units(self._row * (self._pitch // unit))
-        inputs = work.network.inputs[work.fed_inputs]
-        self._input_rows = self._row[inputs] * self._pitch
-        self._output_rows = self._row[work.network.outputs] * self._pitch
-        self._quantized: Quantized | None = None
+        self._place = in_units(self._row * (self._pitch // unit))
+        self._out = np.flatnonzero(work.network.in_degree > 0) if keep_all else work.network.outputs
+        self._output_rows = self._row[self._out] * self._pitch
+        self._integers: IntegerLayout | None = None
         self._kind = DTYPES[dtype]
         line = 1 if self._columns == 1 else kernel.LINE_UNITS
-        if dtype != "int8" and self._n_rows * (self._pitch // unit) <= kernel.NARROW_PLACES * line:
+        fed = work.network.inputs[work.fed_inputs]
+        table_place = np.full(work.network.n_neurons, -1, np.int64)
+        table_place[fed] = np.arange(len(fed)) * (self._pitch // unit)
+        self._table_place = in_units(table_place)
+        self._table_bytes = len(fed) * self._pitch
+        most = max(self._n_rows, len(fed)) * (self._pitch // unit)
+        if dtype != "int8" and most <= kernel.NARROW_PLACES * line:
             self._kind |= kernel.NARROW
         if dtype != "int8":
             self._words, self._first = kernel.float_stream(
                 work.sources, work.targets, work.weights, work.starts, self._place, work.biases, work.activation,
-                work.network.in_degree, self._kind, line,
+                work.network.in_degree, work.outside.view(np.uint8), self._table_place, self._kind, line,
             )  # fmt: skip
+            self._passes = self._made_passes()
         elif self._calibration is not None:
-            self._lay_out_int8(self._calibration)
+            self._need_integers(self._calibration)
 
     # -- what it is ------------------------------------------------------------------------------------------------
 
@@ -146,29 +155,49 @@ class CompiledInference:
 
     @property
     def arena_bytes(self) -> int:
-        """Bytes of the rows of values (and of 32-bit sums) of all threads."""
-        sums = self._n_sum_rows * self._columns * 4 if self.dtype == "int8" else 0
-        return (self._n_rows * self._pitch + sums) * (1 if self._by_targets else self.threads)
+        """Bytes of the rows of values (and of 32-bit sums) and of the tables of inputs of all threads."""
+        return (self._rows_bytes + self._table_bytes) * (1 if self._by_targets else self.threads)
+
+    @property
+    def _rows_bytes(self) -> int:
+        return self._n_rows * self._pitch + (self._integers.sum_bytes if self._integers is not None else 0)
 
     # -- running ---------------------------------------------------------------------------------------------------
 
-    def run(self, inputs: npt.ArrayLike) -> Float32:
+    def run(self, inputs: npt.ArrayLike | PackedInputs) -> Float32:
         """Return the outputs, float32[B, O], of float32[B, I] inputs; columns in the order of `network.outputs`.
 
-        Input vectors that lie side by side (the transpose of an array [I, B]) are copied in whole rows, which is
-        faster; the result is the transpose of such an array. The GIL is released; calls from several threads wait for
-        each other. Raises InputError for a wrong shape or type.
+        Inputs are copied to where the kernels read them, in whole rows (faster) where input vectors lie side by side
+        (the transpose of an array [I, B]); those that `pack` returned are read where they are. The result is the
+        transpose of an array [O, B]. The GIL is released; calls from several threads wait for each other. Raises
+        InputError for a wrong shape or type, and inputs that another compiled network has packed.
         """
-        batch = _checked_inputs(self.network, inputs)
+        if isinstance(inputs, PackedInputs):
+            if inputs.owner is not self:
+                raise InputError("these inputs were packed by another compiled network: each packs its own")
+            out = np.empty((len(self._output_rows), inputs.n_vectors), np.float32)
+            with self._lock:
+                self._run(inputs, out)
+            return out.T
+        batch = checked_inputs(self.network, inputs)
         out = np.empty((len(self._output_rows), len(batch)), np.float32)
-        if len(self._work.fed_inputs) < len(self.network.inputs):
-            batch = batch[:, self._work.fed_inputs]
         with self._lock:
-            if self.dtype == "int8":
-                self._run_int8(batch, out)
-            else:
-                self._run_float(batch, out)
+            self._run(batch, out)
         return out.T
+
+    def pack(self, inputs: npt.ArrayLike) -> PackedInputs:
+        """Return input vectors as `run` reads them, so that running them again copies (or quantizes) nothing.
+
+        Takes `arena` memory for all of them: rows of a multiple of 64 bytes per input and pass. Raises InputError for a
+        wrong shape or type.
+        """
+        batch = checked_inputs(self.network, inputs)
+        with self._lock:
+            self._need_integers(batch)
+        tables = Arena(-(-len(batch) // self.lanes) * self._table_bytes)
+        for number, vector in enumerate(range(0, len(batch), self.lanes)):
+            self._pack(tables, number * self._table_bytes, batch, vector)
+        return PackedInputs(self, len(batch), tables)
 
     def neurons(self, inputs: npt.ArrayLike) -> Float32:
         """Return what every neuron holds, float32[B, N], after the same kernels went the same way; isolated ones: bias.
@@ -176,7 +205,7 @@ class CompiledInference:
         Rows are not used twice for this, so it takes more memory than `run`. int8: values as they are after rounding
         to 8 bits, outputs as their sums.
         """
-        batch = _checked_inputs(self.network, inputs)
+        batch = checked_inputs(self.network, inputs)
         out = np.empty((self.network.n_neurons, len(batch)), np.float32)
         network = self.network
         out[:] = self._work.biases[:, None]
@@ -184,101 +213,77 @@ class CompiledInference:
         constants, values = self._work.constants
         out[constants] = values[:, None]
         part = self._keeping_all
-        if self.dtype == "int8":
-            with part._lock:
-                part._run_int8(batch[:, part._work.fed_inputs], np.empty((len(network.outputs), len(batch))), out)
-            return out.T
         fed = np.flatnonzero(network.in_degree > 0)
-        part._output_rows = part._row[fed] * part._pitch
         kept = np.empty((len(fed), len(batch)), np.float32)
         with part._lock:
-            part._run_float(batch[:, part._work.fed_inputs], kept)
+            part._run(batch, kept)
         out[fed] = kept
+        if self.dtype == "int8":
+            assert part._integers is not None
+            ids = np.concatenate((network.inputs[self._work.fed_inputs], constants))
+            out[ids] = part._integers.values(ids, part._integers.steps(ids, out[ids].T).T)
         return out.T
 
     @cached_property
     def _keeping_all(self) -> CompiledInference:
-        made = CompiledInference(
+        """The same with a row for every neuron, all of which with incoming connections go out."""
+        return CompiledInference(
             self._work, self._asked, self.dtype, self.threads, self.split, self._level, self._calibration, True
         )
-        return made
 
-    def _run_float(self, batch: Float32, out: Float32) -> None:
-        columns, kind, level = self._columns, self._kind, self._level
-        end = int(self._first[-1])
-        if self._by_targets:
-            for vector in range(0, len(batch), self.lanes):
-                here = batch[vector : vector + self.lanes]
-                rows = self._arenas[0].rows(self._pitch, np.float32)
-                at = self._input_rows // self._pitch
-                rows[at, : len(here)] = here.T
-                rows[at, len(here) :] = 0
-                self._by_phases(kind)
-                out[:, vector : vector + len(here)] = rows[self._output_rows // self._pitch, : len(here)]
+    def _run(self, inputs: Float32 | PackedInputs, out: Float32) -> None:
+        packed = isinstance(inputs, PackedInputs)
+        if not packed:
+            self._need_integers(inputs)
+        tables = inputs.tables if packed else None
+        batch = None if packed else inputs
+        if self.dtype != "int8" and not self._by_targets:
+
+            def passes(number: int) -> None:
+                self._passes.run(
+                    self._arenas[number].address, (tables or self._tables[number]).address, batch, out,
+                    number * self.lanes, self.lanes, self.threads * self.lanes,
+                )  # fmt: skip
+
+            self._in_threads(passes)
             return
-
-        def passes(number: int) -> None:
-            kernel.float_passes(
-                self._words, end, self._arenas[number].address, columns, kind, level, batch, out, self._input_rows,
-                self._output_rows, number * self.lanes, self.lanes, self.threads * self.lanes,
-            )  # fmt: skip
-
-        self._in_threads(passes)
-
-    def _run_int8(self, batch: Float32, out: npt.NDArray[Any], every: Float32 | None = None) -> None:
-        """every: float32[N, B] to fill with the values of all neurons that have rows."""
-        if self._quantized is None:
-            whole = np.zeros((len(batch), len(self.network.inputs)), np.float32)
-            whole[:, self._work.fed_inputs] = batch
-            self._lay_out_int8(whole)
-        found = self._quantized
-        assert found is not None
-        inputs = self.network.inputs[self._work.fed_inputs]
-        outputs = self.network.outputs
-        fed_outputs = np.flatnonzero(self.network.in_degree[outputs] > 0)
-        held = np.flatnonzero(self._row >= 0)
-        places = np.arange(self._columns) // 64 * 64 + kernel.SUM_PLACES[np.arange(self._columns) % 64]
 
         def one_pass(number: int, vector: int) -> None:
-            here = batch[vector : vector + self.lanes]
-            arena = self._arenas[number]
-            rows = arena.rows(self._pitch, np.uint8)
-            rows[self._row[inputs], : len(here)] = to_bytes(here, found.scale[inputs], found.zero[inputs]).T
-            if self._by_targets:
-                self._by_phases(kernel.INT8)
+            arena, at = self._arenas[number], 0
+            if tables is None:
+                self._pack(self._tables[number], 0, batch, vector)
             else:
+                at = vector // self.lanes * self._table_bytes
+            table = (tables or self._tables[number]).address + at
+            self._passes.enter(arena.address, table)
+            if self._by_targets:
+                self._by_phases(table)
+            else:
+                whole = np.array([[0, self._first[-1]]])
                 kernel.execute(
-                    self._words, np.array([[0, self._first[-1]]]), np.zeros(0, np.int64), arena.address, self._columns,
-                    kernel.INT8, self._level,
+                    self._words, whole, np.zeros(0, np.int64), arena.address, table, self._columns, self._kind,
+                    self._level,
                 )  # fmt: skip
-            real = lambda ids: ((rows[self._row[ids], : len(here)].astype(np.float32)  # noqa: E731
-                                 - found.zero[ids, None]) * found.scale[ids, None])  # fmt: skip
-            now = slice(vector, vector + len(here))
-            out[:, now] = real(outputs)
-            sums = self._sum_table(arena)[self._sum_row[outputs[fed_outputs]]][:, places[: len(here)]]
-            out[fed_outputs, now] = sums * found.sum_scale[outputs[fed_outputs], None].astype(np.float64)
-            if every is not None:
-                every[held, now] = real(held)
-                every[outputs[fed_outputs], now] = out[fed_outputs, now]
+            self._take_out(arena, out[:, vector : vector + self.lanes])
 
-        if self._by_targets:
-            for vector in range(0, len(batch), self.lanes):
-                one_pass(0, vector)
-            return
+        step = self.lanes * (1 if self._by_targets else self.threads)
 
-        def passes(number: int) -> None:
-            for vector in range(number * self.lanes, len(batch), self.threads * self.lanes):
+        def every(number: int) -> None:
+            for vector in range(number * self.lanes, out.shape[1], step):
                 one_pass(number, vector)
 
-        self._in_threads(passes)
+        if self._by_targets:
+            every(0)  # threads share the targets of one pass after the other
+        else:
+            self._in_threads(every)
 
-    def _by_phases(self, kind: int) -> None:
+    def _by_phases(self, table: int) -> None:
         meeting = np.array([0, self.threads], np.int64)
 
         def part(number: int) -> None:
             kernel.execute(
-                self._words, self._thread_segments[number], meeting, self._arenas[0].address, self._columns, kind,
-                self._level,
+                self._words, self._thread_segments[number], meeting, self._arenas[0].address, table, self._columns,
+                self._kind, self._level,
             )  # fmt: skip
 
         self._in_threads(part)
@@ -297,6 +302,22 @@ class CompiledInference:
         # one worker for every thread but the caller's: all must run at once where they wait for each other
         return ThreadPoolExecutor(self.threads - 1, thread_name_prefix="edgewatt-inference")
 
+    def _pack(self, tables: Arena, at: int, batch: Float32, vector: int) -> None:
+        """Write the table of inputs of one pass, `at` so many bytes."""
+        if self._integers is None:
+            self._passes.pack(tables.address + at, batch, vector, self.lanes)
+        else:
+            table = tables.bytes[at : at + self._table_bytes].reshape(-1, self._pitch)
+            self._integers.write_inputs(table, batch[vector : vector + self.lanes])
+
+    def _take_out(self, arena: Arena, out: Float32) -> None:
+        """Copy one pass's results to out, float32[rows that go out, vectors]."""
+        if self._integers is None:
+            rows = arena.rows(self._pitch, np.float32)
+            out[:] = rows[self._output_rows // self._pitch, : out.shape[1]]
+        else:
+            self._integers.read(arena, self._out, out)
+
     # -- laying out ------------------------------------------------------------------------------------------------
 
     def _shared_out(self, work: OrderedWork) -> OrderedWork:
@@ -310,18 +331,29 @@ class CompiledInference:
         self._groups = np.searchsorted(group, np.arange((phase[-1] + 1) * self.threads + 1))
         return shared
 
+    def _made_passes(self) -> Any:
+        copied = self._work.copied
+        rows = self._row[self.network.inputs[self._work.fed_inputs][copied]]
+        return kernel.Passes(
+            self._words, int(self._first[-1]), self._columns, self._kind, self._level, self._work.fed_inputs, copied,
+            rows * self._pitch, self._output_rows, self._pitch,
+        )  # fmt: skip
+
+    @cached_property
+    def _tables(self) -> list[Arena]:
+        """Room for the inputs of one pass, one per thread."""
+        return [Arena(self._table_bytes) for _ in range(1 if self._by_targets else self.threads)]
+
     @cached_property
     def _arenas(self) -> list[Arena]:
         found = []
         ids, values = self._work.constants
         for _ in range(1 if self._by_targets else self.threads):
-            arena = Arena(self.arena_bytes // (1 if self._by_targets else self.threads))
-            if self._quantized is None:
+            arena = Arena(self._rows_bytes)
+            if self._integers is None:
                 arena.rows(self._pitch, np.float32)[self._row[ids]] = values[:, None]
             else:
-                q = self._quantized
-                steps = to_bytes(values, q.scale[ids], q.zero[ids])
-                arena.rows(self._pitch, np.uint8)[self._row[ids]] = steps[:, None]
+                arena.rows(self._pitch, np.uint8)[self._row[ids]] = self._integers.steps(ids, values)[:, None]
             found.append(arena)
         if self._by_targets:
             word_of = self._first[np.searchsorted(self._work.starts, self._groups)]
@@ -330,55 +362,13 @@ class CompiledInference:
             self._thread_segments = [np.ascontiguousarray(table[:, t]) for t in range(self.threads)]
         return found
 
-    def _units(self, places: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
-        if len(places) and places.max() >= 2**32:
-            raise InputError(
-                f"rows of {self._pitch} bytes for {self._n_rows} neurons are beyond 32 GiB: use fewer lanes"
-            )
-        return np.where(places < 0, 0, places).astype(np.uint32)
-
-    @cached_property
-    def _sum_row(self) -> npt.NDArray[np.int64]:
-        """int64[N]: row of 32-bit sums of targets that need one: of several runs, or outputs. -1: none."""
-        work = self._work
-        runs = np.bincount(work.targets[work.starts[:-1]], minlength=self.network.n_neurons)
-        needed = np.flatnonzero((runs > 1) | ((self.network.in_degree > 0) & self.network.is_output))
-        rows = np.full(self.network.n_neurons, -1, np.int64)
-        rows[needed] = np.arange(len(needed))
-        return rows
-
-    @property
-    def _n_sum_rows(self) -> int:
-        return int(self._sum_row.max()) + 1
-
-    def _sum_table(self, arena: Arena) -> npt.NDArray[np.int32]:
-        begin = self._n_rows * self._pitch
-        return (
-            arena.bytes[begin : begin + self._n_sum_rows * self._columns * 4]
-            .view(np.int32)
-            .reshape(self._n_sum_rows, self._columns)
-        )
-
-    def _lay_out_int8(self, calibration: Float32) -> None:
-        """Quantize by what neurons hold on the calibration inputs, as this machine computes them in float32."""
+    def _need_integers(self, batch: Float32) -> None:
+        """int8: quantize by what neurons hold on the calibration inputs, or these, computed here in float32."""
+        if self.dtype != "int8" or self._integers is not None:
+            return
         exact = CompiledInference(self._work, 128, "float32", 1, "lanes", self._level, None, True)
-        self._calibration = calibration
-        self._quantized = found = quantize(self._work, exact.neurons(calibration))
-        work, network = self._work, self.network
-        sum_place = self._n_rows * self._pitch + self._sum_row * (4 * self._columns)
-        self._words, self._first = kernel.int8_stream(
-            work.sources, work.targets, found.weights, work.starts, self._place,
-            self._units(sum_place // kernel.UNIT_BYTES), found.start, found.multiplier, found.zero, work.activation,
-            network.is_output.astype(np.uint8), network.in_degree,
-        )  # fmt: skip
-
-
-def _checked_inputs(network: Network, inputs: npt.ArrayLike) -> Float32:
-    given = np.asarray(inputs)
-    if given.ndim != 2 or given.shape[1] != len(network.inputs):
-        raise InputError(f"inputs have shape {given.shape}, expected (B, {len(network.inputs)}): one column per input")
-    if given.dtype == np.float32 and not (given.strides[0] | given.strides[1]) & 3:
-        return given
-    if not is_real(given.dtype):
-        raise InputError(f"inputs must hold real numbers, not {given.dtype}")
-    return np.ascontiguousarray(given, np.float32)
+        self._calibration = batch if self._calibration is None else self._calibration
+        found = quantize(self._work, exact.neurons(self._calibration))
+        self._integers = IntegerLayout(self._work, found, self._row, self._n_rows, self._columns)
+        self._words, self._first = self._integers.stream(self._place, self._table_place)
+        self._passes = self._made_passes()

@@ -69,10 +69,27 @@ class OrderedWork:
         network = self.network
         return np.flatnonzero((network.touched | network.is_output)[network.inputs])
 
-    def rows(self, keep_all: bool) -> tuple[npt.NDArray[np.int64], int]:
+    @cached_property
+    def outside(self) -> npt.NDArray[np.bool_]:
+        """bool[R]: runs whose sources are all inputs, which can be read where the input vectors arrive."""
+        is_input = np.zeros(self.network.n_neurons, bool)
+        is_input[self.network.inputs] = True
+        found: npt.NDArray[np.bool_] = np.logical_and.reduceat(is_input[self.sources], self.starts[:-1])
+        return found
+
+    @cached_property
+    def copied(self) -> npt.NDArray[np.int64]:
+        """Places in `fed_inputs` of inputs that need a row of the arena: other runs read them, or they are outputs."""
+        network = self.network
+        needed = network.is_output.copy()
+        needed[self.sources[~np.repeat(self.outside, np.diff(self.starts))]] = True
+        return np.flatnonzero(needed[network.inputs[self.fed_inputs]])
+
+    def rows(self, keep_all: bool, *, apart: bool = True) -> tuple[npt.NDArray[np.int64], int]:
         """Return int64[N], the row of the arena of each neuron (-1: none), and the number of rows.
 
-        keep_all: every neuron keeps a row of its own; else rows are used again after a neuron's last use.
+        keep_all: every neuron keeps a row of its own; else rows are used again after a neuron's last use. apart: inputs
+        stay in a table of their own, but for those `copied`; else all have rows.
         """
         network = self.network
         w = len(self.sources)
@@ -84,7 +101,12 @@ class OrderedWork:
         keep[network.outputs] = True
         constants = self.constants[0]
         keep[constants] = True
-        resident = np.concatenate((network.inputs[self.fed_inputs], constants)).astype(np.int32)
+        inputs = network.inputs[self.fed_inputs]
+        if apart:
+            keep[inputs] = True  # none of them gives back a row that it does not have
+            inputs = inputs[self.copied]
+            keep[inputs] = keep_all | network.is_output[inputs]
+        resident = np.concatenate((inputs, constants)).astype(np.int32)
         row, n_rows = kernel.assign_rows(self.sources, self.targets, last_use, keep.astype(np.uint8), resident)
         return np.asarray(row), int(n_rows)
 
@@ -97,3 +119,10 @@ def ordered_work(network: Network, order: Any, *, single_steps: bool = False) ->
     edges = getattr(order, "edges", order)
     weights = network.weights if edges is None else network.weights[np.asarray(edges)]
     return OrderedWork(network, sources, targets, np.ascontiguousarray(weights), single_steps)
+
+
+def in_units(places: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
+    """Return offsets of rows as the stream holds them; -1 (no row) becomes 0. Raises InputError beyond 32 bits."""
+    if len(places) and places.max() >= 2**32:
+        raise InputError("the rows of values are beyond 32 GiB: use fewer lanes")
+    return np.where(places < 0, 0, places).astype(np.uint32)

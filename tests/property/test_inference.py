@@ -107,7 +107,7 @@ def test_bytes_and_sums_of_int8_are_those_of_the_definition(network: Network, se
     order = random_order(network, rng)
     made = compile_inference(network, order, lanes=lanes, simd=simd, dtype="int8")
     batch = np.concatenate([network.batch, network.batch * 2])  # half of it leaves the range of the calibration
-    q = made._quantized
+    q = made._integers.quantized
     stored, sums = oracle.int8_neurons(network, order, batch, q)
     fed = network.in_degree > 0
     expected = (stored - q.zero) * q.scale.astype(np.float64)
@@ -228,3 +228,39 @@ def test_any_layout_of_the_inputs_gives_the_same() -> None:
 def test_int8_without_a_batch_is_calibrated_by_the_first_run() -> None:
     network = small().with_(batch=None)
     assert compile_inference(network, dtype="int8").run([[2.0]]).tolist() == [[14.0]]
+
+
+@few
+@given(networks(), st.integers(0, 2**32 - 1), lane_counts, st.sampled_from(["float32", "int8"]), st.integers(1, 3))
+def test_packed_inputs_give_what_the_inputs_give(
+    network: Network, seed: int, lanes: int, dtype: str, threads: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    batch = rng.normal(size=(rng.integers(1, 300), len(network.inputs))).astype(np.float32)
+    network = network.with_(weights=rng.normal(size=network.n_connections), activation="relu")
+    order = random_order(network, rng)
+    made = compile_inference(network, order, lanes=lanes, dtype=dtype, threads=threads, split="lanes")
+    expected = made.run(batch)
+    packed = made.pack(batch)
+    batch[:] = np.nan  # they have been copied
+    for _ in range(2):  # running them does not change them
+        np.testing.assert_array_equal(made.run(packed), expected)
+
+
+def test_each_network_packs_its_own_inputs() -> None:
+    network = random_layered(3, 20, 0.3)
+    first, second = compile_inference(network), compile_inference(network)
+    with pytest.raises(InputError, match="packed by another compiled network"):
+        second.run(first.pack(np.ones((4, 20), np.float32)))
+    with pytest.raises(InputError, match="expected"):
+        first.pack(np.ones((4, 19), np.float32))
+
+
+def test_inputs_that_other_runs_read_too_have_rows() -> None:
+    network = Network(
+        np.array([0, 1, 0, 2]), np.array([2, 2, 3, 3]), 6, inputs=[0, 1, 5], outputs=[3, 5, 4],
+        weights=np.array([1.0, 2.0, 3.0, 4.0]), biases=np.array([0, 0, 1, 0, 7.0, 0]), activation="identity",
+    )  # fmt: skip
+    for lanes, dtype in ((1, "float32"), (64, "float32"), (64, "bf16"), (64, "int8")):
+        made = compile_inference(network, lanes=lanes, dtype=dtype)
+        np.testing.assert_array_equal(made.run(made.pack(np.array([[1, 2, 5.0], [3, 4, 6]]))), [[27, 5, 7], [57, 6, 7]])

@@ -12,6 +12,7 @@ from edgewatt.cli import app
 from hwmodel.processor.export_c import export_c
 from hwmodel.processor.inference import compile_inference
 from hwmodel.processor.quantization import to_bytes
+from hwmodel.processor.work import ordered_work
 from tests.oracles.random_networks import random_order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
@@ -100,7 +101,7 @@ def test_int8_sums_are_bit_exact_on_every_machine(machine: str, tmp_path: Path) 
     network = random_layered(4, 30, 0.3, seed=2, n_outputs=3)
     order = random_order(network, np.random.default_rng(0))
     made = compile_inference(network, order, dtype="int8")
-    q = made._quantized
+    q = made._integers.quantized
     assert q is not None and network.batch is not None
     bytes_in = to_bytes(network.batch, q.scale[network.inputs], q.zero[network.inputs])
     got = run_c(export_c(network, order, dtype="int8"), bytes_in.astype(int), 3, True, machine, tmp_path)
@@ -119,7 +120,7 @@ def test_the_file_states_its_memory_and_names_nothing_else() -> None:
     network = random_layered(6, 40, 0.2, seed=1)
     text = export_c(network, name="tiny")
     assert text.count("#include") == 1 and "#include <stdint.h>" in text
-    arena = compile_inference(network, lanes=1).arena_bytes
+    arena = 4 * ordered_work(network, None).rows(keep_all=False, apart=False)[1]
     assert f"tiny_ARENA_BYTES {arena}" in text and arena < 4 * network.n_neurons  # rows are used again
     hostile = export_c(network.with_(name="*/ int x; /*"))
     assert "*/ int x" not in hostile
