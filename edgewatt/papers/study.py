@@ -44,6 +44,7 @@ class Study:
     """jobs, compute, tables: see the module. measures: name -> words for the paper's method, and for ours.
 
     version: raise it when the meaning of a result changes; finished jobs of another version are computed again.
+    alone: jobs read a clock, so they are computed one after the other in this process.
     """
 
     jobs: Jobs
@@ -51,6 +52,7 @@ class Study:
     tables: Callable[[Done], list[Table]]
     measures: Mapping[str, Callable[[Done], tuple[str, str]]] = field(default_factory=dict)
     version: int = 1
+    alone: bool = False
 
 
 STUDIES: Registry[Study] = Registry("study", "edgewatt.studies", folder="edgewatt.papers.studies")
@@ -99,7 +101,7 @@ def run_study(
     if run:
         store.open()
         missing = [k for k, key in enumerate(hashes) if not store.path(key).exists()]
-        for at, (k, outcome) in enumerate(_outcomes(name, jobs, missing, workers)):
+        for at, (k, outcome) in enumerate(_outcomes(name, jobs, missing, 0 if study.alone else workers)):
             if progress is not None:
                 progress(len(jobs) - len(missing) + at + 1, len(jobs), "jobs finished")
             if isinstance(outcome, str):

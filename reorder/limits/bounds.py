@@ -31,6 +31,8 @@ ITERATED = 32  # from this many rows on, the second singular value is iterated f
 
 
 _kept: WeakKeyDictionary[Network, dict[tuple[int, int], NetworkBound]] = WeakKeyDictionary()
+_unfed: WeakKeyDictionary[Network, dict[int, dict[float, Int64Array]]] = WeakKeyDictionary()
+"""By pair of sets and share of its rows: what `_most_unfed` says, the same for every memory."""
 
 
 @dataclass(frozen=True)
@@ -173,6 +175,7 @@ def expansion_extra(network: Network, memory: int) -> int:
     pairs = np.flatnonzero((sizes[:-1] >= 3) & (sizes[1:] >= 2) & (sizes[:-1] * sizes[1:] <= LARGEST_MATRIX))
     least_after, below = 0.0, -1  # least cost of the sets behind `below`, whatever is interrupted there
     after = np.zeros(1)
+    kept = _unfed.setdefault(network, {})
     for k in pairs[::-1].tolist():
         rows, columns = (by_depth[first[d] : first[d + 1]] for d in (k, k + 1))
         if below != k + 1:
@@ -183,7 +186,7 @@ def expansion_extra(network: Network, memory: int) -> int:
         matrix[place[network.sources[here]], place[network.targets[here]]] = 1
         least = np.zeros(len(rows) + 1, np.int64)
         for share in thresholds:
-            least = np.maximum(least, _forced(matrix, memory - 1, share))
+            least = np.maximum(least, _forced(matrix, memory - 1, share, kept.setdefault(k, {})))
         after = np.minimum.accumulate(after[::-1])[::-1][least]
         least_after, below = float((after + _cheapest(costs[rows])).min()), k
     return int(least_after)
@@ -194,10 +197,10 @@ def _cheapest(costs: Int64Array) -> FloatArray:
     return np.concatenate(([0.0], np.cumsum(np.sort(costs))))
 
 
-def _forced(matrix: FloatArray, capacity: int, share: float) -> Int64Array:
+def _forced(matrix: FloatArray, capacity: int, share: float, kept: dict[float, Int64Array]) -> Int64Array:
     """Return, for 0, 1, ... interrupted rows, how many columns must be interrupted. C slots.
 
-    Only the rows of the highest degrees are looked at: all but the lowest `share` of them.
+    Only the rows of the highest degrees count: all but the lowest `share` of them. kept: `_most_unfed`, by share.
     """
     n_rows = len(matrix)
     result = np.zeros(n_rows + 1, np.int64)
@@ -208,7 +211,9 @@ def _forced(matrix: FloatArray, capacity: int, share: float) -> Int64Array:
     n, columns = part.shape
     if n < 3 or columns <= 1:
         return result
-    unfed = _most_unfed(part)
+    if share not in kept:
+        kept[share] = _most_unfed(part)
+    unfed = kept[share]
     for interrupted in range(n + 1):
         staying = n - interrupted
         if staying < 3:

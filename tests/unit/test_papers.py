@@ -19,6 +19,8 @@ from edgewatt.papers.statistics import interval_words, median_interval
 from edgewatt.papers.study import STUDIES, Job, Study, run_study
 from edgewatt.results.record import content_hash
 from hwmodel.fastmemory.iomodel import compact_growth_memory
+from hwmodel.processor.cost import TERMS, Processor
+from hwmodel.processor.limits import Limits
 from reorder.order import order
 from traces.base.errors import InputError
 from traces.base.registry import Entry
@@ -99,6 +101,25 @@ def test_full_means_the_papers_iterations() -> None:
         figure_plan("gleinig-4", seeds=6)
 
 
+def test_the_default_selection_leaves_out_what_full_takes() -> None:
+    for name in CATALOGUE.figures:
+        kept, every = figure_plan(name).points, figure_plan(name, full=True).points
+        assert len(kept) <= len(every)
+    widths = {p.config["network"]["generate"]["width"] for p in figure_plan("gleinig-2a").points}
+    assert widths == {100, 300, 500}
+    another = figure_plan("gleinig-2a", overrides=["grid={network.generate.width: [750]}"]).points
+    assert {p.config["network"]["generate"]["width"] for p in another} == {750}
+
+
+def test_figures_share_the_points_they_have_in_common(tmp_path: Path) -> None:
+    settings = {"results": tmp_path, "seeds": 1, "iterations": 20, "executor": "inline"}
+    shared = ["network.generate.width=12", "fast_memory.size=8"]
+    first = ew.reproduce("gleinig-2a", overrides=[*shared, "grid={network.generate.width: [12]}"], **settings)
+    second = ew.reproduce("gleinig-2b", overrides=[*shared, "grid={network.generate.n_layers: [4, 3]}"], **settings)
+    assert first.results is not None and second.results is not None
+    assert (first.results.computed, second.results.computed) == (4, 4)
+
+
 def test_names_may_be_beginnings() -> None:
     assert chosen(["gleinig-2"]) == ["gleinig-2a", "gleinig-2b", "gleinig-2c", "gleinig-2d"]
     assert chosen(["all"]) == [*CATALOGUE.figures, *CATALOGUE.studies]
@@ -166,19 +187,26 @@ def test_a_tiny_figure_runs_resumes_and_makes_its_page(tmp_path: Path) -> None:
     assert "coverage 50 %" in text
 
 
+TERM_NS = (3500.0, 1.3, 0.3, 0.12, 0.22, 0.46, 0.8, 1.3, 8.2)
+PROCESSOR = Processor(
+    Limits(48 << 10, 1 << 20, 32 << 20, 490.0, 240.0, 108.0, 38.0, 250.0), dict(zip(TERMS, TERM_NS, strict=True)), 8000,
+    "avx512", 180, 0.08, "an example",
+)  # fmt: skip
 SMALLEST: dict[str, Job] = {
-    "cdr-strides": {"layer": "digits_small", "format": "int8"},
-    "cdr-ones": {"layer": "digits_small"},
+    "cdr-strides": {"layer": "digits_small", "format": "int8", "effort": 0.0},
+    "cdr-ones": {"layer": "digits_small", "effort": 0.0, "bases": [32, "matrix"], "strides": [32, "row"]},
     "cdr-search": {"stride": 32},
     "ego-misses": {"kind": "random", "layers": 2, "density": 0.01, "seed": 1},
     "gleinig-policies": {"seed": 1, "iterations": 100},
     "serenity-memory": {"graph": "NASNet normal cell"},
+    "gleinig-clock": {"panel": "7a", "x": 0.1, "network": {"width": 30}, "iterations": 10, "seed": 1},
+    "ego-clock": {"kind": "random", "layers": 2, "density": 0.01, "seed": 1},
 }
 
 
 @pytest.mark.parametrize("name", SMALLEST)
 def test_a_job_of_every_study_computes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgewatt.papers.cdr_layers.EFFORT", 0)
+    monkeypatch.setattr("edgewatt.papers.studies.gleinig_clock.this_cpu", lambda: PROCESSOR)
     study = STUDIES[name].item
     assert name != "cdr-search" or pytest.importorskip("ortools")
     result = json.loads(json.dumps(study.compute(SMALLEST[name])))

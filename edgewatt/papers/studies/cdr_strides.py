@@ -124,6 +124,16 @@ def _free(what: str, column: int, reduce: Any) -> Any:
     return words
 
 
+def _any_stride(what: str, column: int) -> Any:
+    """The most over all strides, whatever time they cost."""
+
+    def words(done: Done) -> tuple[str, str]:
+        values = [savings(r, s, what)[column] for _, r in done for s in STRIDES]
+        return (f"{100 * max(values):.1f} %" if values else "none"), ""
+
+    return words
+
+
 def _slowdown(done: Done) -> tuple[str, str]:
     """The greatest slowdown over strides from 64, apart for the convolution."""
 
@@ -145,6 +155,7 @@ STUDIES.register("cdr-strides", summary="Figures 8, 9, 10 and 14: energy, time a
             "io-base-xor": _free("io_pj", 1, np.mean),
             "io-base-xor-most": _free("io_pj", 1, np.max),
             "dram-dbi": _free("dram_pj", 0, np.mean),
+            "dram-dbi-most": _any_stride("dram_pj", 0),
             "dram-base-xor": _free("dram_pj", 1, np.mean),
             "dram-base-xor-most": _free("dram_pj", 1, np.max),
             "slowdown": _slowdown,

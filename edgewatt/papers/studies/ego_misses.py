@@ -38,9 +38,9 @@ def jobs(full: bool) -> list[dict[str, Any]]:
 
 def compute(job: Job) -> dict[str, Any]:
     """Count the misses of each order, row size and cache."""
-    network = _network(job)
+    network = make_network(job)
     orders = {
-        "unsorted": _unsorted(network, job["seed"]),
+        "unsorted": unsorted(network, job["seed"]),
         **{method: ew.order(network, method, memory=100).edges for method in ORDERS[1:]},
     }
     return {
@@ -54,13 +54,13 @@ def compute(job: Job) -> dict[str, Any]:
     }
 
 
-def _network(job: Job) -> Network:
+def make_network(job: Job) -> Network:
     if job["kind"] == "radix":
         return radix_net([[32, 32]], blocks=job["layers"] // 2, seed=job["seed"])
     return uniform_layers([1024] * (job["layers"] + 1), job.get("density", 0.05), job["seed"])
 
 
-def _unsorted(network: Network, seed: int) -> Any:
+def unsorted(network: Network, seed: int) -> Any:
     """Layer after layer, the connections of a layer in no order."""
     depth = network.depth[network.targets]
     return np.lexsort((np.random.default_rng(seed).random(network.n_connections), depth))

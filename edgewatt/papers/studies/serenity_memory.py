@@ -37,6 +37,9 @@ def compute(job: Job) -> dict[str, Any]:
             given, kahn.order, onchip_bytes=1024 * kib, block_bytes=blocks
         ).total_bytes
     for key, graph in (("scheduled", folded), ("rewritten", ew.rewrite_graph(folded, config["rewrite"]))):
+        if key == "rewritten" and graph.n_nodes == folded.n_nodes:
+            row[key] = row["scheduled"]  # nothing to rewrite
+            continue
         best, seconds = _timed(graph)
         published, published_seconds = _timed(graph, method="serenity", allocator=PAPERS_ALLOCATOR)
         placed = ew.schedule(graph, objective="arena", evaluations=evaluations, allocator=PAPERS_ALLOCATOR)

@@ -1,0 +1,123 @@
+"""Kamatar 2023, Figures 3, 4a, 5a and 6a: connections per second on the processor at hand.
+
+The paper does not say how many input vectors run at once, nor whether a partial sum stays in a register: one vector and
+128 are timed, in the program's own way (every connection loads and stores its target) and by runs. Its threads are not
+repeated: everything runs on one core.
+"""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Any
+
+import edgewatt as ew
+from edgewatt.papers.clocks import Way, this_processor, times_of
+from edgewatt.papers.studies.ego_misses import make_network, unsorted
+from edgewatt.papers.study import STUDIES, Done, Job, Study, Table
+
+SEEDS = (1, 2, 3, 4, 5)
+BATCHES = (1, 128)
+PEERS = ("scipy", "torch")
+READINGS = ("runs", "literal")
+RADIX, MORE_RADIX = (2, 8), (2, 4, 8, 16, 120)
+RANDOM, MORE_RANDOM = (4,), (2, 4, 8, 16)
+MORE_DENSITIES = (0.01, 0.1, 0.2)
+
+
+def jobs(full: bool) -> list[dict[str, Any]]:
+    """A job a network; with `full` more depths and densities, and the challenge's first size of 120 layers."""
+    found: list[dict[str, Any]] = [{"kind": "radix", "layers": n} for n in (MORE_RADIX if full else RADIX)]
+    found += [{"kind": "random", "layers": n, "density": 0.05} for n in (MORE_RANDOM if full else RANDOM)]
+    found += [{"kind": "random", "layers": 4, "density": d} for d in (MORE_DENSITIES if full else ())]
+    return [job | {"seed": s, "processor": this_processor()} for job in found for s in SEEDS]
+
+
+def compute(job: Job) -> dict[str, Any]:
+    """Time EGO's order, the layerwise one sorted and not, and the libraries."""
+    network = make_network(job)
+    orders = {
+        "layerwise": ew.order(network, "layerwise", memory=100).edges,
+        "unsorted": unsorted(network, job["seed"]),
+    }
+    if job["layers"] <= max(MORE_RANDOM):
+        orders["ego"] = ew.order(network, "ego", memory=100).edges
+    ways = {f"{name}, {how}": Way(order, how) for name, order in orders.items() for how in READINGS}
+    return {str(batch): times_of(network, ways, PEERS, batch, job["seed"]) for batch in BATCHES}
+
+
+def _key(job: Job) -> tuple[str, int, float]:
+    return job["kind"], job["layers"], job.get("density", 0.0)
+
+
+def _groups(done: Done) -> dict[tuple[str, int, float], list[Any]]:
+    found: dict[tuple[str, int, float], list[Any]] = {}
+    for job, result in done:
+        found.setdefault(_key(job), []).append(result)
+    return found
+
+
+def _speed(results: list[Any], batch: str, name: str) -> float | None:
+    """Million connections a second, each counted once per vector."""
+    found = [r[batch]["connections"] * int(batch) / r[batch]["us"][name] for r in results if name in r[batch]["us"]]
+    return median(found) if found else None
+
+
+def _ratio(results: list[Any], batch: str, slow: str, fast: str) -> float | None:
+    """How many times as long `slow` takes as `fast`."""
+    times = [r[batch]["us"] for r in results]
+    found = [us[slow] / us[fast] for us in times if slow in us and fast in us]
+    return median(found) if found else None
+
+
+def tables(done: Done) -> list[Table]:
+    """Return connections a second, medians over the networks."""
+    names = (*PEERS, *(f"{name}, {how}" for how in READINGS for name in ("layerwise", "unsorted", "ego")))
+    rows = []
+    for (kind, layers, density), results in _groups(done).items():
+        for batch in map(str, BATCHES):
+            control = [r[batch]["aa"] for r in results]
+            speeds = ((_speed(results, batch, name)) for name in names)
+            rows.append((kind, layers, f"{density:g}" if density else "", batch,
+                         *("" if s is None else f"{s:,.0f}" for s in speeds),
+                         f"{min(control):.2f} to {max(control):.2f}"))  # fmt: skip
+    where = "; ".join(
+        dict.fromkeys(f"{job.get('processor', '')}, {r['1']['simd']}, {r['1']['date']}" for job, r in done)
+    )
+    heads = ("network", "layers", "density", "vectors", *names, "A/A")
+    return [Table(f"Million connections a second on one core ({where})", heads, rows)]
+
+
+def _libraries(done: Done) -> tuple[str, str]:
+    """Against both libraries on RadiX-Net, by the program's own way and by runs."""
+    words = []
+    for how in ("literal", "runs"):
+        parts = []
+        for peer in PEERS:
+            found = [ratio for key, results in _groups(done).items() if key[0] == "radix" for batch in map(str, BATCHES)
+                     if (ratio := _ratio(results, batch, peer, f"layerwise, {how}")) is not None]  # fmt: skip
+            parts.append(f"{peer} {min(found):.1f} to {max(found):.1f}" if found else f"{peer} not installed")
+        words.append(", ".join(parts) + " times")
+    return f"every connection stores: {words[0]}", words[1]
+
+
+def _ego(kind: str, base: str) -> Any:
+    def words(done: Done) -> tuple[str, str]:
+        parts = []
+        for how in ("literal", "runs"):
+            found = [ratio for key, results in _groups(done).items() if key[0] == kind for batch in map(str, BATCHES)
+                     if (ratio := _ratio(results, batch, f"{base}, {how}", f"ego, {how}")) is not None]  # fmt: skip
+            parts.append(f"{how} {min(found):.2f} to {max(found):.2f} times as fast" if found else f"{how} not run")
+        return f"EGO against {base}: " + "; ".join(parts), ""
+
+    return words
+
+
+STUDIES.register("ego-clock", summary="Figures 3, 4a, 5a and 6a: connections per second on the processor at hand")(
+    Study(
+        jobs,
+        compute,
+        tables,
+        {"libraries": _libraries, "radix": _ego("radix", "layerwise"), "random": _ego("random", "unsorted")},
+        alone=True,
+    )
+)
