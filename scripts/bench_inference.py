@@ -98,7 +98,7 @@ def prediction() -> Results:
             for lanes in (64, 128):
                 made = compile_inference(network, found, lanes=lanes)
                 rng = np.random.default_rng(0)
-                inputs = np.asfortranarray(rng.random((lanes, len(network.inputs)), np.float32))
+                inputs = made.pack(rng.random((lanes, len(network.inputs)), np.float32))
                 measured = seconds_of(lambda made=made, inputs=inputs: made.run(inputs))  # type: ignore[misc]
                 predicted = processor.seconds(network, found, lanes=lanes)
                 pairs.setdefault(name, []).append((measured, predicted))
@@ -157,7 +157,7 @@ def misses() -> Results:
                 line = next(x for x in done.stderr.splitlines() if "D1  misses" in x)
                 counts.append(int(line.split()[3].replace(",", "")))
             measured = counts[1] - counts[0]
-            predicted = l1_misses(ordered_work(network, found), lanes, l1, made.stream_bytes)
+            predicted = l1_misses(ordered_work(network, found), lanes, (l1, 12), made.stream_bytes)
             yield {
                 "network": name, "order": method, "d1_misses": measured, "predicted": predicted,
                 "ratio": round(predicted / measured, 3),

@@ -4,12 +4,13 @@
 
 #include "inference/stream.h"
 
-/* table[i][b] = batch[b][column[i]] for a tile of rows at a time: strides in floats. Lanes beyond `here` become 0. */
-static void ew_rows_in(char *table, const int64_t *column, int64_t n, const float *batch, int64_t step_vector,
+/* Row at offset[i] bytes: batch[b][column[i]], for a tile of rows at a time; strides in floats. Lanes beyond `here`
+ * become 0. */
+static void ew_rows_in(char *table, const int64_t *offset, const int64_t *column, int64_t n, const float *batch, int64_t step_vector,
                        int64_t step_neuron, int64_t here, int64_t lanes) {
     if (step_vector == 1) {
         for (int64_t i = 0; i < n; i++) {
-            float *row = (float *)table + i * lanes;
+            float *row = (float *)(table + offset[i]);
             memcpy(row, batch + column[i] * step_neuron, (size_t)here * sizeof(float));
             if (here < lanes) memset(row + here, 0, (size_t)(lanes - here) * sizeof(float));
         }
@@ -20,12 +21,12 @@ static void ew_rows_in(char *table, const int64_t *column, int64_t n, const floa
         for (int64_t b0 = 0; b0 < here; b0 += 16) {
             const int64_t b1 = b0 + 16 < here ? b0 + 16 : here;
             for (int64_t i = i0; i < i1; i++) {
-                float *row = (float *)table + i * lanes;
+                float *row = (float *)(table + offset[i]);
                 for (int64_t b = b0; b < b1; b++) row[b] = batch[b * step_vector + column[i] * step_neuron];
             }
         }
         for (int64_t i = i0; i < i1 && here < lanes; i++)
-            memset((float *)table + i * lanes + here, 0, (size_t)(lanes - here) * sizeof(float));
+            memset((float *)(table + offset[i]) + here, 0, (size_t)(lanes - here) * sizeof(float));
     }
 }
 

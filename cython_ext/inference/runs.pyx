@@ -22,7 +22,7 @@ cdef extern from "inference/int8.h" nogil:
     int ew_sum_place(int)
 
 cdef extern from "inference/rows.h" nogil:
-    void ew_rows_in(char *, const int64_t *, int64_t, const float *, int64_t, int64_t, int64_t, int64_t)
+    void ew_rows_in(char *, const int64_t *, const int64_t *, int64_t, const float *, int64_t, int64_t, int64_t, int64_t)
     void ew_rows_out(const char *, const int64_t *, int64_t, float *, int64_t, int64_t)
 
 cdef extern from "inference/barrier.h" nogil:
@@ -285,20 +285,21 @@ cdef inline void _stream(const uint32_t *p, const uint32_t *end, char *values, c
 cdef class Passes:
     """Passes without the GIL: input vectors into the table of inputs, the stream, rows out.
 
-    words, end: the stream. columns: values of a row, pitch: its bytes. fed: columns of the batch in the order of the table's rows. copied:
-    rows of the table that go to rows of the arena too, copied_to: their offsets there; output_rows: offsets of the
-    outputs' rows; all offsets in bytes.
+    words, end: the stream. columns: values of a row, pitch: its bytes. fed: columns of the batch that go into the table,
+    fed_to: where; copied_from: rows of the table that go to rows of the arena too, copied_to: where; output_rows: the
+    outputs' rows; table_bytes: of one pass. All places are offsets in bytes.
     """
 
     cdef const uint32_t[::1] words
-    cdef const int64_t[::1] fed, copied, copied_to, output_rows
-    cdef int64_t end, columns, pitch
+    cdef const int64_t[::1] fed, fed_to, copied_from, copied_to, output_rows
+    cdef int64_t end, columns, pitch, table_bytes
     cdef int kind, level
 
-    def __init__(self, words, int64_t end, int64_t columns, int kind, int level, fed, copied, copied_to, output_rows,
-                 int64_t pitch):
+    def __init__(self, words, int64_t end, int64_t columns, int kind, int level, fed, fed_to, copied_from, copied_to,
+                 output_rows, int64_t pitch, int64_t table_bytes):
         self.words, self.end, self.columns, self.pitch, self.kind, self.level = words, end, columns, pitch, kind, level
-        self.fed, self.copied, self.copied_to, self.output_rows = fed, copied, copied_to, output_rows
+        self.fed, self.fed_to, self.copied_from, self.copied_to = fed, fed_to, copied_from, copied_to
+        self.output_rows, self.table_bytes = output_rows, table_bytes
 
     def pack(self, uintptr_t table, const float[:, :] batch, int64_t first, int64_t lanes):
         """Write the table of `lanes` vectors of float32[B, I] from the `first` on; places beyond the batch become 0."""
@@ -309,8 +310,8 @@ cdef class Passes:
 
     cdef void _pack(self, char *table, const float[:, :] batch, int64_t first, int64_t here) noexcept nogil:
         if self.fed.shape[0]:
-            ew_rows_in(table, &self.fed[0], self.fed.shape[0], &batch[first, 0], batch.strides[0] // 4,
-                       batch.strides[1] // 4, here, self.columns)
+            ew_rows_in(table, &self.fed_to[0], &self.fed[0], self.fed.shape[0], &batch[first, 0],
+                       batch.strides[0] // 4, batch.strides[1] // 4, here, self.columns)
 
     def enter(self, uintptr_t arena, uintptr_t table):
         """Copy those inputs that have rows of the arena."""
@@ -318,8 +319,8 @@ cdef class Passes:
 
     cdef void _enter(self, char *values, const char *table) noexcept nogil:
         cdef int64_t k
-        for k in range(self.copied.shape[0]):
-            memcpy(values + self.copied_to[k], table + self.copied[k] * self.pitch, self.pitch)
+        for k in range(self.copied_to.shape[0]):
+            memcpy(values + self.copied_to[k], table + self.copied_from[k], self.pitch)
 
     def run(self, uintptr_t arena, uintptr_t table, const float[:, :] batch, float[:, ::1] out, int64_t first,
             int64_t lanes, int64_t step):
@@ -340,7 +341,7 @@ cdef class Passes:
                 here = min(lanes, n - vector)
                 inputs = <char *>table
                 if packed:
-                    inputs += vector // lanes * self.fed.shape[0] * self.pitch
+                    inputs += vector // lanes * self.table_bytes
                 else:
                     self._pack(inputs, batch, vector, here)
                 self._enter(values, inputs)

@@ -1,13 +1,12 @@
 """A model of the time of an order: runs, lines of values by the level they come from, and the stream.
 
     seconds of a pass = c + a * runs + b * stored lines + d * connection lines + e * lines from L2
-                        + f * lines beyond L2 + g * lines of the stream + h * lines of inputs + i * surprises
+                        + f * lines beyond L2 + g * lines of the stream + h * surprises
 
-A *line* is 64 bytes; a row of values has lanes/16 of them. Lines from L2 are LRU misses of the I/O model on rows, with
-as many rows as L1 holds (M = L1 / row bytes), lines beyond L2 likewise with L2, both from pass to pass (the second pass
-of two), with rows as they are used again by later neurons: two levels, no line cache simulated. A *surprise* is a run
-of another length than the one before, beyond the number of runs that the branch predictor remembers from pass to pass;
-wide rows hide part of it (4 / lines).
+A *line* is 64 bytes; a row of values has lanes/16 of them. Lines from L2 and beyond it are what set-associative LRU
+caches of the processor's sizes fill in one pass of many (hwmodel.processor.traffic). A *surprise* is a run of another
+length than the one before, beyond the number of runs that the branch predictor remembers from pass to pass; wide rows
+hide part of it (4 / lines). Inputs are packed: copying them there is not part of a pass.
 """
 
 from __future__ import annotations
@@ -19,14 +18,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cython_ext.iomodel.counts import LITERAL, LRU, count_many
 from hwmodel.processor.limits import Limits
+from hwmodel.processor.traffic import LINE_BYTES, row_bytes, traffic
 from hwmodel.processor.work import OrderedWork, ordered_work
 from traces.base.errors import InputError, did_you_mean
 from traces.base.files import whole_file
 from traces.work.network import Network
 
-LINE_BYTES = 64
 TERMS = (
     "pass",
     "run",
@@ -35,10 +33,12 @@ TERMS = (
     "l2_line",
     "far_line",
     "stream_line",
-    "input_line",
     "surprise",
 )
 KIND = "processor"
+SURPRISE_LINES = 4  # a surprise counts once at so many lines a row; wider rows hide part of it
+FORM = 2
+"""Of the terms and limits: system files of another form are measured again."""
 
 
 def rows_held(cache_bytes: int, lanes: int) -> int:
@@ -46,39 +46,20 @@ def rows_held(cache_bytes: int, lanes: int) -> int:
     return max(3, cache_bytes // row_bytes(lanes))
 
 
-def row_bytes(lanes: int) -> int:
-    """Pitch of a row: a multiple of a line."""
-    return -(-lanes // 16) * LINE_BYTES
-
-
 def features(work: OrderedWork, lanes: int, limits: Limits, remembered: int) -> npt.NDArray[np.float64]:
-    """Return float64[9], how often each of TERMS occurs in one pass. O(W)."""
+    """Return float64[8], how often each of TERMS occurs in one pass. O(W)."""
     lines = row_bytes(lanes) // LINE_BYTES
-    memories = np.array([rows_held(limits.l1_bytes, lanes), rows_held(limits.l2_bytes, lanes)], np.int64)
-    near, far = (_steady_misses(work, memories) * lines).tolist()
+    moved = traffic(work, lanes, limits.caches)
     surprises = int(np.count_nonzero(np.diff(np.diff(work.starts))))
-    surprise = max(0, surprises - remembered) * 4 / lines
+    surprise = max(0, surprises - remembered) * SURPRISE_LINES / lines
     runs, w = len(work.starts) - 1, len(work.sources)
     stream = (12 * runs + 6 * w) / LINE_BYTES
-    return np.array([1.0, runs, runs * lines, w * lines, near, far, stream, len(work.fed_inputs) * lines, surprise])
+    return np.array([1.0, runs, runs * lines, w * lines, moved.l1_fills, moved.l2_fills, stream, surprise])
 
 
-def _steady_misses(work: OrderedWork, memories: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    row, n_rows = work.rows(keep_all=False)
-    row[work.network.inputs] = n_rows + np.arange(len(work.network.inputs))  # a table of their own
-    n_rows += len(work.network.inputs)
-    none = np.zeros(n_rows, np.uint8)
-    sources, targets = (row[ids].astype(np.int32) for ids in (work.sources, work.targets))
-    once = count_many(sources, targets, n_rows, none, memories, LRU, LITERAL)
-    twice = count_many(np.tile(sources, 2), np.tile(targets, 2), n_rows, none, memories, LRU, LITERAL)
-    found: npt.NDArray[np.int64] = (twice - once)[:, 0]
-    return found
-
-
-def l1_misses(work: OrderedWork, lanes: int, l1_bytes: int, stream_bytes: int) -> int:
-    """Predict misses of the first cache in one pass of many, nothing fitted: lines of rows, and of the stream."""
-    rows = int(_steady_misses(work, np.array([rows_held(l1_bytes, lanes)], np.int64))[0])
-    return rows * (row_bytes(lanes) // LINE_BYTES) + -(-stream_bytes // LINE_BYTES)
+def l1_misses(work: OrderedWork, lanes: int, l1: tuple[int, int], stream_bytes: int) -> int:
+    """Predict misses of the first cache (bytes, ways) in one pass of many, nothing fitted: rows, and the stream."""
+    return traffic(work, lanes, (l1, (1 << 30, 16))).l1_fills + -(-stream_bytes // LINE_BYTES)
 
 
 @dataclass(frozen=True)
@@ -155,7 +136,7 @@ def load_processor(path: str | Path) -> Processor:
         _same_keys(path, f"{name}.", set(given), keys)
         for key, value in given.items():
             good = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e18
-            if not good or (key.endswith("_bytes") and (not isinstance(value, int) or value < 1)):
+            if not good or (key.endswith(("_bytes", "_ways")) and (not isinstance(value, int) or value < 1)):
                 raise InputError(f"{path}: {name}.{key} must be a number of at least 0, not {value!r}")
     if not all(isinstance(data[name], int) for name in ("fitted_on", "remembered_runs")) or not isinstance(
         data["median_error"], int | float

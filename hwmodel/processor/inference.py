@@ -16,7 +16,7 @@ from hwmodel.processor.inputs import PackedInputs, checked_inputs
 from hwmodel.processor.integer import IntegerLayout
 from hwmodel.processor.phases import phases, shares
 from hwmodel.processor.quantization import quantize
-from hwmodel.processor.work import OrderedWork, in_units, ordered_work
+from hwmodel.processor.work import OrderedWork, in_units, ordered_work, spread
 from traces.base.errors import InputError, unknown_name
 from traces.work.network import Network
 
@@ -110,7 +110,13 @@ class CompiledInference:
         self._thread_segments: list[npt.NDArray[np.int64]] = []
         if self._by_targets:
             self._work = work = self._shared_out(work)
-        self._row, self._n_rows = work.rows(keep_all or self._by_targets)
+        self._row, n_rows = work.rows(keep_all or self._by_targets)
+        fed = work.network.inputs[work.fed_inputs]
+        self._table_row = np.arange(len(fed))
+        self._n_rows, table_rows = n_rows, len(fed)
+        if self._columns > 1:
+            self._row, self._table_row = spread(self._row), spread(self._table_row)
+            self._n_rows, table_rows = -(-n_rows // 16) * 16, -(-len(fed) // 16) * 16
         self._pitch = self._columns * (1 if dtype == "int8" else 4)
         unit = 4 if self._columns == 1 else kernel.UNIT_BYTES
         self._place = in_units(self._row * (self._pitch // unit))
@@ -119,12 +125,11 @@ class CompiledInference:
         self._integers: IntegerLayout | None = None
         self._kind = DTYPES[dtype]
         line = 1 if self._columns == 1 else kernel.LINE_UNITS
-        fed = work.network.inputs[work.fed_inputs]
         table_place = np.full(work.network.n_neurons, -1, np.int64)
-        table_place[fed] = np.arange(len(fed)) * (self._pitch // unit)
+        table_place[fed] = self._table_row * (self._pitch // unit)
         self._table_place = in_units(table_place)
-        self._table_bytes = len(fed) * self._pitch
-        most = max(self._n_rows, len(fed)) * (self._pitch // unit)
+        self._table_bytes = table_rows * self._pitch
+        most = max(self._n_rows, table_rows) * (self._pitch // unit)
         if dtype != "int8" and most <= kernel.NARROW_PLACES * line:
             self._kind |= kernel.NARROW
         if dtype != "int8":
@@ -308,7 +313,7 @@ class CompiledInference:
             self._passes.pack(tables.address + at, batch, vector, self.lanes)
         else:
             table = tables.bytes[at : at + self._table_bytes].reshape(-1, self._pitch)
-            self._integers.write_inputs(table, batch[vector : vector + self.lanes])
+            self._integers.write_inputs(table, self._table_row, batch[vector : vector + self.lanes])
 
     def _take_out(self, arena: Arena, out: Float32) -> None:
         """Copy one pass's results to out, float32[rows that go out, vectors]."""
@@ -335,8 +340,9 @@ class CompiledInference:
         copied = self._work.copied
         rows = self._row[self.network.inputs[self._work.fed_inputs][copied]]
         return kernel.Passes(
-            self._words, int(self._first[-1]), self._columns, self._kind, self._level, self._work.fed_inputs, copied,
-            rows * self._pitch, self._output_rows, self._pitch,
+            self._words, int(self._first[-1]), self._columns, self._kind, self._level, self._work.fed_inputs,
+            self._table_row * self._pitch, self._table_row[copied] * self._pitch, rows * self._pitch, self._output_rows,
+            self._pitch, self._table_bytes,
         )  # fmt: skip
 
     @cached_property

@@ -14,13 +14,15 @@ from hwmodel.processor.arena import Arena
 
 TRIES = 7
 SAMPLE_BYTES = 1 << 26
+ASSUMED_WAYS = 8
 ASSUMED = {"l1": 32 << 10, "l2": 512 << 10, "l3": 8 << 20}  # where the system does not say
 
 
 @dataclass(frozen=True)
 class Limits:
     """Sizes in bytes; bandwidths of reading in 1e9 bytes/s; fma_gflops in 1e9 floating-point operations/s, all of one
-    core by its CPU time, the best of a few tries. Sizes the system does not tell are assumed (32 KiB, 512 KiB, 8 MiB).
+    core by its CPU time, the best of a few tries. Sizes and ways that the system does not tell are assumed (32 KiB, 512
+    KiB, 8 MiB; 8).
     """
 
     l1_bytes: int
@@ -31,12 +33,19 @@ class Limits:
     l3_gbs: float
     dram_gbs: float
     fma_gflops: float
+    l1_ways: int = ASSUMED_WAYS
+    l2_ways: int = ASSUMED_WAYS
+
+    @property
+    def caches(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """(bytes, ways) of the first two levels."""
+        return (self.l1_bytes, self.l1_ways), (self.l2_bytes, self.l2_ways)
 
 
 def cache_bytes() -> dict[str, int]:
     """Return the sizes of a core's data caches, l1, l2 and l3, as Linux or the C library tells them."""
     names = {"l1": "SC_LEVEL1_DCACHE_SIZE", "l2": "SC_LEVEL2_CACHE_SIZE", "l3": "SC_LEVEL3_CACHE_SIZE"}
-    found = _told_by_linux()
+    found = {level: size for level, (size, _) in _told_by_linux().items()}
     for level, name in names.items():
         try:
             told = os.sysconf(name)
@@ -46,22 +55,30 @@ def cache_bytes() -> dict[str, int]:
     return found
 
 
-def _told_by_linux() -> dict[str, int]:
+def cache_ways() -> dict[str, int]:
+    """Return the ways of a core's data caches, l1, l2 and l3, as Linux tells them."""
+    return {level: ASSUMED_WAYS for level in ASSUMED} | {level: ways for level, (_, ways) in _told_by_linux().items()}
+
+
+def _told_by_linux() -> dict[str, tuple[int, int]]:
+    """(bytes, ways) by level; ways that it does not know are assumed."""
     found = {}
     for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         try:
-            level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
+            names = ("level", "type", "size", "ways_of_associativity")
+            level, kind, size, ways = ((index / name).read_text().strip() for name in names)
         except OSError:
             continue
         if kind != "Instruction" and size[-1:] in "KM" and size[:-1].isdigit():
-            found[f"l{level}"] = int(size[:-1]) << (10 if size[-1] == "K" else 20)
-    return {level: size for level, size in found.items() if level in ASSUMED and size > 0}
+            known = int(ways) if ways.isdigit() and int(ways) > 0 else ASSUMED_WAYS
+            found[f"l{level}"] = (int(size[:-1]) << (10 if size[-1] == "K" else 20), known)
+    return {level: pair for level, pair in found.items() if level in ASSUMED and pair[0] > 0}
 
 
 def measure_limits(simd: str | None = None) -> Limits:
     """Measure for about a second. simd: the level whose loads and multiply-adds are used; None: the best there is."""
     level = level_number(simd)
-    sizes = cache_bytes()
+    sizes, ways = cache_bytes(), cache_ways()
     tested = {
         "l1": sizes["l1"] // 2, "l2": (sizes["l1"] + sizes["l2"]) // 2, "l3": (sizes["l2"] + sizes["l3"] // 2) // 2,
         "dram": 4 * sizes["l3"],
@@ -81,7 +98,8 @@ def measure_limits(simd: str | None = None) -> Limits:
     flops = kernel.multiply_add(1, level)
     fma = flops * steps / best_of(lambda: kernel.multiply_add(steps, level)) / 1e9
     return Limits(
-        sizes["l1"], sizes["l2"], sizes["l3"], speed["l1"], speed["l2"], speed["l3"], speed["dram"], fma
+        sizes["l1"], sizes["l2"], sizes["l3"], speed["l1"], speed["l2"], speed["l3"], speed["dram"], fma,
+        ways["l1"], ways["l2"],
     )  # fmt: skip
 
 

@@ -121,6 +121,18 @@ def ordered_work(network: Network, order: Any, *, single_steps: bool = False) ->
     return OrderedWork(network, sources, targets, np.ascontiguousarray(weights), single_steps)
 
 
+def spread(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return rows in another order inside each 16, so that every 2^k-th row does not fall into the same sets.
+
+    The lowest four bits are exchanged for their sum without carry with the bits above, four at a time: XOR-mapped
+    placement, known from interleaved memories. -1 (no row) stays.
+    """
+    low, rest = rows & 15, rows >> 4
+    while (rest > 0).any():
+        low, rest = low ^ (rest & 15), rest >> 4
+    return np.where(rows < 0, rows, rows >> 4 << 4 | low)
+
+
 def in_units(places: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
     """Return offsets of rows as the stream holds them; -1 (no row) becomes 0. Raises InputError beyond 32 bits."""
     if len(places) and places.max() >= 2**32:

@@ -1,0 +1,93 @@
+"""What an order makes the first two caches move: rows of values in set-associative LRU caches, from pass to pass.
+
+All lines of a row are used together and rows begin at multiples of their pitch, so a row stands for its lines: where a
+pitch is a power of two, a cache of rows with fewer sets counts exactly what the cache of lines would. The trace is the
+kernel's: a target is loaded when a run goes on with it and stored at the run's end; sums stay in registers between.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hwmodel.caches.cache import CacheLevel
+from hwmodel.machine import CacheSpec
+from hwmodel.processor.work import OrderedWork, spread
+
+LINE_BYTES = 64
+Caches = tuple[tuple[int, int], tuple[int, int]]
+"""(bytes, ways) of the first two levels."""
+TABLE_ALIGNMENT = 2 << 20  # the arena and the table of inputs begin at huge pages
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Lines of 64 bytes in one pass of many: filled into each level from beyond it, and written back from it."""
+
+    l1_fills: int
+    l1_written: int
+    l2_fills: int
+    l2_written: int
+
+
+def row_bytes(lanes: int) -> int:
+    """Pitch of a row: a multiple of a line."""
+    return -(-lanes // 16) * LINE_BYTES
+
+
+def value_accesses(work: OrderedWork, pitch: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint64]]:
+    """Return op (0 load, 1 store) and address of every access to a row in one pass."""
+    row, n_rows = work.rows(keep_all=False)
+    row = spread(row)
+    inputs = work.network.inputs[work.fed_inputs]
+    table = -(-(n_rows + 16) * pitch // TABLE_ALIGNMENT) * TABLE_ALIGNMENT
+    starts, lengths = work.starts[:-1], np.diff(work.starts)
+    targets = work.targets[starts]
+    first = np.zeros(len(starts), bool)
+    first[np.unique(targets, return_index=True)[1]] = True
+    ends = np.cumsum(lengths + 1 + ~first)  # of each run: its target's load, its sources, its target's store
+    address = np.empty(int(ends[-1]), np.int64)
+    op = np.zeros(len(address), np.uint8)
+    address[ends - 1], op[ends - 1] = row[targets], 1
+    begins = ends - 1 - lengths  # of the sources
+    address[begins[~first] - 1] = row[targets[~first]]
+    outside = np.zeros(work.network.n_neurons, np.int64)
+    outside[inputs] = spread(np.arange(len(inputs)))
+    places = np.repeat(begins - starts, lengths) + np.arange(len(work.sources))
+    from_table = np.repeat(work.outside, lengths)
+    address[places] = np.where(from_table, outside[work.sources], row[work.sources])
+    address *= pitch
+    address[places[from_table]] += table
+    return op, address.astype(np.uint64)
+
+
+def traffic(work: OrderedWork, lanes: int, caches: Caches) -> Traffic:
+    """Return what one pass of many moves. O(W)."""
+    pitch = row_bytes(lanes)
+    op, address = value_accesses(work, pitch)
+    levels = [CacheLevel(_spec(size, ways, pitch)) for size, ways in caches]
+    for _ in range(2):  # the second pass finds what the first one left
+        before = [_moved(level) for level in levels]
+        wanted = levels[0].access(op, address, np.full(len(op), pitch))
+        levels[1].count(wanted.is_write, wanted.address, wanted.size)
+    found = [
+        now - then
+        for level, old in zip(levels, before, strict=True)
+        for now, then in zip(_moved(level), old, strict=True)
+    ]
+    return Traffic(*found)
+
+
+def _moved(level: CacheLevel) -> tuple[int, int]:
+    lines = level.spec.line_bytes // LINE_BYTES
+    counts = level.counts
+    return counts.misses * lines, counts.writebacks * lines
+
+
+def _spec(size: int, ways: int, pitch: int) -> CacheSpec:
+    """A cache of rows, or where a pitch is no power of two or fills a way of lines, of lines."""
+    line = pitch if pitch & (pitch - 1) == 0 and pitch <= 4096 and pitch * ways <= size else LINE_BYTES
+    sets = 1 << ((size // (line * ways)).bit_length() - 1)  # of a cache that does not come out: the next smaller one
+    return CacheSpec(sets * line * ways, line, ways)
