@@ -237,11 +237,9 @@ class CompiledInference:
         )
 
     def _run(self, inputs: Float32 | PackedInputs, out: Float32) -> None:
-        packed = isinstance(inputs, PackedInputs)
-        if not packed:
-            self._need_integers(inputs)
-        tables = inputs.tables if packed else None
-        batch = None if packed else inputs
+        tables, batch = (inputs.tables, None) if isinstance(inputs, PackedInputs) else (None, inputs)
+        if batch is not None:
+            self._need_integers(batch)
         if self.dtype != "int8" and not self._by_targets:
 
             def passes(number: int) -> None:
@@ -255,7 +253,7 @@ class CompiledInference:
 
         def one_pass(number: int, vector: int) -> None:
             arena, at = self._arenas[number], 0
-            if tables is None:
+            if batch is not None:
                 self._pack(self._tables[number], 0, batch, vector)
             else:
                 at = vector // self.lanes * self._table_bytes

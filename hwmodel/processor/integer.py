@@ -69,4 +69,5 @@ class IntegerLayout:
         sums = behind[self._sum_row[wide]][:, self._sum_place[:here]]
         out[summed] = sums * self.quantized.sum_scale[wide, None].astype(np.float64)
         if len(rest):
-            out[~summed] = self.values(rest, arena.rows(self._columns, np.uint8)[self._row[rest], :here])
+            rows = arena.bytes[: self._begin].reshape(-1, self._columns)
+            out[~summed] = self.values(rest, rows[self._row[rest], :here])
