@@ -38,6 +38,7 @@ _FACADE = {
     "schedule": "reorder.schedule.schedule",
     "allocate": "reorder.arena.allocate",
     "Bank": "reorder.arena.banks",
+    "patches": "edgewatt.operators.patches",
     "rewrite_graph": "reorder.schedule.rewrite",
     "footprint": "reorder.schedule.footprint",
     "offchip_traffic": "reorder.schedule.traffic",

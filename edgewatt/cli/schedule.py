@@ -1,4 +1,4 @@
-"""`edgewatt schedule` and `edgewatt arena`: least memory for a model's operators, and where its buffers go."""
+"""`edgewatt schedule`, `arena` and `patches`: orders of operators, places of buffers, layers run patch by patch."""
 
 from __future__ import annotations
 
@@ -275,7 +275,97 @@ def arena(
         raise typer.Exit(1)
 
 
+def patches(
+    model: str = typer.Argument(
+        ...,
+        metavar="MODEL",
+        help="CSV with a line for each layer, or a .tflite or .onnx model that begins with a chain.",
+    ),
+    mode: list[str] = typer.Option([], help="Ways to run a block: rows, lines, mixed; may be repeated (default: all)."),
+    tile: list[int] = typer.Option([], help="Rows of output at a time; may be repeated (default: 1, 2, 4, 8)."),
+    counting: str = typer.Option("exact", help="exact: what a run takes; msf-cnn: what that optimiser states."),
+    peak_bytes: int = typer.Option(None, help="Show the plan of fewest multiplications within this memory."),
+    factor: float = typer.Option(None, help="Show the plan of least peak within this factor of multiplications."),
+    run: bool = typer.Option(
+        False, "--run", help="Run that plan (else that of least peak) in NumPy, compare the bits."
+    ),
+    part: str = typer.Option(
+        None, help="Also joules of the off-chip transfers on this DRAM, as a third thing to weigh."
+    ),
+    encoder: str = typer.Option("raw", help="Encoder of its data wires, e.g. base-xor+dbi-dc."),
+    weight_buffer_bytes: int = typer.Option(0, help="Buffer in which weights of a fused block stay while it runs."),
+    plans: int = typer.Option(40, min=2, help="Plans that get their joules, spread over the front."),
+    seed: int = typer.Option(0, help="Seed of the input and weights that are drawn."),
+    page: str = typer.Option(None, metavar="FILE", help="Write a page with the front."),
+    force: bool = typer.Option(False, "--force", help="Replace a file that is read."),
+    json_file: str = typer.Option(
+        None, "--json", metavar="FILE", help="Write the result as JSON ('-': standard output)."
+    ),
+) -> None:
+    """Fuse layers of a chain of convolutions and run them patch by patch: memory against multiplications and joules.
+
+    Example:  edgewatt patches layers.csv --part lpddr4-3200 --factor 1.3 --run --page front.html
+    """
+    from edgewatt.cli.output import show_table, write_json
+    from edgewatt.operators.patches import check_plan
+    from edgewatt.operators.patches import patches as find
+    from edgewatt.operators.words import front_in_words, plan_rows
+    from reorder.patches.front import MODES, TILES
+    from traces.base.errors import InputError
+    from traces.base.files import refuse_inputs
+
+    for target in (page, json_file):
+        refuse_inputs(target, [model], force=force)
+    front = find(
+        model, modes=mode or MODES, tiles=tile or TILES, counting=counting, weight_buffer=weight_buffer_bytes,
+        part=part, encoder=encoder, most=plans, seed=seed,
+    )  # fmt: skip
+    rows = plan_rows(front)
+    words = front_in_words(front, rows)
+    summary: dict[str, Any] = {"model": model, "counting": counting, "plans": rows, "left": list(front.left)}
+    chosen = None
+    if run or peak_bytes is not None or factor is not None:
+        chosen = front.best(peak_bytes, factor)
+        if chosen is None:
+            raise InputError(f"{model}: no plan within the limits: the least peak is {rows[0]['peak']} bytes")
+        summary["chosen"] = rows[chosen]
+        say_chosen = f"chosen: {rows[chosen]['peak']:,} B at {rows[chosen]['factor']:.3f}: {rows[chosen]['blocks']}"
+        words.append(say_chosen)
+    if run and chosen is not None:
+        found = check_plan(front.chain, front.plans[chosen], weight_buffer=weight_buffer_bytes, seed=seed)
+        summary["run"] = found
+        words.append(
+            f"run in NumPy: {'equal to layer by layer, bit by bit' if found['equal'] else 'NOT EQUAL'}; "
+            f"{found['peak_bytes']:,} B held, {found['multiplications']:,} multiplications"
+        )
+    if page is not None:
+        from edgewatt.reporting.patches_page import patches_page
+        from traces.base.files import whole_file
+
+        with whole_file(page) as stream:
+            stream.write(patches_page(f"{front.chain.name}: patch by patch", words, rows).encode())
+    if write_json(summary, json_file):
+        return
+    columns = ("peak B", "multiplications", "factor", "off-chip B", "µJ", "blocks")
+    show_table(
+        columns,
+        [
+            (f"{p['peak']:,}", f"{p['multiplications']:,}", f"{p['factor']:.3f}", f"{p['offchip']:,}",
+             "-" if p["uj"] is None else f"{p['uj']:,.2f}", p["blocks"])
+            for p in rows
+        ],
+        title=front.chain.name,
+        numeric=columns[:5],
+    )  # fmt: skip
+    for line in words:
+        say(line)
+    for written in (page, json_file):
+        if written:
+            say(f"written: {written}")
+
+
 def add_to(app: typer.Typer) -> None:
     """Register this module's commands."""
     app.command()(schedule)
     app.command()(arena)
+    app.command()(patches)

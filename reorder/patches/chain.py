@@ -46,6 +46,11 @@ class Layer:
         """Multiplications of one output value."""
         return self.kernel**2 * (self.in_c if self.kind == "conv" else 1)
 
+    @property
+    def weights(self) -> int:
+        """Values of the kernel."""
+        return self.per_value * self.out_c
+
 
 @dataclass(frozen=True)
 class Chain:

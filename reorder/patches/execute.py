@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from reorder.patches.blocks import Block, rows_made, tile_rows, window
 from reorder.patches.chain import Chain, Layer
-from reorder.patches.front import Block, PatchPlan, tile_rows, window
+from reorder.patches.front import PatchPlan
 
 Int8 = npt.NDArray[np.int8]
 SHIFT = 7
@@ -22,10 +23,14 @@ SHIFT = 7
 
 @dataclass
 class Tally:
-    """multiplications done, and the most values that blocks held (buffers, inputs and outputs as the plan counts)."""
+    """multiplications done, and the most values that blocks held (buffers, inputs and outputs as the plan counts).
+
+    offchip_bytes: of the network's input and output, and weights, each time that a layer begins a tile or a line.
+    """
 
     multiplications: int = 0
     peak_bytes: int = 0
+    offchip_bytes: int = 0
 
 
 def _clip(values: npt.NDArray[np.int64]) -> Int8:
@@ -57,19 +62,28 @@ def run_whole(chain: Chain, given: Int8, weights: Sequence[Int8]) -> Int8:
     return given
 
 
-def run_plan(chain: Chain, plan: PatchPlan, given: Int8, weights: Sequence[Int8]) -> tuple[Int8, Tally]:
-    """Run a plan block by block; return the output and what it took."""
+def run_plan(
+    chain: Chain, plan: PatchPlan, given: Int8, weights: Sequence[Int8], *, weight_buffer: int = 0
+) -> tuple[Int8, Tally]:
+    """Run a plan block by block; return the output and what it took. weight_buffer: as the plan was made with."""
     tally = Tally()
     made = {0: given}  # inputs of layers that are held whole
     for block in plan.blocks:
-        out = _run_block(chain, block, made, weights, tally)
+        total = sum(layer.weights for layer in chain.layers[block.first : block.last + 1])
+        kept = block.mode == "whole" or total <= weight_buffer
+        tally.offchip_bytes += total if kept else 0
+        out = _run_block(chain, block, made, weights, tally, kept)
         end = block.last + 1
         made = {k: v for k, v in made.items() if any(a.adds == k for a in chain.layers[end:])}
         made[end] = out
-    return made[len(chain.layers)], tally
+    result = made[len(chain.layers)]
+    tally.offchip_bytes += result.size
+    return result, tally
 
 
-def _run_block(chain: Chain, block: Block, made: dict[int, Int8], weights: Sequence[Int8], tally: Tally) -> Int8:
+def _run_block(
+    chain: Chain, block: Block, made: dict[int, Int8], weights: Sequence[Int8], tally: Tally, kept: bool
+) -> Int8:
     first, last = block.first, block.last
     end = chain.layers[last]
     out = np.empty((end.out_h, end.out_w, end.out_c), np.int8)
@@ -77,6 +91,8 @@ def _run_block(chain: Chain, block: Block, made: dict[int, Int8], weights: Seque
     needed = {k for k in made if any(a.adds == k for at, a in enumerate(chain.layers) if at >= first)}
     if block.mode == "lines" and first == 0 and all(a.adds != 0 for a in chain.layers[last + 1 :]):
         needed.discard(0)
+    loaded = first == 0 and block.mode != "lines" and any(layer.adds == 0 for layer in chain.layers)
+    tally.offchip_bytes += made[0].size if loaded else 0  # it is in memory to be added, and read from there
     held = sum(made[k].size for k in needed | ({first} if first else set()))
     held += out.size if last < len(chain.layers) - 1 else 0
     if block.mode == "whole":
@@ -85,18 +101,19 @@ def _run_block(chain: Chain, block: Block, made: dict[int, Int8], weights: Seque
         if end.adds is not None:
             out[:] = _clip(out.astype(np.int64) + made[end.adds])
         tally.multiplications += out.size * end.per_value
+        if first == 0 and not loaded:  # a kernel that keeps no lines reads them again for each line of its output
+            tally.offchip_bytes += rows_made(chain, 0, 0, 1)[0] * end.in_w * end.in_c
         tally.peak_bytes = max(tally.peak_bytes, held)
         return out
     if block.mode in ("lines", "mixed"):
-        stream = _Stream(chain, block, made, weights, tally, axis=0, rows=None, top=0)
+        stream = _Stream(chain, block, made, weights, tally, axis=0, rows=None, top=0, kept=kept, loaded=loaded)
         for y in range(end.out_h):
             out[y] = stream.slice_of(last, y)
         tally.peak_bytes = max(tally.peak_bytes, held + stream.values + stream.head_values)
         return out
     for y in range(0, end.out_h, block.tile):
-        stream = _Stream(
-            chain, block, made, weights, tally, axis=1, rows=tile_rows(chain, first, last, block.tile), top=y
-        )
+        rows = tile_rows(chain, first, last, block.tile)
+        stream = _Stream(chain, block, made, weights, tally, axis=1, rows=rows, top=y, kept=kept, loaded=loaded)
         tile = np.stack([stream.slice_of(last, x) for x in range(end.out_w)], axis=1)
         out[y : y + block.tile] = tile[: end.out_h - y]
         tally.peak_bytes = max(tally.peak_bytes, held + stream.values)
@@ -120,6 +137,8 @@ class _Stream:
         axis: int,
         rows: list[tuple[int, int]] | None,
         top: int,
+        kept: bool,
+        loaded: bool,
     ) -> None:
         self.chain, self.block, self.made, self.weights, self.tally, self.axis = (
             chain,
@@ -135,6 +154,7 @@ class _Stream:
         self.kept: dict[int, deque[tuple[int, Int8]]] = {}
         self.rows = rows
         self.values = 0
+        self.weights_kept, self.input_loaded = kept, loaded
         self.tops[block.last + 1] = top
         self.head = block.split if block.split is not None else block.first - 1  # layers up to it run by rows
         self.head_values = 0
@@ -153,12 +173,14 @@ class _Stream:
                 self.values += rows[at - block.first][0] * ring.maxlen * layer.in_c
             elif self.head >= block.first or not at == block.first > 0:
                 self.values += ring.maxlen * layer.in_w * layer.in_c
-        for adds, kept in self.kept.items():
-            assert kept.maxlen is not None
+            if axis == 1 and not kept:
+                tally.offchip_bytes += layer.weights
+        for adds, slices in self.kept.items():
+            assert slices.maxlen is not None
             source = chain.layers[adds]
             at = max(k for k in range(adds, block.last + 1) if chain.layers[k].adds == adds)
             lines = source.in_w if rows is None else rows[at - block.first][1]
-            self.values += lines * kept.maxlen * source.in_c
+            self.values += lines * slices.maxlen * source.in_c
 
     def _rows_of(self, at: int, count: int) -> npt.NDArray[np.bool_]:
         """bool[count]: which rows of a tile of layer `at`'s input exist."""
@@ -183,6 +205,8 @@ class _Stream:
             found = np.zeros(shape, np.int8)
             there = self._rows_of(at, shape[0])
             found[there] = self.made[at][np.arange(self.tops[at], self.tops[at] + shape[0])[there], index]
+        if at == self.block.first == 0 and not self.input_loaded:
+            self.tally.offchip_bytes += found.size if self.axis == 0 else int(there.sum()) * layer.in_c
         if at in self.kept:
             self.kept[at].append((index, found))
         return found
@@ -192,7 +216,10 @@ class _Stream:
         first, split = self.block.first, self.head
         head = Block(first, split, "rows", 1, 0, 0)
         rows = tile_rows(self.chain, first, split, 1)
-        stream = _Stream(self.chain, head, self.made, self.weights, self.tally, axis=1, rows=rows, top=index)
+        stream = _Stream(
+            self.chain, head, self.made, self.weights, self.tally, axis=1, rows=rows, top=index, kept=self.weights_kept,
+            loaded=self.input_loaded,
+        )  # fmt: skip
         self.head_values = stream.values
         return np.stack([stream.slice_of(split, x)[0] for x in range(self.chain.layers[split].out_w)])
 
@@ -211,6 +238,8 @@ class _Stream:
             out = _layer(layer, stacked, self.weights[at])[:, 0]
             there = self._rows_of(at + 1, len(out))
             out[~there] = 0
+        if self.axis == 0 and not self.weights_kept:
+            self.tally.offchip_bytes += layer.weights
         made = out.size if self.axis == 0 else int(there.sum()) * layer.out_c
         self.tally.multiplications += made * layer.per_value
         if layer.adds is not None:

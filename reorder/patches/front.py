@@ -1,204 +1,107 @@
 """Which layers to run patch by patch: all undominated plans of a chain, exact by dynamic programming over cuts.
 
-A chain is cut into blocks. A block of one layer runs whole. A longer block is *fused* in one of three ways:
-
-* ``rows``: `tile` rows of its output at a time. Going backwards, t rows of a layer's output need
-  ``(t - 1) * stride + kernel`` rows of its input. Of these rows each layer holds as many columns as its kernel is wide
-  (columns are cached); rows that neighbouring tiles share are computed again. This is the model of msf-CNN
-  (arXiv 2505.11483, H-cache with V-recomputation; Lin et al., MCUNetV2, 2021, run the head of a network so).
-* ``lines``: each layer holds the last `kernel` lines of its input, and nothing is computed twice.
-* ``mixed``: the layers up to `split` run by rows, one row at a time, into the lines of those behind it: the large early
-  tensors are computed again, the small late ones are kept.
-
-While a block runs, its whole input and its whole output are held beside these buffers; the network's own input and
-output are not counted. An added tensor is held from where it is read first to where it is added: whole, where it
-crosses a cut; else as the window of rows and columns (or lines) by which the addition lags behind.
+A chain is cut into blocks (reorder.patches.blocks); a plan's peak is that of its largest block, its multiplications and
+off-chip bytes are those of all its blocks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from reorder.patches import msf_cnn
+from reorder.patches.blocks import Block, make_block
 from reorder.patches.chain import Chain
-from traces.base.errors import unknown_name
+from traces.base.errors import InputError, unknown_name
 
 TILES = (1, 2, 4, 8)
 MODES = ("whole", "rows", "lines", "mixed")
-
-
-@dataclass(frozen=True)
-class Block:
-    """Layers first to last (inclusive). mode: 'whole', 'rows', 'lines' or 'mixed'.
-
-    tile: output rows at a time, for 'rows'. split: the last layer that runs by rows, for 'mixed'.
-    """
-
-    first: int
-    last: int
-    mode: str
-    tile: int
-    peak_bytes: int
-    multiplications: int
-    split: int | None = None
+COUNTINGS = ("exact", "msf-cnn")
 
 
 @dataclass(frozen=True)
 class PatchPlan:
-    """Blocks from first to last, their largest memory and all multiplications (factor: over layer by layer)."""
+    """Blocks from first to last, their largest memory, all multiplications (factor: over layer by layer).
+
+    offchip_bytes: of all blocks.
+    """
 
     blocks: tuple[Block, ...]
     peak_bytes: int
     multiplications: int
     factor: float
+    offchip_bytes: int = 0
 
 
-def tile_rows(chain: Chain, first: int, last: int, tile: int) -> list[tuple[int, int]]:
-    """Return (rows of input, rows of output) of one tile for each layer of a block."""
-    rows: list[tuple[int, int]] = []
-    for layer in reversed(chain.layers[first : last + 1]):
-        needs = (tile - 1) * layer.stride + layer.kernel
-        rows.append((needs, tile))
-        tile = needs
-    return rows[::-1]
+def _blocks(chain: Chain, modes: Sequence[str], tiles: Sequence[int], weight_buffer: int) -> Iterator[Block | None]:
+    n = len(chain.layers)
+    for k in range(n):
+        yield make_block(chain, k, k, "whole", weight_buffer=weight_buffer)
+    for first in range(n):
+        for last in range(first + 1, n):
+            if "lines" in modes:
+                yield make_block(chain, first, last, "lines", weight_buffer=weight_buffer)
+            if "mixed" in modes:
+                for split in range(first, last):
+                    yield make_block(chain, first, last, "mixed", split=split, weight_buffer=weight_buffer)
+            if "rows" in modes:
+                for tile in tiles:
+                    if tile == 1 or tile < chain.layers[last].out_h:
+                        yield make_block(chain, first, last, "rows", tile, weight_buffer=weight_buffer)
 
 
-def rows_made(chain: Chain, first: int, last: int, tile: int) -> list[int]:
-    """Return the rows of each layer's output that all tiles of a block compute; rows beyond the tensor are not."""
-    height = chain.layers[last].out_h
-    starts = np.arange(0, height, tile)
-    stops = starts + tile  # a last tile that is not full is computed from all its rows all the same
-    found = []
-    for layer in reversed(chain.layers[first : last + 1]):
-        found.append(int((np.clip(stops, 0, layer.out_h) - np.clip(starts, 0, layer.out_h)).sum()))
-        starts, stops = (
-            starts * layer.stride - layer.padding,
-            (stops - 1) * layer.stride - layer.padding + layer.kernel,
-        )
-    return found[::-1]
+def _plan(chain: Chain, parts: Sequence[Block]) -> PatchPlan:
+    peak, work = max(b.peak_bytes for b in parts), sum(b.multiplications for b in parts)
+    return PatchPlan(tuple(parts), peak, work, work / chain.multiplications, sum(b.offchip_bytes for b in parts))
 
 
-def _work_by_rows(chain: Chain, first: int, last: int, tile: int) -> int:
-    layers = chain.layers[first : last + 1]
-    made = rows_made(chain, first, last, tile)
-    return sum(rows * a.out_w * a.out_c * a.per_value for rows, a in zip(made, layers, strict=True))
-
-
-def buffer_values(chain: Chain, first: int, last: int, mode: str, tile: int) -> list[int]:
-    """Return the values that each layer of a fused block buffers of its input."""
-    layers = chain.layers[first : last + 1]
-    if mode == "lines":  # the first layer reads the block's whole input, unless that is the network's own
-        return [
-            0 if k + first == first > 0 else layer.kernel * layer.in_w * layer.in_c for k, layer in enumerate(layers)
-        ]
-    rows = tile_rows(chain, first, last, tile)
-    return [needs * layer.kernel * layer.in_c for (needs, _), layer in zip(rows, layers, strict=True)]
-
-
-def window(chain: Chain, adds: int, at: int) -> int:
-    """Columns (lines) by which layer `at`'s output lags behind layer `adds`'s input, its own included."""
-    return 1 + sum(layer.kernel - 1 for layer in chain.layers[adds : at + 1])
-
-
-def _added(chain: Chain, first: int, last: int, mode: str, tile: int, streamed: bool | None = None) -> int | None:
-    """Values of added tensors that a block holds beside its input, None where a tensor would leave it half made.
-
-    streamed: the block's input is never there as a whole.
-    """
-    streamed = first == 0 and mode == "lines" if streamed is None else streamed
-    total, crossing = 0, set()
-    rows = tile_rows(chain, first, last, tile) if mode == "rows" else []
-    for at, layer in enumerate(chain.layers):
-        adds = layer.adds
-        if adds is None or at < first or adds > last:
-            continue
-        source = chain.layers[adds]
-        if adds < first or (adds == first and first == 0 and mode != "lines"):
-            crossing.add(adds)  # made before the block, or the network's own input
-        elif adds == first and not streamed:
-            continue  # the block's input is there
-        elif at > last:
-            return None
-        elif mode == "whole":
-            crossing.add(adds)
-        elif mode == "lines":
-            total += window(chain, adds, at) * source.in_w * source.in_c
-        else:
-            total += rows[at - first][1] * window(chain, adds, at) * source.in_c
-    return total + sum(chain.layers[k].in_values for k in crossing)
-
-
-def make_block(chain: Chain, first: int, last: int, mode: str, tile: int = 1) -> Block | None:
-    """Return a block with its memory and multiplications, None where an added tensor forbids it."""
-    layers = chain.layers[first : last + 1]
-    added = _added(chain, first, last, mode, tile)
-    if added is None:
-        return None
-    memory = added
-    memory += layers[0].in_values if first else 0
-    memory += layers[-1].out_values if last < len(chain.layers) - 1 else 0
-    if mode == "whole":
-        return Block(first, last, mode, layers[0].out_h, memory, layers[0].out_values * layers[0].per_value)
-    memory += sum(buffer_values(chain, first, last, mode, tile))
-    if mode == "lines":
-        work = sum(layer.out_values * layer.per_value for layer in layers)
-    else:
-        work = _work_by_rows(chain, first, last, tile)
-    return Block(first, last, mode, tile, memory, work)
-
-
-def make_mixed(chain: Chain, first: int, split: int, last: int) -> Block | None:
-    """Return a block whose layers first to split run by rows into the lines of layers split + 1 to last."""
-    layers = chain.layers
-    if any(
-        a.adds is not None and first <= a.adds <= split < at and (at > last or not a.adds == first > 0)
-        for at, a in enumerate(layers)
-    ):
-        return None
-    head = _added(chain, first, split, "rows", 1)
-    tail = _added(chain, split + 1, last, "lines", 1, streamed=True)
-    if head is None or tail is None:
-        return None
-    held = {a.adds for at, a in enumerate(layers) if at >= first and a.adds is not None and a.adds < first}
-    both = {a.adds for at, a in enumerate(layers) if at > split and a.adds is not None and a.adds <= split}
-    twice = sum(layers[k].in_values for k in both & held) + (
-        layers[first].in_values if first > 0 and first in both else 0
-    )
-    memory = head + tail - twice
-    memory += layers[first].in_values if first else 0
-    memory += layers[last].out_values if last < len(layers) - 1 else 0
-    memory += sum(buffer_values(chain, first, split, "rows", 1))
-    memory += sum(a.kernel * a.in_w * a.in_c for a in layers[split + 1 : last + 1])
-    work = _work_by_rows(chain, first, split, 1)
-    work += sum(a.out_values * a.per_value for a in layers[split + 1 : last + 1])
-    return Block(first, last, "mixed", 1, memory, work, split)
-
-
-def patch_front(chain: Chain, *, modes: Sequence[str] = MODES, tiles: Sequence[int] = TILES) -> list[PatchPlan]:
+def patch_front(
+    chain: Chain,
+    *,
+    modes: Sequence[str] = MODES,
+    tiles: Sequence[int] = TILES,
+    counting: str = "exact",
+    offchip: bool = False,
+    weight_buffer: int = 0,
+) -> list[PatchPlan]:
     """Return the undominated plans (peak bytes against multiplications), from the lowest peak to the fewest.
 
     modes: which kinds of blocks may be used; 'whole' is always one of them. tiles: rows of output at a time.
-    Exact for the model of this module: every cut into blocks of these kinds is weighed. O(P * n^2) for P different
-    block memories.
+    counting: 'exact', what a run takes, or 'msf-cnn', what that optimiser states (reorder.patches.msf_cnn; blocks by
+    single rows only, whatever `modes` and `tiles` say).
+    offchip: off-chip bytes are a third thing that plans are weighed by. weight_buffer: bytes in which weights of a
+    fused block stay while it runs.
+    Exact for the model of reorder.patches.blocks: every cut into blocks of these kinds is weighed. O(P * n^2) for P
+    different block memories; with `offchip` in proportion to the undominated plans of all prefixes.
     """
     for mode in modes:
         if mode not in MODES:
             raise unknown_name("way to run a block", mode, MODES)
+    if counting not in COUNTINGS:
+        raise unknown_name("counting", counting, COUNTINGS)
+    if weight_buffer < 0:
+        raise InputError(f"weight_buffer is {weight_buffer}: at least 0 bytes")
     n = len(chain.layers)
-    blocks = [make_block(chain, k, k, "whole") for k in range(n)]
-    for first in range(n):
-        for last in range(first + 1, n):
-            if "lines" in modes:
-                blocks.append(make_block(chain, first, last, "lines"))
-            if "mixed" in modes:
-                blocks += [make_mixed(chain, first, split, last) for split in range(first, last)]
-            if "rows" in modes:
-                blocks += [
-                    make_block(chain, first, last, "rows", t) for t in tiles if t == 1 or t < chain.layers[last].out_h
-                ]
-    usable = sorted((b for b in blocks if b is not None), key=lambda b: (b.peak_bytes, b.multiplications))
+    if counting == "msf-cnn":
+        if offchip:
+            raise InputError("counting 'msf-cnn' knows no off-chip bytes: use 'exact'")
+        if any(layer.adds is not None for layer in chain.layers):
+            raise InputError(f"{chain.name}: counting 'msf-cnn' knows no residual additions: use 'exact'")
+        found: Iterator[Block | None] = (msf_cnn.make_block(chain, a, b) for a in range(n) for b in range(a, n))
+    else:
+        found = _blocks(chain, modes, tiles, weight_buffer)
+    blocks = sorted(
+        (b for b in found if b is not None), key=lambda b: (b.peak_bytes, b.multiplications, b.offchip_bytes)
+    )
+    return _three(chain, blocks) if offchip else _two(chain, blocks)
+
+
+def _two(chain: Chain, usable: list[Block]) -> list[PatchPlan]:
+    """For each memory that a block may take: the fewest multiplications with blocks that take no more."""
+    n = len(chain.layers)
     cost = np.full((n, n), np.inf)
     chosen: dict[tuple[int, int], Block] = {}
     plans: list[PatchPlan] = []
@@ -221,6 +124,62 @@ def patch_front(chain: Chain, *, modes: Sequence[str] = MODES, tiles: Sequence[i
             while cut:
                 parts.append(chosen[int(start[cut]), cut - 1])
                 cut = int(start[cut])
-            peak, work = max(b.peak_bytes for b in parts), sum(b.multiplications for b in parts)
-            plans.append(PatchPlan(tuple(parts[::-1]), peak, work, work / chain.multiplications))
+            plans.append(_plan(chain, parts[::-1]))
     return plans
+
+
+def _three(chain: Chain, usable: list[Block]) -> list[PatchPlan]:
+    """Extend the undominated plans of each prefix by every block that begins behind it."""
+    n = len(chain.layers)
+    by_end: list[list[Block]] = [[] for _ in range(n)]
+    for block in usable:
+        by_end[block.last].append(block)
+    labels: list[list[tuple[int, int, int]]] = [[(0, 0, 0)]]
+    came: list[list[tuple[Block, int]]] = [[]]
+    for last in range(n):
+        pairs: dict[int, list[Block]] = {}
+        for block in by_end[last]:
+            pairs.setdefault(block.first, []).append(block)
+        ways: list[tuple[int, int, int, Block, int]] = []
+        for first, several in pairs.items():
+            kept = _undominated([(b.peak_bytes, b.multiplications, b.offchip_bytes) for b in several])
+            for k in kept:
+                b = several[k]
+                ways += [
+                    (max(p, b.peak_bytes), w + b.multiplications, d + b.offchip_bytes, b, i)
+                    for i, (p, w, d) in enumerate(labels[first])
+                ]
+        best = _undominated([way[:3] for way in ways])
+        labels.append([ways[k][:3] for k in best])
+        came.append([ways[k][3:] for k in best])
+    plans = []
+    for i in range(len(labels[n])):
+        parts, end, k = [], n, i
+        while end:
+            block, k = came[end][k]
+            parts.append(block)
+            end = block.first
+        plans.append(_plan(chain, parts[::-1]))
+    return plans
+
+
+def _undominated(points: list[tuple[int, int, int]]) -> list[int]:
+    """Return the points that no other one is at most equal to in all three, each value once, by ascending first."""
+    order = sorted(range(len(points)), key=points.__getitem__)
+    seconds: list[int] = []  # a staircase: ascending, with descending thirds
+    thirds: list[int] = []
+    found = []
+    for k in order:
+        _, second, third = points[k]
+        at = bisect_right(seconds, second)
+        if at and thirds[at - 1] <= third:
+            continue
+        found.append(k)
+        end = at
+        while end < len(thirds) and thirds[end] >= third:
+            end += 1
+        if at and seconds[at - 1] == second:
+            at -= 1
+        seconds[at:end] = [second]
+        thirds[at:end] = [third]
+    return found

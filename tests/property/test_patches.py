@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reorder.patches import msf_cnn
+from reorder.patches.blocks import make_block
 from reorder.patches.chain import Chain, Layer, read_chain
 from reorder.patches.execute import random_weights, run_plan, run_whole
-from reorder.patches.front import make_block, patch_front
+from reorder.patches.front import _undominated, patch_front
 from traces.base.errors import InputError
 
 REFERENCE = Path(os.environ.get("EDGEWATT_REFERENCE", "/nowhere")) / "patches"
@@ -68,12 +70,13 @@ def check(given: Chain) -> None:
     x = rng.integers(-128, 128, (first.in_h, first.in_w, first.in_c), np.int8)
     weights = random_weights(given, 2)
     expected = run_whole(given, x, weights)
-    for modes in (("whole", "rows", "lines", "mixed"), ("rows",), ("lines",), ("mixed",)):
-        plans = patch_front(given, modes=modes, tiles=(1, 2))
+    for modes, buffer in ((("whole", "rows", "lines", "mixed"), 0), (("rows",), 0), (("lines",), 0), (("mixed",), 40)):
+        plans = patch_front(given, modes=modes, tiles=(1, 2), weight_buffer=buffer)
         assert [p.peak_bytes for p in plans] == sorted({p.peak_bytes for p in plans})
         for plan in plans:
-            found, tally = run_plan(given, plan, x, weights)
+            found, tally = run_plan(given, plan, x, weights, weight_buffer=buffer)
             assert np.array_equal(found, expected), plan
+            assert tally.offchip_bytes <= plan.offchip_bytes, plan
             assert tally.peak_bytes <= plan.peak_bytes, plan
             assert tally.multiplications <= plan.multiplications, plan
         assert plans[-1].factor <= 1  # below where a stride skips what the layer before would have made
@@ -96,6 +99,33 @@ def test_plans_of_residual_chains_run_and_take_what_they_state(given: Chain) -> 
     for plan in plans:
         _, tally = run_plan(given, plan, x, random_weights(given, 2))
         assert tally.peak_bytes == plan.peak_bytes
+        assert tally.offchip_bytes == plan.offchip_bytes
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6), st.integers(0, 6)), max_size=40))
+def test_what_is_undominated(points: list[tuple[int, int, int]]) -> None:
+    kept = [points[k] for k in _undominated(points)]
+    expected = {p for p in points if not any(q != p and all(a <= b for a, b in zip(q, p, strict=True)) for q in points)}
+    assert sorted(kept) == sorted(expected)
+
+
+@pytest.mark.parametrize("given", [INVERTED, BASIC], ids=["inverted", "basic"])
+def test_the_front_of_three_holds_that_of_two(given: Chain) -> None:
+    two, three = patch_front(given), patch_front(given, offchip=True)
+    points = {(p.peak_bytes, p.multiplications) for p in three}
+    assert {(p.peak_bytes, p.multiplications) for p in two} <= points
+    rng = np.random.default_rng(1)
+    first = given.layers[0]
+    x = rng.integers(-128, 128, (first.in_h, first.in_w, first.in_c), np.int8)
+    weights = random_weights(given, 2)
+    expected = run_whole(given, x, weights)
+    for plan in three[:: max(1, len(three) // 40)]:
+        found, tally = run_plan(given, plan, x, weights)
+        assert np.array_equal(found, expected)
+        assert tally.offchip_bytes == plan.offchip_bytes
+    kept = patch_front(given, offchip=True, weight_buffer=10**9)
+    assert min(p.offchip_bytes for p in kept) <= min(p.offchip_bytes for p in three)
 
 
 def test_the_front_is_exact_for_a_short_chain() -> None:
@@ -137,6 +167,16 @@ def test_mobilenet_needs_no_more_than_a_public_optimiser() -> None:
     plans = patch_front(given)
     with (REFERENCE / "MBV2-w0.35_front.csv").open() as stream:
         rows = [row for row in csv.DictReader(stream) if row["blocks"]]
+    theirs_alike = patch_front(given, counting="msf-cnn")
+    for row in rows:  # in its own model: its published numbers to the last one, and a front that is nowhere behind
+        cuts = [tuple(int(w) for w in part.strip(" ()").split(",")) for part in row["blocks"][1:-1].split("), (")]
+        own = [msf_cnn.make_block(given, a, e) for a, e in cuts]
+        peak, work = max(b.peak_bytes for b in own if b), sum(b.multiplications for b in own if b)
+        assert (peak, f"{work / given.multiplications:.4f}") == (
+            int(row["peak_bytes"]),
+            f"{float(row['mac_factor']):.4f}",
+        )
+        assert any(p.peak_bytes <= peak and p.multiplications <= work for p in theirs_alike)
     for row in rows:
         cuts = [tuple(int(w) for w in part.strip(" ()").split(",")) for part in row["blocks"][1:-1].split("), (")]
         theirs = [make_block(given, a, e, "rows" if e > a else "whole") for a, e in cuts]
@@ -149,6 +189,10 @@ def test_mobilenet_needs_no_more_than_a_public_optimiser() -> None:
 def test_what_is_no_chain_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="layer 0: out_h is 5, but kernel, stride and padding make it 4"):
         Chain((Layer("conv", 3, 1, 1, 4, 4, 1, 5, 4, 1),))
+    with pytest.raises(InputError, match="did you mean 'msf-cnn'"):
+        patch_front(BASIC, counting="msf-cn")
+    with pytest.raises(InputError, match="knows no residual additions"):
+        patch_front(BASIC, counting="msf-cnn")
     with pytest.raises(InputError, match="did you mean 'conv'"):
         Chain((Layer("con", 3, 1, 1, 4, 4, 1, 4, 4, 1),))
     file = tmp_path / "c.csv"

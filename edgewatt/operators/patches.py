@@ -1,0 +1,205 @@
+"""Patch-wise plans in the application: where chains come from, what a front's plans cost in joules, running them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from edgewatt.operators.orders import load_graph
+from reorder.patches.chain import Chain, read_chain
+from reorder.patches.execute import Int8, random_weights, run_plan, run_whole
+from reorder.patches.from_graph import chain_of
+from reorder.patches.front import MODES, TILES, PatchPlan, patch_front
+from reorder.patches.transfers import INPUT, OUTPUT, transfers
+from traces.access.trace import LOAD, STORE, STREAMS, Chunk, Memory, Region, Trace
+
+PIECE_BYTES = 128  # of one access
+ALIGNMENT = 256
+CHUNK = 20_000  # accesses
+READS, WRITES, WEIGHTS = (STREAMS.index(name) for name in ("inputs", "outputs", "values"))
+
+
+@dataclass(frozen=True, eq=False)
+class PatchFront:
+    """chain; plans: undominated, from the lowest peak; left: operators behind the chain that are not part of it.
+
+    energy: of each plan, as of `plan_energy`, None where it was not asked for.
+    """
+
+    chain: Chain
+    plans: tuple[PatchPlan, ...]
+    left: tuple[str, ...] = ()
+    energy: tuple[dict[str, Any] | None, ...] = ()
+
+    def best(self, peak_bytes: int | None = None, factor: float | None = None) -> int | None:
+        """Return the plan of fewest multiplications within a peak, or of least peak within a factor; None without."""
+        fits = [
+            k
+            for k, plan in enumerate(self.plans)
+            if (peak_bytes is None or plan.peak_bytes <= peak_bytes) and (factor is None or plan.factor <= factor)
+        ]
+        if not fits:
+            return None
+        if peak_bytes is not None:
+            return min(fits, key=lambda k: (self.plans[k].multiplications, self.plans[k].offchip_bytes))
+        return min(fits, key=lambda k: (self.plans[k].peak_bytes, self.plans[k].multiplications))
+
+
+def load_chain(model: str) -> tuple[Chain, tuple[str, ...]]:
+    """Return the chain of a CSV file, or the one with which a model's operator graph begins, and what is left of it."""
+    if Path(model).suffix.lower() == ".csv":
+        return read_chain(model), ()
+    return chain_of(load_graph(model))
+
+
+def patches(
+    model: str | Chain,
+    *,
+    modes: Sequence[str] = MODES,
+    tiles: Sequence[int] = TILES,
+    counting: str = "exact",
+    weight_buffer: int = 0,
+    part: Any = None,
+    encoder: str = "raw",
+    most: int = 40,
+    seed: int = 0,
+) -> PatchFront:
+    """Return the plans of a chain that no other one beats in peak memory and multiplications, and in joules.
+
+    model: a chain, its CSV file, or a model that begins with one. modes, tiles, counting, weight_buffer: as of
+    reorder.patches.front.patch_front. part: a memory; off-chip bytes are then weighed too, and the plans that are kept
+    (at most `most`, spread over the front; all that are undominated in the first two stay as far as they fit) get the
+    energy of their transfers. Weights and input are drawn (seed): wires then carry random bytes, an estimate.
+    """
+    chain, left = (model, ()) if isinstance(model, Chain) else load_chain(model)
+    rules = {"modes": modes, "tiles": tiles, "weight_buffer": weight_buffer}
+    plans = patch_front(chain, counting=counting, offchip=part is not None, **rules)  # type: ignore[arg-type]
+    if part is None:
+        return PatchFront(chain, tuple(plans), left, (None,) * len(plans))
+    chosen = _spread(plans, most)
+    data = _Data(chain, seed)
+    energy = tuple(
+        plan_energy(chain, plan, part=part, encoder=encoder, weight_buffer=weight_buffer, data=data) for plan in chosen
+    )
+    return PatchFront(chain, tuple(chosen), left, energy)
+
+
+def _spread(plans: list[PatchPlan], most: int) -> list[PatchPlan]:
+    """Keep the front of peak and multiplications, then plans spread over the rest."""
+    fewest, kept = None, []
+    for k, plan in enumerate(plans):
+        if fewest is None or plan.multiplications < fewest:
+            fewest = plan.multiplications
+            kept.append(k)
+    if len(kept) > most:
+        kept = [kept[round(i * (len(kept) - 1) / max(1, most - 1))] for i in range(most)]
+    rest = [k for k in range(len(plans)) if k not in set(kept)]
+    room = min(most - len(kept), len(rest))
+    kept += [rest[round(i * (len(rest) - 1) / max(1, room - 1))] for i in range(room)]
+    return [plans[k] for k in sorted(set(kept))]
+
+
+class _Data:
+    """Bytes of input, weights and output of a chain, drawn and computed once."""
+
+    def __init__(self, chain: Chain, seed: int) -> None:
+        first = chain.layers[0]
+        self.given = np.random.default_rng(seed).integers(-128, 128, (first.in_h, first.in_w, first.in_c), np.int8)
+        self.weights = random_weights(chain, seed + 1)
+        self.result = run_whole(chain, self.given, self.weights)
+
+
+def check_plan(chain: Chain, plan: PatchPlan, *, weight_buffer: int = 0, seed: int = 0) -> dict[str, Any]:
+    """Run a plan in NumPy and compare it with the chain run layer by layer, bit by bit.
+
+    Keys: equal, peak_bytes, multiplications, offchip_bytes, as measured.
+    """
+    data = _Data(chain, seed)
+    found, tally = run_plan(chain, plan, data.given, data.weights, weight_buffer=weight_buffer)
+    return {"equal": bool(np.array_equal(found, data.result)), **vars(tally)}
+
+
+def plan_energy(
+    chain: Chain,
+    plan: PatchPlan,
+    *,
+    part: Any = "lpddr4-3200",
+    encoder: str = "raw",
+    weight_buffer: int = 0,
+    data: _Data | None = None,
+) -> dict[str, Any]:
+    """Play a plan's off-chip transfers on a memory. Keys: bytes, io_pj, interface_pj, core_pj, total_pj, time_ns."""
+    from hwmodel.energy.replay import replay_energy
+    from hwmodel.machine import BusSpec, Machine
+    from hwmodel.parts.part_file import load_part
+    from hwmodel.replay import replay
+
+    loaded = load_part(part)
+    o = loaded.organisation
+    bus = BusSpec(bus_bytes=o.dq_bits // 8, block_bytes=o.burst_bytes)
+    machine = Machine((), encoder=encoder, element_bytes=1, bus=bus, part=loaded)
+    result = replay(_trace(chain, plan, data or _Data(chain, 0), weight_buffer), machine)
+    energy = replay_energy(result, machine)
+    assert result.dram is not None
+    return {
+        "bytes": int(result.load_bytes.sum() + result.store_bytes.sum()),
+        "io_pj": energy.io_pj,
+        "interface_pj": energy.interface_pj,
+        "core_pj": energy.core_pj,
+        "total_pj": energy.total_pj,
+        "time_ns": result.dram.time_ns,
+    }
+
+
+def _trace(chain: Chain, plan: PatchPlan, data: _Data, weight_buffer: int) -> Trace:
+    contents: dict[int, Int8] = {INPUT: data.given, OUTPUT: data.result, **dict(enumerate(data.weights))}
+    address, regions, at = {}, [], 0
+    for key, values in contents.items():
+        name = {INPUT: "input", OUTPUT: "output"}.get(key, f"weights {key}")
+        address[key] = at
+        regions.append(Region(name, at, values.size))
+        at += -(-values.size // ALIGNMENT) * ALIGNMENT
+    image = np.zeros(at, np.uint8)
+    flat = {key: np.ascontiguousarray(values).reshape(-1).view(np.uint8) for key, values in contents.items()}
+    for key, raw in flat.items():
+        if key != OUTPUT:
+            image[address[key] : address[key] + raw.size] = raw
+
+    def chunks() -> Iterator[Chunk]:
+        starts: list[Any] = []
+        sizes: list[Any] = []
+        kinds: list[Any] = []
+        payload: list[Any] = []
+        waiting = 0
+        for key, first, size in transfers(chain, plan, weight_buffer=weight_buffer):
+            offsets = np.arange(0, size, PIECE_BYTES)
+            starts.append(address[key] + first + offsets)
+            sizes.append(np.minimum(PIECE_BYTES, size - offsets))
+            kinds.append(np.full(len(offsets), key))
+            payload.append(flat[key][first : first + size])
+            waiting += len(offsets)
+            if waiting >= CHUNK:
+                yield _chunk(starts, sizes, kinds, payload)
+                starts, sizes, kinds, payload, waiting = [], [], [], [], 0
+        if waiting:
+            yield _chunk(starts, sizes, kinds, payload)
+
+    described = {"chain": chain.name, "plan": [[b.first, b.last, b.mode] for b in plan.blocks]}
+    return Trace(chunks, Memory(0, at, image, tuple(regions)), None, described)
+
+
+def _chunk(starts: list[Any], sizes: list[Any], kinds: list[Any], payload: list[Any]) -> Chunk:
+    key, size = np.concatenate(kinds), np.concatenate(sizes).astype(np.uint8)
+    stream = np.where(key == INPUT, READS, np.where(key == OUTPUT, WRITES, WEIGHTS))
+    return Chunk(
+        np.concatenate(starts).astype(np.uint64),
+        size,
+        np.where(key == OUTPUT, STORE, LOAD).astype(np.uint8),
+        stream.astype(np.uint8),
+        np.concatenate(([0], np.cumsum(size, dtype=np.int64))),
+        np.concatenate(payload),
+    )
