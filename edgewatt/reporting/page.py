@@ -21,14 +21,21 @@ from traces.base.errors import MissingExtraError
 _COLUMNS = (  # key, head, digits after the point (None: text)
     ("network", "network", None), ("trace", "trace", None), ("ordering", "ordering", None), ("stride", "stride", None),
     ("format", "format", None), ("memory", "M", 0), ("policy", "policy", None), ("encoder", "encoder", None),
+    ("onchip", "on-chip memory", None), ("lanes", "lanes", 0), ("engines", "engines", 0), ("layout", "layout", None),
     ("part", "part", None), ("timing", "timing", None), ("seed", "seed", 0), ("runs", "runs", 0), ("reads", "reads", 0),
     ("writes", "writes", 0), ("io", "I/Os", 0), ("gap", "gap %", -1),
     ("gap_to_bound", "to best bound %", -1), ("bound", "best bound", None), ("hit_rate", "hit %", -1),
-    ("cache_misses", "misses", 0), ("ones", "ones", 0), ("toggles", "toggles", 0), ("io_energy_pj", "IO pJ", 0),
-    ("dram_energy_pj", "DRAM pJ", 0), ("energy_pj", "energy pJ", 0), ("energy_change", "energy ± %", -1),
-    ("time_ns", "time ns", 0), ("time_change", "time ± %", -1), ("hash", "record", None),
+    ("cache_misses", "misses", 0), ("bytes", "bytes moved", 0),
+    ("neuron_bytes", "bytes of rows", 0), ("ones", "ones", 0), ("toggles", "toggles", 0), ("io_energy_pj", "IO pJ", 0),
+    ("dram_energy_pj", "DRAM pJ", 0), ("onchip_energy_pj", "chip pJ", 0),
+    ("compute_energy_pj", "MAC pJ", 0), ("energy_pj", "energy pJ", 0), ("energy_low_pj", "energy pJ, low end", 0),
+    ("energy_high_pj", "energy pJ, high end", 0), ("energy_change", "energy ± %", -1),
+    ("time_ns", "time ns", 0), ("time_change", "time ± %", -1), ("accuracy", "right %", -1),
+    ("agreement", "as float64 %", -1), ("relative_error", "relative error", 4), ("hash", "record", None),
 )  # fmt: skip
-_QUIET = ("network", "memory", "policy", "encoder", "part", "timing", "seed")  # columns shown only where they vary
+_QUIET = (
+    *("network", "memory", "policy", "encoder", "onchip", "lanes", "engines", "layout", "part", "timing", "seed"),
+)  # columns shown only where they vary
 _SIGNIFICANT = 7
 
 

@@ -5,7 +5,7 @@ const rows = sets.rows.map((row, index) => ({ row, index, text: "" }));
 const columns = data.columns.map(([key, head, digits]) => ({ key, head, digits }));
 const formats = {};
 function show(value, digits) {
-  if (value === undefined) return "";
+  if (value === undefined || value === null) return "";
   if (digits === null) return String(value);
   const percent = digits < 0, places = Math.abs(digits);
   formats[places] ??= new Intl.NumberFormat("en", { minimumFractionDigits: places, maximumFractionDigits: places });
@@ -36,7 +36,7 @@ function conditions(text) {
       const compare = OPERATORS[match[2]];
       if (column.digits === null) return (item) => compare(String(item.row[column.key] ?? "").toLowerCase(), match[3].toLowerCase());
       const wanted = Number(match[3].replace("%", "")) / (column.digits < 0 ? 100 : 1);
-      return (item) => item.row[column.key] !== undefined && compare(item.row[column.key], wanted);
+      return (item) => item.row[column.key] !== undefined && item.row[column.key] !== null && compare(item.row[column.key], wanted);
     }
     const words = part.toLowerCase().split(/\s+/);
     return (item) => words.every((word) => item.text.includes(word));
@@ -50,8 +50,8 @@ function update() {
     found = [...found].sort((a, b) => {
       const x = a.row[key], y = b.row[key];
       if (x === y) return a.index - b.index;
-      if (x === undefined) return 1;
-      if (y === undefined) return -1;
+      if (x === undefined || x === null) return 1;
+      if (y === undefined || y === null) return -1;
       return (typeof x === "string" ? x.localeCompare(y, "en", { numeric: true }) : x - y) * sign;
     });
   }

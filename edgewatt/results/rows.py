@@ -142,9 +142,18 @@ def _machine_columns(config: Mapping[str, Any], results: Mapping[str, Any]) -> d
         "onchip_energy_pj": energy.get("onchip"),
         "compute_energy_pj": energy.get("compute"),
         "energy_pj": energy["total"],
+        **_energy_range(energy),
         "time_ns": results["time_ns"],
     }
     return row
+
+
+def _energy_range(energy: Mapping[str, Any]) -> dict[str, float | None]:
+    """Return the ends of the total energy, by the range of what on-chip memory and arithmetic are estimated to take."""
+    if "beside_memory_low" not in energy:
+        return {"energy_low_pj": None, "energy_high_pj": None}
+    memory = energy["total"] - energy["onchip"] - energy["compute"]
+    return {f"energy_{end}_pj": memory + energy[f"beside_memory_{end}"] for end in ("low", "high")}
 
 
 NEURON_STREAMS = ("inputs", "partial_sums", "outputs")

@@ -31,6 +31,7 @@ from edgewatt.sweeps.sweep import sweep
 from traces.base.errors import InputError, MissingExtraError, unknown_name
 from traces.base.progress import Progress
 
+_GAINS = ("accuracy", "agreement")  # columns that may be bounded, of which more is better
 _CONSTRAINT = re.compile(r"(\w+)\s*(<=|>=)\s*([0-9.eE+-]+)\s*(?:([x*])\s*baseline|(%)\s*of\s*baseline)?")
 
 
@@ -52,7 +53,8 @@ class Constraint:
 
 def _cost(row: Mapping[str, Any], name: str) -> float:
     if row[name] is None:
-        raise InputError(f"an address-only trace has no {name}: set optimize.objectives and constraints without it")
+        why = "a network without labels" if name == "accuracy" else "an address-only trace"
+        raise InputError(f"{why} has no {name}: set optimize.objectives and constraints without it")
     return float(row[name])
 
 
@@ -83,8 +85,8 @@ def parse_constraint(text: str) -> Constraint:
             f"cannot read the constraint {text!r}: write 'time_ns <= 1.01 x baseline' or 'io <= 90000'"
         ) from None
     column = {"time": "time_ns", "energy": "energy_pj"}.get(match[1], match[1])
-    if column not in METRICS:
-        raise unknown_name("column", match[1], METRICS)
+    if column not in (*METRICS, *_GAINS):
+        raise unknown_name("column", match[1], (*METRICS, *_GAINS))
     return Constraint(text, column, match[2] == "<=", limit, bool(match[4] or match[5]))
 
 
@@ -112,10 +114,12 @@ def optimize(
     except InputError as error:
         raise document.fail(("optimize", "constraints"), str(error)) from None
     known = [name for name in METRICS if all(name in metrics_of(point.config) for point in plan.points)]
+    known += _GAINS if all(point.measure.accuracy for point in plan.points) else ()
     for name in [*section.objectives, *(constraint.column for constraint in constraints)]:
         if name not in known:
             raise InputError(
                 f"points of this file have no {name} (they have {', '.join(known)}): set optimize.objectives"
+                + (", or accuracy: true" if name in ("accuracy_loss", *_GAINS) else "")
             )
 
     def compute(points: list[Point]) -> dict[str, Record]:

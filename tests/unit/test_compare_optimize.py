@@ -164,3 +164,39 @@ def test_percent() -> None:
         "-",
         "0",
     ]
+
+
+def test_accuracy_is_an_objective_and_a_constraint(tmp_path: Path) -> None:
+    """End to end: the front of energy and accuracy, and only formats that stay accurate enough."""
+    space: dict[str, Any] = {
+        "base": {
+            "network": {"file": "configs/examples/networks/digits_small.npz"},
+            "accuracy": True,
+            "timing": "replay",
+            "caches": [{"size_bytes": 8192}],
+        },
+        "grid": {"formats": ["fp32", "fp8_e5m2", "int8", "int4"]},
+        "optimize": {"objectives": ["energy_pj", "accuracy_loss"]},
+    }
+    free = ew.optimize(space, results=tmp_path / "free", executor="inline")
+    rows = {row["format"]: row for row in map(row_of, free.tried)}
+    beaten = {
+        name
+        for name, row in rows.items()
+        if any(o["energy_pj"] < row["energy_pj"] and o["accuracy_loss"] <= row["accuracy_loss"] for o in rows.values())
+    }
+    assert len(rows) == 4 and {row_of(r)["format"] for r in free.front} == rows.keys() - beaten
+    assert {row["accuracy"] for row in rows.values()} == {1 - row["accuracy_loss"] for row in rows.values()}
+    least = max(row["accuracy"] for row in rows.values()) - 0.005
+    for text in (f"accuracy >= {least}", f"accuracy_loss <= {1 - least}"):
+        bound = ew.optimize(
+            {**space, "optimize": {"objectives": ["energy_pj"], "constraints": [text]}},
+            results=tmp_path / "bound", executor="inline",
+        )  # fmt: skip
+        kept = [row for row in rows.values() if row["accuracy"] >= least]
+        assert [row_of(r)["format"] for r in bound.front] == [min(kept, key=lambda r: r["energy_pj"])["format"]]
+    without = {**space, "base": {**space["base"], "accuracy": False}}
+    with pytest.raises(InputError, match=r"have no accuracy_loss .*accuracy: true"):
+        ew.optimize(without, results=tmp_path / "none", executor="inline")
+    with pytest.raises(ConfigError, match="did you mean 'accuracy_loss'"):
+        ew.optimize({**space, "optimize": {"objectives": ["accuracy"]}}, results=tmp_path / "none", executor="inline")

@@ -1,0 +1,61 @@
+"""The stacked bars of a report: parts add up to the total, and the ends are those of the estimates."""
+
+import pytest
+
+import edgewatt as ew
+from edgewatt.reporting.charts.energy_parts import PARTS, energy_parts
+from edgewatt.reporting.data import gather
+from edgewatt.results.rows import row_of
+
+BASE = {
+    "network": {"generate": {"kind": "random-layered", "n_layers": 3, "width": 20, "density": 0.4}},
+    "orderings": ["two-optimal", "by-source"],
+    "formats": ["fp32", "int8"],
+    "layout": {"lanes": 4},
+}
+
+
+def records(**more):
+    return ew.run({**BASE, **more})
+
+
+def chart(found):
+    return energy_parts(gather(found, title="", baseline=None, failed={}))
+
+
+def test_parts_add_up_and_ends_are_beside_memory():
+    found = records(system="scratchpad-8k")
+    spec = chart(found)
+    bars, ends = spec["data"]["values"], spec["layer"][1]["data"]["values"]
+    rows = {row["label"]: row for row in gather(found, title="", baseline=None, failed={}).rows}
+    for label, row in rows.items():
+        parts = {bar["part"]: bar["pj"] for bar in bars if bar["point"] == label}
+        assert set(parts) == set(PARTS) and sum(parts.values()) == pytest.approx(row["energy_pj"])
+        assert parts["on-chip memory"] == row["onchip_energy_pj"] and parts["compute"] == row["compute_energy_pj"]
+        end = next(each for each in ends if each["point"] == label)
+        assert end["low"] < row["energy_pj"] < end["high"]
+    energy = found[0].results["energy_pj"]
+    memory = energy["interface"] + energy["dram"]
+    assert row_of(found[0])["energy_low_pj"] == pytest.approx(memory + energy["beside_memory_low"])
+    assert row_of(found[0])["energy_high_pj"] == pytest.approx(memory + energy["beside_memory_high"])
+
+
+def test_memory_alone_has_no_ends_and_no_chip():
+    spec = chart(records(technology="none", caches=[{"size_bytes": 512}]))
+    assert len(spec["layer"]) == 1
+    assert {bar["part"] for bar in spec["data"]["values"]} <= {"DRAM", "IO", "strobes, clock, commands"}
+
+
+def test_no_machine_no_bars():
+    assert chart(ew.run({**BASE, "layout": {}, "measure": "io"})) is None
+
+
+def test_columns_of_the_page(tmp_path):
+    pytest.importorskip("altair", reason="needs the extra 'report'")
+    from edgewatt.reporting.page import read_results, render
+
+    ew.run({**BASE, "system": "edge", "accuracy": True}, results=tmp_path / "r")
+    page = render(*read_results(tmp_path / "r", None))
+    for head in ("chip pJ", "MAC pJ", "bytes moved", "energy pJ, low end", "as float64 %"):
+        assert head in page
+    assert "energy_parts" in page
