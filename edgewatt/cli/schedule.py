@@ -23,6 +23,7 @@ def schedule(
         [], help="Rewrite first: fold-concat, channel-wise, kernel-wise, absorb-add or all; may be repeated."
     ),
     allocator: str = typer.Option("exact", help="Placement in the arena: see `edgewatt list allocators`."),
+    batch: int = typer.Option(None, help="Value of the first dimension where an .onnx model leaves it open."),
     alignment: str = typer.Option("64", help="Bytes of which offsets are multiples; graph: what divides all sizes."),
     banks: str = typer.Option(
         None, metavar="FILE", help="YAML list of memories (name, mb_per_s, size_bytes): also place the buffers in them."
@@ -37,7 +38,11 @@ def schedule(
         None, help="Also energy of the off-chip transfers on this DRAM, at --onchip-bytes (or 64 KiB)."
     ),
     encoder: str = typer.Option("raw", help="Encoder of its data wires, e.g. base-xor+dbi-dc."),
-    output: str = typer.Option(None, metavar="FILE", help="Write the .tflite model back with its operators reordered."),
+    output: str = typer.Option(
+        None,
+        metavar="FILE",
+        help="Write the .tflite or .onnx model back reordered (.tflite: with the arena's offsets).",
+    ),
     force: bool = typer.Option(False, "--force", help="Replace a file that is read."),
     figure: str = typer.Option(
         None, metavar="FILE", help="Draw memory and addresses over time, random orders, graph (svg, png, html)."
@@ -68,7 +73,7 @@ def schedule(
     if alignment != "graph" and not alignment.isdigit():
         raise InputError(f"--alignment {alignment}: a number of bytes, or 'graph'")
     started = time.perf_counter()
-    graph = load_graph(model)
+    graph = load_graph(model, batch)
     read_s = time.perf_counter() - started
     started = time.perf_counter()
     with progress("schedule") as report:
@@ -93,7 +98,9 @@ def schedule(
     if part is not None:
         add_energy(rows, graph, result, onchip_bytes or ONCHIP_BYTES[1], block_bytes, part, encoder, seed)
     if output is not None:
-        _write_back(model, graph, result, output)
+        from edgewatt.operators.write_back import write_back
+
+        write_back(model, graph, result, output)
     if figure is not None:
         from edgewatt.operators.figures import draw
 
@@ -174,22 +181,6 @@ def _print(result: Any, rows: list[dict[str, Any]], sizes: tuple[int, ...], read
 
 def _microjoules(pj: float | None) -> str:
     return "-" if pj is None else f"{pj / 1e6:,.2f}"
-
-
-def _write_back(model: str, graph: Any, result: Any, output: str) -> None:
-    from pathlib import Path
-
-    from traces.base.errors import InputError
-    from traces.base.files import whole_file
-    from traces.readers import tflite
-
-    if Path(model).suffix.lower() != ".tflite":
-        raise InputError(f"{model}: only .tflite models can be written back in another order")
-    if result.graph is not graph:
-        raise InputError("a rewritten graph cannot be written back: its operators are not those of the file")
-    data = tflite.write_order(model, result.names)
-    with whole_file(output) as stream:
-        stream.write(data)
 
 
 def arena(
@@ -296,6 +287,7 @@ def patches(
     weight_buffer_bytes: int = typer.Option(0, help="Buffer in which weights of a fused block stay while it runs."),
     plans: int = typer.Option(40, min=2, help="Plans that get their joules, spread over the front."),
     seed: int = typer.Option(0, help="Seed of the input and weights that are drawn."),
+    batch: int = typer.Option(None, help="Value of the first dimension where an .onnx model leaves it open."),
     page: str = typer.Option(None, metavar="FILE", help="Write a page with the front."),
     force: bool = typer.Option(False, "--force", help="Replace a file that is read."),
     json_file: str = typer.Option(
@@ -318,7 +310,7 @@ def patches(
         refuse_inputs(target, [model], force=force)
     front = find(
         model, modes=mode or MODES, tiles=tile or TILES, counting=counting, weight_buffer=weight_buffer_bytes,
-        part=part, encoder=encoder, most=plans, seed=seed,
+        part=part, encoder=encoder, most=plans, seed=seed, batch=batch,
     )  # fmt: skip
     rows = plan_rows(front)
     words = front_in_words(front, rows)

@@ -17,15 +17,17 @@ from traces.work.opgraph import OpGraph
 _RANDWIRE = re.compile(r"randwire-(?P<kind>[a-z]+)(?P<n>\d{1,6})(?:x(?P<stages>\d{1,3}))?(?:-seed(?P<seed>\d{1,18}))?")
 
 
-def load_graph(model: str) -> OpGraph:
+def load_graph(model: str, batch: int | None = None) -> OpGraph:
     """Return the operator graph of a file, or a generated one: a genotype's name, or randwire-ws64[x3][-seed1].
 
-    Raises InputError where it is neither.
+    batch: value of an ONNX model's open first dimension. Raises InputError where it is neither.
     """
     from traces.generators.operators import GENOTYPES, cell, randwire
     from traces.readers import load
 
     if not Path(model).exists():
+        if batch is not None and not Path(model).suffix:
+            raise InputError(f"{model}: a generated graph has its shapes: batch is for .onnx models")
         if model in GENOTYPES:
             return cell(model)
         if match := _RANDWIRE.fullmatch(model):
@@ -33,7 +35,7 @@ def load_graph(model: str) -> OpGraph:
             return randwire(match["kind"], int(match["n"]), stages=stages, seed=int(match["seed"] or 0))
         if not Path(model).suffix and (hint := did_you_mean(model, GENOTYPES)):
             raise InputError(f"{model}: no such file, and no generated graph of that name{hint}")
-    graph = load(model, kind="opgraph")
+    graph = load(model, kind="opgraph", batch=batch)
     if not isinstance(graph, OpGraph):
         raise InputError(f"{model}: holds a network, not an operator graph")
     return graph

@@ -49,11 +49,11 @@ class PatchFront:
         return min(fits, key=lambda k: (self.plans[k].peak_bytes, self.plans[k].multiplications))
 
 
-def load_chain(model: str) -> tuple[Chain, tuple[str, ...]]:
+def load_chain(model: str, batch: int | None = None) -> tuple[Chain, tuple[str, ...]]:
     """Return the chain of a CSV file, or the one with which a model's operator graph begins, and what is left of it."""
     if Path(model).suffix.lower() == ".csv":
         return read_chain(model), ()
-    return chain_of(load_graph(model))
+    return chain_of(load_graph(model, batch))
 
 
 def patches(
@@ -67,15 +67,17 @@ def patches(
     encoder: str = "raw",
     most: int = 40,
     seed: int = 0,
+    batch: int | None = None,
 ) -> PatchFront:
     """Return the plans of a chain that no other one beats in peak memory and multiplications, and in joules.
 
-    model: a chain, its CSV file, or a model that begins with one. modes, tiles, counting, weight_buffer: as of
+    model: a chain, its CSV file, or a model that begins with one (batch: of an ONNX model that leaves it open).
+    modes, tiles, counting, weight_buffer: as of
     reorder.patches.front.patch_front. part: a memory; off-chip bytes are then weighed too, and the plans that are kept
     (at most `most`, spread over the front; all that are undominated in the first two stay as far as they fit) get the
     energy of their transfers. Weights and input are drawn (seed): wires then carry random bytes, an estimate.
     """
-    chain, left = (model, ()) if isinstance(model, Chain) else load_chain(model)
+    chain, left = (model, ()) if isinstance(model, Chain) else load_chain(model, batch)
     rules = {"modes": modes, "tiles": tiles, "weight_buffer": weight_buffer}
     plans = patch_front(chain, counting=counting, offchip=part is not None, **rules)  # type: ignore[arg-type]
     if part is None:

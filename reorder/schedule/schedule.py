@@ -156,6 +156,9 @@ def schedule(
     peak = int(problem.costs.peak(order))
     if order is not found.order:
         placed = place(order, max(peak, floor) if objective != "traffic" else peak)
+    if placed.n_bytes > (found.peak_bytes if order is found.order else max(peak, floor)):
+        lowest = place(order, None)  # the capacity sought cannot be met: as low as can be
+        placed = min(placed, lowest, key=lambda at: at.n_bytes)
     if objective == "arena":
         proved = placed.n_bytes == floor
     if budget_bytes is not None and peak > budget_bytes:

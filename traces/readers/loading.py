@@ -28,6 +28,7 @@ def load(
     names: Sequence[str] | None = None,
     image: Sequence[int] | None = None,
     windows: Mapping[str, Mapping[str, int]] | None = None,
+    batch: int | None = None,
 ) -> Network | OpGraph:
     """Read a network or an operator graph.
 
@@ -43,6 +44,7 @@ def load(
     image: (height, width) of the input, or (channels, height, width): convolutions of a safetensors file are unrolled
         over it, layer after layer. windows: tensor name or pattern -> stride, padding, dilation, pool (side of a mean
         that follows), where they are not 1, (side - 1) // 2, 1 and 1.
+    batch: value of the inputs' first dimension, where an ONNX file leaves it open.
 
     `Network.notes` says what was read and what was left. Raises InputError naming file and line, entry or tensor.
     """
@@ -58,6 +60,7 @@ def load(
                 None if names is None else tuple(names),
                 None if image is None else tuple(image),
                 windows,
+                batch,
             ),
         )
     except OSError as error:  # a folder that may not be listed, a file that vanishes
@@ -84,11 +87,30 @@ def _load(
         raise InputError(f"{files[0]}: image and windows are for weights without a model, {' and '.join(known)} files")
     if options.windows and options.image is None:
         raise InputError(f"{files[0]}: windows need the size of the input image: image=(height, width)")
+    if options.batch is not None:
+        if not reader.sets_batch:
+            known = sorted({suffix for each in readers if each.sets_batch for suffix in each.suffixes})
+            raise InputError(f"{files[0]}: batch is for {' and '.join(known)} files, whose first dimension may be open")
+        if isinstance(options.batch, bool) or not 1 <= options.batch <= 2**31:
+            raise InputError(f"batch is {options.batch}: a whole number of at least 1")
     if kind == "opgraph" or (kind is None and reader.holds_graphs):
         if len(files) > 1:
             raise InputError(f"{files[0]}: one file holds an operator graph, {len(files)} were given")
+        if options.batch is not None:
+            return reader.opgraph(files[0], options.batch)  # type: ignore[call-arg]
         return reader.opgraph(files[0])
     return reader.network(files, options)
+
+
+def reordered(path: str | os.PathLike[str], order: Sequence[str], offsets: Mapping[str, int] | None = None) -> bytes:
+    """Return a model file with its operators in another order (names, as `OpGraph` has them).
+
+    offsets: tensor -> place in the arena, kept where the format has room for it (TensorFlow Lite). Raises InputError
+    for other kinds of files, and where the order is none of this model.
+    """
+    readers = [entry.item for entry in NETWORK_READERS.sound().values()]
+    reader, files = _choose(path, "opgraph", readers)
+    return reader.reordered(files[0], order, offsets)
 
 
 def reader_name(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], kind: str | None = None) -> str:

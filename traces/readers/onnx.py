@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,18 +40,41 @@ OPERATORS = {
 SPATIAL = {"CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "AVERAGE_POOL_2D", "CONCATENATION"}
 
 
-def read(path: str | Path) -> OpGraph:
+def read(path: str | Path, batch: int | None = None) -> OpGraph:
     """Read a model as an operator graph with its constants.
+
+    batch: value of the inputs' first dimension where the file leaves it open.
 
     Raises InputError naming file and node or tensor: not an ONNX file, damaged, weights in other files, control flow,
     unknown operators, unknown or dynamic shapes. Needs the extra `models`.
     """
-    return _Reader(Path(path)).graph()
+    return _Reader(Path(path), batch).graph()
+
+
+def write_order(path: str | Path, order: Sequence[str]) -> bytes:
+    """Return the file's bytes with its nodes in another order (names of operators as `read` gives them).
+
+    Constant nodes come first. The format has no place for offsets in an arena. Raises InputError if `order` is not a
+    permutation of the model's operators.
+    """
+    reader = _Reader(Path(path))
+    nodes = reader.model.graph.node
+    constants = [node for node in nodes if node.op_type == "Constant"]
+    named: dict[str, Any] = {}
+    for index, node in enumerate(node for node in nodes if node.op_type != "Constant"):
+        named[next((out for out in node.output if out), node.name or f"node{index}")] = node
+    wanted = [name for name in order if name in named]
+    if sorted(wanted) != sorted(named):
+        raise InputError(f"{path}: the order does not name each of the {len(named)} operators of the model once")
+    moved = [type(node).FromString(node.SerializeToString()) for node in (*constants, *(named[n] for n in wanted))]
+    del reader.model.graph.node[:]
+    reader.model.graph.node.extend(moved)
+    return bytes(reader.model.SerializeToString())
 
 
 class _Reader:
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, batch: int | None = None) -> None:
+        self.path, self.batch = path, batch
         try:
             import onnx
             import onnx.numpy_helper
@@ -96,6 +119,8 @@ class _Reader:
                 self._constant(node)
             else:
                 nodes.append(node)
+        if self.batch is not None:
+            self._set_batch(self.batch)
         self.tensors = self._shapes(nodes)
         read = {name for node in nodes for name in node.input}
         made = {name for node in nodes for name in node.output}
@@ -147,6 +172,25 @@ class _Reader:
                 raise self.fail(f"node {node.name or node.output[0]!r} (Constant): {attribute.name} holds no numbers")
             self.constants[node.output[0]] = value
 
+    def _set_batch(self, batch: int) -> None:
+        """Give the inputs' open first dimension a value, and every dimension of the same name."""
+        graph = self.model.graph
+        names = set()
+        for value in graph.input:
+            sides = value.type.tensor_type.shape.dim
+            if value.name in self.constants or not sides:
+                continue
+            if sides[0].HasField("dim_value"):
+                if sides[0].dim_value != batch:
+                    raise self.fail(f"input {value.name!r} has a first dimension of {sides[0].dim_value}, not {batch}")
+            else:
+                names.add(sides[0].dim_param)
+                sides[0].dim_value = batch
+        for value in (*graph.input, *graph.value_info, *graph.output):
+            for side in value.type.tensor_type.shape.dim:
+                if side.dim_param and side.dim_param in names:
+                    side.dim_value = batch
+
     def _shapes(self, nodes: list[Any]) -> dict[str, Any]:
         """Return name -> type of every tensor the file describes, completed by inference where some are missing."""
 
@@ -154,6 +198,8 @@ class _Reader:
             return {v.name: v.type.tensor_type for v in (*graph.input, *graph.value_info, *graph.output)}
 
         known = described(self.model.graph)
+        if self.batch is not None:  # what is still open may follow from it
+            known = {k: v for k, v in known.items() if all(side.HasField("dim_value") for side in v.shape.dim)}
         if all(name in known for node in nodes for name in node.output if name):
             return known
         try:
@@ -166,13 +212,14 @@ class _Reader:
         described = self.tensors.get(name)
         if described is None or not described.HasField("shape"):
             raise self.fail(f"{where}: the shape of tensor {name!r} is unknown: run ONNX shape inference on the model")
-        shape = []
+        shape: list[int] = []
         for side in described.shape.dim:
             if not side.HasField("dim_value") or side.dim_value < 0:
                 text = side.dim_param or "?"
-                raise self.fail(
-                    f"{where}: tensor {name!r} has the dynamic dimension {text!r}: fix it when exporting the model"
-                )
+                way = "fix it when exporting the model"
+                if self.batch is None and not shape:
+                    way += ", or give the batch (--batch 1)"
+                raise self.fail(f"{where}: tensor {name!r} has the dynamic dimension {text!r}: {way}")
             shape.append(int(side.dim_value))
         try:
             dtype = self.onnx.helper.tensor_dtype_to_np_dtype(described.elem_type)
@@ -255,13 +302,17 @@ class _Reader:
 
 class Onnx(NetworkReader):
     suffixes = (".onnx",)
+    sets_batch = True
 
-    def opgraph(self, file: Path) -> OpGraph:
-        return read(file)
+    def opgraph(self, file: Path, batch: int | None = None) -> OpGraph:
+        return read(file, batch)
+
+    def reordered(self, file: Path, order: Sequence[str], offsets: Mapping[str, int] | None) -> bytes:
+        return write_order(file, order)
 
     def network(self, files: Sequence[Path], options: ReadOptions) -> Network:
         """Read a model of fully connected layers; see traces.readers.parts.models.to_network."""
-        return to_network(read(files[0]))
+        return to_network(read(files[0], options.batch))
 
 
 NETWORK_READERS.register("onnx", summary="ONNX models: operator graphs, or networks of fully connected layers")(Onnx())

@@ -29,13 +29,14 @@ class ReadOptions:
     names: tuple[str, ...] | None = None
     image: tuple[int, ...] | None = None
     windows: Mapping[str, Mapping[str, int]] | None = None
+    batch: int | None = None
 
 
 class NetworkReader:
     """One kind of file. Subclasses declare, and give `network`, `opgraph` or both:
 
     suffixes: ends of file names, lower case with the dot. chooses_tensors: whether `names` mean something. unrolls:
-    whether `image` and `windows` do.
+    whether `image` and `windows` do. sets_batch: whether `batch` does, as a second argument of `opgraph`.
     many_files: whether several files, one per layer, are one network. folder_files: what a folder's files are called,
     for messages, where a whole folder can be one network of this kind.
     """
@@ -43,6 +44,7 @@ class NetworkReader:
     suffixes: ClassVar[tuple[str, ...]] = ()
     chooses_tensors: ClassVar[bool] = False
     unrolls: ClassVar[bool] = False
+    sets_batch: ClassVar[bool] = False
     many_files: ClassVar[bool] = False
     folder_files: ClassVar[str] = ""
 
@@ -61,6 +63,10 @@ class NetworkReader:
     def opgraph(self, file: Path) -> OpGraph:
         """Read an operator graph."""
         raise InputError(f"{file}: {file.suffix} files hold a network, not an operator graph")
+
+    def reordered(self, file: Path, order: Sequence[str], offsets: Mapping[str, int] | None) -> bytes:
+        """Return the file with its operators in another order, and the places of tensors where it has room for them."""
+        raise InputError(f"{file}: {file.suffix} files cannot be written back in another order")
 
     @property
     def holds_graphs(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy.typing as npt
 from traces.base.errors import InputError, MissingExtraError, brief
 from traces.base.memory import claim
 from traces.readers.parts.models import to_network, unique_names
+from traces.readers.parts.tflite_offsets import with_offsets
 from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions
 from traces.work.network import Network
 from traces.work.opgraph import INPUT, Operator, OpGraph, Quantization, Tensor
@@ -67,11 +68,12 @@ def read(path: str | Path) -> OpGraph:
     return _Reader(Path(path)).graph()
 
 
-def write_order(path: str | Path, order: Iterable[str]) -> bytes:
+def write_order(path: str | Path, order: Iterable[str], offsets: Mapping[str, int] | None = None) -> bytes:
     """Return the file's bytes with its operators in another order (names of operators, INPUT operators left out).
 
-    Only the table that lists the operators changes: each entry points to the same operator as before. Raises InputError
-    if `order` is not a permutation of the model's operators.
+    The table that lists the operators changes: each entry points to the same operator as before. offsets: name of a
+    tensor -> its place in the arena; written as the metadata that TensorFlow Lite for Microcontrollers plans by,
+    tensors without one are left to it. Raises InputError if `order` is not a permutation of the model's operators.
     """
     reader = _Reader(Path(path))
     names = [node.name for node in reader.graph().nodes if node.op != INPUT]
@@ -87,7 +89,11 @@ def write_order(path: str | Path, order: Iterable[str]) -> bytes:
         if not 0 < distance < 2**32:
             raise InputError(f"{path}: operator {name!r} is stored before the list of operators: it cannot be moved")
         struct.pack_into("<I", data, start + 4 * slot, distance)
-    return bytes(data)
+    if offsets is None:
+        return bytes(data)
+    places = [offsets.get(name, -1) for name in reader.names]
+    reader.children(reader.model, "Metadata")
+    return with_offsets(bytes(data), reader.model, places, str(path))
 
 
 class _Reader:
@@ -335,6 +341,9 @@ class Tflite(NetworkReader):
 
     def opgraph(self, file: Path) -> OpGraph:
         return read(file)
+
+    def reordered(self, file: Path, order: Sequence[str], offsets: Mapping[str, int] | None) -> bytes:
+        return write_order(file, order, offsets)
 
     def network(self, files: Sequence[Path], options: ReadOptions) -> Network:
         """Read a model of fully connected layers; see traces.readers.parts.models.to_network."""

@@ -1,0 +1,206 @@
+"""Models written back in a schedule's order: what the files hold, and that interpreters compute the same bits."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import edgewatt as ew
+from edgewatt.operators.write_back import write_back
+from reorder.arena.base import Buffers
+from tests.model_files import BRANCHES, MLP, make_tflite
+from traces.base.errors import InputError
+from traces.readers import tflite
+from traces.readers.loading import reordered
+from traces.readers.parts.tflite_offsets import offsets_of
+
+MODELS = Path(os.environ.get("EDGEWATT_REFERENCE", "/nowhere")) / "models"
+BIG = ("mlperf_tiny_resnet8_int8", "mlperf_tiny_ad01_fp32", "swiftnet_vww_uint8")
+
+WAVES = make_tflite(
+    [("RELU", [0], [1]), ("LOGISTIC", [0], [2]), ("TANH", [1], [3]), ("LOGISTIC", [2], [4]), ("ADD", [3, 4], [5])],
+    [(name, (1, 8)) for name in ("x", "a", "b", "c", "d", "y")],
+)
+
+
+def _schema(data: bytes):
+    import tflite as schema
+
+    return schema.Model.GetRootAs(data, 0)
+
+
+def _values(shape, dtype) -> np.ndarray:
+    rng = np.random.default_rng(7)
+    if np.issubdtype(dtype, np.integer):
+        return rng.integers(0, 127, shape).astype(dtype)
+    return rng.normal(size=shape).astype(dtype)
+
+
+def _litert(file: Path) -> list[np.ndarray]:
+    interpreter = pytest.importorskip("ai_edge_litert.interpreter", reason="needs ai-edge-litert")
+    run = interpreter.Interpreter(model_path=str(file))
+    run.allocate_tensors()
+    for given in run.get_input_details():
+        run.set_tensor(given["index"], _values(given["shape"], given["dtype"]))
+    run.invoke()
+    return [run.get_tensor(made["index"]) for made in run.get_output_details()]
+
+
+def _micro(data: bytes) -> np.ndarray:
+    runtime = pytest.importorskip("tflite_micro", reason="needs tflite-micro").runtime
+    run = runtime.Interpreter.from_bytes(data, arena_size=1 << 20)
+    given = run.get_input_details(0)
+    run.set_input(_values(given["shape"], given["dtype"]), 0)
+    run.invoke()
+    return run.get_output(0)
+
+
+def _written(data: bytes, tmp_path: Path) -> tuple[Path, Path, ew.OpGraph, object]:
+    before, after = tmp_path / "before.tflite", tmp_path / "after.tflite"
+    before.write_bytes(data)
+    graph = ew.load(before, kind="opgraph")
+    result = ew.schedule(graph)
+    write_back(str(before), graph, result, after)
+    return before, after, graph, result
+
+
+@pytest.mark.parametrize("data", [BRANCHES, MLP], ids=["branches", "mlp"])
+def test_the_offsets_are_a_placement_of_the_schedule(data: bytes, tmp_path: Path) -> None:
+    _, after, graph, result = _written(data, tmp_path)
+    again = ew.load(after, kind="opgraph")
+    assert [n.name for n in again.nodes] == result.names
+    assert set(again.constants) == set(graph.constants)
+    assert all(np.array_equal(again.constants[k], graph.constants[k]) for k in graph.constants)
+    model = _schema(after.read_bytes())
+    found = offsets_of(model)
+    assert found is not None and len(found) == model.Subgraphs(0).TensorsLength()
+    names = [model.Subgraphs(0).Tensors(i).Name().decode() for i in range(len(found))]
+    at = dict(zip(names, found, strict=True))
+    assert all(at[name] == -1 for name in graph.constants)
+    lower, upper = {}, {}
+    for step, node in enumerate(again.nodes):
+        for tensor in node.outputs:
+            lower[tensor.name], upper[tensor.name] = step, step + 1
+        for name in node.inputs:
+            upper[name] = step + 1
+    upper |= dict.fromkeys(again.outputs, len(again.nodes))
+    keys = list(lower)
+    sizes = [again.tensors[k].n_bytes for k in keys]
+    placed = Buffers.of([lower[k] for k in keys], [upper[k] for k in keys], sizes)
+    assert placed.check([at[k] for k in keys]) == result.arena_bytes
+
+
+def test_written_twice_the_file_holds_one_plan(tmp_path: Path) -> None:
+    _, after, _, _ = _written(BRANCHES, tmp_path)
+    twice = tmp_path / "twice.tflite"
+    graph = ew.load(after, kind="opgraph")
+    write_back(str(after), graph, ew.schedule(graph), twice)
+    model = _schema(twice.read_bytes())
+    assert model.MetadataLength() == 1
+    assert offsets_of(model) == offsets_of(_schema(after.read_bytes()))
+    assert twice.read_bytes()[4:8] == b"TFL3"
+
+
+@pytest.mark.parametrize("data", [WAVES, MLP], ids=["waves", "mlp"])
+def test_tensorflow_lite_computes_the_same(data: bytes, tmp_path: Path) -> None:
+    before, after, _, _ = _written(data, tmp_path)
+    expected, found = _litert(before), _litert(after)
+    assert len(expected) == len(found) and all(np.array_equal(a, b) for a, b in zip(expected, found, strict=True))
+
+
+@pytest.mark.parametrize("name", BIG)
+def test_tensorflow_lite_computes_the_same_on_real_models(name: str, tmp_path: Path) -> None:
+    if not MODELS.is_dir():
+        pytest.skip("no reference data")
+    before, after, _, _ = _written((MODELS / f"{name}.tflite").read_bytes(), tmp_path)
+    assert all(np.array_equal(a, b) for a, b in zip(_litert(before), _litert(after), strict=True))
+
+
+@pytest.mark.parametrize("name", BIG[:2])  # the third one's hybrid kernels are not supported there
+def test_the_runtime_for_microcontrollers_plans_by_the_offsets(name: str, tmp_path: Path) -> None:
+    if not MODELS.is_dir():
+        pytest.skip("no reference data")
+    before, after, graph, result = _written((MODELS / f"{name}.tflite").read_bytes(), tmp_path)
+    expected = _micro(before.read_bytes())
+    assert np.array_equal(_micro(after.read_bytes()), expected)
+    wrong = tflite.write_order(before, result.names, dict.fromkeys(graph.tensors, 0))
+    assert not np.array_equal(_micro(wrong), expected)  # every tensor at 0: the offsets are really used
+
+
+def _onnx(tmp_path: Path) -> Path:
+    onnx = pytest.importorskip("onnx", reason="needs onnx")
+    from onnx import TensorProto, helper, numpy_helper
+
+    rng = np.random.default_rng(0)
+    w = {"w1": (4, 6), "w2": (4, 6), "v": (12, 3)}
+    nodes = [
+        helper.make_node("MatMul", ["x", "w1"], ["a"]),
+        helper.make_node("MatMul", ["x", "w2"], ["b"]),
+        helper.make_node("Constant", [], ["half"], value=numpy_helper.from_array(np.float32(0.5))),
+        helper.make_node("Relu", ["a"], ["ar"]),
+        helper.make_node("Mul", ["b", "half"], ["bh"]),
+        helper.make_node("Concat", ["ar", "bh"], ["c"], axis=1),
+        helper.make_node("MatMul", ["c", "v"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ("N", 4))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ("N", 3))],
+        [numpy_helper.from_array(rng.normal(size=s).astype(np.float32), n) for n, s in w.items()],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, tmp_path / "m.onnx")
+    return tmp_path / "m.onnx"
+
+
+def test_an_onnx_model_in_another_order(tmp_path: Path) -> None:
+    file = _onnx(tmp_path)
+    graph = ew.load(file, kind="opgraph", batch=2)
+    other = [n.name for n in graph.nodes if n.name in ("b", "bh")] + [
+        n.name for n in graph.nodes if n.name not in ("b", "bh")
+    ]
+    data = reordered(file, other)
+    moved = tmp_path / "moved.onnx"
+    moved.write_bytes(data)
+    again = ew.load(moved, kind="opgraph", batch=2)
+    assert [n.name for n in again.nodes if n.op != "INPUT"][:2] == ["b", "bh"]
+    x = np.random.default_rng(1).normal(size=(2, 4)).astype(np.float32)
+    from onnx.reference import ReferenceEvaluator
+
+    expected = ReferenceEvaluator(str(file)).run(None, {"x": x})[0]
+    assert np.array_equal(ReferenceEvaluator(str(moved)).run(None, {"x": x})[0], expected)
+    runtime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
+    runs = [
+        runtime.InferenceSession(str(f), providers=["CPUExecutionProvider"]).run(None, {"x": x})[0]
+        for f in (file, moved)
+    ]
+    assert np.array_equal(*runs)
+
+
+def test_what_cannot_be_written_back_is_refused(tmp_path: Path) -> None:
+    file = _onnx(tmp_path)
+    with pytest.raises(InputError, match="does not name each of the 6 operators of the model once"):
+        reordered(file, ["a"])
+    graph = tmp_path / "g.json"
+    graph.write_text(
+        '{"name": "g", "nodes": [{"name": "x", "op": "INPUT", "inputs": [], "shape": [1], "bytes": 1}], '
+        '"outputs": ["x"]}'
+    )
+    with pytest.raises(InputError, match=r"\.json files cannot be written back in another order"):
+        reordered(graph, ["x"])
+    loaded = ew.load(file, kind="opgraph", batch=1)
+    with pytest.raises(InputError, match="a rewritten graph cannot be written back"):
+        write_back(str(file), loaded, ew.schedule(loaded, rewrite="all"), tmp_path / "o.onnx")
+
+
+def test_the_batch_of_an_open_dimension(tmp_path: Path) -> None:
+    file = _onnx(tmp_path)
+    assert ew.load(file, kind="opgraph", batch=3).tensors["c"].shape == (3, 12)
+    with pytest.raises(InputError, match=r"dynamic dimension 'N'.*or give the batch"):
+        ew.load(file, kind="opgraph")
+    with pytest.raises(InputError, match="batch is 0: a whole number of at least 1"):
+        ew.load(file, kind="opgraph", batch=0)
+    model = tmp_path / "m.tflite"
+    model.write_bytes(MLP)
+    with pytest.raises(InputError, match=r"batch is for \.onnx files"):
+        ew.load(model, kind="opgraph", batch=1)
