@@ -12,7 +12,8 @@ has accepted all of the next one, it is taken to arrive then.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,22 +26,32 @@ from hwmodel.system.memory import Memory
 from hwmodel.system.results import EngineRun
 from traces.access.trace import STREAMS
 
-MAIN_STREAMS = [STREAMS.index(name) for name in ("tuples", "values")]  # a piece of these begins a block
-SLICE_TRANSFERS = 2**14
+STARTS_BLOCK = np.isin(STREAMS, ("tuples", "values"))  # bool by stream: a piece of these begins a block
+SLICE_TRANSFERS = 2**12
 
 
-@dataclass
 class _Block:
-    """One block on its way. first, n: its request numbers. work: engine accesses before it."""
+    """One block on its way. first, end: its request numbers. work: engine accesses before it."""
 
-    first: int
-    n: int
+    __slots__ = ("arrival", "compute_cycles", "end", "first", "free", "ready", "work")
+
+    def __init__(self, first: int, work: int, env: Any) -> None:
+        self.first = self.end = first
+        self.work = work
+        self.ready, self.free = env.event(), env.event()
+        self.arrival = self.compute_cycles = 0
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Piece:
+    """Bursts of one block that were noted together. gaps: -1 for a further burst of the same transfer, else 0."""
+
+    begins: bool  # a block
     work: int
-    ready: Any
-    free: Any
-    seen: int = 0
-    done_cycle: int = 0
-    compute_cycles: int = field(default=0)
+    numbers: np.ndarray
+    address: np.ndarray
+    is_write: np.ndarray
+    gaps: np.ndarray
 
 
 class DmaEngine:
@@ -58,41 +69,36 @@ class DmaEngine:
         on_accesses: Callable[[], None],
     ) -> None:
         self.env, self.number, self.side, self.caches, self.memory = env, number, side, caches, memory
-        self._cycles_per_access, self._on_accesses = cycles_per_access, on_accesses
+        self._cycles_per_access, self.on_accesses = cycles_per_access, on_accesses
         self._blocks: list[_Block] = []
-        self._oldest = 0  # first block that may still miss some of its requests
+        self._done = np.full(SLICE_TRANSFERS, -1, np.int64)  # by request number: cycle of arrival, -1 before
         self._finish = self._computing = 0
         memory.watch(number, self._arrived)
 
     def process(self) -> Generator[Any, Any, None]:
         """Move everything (a SimPy process); the engine's own process runs beside it."""
-        engine = None
-        accepted, last = 0, 0
-        for bursts in self._cut():
-            k = len(self._blocks)
-            work = int(bursts.access[0])
-            block = _Block(self.memory.requests_of(self.number), len(bursts), work, self.env.event(), self.env.event())
-            if k:
-                self._blocks[-1].compute_cycles = self._cycles(self._blocks[-1].work, work)
-            if k > 1:
-                yield self._blocks[k - 2].free
-            self._blocks.append(block)
-            gaps = np.where(_goes_on(bursts), -1, 0)
-            gaps[0] = max(self.env.now - accepted, 0)
-            yield from self.memory.send(self.number, bursts, gaps)
-            accepted = self.env.now
-            if k:
-                self._hand_over(self._blocks[k - 1], accepted)
-            if engine is None:
-                engine = self.env.process(self._engine())
-            self._on_accesses()
-            last = k
+        engine, accepted = None, 0
+        for piece in self._pieces():
+            if piece.begins or not self._blocks:
+                if self._blocks:
+                    accepted = self._accepted()
+                    engine = engine or self.env.process(self._engine())
+                    self._blocks[-1].compute_cycles = self._cycles(self._blocks[-1].work, piece.work)
+                if len(self._blocks) > 1:
+                    yield self._blocks[-2].free
+                self._blocks.append(_Block(self._number(piece.numbers[0]), piece.work, self.env))
+                piece.gaps[0] = max(self.env.now - accepted, 0)
+            yield from self.memory.hand_over(self.number, piece.numbers, piece.address, piece.is_write, piece.gaps)
+            self._blocks[-1].end += len(piece.numbers)
+        if self._blocks:
+            self._accepted()
+            engine = engine or self.env.process(self._engine())
         (self.memory.close if self.number else self.memory.park)(self.number)
         self._computing = int(self.side.accesses * self._cycles_per_access)
         if engine is not None:
-            tail = self._blocks[last]
+            tail = self._blocks[-1]
             tail.compute_cycles = self._cycles(tail.work, self.side.accesses)
-            self._hand_over(tail, self.env.now)
+            self._hand_over(tail)
             yield engine
 
     def result(self) -> EngineRun:
@@ -105,7 +111,8 @@ class DmaEngine:
         while True:
             block = self._blocks[k]
             yield block.ready
-            self._finish = max(self._finish, block.done_cycle) + block.compute_cycles
+            done = int(self._done[block.first : block.end].max())
+            self._finish = max(self._finish, block.arrival, done) + block.compute_cycles
             if self._finish > self.env.now:
                 yield self.env.timeout(self._finish - self.env.now)
             block.free.succeed()
@@ -113,74 +120,69 @@ class DmaEngine:
             if k == len(self._blocks):  # DMA is always a block ahead, but at the end
                 return
 
-    def _hand_over(self, block: _Block, accepted: int) -> None:
-        """Tell the engine when a block has arrived."""
+    def _accepted(self) -> int:
+        """The controller has taken all of the newest block: the one before it counts as arrived. Return the cycle."""
+        if len(self._blocks) > 1:
+            self._hand_over(self._blocks[-2])
+        self.on_accesses()
+        return int(self.env.now)
+
+    def _hand_over(self, block: _Block) -> None:
+        """Tell the engine that a block has arrived."""
         self.memory.collect()
-        if block.seen < block.n:
-            block.done_cycle = max(block.done_cycle, accepted)
+        if self._done[block.first : block.end].min() < 0:
+            block.arrival = int(self.env.now)
         block.ready.succeed()
 
     def _arrived(self, number: np.ndarray, done: np.ndarray) -> None:
-        while self._oldest < len(self._blocks) - 1 and self._blocks[self._oldest].seen == self._blocks[self._oldest].n:
-            self._oldest += 1
-        for block in self._blocks[self._oldest :]:
-            mine = (number >= block.first) & (number < block.first + block.n)
-            if mine.any():
-                block.seen += int(mine.sum())
-                block.done_cycle = max(block.done_cycle, int(done[mine].max()))
+        self._done[number] = done
+
+    def _number(self, request: int) -> int:
+        """Return the number of a request among those of this source."""
+        return int(request) // len(self.memory.last_done)
 
     def _cycles(self, before: int, after: int) -> int:
         return int(after * self._cycles_per_access) - int(before * self._cycles_per_access)
 
-    def _cut(self) -> Iterator[Bursts]:
-        """Yield the bursts block by block."""
-        held: list[Bursts] = []
+    def _pieces(self) -> Iterator[_Piece]:
+        """Yield the bursts in pieces of blocks; those of one slice of transfers are prepared together."""
+        last: Bursts | None = None
         for chunk in slices(self.side.trace, SLICE_TRANSFERS):
             bursts = self.caches.hierarchy.feed(chunk)
             self.caches.asked += count_accesses(chunk)
             self.caches.accesses += len(chunk)
             if not len(bursts):
                 continue
-            main = np.isin(bursts.stream, MAIN_STREAMS)
-            starts = np.flatnonzero(main & ~np.r_[False, main[:-1]])
-            for start, end in zip(np.r_[0, starts], np.r_[starts, len(bursts)], strict=True):
-                if start == end:
-                    continue
-                if held and start in starts:
-                    yield _joined(held)
-                    held = []
-                held.append(_part(bursts, int(start), int(end)))
-        if held:
-            yield _joined(held)
+            numbers = self.memory.note(self.number, bursts)
+            self._make_room(self.memory.requests_of(self.number))
+            gaps = np.where(_goes_on(bursts, last, self.memory.burst_bytes), -1, 0)
+            main = STARTS_BLOCK[bursts.stream]
+            begins = main.copy()
+            begins[1:] &= ~main[:-1]
+            starts = np.flatnonzero(begins).tolist()
+            bounds = [*([] if begins[0] else [0]), *starts, len(bursts)]
+            work = bursts.access[bounds[:-1]].tolist()
+            for k, (start, end) in enumerate(pairwise(bounds)):
+                part = slice(start, end)
+                yield _Piece(
+                    start > 0 or bool(begins[0]), work[k], numbers[part], bursts.address[part], bursts.is_write[part],
+                    gaps[part],
+                )  # fmt: skip
+            last = bursts
+
+    def _make_room(self, n: int) -> None:
+        if n > len(self._done):
+            self._done = np.concatenate((self._done, np.full(n, -1, np.int64)))
 
 
-def _goes_on(bursts: Bursts) -> np.ndarray:
-    """Return bool[n]: whether a burst goes on with the transfer of the one before it."""
-    size = np.uint64(0 if bursts.data is None else len(bursts.data) // len(bursts))
-    same = (bursts.stream[1:] == bursts.stream[:-1]) & (bursts.is_write[1:] == bursts.is_write[:-1])
-    return np.r_[False, same & (bursts.address[1:] - bursts.address[:-1] == size)]
-
-
-def _part(bursts: Bursts, start: int, end: int) -> Bursts:
-    part = slice(start, end)
-    size = 0 if bursts.data is None else len(bursts.data) // len(bursts)
-    data = None if bursts.data is None else bursts.data[start * size : end * size]
-    return replace(
-        bursts,
-        address=bursts.address[part],
-        is_write=bursts.is_write[part],
-        stream=bursts.stream[part],
-        access=bursts.access[part],
-        data=data,
-    )
-
-
-def _joined(parts: list[Bursts]) -> Bursts:
-    if len(parts) == 1:
-        return parts[0]
-    columns = {
-        name: np.concatenate([getattr(part, name) for part in parts])
-        for name in ("address", "is_write", "stream", "access")
-    }
-    data = None if parts[0].data is None else np.concatenate([part.data for part in parts if part.data is not None])
-    return Bursts(**columns, data=data)
+def _goes_on(bursts: Bursts, last: Bursts | None, burst_bytes: int) -> np.ndarray:
+    """Return bool[n]: whether a burst goes on with the transfer of the one before it, the last of `last` for the
+    first."""
+    found = np.zeros(len(bursts), bool)
+    stream, write, address = bursts.stream, bursts.is_write, bursts.address
+    size = np.uint64(burst_bytes)
+    found[1:] = (stream[1:] == stream[:-1]) & (write[1:] == write[:-1]) & (address[1:] - address[:-1] == size)
+    if last is not None:
+        same = stream[0] == last.stream[-1] and write[0] == last.is_write[-1]
+        found[0] = same and address[0] - last.address[-1] == size
+    return found

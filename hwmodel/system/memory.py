@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from hwmodel.dram.memory_kernel import check_addresses
 from hwmodel.dram.result import DramResult
 from hwmodel.machine import Machine
 from hwmodel.parts.part import Part
@@ -57,6 +58,7 @@ class Memory:
         self.log = RequestLog(n_channels) if keep else None
         self._watched: dict[int, Callable[[np.ndarray, np.ndarray], None]] = {}
         self._block_requests = block_requests
+        self.burst_bytes = machine.bus.block_bytes
         self._wires = [Wires(machine, 2, description) for _ in range(n_channels)] if has_data else None
         self._in_flight = InFlight(machine.bus.block_bytes, n_sources, self._wires)
         self._asked = np.zeros((2, 2, len(STREAMS)), np.int64)  # run and flush; reads and writes
@@ -67,18 +69,32 @@ class Memory:
         gaps: int64[n] clocks after the source's last access, -1 for a further burst of the same access. which: RUN or
         FLUSH, counted apart.
         """
+        numbers = self.note(source, bursts, which)
+        yield from self.hand_over(source, numbers, bursts.address, bursts.is_write, gaps)
+
+    def note(self, source: int, bursts: Bursts, which: int = RUN) -> np.ndarray:
+        """Take note of bursts that a source is about to hand over, and return their numbers, int64[n].
+
+        Raises InputError for addresses outside the part.
+        """
         for write in (0, 1):
             self._asked[which, write] += np.bincount(
                 bursts.stream[bursts.is_write == write], minlength=len(STREAMS)
             )  # fmt: skip
+        check_addresses(bursts.address, self.channels.part, self._in_flight.pending[source].total)
         numbers = self._in_flight.add(source, bursts, which)
         if self.log is not None:
             self.log.made(numbers, bursts)
-        for start in range(0, len(bursts), self._block_requests):
-            part = slice(start, start + self._block_requests)
-            yield self.channels.hand_over(
-                source, numbers[part], bursts.address[part], bursts.is_write[part], gaps[part]
-            )  # fmt: skip
+        return numbers
+
+    def hand_over(
+        self, source: int, numbers: np.ndarray, address: np.ndarray, is_write: np.ndarray, gaps: np.ndarray
+    ) -> Generator[Any, Any, None]:
+        """Hand noted bursts over block by block; ends when the controller has taken the last (see `send`)."""
+        size = self._block_requests
+        for start in range(0, len(numbers), size):
+            part = slice(start, start + size)
+            yield self.channels.hand_over(source, numbers[part], address[part], is_write[part], gaps[part])
 
     def watch(self, source: int, arrived: Callable[[np.ndarray, np.ndarray], None]) -> None:
         """Call arrived(request numbers of the source int64[n], cycles done int64[n]) with what is done."""
@@ -111,11 +127,16 @@ class Memory:
         return self.channels.result(none, none)
 
     def _on_done(self, request: np.ndarray, accepted: np.ndarray, done: np.ndarray) -> None:
-        source, number = self._in_flight.split(request)
-        np.maximum.at(self.last_done, source, done)
-        for s, arrived in self._watched.items():
-            mine = source == s
-            arrived(number[mine], done[mine])
+        if len(self.last_done) == 1:
+            self.last_done[0] = max(int(self.last_done[0]), int(done.max()))
+            for arrived in self._watched.values():
+                arrived(request, done)
+        else:
+            source, number = self._in_flight.split(request)
+            np.maximum.at(self.last_done, source, done)
+            for s, arrived in self._watched.items():
+                mine = source == s
+                arrived(number[mine], done[mine])
         if self.log is not None:
             self.log.done(request, accepted, done)
 
