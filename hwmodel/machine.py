@@ -109,6 +109,17 @@ class Machine:
             raise InputError(f"line_bytes {lines[-1]} is no multiple of the bus block_bytes {self.bus.block_bytes}")
 
     @property
+    def beats_per_block(self) -> int:
+        """Beats of a burst on the bus: more than its bytes fill where the part sends more than data."""
+        if self.part is not None:
+            from hwmodel.parts.part_file import load_part
+
+            part = load_part(self.part)
+            if part.interface.cells:
+                return part.organisation.burst_beats
+        return self.bus.block_bytes // self.bus.bus_bytes
+
+    @property
     def encoder_facts(self) -> ChainFacts:
         """What the encoder chain declares: its flag wires, whether it inverts, its latency."""
         return chain_facts(self.encoder)

@@ -241,7 +241,7 @@ def operator_energy(
         seed=seed,
     )  # fmt: skip
     o = loaded.organisation
-    bus = BusSpec(bus_bytes=o.dq_bits // 8, block_bytes=o.burst_bytes)
+    bus = BusSpec(bus_bytes=o.byte_lanes, block_bytes=o.burst_bytes)
     machine = Machine((), encoder=encoder, element_bytes=_element_bytes(graph), bus=bus, part=loaded)
     result = replay(trace, machine)
     energy = replay_energy(result, machine)

@@ -200,6 +200,6 @@ def with_part(machine: Machine, part: str) -> Machine:
 
     loaded = load_part(part)
     organisation = loaded.organisation
-    if organisation.burst_bytes % (organisation.dq_bits // 8):
+    if organisation.burst_bytes % organisation.byte_lanes:
         raise InputError(f"part {part!r}: a burst is no whole number of beats")
-    return replace(machine, part=loaded, bus=BusSpec(organisation.dq_bits // 8, organisation.burst_bytes))
+    return replace(machine, part=loaded, bus=BusSpec(organisation.byte_lanes, organisation.burst_bytes))

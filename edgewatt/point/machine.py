@@ -32,7 +32,7 @@ KEPT_PASS_BYTES = 64 << 20
 def build_machine(point: Point) -> Machine:
     """Return the machine of a point. Raises InputError naming the field that does not fit the others."""
     chosen, part = point.machine, _part_of(point)
-    lanes = part.organisation.dq_bits // 8
+    lanes = part.organisation.byte_lanes
     if chosen.bus.bus_bytes not in (None, lanes):
         raise InputError(
             f"a bus of {chosen.bus.bus_bytes} byte lanes does not fit part {part.name!r}, which has {lanes}"
@@ -113,7 +113,7 @@ def simulate(
     With 'replay', a kept pass through the same caches does as well, and one engine makes all accesses.
     """
     from hwmodel.energy.onchip import onchip_energy
-    from hwmodel.energy.replay import replay_energy
+    from hwmodel.energy.replay import memory_range_pj, replay_energy
 
     if timing == "system":
         assert isinstance(trace, Trace)
@@ -122,6 +122,7 @@ def simulate(
         result, time_ns, system = _replay(trace, machine, progress)
     assert result.dram is not None
     energy = replay_energy(result, machine)
+    memory_low, memory_high = memory_range_pj(result, machine)
     rows = [*energy.interface, *energy.core]
     onchip: dict[str, Any] = {}
     beside = 0.0
@@ -165,6 +166,8 @@ def simulate(
             "io": energy.io_pj,
             "interface": energy.interface_pj,
             "dram": energy.core_pj,
+            "memory_low": memory_low,
+            "memory_high": memory_high,
             **onchip,
             "total": energy.total_pj + beside,
             "terms": {r.term: {"count": r.count, "unit": r.unit, "pj": r.energy_pj} for r in rows if r.count},
@@ -204,7 +207,7 @@ def _system(
 def _bus(total: Any, machine: Machine) -> dict[str, Any]:
     """Return ones and toggles in total, per stream and per wire; None and empty for an address-only trace."""
     counts = {
-        "beats": total.bursts * machine.bus.block_bytes // machine.bus.bus_bytes,
+        "beats": total.bursts * machine.beats_per_block,
         "ones": total.ones,
         "toggles": total.toggles,
     }

@@ -6,11 +6,12 @@ commands were issued. Flag wires that the part has no DBI pins for are taken to 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hwmodel.bus import WireCounts
 from hwmodel.dram.energy import EnergyRow, core_rows, interface_rows, wire_constants_pj
 from hwmodel.dram.interface import WAYS, GroupCounts, InterfaceCounts, data_clock, running_wires, strobes
+from hwmodel.dram.ranges import energy_range
 from hwmodel.dram.result import DramCounts
 from hwmodel.machine import Machine
 from hwmodel.parts.part import Part
@@ -58,6 +59,13 @@ def replay_energy(result: ReplayResult, machine: Machine) -> ReplayEnergy:
     return ReplayEnergy((*interface_rows(counts, part), *extra), core)
 
 
+def memory_range_pj(result: ReplayResult, machine: Machine) -> tuple[float, float]:
+    """Return (least, most) of a replay's energy of wires and core, over the ranges of the part's estimates."""
+    return energy_range(
+        load_part(machine.part), lambda part: replay_energy(result, replace(machine, part=part)).total_pj
+    )
+
+
 def timed_groups(counts: DramCounts, bursts: tuple[int, int], end_cycle: int, part: Part) -> list[GroupCounts]:
     """Return the wires that do not depend on data: DQS during (read, write) bursts, CK always, CA as commanded."""
     groups, o = [], part.organisation
@@ -90,8 +98,9 @@ def _data_groups(result: ReplayResult, part: Part, flag_wires: int) -> tuple[lis
     has_pins = "dbi" in part.interface.wires
     groups, extra = [], []
     for k, (way, bursts) in enumerate(zip(WAYS, total.way_bursts, strict=True)):
-        n_bytes = int(bursts.sum()) * result.block_bytes
-        groups.append(_group("dq", way, total.way_wires.data, k, 8 * n_bytes, part))
+        n_bytes, o = int(bursts.sum()) * result.block_bytes, part.organisation
+        driven = int(bursts.sum()) * o.burst_beats * o.dq_bits
+        groups.append(_group("dq", way, total.way_wires.data, k, driven, part))
         flags = _group("dbi", way, total.way_wires.flag, k, min(flag_wires, 1) * n_bytes, part)
         if has_pins:
             groups.append(flags)

@@ -268,6 +268,7 @@ class Part:
     address_map: str
     note: str = ""
     constants: Mapping[str, Constant] = field(default_factory=dict, repr=False)
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False)  # factors, see dram.ranges
 
     @property
     def data_rate_mts(self) -> float:

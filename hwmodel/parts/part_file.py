@@ -12,7 +12,7 @@ from typing import Any
 
 from hwmodel.parts.part import AddressMap, Currents, Organisation, Part, Timing
 from hwmodel.parts.part_interface import read_interface
-from hwmodel.parts.part_tree import Keys, Tree, plain, read_tree
+from hwmodel.parts.part_tree import ABOUT, Keys, Tree, plain, read_tree
 from traces.base.errors import InputError, did_you_mean
 from traces.base.resources import shipped_names, shipped_path
 
@@ -159,6 +159,7 @@ def _build(tree: Tree) -> Part:
         address_map=address_map["value"],
         note=tree.text("note").strip(),
         constants=tree.constants,
+        ranges=tree.ranges,
     )
 
 
@@ -312,14 +313,15 @@ def _currents(tree: Tree) -> Currents | None:
             tree.complain(keys, "give milliamperes for each rail: {" + ", ".join(f"{r}: NUMBER" for r in rails) + "}")
             continue
         for extra in node:
-            if extra not in (*rails, "source", "estimate", "note"):
-                tree.complain((*keys, str(extra)), f"unknown key{did_you_mean(extra, (*rails, 'source'))}")
+            if extra not in (*rails, *ABOUT):
+                tree.complain((*keys, str(extra)), f"unknown key{did_you_mean(extra, (*rails, *ABOUT))}")
         values = tuple(tree.number((*keys, rail), node[rail], 0, False) for rail in rails)
         if tree.record(keys, name, math.nan, node) and None not in values:
             idd[name] = tuple(v for v in values if v is not None)
             tree.constants.pop(".".join(keys))
+            about = {key: node[key] for key in ("source", "estimate") if key in node}
             for rail, value in zip(rails, idd[name], strict=True):
-                tree.record((*keys, rail), name, value, node)
+                tree.record((*keys, rail), name, value, about)
     if None in volts:
         return None
     return Currents(rails, tuple(v for v in volts if v is not None), idd, per_bank)

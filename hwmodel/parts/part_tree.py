@@ -12,6 +12,7 @@ from hwmodel.parts.part import Constant
 from traces.base.errors import InputError, did_you_mean
 
 Keys = tuple[str, ...]
+ABOUT = ("source", "estimate", "note", "range")  # what a constant says of its value
 
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _MAX_FILE_BYTES = 1 << 20
@@ -24,6 +25,7 @@ class Tree:
         self.data, self.positions, self.where = data, positions, where
         self.problems: list[str] = []
         self.constants: dict[str, Constant] = {}
+        self.ranges: dict[str, tuple[float, float]] = {}
         self.files: tuple[Path, ...] = ()  # this one and those it extends
 
     def complain(self, keys: Keys, message: str) -> None:
@@ -71,9 +73,8 @@ class Tree:
             self.complain(keys, "write {value: NUMBER, source: WHERE IT COMES FROM}")
             return None
         for key in node:
-            if key not in ("value", "source", "estimate", "note"):
-                known = ("value", "source", "estimate", "note")
-                self.complain((*keys, str(key)), f"unknown key{did_you_mean(key, known)}")
+            if key not in ("value", *ABOUT):
+                self.complain((*keys, str(key)), f"unknown key{did_you_mean(key, ('value', *ABOUT))}")
         if not self.record(keys, keys[-1], node["value"], node):
             return None
         value = self.number(keys, node["value"], least, whole)
@@ -88,9 +89,24 @@ class Tree:
         if not isinstance(estimate, bool):
             self.complain((*keys, "estimate"), f"must be true or false, not {estimate!r}")
             return False
+        self._range(keys, node.get("range"), estimate)
         number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
         self.constants[".".join(keys)] = Constant(number, source, estimate)
         return True
+
+    def _range(self, keys: Keys, ends: Any, estimate: bool) -> None:
+        """Keep the range of an estimated current or capacitance: two factors, one on each side of 1."""
+        if ends is None:
+            return
+        good = isinstance(ends, list) and len(ends) == 2
+        if not good or any(isinstance(end, bool) or not isinstance(end, (int, float)) for end in ends):
+            self.complain((*keys, "range"), f"must be two factors such as [0.6, 1.6], not {ends!r}")
+        elif not 0 < ends[0] <= 1 <= ends[1] <= 100:
+            self.complain((*keys, "range"), f"a range goes from a factor up to 1 to one from 1 on, not {ends}")
+        elif not estimate or not keys[-1].endswith(("_mA", "_pF")):
+            self.complain((*keys, "range"), "only estimated currents and capacitances have one")
+        else:
+            self.ranges[".".join(keys)] = float(ends[0]), float(ends[1])
 
     def number(self, keys: Keys, value: Any, least: float, whole: bool) -> float | None:
         if isinstance(value, bool) or not isinstance(value, (int, float)):

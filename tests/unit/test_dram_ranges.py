@@ -1,0 +1,115 @@
+"""Estimates have ranges, and energies carry them; LPDDR6's bursts are the same on a machine and in a command table."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from dram_parts import made
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hwmodel.dram.energy import core_energy_pj, interface_energy
+from hwmodel.dram.engine import load_part, part_names, simulate_dram
+from hwmodel.dram.ranges import energy_range, scaled
+from hwmodel.machine import BusSpec, Machine
+from hwmodel.replay import replay
+from traces.access.trace import Chunk, Memory, Trace
+from traces.base.errors import InputError
+
+
+def small_run(part):
+    o = part.organisation
+    rng = np.random.default_rng(0)
+    address = rng.integers(0, o.capacity_bytes // o.burst_bytes, 500).astype(np.uint64) * np.uint64(o.burst_bytes)
+    return simulate_dram(address, rng.random(500) < 0.3, np.zeros(500, int), part=part).counts
+
+
+@pytest.mark.parametrize("name", part_names())
+def test_the_range_of_the_core_is_that_of_all_corners(name):
+    """Least and most over every combination of ends, for three constants at a time; all estimates have a range."""
+    part = load_part(name)
+    counts = small_run(part)
+    currents = [key for key in part.ranges if key.startswith("currents.")]
+    ranged = {key.rpartition(".")[0] if key.startswith("currents.") else key for key in part.estimates}
+    assert {key for key in ranged if key.endswith(("_mA", "_pF"))} == set(part.ranges)
+    for chosen in (currents[:3], currents[2:5], currents[-3:]):
+        only = {**{key: (1.0, 1.0) for key in part.ranges}, **{key: part.ranges[key] for key in chosen}}
+        found = energy_range(_with_ranges(part, only), lambda p: sum(core_energy_pj(counts, p).values()))
+        corners = []
+        for ends in product(*(part.ranges[key] for key in chosen)):
+            moved = part
+            for key, end in zip(chosen, ends, strict=True):
+                moved = scaled(moved, key, end)
+            corners.append(sum(core_energy_pj(counts, moved).values()))
+        assert found == pytest.approx((min(corners), max(corners)), rel=1e-12)
+
+
+def _with_ranges(part, ranges):
+    from dataclasses import replace
+
+    return replace(part, ranges=ranges)
+
+
+def test_a_scaled_capacitance_scales_edges_only():
+    part = load_part("lpddr5-6400")
+    rows = {"timestamp_cycles": [0], "command": ["RD"], "data_hex": ["5a" * 32]}
+    more = scaled(part, "interface.wires.dq.read_capacitance_pF", 1.5)
+    one, other = (interface_energy(rows, part=p, dbi=False).energy_pj["dq"] for p in (part, more))
+    assert other["static"] == one["static"] and other["dynamic"] == pytest.approx(1.5 * one["dynamic"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"range": [0.6, 1.5], "estimate": False}, "only estimated currents and capacitances have one"),
+        ({"range": [1.2, 1.5], "estimate": True}, "from a factor up to 1 to one from 1 on"),
+        ({"range": [0.6], "estimate": True}, "must be two factors"),
+        ({"range": [0.6, True], "estimate": True}, "must be two factors"),
+        ({"ragne": [0.6, 1.5], "estimate": True}, "did you mean 'range'"),
+    ],
+)
+def test_bad_ranges_are_named(change, message):
+    current = {"vdd1": 3.5, "vdd2": 45, "source": "test", **change}
+    with pytest.raises(InputError, match=message):
+        load_part({"extends": "lpddr4-3200", "currents": {"IDD0_mA": current}})
+
+
+def test_a_range_belongs_to_currents_and_capacitances():
+    node = {**made(1.0), "estimate": True, "range": [0.9, 1.1]}
+    with pytest.raises(InputError, match="only estimated currents and capacitances"):
+        load_part({"extends": "lpddr4-3200", "clock": {"tCK_ns": node}})
+
+
+def one_channel_reads(data):
+    """Reads of touching bursts at addresses of one sub-channel, with their bytes."""
+    n = len(data)
+    image = np.zeros(64 * n, np.uint8)
+    image.reshape(n, 2, 32)[:, 0] = data
+    chunk = Chunk(
+        np.arange(n, dtype=np.uint64) * np.uint64(64), np.full(n, 32, np.uint8), np.zeros(n, np.uint8),
+        np.zeros(n, np.uint8), np.arange(n + 1) * 32, data.reshape(-1),
+    )  # fmt: skip
+    return Trace.from_chunks([chunk], Memory(0, 64 * n, image))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 60), st.integers(0, 2**32))
+def test_lpddr6_bursts_on_a_machine_are_those_of_the_table(n, seed):
+    part = load_part("lpddr6-10667")
+    data = np.random.default_rng(seed).integers(0, 256, (n, 32)).astype(np.uint8)
+    result = replay(
+        one_channel_reads(data), Machine(part=part, bus=BusSpec(2, 32), controller={"scheduler": "fcfs"}, flush=False)
+    )
+    rows = {
+        "timestamp_cycles": np.arange(n) * 6, "command": ["RD"] * n, "data_hex": [bytes(d).hex() for d in data],
+    }  # fmt: skip
+    table = interface_energy(rows, part=part, dbi=False).counts.group("dq", "read")
+    assert result.total.ones == table.ones
+    ways = result.total.way_wires.data
+    assert int(ways.rising.sum()) == table.rising and not ways.ones.reshape(-1, 16)[:, 12:].any()
+
+
+def test_flag_wires_do_not_fit_lpddr6():
+    machine = Machine(part=load_part("lpddr6-10667"), bus=BusSpec(2, 32), encoder="dbi-dc", flush=False)
+    with pytest.raises(InputError, match="inversion flags travel inside the burst"):
+        replay(one_channel_reads(np.zeros((1, 32), np.uint8)), machine)
