@@ -16,7 +16,9 @@ SETTINGS = (
     "write_recovery", "cke", "ranks", "groups", "banks_per_group", "command_buses", "strict_order", "hit_cap",
     "hit_cap_strict", "page", "page_idle", "read_entries", "write_entries", "bank_entries", "write_high", "write_low",
     "write_idle", "latency", "refresh", "precharge_all", "refresh_sets", "power_down", "watchdog", "pooled", "posted",
-    "sync_cycles", "sync_after_read", "sync_after_write", "second_act", "offset_bits",
+    "sync_cycles", "sync_after_read", "sync_after_write", "second_act",
+    "second_starts_rcd", "postpone", "pull_in", "pull_in_idle", "self_refresh", "rfm_limit", "rfm_cycles", "age_cap",
+    "masked", "offset_bits",
 )  # fmt: skip
 
 

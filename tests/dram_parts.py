@@ -8,7 +8,7 @@ def made(value, source="test"):
 
 
 def variant(timing=None, organisation=None, address_map=None, base="lpddr4-3200"):
-    data = {"extends": base, "name": "variant"}
+    data = {"extends": base, "name": "variant", "temperature": {"tREFI_factor": made(0.9)}}
     if timing:
         data["timing"] = {f"{name}_cycles": made(value) for name, value in timing.items()}
     if organisation:
@@ -56,6 +56,7 @@ def bank_pairs():
     data = {
         "extends": "lpddr4-3200",
         "name": "pairs",
+        "temperature": {"tREFI_factor": made(0.9)},
         "organisation": {name: made(value) for name, value in organisation.items()},
         "timing": {f"{name}_cycles": made(value) for name, value in (("tREFI", 2000), ("tRFCpb", 90), ("tCCD_L", 12))},
         "interface": {"wires": {"ca": {"idle_level": made(1)}}},
@@ -64,5 +65,22 @@ def bank_pairs():
     return load_part(data)
 
 
-MADE = (shipped, grouped, two_channels, quick_refresh, two_command_buses, bank_pairs)
+def busy_rules():
+    """All that the preset jedec asks for, in small numbers."""
+    timing = {"tREFI": 2500, "tRFCab": 200, "RAAIMT": 3, "tRFM": 70, "tXSR": 210, "tRFCpb": 40}
+    data = {
+        "extends": "lpddr4-3200",
+        "name": "busy",
+        "temperature": {"tREFI_factor": made(0.9)},
+        "timing": {f"{name}_cycles": made(value) for name, value in timing.items()},
+    }
+    return load_part(data)
+
+
+def split_activates():
+    """LPDDR5 with ACT-2 as a command of its own, tRCD from there, and a data clock that stops."""
+    return load_part("lpddr5-6400+wck-sync+two-act-late")
+
+
+MADE = (busy_rules, split_activates, shipped, grouped, two_channels, quick_refresh, two_command_buses, bank_pairs)
 PARTS = {part.__name__: part for part in MADE}

@@ -32,7 +32,8 @@ def lpddr5(config):
         "tPBR2ACT": t["nPBR2ACT"], "BL_L": t["nBL_max"], "tDQSS": 0, "turnaround": 2, "tAAD": t["nAAD"],
         "tCAS_WCK": rules["CAS_sync_to_RD_or_WR"] or 0, "tWCKPST": t["nWCKPST"],
     }  # fmt: skip
-    return _part("lpddr5-6400", "tool", timing, {}, config["address_fields_least_significant_first"], config["tCK_ns"])
+    one = {"refresh_banks": 1}  # the tool refreshes one bank where the part refreshes two
+    return _part("lpddr5-6400", "tool", timing, one, config["address_fields_least_significant_first"], config["tCK_ns"])
 
 
 def ddr(config):

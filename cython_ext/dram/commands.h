@@ -24,7 +24,11 @@ static inline int64_t wires_ready(const dram_engine *e, int command) {
 static void account(dram_rank *rank, int64_t now) {
     int64_t span = now - rank->accounted;
     if (span <= 0) return;
-    if (rank->powered_down) {
+    if (rank->in_self_refresh) {
+        int64_t active = later(0, sooner(rank->refreshing_until, now) - rank->accounted);
+        rank->active += active;
+        rank->asleep += span - active;
+    } else if (rank->powered_down) {
         if (rank->open) rank->down_active += span; else rank->down_precharged += span;
     } else {
         int64_t active = rank->open ? span : later(0, sooner(rank->refreshing_until, now) - rank->accounted);
@@ -85,6 +89,11 @@ static void play_levels(dram_engine *e, int64_t t, int command, const dram_bank 
     e->ca_end = t + (beats + e->c.ca_beats_per_clock - 1) / e->c.ca_beats_per_clock;
 }
 
+/* A refresh makes good for as many activates as ask for refresh management. */
+static inline void made_good(const dram_engine *e, dram_bank *bank) {
+    bank->activates = bank->activates > e->c.rfm_limit ? bank->activates - e->c.rfm_limit : 0;
+}
+
 /* Record a command and let every constraint that follows from it hold. `bank` is NULL for a rank command. */
 static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank, const dram_node *node) {
     dram_rank *rank = &e->rank[r];
@@ -101,12 +110,15 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
         bank->count[command]++;
     }
     if (e->c.ranks > 1 && is_column(command))
-        for (int other = 0; other < e->c.ranks; other++)
-            for (int to = RD; other != r && to <= WRA; to++)
-                e->rank[other].ready[to] = later(e->rank[other].ready[to], t + gap[OTHER_RANK][command][to]);
+        for (int other = 0; other < e->c.ranks; other++) {
+            int64_t *ready = e->rank[other].ready;
+            for (int to = RD; other != r && to <= WRA; to++) ready[to] = later(ready[to], t + gap[OTHER_RANK][command][to]);
+            if (other != r) ready[MWR] = later(ready[MWR], t + gap[OTHER_RANK][command][MWR]);
+        }
     if (e->c.wire_cycles[command])
         e->wires_free[e->c.command_buses == 2 && is_column(command)] = t + e->c.wire_cycles[command];
     if (command != PDE && command != PDX) rank->last_command = t;
+    if (command == ACT || is_column(command)) rank->last_used = t;
     switch (command) {
     case ACT:
         bank->row = node->row;
@@ -114,6 +126,12 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
         rank->open++;
         rank->acts[rank->act_index] = t;
         rank->act_index = (rank->act_index + 1) & 3;
+        bank->activates++;
+        if (e->c.second_act) e->second_act_by = t + e->c.second_act, e->second_act_bank = bank;
+        break;
+    case ACT2:
+        e->second_act_by = 0;
+        e->counts.second_acts++;
         break;
     case RDA:
     case WRA: { /* the bank closes itself as soon as tRAS, tRTP and tWR allow */
@@ -121,6 +139,7 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
         bank->ready[ACT] = later(bank->ready[ACT], closes + e->c.rp);
         bank->ready[REFAB] = later(bank->ready[REFAB], closes + e->c.rp);
         bank->ready[REFPB] = later(bank->ready[REFPB], closes + e->c.rp);
+        bank->ready[RFM] = later(bank->ready[RFM], closes + e->c.rp);
         rank->ready[PDE] = later(rank->ready[PDE], closes + e->c.rp);
         rank->refreshing_until = later(rank->refreshing_until, closes);
         close_row(e, bank);
@@ -138,15 +157,21 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
         break;
     case REFAB:
         rank->refreshing_until = later(rank->refreshing_until, t + e->c.refresh_cycles);
-        rank->refresh_due--;
+        rank->refresh_first = --rank->refresh_due >= later(e->c.postpone, 1);
+        rank->refreshes[rank->refresh_index] = t;
+        rank->refresh_index = (rank->refresh_index + 1) & 15;
+        for (int b = 0; e->c.rfm_limit && b < e->n_banks; b++)
+            if (e->bank[b].rank == r) made_good(e, &e->bank[b]);
         break;
     case REFPB:
         rank->refreshing_until = later(rank->refreshing_until, t + e->c.refresh_bank_cycles);
-        rank->refresh_due--;
+        rank->refresh_first = --rank->refresh_due >= later((int64_t)e->c.postpone * e->c.refresh_sets, 1);
         rank->refresh_bank = (rank->refresh_bank + 1) % e->c.refresh_sets;
+        made_good(e, bank);
         for (dram_bank *other = bank + e->c.refresh_sets; other < e->bank + e->n_banks && other->rank == r;
              other += e->c.refresh_sets) { /* the other banks of its set */
             other->look_at = 0;
+            made_good(e, other);
             for (int to = 0; to < n_ready; to++) {
                 int64_t *group = &e->group_ready[other->group][to];
                 other->ready[to] = later(other->ready[to], t + gap[SAME_BANK][REFPB][to]);
@@ -161,9 +186,25 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
     case PDX:
         rank->powered_down = 0;
         break;
+    case RFM:
+        rank->refreshing_until = later(rank->refreshing_until, t + e->c.rfm_cycles);
+        made_good(e, bank);
+        break;
+    case SRE: /* begins with a refresh; the DRAM refreshes itself from then on */
+        rank->refreshing_until = later(rank->refreshing_until, t + e->c.refresh_cycles);
+        rank->in_self_refresh = 1;
+        rank->sleeps_since = t;
+        rank->next_refresh = NEVER;
+        rank->refresh_due = 0;
+        break;
+    case SRX: /* one more refresh is due after it */
+        rank->in_self_refresh = 0;
+        rank->next_refresh = t + e->c.refresh_interval;
+        rank->refresh_due = 1;
+        break;
     }
     if (bank) bank->look_at = 0;
-    int row = command == ACT || is_column(command) ? node->row : 0, column = is_column(command) ? node->column : 0;
+    int row = command == ACT || is_column(command) ? node->row : command == ACT2 ? bank->row : 0, column = is_column(command) ? node->column : 0;
     play_levels(e, t, command, bank, row, column);
     if (e->trace) {
         dram_command *out = &e->trace[e->n_trace++];
@@ -234,6 +275,21 @@ static void leave(dram_engine *e, int64_t t, dram_bank *bank, int32_t k, int com
         e->pending_reads--;
         k = node->merged;
     }
+}
+
+/* Start the data clock for a column command that could go now; returns 0 where it runs. */
+static int sync_first(dram_engine *e, int64_t t, int r, int write) {
+    int64_t run = write ? e->c.sync_after_write : e->c.sync_after_read;
+    if (!e->c.sync_cycles) return 0;
+    if (t <= e->clock_until) {
+        e->clock_until = later(e->clock_until, t + run);
+        return 0;
+    }
+    if (write) e->counts.write_syncs++; else e->counts.read_syncs++;
+    issue(e, t, CAS, r, NULL, NULL);
+    e->wires_free[0] = e->wires_free[1] = t + e->c.sync_cycles;
+    e->clock_until = t + e->c.sync_cycles + run;
+    return 1;
 }
 
 /* Serve one request of a bank's queue. */

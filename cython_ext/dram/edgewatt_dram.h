@@ -151,7 +151,10 @@ static int read_config(FILE *file, dram_config *c, int64_t *channels, int64_t *w
     TAKE(write_high, 1, 1024) TAKE(write_low, 0, 1024) TAKE(write_idle, 0, 1024) TAKE(latency, 1, 10000)
     TAKE(refresh, 0, 2) TAKE(precharge_all, 0, 1) TAKE(refresh_sets, 1, MAX_BANKS) TAKE(power_down, 0, 1 << 30) TAKE(watchdog, 1, INT32_MAX)
     TAKE(pooled, 0, 1) TAKE(posted, 0, 1) TAKE(sync_cycles, 0, 1 << 24) TAKE(sync_after_read, 0, 1 << 24)
-    TAKE(sync_after_write, 0, 1 << 24) TAKE(second_act, 0, 1 << 24) TAKE(offset_bits, 0, 16)
+    TAKE(sync_after_write, 0, 1 << 24) TAKE(second_act, 0, 1 << 24) TAKE(second_starts_rcd, 0, 1)
+    TAKE(postpone, 0, 8) TAKE(pull_in, 0, 8) TAKE(pull_in_idle, 0, 1 << 24) TAKE(self_refresh, 0, 1 << 30)
+    TAKE(rfm_limit, 0, 1 << 20) TAKE(rfm_cycles, 0, 1 << 24) TAKE(age_cap, 0, 1 << 30) TAKE(masked, 0, 1)
+    TAKE(offset_bits, 0, 16)
     for (int x = 0; x < COMMANDS; x++) TAKE(wire_cycles[x], 0, 1 << 24)
     for (int s = 0; s < SCOPES; s++)
         for (int x = 0; x < COMMANDS; x++)
@@ -279,7 +282,7 @@ edgewatt_dram_statistics edgewatt_dram_read_statistics(edgewatt_dram *m) {
         for (int b = 0; b < e->n_banks; b++) {
             const int64_t *count = e->bank[b].count;
             s.activates += count[ACT], s.precharges += count[PRE] + count[PREA] + count[RDA] + count[WRA];
-            s.read_bursts += count[RD] + count[RDA], s.write_bursts += count[WR] + count[WRA], s.refreshes += count[REFPB];
+            s.read_bursts += count[RD] + count[RDA], s.write_bursts += count[WR] + count[WRA] + count[MWR], s.refreshes += count[REFPB];
         }
         for (int r = 0; r < e->c.ranks; r++) {
             account(&e->rank[r], m->clock);

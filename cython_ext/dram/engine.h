@@ -54,8 +54,18 @@ static int64_t bank_next(dram_engine *e, int64_t t, dram_bank *bank, int *comman
     *at = 0;
     if (!bank->look_at) bank_summary(e, bank);
     if (bank->row == NONE) {
-        *command = ACT;
-        return bank->queued ? later(earliest(e, bank, ACT), wires_ready(e, ACT)) : NEVER;
+        *command = e->c.rfm_limit && bank->activates >= e->c.rfm_limit ? RFM : ACT;
+        if (!bank->queued) return NEVER;
+        if (e->second_act_by && *command == ACT) return t + 1; /* no ACT-1 between ACT-1 and ACT-2 */
+        return later(earliest(e, bank, *command), wires_ready(e, *command));
+    }
+    /* The oldest request waits too long for another row: nothing goes before it. */
+    int64_t aged_at = NEVER;
+    if (e->c.age_cap && bank->queued && e->pool[bank->queue[0]].row != bank->row)
+        aged_at = e->pool[bank->queue[0]].accepted + e->c.age_cap;
+    if (aged_at <= t) {
+        *command = PRE;
+        return later(earliest(e, bank, PRE), wires_ready(e, PRE));
     }
     int64_t close_at = NEVER;
     if (bank->may_close) close_at = earliest(e, bank, PRE);
@@ -69,13 +79,14 @@ static int64_t bank_next(dram_engine *e, int64_t t, dram_bank *bank, int *comman
     if (order[0] != NONE && order[1] != NONE && order[1] < order[0]) order[0] = order[1], order[1] = bank->first_read;
     for (int k = 0; k < 2; k++) {
         if (order[k] == NONE) continue;
-        int wanted = e->pool[bank->queue[order[k]]].write ? WR : RD;
+        const dram_node *node = &e->pool[bank->queue[order[k]]];
+        int wanted = node->masked ? MWR : node->write ? WR : RD;
         int64_t when = later(earliest(e, bank, wanted), wires_ready(e, wanted));
         if (when >= best) continue;
         best = when, *command = wanted, *at = order[k];
         if (when <= t) break;
     }
-    return best;
+    return sooner(best, aged_at);
 }
 
 /* Issue the bank's command if it can be by now; return 1, else lower *next to the first cycle worth another look. */
@@ -85,16 +96,32 @@ static inline int try_bank(dram_engine *e, int64_t t, dram_bank *bank, int row_w
     if (when <= t && (is_column(command) ? column_wires : row_wires)) {
         if (command == ACT) {
             issue(e, t, ACT, bank->rank, bank, &e->pool[bank->queue[0]]);
-        } else if (command == PRE) {
+        } else if (command == PRE || command == RFM) {
             if (!bank->queued) bank->idle_row = bank->row;
-            issue(e, t, PRE, bank->rank, bank, NULL);
-        } else {
-            serve(e, t, bank, at, closes_itself(e, bank, at) ? command + RDA - RD : command);
+            issue(e, t, command, bank->rank, bank, NULL);
+        } else if (!sync_first(e, t, bank->rank, command != RD)) {
+            serve(e, t, bank, at, command != MWR && closes_itself(e, bank, at) ? command + RDA - RD : command);
         }
         return 1;
     }
     bank->look_at = later(when, 1);
     *next = sooner(*next, later(when, t + 1));
+    return 0;
+}
+
+/* Whether a refresh is to go before everything else: where JEDEC's freedom is used, only if no more may be postponed or
+ * nothing else wants the rank; *next: when one may be pulled in. */
+static int refresh_wanted(const dram_engine *e, int64_t t, int r, int64_t *next) {
+    const dram_rank *rank = &e->rank[r];
+    if (!e->c.postpone && !e->c.pull_in) return rank->refresh_due > 0;
+    int sets = e->c.refresh == REFRESH_PER_BANK ? e->c.refresh_sets : 1;
+    if (e->c.refresh == REFRESH_NONE || rank->in_self_refresh) return 0;
+    if (rank->refresh_due >= later((int64_t)e->c.postpone * sets, 1)) return 1; /* an interval is left to close rows */
+    if (rank->queued || e->reads_waiting || e->draining || rank->refresh_due <= -(int64_t)e->c.pull_in * sets) return 0;
+    int64_t when = rank->refresh_due > 0 ? t : rank->last_command + e->c.pull_in_idle;
+    if (sets == 1) when = later(when, rank->refreshes[rank->refresh_index] + 2 * e->c.refresh_interval);
+    if (when <= t) return 1;
+    *next = sooner(*next, when);
     return 0;
 }
 
@@ -133,7 +160,7 @@ static int try_refresh(dram_engine *e, int64_t t, int r, int64_t *next) {
 /* Enter or leave power-down; returns 1 if the rank changed state. */
 static int try_power(dram_engine *e, int64_t t, int r, int64_t *next) {
     dram_rank *rank = &e->rank[r];
-    int wanted = rank->queued || rank->refresh_due;
+    int wanted = rank->queued || rank->refresh_due > 0;
     int64_t when;
     if (rank->powered_down) {
         if (!wanted) return 0;
@@ -151,9 +178,40 @@ static int try_power(dram_engine *e, int64_t t, int r, int64_t *next) {
     return 0;
 }
 
+/* Self-refresh after a long idle time: leave power-down, close all rows, enter. Returns 1 if a command was issued. */
+static int try_sleep(dram_engine *e, int64_t t, int r, int64_t *next) {
+    dram_rank *rank = &e->rank[r];
+    int command = SRX, in_rank = e->c.groups * e->c.banks_per_group;
+    int64_t when;
+    if (rank->in_self_refresh) {
+        if (!rank->queued) return 0;
+        when = later(rank->sleeps_since + e->c.cke, rank->ready[SRX]);
+    } else {
+        if (!e->c.self_refresh || rank->queued) return 0;
+        when = rank->last_used + e->c.self_refresh;
+        if (rank->powered_down) {
+            command = PDX;
+            when = later(when, later(rank->powered_down_at + e->c.cke, rank->ready[PDX]));
+        } else {
+            command = rank->open ? PREA : SRE;
+            for (int b = r * in_rank; b < (r + 1) * in_rank; b++)
+                if (command == SRE || e->bank[b].row != NONE)
+                    when = later(when, earliest(e, &e->bank[b], command == SRE ? REFAB : PRE));
+            when = later(when, rank->ready[command]);
+        }
+    }
+    if (e->c.wire_cycles[command]) when = later(when, wires_ready(e, command));
+    if (when <= t) {
+        issue(e, t, command, r, NULL, NULL);
+        return 1;
+    }
+    *next = sooner(*next, when);
+    return 0;
+}
+
 static int blocked_by_refresh(const dram_engine *e, const dram_bank *bank) {
     const dram_rank *rank = &e->rank[bank->rank];
-    if (!rank->refresh_due) return 0;
+    if (!rank->refresh_first) return 0;
     if (e->c.refresh == REFRESH_ALL_BANK) return 1;
     return (int)(bank - e->bank) % (e->c.groups * e->c.banks_per_group) % e->c.refresh_sets == rank->refresh_bank;
 }
@@ -161,7 +219,7 @@ static int blocked_by_refresh(const dram_engine *e, const dram_bank *bank) {
 static int issue_one(dram_engine *e, int64_t t, int row_wires, int column_wires, int64_t *next) {
     if (row_wires)
         for (int r = 0; r < e->c.ranks; r++)
-            if (e->rank[r].refresh_due && !e->rank[r].powered_down && try_refresh(e, t, r, next)) return 1;
+            if (e->rank[r].refresh_first && !e->rank[r].powered_down && try_refresh(e, t, r, next)) return 1;
     if (!e->queued && e->c.page != PAGE_ADAPTIVE) return 0;
     for (int k = 0, b = e->turn; k < e->n_banks; k++) {
         b = b + 1 == e->n_banks ? 0 : b + 1;
@@ -174,7 +232,7 @@ static int issue_one(dram_engine *e, int64_t t, int row_wires, int column_wires,
             bank->look_at = NEVER;
             continue;
         }
-        if (e->rank[bank->rank].powered_down || blocked_by_refresh(e, bank)) continue;
+        if (e->rank[bank->rank].powered_down || e->rank[bank->rank].in_self_refresh || blocked_by_refresh(e, bank)) continue;
         if (try_bank(e, t, bank, row_wires, column_wires, next)) {
             e->turn = b;
             return 1;
@@ -278,9 +336,14 @@ static void process(dram_engine *e, int64_t t, int flush) {
             rank->refresh_due++;
             rank->next_refresh += interval;
         }
-        refreshing |= rank->refresh_due > 0;
+        rank->refresh_first = refresh_wanted(e, t, r, &next);
+        refreshing |= rank->refresh_first;
         next = sooner(next, rank->next_refresh);
-        if ((e->c.power_down || rank->powered_down) && try_power(e, t, r, &next)) next = t + 1;
+        if ((e->c.self_refresh || rank->in_self_refresh) && try_sleep(e, t, r, &next)) next = t + 1;
+        else if ((e->c.power_down || rank->powered_down) && !rank->in_self_refresh && try_power(e, t, r, &next)) next = t + 1;
+    }
+    if (e->second_act_by && t >= e->second_act_by) { /* ACT-2 can wait no longer */
+        issue(e, t, ACT2, e->second_act_bank->rank, e->second_act_bank, NULL);
     }
     if (e->c.command_buses == 2) {
         int row = issue_one(e, t, 1, 0, &next), column = issue_one(e, t, 0, 1, &next);
@@ -288,6 +351,11 @@ static void process(dram_engine *e, int64_t t, int flush) {
     } else {
         issued = issue_one(e, t, 1, 1, &next);
     }
+    if (e->second_act_by && t > e->second_act_by - e->c.second_act && wires_ready(e, ACT2) <= t) {
+        issue(e, t, ACT2, e->second_act_bank->rank, e->second_act_bank, NULL); /* a clock that nothing else wants */
+        issued = 1;
+    }
+    if (e->second_act_by) next = t + 1;
     int moved = move_request(e, flush);
     if (moved || (issued && (refreshing || e->c.power_down))) next = t + 1;
     else if (issued) next = sooner(next, next_look(e, t));

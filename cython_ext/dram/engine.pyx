@@ -37,14 +37,15 @@ cdef extern from "dram/memory.h" nogil:
         uint8_t source[32]
         uint8_t target[32]
     ctypedef struct dram_config:
-        int64_t gap[4][17][17]
-        int64_t wire_cycles[17]
+        int64_t gap[4][18][18]
+        int64_t wire_cycles[18]
         int64_t faw, refresh_interval, refresh_cycles, refresh_bank_cycles, read_data_end, write_data_end
         int64_t rp, rtp, write_recovery, cke
         int32_t ranks, groups, banks_per_group, command_buses, strict_order, hit_cap, hit_cap_strict, page, page_idle
         int32_t read_entries, write_entries, bank_entries, write_high, write_low, write_idle
         int32_t latency, refresh, precharge_all, power_down, watchdog, refresh_sets, n_fields, offset_bits
         int32_t pooled, posted, sync_cycles, sync_after_read, sync_after_write, second_act
+        int32_t second_starts_rcd, postpone, pull_in, pull_in_idle, self_refresh, rfm_limit, rfm_cycles, age_cap, masked
         int64_t clock_run_on
         int32_t field_kind[16]
         int32_t field_source[16]
@@ -52,13 +53,13 @@ cdef extern from "dram/memory.h" nogil:
         int32_t field_target[16]
         int32_t ca_wires, ca_beats_per_clock
         uint32_t ca_idle
-        int32_t ca_beats[17]
-        dram_levels ca_level[17][8]
+        int32_t ca_beats[18]
+        dram_levels ca_level[18][8]
     ctypedef struct dram_bank:
-        int64_t count[17]
+        int64_t count[18]
         int32_t queued
     ctypedef struct dram_rank:
-        int64_t count[17]
+        int64_t count[18]
         int64_t active, precharged, down_active, down_precharged, asleep
     ctypedef struct dram_port:
         const uint64_t *address
@@ -97,7 +98,7 @@ cdef extern from "dram/memory.h" nogil:
         dram_output out
         int64_t now
         int32_t n_channels, n_ports, limited
-        int64_t completed[17]
+        int64_t completed[18]
     dram_memory *dram_new(const dram_config *config, int n_channels, int n_ports, int width, int64_t done_size,
                           int64_t trace_size, int sent)
     void dram_free(dram_memory *m)
@@ -152,7 +153,7 @@ cdef class Memory:
         cdef dram_config c
         cdef int k, scope, before, after
         if gap.shape[0] != SCOPES or gap.shape[1] != COMMANDS or gap.shape[2] != COMMANDS:
-            raise ValueError("gap must be int64[4, 17, 17]")
+            raise ValueError("gap must be int64[4, 18, 18]")
         if wire_cycles.shape[0] != COMMANDS or fields.shape[0] > MAX_FIELDS or not 1 <= n_ports <= MAX_PORTS:
             raise ValueError("wire_cycles, fields or n_ports out of range")
         if not 1 <= n_channels <= MAX_CHANNELS or width < 1:
@@ -199,7 +200,10 @@ cdef class Memory:
         c.pooled, c.posted, c.second_act = s["pooled"], s["posted"], s["second_act"]
         c.sync_cycles, c.sync_after_read = s["sync_cycles"], s["sync_after_read"]
         c.sync_after_write, c.offset_bits = s["sync_after_write"], s["offset_bits"]
-        c.clock_run_on = s["clock_run_on"]
+        c.clock_run_on, c.second_starts_rcd = s["clock_run_on"], s["second_starts_rcd"]
+        c.postpone, c.pull_in, c.pull_in_idle = s["postpone"], s["pull_in"], s["pull_in_idle"]
+        c.self_refresh, c.rfm_limit, c.rfm_cycles = s["self_refresh"], s["rfm_limit"], s["rfm_cycles"]
+        c.age_cap, c.masked = s["age_cap"], s["masked"]
         if not (1 <= c.ranks <= MAX_RANKS and 1 <= c.ranks * c.groups * c.banks_per_group <= MAX_BANKS):
             raise ValueError("at most 8 ranks and 64 banks")
         if not 1 <= c.bank_entries <= 64:

@@ -56,6 +56,7 @@ static void accept(dram_memory *m, int64_t t, int p) {
     dram_engine *e = m->channel[port->channel];
     uint64_t address = port->address[port->next];
     int write = port->write[port->next] != 0;
+    int masked = e->c.masked && port->write[port->next] == 2;
     int64_t id = port->request[port->next];
     int64_t burst = (int64_t)(address >> e->c.offset_bits);
     if (port->relative) { /* a further request of an access costs its source only the clocks beyond one per request */
@@ -75,6 +76,7 @@ static void accept(dram_memory *m, int64_t t, int p) {
             e->counts.merged_writes++;
             has_no_burst(e, e->pool[same_write].id);
             e->pool[same_write].id = id;
+            e->pool[same_write].masked &= (uint8_t)masked;
         } else {
             e->counts.forwarded++;
             if (m->limited) {
@@ -95,7 +97,7 @@ static void accept(dram_memory *m, int64_t t, int p) {
         value[e->c.field_kind[f]] |=
             (int32_t)((address >> e->c.field_source[f]) & (((uint64_t)1 << e->c.field_bits[f]) - 1)) << e->c.field_target[f];
     node->id = id, node->burst = burst, node->accepted = t;
-    node->write = (uint8_t)write, node->port = (uint8_t)p, node->merged = NONE;
+    node->write = (uint8_t)write, node->masked = (uint8_t)masked, node->port = (uint8_t)p, node->merged = NONE;
     node->row = value[FIELD_ROW], node->column = value[FIELD_COLUMN];
     node->bank = (int16_t)((value[FIELD_RANK] * e->c.groups + value[FIELD_GROUP]) * e->c.banks_per_group + value[FIELD_BANK]);
     e->pending++;
@@ -153,7 +155,7 @@ static inline void accept_some(dram_memory *m, int64_t t) {
 
 /* Nothing but refresh and power-down until a request comes: rows are closed, writes that wait are too few to leave. */
 static int is_idle(const dram_engine *e) {
-    if (e->c.pooled && (e->n_opened || e->writes_waiting || e->second_act_by)) return 0;
+    if ((e->c.pooled && (e->n_opened || e->writes_waiting)) || e->second_act_by) return 0;
     if (e->queued || e->reads_waiting || e->draining || e->writes_waiting > e->c.write_idle ||
         e->writes_waiting >= e->c.write_high)
         return 0;
@@ -170,6 +172,7 @@ static int64_t refresh_period(const dram_engine *e) { /* after so many clocks ev
 typedef struct { /* the state of an idle channel relative to a cycle, and its counts */
     int64_t next_event, next_refresh[MAX_RANKS], last_command[MAX_RANKS], down_at[MAX_RANKS], until[MAX_RANKS];
     int32_t due[MAX_RANKS], bank[MAX_RANKS], down[MAX_RANKS];
+    int64_t refreshes[MAX_RANKS][16], last_used[MAX_RANKS];
 } dram_idle;
 
 static dram_idle idle_state(const dram_engine *e, int64_t t) {
@@ -180,9 +183,12 @@ static dram_idle idle_state(const dram_engine *e, int64_t t) {
         const dram_rank *rank = &e->rank[r];
         s.next_refresh[r] = rank->next_refresh - t;
         s.last_command[r] = rank->last_command - t;
+        s.last_used[r] = e->c.self_refresh ? rank->last_used - t : 0; /* on the way to self-refresh nothing repeats */
         s.until[r] = later(rank->refreshing_until - t, 0);
         s.due[r] = rank->refresh_due, s.bank[r] = rank->refresh_bank, s.down[r] = rank->powered_down;
         s.down_at[r] = rank->powered_down ? rank->powered_down_at - t : 0;
+        for (int x = 0; x < 16; x++) /* those that hold nothing back any more are alike */
+            s.refreshes[r][x] = later(rank->refreshes[(rank->refresh_index + x) & 15] - t, -3 * e->c.refresh_interval);
     }
     return s;
 }
@@ -196,12 +202,15 @@ static void repeat_period(dram_engine *e, const dram_engine *before, int64_t k, 
         rank->precharged += k * (rank->precharged - was->precharged);
         rank->down_active += k * (rank->down_active - was->down_active);
         rank->down_precharged += k * (rank->down_precharged - was->down_precharged);
+        rank->asleep += k * (rank->asleep - was->asleep);
         for (int x = 0; x < COMMANDS; x++) {
             rank->count[x] += k * (rank->count[x] - was->count[x]);
             rank->ready[x] += shift;
         }
         for (int x = 0; x < 4; x++) rank->acts[x] += shift;
-        rank->next_refresh += shift, rank->refreshing_until += shift, rank->accounted += shift;
+        for (int x = 0; x < 16; x++) rank->refreshes[x] += shift;
+        if (rank->next_refresh != NEVER) rank->next_refresh += shift;
+        rank->sleeps_since += shift, rank->refreshing_until += shift, rank->accounted += shift;
         rank->last_command += shift, rank->powered_down_at += shift;
     }
     for (int b = 0; b < e->n_banks; b++) {

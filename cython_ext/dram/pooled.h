@@ -63,17 +63,11 @@ static void go(dram_engine *e, int64_t t, dram_choice chosen, int32_t *queue, in
         issue(e, t, PRE, bank->rank, bank, NULL);
     } else if (chosen.command == ACT) {
         issue(e, t, ACT, bank->rank, bank, node);
-        if (e->c.second_act) e->second_act_by = t + e->c.second_act;
         remove_at(queue, length, chosen.at);
         int at = e->n_opened++; /* oldest first */
         for (; at > 0 && e->pool[e->opened[at - 1]].accepted > node->accepted; at--) e->opened[at] = e->opened[at - 1];
         e->opened[at] = k;
-    } else if (e->c.sync_cycles && t > e->clock_until) {
-        if (node->write) e->counts.write_syncs++; else e->counts.read_syncs++;
-        e->wires_free[0] = e->wires_free[1] = t + e->c.sync_cycles;
-        e->clock_until = t + e->c.sync_cycles + (node->write ? e->c.sync_after_write : e->c.sync_after_read);
-    } else {
-        e->clock_until = later(e->clock_until, t + (node->write ? e->c.sync_after_write : e->c.sync_after_read));
+    } else if (!sync_first(e, t, bank->rank, node->write)) {
         remove_at(queue, length, chosen.at);
         leave(e, t, bank, k, chosen.command);
     }
@@ -153,9 +147,7 @@ static void process_pooled(dram_engine *e, int64_t t) {
             }
         }
         if (!issued && e->second_act_by) { /* ACT-2 takes a clock that nothing else wants */
-            e->second_act_by = 0;
-            e->counts.second_acts++;
-            e->wires_free[0] = t + 1;
+            issue(e, t, ACT2, e->second_act_bank->rank, e->second_act_bank, NULL);
             issued = 1;
         }
     } else {

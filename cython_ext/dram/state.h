@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* PDE is the first that the default policies never issue: see dram_engine.n_ready. */
-enum { ACT, RD, WR, RDA, WRA, PRE, PREA, REFAB, REFPB, PDE, PDX, MWR, RFM, CAS, SRE, SRX, REF2B, COMMANDS };
+enum { ACT, RD, WR, RDA, WRA, PRE, PREA, REFAB, REFPB, PDE, PDX, MWR, RFM, CAS, SRE, SRX, REF2B, ACT2, COMMANDS };
 enum { SAME_BANK, SAME_GROUP, SAME_RANK, OTHER_RANK, SCOPES };
 enum { MAX_BANKS = 64, MAX_RANKS = 8, MAX_CHANNELS = 64, MAX_PORTS = 64, MAX_FIELDS = 16, TRACE_MARGIN = 32 };
 enum { MAX_WIRES = 32, MAX_BEATS = 8, ROW_BIT = 0, COLUMN_BIT = 20, BANK_BIT = 36, GROUP_BIT = 44 };
@@ -47,6 +47,11 @@ typedef struct {
     /* Data clock: a CAS command so many clocks before the first burst after it stopped (0: it always runs), and how long
      * it runs on after a read and a write command. second_act: latest distance of ACT-2 (0: one command). */
     int32_t sync_cycles, sync_after_read, sync_after_write, second_act;
+    int32_t second_starts_rcd; /* tRCD counts from ACT-2 */
+    /* JEDEC's freedoms and duties, 0 without: refreshes that may be postponed and pulled in (per set of banks), idle
+     * clocks before one is pulled in; idle clocks before self-refresh; activates of a bank before refresh management
+     * and its clocks; clocks after which the oldest request of a bank goes first; masked writes are told apart. */
+    int32_t postpone, pull_in, pull_in_idle, self_refresh, rfm_limit, rfm_cycles, age_cap, masked;
     int64_t clock_run_on; /* clocks the data clock runs for a burst that none follows */
     int32_t n_fields;
     int32_t field_kind[MAX_FIELDS], field_source[MAX_FIELDS], field_bits[MAX_FIELDS], field_target[MAX_FIELDS];
@@ -60,7 +65,7 @@ typedef struct { /* one request inside the controller */
     int64_t id, burst, accepted; /* burst: address in units of one burst */
     int32_t row, column, chain, merged;
     int16_t bank;
-    uint8_t write, port;
+    uint8_t write, port, masked;
 } dram_node;
 
 typedef struct {
@@ -70,7 +75,7 @@ typedef struct {
     int64_t count[COMMANDS];
     int32_t row, hits, queued, idle_limit, idle_row;
     int32_t may_close, first_read, first_write; /* what the queue asks for; see bank_summary */
-    int32_t queued_writes;
+    int32_t queued_writes, activates; /* activates: since they were last made good by a refresh */
     int16_t rank, group, number, group_number; /* group: counted over all ranks; number: within its group */
     int32_t queue[64];
 } dram_bank;
@@ -80,7 +85,9 @@ typedef struct {
     int64_t acts[4]; /* cycles of the last four activates, a ring */
     int64_t refresh_due, next_refresh, refreshing_until, accounted, last_command, powered_down_at;
     int64_t active, precharged, down_active, down_precharged, asleep; /* clocks in each background state */
-    int32_t act_index, open, queued, refresh_bank, powered_down;
+    int32_t act_index, open, queued, refresh_bank, powered_down, in_self_refresh;
+    int64_t last_used, sleeps_since, refreshes[16]; /* cycles of the last all-bank refreshes, a ring */
+    int32_t refresh_index, refresh_first; /* refresh_first: a refresh goes before all else in this cycle */
 } dram_rank;
 
 typedef struct { /* where requests enter, in order: a request that is refused holds up all behind it */
@@ -140,6 +147,7 @@ typedef struct { /* one channel */
     int32_t *opened;
     int32_t n_opened, writing;
     int64_t clock_until, second_act_by;
+    dram_bank *second_act_bank;
     int32_t n_banks, turn, number;
     int32_t n_ready; /* commands whose earliest cycles are kept: those that the policies issue */
     dram_output *out;
@@ -224,7 +232,9 @@ static dram_engine *channel_new(const dram_config *config, int number, dram_outp
     e->flight_size = e->pool_size + config->read_data_end + config->latency + 2; /* at most one read per clock */
     e->number = number;
     e->last_burst = -((int64_t)1 << 40);
-    e->n_ready = config->power_down ? PDX + 1 : REFPB + 1;
+    e->n_ready = config->self_refresh || config->rfm_limit || config->masked ? COMMANDS : config->power_down ? PDX + 1 : REFPB + 1;
+    for (int r = 0; r < config->ranks; r++)
+        for (int x = 0; x < 16; x++) e->rank[r].refreshes[x] = -((int64_t)1 << 40);
     e->out = out;
     e->trace_size = trace_size ? trace_size + TRACE_MARGIN : 0;
     e->pool = calloc((size_t)e->pool_size, sizeof *e->pool);

@@ -42,6 +42,7 @@ def dram(
     from hwmodel.dram.energy import core_rows
     from hwmodel.dram.energy import explain as explain_rows
     from hwmodel.dram.engine import controller_spec, load_part, simulate_dram
+    from hwmodel.dram.memory_kernel import effective_part
     from traces.trace_readers import open_trace
 
     loaded = load_part(part)
@@ -94,10 +95,12 @@ def dram(
             for channel in result.command_trace or ()
             for violation in check_trace(
                 from_trace(channel, part=loaded, end_cycle=result.end_cycle),
-                part=loaded,
+                part=effective_part(loaded, spec),
                 read_dbi=spec.read_dbi,
                 command_occupancy=spec.command_occupancy,
                 refresh=spec.refresh,
+                pull_in=spec.refresh_pull_in,
+                management=spec.refresh_management,
             )
         ]
     if commands is not None:
@@ -136,7 +139,7 @@ def _wires(result: Any, part: Any) -> tuple[Any, ...]:
     from hwmodel.energy.replay import timed_groups
 
     n = result.commands
-    bursts = (n["RD"] + n["RDA"], n["WR"] + n["WRA"])
+    bursts = (n["RD"] + n["RDA"], n["WR"] + n["WRA"] + n["MWR"])
     groups = timed_groups(result.counts, bursts, result.end_cycle, part)
     return interface_rows(InterfaceCounts(tuple(groups), sum(bursts), 0), part)
 

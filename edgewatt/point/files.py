@@ -42,9 +42,7 @@ def part_content(part: Any) -> dict[str, Any]:
             return {str(key): plain(item) for key, item in value.items()}
         return [plain(item) for item in value] if isinstance(value, tuple | list) else value
 
-    return {
-        f.name: plain(getattr(part, f.name)) for f in dataclasses.fields(part) if f.name not in ("constants", "note")
-    }
+    return {key: value for key, value in plain(part).items() if key not in ("constants", "note")}
 
 
 def file_identity(path: str) -> dict[str, str]:

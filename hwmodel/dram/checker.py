@@ -14,9 +14,11 @@ from hwmodel.dram.command_table import CommandTable, command_table
 from hwmodel.parts.commands import COMMANDS
 from hwmodel.parts.part import Part
 
-READ, WRITE = ("RD", "RDA"), ("WR", "WRA")
+READ, WRITE = ("RD", "RDA"), ("WR", "WRA", "MWR")
 COLUMN = READ + WRITE
 CLOSE = ("PRE", "PREA")
+REFRESH = ("REFab", "REFpb", "RFM")
+WHOLE_RANK = ("PREA", "REFab", "PDE", "PDX", "SRE", "SRX")
 # A refresh may be postponed: JEDEC allows eight intervals, and a ninth is the one that is due.
 POSTPONED_REFRESHES = 8
 
@@ -47,19 +49,20 @@ def rules(part: Part, *, read_dbi: bool = False) -> tuple[Rule, ...]:
     t, burst = part.timing, part.organisation.burst_cycles
     rl, wl = (t.RL_dbi if read_dbi else t.RL), t.WL
     longest = max(part.command_cycles.values())
+    opens = ("ACT2",) if t.tAAD and t.tRCD_ACT2 else ("ACT",)
     return (
-        Rule("tRCD", "bank", ("ACT",), READ, t.tRCD),
-        Rule("tRCD_write", "bank", ("ACT",), WRITE, t.tRCD_write),
+        Rule("tRCD", "bank", opens, READ, t.tRCD),
+        Rule("tRCD_write", "bank", opens, WRITE, t.tRCD_write),
         Rule("tRAS", "bank", ("ACT",), CLOSE, t.tRAS),
-        Rule("tRC", "bank", ("ACT",), ("ACT", "REFab", "REFpb"), t.tRC),
-        Rule("tRP", "bank", ("PRE",), ("ACT", "REFab", "REFpb"), t.tRP),
-        Rule("tRPab", "rank", ("PREA",), ("ACT", "REFab", "REFpb"), t.tRPab),
+        Rule("tRC", "bank", ("ACT",), ("ACT", *REFRESH, "SRE"), t.tRC),
+        Rule("tRP", "bank", ("PRE",), ("ACT", *REFRESH, "SRE"), t.tRP),
+        Rule("tRPab", "rank", ("PREA",), ("ACT", *REFRESH, "SRE"), t.tRPab),
         Rule("tRTP", "bank", ("RD",), CLOSE, t.tRTP),
-        Rule("tWR", "bank", ("WR",), CLOSE, wl + burst + t.tDQSS + t.tWR),
+        Rule("tWR", "bank", ("WR", "MWR"), CLOSE, wl + burst + t.tDQSS + t.tWR),
         Rule("tRRD", "rank", ("ACT",), ("ACT",), t.tRRD),
         Rule("tRRD_L", "group", ("ACT",), ("ACT",), t.tRRD_L),
-        Rule("tRRD_refresh", "rank", ("ACT",), ("REFpb",), t.tRRD),
-        Rule("tRRD_refresh", "rank", ("REFpb",), ("ACT",), t.tPBR2ACT or t.tRRD),
+        Rule("tRRD_refresh", "rank", ("ACT",), ("REFpb", "RFM"), t.tRRD),
+        Rule("tRRD_refresh", "rank", ("REFpb", "RFM"), ("ACT",), t.tPBR2ACT or t.tRRD),
         Rule("tCCD", "rank", READ, READ, t.tCCD),
         Rule("tCCD", "rank", WRITE, WRITE, t.tCCD),
         Rule("tCCD_L", "group", READ, READ, t.tCCD_L),
@@ -68,14 +71,19 @@ def rules(part: Part, *, read_dbi: bool = False) -> tuple[Rule, ...]:
         Rule("tWTR_L", "group", WRITE, READ, wl + max(burst, t.BL_L) + t.tWTR_L),
         Rule("tRTW", "rank", READ, WRITE, rl + burst - wl + t.turnaround),
         Rule("tPPD", "rank", CLOSE, CLOSE, t.tPPD),
-        Rule("tRFCab", "rank", ("REFab",), ("ACT", "REFab", "REFpb", "PDE"), t.tRFCab),
-        Rule("tRFCpb", "bank", ("REFpb",), ("ACT", "REFpb", "REFab"), t.tRFCpb),
-        Rule("tREFpb_gap", "rank", ("REFpb",), ("REFpb", "REFab"), t.tREFpb_gap),
+        Rule("tRFCab", "rank", ("REFab",), ("ACT", *REFRESH, "PDE", "SRE"), t.tRFCab),
+        Rule("tRFCpb", "bank", ("REFpb",), ("ACT", *REFRESH, "SRE"), t.tRFCpb),
+        Rule("tRFM", "bank", ("RFM",), ("ACT", *REFRESH, "SRE"), t.tRFM),
+        Rule("tCCDMW", "bank", ("WR", "MWR"), ("MWR",), t.tCCDMW),
+        Rule("tREFpb_gap", "rank", ("REFpb", "RFM"), REFRESH, t.tREFpb_gap),
         Rule("tRTRS", "other", READ, READ, burst + t.tRTRS),
         Rule("tRTRS", "other", WRITE, WRITE, burst + t.tRTRS),
         Rule("tRTRS_turn", "other", READ, WRITE, rl + burst + t.tRTRS - wl),
         Rule("tRTRS_turn", "other", WRITE, READ, wl + burst + t.tRTRS - rl),
-        Rule("tXP", "rank", ("PDX",), ("ACT", *COLUMN, *CLOSE, "REFab", "REFpb"), t.tXP),
+        Rule("tXP", "rank", ("PDX",), ("ACT", *COLUMN, *CLOSE, *REFRESH, "SRE"), t.tXP),
+        Rule("tXSR", "rank", ("SRX",), ("ACT", *COLUMN, *CLOSE, *REFRESH, "PDE", "SRE"), t.tXSR),
+        Rule("tSR", "rank", ("SRE",), ("SRX",), t.tCKE),
+        Rule("tCAS_WCK", "rank", ("CAS",), COLUMN, t.tCAS_WCK),
         Rule("tCKE", "rank", ("PDE",), ("PDX",), t.tCKE),
         Rule("tCKE", "rank", ("PDX",), ("PDE",), t.tCKE),
         Rule("read_to_PDE", "rank", READ, ("PDE",), rl + burst + 1),
@@ -89,6 +97,7 @@ class _Bank:
         self.row: int | None = None
         self.recovered = -(10**9)  # first cycle at which tRAS, tRTP and tWR allow the row to be closed
         self.closed_by_itself = -(10**9)  # cycle of an auto-precharge
+        self.activates = 0  # that no refresh made good for
 
 
 def check_trace(
@@ -98,15 +107,18 @@ def check_trace(
     read_dbi: bool = False,
     command_occupancy: bool = False,
     refresh: str = "all-bank",
+    pull_in: int = 0,
+    management: bool = False,
     limit: int = 20,
 ) -> list[Violation]:
     """Return what a command trace breaks, at most `limit` violations, in order of time; an empty list if it is legal.
 
     commands: anything hwmodel.dram.command_table takes, of one channel. refresh: 'all-bank' or 'per-bank' also
-    demands that no refresh is postponed by more than 8 intervals; 'none' does not. O(commands x rules).
+    demands that no refresh is postponed by more than 8 intervals, nor more than `pull_in` pulled in; 'none' does not.
+    management: no bank is activated more than RAAIMT times without refresh management. O(commands x rules).
     """
     table = command_table(commands, part=part)
-    checker = _Checker(part, read_dbi, command_occupancy)
+    checker = _Checker(part, read_dbi, command_occupancy, management)
     found: list[Violation] = []
     for index in range(len(table)):
         for rule, message in checker.step(table, index):
@@ -117,14 +129,16 @@ def check_trace(
             if len(found) >= limit:
                 return found
     found += _refresh_gaps(table, part, refresh)
+    if refresh == "all-bank":
+        found += _refresh_counts(table, part, pull_in)
     return found[:limit]
 
 
 class _Checker:
     """State of one channel, command by command."""
 
-    def __init__(self, part: Part, read_dbi: bool, occupancy: bool) -> None:
-        self.part, self.occupancy = part, occupancy
+    def __init__(self, part: Part, read_dbi: bool, occupancy: bool, management: bool) -> None:
+        self.part, self.occupancy, self.management = part, occupancy, management
         self.rules = rules(part, read_dbi=read_dbi)
         self.read_latency = part.timing.RL_dbi if read_dbi else part.timing.RL
         o = part.organisation
@@ -133,7 +147,9 @@ class _Checker:
         self.acts: list[list[int]] = [[] for _ in range(o.ranks)]
         self.wires_until = [-1, -1]
         self.data_until = (-1, -1)
-        self.down = [False] * o.ranks
+        self.down, self.asleep = [False] * o.ranks, [False] * o.ranks
+        self.half_open: tuple[int, int, int] | None = None  # rank, bank and cycle of an ACT that waits for its ACT-2
+        self.clock_until = -1  # last cycle at which a column command finds the data clock running
         self.now = -1
 
     def step(self, table: CommandTable, index: int) -> Iterable[tuple[str, str]]:
@@ -148,6 +164,8 @@ class _Checker:
         self.now = cycle
         yield from self._spacing(name, cycle, rank, group, flat)
         yield from self._state(name, cycle, rank, flat, int(table.row[index]))
+        yield from self._second_act(name, cycle, rank, flat)
+        yield from self._data_clock(name, cycle)
         yield from self._wires(name, cycle)
         if name in COLUMN:
             yield from self._data(name, cycle)
@@ -163,7 +181,7 @@ class _Checker:
 
     def _spacing(self, name: str, cycle: int, rank: int, group: int, flat: int) -> Iterable[tuple[str, str]]:
         places = self._places(rank, group, flat)
-        whole_rank = name in ("PREA", "REFab", "PDE", "PDX")
+        whole_rank = name in WHOLE_RANK
         concerned = range(len(self.banks[rank])) if whole_rank else self._set(flat) if name == "REFpb" else [flat]
         for rule in self.rules:
             if name not in rule.then:
@@ -191,7 +209,7 @@ class _Checker:
                             ),
                         )
         t = self.part.timing
-        if name in ("ACT", "REFab", "REFpb"):
+        if name in ("ACT", *REFRESH, "SRE"):
             ready = max(self.banks[rank][b].closed_by_itself for b in concerned) + t.tRP
             if cycle < ready:
                 yield "tRP", f"a bank precharges itself, ready at cycle {ready}"
@@ -201,10 +219,15 @@ class _Checker:
         bank = self.banks[rank][flat]
         if self.down[rank] and name != "PDX":
             yield "power-down", "the rank is powered down"
+        if self.asleep[rank] and name != "SRX":
+            yield "self-refresh", "the rank refreshes itself"
         if name == "ACT":
             if bank.row is not None:
                 yield "state", f"the bank has row {bank.row} open"
             bank.row, bank.recovered = row, cycle + t.tRAS
+            bank.activates += 1
+            if self.management and t.RAAIMT and bank.activates > t.RAAIMT:
+                yield "RAAIMT", f"activate number {bank.activates} without refresh management, at most {t.RAAIMT}"
         elif name in COLUMN:
             if bank.row != row:
                 yield "state", f"row {row} is not open (open: {bank.row})"
@@ -217,16 +240,58 @@ class _Checker:
         elif name == "PREA":
             for each in self.banks[rank]:
                 each.row = None
-        elif name == "REFab" and any(each.row is not None for each in self.banks[rank]):
+        elif name in ("REFab", "SRE") and any(each.row is not None for each in self.banks[rank]):
             yield "state", "all banks must be closed"
-        elif name == "REFpb" and any(self.banks[rank][b].row is not None for b in self._set(flat)):
-            yield "state", "the bank must be closed"
+        elif name in ("REFpb", "RFM"):
+            refreshed = self._set(flat) if name == "REFpb" else [flat]
+            if any(self.banks[rank][b].row is not None for b in refreshed):
+                yield "state", "the bank must be closed"
+        elif name == "SRX":
+            if not self.asleep[rank]:
+                yield "self-refresh", "the rank does not refresh itself"
+            self.asleep[rank] = False
         elif name == "PDE":
             self.down[rank] = True
         elif name == "PDX":
             if not self.down[rank]:
                 yield "power-down", "the rank is not powered down"
             self.down[rank] = False
+        if name == "SRE":
+            self.asleep[rank] = True
+        if name in ("REFab", "REFpb", "RFM"):
+            for b in (
+                range(len(self.banks[rank])) if name == "REFab" else self._set(flat) if name == "REFpb" else [flat]
+            ):
+                self.banks[rank][b].activates = max(0, self.banks[rank][b].activates - t.RAAIMT)
+
+    def _second_act(self, name: str, cycle: int, rank: int, flat: int) -> Iterable[tuple[str, str]]:
+        if not self.part.timing.tAAD:
+            return
+        if self.half_open is not None and cycle > self.half_open[2] + self.part.timing.tAAD:
+            yield "tAAD", f"ACT-2 of the activate at cycle {self.half_open[2]} is late or missing"
+            self.half_open = None
+        if name == "ACT":
+            if self.half_open is not None:
+                yield "tAAD", "an activate between ACT-1 and ACT-2 of another"
+            self.half_open = rank, flat, cycle
+        elif name == "ACT2":
+            if self.half_open is None or self.half_open[:2] != (rank, flat):
+                yield "tAAD", "ACT-2 without the ACT-1 of its bank"
+            self.half_open = None
+        elif name in COLUMN and self.half_open is not None and self.half_open[:2] == (rank, flat):
+            yield "tAAD", "a column command before ACT-2"
+
+    def _data_clock(self, name: str, cycle: int) -> Iterable[tuple[str, str]]:
+        t, burst = self.part.timing, self.part.organisation.burst_cycles
+        if not t.tCAS_WCK or name not in ("CAS", *COLUMN):
+            return
+        if name == "CAS":  # runs as long as after the burst it is for, a read or a write: the longer of the two
+            self.clock_until = cycle + t.tCAS_WCK + max(self.read_latency, t.WL) + burst + t.tWCKPST
+            return
+        if cycle > self.clock_until:
+            yield "CAS", f"the data clock stopped after cycle {self.clock_until}"
+        latency = self.read_latency if name in READ else t.WL
+        self.clock_until = max(self.clock_until, cycle + latency + burst + t.tWCKPST)
 
     def _wires(self, name: str, cycle: int) -> Iterable[tuple[str, str]]:
         if not self.part.wire_cycles(name):
@@ -254,9 +319,34 @@ class _Checker:
             for bank in self._set(flat):
                 self.last[("bank", (rank, bank), name)] = self.last[("group", (rank, bank // per_group), name)] = cycle
         for scope, place in self._places(rank, group, flat).items():
-            if name in ("PREA", "REFab", "PDE", "PDX") and scope != "rank":
+            if name in (*WHOLE_RANK, "CAS") and scope != "rank":
                 continue
             self.last[(scope, place, name)] = cycle
+
+
+def _asleep(table: CommandTable, rank: int) -> list[tuple[int, int]]:
+    """Return the spans of self-refresh of a rank."""
+    at = {name: table.cycle[(table.rank == rank) & (table.command == COMMANDS.index(name))] for name in ("SRE", "SRX")}
+    return list(zip(at["SRE"].tolist(), [*at["SRX"].tolist(), table.end_cycle], strict=False))
+
+
+def _refresh_counts(table: CommandTable, part: Part, pull_in: int) -> list[Violation]:
+    """Per rank: no more refreshes than intervals and `pull_in`; at most 16 in two intervals where some are."""
+    found, interval = [], part.timing.tREFI
+    for rank in range(part.organisation.ranks):
+        at = table.cycle[(table.rank == rank) & (table.command == COMMANDS.index("REFab"))].tolist()
+        asleep, done, since = _asleep(table, rank), 0, 0
+        for k, cycle in enumerate(at):
+            while asleep and asleep[0][1] <= cycle:
+                since, done = asleep.pop(0)[1], -1  # one more is due after self-refresh
+            done += 1
+            if done > (cycle - since) // interval + 1 + pull_in:
+                message = f"rank {rank}: refresh {done} at cycle {cycle}, {pull_in} may be pulled in"
+                found.append(Violation(len(table) - 1, cycle, "pull-in", message))
+            if pull_in and k >= 16 and cycle < at[k - 16] + 2 * interval:
+                message = f"rank {rank}: 17 refreshes from cycle {at[k - 16]} to {cycle}"
+                found.append(Violation(len(table) - 1, cycle, "refreshes in 2 tREFI", message))
+    return found
 
 
 def _refresh_gaps(table: CommandTable, part: Part, refresh: str) -> list[Violation]:
@@ -272,8 +362,10 @@ def _refresh_gaps(table: CommandTable, part: Part, refresh: str) -> list[Violati
         for bank in range(o.banks) if refresh == "per-bank" else (None,):
             sets = o.refresh_sets
             at = table.cycle[mine if bank is None else mine & (flat % sets == bank % sets)].tolist()
+            spans = _asleep(table, rank)
+            at = sorted(at + [cycle for span in spans for cycle in span])
             for before, after in zip([0, *at], [*at, table.end_cycle], strict=True):
-                if after - before > allowed:
+                if after - before > allowed and not any(a <= before and after <= b for a, b in spans):
                     place = f"rank {rank}" + ("" if bank is None else f", bank {bank}")
                     message = f"{place}: no refresh from cycle {before} to {after}, allowed are {allowed} clocks"
                     found.append(Violation(len(table) - 1, after, "tREFI", message))

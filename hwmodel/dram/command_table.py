@@ -202,7 +202,7 @@ def count_commands(table: CommandTable, *, part: Part) -> DramCounts:
         for at, bank in zip(mine.tolist(), banks.tolist(), strict=True):
             cycle, command = int(table.cycle[at]), COMMANDS[table.command[at]]
             rank_counts[0, r, index[command]] += 1
-            if command in ("ACT", "RD", "WR", "RDA", "WRA", "MWR", "PRE", "REFpb", "RFM"):
+            if command in ("ACT", "ACT2", "RD", "WR", "RDA", "WRA", "MWR", "PRE", "REFpb", "RFM"):
                 bank_counts[0, r * o.banks + bank, index[command]] += 1
             if command == "ACT":
                 opened[bank], recovered[bank] = cycle, cycle + t.tRAS
@@ -295,7 +295,7 @@ def command_wires(table: CommandTable, *, part: Part) -> tuple[np.ndarray, np.nd
     fields = {"BA": bank, "BG": table.bank_group, "R": table.row, "C": table.column}
     for code, name in enumerate(COMMANDS):
         mine = np.flatnonzero(table.command == code)
-        rows = part.interface.command_levels.get(name, ())
+        rows = command_rows(part, name)
         if not len(mine) or not rows:
             continue
         levels = np.stack([np.stack([_level(fields, token, mine) for token in row], 1) for row in rows], 1)
@@ -312,6 +312,16 @@ def command_wires(table: CommandTable, *, part: Part) -> tuple[np.ndarray, np.nd
         previous[1:][follows] = last[:-1][follows]
     rising += ((first != idle) & (previous == idle)).sum(axis=0)
     return ones, rising, beats
+
+
+def command_rows(part: Part, command: str) -> tuple[tuple[str, ...], ...]:
+    """Return the levels of a command beat by beat; an activate in two commands has half of its beats in each."""
+    levels = part.interface.command_levels
+    if command not in ("ACT", "ACT2"):
+        return levels.get(command, ())
+    rows = levels.get("ACT", ())
+    half = len(rows) // 2 if part.timing.tAAD else len(rows)
+    return rows[:half] if command == "ACT" else rows[half:]
 
 
 def _level(fields: dict[str, np.ndarray], token: str, mine: np.ndarray) -> np.ndarray:

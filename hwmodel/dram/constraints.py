@@ -14,8 +14,9 @@ from hwmodel.parts.commands import COMMANDS
 from hwmodel.parts.part import Part
 
 SCOPES = ("bank", "group", "rank", "other_rank")
-READS, WRITES = ("RD", "RDA"), ("WR", "WRA")
+READS, WRITES = ("RD", "RDA"), ("WR", "WRA", "MWR")
 COLUMNS = READS + WRITES
+REFRESHES = ("REFab", "REFpb", "RFM")
 
 
 def gap_table(part: Part, *, read_dbi: bool = False) -> np.ndarray:
@@ -32,14 +33,19 @@ def gap_table(part: Part, *, read_dbi: bool = False) -> np.ndarray:
             table[at] = max(table[at], clocks)
 
     # one bank: a row is opened, used and closed
-    after("bank", "ACT", READS, t.tRCD)
-    after("bank", "ACT", WRITES, t.tRCD_write)
+    start = "ACT2" if t.tAAD and t.tRCD_ACT2 else "ACT"
+    after("bank", start, READS, t.tRCD)
+    after("bank", start, WRITES, t.tRCD_write)
+    if t.tAAD:  # the row is only known with the second command
+        after("bank", "ACT", COLUMNS, t.tAAD + 1)
     after("bank", "ACT", ("PRE", "PREA"), t.tRAS)
-    after("bank", "ACT", ("ACT", "REFpb", "REFab"), t.tRC)
+    after("bank", "ACT", ("ACT", *REFRESHES), t.tRC)
     after("bank", "RD", ("PRE", "PREA"), t.tRTP)
-    after("bank", "WR", ("PRE", "PREA"), t.WL + burst + t.tDQSS + t.tWR)
-    after("bank", "PRE", ("ACT", "REFpb", "REFab"), t.tRP)
-    after("bank", "REFpb", ("ACT", "REFpb", "REFab"), t.tRFCpb)
+    after("bank", ("WR", "MWR"), ("PRE", "PREA"), t.WL + burst + t.tDQSS + t.tWR)
+    after("bank", "PRE", ("ACT", *REFRESHES), t.tRP)
+    after("bank", "REFpb", ("ACT", *REFRESHES), t.tRFCpb)
+    after("bank", "RFM", ("ACT", *REFRESHES), t.tRFM)
+    after("bank", ("WR", "MWR"), "MWR", t.tCCDMW)
 
     # the data wires, within a bank group (L) and between groups, and the write-to-read path in the DRAM
     for scope, ccd, ccd_write, rrd, wtr, length in (
@@ -51,15 +57,18 @@ def gap_table(part: Part, *, read_dbi: bool = False) -> np.ndarray:
         after(scope, READS, WRITES, max(rl + burst - t.WL + t.turnaround, burst))
         after(scope, WRITES, READS, t.WL + length + wtr)
         after(scope, "ACT", "ACT", rrd)
-        after(scope, "ACT", "REFpb", rrd)
-        after(scope, "REFpb", "ACT", max(t.tPBR2ACT or t.tRRD, rrd if scope == "group" else 0))
+        after(scope, "ACT", ("REFpb", "RFM"), rrd)
+        after(scope, ("REFpb", "RFM"), "ACT", max(t.tPBR2ACT or t.tRRD, rrd if scope == "group" else 0))
 
     # one rank: precharge to precharge, refresh, power-down
     after("rank", ("PRE", "PREA"), ("PRE", "PREA"), t.tPPD)
-    after("rank", "PREA", ("ACT", "REFpb", "REFab"), t.tRPab)
-    after("rank", "REFab", ("ACT", "REFpb", "REFab", "PDE"), t.tRFCab)
-    after("rank", "REFpb", ("REFpb", "REFab"), t.tREFpb_gap)
+    after("rank", "PREA", ("ACT", *REFRESHES), t.tRPab)
+    after("rank", "REFab", ("ACT", *REFRESHES, "PDE"), t.tRFCab)
+    after("rank", ("REFpb", "RFM"), REFRESHES, t.tREFpb_gap)
     after("rank", "REFpb", "PDE", t.tRFCpb)
+    after("rank", "RFM", "PDE", t.tRFM)
+    after("rank", "SRE", "SRX", max(t.tCKE, 1))
+    after("rank", "SRX", tuple(c for c in COMMANDS if c != "SRX"), t.tXSR)
     after("rank", ("ACT", "PRE", "PREA"), "PDE", max(part.command_cycles.values()))
     after("rank", READS, "PDE", rl + burst + 1)
     after("rank", WRITES, "PDE", t.WL + burst + t.tDQSS + t.tWR)

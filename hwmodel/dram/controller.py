@@ -24,10 +24,21 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     # What the JEDEC command tables demand beyond the tools: commands hold the command wires for their clocks, and one
     # command closes all banks before a refresh (PREA, tRPab). A row that was hit often enough is given up in any case.
-    "jedec": {"command_occupancy": True, "refresh_precharge": "all", "hit_cap_strict": True},
+    # They also add tDQSCK, preambles and tDQSS to turnarounds, tell masked writes apart, let up to 8 refreshes be
+    # postponed while a rank is busy and pulled in while it idles, ask for refresh management, and let a rank that idles
+    # long refresh itself. A request that waited as long as a refresh may (some 9 tREFI of LPDDR4-3200) goes first.
+    "jedec": {
+        "command_occupancy": True, "refresh_precharge": "all", "hit_cap_strict": True, "full_timing": True,
+        "masked_writes": True, "refresh_postpone": 8, "refresh_pull_in": 8, "refresh_management": True,
+        "self_refresh_cycles": 200_000, "age_cap_cycles": 50_000,
+    },
 }  # fmt: skip
 
 
+BOOLEANS = (
+    "hit_cap_strict", "read_dbi", "command_occupancy", "posted_writes", "full_timing", "masked_writes",
+    "refresh_management",
+)  # fmt: skip
 LATER = {"later": True}  # absent from configurations' hashes while it has its default
 
 
@@ -60,6 +71,13 @@ class ControllerSpec:
     preset: a named behaviour (PRESETS), whose values stand for every parameter left at its default.
     command_occupancy: a command holds the command wires for its clocks of the part (else for one clock, as in the
     reference tools).
+    full_timing: the rules that reference tools leave out: tDQSCK, tRPST and tWPRE between read and write, tDQSS_max
+    after writes, tDQSCK in the read latency. masked_writes: requests with is_write 2 are masked writes (tCCDMW).
+    refresh_postpone, refresh_pull_in: refreshes (intervals tREFI) that may wait while a rank has requests, and go ahead
+    of their time while it has none (after tRFCab without a command). refresh_management: a bank that was activated
+    RAAIMT times gets an RFM before its next activate, if the part asks for it. self_refresh_cycles: a rank without
+    requests for so long refreshes itself, if the part can (0: never). age_cap_cycles: the oldest request of a bank that
+    waited so long goes before all row hits (0: no cap). temperature_c: of the case; parts are derated above a limit.
     """
 
     scheduler: str = "fr-fcfs"
@@ -85,6 +103,14 @@ class ControllerSpec:
     queues: str = field(default="per-bank", metadata=LATER)
     posted_writes: bool = field(default=True, metadata=LATER)
     preset: str = field(default="dramsim3", metadata=LATER)
+    full_timing: bool = field(default=False, metadata=LATER)
+    masked_writes: bool = field(default=False, metadata=LATER)
+    refresh_postpone: int = field(default=0, metadata=LATER)
+    refresh_pull_in: int = field(default=0, metadata=LATER)
+    refresh_management: bool = field(default=False, metadata=LATER)
+    self_refresh_cycles: int = field(default=0, metadata=LATER)
+    age_cap_cycles: int = field(default=0, metadata=LATER)
+    temperature_c: int = field(default=25, metadata=LATER)
 
     def __post_init__(self) -> None:
         if self.preset not in PRESETS:
@@ -114,15 +140,24 @@ class ControllerSpec:
             "controller_latency_cycles": (1, 10_000),
             "power_down_cycles": (0, 2**30),
             "requests_per_clock": (1, 64),
+            "refresh_postpone": (0, 8),
+            "refresh_pull_in": (0, 8),
+            "self_refresh_cycles": (0, 2**30),
+            "age_cap_cycles": (0, 2**30),
+            "temperature_c": (-40, 125),
         }
         for name, (least, most) in limits.items():
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
                 raise InputError(f"controller {name} must be a whole number from {least} to {most}, not {value!r}")
-        for name in ("hit_cap_strict", "read_dbi", "command_occupancy", "posted_writes"):
+        for name in BOOLEANS:
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"controller {name} must be true or false, not {getattr(self, name)!r}")
         if self.queues == "pooled":
-            for name, only in (("scheduler", "fr-fcfs"), ("page_policy", "open"), ("power_down_cycles", 0)):
+            for name, only in (
+                ("scheduler", "fr-fcfs"), ("page_policy", "open"), ("power_down_cycles", 0), ("masked_writes", False),
+                ("refresh_postpone", 0), ("refresh_pull_in", 0), ("refresh_management", False),
+                ("self_refresh_cycles", 0), ("age_cap_cycles", 0),
+            ):  # fmt: skip
                 if getattr(self, name) != only:
                     raise InputError(f"pooled queues are served with {name} {only!r}, not {getattr(self, name)!r}")

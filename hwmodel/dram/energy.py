@@ -43,9 +43,9 @@ class EnergyRow:
 def core_constants_pj(part: Part) -> dict[str, tuple[str, float]]:
     """Return per core term its unit and the energy of one event or clock, of a whole rank, derived from the currents.
 
-    IDD5PB is the average current of per-bank refreshes every tREFI / banks (or as many in tREFI as the part says); the
-    current of one refresh follows from it. IDD0 is the average over tRAS and tRP; where the part gives I_beta, that
-    flows during tRP, and what is left of IDD0 during tRAS.
+    IDD5PB is the average current of per-bank refreshes every tREFI / sets of banks (or as many in tREFI as the part
+    says); the current of one refresh follows from it. IDD0 is the average over tRAS and tRP; where the part gives
+    I_beta, that flows during tRP, and what is left of IDD0 during tRAS.
     """
     t, o, i, tck = part.timing, part.organisation, part.currents, part.tck_ns
     devices = o.devices_per_rank
@@ -63,11 +63,14 @@ def core_constants_pj(part: Part) -> dict[str, tuple[str, float]]:
         "power_down_precharged": ("clocks", i.power_mw("IDD2P") * tck),
     }
     if t.tRFCpb:
-        each = o.banks if i.per_bank_refreshes is None else i.per_bank_refreshes
+        each = o.refresh_sets if i.per_bank_refreshes is None else i.per_bank_refreshes
         between = t.tREFI / each if each else t.tRFCpb
         one = i.power_mw("IDD5PB", "IDD2N") * between + i.power_mw("IDD2N", "IDD3N") * t.tRFCpb
         constants["refresh_per_bank"] = ("per-bank refreshes", one * tck)
         constants["refresh_two_banks"] = ("refreshes of two banks", one * tck)
+        if t.RAAIMT:
+            share = t.tRFM / t.tRFCpb / o.refresh_banks
+            constants["refresh_management"] = ("banks managed", one * tck * share)
     if "IDD6" in i.idd_ma:
         constants["self_refresh"] = ("clocks", i.power_mw("IDD6") * tck)
     return {term: (unit, pj * devices) for term, (unit, pj) in constants.items()}
@@ -95,6 +98,7 @@ def _core_rows(bank: np.ndarray, rank: np.ndarray, background: np.ndarray, part:
         "power_down_active": int(clocks[2]),
         "power_down_precharged": int(clocks[3]),
         "refresh_per_bank": issued["REFpb"],
+        "refresh_management": issued["RFM"],
         "refresh_two_banks": issued["REF2b"],
         "self_refresh": int(clocks[4]),
     }

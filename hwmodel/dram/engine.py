@@ -54,8 +54,9 @@ def simulate_dram(
 ) -> DramResult:
     """Simulate a request stream on a DRAM part.
 
-    address uint64[n] (bytes, multiples of the part's burst), is_write bool[n], arrival_cycle int64[n] (earliest cycle
-    of acceptance, not decreasing; a controller accepts at most one request per clock and channel).
+    address uint64[n] (bytes, multiples of the part's burst), is_write bool[n] (or 2: masked),
+    arrival_cycle int64[n] (earliest cycle of acceptance, not decreasing; a controller accepts at most one request per
+    clock and channel).
     part: shipped name, YAML path or mapping. controller: ControllerSpec or its fields. trace: keep every command.
     Raises InputError for unaligned or out-of-range addresses, arrivals that go backwards or unequal lengths, StuckError
     if the run makes no progress.
@@ -236,8 +237,8 @@ def _request_arrays(address: Any, is_write: Any, arrival: Any) -> tuple[np.ndarr
             raise InputError(f"request {int(np.argmax(array > 1 << 60))}: {name} is beyond 2^60")
         arrays.append(np.ascontiguousarray(array, dtype=dtype))
     write = np.asarray(is_write)
-    if write.ndim != 1 or (write.size and (write.dtype.kind not in "bui" or ((write != 0) & (write != 1)).any())):
-        raise InputError("is_write must be a one-dimensional array of true/false or 0/1")
+    if write.ndim != 1 or (write.size and (write.dtype.kind not in "bui" or ((write < 0) | (write > 2)).any())):
+        raise InputError("is_write must be a one-dimensional array of true/false or 0/1 (2: a masked write)")
     if not len(arrays[0]) == len(write) == len(arrays[1]):
         raise InputError(
             f"address, is_write and arrival_cycle differ in length: {len(arrays[0])}, {len(write)}, {len(arrays[1])}"

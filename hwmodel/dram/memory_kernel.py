@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import cython_ext.dram.engine as kernel
+from hwmodel.dram.command_table import command_rows
 from hwmodel.dram.constraints import gap_table
 from hwmodel.dram.controller import PAGE_POLICIES, ControllerSpec
 from hwmodel.dram.result import DramCounts, DramResult
@@ -42,7 +43,7 @@ def open_memory(
         t.gap,
         t.wire_cycles,
         t.fields,
-        [_level_codes(part.interface.command_levels.get(name)) for name in COMMANDS],
+        [_level_codes(command_rows(part, name)) for name in COMMANDS],
         n_channels=part.organisation.channels,
         n_ports=ports,
         width=controller.requests_per_clock if requests_per_clock is None else requests_per_clock,
@@ -65,12 +66,21 @@ class KernelTables:
     fields: np.ndarray
 
 
+def effective_part(part: Part, controller: ControllerSpec) -> Part:
+    """Return the part whose rules a controller obeys: at its temperature, with the full JEDEC timing if it says so."""
+    warm = part.at_temperature(controller.temperature_c)
+    return warm.fully_timed() if controller.full_timing else warm
+
+
 def kernel_tables(part: Part, controller: ControllerSpec) -> KernelTables:
     """Return the engine's tables. Raises InputError where the controller asks for what the part has not."""
     address_map = AddressMap.parse(controller.address_map or part.address_map, part.organisation)
+    part = effective_part(part, controller)
     t, o = part.timing, part.organisation
     if controller.refresh == "per-bank" and not t.tRFCpb:
         raise InputError(f"part {part.name!r} has no per-bank refresh (tRFCpb): use refresh 'all-bank'")
+    wires = [_wire_cycles(part, name, controller.command_occupancy) for name in COMMANDS]
+    longest = max(wires)
     read_end = (t.RL_dbi if controller.read_dbi else t.RL) + o.burst_cycles
     settings = {
         "faw": t.tFAW,
@@ -111,11 +121,20 @@ def kernel_tables(part: Part, controller: ControllerSpec) -> KernelTables:
         "sync_cycles": t.tCAS_WCK,
         "sync_after_read": read_end + t.tWCKPST,
         "sync_after_write": t.WL + o.burst_cycles + t.tWCKPST,
-        "second_act": t.tAAD,
+        # ACT-2 goes so early that no other command can hold the wires beyond tAAD.
+        "second_act": max(t.tAAD - longest + 1, 1) if t.tAAD else 0,
+        "second_starts_rcd": bool(t.tRCD_ACT2),
+        "postpone": controller.refresh_postpone,
+        "pull_in": controller.refresh_pull_in,
+        "pull_in_idle": t.tRFCab,
+        "self_refresh": controller.self_refresh_cycles if t.tXSR and controller.refresh != "none" else 0,
+        "rfm_limit": t.RAAIMT if controller.refresh_management else 0,
+        "rfm_cycles": t.tRFM,
+        "age_cap": controller.age_cap_cycles,
+        "masked": controller.masked_writes and t.tCCDMW > 0,
         "clock_run_on": o.burst_cycles + t.tWCKPST,
         "offset_bits": (o.burst_bytes - 1).bit_length(),
     }
-    wires = [_wire_cycles(part, name, controller.command_occupancy) for name in COMMANDS]
     column_shift = (o.columns_per_burst - 1).bit_length()  # the address counts bursts, the command columns
     fields_of_map = [
         (kernel.FIELD_NAMES.index(f.name), f.source, f.bits, f.target + (column_shift if f.name == "column" else 0))

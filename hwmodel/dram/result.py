@@ -125,7 +125,7 @@ class DramResult:
         rows = []
         for channel, banks in enumerate(self.counts.bank_commands):
             for bank, count in enumerate(banks):
-                bursts = int(sum(count[COMMANDS.index(name)] for name in ("RD", "RDA", "WR", "WRA")))
+                bursts = int(sum(count[COMMANDS.index(name)] for name in ("RD", "RDA", "WR", "WRA", "MWR")))
                 activates = int(count[COMMANDS.index("ACT")])
                 closed = int(sum(count[COMMANDS.index(name)] for name in ("PRE", "PREA")))
                 rows.append(
@@ -137,7 +137,7 @@ class DramResult:
     @property
     def core_pj_per_bit(self) -> float:
         """Core energy per bit of data moved; 0 without any."""
-        bits = 8 * self.burst_bytes * self.counts.command("RD", "RDA", "WR", "WRA")
+        bits = 8 * self.burst_bytes * self.counts.command("RD", "RDA", "WR", "WRA", "MWR")
         return self.total_energy_pj / bits if bits else 0.0
 
     @property

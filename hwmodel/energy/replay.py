@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from hwmodel.bus import WireCounts
+from hwmodel.dram.command_table import command_rows
 from hwmodel.dram.energy import EnergyRow, core_rows, interface_rows, wire_constants_pj
 from hwmodel.dram.interface import WAYS, GroupCounts, InterfaceCounts, data_clock, running_wires, strobes
 from hwmodel.dram.ranges import energy_range
@@ -79,9 +80,9 @@ def timed_groups(counts: DramCounts, bursts: tuple[int, int], end_cycle: int, pa
 
 
 def _command_group(counts: DramCounts, part: Part) -> GroupCounts:
-    group, levels = part.interface.wires["ca"], part.interface.command_levels
+    group = part.interface.wires["ca"]
     ones, rising = counts.ca_ones.sum(axis=0), counts.ca_rising.sum(axis=0)
-    driven = group.count * sum(n * len(levels.get(name, ())) for name, n in counts.commands.items())
+    driven = group.count * sum(n * len(command_rows(part, name)) for name, n in counts.commands.items())
     n_ones, edges = int(ones.sum()), int(rising.sum())
     ui_ns = part.tck_ns / group.beats_per_clock
     return GroupCounts("ca", "write", ui_ns, n_ones, driven - n_ones, edges, 2 * edges, ones, rising)

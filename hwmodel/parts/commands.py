@@ -7,4 +7,5 @@ COMMANDS = (
     "CAS",  # starts the data clock (LPDDR5 and later)
     "SRE", "SRX",  # self-refresh entry and exit
     "REF2b",  # refresh of two banks, only in command tables
+    "ACT2",  # the second half of an activate, where it is a command of its own (tAAD)
 )  # fmt: skip

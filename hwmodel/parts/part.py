@@ -6,11 +6,17 @@ constants is said to be derived.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from traces.base.errors import InputError
+
+
+def later(default: Any = 0) -> Any:
+    """Declare a field that older parts do not give: while it has its default, it is no part of what they say."""
+    return field(default=default, metadata={"later": True})
 
 
 @dataclass(frozen=True)
@@ -37,9 +43,11 @@ class Organisation:
     burst_beats: int
     beats_per_clock: int
     command_buses: int = 1  # 2: row and column commands have wires of their own (HBM)
-    column_step: int = 0  # columns of a burst; 0: one column a beat
-    refresh_banks: int = 1  # banks that one REFpb refreshes: every (banks / refresh_banks)-th from the one it names
-    overhead_bits: int = 0  # bits of a burst on the data wires that are no data (LPDDR6: metadata and DBI)
+    column_step: int = later()  # columns of a burst; 0: one column a beat
+    refresh_banks: int = later(
+        1
+    )  # banks that one REFpb refreshes: every (banks / refresh_banks)-th from the one it names
+    overhead_bits: int = later()  # bits of a burst on the data wires that are no data (LPDDR6: metadata and DBI)
 
     @property
     def banks(self) -> int:
@@ -83,11 +91,6 @@ class Organisation:
         return bursts * self.burst_bytes
 
 
-def later() -> Any:
-    """Declare a constant that older parts do not give: 0, and then no part of what they say."""
-    return field(default=0, metadata={"later": True})
-
-
 @dataclass(frozen=True)
 class Timing:
     """Clocks of tCK. `_L` holds within a bank group, the plain name between groups (all of it without groups)."""
@@ -127,8 +130,16 @@ class Timing:
     tCAS_WCK: int = later()  # CAS command to the read or write it starts the data clock for; 0: it always runs
     tWCKPST: int = later()  # clocks the data clock runs on after the data of a burst
     tAAD: int = later()  # longest distance from ACT-1 to ACT-2; 0: an activate is one command
+    tRCD_ACT2: int = later()  # 1: tRCD counts from ACT-2 (where tAAD makes it a command), else from ACT-1
     tRFM: int = later()  # refresh management of one bank; 0: the part has none
+    RAAIMT: int = later()  # activates of a bank after which it needs refresh management; 0: none
     tXSR: int = later()  # self-refresh exit to a command; 0: the part has no self-refresh
+    # What the full JEDEC rules add (ControllerSpec.full_timing) to those that reference tools know.
+    tDQSCK: int = later()  # longest delay of read data and strobe after RL
+    tRPST: int = later()  # read postamble, whole clocks
+    tWPRE: int = later()  # write preamble
+    tDQSS_max: int = later()  # longest delay of write data after WL: write to precharge and to read
+    tCCDMW: int = later()  # write to masked write in one bank
 
 
 @dataclass(frozen=True)
@@ -138,7 +149,7 @@ class Currents:
     rails: tuple[str, ...]
     volts: tuple[float, ...]
     idd_ma: Mapping[str, tuple[float, ...]]
-    per_bank_refreshes: float | None = None  # in a tREFI at which IDD5PB is measured; 0: one follows the other
+    per_bank_refreshes: float | None = later(None)  # in a tREFI at which IDD5PB is measured; 0: one follows the other
 
     def power_mw(self, name: str, minus: str | None = None) -> float:
         """Return the power of one current, or of the difference of two, summed over the rails, in mW."""
@@ -160,9 +171,16 @@ class WireGroup:
     write_rise_pj: float
     periods_per_clock: int = 0  # clocks and strobes only
     beats_per_clock: int = 0  # command wires only
-    ways: tuple[str, ...] = ("read", "write")  # the directions in which they are driven
-    idle_level: int = 0  # command wires only: level between commands
-    always: bool = False  # the data clock only: runs without a burst too
+    idle_level: int = later()  # command wires only: level between commands
+    always: bool = later(False)  # the data clock only: runs without a burst too
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """The directions in which they are driven (derived)."""
+        driven = {
+            "read": (self.read_r_eq_ohm, self.read_rise_pj), "write": (self.write_r_eq_ohm, self.write_rise_pj),
+        }  # fmt: skip
+        return tuple(way for way, (ohm, rise) in driven.items() if ohm is not None or rise)
 
 
 @dataclass(frozen=True)
@@ -174,7 +192,9 @@ class Interface:
     vddq_v: float
     wires: Mapping[str, WireGroup]
     command_levels: Mapping[str, tuple[tuple[str, ...], ...]]
-    cells: tuple[str, ...] = ()  # what each wire carries, see hwmodel.parts.burst_cells; (): whole bytes beat by beat
+    cells: tuple[str, ...] = later(
+        ()
+    )  # what each wire carries, see hwmodel.parts.burst_cells; (): whole bytes beat by beat
 
     @property
     def idle_level(self) -> int:
@@ -254,6 +274,15 @@ class AddressMap:
 
 
 @dataclass(frozen=True)
+class Derating:
+    """What changes above a case temperature: tREFI times a factor, core times longer."""
+
+    above_c: float
+    tREFI_factor: float
+    add_ns: float
+
+
+@dataclass(frozen=True)
 class Part:
     """One DRAM part: organisation, timing in clocks, currents, wires. `constants` keeps value and source of each."""
 
@@ -268,6 +297,7 @@ class Part:
     address_map: str
     note: str = ""
     constants: Mapping[str, Constant] = field(default_factory=dict, repr=False)
+    derating: Derating | None = field(default=None, metadata={"later": True})
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False)  # factors, see dram.ranges
 
     @property
@@ -283,11 +313,41 @@ class Part:
     def wire_cycles(self, command: str) -> int:
         """Clocks for which a command holds the command wires; 0: it uses another wire (power-down by CKE)."""
         stem = {"RDA": "RD", "WRA": "WR", "MWR": "WR", "PREA": "PRE", "REFab": "REF", "REFpb": "REF", "REF2b": "REF"}
-        stem |= {"RFM": "REF", "SRE": "REF"}
+        stem |= {"RFM": "REF", "SRE": "REF", "CAS": "RD"}
+        split = self.timing.tAAD and command in ("ACT", "ACT2")
+        if split:
+            return self.command_cycles["ACT"] // 2 or 1
         if stem.get(command, command) in self.command_cycles:
             return self.command_cycles[stem.get(command, command)]
         rows = self.interface.command_levels.get(command, ())
         return -(-len(rows) // self.interface.wires["ca"].beats_per_clock)
+
+    def at_temperature(self, celsius: float) -> Part:
+        """Return the part as it is at a case temperature: derated above the limit it states."""
+        if self.derating is None or celsius <= self.derating.above_c:
+            return self
+        t, more = self.timing, math.ceil(self.derating.add_ns / self.tck_ns - 1e-6)
+        longer = {
+            name: getattr(t, name) + more for name in ("tRCD", "tRCD_write", "tRP", "tRPab", "tRAS", "tRRD", "tRRD_L")
+        }
+        interval = max(int(t.tREFI * self.derating.tREFI_factor + 1e-6), t.tRFCab + 1)
+        timing = replace(t, **longer, tRC=t.tRC + 2 * more, tFAW=t.tFAW + 4 * more, tREFI=interval)
+        return replace(self, timing=timing)
+
+    def fully_timed(self) -> Part:
+        """Return the part with the rules that reference tools leave out: read data come tDQSCK after RL, postamble and
+        preamble lie between reads and writes, and write data come up to tDQSS_max after WL."""
+        t = self.timing
+        timing = replace(
+            t,
+            RL=t.RL + t.tDQSCK,
+            RL_dbi=t.RL_dbi + t.tDQSCK,
+            turnaround=t.tRPST + t.tWPRE if t.tWPRE else t.turnaround,
+            tDQSS=max(t.tDQSS, t.tDQSS_max),
+            tWTR=t.tWTR + t.tDQSS_max,
+            tWTR_L=t.tWTR_L + t.tDQSS_max,
+        )
+        return replace(self, timing=timing)
 
     @property
     def estimates(self) -> tuple[str, ...]:

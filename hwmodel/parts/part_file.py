@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hwmodel.parts.part import AddressMap, Currents, Organisation, Part, Timing
+from hwmodel.parts.part import AddressMap, Currents, Derating, Organisation, Part, Timing
 from hwmodel.parts.part_interface import read_interface
 from hwmodel.parts.part_tree import ABOUT, Keys, Tree, plain, read_tree
 from traces.base.errors import InputError, did_you_mean
 from traces.base.resources import shipped_names, shipped_path
 
 SECTIONS = (
-    "name", "extends", "standard", "note", "clock", "organisation", "timing", "commands", "currents", "interface",
-    "address_map",
+    "name", "extends", "with", "options", "standard", "note", "clock", "organisation", "timing", "commands", "currents",
+    "interface", "temperature", "address_map",
 )  # fmt: skip
 ORGANISATION = {
     "channels": 1, "ranks": 1, "bank_groups": 1, "banks_per_group": 1, "rows": 1, "columns": 1, "device_dq_bits": 4,
@@ -33,7 +33,8 @@ TIMING: dict[str, str | int | None] = {
     "tRTP": None, "tWR": None, "tWTR": None, "tWTR_L": "tWTR", "tPPD": 0, "tRFCab": None, "tRFCpb": 0,
     "tREFpb_gap": "tRFCpb", "tREFI": None, "tXP": 0, "tCKE": 0, "turnaround": 0, "tRTRS": 0,
     "tCCD_L_WR": 0, "BL_L": 0, "tDQSS": 0, "tPBR2ACT": 0, "tCAS_WCK": 0, "tWCKPST": 0, "tAAD": 0,
-    "tRFM": 0, "tXSR": 0,
+    "tRCD_ACT2": 0, "tRFM": 0, "RAAIMT": 0, "tXSR": 0,
+    "tDQSCK": 0, "tRPST": 0, "tWPRE": 0, "tDQSS_max": 0, "tCCDMW": 0,
 }  # fmt: skip
 COMMANDS = ("ACT", "RD", "WR", "PRE", "REF")
 CURRENTS = ("IDD0", "IDD2N", "IDD2P", "IDD3N", "IDD3P", "IDD4R", "IDD4W", "IDD5AB")
@@ -52,6 +53,9 @@ def load_part(part: str | Path | Mapping[str, Any] | Part) -> Part:
         return part
     if isinstance(part, Mapping):
         return _build(Tree(plain(part), {}, f"part {part.get('name', '(mapping)')!r}"))
+    if isinstance(part, str) and "+" in part and not Path(part).is_file():
+        base, *options = part.split("+")
+        return load_part({"extends": base, "name": part, "with": options})
     path = _find(part)
     files, loaded = _LOADED.get(path, ((), None))
     if loaded is None or files != _stamps(tuple(file for file, _, _ in files)):
@@ -92,6 +96,7 @@ def _extend(tree: Tree, seen: tuple[str, ...] = ()) -> None:
     """Fill a tree with what its base part holds; a constant given again replaces the base's."""
     base_name = tree.data.pop("extends", None)
     if base_name is None:
+        _choose(tree)
         return
     if not isinstance(base_name, str) or base_name in seen or len(seen) > 8:
         tree.complain(("extends",), f"must be the name or path of another part, not {base_name!r}")
@@ -103,24 +108,49 @@ def _extend(tree: Tree, seen: tuple[str, ...] = ()) -> None:
     tree.files += base.files
     tree.problems += base.problems
 
+    tree.data = _merge(base.data, tree.data)
+    _choose(tree)
+
+
+def _merge(below: Any, above: Any) -> Any:
+    """Lay the data of a part over those of its base: constants are replaced whole, a null takes a section away."""
+
     def merge(below: Any, above: Any) -> Any:
         if isinstance(below, dict) and isinstance(above, dict) and "value" not in above:
-            return {**below, **{key: merge(below.get(key), value) for key, value in above.items()}}
+            merged = {**below, **{key: merge(below.get(key), value) for key, value in above.items()}}
+            return {key: value for key, value in merged.items() if value is not None}
         return above
 
-    data = merge(base.data, tree.data)
+    data = merge(below, above)
     # tRCD_ns replaces an inherited tRCD_ns and tRCD_cycles: the new file decides about the whole constant.
-    given = tree.data.get("timing")
+    given = above.get("timing")
     for key in given if isinstance(given, dict) else ():
         stem, _, unit = key.rpartition("_")
         other = f"{stem}_{'cycles' if unit == 'ns' else 'ns'}"
         if other not in given:
             data["timing"].pop(other, None)
-    tree.data = data
+    return data
+
+
+def _choose(tree: Tree) -> None:
+    """Lay the chosen options (`with`) over the part: each is a piece of a part file."""
+    chosen, options = tree.data.pop("with", []), tree.data.get("options", {})
+    if not isinstance(chosen, list) or not all(isinstance(name, str) for name in chosen):
+        tree.complain(("with",), f"must be a list of options of the part, not {chosen!r}")
+        return
+    for name in chosen:
+        if not isinstance(options, dict) or not isinstance(options.get(name), dict):
+            known = options if isinstance(options, dict) else {}
+            tree.complain(("with",), f"the part has no option {name!r}{did_you_mean(name, list(known))}")
+        elif set(options[name]) & {"extends", "with", "options", "name"}:
+            tree.complain(("options", name), "an option changes constants, not extends, with, options or name")
+        else:
+            tree.data = _merge(tree.data, options[name])
 
 
 def _build(tree: Tree) -> Part:
     _extend(tree)
+    tree.data.pop("options", None)
     tree.check_keys((), SECTIONS)
     name = tree.text("name", default="unnamed")
     tree.check_keys(("clock",), ("tCK_ns",))
@@ -133,6 +163,7 @@ def _build(tree: Tree) -> Part:
     command_cycles = {c: tree.constant(("commands", f"{c}_cycles"), least=1, whole=True) for c in COMMANDS}
     currents = _currents(tree)
     interface = read_interface(tree, organisation)
+    derating = _derating(tree)
     address_map = tree.section("address_map")
     tree.check_keys(("address_map",), ("value", "source", "estimate", "note"))
     if address_map and isinstance(address_map.get("value"), str):
@@ -159,6 +190,7 @@ def _build(tree: Tree) -> Part:
         address_map=address_map["value"],
         note=tree.text("note").strip(),
         constants=tree.constants,
+        derating=derating,
         ranges=tree.ranges,
     )
 
@@ -288,6 +320,18 @@ def _check_timing(tree: Tree, t: Timing, organisation: Organisation, currents: C
             tree.complain(("currents", f"{name}_mA"), f"{name} draws less power than the background {base}")
     if t.tRFCpb and "IDD5PB" not in currents.idd_ma:
         tree.complain(("currents", "IDD5PB_mA"), "is missing, but the part has per-bank refresh (tRFCpb)")
+
+
+def _derating(tree: Tree) -> Derating | None:
+    if not tree.section("temperature", required=False):
+        return None
+    tree.check_keys(("temperature",), ("above_C", "tREFI_factor", "add_ns"))
+    above = tree.constant(("temperature", "above_C"), least=0, whole=False)
+    factor = tree.constant(("temperature", "tREFI_factor"), least=0.01, whole=False)
+    add_ns = tree.constant(("temperature", "add_ns"), least=0, whole=False)
+    if factor is not None and factor > 1:
+        tree.complain(("temperature", "tREFI_factor"), f"must be at most 1, not {factor}")
+    return None if above is None or factor is None or add_ns is None else Derating(above, factor, add_ns)
 
 
 def _currents(tree: Tree) -> Currents | None:

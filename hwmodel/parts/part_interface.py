@@ -110,7 +110,6 @@ def _wire_group(tree: Tree, name: str, termination: str, vddq: float, divisor: f
         write_rise_pj=derived["write_e"] or 0.0,
         periods_per_clock=int(rates["periods_per_clock"] or 0),
         beats_per_clock=int(rates["beats_per_clock"] or 0),
-        ways=ways,
         idle_level=int(idle),
         always=runs == "always",
     )

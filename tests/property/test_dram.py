@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hwmodel.dram.checker import check_trace
 from hwmodel.dram.command_table import command_wires, count_commands, from_trace
 from hwmodel.dram.engine import ControllerSpec, DramEngine, simulate_dram
+from hwmodel.dram.memory_kernel import effective_part
 from hwmodel.parts.commands import COMMANDS
 from traces.base.errors import InputError
 
@@ -33,7 +34,28 @@ controllers = st.builds(
     read_dbi=st.booleans(),
     power_down_cycles=st.sampled_from((0, 20, 300)),
     command_occupancy=st.booleans(),
+    full_timing=st.booleans(),
+    masked_writes=st.booleans(),
+    refresh_postpone=st.sampled_from((0, 3, 8)),
+    refresh_pull_in=st.sampled_from((0, 3, 8)),
+    refresh_management=st.booleans(),
+    self_refresh_cycles=st.sampled_from((0, 0, 700, 9000)),
+    age_cap_cycles=st.sampled_from((0, 300)),
+    temperature_c=st.sampled_from((25, 95)),
 )
+
+
+def violations(table, part, controller):
+    """What a run's commands break of the rules that its controller obeys."""
+    return check_trace(
+        table,
+        part=effective_part(part, controller),
+        read_dbi=controller.read_dbi,
+        command_occupancy=controller.command_occupancy,
+        refresh=controller.refresh,
+        pull_in=controller.refresh_pull_in,
+        management=controller.refresh_management,
+    )
 
 
 @st.composite
@@ -53,7 +75,9 @@ def streams(draw, part):
     }[kind]
     gap = draw(st.sampled_from((0, 1, 30, 1500)))
     arrival = np.cumsum(rng.integers(0, 2 * gap + 1, n))
-    return burst.astype(np.uint64) * np.uint64(size), rng.random(n) < draw(st.sampled_from((0, 0.3, 1))), arrival
+    write = rng.random(n) < draw(st.sampled_from((0, 0.3, 1)))
+    masked = write * (1 + (rng.random(n) < draw(st.sampled_from((0, 0.5)))))
+    return burst.astype(np.uint64) * np.uint64(size), masked.astype(np.uint8), arrival
 
 
 @settings(max_examples=120, deadline=None)
@@ -65,22 +89,16 @@ def test_any_stream_gives_a_legal_trace_and_loses_nothing(data, name, controller
     counts, n = result.counts, result.commands
     assert counts.reads + counts.writes == len(address)
     assert n["RD"] + n["RDA"] + counts.forwarded_reads + counts.merged_reads == counts.reads
-    assert n["WR"] + n["WRA"] + counts.merged_writes == counts.writes
+    assert n["WR"] + n["WRA"] + n["MWR"] + counts.merged_writes == counts.writes
     closed = counts.banks_precharged
     assert 0 <= n["ACT"] - closed <= part.organisation.channels * part.organisation.ranks * part.organisation.banks
     assert (result.done_cycle >= result.accept_cycle).all() and (result.accept_cycle >= arrival).all()
     assert (counts.background_cycles.sum(axis=2) == result.end_cycle).all()
     for channel, trace in enumerate(result.command_trace):
         table = from_trace(trace, part=part, end_cycle=result.end_cycle)
-        wrong = check_trace(
-            table,
-            part=part,
-            read_dbi=controller.read_dbi,
-            command_occupancy=controller.command_occupancy,
-            refresh=controller.refresh,
-        )
+        wrong = violations(table, part, controller)
         assert not wrong, wrong[0]
-        again = count_commands(table, part=part)
+        again = count_commands(table, part=effective_part(part, controller))
         assert np.array_equal(again.bank_commands[0], counts.bank_commands[channel])
         assert np.array_equal(again.rank_commands[0], counts.rank_commands[channel])
         assert np.array_equal(again.background_cycles[0], counts.background_cycles[channel])
@@ -339,13 +357,7 @@ def test_idle_stretches_are_counted_as_if_they_were_played(data, name, controlle
     for field in ("bank_commands", "rank_commands", "background_cycles", "ca_ones", "ca_rising"):
         assert np.array_equal(getattr(counted.counts, field), getattr(played.counts, field)), field
     for trace in played.command_trace:
-        assert not check_trace(
-            from_trace(trace, part=part, end_cycle=played.end_cycle),
-            part=part,
-            read_dbi=controller.read_dbi,
-            command_occupancy=controller.command_occupancy,
-            refresh=controller.refresh,
-        )
+        assert not violations(from_trace(trace, part=part, end_cycle=played.end_cycle), part, controller)
 
 
 @pytest.mark.parametrize("first", [10**6, 10**9, 2**60 - 20_000])

@@ -61,6 +61,47 @@ def test_one_engine_in_order_counts_as_replay_does(seed, n, encoder, channels):
 @settings(max_examples=30, deadline=None)
 @given(
     st.integers(0, 2**32),
+    st.integers(0, 2000),
+    st.sampled_from(("raw", "dbi-dc", "base-xor+dbi-dc")),
+    st.sampled_from((1, 2, 4, 8)),
+    st.sampled_from(("all-bank", "per-bank")),
+)
+def test_with_refresh_only_what_time_decides_differs(seed, n, encoder, channels, refresh):
+    """One engine, fcfs: caches, bursts and wires are equal; refreshes and the activates they cause follow the clocks.
+
+    Offered at the system's own clocks, the same requests give the same commands, times and energy.
+    """
+    part = with_channels(channels)
+    trace, machine = random_trace(seed, n), a_machine(encoder, part=part, scheduler="fcfs", refresh=refresh)
+    counted, timed = replay(trace, machine), simulate(trace, machine, keep=True)
+    assert counted.caches == timed.counts.caches
+    for a, b in ((counted.run, timed.counts.run), (counted.flush, timed.counts.flush)):
+        assert np.array_equal(a.reads, b.reads) and np.array_equal(a.writes, b.writes)
+        assert np.array_equal(a.way_bursts, b.way_bursts)
+        assert_same_wires(a.way_wires, b.way_wires)
+    ours, theirs = counted.dram.commands, timed.dram.commands
+    for name in ("RD", "WR", "RDA", "WRA"):
+        assert ours[name] == theirs[name]
+    requests = timed.requests
+    at = np.argsort(requests.accept_cycle, kind="stable")
+    alone = simulate_dram(
+        requests.address[at],
+        requests.is_write[at],
+        requests.accept_cycle[at],
+        part=part,
+        controller=machine.memory_controller(),
+    )
+    assert alone.commands == theirs and alone.energy_pj == timed.dram.energy_pj
+    assert np.array_equal(alone.done_cycle, requests.done_cycle[at])
+    # Each time adds its own refreshes, and at most one activate for each bank they close.
+    closed = {"all-bank": 8, "per-bank": 1}[refresh]
+    refreshes = {k: c["REFab"] + c["REFpb"] for k, c in (("ours", ours), ("theirs", theirs))}
+    assert abs(ours["ACT"] - theirs["ACT"]) <= closed * max(refreshes.values())
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.integers(0, 2**32),
     st.integers(1, 3000),
     st.sampled_from((1, 2, 3, 16)),
     st.integers(1, 200),
