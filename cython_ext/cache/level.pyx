@@ -74,6 +74,20 @@ cdef object _call(edgewatt_sets *sets, str method, tuple arguments):
         sets.failed = 1
 
 
+def compiled_policy(policy):
+    """Return the address (int) of a compiled policy's `edgewatt_policy`: by name, address or PyCapsule; 0 for others."""
+    cdef const edgewatt_policy *found = NULL
+    cdef bytes name
+    if isinstance(policy, str):
+        name = policy.encode()
+        edgewatt_loop_of(name, 8, &found)
+    elif isinstance(policy, int):
+        return policy
+    elif PyCapsule_IsValid(policy, "edgewatt.cache_policy"):
+        found = <const edgewatt_policy *>PyCapsule_GetPointer(policy, "edgewatt.cache_policy")
+    return <size_t>found
+
+
 cdef class CacheKernel:
     """The state of one level. The caller has checked the geometry (hwmodel.machine.CacheSpec) and the accesses.
 

@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from edgewatt.judging.costs import largest_change
 from edgewatt.orders.pays_machine import MOST_PROBES, Study, legal_sizes, machine_of
 from hwmodel.machine import Machine
 from reorder.base import Ordering
@@ -62,13 +63,8 @@ class PayPoint:
 
     def reason(self) -> tuple[str, float, str, float]:
         """Return the stream whose bytes change most with the change, and the energy term with the change in pJ."""
-        found: list[Any] = []
-        for key in ("streams", "terms"):
-            names = self.order[key].keys() | self.against[key].keys()
-            change = {name: self.order[key].get(name, 0) - self.against[key].get(name, 0) for name in names}
-            largest = max(sorted(change), key=lambda name: abs(change[name]))
-            found += [largest, change[largest]]
-        return tuple(found)
+        one, other = dict(self.order), dict(self.against)
+        return *largest_change(one, other, "streams"), *largest_change(one, other, "terms")
 
 
 @dataclass(frozen=True)

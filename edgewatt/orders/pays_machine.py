@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from edgewatt.judging.costs import check_timing, costs_of
 from hwmodel.energy.technology import load_technology
 from hwmodel.fastmemory.iomodel import io_curve
-from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import Machine
-from hwmodel.replay import ReplayResult
-from traces.access.trace import STREAMS
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.layouts.kind import LAYOUTS
@@ -78,9 +76,7 @@ class Study:
     """What two orders cost on machines; each cost is worked out once. `orders` are set before the first."""
 
     def __init__(self, network: Network, first: Machine, timing: str, seed: int, progress: Progress | None) -> None:
-        if timing not in ("system", "replay"):
-            raise InputError(f"timing must be 'system' or 'replay', not {timing!r}")
-        self.network, self.first, self.timing, self.seed = network, first, timing, seed
+        self.network, self.first, self.timing, self.seed = network, first, check_timing(timing), seed
         self.orders: tuple[Any, Any] = (None, None)
         self.evaluations = 0
         self._progress = progress
@@ -155,42 +151,8 @@ class Study:
         return self._known[key]
 
     def _cost(self, edges: Any, machine: Machine, memory: int, value_format: str, lanes: int) -> dict[str, Any]:
-        from hwmodel.energy.onchip import onchip_energy
-        from hwmodel.energy.replay import replay_energy
-        from hwmodel.fastmemory.iomodel import count_io
-        from hwmodel.replay import replay
-        from hwmodel.system.simulation import simulate
-        from traces.access.build import build_trace
-
         layout = Layout(kind=self.layout_kind, value_format=value_format, lanes=lanes)
-        trace = build_trace(self.network, edges, layout=layout, batch=lanes, seed=self.seed)
-        if self.timing == "system":
-            run = simulate(trace, machine)
-            result, time_ns = run.counts, run.time_ns
-        else:
-            result = replay(trace, machine)
-            assert result.dram is not None
-            time_ns = max(result.dram.time_ns, result.engine_accesses / machine.engine.accesses_per_ns)
-        energy = replay_energy(result, machine)
-        rows = [*energy.interface, *energy.core]
-        if machine.technology is not None:
-            chip = onchip_energy(result, machine, time_ns)
-            rows += [*chip.memory, *chip.compute]
-        pad = machine.scratchpad or ScratchpadSpec(2**20)
-        io = count_io(self.network, edges, memory=memory, policy=pad.policy, pinning=pad.pinning)
-        return {
-            "io": io.total,
-            "bytes": result.read_bytes + result.written_bytes,
-            "energy": sum(row.energy_pj for row in rows),
-            "time": time_ns,
-            "streams": _stream_bytes(result),
-            "terms": {row.term: row.energy_pj for row in rows},
-        }
-
-
-def _stream_bytes(result: ReplayResult) -> dict[str, int]:
-    bursts = np.asarray(result.total.reads + result.total.writes)
-    return {name: int(n) * result.block_bytes for name, n in zip(STREAMS, bursts, strict=True) if n}
+        return costs_of(self.network, edges, machine, layout, memory=memory, timing=self.timing, seed=self.seed)
 
 
 def with_part(machine: Machine, part: str) -> Machine:

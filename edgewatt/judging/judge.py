@@ -1,0 +1,192 @@
+"""The machine as objective: energy, time or bytes of a whole machine, lowered by a search that its simulation judges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+
+from edgewatt.judging.costs import check_timing, costs_of, largest_change, rows_of
+from hwmodel.machine import Machine
+from reorder import order as engine
+from reorder.base import ORDERINGS, Ordering
+from reorder.machine.search import MachineParameters, order_for_machine
+from reorder.machine.shape import CacheShape, Int64Array, MachineShape
+from reorder.machine.surrogate import Surrogate
+from reorder.search.objectives import Objective, io
+from traces.access.build import build_trace
+from traces.base.errors import InputError, unknown_name
+from traces.base.progress import Progress
+from traces.layouts.kind import LAYOUTS
+from traces.layouts.layout import AUTO, AUTO_CHOICE, BEST, Layout
+from traces.work.network import Network
+
+MACHINE_OBJECTIVES = ("energy", "time", "bytes")
+UNITS = {"energy": "pJ", "time": "ns", "bytes": "bytes"}
+LANES = 16  # vectors of one pass where nothing else is said, as `edgewatt pays` has it
+TRIED = ("two-optimal", "output-stationary", "blocks", "tiles", "depth-first")  # what a surrogate alone learns from
+
+
+@dataclass(frozen=True, eq=False)
+class MachineJudge:
+    """Says what an order of a network costs on a machine: its energy (pJ), time (ns) or bytes over the memory bus.
+
+    layout: one for all orders; 'auto' and 'best' are tuples here, which hold every order. timing: 'system' or 'replay'.
+    """
+
+    network: Network
+    machine: Machine
+    layout: Layout
+    objective: str
+    timing: str
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.objective not in MACHINE_OBJECTIVES:
+            raise unknown_name("objective of a machine", self.objective, MACHINE_OBJECTIVES)
+        check_timing(self.timing)
+        if self.machine.part is None:
+            raise InputError("the machine has no DRAM part: energy and time need one")
+        if self.machine.scratchpad is None and not self.machine.caches:
+            raise InputError("the machine has neither caches nor a scratchpad: every order moves the same bytes")
+        if self.layout.kind in (AUTO, BEST):
+            object.__setattr__(self, "layout", replace(self.layout, kind=AUTO_CHOICE[-1]))
+
+    def costs(self, edges: Any) -> dict[str, Any]:
+        """Return all costs of an order (see `costs_of`)."""
+        memory = rows_of(self.machine, self.layout)
+        return costs_of(
+            self.network, edges, self.machine, self.layout, memory=memory, timing=self.timing, seed=self.seed
+        )
+
+    def __call__(self, edges: Int64Array) -> float:
+        return float(self.costs(edges)[self.objective])
+
+    def holds(self, edges: Int64Array) -> bool:
+        """Whether the layout can store an order."""
+        return LAYOUTS[self.layout.kind].item.holds(self.network, edges)
+
+    def shape(self) -> MachineShape:
+        """Return what a search sees of the machine."""
+        memory = rows_of(self.machine, self.layout)
+        pad = self.machine.scratchpad
+        if pad is not None:
+            return MachineShape(memory, pad.policy, pad.pinning)
+        return MachineShape(memory, "lru", "literal", self._cache_shape())
+
+    def _cache_shape(self) -> CacheShape:
+        from cython_ext.cache.level import compiled_policy
+
+        plain = engine.order(self.network, "two-optimal", memory=3).edges
+        plan = build_trace(self.network, plain, layout=self.layout, batch=self.layout.lanes, seed=self.seed).plan
+        assert plan is not None
+        last, member = self.machine.caches[-1], self.machine.caches[-1].policy_type
+        memory = self.machine.part.organisation
+        row_bytes = memory.columns * memory.dq_bits // 8
+        return CacheShape(
+            line_bytes=last.line_bytes,
+            sets=last.sets,
+            ways=last.ways,
+            policy=0 if member.needs_future else compiled_policy(member.kernel),
+            elements=tuple((plan.base_address + int(at), int(bits)) for at, bits, _, _ in plan.element),
+            rows=(plan.base_address + plan.neurons_offset, plan.row_pitch, plan.row_bytes),
+            access_bytes=self.machine.engine.access_bytes,
+            memory_rows=(1 << (row_bytes.bit_length() - 1), memory.channels * memory.bank_groups * memory.banks_per_group),
+        )
+
+
+@dataclass(frozen=True)
+class MachineOrder:
+    """An order made for a machine, with what it and two-optimal cost there (`costs_of`), and a sentence about both."""
+
+    ordering: Ordering
+    cost: Mapping[str, Any]
+    plain: Mapping[str, Any]
+    sentence: str
+
+
+def order_on_machine(
+    judge: MachineJudge,
+    method: str,
+    *,
+    memory: int | None = None,
+    seed: int = 0,
+    time_limit_s: float | None = None,
+    progress: Progress | None = None,
+    **parameters: Any,
+) -> Ordering:
+    """Return an order of the judge's network for its machine.
+
+    Method 'auto' searches with the judge's word as the last one (parameters: `MachineParameters`); what it returns is
+    never worse there than two-optimal and the constructions it had time for. Other methods make their order for M =
+    memory (None: the machine's own), those that search by runs and I/Os weighted as the judge weighs them.
+    Raises InputError naming the parameter at fault.
+    """
+    shape = judge.shape()
+    if method == "auto":
+        known = MachineParameters.__dataclass_fields__
+        for name in parameters:
+            if name not in known:
+                raise InputError(f"method 'auto' takes no {name!r} with objective {judge.objective!r}: {', '.join(known)}")
+        return order_for_machine(
+            judge.network, shape, judge, MachineParameters(**parameters), holds=judge.holds, seed=seed,
+            time_limit_s=time_limit_s, progress=progress,
+        )  # fmt: skip
+    rows = memory or shape.memory
+    objective: Any = linear_objective(judge, shape) if ORDERINGS[method].item.searches else "io"
+    found = engine.order(
+        judge.network, method, memory=rows, policy=shape.policy, pinning=shape.pinning, objective=objective, seed=seed,
+        time_limit_s=time_limit_s, progress=progress, **parameters,
+    )  # fmt: skip
+    return replace(found, parameters={**found.parameters, "memory": rows, "value": judge(found.edges)})
+
+
+def linear_objective(judge: MachineJudge, shape: MachineShape) -> Objective:
+    """Return runs and I/Os with the weights that fit the judge's word on a few constructions."""
+    surrogate = Surrogate(judge.network, replace(shape, cache=None))
+    for name in TRIED:
+        edges = engine.order(judge.network, name, memory=shape.memory, policy=shape.policy).edges
+        if judge.holds(edges):
+            surrogate.learn(surrogate.counts(edges), judge(edges))
+    run, moved = surrogate.weights[:2].tolist()
+    return Objective(judge.objective, runs=run, io=io().io if not moved else (replace(io().io[0], weight=moved),))
+
+
+def on_machine(judge: MachineJudge, found: Ordering) -> MachineOrder:
+    """Return the order beside two-optimal on the machine, with one sentence: whether it pays there, and why."""
+    plain_edges = engine.order(judge.network, "two-optimal", memory=3).edges
+    cost, plain = judge.costs(found.edges), judge.costs(plain_edges)
+    return MachineOrder(found, cost, plain, sentence(judge, found.method, cost, plain))
+
+
+def sentence(judge: MachineJudge, name: str, cost: Mapping[str, Any], plain: Mapping[str, Any]) -> str:
+    """Say in one sentence whether an order pays on the judge's machine against two-optimal, and why."""
+    what = judge.objective
+    mine, other = float(cost[what]), float(plain[what])
+    stream, moved = largest_change(dict(cost), dict(plain), "streams")
+    term, pj = largest_change(dict(cost), dict(plain), "terms")
+    change = (mine - other) / other if other else 0.0
+    where = f"{describe_machine(judge.machine)}, {judge.layout.lanes} lanes, layout {judge.layout.kind}"
+    figures = f"{write_amount(other, what)} for two-optimal and {write_amount(mine, what)} for {name}, {100 * change:+.1f} %"
+    because = f"{stream} moves {moved / 1e3:+.1f} kB, and the energy term {term} changes by {pj / 1e3:+.1f} nJ"
+    if mine < other:
+        return f"It pays in {what} on {where}: {figures}, because {because}."
+    if mine == other:
+        return f"It does not pay in {what} on {where}: both orders cost {write_amount(mine, what)}."
+    return f"It does not pay in {what} on {where}: {figures}, because {because}."
+
+
+def describe_machine(machine: Machine) -> str:
+    """Name what decides: the on-chip memory and the part."""
+    if machine.scratchpad is not None:
+        return f"a {machine.scratchpad.size_bytes / 1024:.4g} KiB scratchpad with {machine.part.name}"
+    sizes = " and ".join(f"{cache.size_bytes / 1024:.4g} KiB" for cache in machine.caches)
+    return f"caches of {sizes} with {machine.part.name}" if len(machine.caches) > 1 else f"a {sizes} cache with {machine.part.name}"
+
+
+def write_amount(value: float, what: str) -> str:
+    """Write a cost with a unit that fits."""
+    if what == "bytes":
+        return f"{value / 1e3:,.1f} kB"
+    return f"{value / 1e6:.4g} uJ" if what == "energy" else f"{value / 1e3:.4g} us"

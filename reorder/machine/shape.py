@@ -1,0 +1,61 @@
+"""What a search sees of a machine: plain numbers, so that nothing of hwmodel is imported here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cython_ext.annealing.on_cache import MOST_BANKS, MOST_ELEMENTS, OnCache
+from traces.work.network import Network
+
+Int64Array = npt.NDArray[np.int64]
+Judge = Callable[[Int64Array], float]
+"""What an order (int64[W]) costs on the machine itself: the judge that a search may ask, some milliseconds a time."""
+
+
+@dataclass(frozen=True)
+class CacheShape:
+    """A line cache and where a network lies before it.
+
+    line_bytes, sets, ways: of the last level, whose misses go to memory. policy: address of a compiled policy, 0 for
+    LRU. elements: (address, bits per connection) of each array that is read along with the connections. rows: address
+    of neuron 0's row, bytes from one row to the next, bytes of a row. access_bytes: the widest access of the engine.
+    memory_rows: bytes of a DRAM row, and the banks (a power of two and a number; open rows are counted by them).
+    """
+
+    line_bytes: int
+    sets: int
+    ways: int
+    policy: int
+    elements: tuple[tuple[int, int], ...]
+    rows: tuple[int, int, int]
+    access_bytes: int
+    memory_rows: tuple[int, int]
+
+    @property
+    def rows_share_lines(self) -> bool:
+        """Whether several neurons lie in one line."""
+        return self.rows[1] < self.line_bytes
+
+    def kernel(self, network: Network, edges: Int64Array, seed: int = 0) -> OnCache:
+        """Return the compiled counts of an order on this cache."""
+        row_bytes, banks = self.memory_rows
+        return OnCache(
+            network.sources.astype(np.int32), network.targets.astype(np.int32), network.n_neurons, edges,
+            elements=self.elements[:MOST_ELEMENTS], rows=self.rows, cache=(self.line_bytes, self.sets, self.ways),
+            memory=(row_bytes, min(banks, MOST_BANKS)), access_bytes=self.access_bytes, policy=self.policy, seed=seed,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class MachineShape:
+    """memory, policy, pinning: M and the eviction of the I/O model (a scratchpad's own; LRU and the rows it has room for
+    of a cache). cache: None for a scratchpad."""
+
+    memory: int
+    policy: str
+    pinning: str
+    cache: CacheShape | None = None
