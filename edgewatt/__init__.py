@@ -46,7 +46,7 @@ _FACADE = {
     "cell": "traces.generators.operators",
     "count_io": "hwmodel.fastmemory.iomodel",
     "compile_inference": "hwmodel.processor.inference",
-    "order": "edgewatt.orders.timed",
+    "order": "edgewatt.orders.ordering",
     "fastest_order": "edgewatt.orders.timed",
     "bench": "edgewatt.bench.comparison",
     "io_bounds": "hwmodel.fastmemory.iomodel",

@@ -121,7 +121,7 @@ cdef class OnCache:
         self.q.order, self.q.place, self.q.piece = &self.order_[0], &self.place[0], &self.piece[0]
         self.q.stamp = &self.stamp[0]
         self.q.every = max(64, c.sets * c.ways // 4, w * c.size * 8 // STATE_BYTES + 1)
-        self.q.n_segments = -(-w // self.q.every)
+        self.q.n_segments = (w + self.q.every - 1) // self.q.every
         self.saved = np.zeros((self.q.n_segments, c.size), np.int64)
         self.fresh = np.zeros((self.q.n_segments, c.size), np.int64)
         self.counts_ = np.zeros(self.q.n_segments * OC_COUNTS, np.int64)

@@ -19,16 +19,27 @@ def order_network(
         ..., metavar="NETWORK...", help="A file or folder, or one matrix file per layer from input to output."
     ),
     method: str = typer.Option(None, "--method", "-m", help="A name of `edgewatt list orderings` (default: auto)."),
-    memory: int = typer.Option(100, "--memory", "-M", help="Fast memory: neuron values plus the connection in hand."),
+    memory: int = typer.Option(
+        None, "--memory", "-M", help="Fast memory: neuron values plus the connection in hand (100, or the system's)."
+    ),
     policy: str = typer.Option("min", "--policy", help="Eviction: min, lru or rr."),
     pinning: str = typer.Option("literal", "--pinning", help="literal or pin_both."),
     objective: str = typer.Option(
-        "io", "--objective", help="io, runs, time, or a mapping as '{kind: weighted, a: 2, b: 1}'."
+        "io",
+        "--objective",
+        help="io, runs, time, or a mapping as '{kind: weighted, a: 2, b: 1}'; with --system energy, time or bytes.",
     ),
+    system: str = typer.Option(
+        None, "--system", help="For energy, time or bytes: a name of `edgewatt list systems`, or a YAML file."
+    ),
+    layout: str = typer.Option(None, "--layout", help="With --system: of all orders (default: tuples)."),
+    value_format: str = typer.Option(None, "--format", help="With --system: number format of the weights."),
     target: str = typer.Option(
         None, "--target", help="For --objective time: this-cpu (default), or the system file of a processor."
     ),
-    lanes: int = typer.Option(64, "--lanes", help="For --objective time: input vectors of one pass."),
+    lanes: int = typer.Option(
+        None, "--lanes", help="Input vectors of one pass: 64 for --objective time, 16 with --system."
+    ),
     seed: int = typer.Option(0, "--seed", help="The same seed gives the same order."),
     time_limit: float = typer.Option(None, "--time-limit", metavar="SECONDS", help="A search may end earlier for it."),
     parameter: list[str] = typer.Option(
@@ -62,15 +73,20 @@ def order_network(
     Example:  edgewatt order fc1.npz fc2.npz -m connection-reordering -s iterations=100000 --policy lru
     Example:  edgewatt order net.npz --smallest-memory
     Example:  edgewatt order net.npz --smallest-memory -m file -s path=order.npz
+    Example:  edgewatt order net.npz --objective energy --system edge --lanes 16 --explain order.html
     """
     from pathlib import Path
 
-    from edgewatt.cli.output import progress, write_json
-    from edgewatt.orders.describe import describe_order, order_file
-    from edgewatt.orders.timed import order, speed_up, time_objective
+    from edgewatt.cli.output import progress, show_order, write_json
+    from edgewatt.judging.judge import LANES, order_on_machine, view_on_machine
+    from edgewatt.orders.describe import describe_order, order_file, sizes_of
+    from edgewatt.orders.images import read_image, read_windows
+    from edgewatt.orders.ordering import PROCESSOR_LANES, judge_for, order
+    from edgewatt.orders.timed import speed_up, time_objective
     from hwmodel.processor.calibration import processor_for
     from traces.base.errors import InputError
     from traces.base.files import refuse_inputs, whole_file
+    from traces.layouts.layout import Layout
     from traces.readers import load
     from traces.work.network import Network
 
@@ -78,14 +94,14 @@ def order_network(
         refuse_inputs(written, network, force=force)
     loaded = load(
         network[0] if len(network) == 1 else network, kind="network", orientation=orientation, names=names or None,
-        image=_image(image), windows=_windows(window),
+        image=read_image(image), windows=read_windows(window),
     )  # fmt: skip
     if isinstance(loaded, Network) and prune is not None:
         from traces.work.prune import prune_magnitude
 
         loaded = prune_magnitude(loaded, density=1 - prune)
     if isinstance(loaded, Network):
-        for note in (*loaded.notes, _sizes(loaded)):
+        for note in (*loaded.notes, sizes_of(loaded)):
             say(f"{network[0]}: {note}", err=True)
     if not isinstance(loaded, Network):
         raise InputError(f"{network[0]}: `edgewatt order` needs a network of neurons, not an operator graph")
@@ -94,14 +110,34 @@ def order_network(
         return
     method = method or "auto"
     wish = read_value(objective)
+    judge: Any = None
+    if system is not None:
+        given = Layout(kind=layout or "auto", value_format=value_format or "fp32", lanes=lanes or LANES)
+        judge = judge_for(loaded, wish, system, layout=given, seed=seed)
+        memory = memory or judge.shape().memory
+    elif layout is not None or value_format is not None:
+        raise InputError("--layout and --format belong to --system")
+    elif memory is None:
+        memory = 100
     asked = {name: read_value(value) for name, value in map(split_parameter, parameter)}
     with progress(method) as report_progress:
-        found = order(
-            loaded, method, memory=memory, policy=policy, pinning=pinning, objective=wish, seed=seed,
-            time_limit_s=time_limit, progress=report_progress, target=target, lanes=lanes, **asked,
-        )  # fmt: skip
+        if judge is None:
+            found = order(
+                loaded, method, memory=memory, policy=policy, pinning=pinning, objective=wish, seed=seed,
+                time_limit_s=time_limit, progress=report_progress, target=target, lanes=lanes, **asked,
+            )  # fmt: skip
+        else:
+            found = order_on_machine(
+                judge, method, memory=memory, seed=seed, time_limit_s=time_limit, progress=report_progress, **asked
+            )
     timed: dict[str, Any] = {}
-    if wish == "time":
+    view = None
+    if judge is not None:
+        view, shape = view_on_machine(judge, found), judge.shape()
+        wish, policy, pinning = "io", shape.policy, shape.pinning
+        timed = {"machine": view.as_dict()}
+    elif wish == "time":
+        lanes = lanes or PROCESSOR_LANES
         processor = processor_for(target or "this-cpu")
         timed = speed_up(processor, loaded, found, lanes)
         wish = time_objective(processor, loaded, lanes)
@@ -117,12 +153,14 @@ def order_network(
     if explain:
         from edgewatt.reporting.explain_order import explain_page
 
-        page = explain_page(loaded, found, memory=memory, policy=policy, pinning=pinning)
+        page = explain_page(loaded, found, memory=memory, policy=policy, pinning=pinning, view=view)
         with whole_file(Path(explain)) as stream:
             stream.write(page.encode())
     if not write_json(result, json_file):
-        show(result)
-        if timed:
+        show_order(result)
+        if view is not None:
+            print(view.sentence)
+        elif timed:
             say(
                 f"predicted time of a pass of {lanes} vectors: {timed['predicted_us']:.1f} us, target after target "
                 f"(CSR) {timed['csr_us']:.1f} us: {timed['times_faster_than_csr']:.2f} times as fast"
@@ -166,38 +204,6 @@ def _show_smallest(
         say(f"no order does with less: {found.argument}")
     else:
         say(f"every order needs M of at least {found.lower_bound}: {found.argument}; what lies between is not known")
-
-
-def _sizes(network: Network) -> str:
-    import numpy as np
-
-    layers = "" if network.layer is None else f", {len(np.unique(network.layer))} layers"
-    stored = "" if network.weight_ids is None else f" of {int(network.weight_ids.max()) + 1:,} stored weights"
-    return f"{network.n_connections:,} connections{stored}, {network.n_neurons:,} neurons{layers}"
-
-
-def _image(text: str | None) -> list[int] | None:
-    from traces.base.errors import InputError
-
-    if text is None:
-        return None
-    sides = text.lower().split("x")
-    if len(sides) not in (2, 3) or not all(side.isdigit() and len(side) < 10 for side in sides):
-        raise InputError(f"--image {text!r}: write height x width, as 32x32 (or channels first, 3x32x32)")
-    return [int(side) for side in sides]
-
-
-def _windows(given: list[str]) -> dict[str, dict[str, int]] | None:
-    from traces.base.errors import InputError
-
-    windows: dict[str, dict[str, int]] = {}
-    for text in given:
-        name, _, values = text.rpartition(":")
-        pairs = [value.partition("=") for value in values.split(",")]
-        if not name or not all(key and number.isdigit() and len(number) < 10 for key, _, number in pairs):
-            raise InputError(f"--window {text!r}: write TENSOR:stride=2,padding=1 (also dilation and pool)")
-        windows[name] = {key.strip(): int(number) for key, _, number in pairs}
-    return windows or None
 
 
 def pays_command(
@@ -289,42 +295,6 @@ def read_value(text: str) -> Any:
         except ValueError:
             pass
     return value
-
-
-def show(result: dict[str, Any]) -> None:
-    """Print the table and, below it, bounds and gaps."""
-    from edgewatt.cli.output import show_table
-
-    names = list(result["orders"])
-    labels = {
-        "reads": "reads",
-        "writes": "writes",
-        "total": f"I/Os ({result['policy']}, {result['pinning']})",
-        "io_min": "I/Os under MIN",
-        "io_lru": "I/Os under LRU",
-        "io_lru_pin_both": "I/Os under LRU, pin_both",
-        "io_rr": "I/Os under RR",
-        "io_rr_pin_both": "I/Os under RR, pin_both",
-        "runs": "runs",
-        "objective": "objective",
-        "least_memory_without_extra": "least M without extra I/Os",
-    }
-    rows = [(label, *(f"{result['orders'][name][key]:,g}" if isinstance(result["orders"][name][key], float)
-                      else f"{result['orders'][name][key]:,}" for name in names))
-            for key, label in labels.items()]  # fmt: skip
-    show_table(("M = " + str(result["memory"]), *names), rows, title=result["network"], numeric=names)
-    gap = lambda value: "none (two-optimal is at the bound)" if value is None else f"{value:.4f}"  # noqa: E731
-    say(f"bounds: {result['lower_bound']:,} = W + N + S, at most {result['upper_bound']:,} (Theorem 1)")
-    say(f"best lower bound: {result['best_lower_bound']:,} ({result['best_lower_bound_argument']})")
-    say(f"gap: {gap(result['gap'])} to W + N + S, {gap(result['gap_to_best_bound'])} to the best lower bound")
-    if "best_evictions" in result:
-        best = result["best_evictions"]
-        words = "proved" if best["proved"] else f"at least {best['lower_bound']:,}"
-        say(f"this order with the best evictions: {best['total']:,} I/Os ({words})")
-    if result["isolated_neurons"]:
-        say(f"isolated neurons (in none of the figures): {result['isolated_neurons']}")
-    if result["truncated"]:
-        say("truncated: the time limit ended the search; another run may differ")
 
 
 TRAINING_SEED, VALIDATION_SEED = 1, 99  # of generated networks

@@ -115,3 +115,37 @@ def _plain_progress(label: str, every_s: float = 10.0) -> Progress:
             sys.stderr.flush()
 
     return update
+
+
+def show_order(result: dict[str, Any]) -> None:
+    """Print the table of an order beside two-optimal and, below it, bounds and gaps."""
+    names = list(result["orders"])
+    labels = {
+        "reads": "reads",
+        "writes": "writes",
+        "total": f"I/Os ({result['policy']}, {result['pinning']})",
+        "io_min": "I/Os under MIN",
+        "io_lru": "I/Os under LRU",
+        "io_lru_pin_both": "I/Os under LRU, pin_both",
+        "io_rr": "I/Os under RR",
+        "io_rr_pin_both": "I/Os under RR, pin_both",
+        "runs": "runs",
+        "objective": "objective",
+        "least_memory_without_extra": "least M without extra I/Os",
+    }
+    rows = [(label, *(f"{result['orders'][name][key]:,g}" if isinstance(result["orders"][name][key], float)
+                      else f"{result['orders'][name][key]:,}" for name in names))
+            for key, label in labels.items()]  # fmt: skip
+    show_table(("M = " + str(result["memory"]), *names), rows, title=result["network"], numeric=names)
+    gap = lambda value: "none (two-optimal is at the bound)" if value is None else f"{value:.4f}"  # noqa: E731
+    say(f"bounds: {result['lower_bound']:,} = W + N + S, at most {result['upper_bound']:,} (Theorem 1)")
+    say(f"best lower bound: {result['best_lower_bound']:,} ({result['best_lower_bound_argument']})")
+    say(f"gap: {gap(result['gap'])} to W + N + S, {gap(result['gap_to_best_bound'])} to the best lower bound")
+    if "best_evictions" in result:
+        best = result["best_evictions"]
+        words = "proved" if best["proved"] else f"at least {best['lower_bound']:,}"
+        say(f"this order with the best evictions: {best['total']:,} I/Os ({words})")
+    if result["isolated_neurons"]:
+        say(f"isolated neurons (in none of the figures): {result['isolated_neurons']}")
+    if result["truncated"]:
+        say("truncated: the time limit ended the search; another run may differ")

@@ -47,9 +47,10 @@ def _known_technology(value: str) -> str | None:
 
 
 def _known_objective(value: Any) -> Any:
-    from reorder.search.objectives import make_objective
+    from reorder.search.objectives import MACHINE_OBJECTIVES, make_objective
 
-    make_objective(value)
+    if not (isinstance(value, str) and value in MACHINE_OBJECTIVES):
+        make_objective(value)
     return value
 
 
@@ -203,7 +204,8 @@ class SearchSection(Section):
 
     objective: Annotated[Any, AfterValidator(_known_objective)] = Field(
         default="io",
-        description="what to lower: io, runs, or {kind: weighted, a: 1.0, b: 0.5} (a x runs + b x I/Os), "
+        description="what to lower: io, runs, energy, time or bytes of the machine, or "
+        "{kind: weighted, a: 1.0, b: 0.5} (a x runs + b x I/Os), "
         "{kind: memories, sizes: [50, 100]}, {kind: io, policy: lru}",
     )
     time_limit_s: float | None = Field(

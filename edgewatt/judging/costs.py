@@ -1,4 +1,4 @@
-"""What one order costs on one machine: I/Os of the model, bytes over the bus, energy and time, by the full simulation."""
+"""What one order costs on one machine by the full simulation: I/Os of the model, bytes over the bus, energy, time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import Machine
 from hwmodel.replay import ReplayResult
 from traces.access.trace import STREAMS
-from traces.base.errors import unknown_name
+from traces.base.errors import InputError
 from traces.layouts.layout import Layout
 from traces.work.network import Network
 
@@ -20,7 +20,7 @@ TIMINGS = ("replay", "system")
 def check_timing(timing: str) -> str:
     """Return 'replay' or 'system'. Raises InputError for another name."""
     if timing not in TIMINGS:
-        raise unknown_name("timing", timing, TIMINGS)
+        raise InputError(f"timing must be 'system' or 'replay', not {timing!r}")
     return timing
 
 

@@ -1,11 +1,10 @@
-"""The machine as objective: energy, time or bytes of a whole machine, lowered by a search that its simulation judges."""
+"""The machine as objective: its energy, time or bytes, lowered by a search that the whole simulation judges."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
-
 
 from edgewatt.judging.costs import check_timing, costs_of, largest_change, rows_of
 from hwmodel.machine import Machine
@@ -14,7 +13,7 @@ from reorder.base import ORDERINGS, Ordering
 from reorder.machine.search import MachineParameters, order_for_machine
 from reorder.machine.shape import CacheShape, Int64Array, MachineShape
 from reorder.machine.surrogate import Surrogate
-from reorder.search.objectives import Objective, io
+from reorder.search.objectives import MACHINE_OBJECTIVES, Objective, io
 from traces.access.build import build_trace
 from traces.base.errors import InputError, unknown_name
 from traces.base.progress import Progress
@@ -22,7 +21,6 @@ from traces.layouts.kind import LAYOUTS
 from traces.layouts.layout import AUTO, AUTO_CHOICE, BEST, Layout
 from traces.work.network import Network
 
-MACHINE_OBJECTIVES = ("energy", "time", "bytes")
 UNITS = {"energy": "pJ", "time": "ns", "bytes": "bytes"}
 LANES = 16  # vectors of one pass where nothing else is said, as `edgewatt pays` has it
 TRIED = ("two-optimal", "output-stationary", "blocks", "tiles", "depth-first")  # what a surrogate alone learns from
@@ -84,6 +82,7 @@ class MachineJudge:
         last, member = self.machine.caches[-1], self.machine.caches[-1].policy_type
         memory = self.machine.part.organisation
         row_bytes = memory.columns * memory.dq_bits // 8
+        banks = memory.channels * memory.bank_groups * memory.banks_per_group
         return CacheShape(
             line_bytes=last.line_bytes,
             sets=last.sets,
@@ -92,18 +91,24 @@ class MachineJudge:
             elements=tuple((plan.base_address + int(at), int(bits)) for at, bits, _, _ in plan.element),
             rows=(plan.base_address + plan.neurons_offset, plan.row_pitch, plan.row_bytes),
             access_bytes=self.machine.engine.access_bytes,
-            memory_rows=(1 << (row_bytes.bit_length() - 1), memory.channels * memory.bank_groups * memory.banks_per_group),
+            memory_rows=(1 << (row_bytes.bit_length() - 1), banks),
         )
 
 
 @dataclass(frozen=True)
-class MachineOrder:
-    """An order made for a machine, with what it and two-optimal cost there (`costs_of`), and a sentence about both."""
+class MachineView:
+    """What an order and two-optimal cost on a machine (`costs_of`), and a sentence about both."""
 
-    ordering: Ordering
+    name: str
+    objective: str
     cost: Mapping[str, Any]
     plain: Mapping[str, Any]
     sentence: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        return {"objective": self.objective, "sentence": self.sentence, self.name: dict(self.cost),
+                "two-optimal": dict(self.plain)}  # fmt: skip
 
 
 def order_on_machine(
@@ -125,12 +130,16 @@ def order_on_machine(
     """
     shape = judge.shape()
     if method == "auto":
+        usual = vars(ORDERINGS[method].make_parameters({}))  # a configuration names them all
+        asked = {name: value for name, value in parameters.items() if name not in usual or value != usual[name]}
         known = MachineParameters.__dataclass_fields__
-        for name in parameters:
+        for name in asked:
             if name not in known:
-                raise InputError(f"method 'auto' takes no {name!r} with objective {judge.objective!r}: {', '.join(known)}")
+                raise InputError(
+                    f"method 'auto' takes no {name!r} with objective {judge.objective!r}, only {', '.join(known)}"
+                )
         return order_for_machine(
-            judge.network, shape, judge, MachineParameters(**parameters), holds=judge.holds, seed=seed,
+            judge.network, shape, judge, MachineParameters(**asked), holds=judge.holds, seed=seed,
             time_limit_s=time_limit_s, progress=progress,
         )  # fmt: skip
     rows = memory or shape.memory
@@ -153,11 +162,11 @@ def linear_objective(judge: MachineJudge, shape: MachineShape) -> Objective:
     return Objective(judge.objective, runs=run, io=io().io if not moved else (replace(io().io[0], weight=moved),))
 
 
-def on_machine(judge: MachineJudge, found: Ordering) -> MachineOrder:
+def view_on_machine(judge: MachineJudge, found: Ordering) -> MachineView:
     """Return the order beside two-optimal on the machine, with one sentence: whether it pays there, and why."""
     plain_edges = engine.order(judge.network, "two-optimal", memory=3).edges
     cost, plain = judge.costs(found.edges), judge.costs(plain_edges)
-    return MachineOrder(found, cost, plain, sentence(judge, found.method, cost, plain))
+    return MachineView(found.method, judge.objective, cost, plain, sentence(judge, found.method, cost, plain))
 
 
 def sentence(judge: MachineJudge, name: str, cost: Mapping[str, Any], plain: Mapping[str, Any]) -> str:
@@ -168,7 +177,8 @@ def sentence(judge: MachineJudge, name: str, cost: Mapping[str, Any], plain: Map
     term, pj = largest_change(dict(cost), dict(plain), "terms")
     change = (mine - other) / other if other else 0.0
     where = f"{describe_machine(judge.machine)}, {judge.layout.lanes} lanes, layout {judge.layout.kind}"
-    figures = f"{write_amount(other, what)} for two-optimal and {write_amount(mine, what)} for {name}, {100 * change:+.1f} %"
+    amounts = f"{write_amount(other, what)} for two-optimal and {write_amount(mine, what)} for {name}"
+    figures = f"{amounts}, {100 * change:+.1f} %"
     because = f"{stream} moves {moved / 1e3:+.1f} kB, and the energy term {term} changes by {pj / 1e3:+.1f} nJ"
     if mine < other:
         return f"It pays in {what} on {where}: {figures}, because {because}."
@@ -182,7 +192,7 @@ def describe_machine(machine: Machine) -> str:
     if machine.scratchpad is not None:
         return f"a {machine.scratchpad.size_bytes / 1024:.4g} KiB scratchpad with {machine.part.name}"
     sizes = " and ".join(f"{cache.size_bytes / 1024:.4g} KiB" for cache in machine.caches)
-    return f"caches of {sizes} with {machine.part.name}" if len(machine.caches) > 1 else f"a {sizes} cache with {machine.part.name}"
+    return f"{sizes} of cache with {machine.part.name}"
 
 
 def write_amount(value: float, what: str) -> str:

@@ -70,3 +70,12 @@ def order_file(found: Ordering, result: dict[str, Any]) -> bytes:
     buffer = io.BytesIO()
     np.savez_compressed(buffer, edges=found.edges, made_with=json.dumps({key: result[key] for key in kept}))
     return buffer.getvalue()
+
+
+def sizes_of(network: Network) -> str:
+    """Return how many connections, stored weights, neurons and layers a network has, in words."""
+    import numpy as np
+
+    layers = "" if network.layer is None else f", {len(np.unique(network.layer))} layers"
+    stored = "" if network.weight_ids is None else f" of {int(network.weight_ids.max()) + 1:,} stored weights"
+    return f"{network.n_connections:,} connections{stored}, {network.n_neurons:,} neurons{layers}"

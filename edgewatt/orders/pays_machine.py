@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from edgewatt.judging.costs import check_timing, costs_of
 from hwmodel.energy.technology import load_technology
 from hwmodel.fastmemory.iomodel import io_curve

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hwmodel.processor.calibration import processor_for
 from hwmodel.processor.cost import Processor
 from reorder import order as engine
 from reorder.base import Ordering
 from reorder.search.objectives import IOTerm, Objective
-from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.work.network import Network
 
@@ -29,49 +27,6 @@ class Fastest:
     lanes: int
     predicted_s: float
     csr_s: float
-
-
-def order(
-    network: Network,
-    method: str,
-    *,
-    memory: int,
-    policy: str = "min",
-    pinning: str = "literal",
-    objective: Any = "io",
-    seed: int = 0,
-    time_limit_s: float | None = None,
-    progress: Progress | None = None,
-    target: str | None = None,
-    lanes: int = 64,
-    **parameters: Any,
-) -> Ordering:
-    """Return an order of the network's connections; see `reorder.order.order`, plus the objective 'time'.
-
-    objective: as there, or 'time': predicted seconds on `target`, 'this-cpu' (calibrated by a probe of some seconds, at
-    the first use) or the system file of a processor. Method 'auto' then compares orders by layers in tiles of sources
-    (see `fastest_order`); other methods search with the objective, for rows of `lanes` values.
-    Raises InputError for `target` with another objective, and what the engine raises.
-    """
-    if objective != "time":
-        if target is not None:
-            raise InputError("target belongs to objective='time'")
-        if lanes != 64:
-            raise InputError("lanes belong to objective='time'")
-        return engine.order(
-            network, method, memory=memory, policy=policy, pinning=pinning, objective=objective, seed=seed,
-            time_limit_s=time_limit_s, progress=progress, **parameters,
-        )  # fmt: skip
-    processor = processor_for(target or "this-cpu", progress)
-    if method == "auto":
-        if parameters:
-            raise InputError(f"method 'auto' takes no {next(iter(parameters))!r} with objective 'time'")
-        return fastest_order(network, processor, lanes=(lanes,), memory=memory, progress=progress).ordering
-    return engine.order(
-        network, method, memory=memory, policy=policy, pinning=pinning,
-        objective=time_objective(processor, network, lanes), seed=seed, time_limit_s=time_limit_s, progress=progress,
-        **parameters,
-    )  # fmt: skip
 
 
 def time_objective(processor: Processor, network: Network, lanes: int) -> Objective:

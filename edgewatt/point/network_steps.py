@@ -20,6 +20,7 @@ from traces.work.network import Network
 
 if TYPE_CHECKING:
     from edgewatt.point.steps import Before
+    from reorder.base import Ordering
 
 Arrays = dict[str, np.ndarray]
 
@@ -74,6 +75,8 @@ def order_edges(point: Point, before: Before, progress: Progress | None) -> Arra
     """Return edges int64[W] in the order of work; meta: the search's curve of (work units, objective), its seconds."""
     from reorder.order import order
 
+    if wants_machine(point):
+        return _as_arrays(_order_on_machine(point, before["network"], progress))
     chosen = _order(point)
     found = order(
         before["network"],
@@ -87,6 +90,34 @@ def order_edges(point: Point, before: Before, progress: Progress | None) -> Arra
         progress=progress,
         **_with_files(point, chosen.ordering.parameters),
     )
+    return _as_arrays(found)
+
+
+def wants_machine(point: Point) -> bool:
+    """Return whether the search lowers what the point's machine costs."""
+    from reorder.search.objectives import MACHINE_OBJECTIVES
+
+    objective = None if point.order is None else point.order.search.objective
+    return isinstance(objective, str) and objective in MACHINE_OBJECTIVES
+
+
+def _order_on_machine(point: Point, network: Network, progress: Progress | None) -> Ordering:
+    from edgewatt.judging.judge import MachineJudge, order_on_machine
+    from edgewatt.point.machine import build_machine
+
+    chosen = _order(point)
+    assert point.layout is not None
+    timing = "system" if chosen.search.objective == "time" else point.measure.timing
+    judge = MachineJudge(
+        network, build_machine(point), point.layout.in_memory, chosen.search.objective, timing, point.measure.seed
+    )
+    return order_on_machine(
+        judge, chosen.ordering.kind, time_limit_s=chosen.search.time_limit_s, seed=point.measure.seed,
+        progress=progress, **_with_files(point, chosen.ordering.parameters),
+    )  # fmt: skip
+
+
+def _as_arrays(found: Ordering) -> Arrays:
     step = max(1, -(-len(found.curve) // _CURVE_POINTS))
     curve = [*found.curve[:-1:step], *found.curve[-1:]]
     meta = {

@@ -43,6 +43,14 @@ def _traced(point: Point) -> bool:
     return _machine(point) and point.machine.gpu is None
 
 
+def _nothing(point: Point) -> tuple[str, ...]:
+    return ()
+
+
+def _machine_if_lowered(point: Point) -> tuple[str, ...]:
+    return (*_ON_MACHINE, "format", "layout") if network_steps.wants_machine(point) else ()
+
+
 @dataclass(frozen=True)
 class Step:
     """One step of a point.
@@ -54,6 +62,7 @@ class Step:
     'nothing'. reports: what the record holds of the result. content: names the result by its content, so that later
     steps are shared by points that came to it in different ways. shared_as: what estimates call it. check: raises
     InputError for arrays of a file that the step cannot have made: (arrays, results before).
+    reads_also: further fields that some points read.
     """
 
     name: str
@@ -67,6 +76,7 @@ class Step:
     derived: Mapping[str, Callable[[Point], Any]] = field(default_factory=dict)
     shared_as: str = ""
     check: Callable[[Any, Before], None] | None = None
+    reads_also: Callable[[Point], tuple[str, ...]] = _nothing
 
 
 def _all(result: Any) -> Mapping[str, Any]:
@@ -74,6 +84,7 @@ def _all(result: Any) -> Mapping[str, Any]:
     return found
 
 
+_ON_MACHINE = ("caches", "scratchpad", "technology", "bus", "encoder", "engine", "dram", "timing")
 _MEMORY = ("fast_memory.size", "fast_memory.policy", "fast_memory.pinning")
 
 STEPS: Mapping[str, Step] = {
@@ -100,6 +111,7 @@ STEPS: Mapping[str, Step] = {
             check=network_steps.check_found_order,
             content=network_steps.order_hash,
             shared_as="orderings",
+            reads_also=_machine_if_lowered,
         ),
         Step(
             "tuple_order",
@@ -170,10 +182,7 @@ STEPS: Mapping[str, Step] = {
         ),
         Step(
             "replay",
-            reads=(
-                *("caches", "scratchpad", "technology", "bus", "encoder", "engine", "engines", "gpu", "dram", "timing"),
-                "format",
-            ),
+            reads=(*_ON_MACHINE, "engines", "gpu", "format"),
             after=("trace", "cache_pass", "network"),
             make=machine.simulate_point,
             when=_machine,
@@ -215,7 +224,7 @@ def present(point: Point, name: str) -> Step | None:
 
 def own_identity(point: Point, step: Step) -> dict[str, Any]:
     """Return what a step depends on besides the steps before it, as JSON values."""
-    fields = {path: point.field(path) for path in step.reads if point.has(path)}
+    fields = {path: point.field(path) for path in (*step.reads, *step.reads_also(point)) if point.has(path)}
     roots = {path.split(".")[0] for path in fields}
     outside = {key: value for key, value in point.plugins.items() if key in roots}
     derived = {name: derive(point) for name, derive in step.derived.items()}

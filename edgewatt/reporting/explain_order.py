@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from edgewatt.judging.judge import MachineView
 from edgewatt.reporting.escaping import script_json, text
 from hwmodel.fastmemory.iomodel import count_io, gap, io_bounds
 from hwmodel.fastmemory.occupancy import KINDS, Occupancy, occupancy
@@ -22,10 +23,17 @@ MOST_SPILLED = 12
 
 
 def explain_page(
-    network: Network, ordering: Ordering, *, memory: int, policy: str = "min", pinning: str = "literal"
+    network: Network,
+    ordering: Ordering,
+    *,
+    memory: int,
+    policy: str = "min",
+    pinning: str = "literal",
+    view: MachineView | None = None,
 ) -> str:
     """Return the page as HTML: fast memory over time, spills, convergence and the order itself, beside two-optimal.
 
+    view: what both orders cost on a machine, shown first.
     Everything is inside the page; it asks the network for nothing. Time and memory linear in the connections.
     """
     machine = {"memory": memory, "policy": policy, "pinning": pinning}
@@ -60,8 +68,33 @@ def explain_page(
         .replace("@METHOD@", text(ordering.method))
         .replace("@SETTINGS@", text(settings))
         .replace("@SENTENCE@", text(_sentence(sides, lower, bound)))
+        .replace("@MACHINE@", "" if view is None else machine_part(view))
         .replace("@DATA@", script_json(data))
     )
+
+
+def machine_part(view: MachineView) -> str:
+    """Return the part of the page about a machine: the sentence, bytes per stream and energy terms of both orders."""
+    parts = [f"<h2>On the machine</h2><p>{text(view.sentence)}</p>"]
+    for title, key, unit in (("Bytes over the memory bus", "streams", "kB"), ("Energy", "terms", "nJ")):
+        mine, other = view.cost[key], view.plain[key]
+        names = sorted(mine.keys() | other.keys(), key=lambda name: -max(mine.get(name, 0), other.get(name, 0)))
+        rows = [(name, mine.get(name, 0), other.get(name, 0)) for name in names]
+        rows = [row for row in rows if row[1] or row[2]]
+        rows.append(("all", sum(row[1] for row in rows), sum(row[2] for row in rows)))
+        heads = (title, f"{view.name}, {unit}", f"two-optimal, {unit}", "change")
+        head = "".join(f"<th>{text(each)}</th>" for each in heads)
+        body = "".join(_machine_row(name, now / 1e3, was / 1e3) for name, now, was in rows)
+        parts.append(f'<div class="panel scroll"><table><tr>{head}</tr>{body}</table></div>')
+    return "\n".join(parts)
+
+
+def _machine_row(name: str, now: float, was: float) -> str:
+    change = now - was
+    share = f"{100 * change / was:+.1f} %" if was else "new"
+    kind = "good" if change < 0 else "bad" if change > 0 else "soft"
+    cells = f'<td>{now:,.1f}</td><td>{was:,.1f}</td><td class="{kind}">{share}</td>'
+    return f"<tr><td>{text(name)}</td>{cells}</tr>"
 
 
 def _sentence(sides: list[dict[str, Any]], lower: int, bound: NetworkBound) -> str:

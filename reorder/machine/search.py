@@ -37,8 +37,11 @@ WARM, COOLING, WORSE, REACH = 0.3, 0.7, 1.01, 3000  # of a line filled; when the
 
 @dataclass(frozen=True)
 class MachineParameters:
-    """rounds: of moves, each judged; None: until the time limit, or 60 without one. moves: of each of the engine's
-    searches; None: by the time limit, or 300 per neuron without one. clock: what time_limit_s counts, 'wall' or 'cpu'."""
+    """rounds: of moves, each judged; None: until the time limit, or 60 without one.
+
+    moves: of each of the engine's searches; None: by the time limit, or 300 per neuron without one. clock: what
+    time_limit_s counts, 'wall' or 'cpu' seconds.
+    """
 
     rounds: int | None = None
     moves: int | None = None
@@ -80,8 +83,8 @@ class Bench:
                 self.curve.append((len(self.judged), self.budget.spent(), value))
             if self.progress is not None:
                 limit = self.budget.limit_s
-                share = round(1000 * min(1.0, self.budget.spent() / limit)) if limit else None
-                self.progress(share if limit else len(self.judged), 1000 if limit else None, f"{self.value:.6g}")
+                share = round(1000 * min(1.0, self.budget.spent() / limit)) if limit else len(self.judged)
+                self.progress(share, 1000 if limit else None, f"{self.value:.6g}")
         return self.judged[key]
 
     def before(self, share: float) -> bool:

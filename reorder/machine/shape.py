@@ -52,8 +52,9 @@ class CacheShape:
 
 @dataclass(frozen=True)
 class MachineShape:
-    """memory, policy, pinning: M and the eviction of the I/O model (a scratchpad's own; LRU and the rows it has room for
-    of a cache). cache: None for a scratchpad."""
+    """memory, policy, pinning: M and the eviction of the I/O model; a scratchpad's own, or LRU and as many rows as a
+    cache has room for. cache: None for a scratchpad.
+    """
 
     memory: int
     policy: str

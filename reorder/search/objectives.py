@@ -21,6 +21,7 @@ from traces.work.checks import checked_memory, policy_codes, processing_arrays
 from traces.work.network import Network
 
 NAMES = ("io", "runs", "weighted", "memories")
+MACHINE_OBJECTIVES = ("energy", "time", "bytes")  # of a whole machine, which the application judges
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,11 @@ def make_objective(given: Any) -> Objective:
         "memories": (memories, {"sizes"}, {"sizes"}),
     }
     kind = given["kind"]
+    if kind in MACHINE_OBJECTIVES:
+        raise InputError(
+            f"objective {kind!r} needs a machine: give machine=... (on the command line --system), a name of "
+            "`edgewatt list systems`, a YAML file or a Machine"
+        )
     if kind not in makers:
         raise unknown_name("objective", kind, makers)
     maker, known, needed = makers[kind]

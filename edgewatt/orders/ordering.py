@@ -1,0 +1,123 @@
+"""One way to ask for an order of work: the engine's objectives, a processor's clock, or a whole machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from edgewatt.judging.judge import LANES, MachineJudge, order_on_machine
+from edgewatt.orders.pays_machine import machine_of
+from edgewatt.orders.timed import fastest_order, time_objective
+from hwmodel.machine import Machine
+from hwmodel.processor.calibration import processor_for
+from reorder import order as engine
+from reorder.base import Ordering
+from reorder.search.objectives import MACHINE_OBJECTIVES, make_objective
+from traces.base.errors import InputError
+from traces.base.progress import Progress
+from traces.layouts.layout import Layout
+from traces.work.network import Network
+
+PROCESSOR_LANES = 64
+
+
+def order(
+    network: Network,
+    method: str,
+    *,
+    memory: int | None,
+    policy: str = "min",
+    pinning: str = "literal",
+    objective: Any = "io",
+    seed: int = 0,
+    time_limit_s: float | None = None,
+    progress: Progress | None = None,
+    target: str | None = None,
+    lanes: int | None = None,
+    machine: str | Path | Mapping[str, Any] | Machine | None = None,
+    layout: Layout | str | None = None,
+    timing: str | None = None,
+    **parameters: Any,
+) -> Ordering:
+    """Return an order of the network's connections; see `reorder.order.order`, plus objectives of machines.
+
+    objective: as there, or with `machine` 'energy' (pJ), 'time' (ns) or 'bytes' over the memory bus; or 'time' alone:
+    predicted seconds on `target`, 'this-cpu' (calibrated by a probe of some seconds, at the first use) or the system
+    file of a processor.
+
+    machine: a shipped system, a YAML file, a mapping with a system's keys, or a Machine. Its simulation judges orders
+    as they lie in `layout` (a Layout or a kind, one for all orders; 'auto': tuples) for one pass of `lanes` vectors
+    (default: 16). timing: 'replay' (default) or 'system'; objective 'time' always takes 'system'. Method 'auto' returns
+    an order never worse there than two-optimal and the constructions (see reorder.machine.search; parameters rounds,
+    moves, clock); policy, pinning and M are then the machine's own. memory: of the engine's model, needed without a
+    machine; with one, M for other methods than 'auto' (None: the machine's own).
+
+    With `target`, method 'auto' compares orders by layers in tiles of sources (see `fastest_order`); other methods
+    search with the objective, for rows of `lanes` values (default: 64).
+    Raises InputError for an option that does not belong to the objective, and what the engine raises.
+    """
+    if machine is not None:
+        judge = judge_for(network, objective, machine, layout=layout, lanes=lanes, timing=timing, seed=seed)
+        if target is not None:
+            raise InputError("give a target (a processor) or a machine, not both")
+        return order_on_machine(
+            judge, method, memory=memory, seed=seed, time_limit_s=time_limit_s, progress=progress, **parameters
+        )
+    for name, value in (("layout", layout), ("timing", timing)):
+        if value is not None:
+            raise InputError(f"{name} belongs to an objective with a machine")
+    if objective != "time":
+        make_objective(objective)  # one of a machine says what it needs
+    if memory is None:
+        raise InputError("memory is missing: M, the neuron values that fit fast memory plus the connection in hand")
+    if objective != "time":
+        if target is not None:
+            raise InputError("target belongs to objective='time'")
+        if lanes is not None:
+            raise InputError("lanes belong to objective='time' and to objectives with a machine")
+        return engine.order(
+            network, method, memory=memory, policy=policy, pinning=pinning, objective=objective, seed=seed,
+            time_limit_s=time_limit_s, progress=progress, **parameters,
+        )  # fmt: skip
+    lanes = PROCESSOR_LANES if lanes is None else lanes
+    processor = processor_for(target or "this-cpu", progress)
+    if method == "auto":
+        if parameters:
+            raise InputError(f"method 'auto' takes no {next(iter(parameters))!r} with objective 'time'")
+        return fastest_order(network, processor, lanes=(lanes,), memory=memory, progress=progress).ordering
+    return engine.order(
+        network, method, memory=memory, policy=policy, pinning=pinning,
+        objective=time_objective(processor, network, lanes), seed=seed, time_limit_s=time_limit_s, progress=progress,
+        **parameters,
+    )  # fmt: skip
+
+
+def judge_for(
+    network: Network,
+    objective: Any,
+    machine: str | Path | Mapping[str, Any] | Machine,
+    *,
+    layout: Layout | str | None = None,
+    lanes: int | None = None,
+    timing: str | None = None,
+    seed: int = 0,
+) -> MachineJudge:
+    """Return the judge of orders on a machine (see `order`). Raises InputError where the options do not fit."""
+    if not isinstance(objective, str) or objective not in MACHINE_OBJECTIVES:
+        raise InputError(
+            f"a machine is for the objectives {', '.join(MACHINE_OBJECTIVES)}, not {objective!r}: leave it out or "
+            "choose one of them"
+        )
+    if network.weights is None:
+        raise InputError("the network has no weights, and a machine moves real bytes: give it weights first")
+    if isinstance(layout, Layout):
+        if lanes is not None and lanes != layout.lanes:
+            raise InputError(f"lanes is {lanes}, but the layout has {layout.lanes}: say it once")
+        asked = layout
+    else:
+        asked = Layout(kind=layout or "auto", lanes=LANES if lanes is None else lanes)
+    if objective == "time" and timing == "replay":
+        raise InputError("objective 'time' is the system's: replay's is issue time; leave timing out")
+    chosen = timing or ("system" if objective == "time" else "replay")
+    return MachineJudge(network, machine_of(machine), asked, objective, chosen, seed)
