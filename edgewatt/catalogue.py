@@ -86,7 +86,7 @@ def _allow_names(run: dict[str, Any], definitions: dict[str, Any]) -> None:
     properties = run["properties"]
     system = {"description": "named machine (`edgewatt list systems`) or a .yaml file"}
     properties["system"] = system | _shipped("systems")
-    for key in ("orderings", "strides", "formats"):
+    for key in ("orderings", "strides", "formats", "layout"):
         properties[key] = {**properties[key], "anyOf": [_without_list(properties[key]), properties[key]["items"]]}
         for part in ("items", "type"):
             properties[key].pop(part, None)

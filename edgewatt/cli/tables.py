@@ -64,7 +64,8 @@ def what_pays(rows: list[Row]) -> str:
     for onchip in dict.fromkeys(row.get("onchip") for row in rows):
         mine = [row for row in rows if row.get("onchip") == onchip]
         base = mine[0]
-        like = [row for row in mine if (row.get("stride"), row.get("format")) == (base["stride"], base["format"])]
+        same = ("stride", "format", *(["layout"] if _lists_layouts(rows) else []))
+        like = [row for row in mine if all(row.get(key) == base[key] for key in same)]
         others = [row for row in like if row["ordering"] != base["ordering"]]
         if not others:
             continue
@@ -85,11 +86,20 @@ def _groups(rows: list[Row]) -> list[str]:
     """Return the heading above each row: its ordering, and what else differs between rows and has no column."""
     words = {"memory": "M = {}", "policy": "policy {}", "encoder": "{} bus", "part": "{}", "timing": "{} timing"}
     words |= {"network": "{}", "seed": "seed {}", "onchip": "{}", "lanes": "{} lanes", "engines": "{} engines"}
+    words |= {"layout": "{}"} if _lists_layouts(rows) else {}
     varying = [name for name in words if len({row.get(name) for row in rows}) > 1]
     return [
         ", ".join([str(row.get("ordering", row.get("trace"))), *(words[name].format(row[name]) for name in varying)])
         for row in rows
     ]
+
+
+def _lists_layouts(rows: list[Row]) -> bool:
+    """Whether some ordering stands there in several layouts, not each in its own."""
+    kinds: dict[Any, set[Any]] = {}
+    for row in rows:
+        kinds.setdefault(row.get("ordering"), set()).add(row.get("layout"))
+    return any(len(each) > 1 for each in kinds.values())
 
 
 def _distinct_work(rows: list[Row]) -> list[int]:

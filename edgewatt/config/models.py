@@ -143,6 +143,13 @@ else:
     )
 
 
+def _kind_alone(value: Any) -> Any:
+    return {"kind": value} if isinstance(value, str) else value
+
+
+LayoutItem = Annotated[LayoutSection, BeforeValidator(_kind_alone)]
+
+
 class OnChipSection(Section):
     """One of several on-chip memories to compare: caches or a scratchpad."""
 
@@ -243,7 +250,10 @@ class RunConfig(Section):
     )
     fast_memory: FastMemory = FastMemory()
     search: SearchSection = SearchSection()
-    layout: LayoutSection = LayoutSection()
+    layout: Annotated[list[LayoutItem], BeforeValidator(_one_or_many), AfterValidator(_not_empty)] = Field(
+        default=[LayoutSection()],
+        description="how connections lie in memory, one for all orderings; a list gives each ordering in each of them",
+    )
     sample: int = Field(default=0, ge=0, description="which input vector of the network's batch fills the payload")
     batch: int | None = Field(
         default=None,
@@ -311,7 +321,10 @@ class RunConfig(Section):
             if unused:
                 raise ValueError(f"unused key {sorted(unused)[0]!r}: a recorded trace fixes it already")
             if self.scratchpad is not None or any(each.scratchpad is not None for each in self.onchip or ()):
-                raise ValueError("a scratchpad moves rows by the order of work: a recorded trace has none")
+                raise ValueError(
+                    "a scratchpad moves rows by the order of work, which a recorded trace does not hold: give the "
+                    "network and its order ('orderings: {kind: file, path: ...}') instead of 'trace', or use caches"
+                )
         if self.onchip is not None and {"caches", "scratchpad"} & self.model_fields_set:
             raise ValueError("`onchip` lists the memories: leave `caches` and `scratchpad` out")
         _engines_fit(self)
@@ -342,7 +355,7 @@ def _gpu_fits(run: RunConfig) -> None:
         raise ValueError("a GPU brings its own caches (gpu.l1, gpu.l2): leave `caches`, `scratchpad` and `onchip` out")
     if run.timing != "replay":
         raise ValueError("nobody waits for the memory of the GPU model: its time is issue time, say 'timing: replay'")
-    if run.layout.lanes != 1 or run.batch not in (None, 1):
+    if any(layout.lanes != 1 for layout in run.layout) or run.batch not in (None, 1):
         raise ValueError("the GPU model computes one input vector: leave `lanes` and `batch` out")
     if run.engines.count != 1:
         raise ValueError("a GPU has its SMs (gpu.sms) in place of engines: leave `engines` out")

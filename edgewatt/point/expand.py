@@ -40,17 +40,25 @@ def points_of(document: Document) -> list[Point]:
 
 
 def expand(run: RunConfig) -> list[Point]:
-    """Return the points of a configuration: orderings x strides x formats, in the order written."""
+    """Return the points of a configuration: orderings x layouts x strides x formats, in the order written."""
     shared, paths = _shared(run)
     configs = [({**shared, **memory}, paths) for memory in _memories(run)]
     if run.trace is None:
         configs = [
             (
-                {**config, "ordering": _member(ordering), "stride": _member(stride), "format": value_format},
+                {
+                    **config,
+                    "fast_memory": _fast_memory(run, layout),
+                    "layout": _layout(run, layout),
+                    "ordering": _member(ordering),
+                    "stride": _member(stride),
+                    "format": value_format,
+                },
                 {**files, **_files(ordering)},
             )
             for config, files in configs
             for ordering in run.orderings
+            for layout in run.layout
             for stride in run.strides
             for value_format in run.formats
         ]
@@ -68,7 +76,7 @@ def _memories(run: RunConfig) -> list[dict[str, Any]]:
     return [run.model_dump(include={"caches", "scratchpad"})]
 
 
-def _fast_memory(run: RunConfig) -> dict[str, Any]:
+def _fast_memory(run: RunConfig, layout: Any) -> dict[str, Any]:
     """Return the fast memory that orders are made for: that of the first scratchpad, but for what the user says."""
     said = run.fast_memory.model_dump()
     pads = [each.scratchpad for each in run.onchip or ()] if run.onchip is not None else [run.scratchpad]
@@ -76,18 +84,18 @@ def _fast_memory(run: RunConfig) -> dict[str, Any]:
     if pad is None:
         return said
     spec, given = pad.build(), run.fast_memory.model_fields_set
-    row_pitch = run.layout.build().row_pitch
+    row_pitch = layout.build().row_pitch
     own = {"policy": spec.policy, "pinning": spec.pinning}
     if "size" not in given:
         own["size"] = spec.memory(row_pitch)
     return {**said, **{key: value for key, value in own.items() if key not in given}}
 
 
-def _layout(run: RunConfig) -> dict[str, Any]:
-    """Return the layout of the run; `auto` is one for all orderings: rows if all keep them whole, else tuples."""
+def _layout(run: RunConfig, layout: Any) -> dict[str, Any]:
+    """Return a layout of the run; `auto` is one for all orderings: rows if all keep them whole, else tuples."""
     from traces.layouts.layout import AUTO, AUTO_CHOICE
 
-    said: dict[str, Any] = run.layout.model_dump()
+    said: dict[str, Any] = layout.model_dump()
     if said["kind"] == AUTO and len(run.orderings) > 1 and run.measure == "all":
         members = [registry("orderings")[section.kind].item for section in run.orderings]
         said["kind"] = AUTO_CHOICE[0] if all(member.whole_rows for member in members) else AUTO_CHOICE[-1]
@@ -130,7 +138,6 @@ def _shared(run: RunConfig) -> tuple[dict[str, Any], dict[str, list[str]]]:
             network["one_per_layer"] = run.network.files is not None
         config["network"] = network
         config |= run.model_dump(include={"search", "sample", "batch"})
-        config |= {"fast_memory": _fast_memory(run), "layout": _layout(run)}
     config |= run.model_dump(
         include={"bus", "encoder", "engine", "engines", "gpu", "timing", "measure", "seed", "accuracy"}
     )

@@ -52,7 +52,7 @@ def plan_of(trace: Trace) -> Plan:
     if not isinstance(trace.plan, Plan):
         raise InputError(
             "a scratchpad moves rows by the order of work, which a recorded trace does not hold: "
-            "build the trace from a network"
+            "build the trace from a network and its order, or use caches"
         )
     if trace.plan.element[:, 3].any():
         raise InputError(
