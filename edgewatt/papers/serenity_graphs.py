@@ -34,7 +34,7 @@ def available(entry: dict[str, Any]) -> bool:
 
 
 def graph_of(entry: dict[str, Any]) -> OpGraph:
-    """Return the graph of an entry."""
+    """Return the graph of an entry; `from` and `to`: the part of a file behind one tensor and up to another."""
     if "generate" in entry:
         return load_graph(entry["generate"])
     from traces.readers.opgraph_json import from_dict
@@ -42,7 +42,23 @@ def graph_of(entry: dict[str, Any]) -> OpGraph:
     path = graph_file(entry["file"])
     assert path is not None
     value = json.loads(path.read_text())
+    if "from" in entry:
+        value = _between(value, entry["from"], entry["to"])
     return from_dict({key: value[key] for key in ("name", "nodes", "outputs")}, source=str(path))
+
+
+def _between(value: dict[str, Any], first: str, last: str) -> dict[str, Any]:
+    """Return the nodes that `last` needs, up to `first`, which becomes the input."""
+    nodes = {node["name"]: node for node in value["nodes"]}
+    needed, waiting = {first}, [last]
+    while waiting:
+        name = waiting.pop()
+        if name not in needed:
+            needed.add(name)
+            waiting += nodes[name]["inputs"]
+    kept = [node for node in value["nodes"] if node["name"] in needed]
+    begin = {**nodes[first], "op": "INPUT", "inputs": []}
+    return {**value, "nodes": [begin, *(node for node in kept if node["name"] != first)], "outputs": [last]}
 
 
 def mean(values: list[float]) -> float:

@@ -89,7 +89,8 @@ def schedule(
         than the file's or Kahn's order).
     method: how the peak is minimised; see `edgewatt list schedulers`. parameters: those of the method.
     rewrite: patterns of identity rewriting to apply first (reorder.schedule.rewrite), or 'all'.
-        Where the arena of the least-peak order is larger than its peak, 'peak' looks for a smaller one too.
+        Where the arena of the least-peak order is larger than its peak, 'peak' looks for a smaller one too, unless
+        the allocator is a rule.
     alignment: bytes of which every offset in the arena is a multiple; 'graph': the largest power of two up to 64 that
         divides every size.
     budget_bytes: memory the schedule must fit in. time_limit_s: stop then with the best found and the bound proved;
@@ -134,7 +135,8 @@ def schedule(
     floor = found.lower_bound_bytes  # of the arena
     place = lambda o, goal: arena(problem, o, allocator, alignment=step, task=PlacementTask(goal, deadline))  # noqa: E731
     placed = place(order, found.peak_bytes)
-    if placed.n_bytes > found.peak_bytes and objective in ("peak", "arena") and not found.given:
+    searches = ALLOCATORS[allocator].item.rule is None  # a rule's height says nothing of what an order needs
+    if placed.n_bytes > found.peak_bytes and objective in ("peak", "arena") and searches and not found.given:
         aligned, bound = aligned_order(problem, step, task)
         floor = max(floor, bound)
     else:

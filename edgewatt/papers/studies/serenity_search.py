@@ -39,7 +39,7 @@ def compute(job: Job) -> dict[str, Any]:
     parts = [part["operators"] - (k > 0) for k, part in enumerate(found.details["parts"])]
     return {
         "nodes": f"{graph.n_nodes} = {{{', '.join(map(str, parts))}}}",
-        "states": found.states, "seconds": seconds, "proved": found.proved,
+        "states": found.states, "transitions": sum(part["transitions"] for part in found.details["parts"]), "seconds": seconds, "proved": found.proved,
         "best_states": best.states, "best_seconds": time.thread_time() - start - seconds,
         "optimal": found.peak_bytes == best.peak_bytes,
     }  # fmt: skip
@@ -73,11 +73,12 @@ def tables(done: Done) -> list[Table]:
         theirs = "no end seen" if row["paper_seconds"] is None else f"{row['paper_seconds']:,} s"
         rows.append((
             *marks, row["paper_nodes"], theirs, result["nodes"], f"{1e3 * result['seconds']:.1f} ms", result["states"],
+            result["transitions"],
             f"{1e3 * result['best_seconds']:.1f} ms", result["best_states"],
         ))  # fmt: skip
     heads = (
         "rewritten", "divided", "budgeted", "nodes, paper", "paper", "nodes, ours", "the same here", "states",
-        "best-first, whole", "states",
+        "transitions", "best-first, whole", "states",
     )  # fmt: skip
     swept = [
         ("yes" if job["rewrite"] else "no", job["limit"], r["states"][1], r["transitions"][1],
