@@ -17,10 +17,12 @@ def schedule(
         metavar="MODEL",
         help="A .tflite, .onnx or .json file, or a generated graph: darts_v2, randwire-ws64-seed1.",
     ),
-    objective: str = typer.Option("peak", help="What to minimise: peak, arena or traffic (needs --onchip-bytes)."),
+    objective: str = typer.Option(
+        "peak", help="What to minimise: peak, arena, traffic (needs --onchip-bytes), energy (--system)."
+    ),
     method: str = typer.Option("best-first", help="How: see `edgewatt list schedulers`."),
     rewrite: list[str] = typer.Option(
-        [], help="Rewrite first: fold-concat, channel-wise, kernel-wise, absorb-add or all; may be repeated."
+        [], help="Rewrite first: fold-concat, channel-wise, kernel-wise, absorb-add or all; in-place, views."
     ),
     allocator: str = typer.Option("exact", help="Placement in the arena: see `edgewatt list allocators`."),
     batch: int = typer.Option(None, help="Value of the first dimension where an .onnx model leaves it open."),
@@ -31,6 +33,8 @@ def schedule(
     onchip_bytes: int = typer.Option(None, help="On-chip memory for --objective traffic."),
     block_bytes: int = typer.Option(256, help="Blocks in which off-chip traffic moves."),
     budget_bytes: int = typer.Option(None, help="Fail unless the schedule fits in this memory."),
+    recompute: int = typer.Option(0, min=0, help="Results that may be computed again where that lowers the peak."),
+    system: str = typer.Option(None, help="Machine for --objective energy: a name of configs/systems or a YAML file."),
     time_limit: float = typer.Option(None, metavar="SECONDS", help="Stop then, with the best found and its bound."),
     evaluations: int = typer.Option(5_000, help="Orders the search for arena or traffic tries."),
     seed: int = typer.Option(0, help="Seed of that search and of the random orders in the figure."),
@@ -62,9 +66,9 @@ def schedule(
     import time
 
     from edgewatt.cli.output import progress, write_json
+    from edgewatt.operators.energy import schedule as run
     from edgewatt.operators.orders import add_energy, compare_orders, load_graph
     from edgewatt.operators.words import bank_summary, banks_in_words
-    from reorder.schedule.schedule import schedule as run
     from traces.base.errors import InputError
     from traces.base.files import refuse_inputs
 
@@ -76,12 +80,22 @@ def schedule(
     graph = load_graph(model, batch)
     read_s = time.perf_counter() - started
     started = time.perf_counter()
+    again: dict[str, Any] = {}
     with progress("schedule") as report:
+        work, patterns = graph, rewrite
+        if recompute:
+            from reorder.recomputation.recompute import recompute as compute_again
+            from reorder.schedule.rewrite import rewrite_graph
+
+            made = compute_again(rewrite_graph(graph, rewrite), moves=recompute, time_limit_s=time_limit)
+            work, patterns = made.graph, []
+            again = {"recomputed": list(made.copies), "recomputed_bytes": made.extra_bytes}
         result = run(
-            graph,
+            work,
             objective=objective,
+            machine=system,
             method=method,
-            rewrite="all" if "all" in rewrite else rewrite,
+            rewrite=patterns,
             allocator=allocator,
             alignment="graph" if alignment == "graph" else int(alignment),
             onchip_bytes=onchip_bytes,
@@ -138,12 +152,16 @@ def schedule(
         "orders": rows,
         "order": result.names,
         "details": dict(result.details),
+        **again,
     }
     if placed is not None:
         summary["placement_in_banks"] = bank_summary(placed)
     if write_json(summary, json_file):
         return
     _print(result, rows, sizes, read_s, search_s)
+    if again:
+        names = ", ".join(again["recomputed"]) or "no operator"
+        say(f"computed again: {names} ({again['recomputed_bytes']:,} B written once more)")
     for line in [] if placed is None else banks_in_words(placed):
         say(line)
     for file in (output, figure, page, None if json_file == "-" else json_file):

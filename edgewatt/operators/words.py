@@ -21,6 +21,12 @@ def proof_in_words(result: Any) -> str:
     if result.objective == "arena":
         word = "proved, no order has a smaller one" if result.proved else f"the best found; {bound}"
         return f"arena of {result.arena_bytes:,} B at a peak of {result.peak_bytes:,} B: {word}"
+    if result.objective == "energy":
+        found, tried = result.details["energy"]["total_pj"], result.details["candidates_pj"]
+        return (
+            f"off-chip energy of {found / 1e6:,.2f} µJ: the least of {len(tried)} orders, the most is "
+            f"{tried[-1] / 1e6:,.2f} µJ; its peak is {result.peak_bytes:,} B, {bound}"
+        )
     word = "none can have less" if result.proved else "the best found"
     return f"off-chip traffic of {result.traffic_bytes:,} B: {word}; its peak is {result.peak_bytes:,} B, {bound}"
 

@@ -9,6 +9,15 @@ Patterns, applied in this order, each a switch:
   channel-wise partitioning takes the result apart again they write k buffers, else k slices of one (equations 7, 8).
 * ``absorb-add``: an ADD of convolutions that nobody else reads disappears; their sums accumulate in its buffer.
 
+Two more share storage and leave the operators as they are; ``all`` does not include them:
+
+* ``views``: an operator that only gives its input another shape writes into its input's storage (as ExecuTorch's
+  memory planning does with view copies, and TensorFlow Lite with operators that leave data unmodified), unless the
+  input is one of the network or has other readers, or the result is an output.
+* ``in-place``: ``views``, and where TensorFlow Lite's kernels allow it (ADD, SUB, MUL, DIV, SOFTMAX) the result takes
+  the storage of the first operand that has its size, that nobody else reads and that is no input of the network, unless
+  the result is an output of it.
+
 A buffer that accumulates has the size of the result, as in the paper; a kernel that keeps wider sums needs more. For
 quantised models channel-wise and kernel-wise are exact (the sum is rounded once, as before), absorb-add is not: it
 leaves out the rounding of the two operands.
@@ -21,24 +30,29 @@ from dataclasses import replace
 from typing import Any
 
 from traces.base.errors import unknown_name
-from traces.work.opgraph import Operator, OpGraph, Tensor
+from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
 
 PATTERNS = ("fold-concat", "channel-wise", "kernel-wise", "absorb-add")
+VIEWS = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "BITCAST", "FLATTEN", "UNSQUEEZE")  # the last two are ONNX's
+IN_PLACE = ("ADD", "SUB", "MUL", "DIV", "SOFTMAX")
+STORAGE = {"views": VIEWS, "in-place": (*VIEWS, *IN_PLACE)}
+SCALAR_BYTES = 4  # and below: TensorFlow Lite does not share them where data change
 CONCAT, CONV, DEPTHWISE, ADD = "CONCATENATION", "CONV_2D", "DEPTHWISE_CONV_2D", "ADD"
 PARTIAL_CONV, PARTIAL_DEPTHWISE = "PARTIAL_CONV_2D", "PARTIAL_DEPTHWISE_CONV_2D"
 GATHERING = (CONV, DEPTHWISE, CONCAT)  # kernels that can read one operand from several places
 
 
 def rewrite_graph(graph: OpGraph, patterns: Sequence[str] | str = "all") -> OpGraph:
-    """Apply patterns ('all', or some of PATTERNS) wherever they match; the result computes the same.
+    """Apply patterns ('all', or some of PATTERNS and STORAGE) wherever they match; the result computes the same.
 
     channel-wise and kernel-wise see through concatenations (they fold those that they use up).
     Raises InputError for an unknown pattern.
     """
-    wanted = PATTERNS if patterns == "all" else (patterns,) if isinstance(patterns, str) else tuple(patterns)
+    listed = (patterns,) if isinstance(patterns, str) else tuple(patterns)
+    wanted = tuple(dict.fromkeys(name for given in listed for name in (PATTERNS if given == "all" else (given,))))
     for name in wanted:
-        if name not in PATTERNS:
-            raise unknown_name("rewriting pattern", name, (*PATTERNS, "all"))
+        if name not in PATTERNS and name not in STORAGE:
+            raise unknown_name("rewriting pattern", name, (*PATTERNS, *STORAGE, "all"))
     if not wanted:
         return graph
     rewriter = _Rewriter(graph)
@@ -53,6 +67,9 @@ def rewrite_graph(graph: OpGraph, patterns: Sequence[str] | str = "all") -> OpGr
         rewriter.split_convolutions()
     if "absorb-add" in wanted:
         rewriter.absorb_adds()
+    for name in STORAGE:
+        if name in wanted:
+            rewriter.share_storage(STORAGE[name])
     return rewriter.result(wanted)
 
 
@@ -89,7 +106,7 @@ class _Rewriter:
     def result(self, patterns: Sequence[str]) -> OpGraph:
         return replace(
             self.graph,
-            name=f"{self.graph.name} ({', '.join(p for p in PATTERNS if p in patterns)})",
+            name=f"{self.graph.name} ({', '.join(p for p in (*PATTERNS, *STORAGE) if p in patterns)})",
             nodes=tuple(self.nodes[name] for slot in self.slots for name in slot),
             outputs=tuple(name for names in self.outputs.values() for name in names),
         )
@@ -280,6 +297,38 @@ class _Rewriter:
                 and node.attributes.get("activation", "NONE") == "NONE"
                 and tensor.buffer not in {self.tensors[name].buffer for name in node.inputs}
                 for node in writers
+            )
+        )
+
+    # -- storage -------------------------------------------------------------------------------------------------------
+
+    def share_storage(self, kinds: Sequence[str]) -> None:
+        """Let results of these operators take the storage of an operand that nobody needs any more."""
+        for name in [name for slot in self.slots for name in slot]:
+            node = self.nodes[name]
+            if node.op not in kinds or len(node.outputs) != 1 or node.output.buffer != node.output.name:
+                continue
+            if self._is_output(node.output.name) or (node.op not in VIEWS and node.output.n_bytes <= SCALAR_BYTES):
+                continue
+            listed = node.attributes.get("operands", node.inputs)
+            for given in listed[:1] if node.op in VIEWS or node.op == "SOFTMAX" else listed[:2]:
+                if given in self.tensors and self._free_for(self.tensors[given], node):
+                    self._put(replace(node, outputs=(replace(node.output, buffer=self.tensors[given].buffer),)))
+                    break
+
+    def _free_for(self, tensor: Tensor, node: Operator) -> bool:
+        """Whether a node may write where a tensor is: the last one that was written there, and read by no one else."""
+        chain = [self.nodes[name] for name in self.writers[tensor.buffer]]
+        return (
+            tensor.n_bytes == node.output.n_bytes
+            and [reader.name for reader in self._reading(tensor.name)] == [node.name]
+            and not self._is_output(tensor.name)
+            and all(writer.op != INPUT and not writer.op.startswith("PARTIAL_") for writer in chain)
+            and any(writer.output.name == tensor.name and len(writer.outputs) == 1 for writer in chain)
+            and all(
+                t.buffer != tensor.buffer or t.name == tensor.name or self._reading(t.name)
+                for w in chain
+                for t in w.outputs
             )
         )
 

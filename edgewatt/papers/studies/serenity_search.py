@@ -39,7 +39,8 @@ def compute(job: Job) -> dict[str, Any]:
     parts = [part["operators"] - (k > 0) for k, part in enumerate(found.details["parts"])]
     return {
         "nodes": f"{graph.n_nodes} = {{{', '.join(map(str, parts))}}}",
-        "states": found.states, "transitions": sum(part["transitions"] for part in found.details["parts"]), "seconds": seconds, "proved": found.proved,
+        "states": found.states, "seconds": seconds,
+        "transitions": sum(part["transitions"] for part in found.details["parts"]), "proved": found.proved,
         "best_states": best.states, "best_seconds": time.thread_time() - start - seconds,
         "optimal": found.peak_bytes == best.peak_bytes,
     }  # fmt: skip

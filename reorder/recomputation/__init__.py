@@ -1,0 +1,1 @@
+"""Computing results again where that lowers the peak of a schedule."""
