@@ -1,5 +1,7 @@
 """Shared storage, recomputation: whatever order runs, nobody reads what was overwritten, and results are equal."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ import edgewatt as ew
 from reorder.recomputation.recompute import recompute
 from reorder.schedule.operator_problem import OperatorProblem
 from reorder.schedule.rewrite import IN_PLACE, VIEWS, rewrite_graph
+from tests.model_files import make_tflite
 from tests.property.test_schedule_rewrite import networks
 from traces.base.errors import InputError
 from traces.work.execute import execute
@@ -127,3 +130,25 @@ def test_a_long_skip_is_computed_again() -> None:
     assert recompute(graph, moves=0).copies == ()
     with pytest.raises(InputError, match="moves is at least 0"):
         recompute(graph, moves=-1)
+
+
+@pytest.mark.parametrize(
+    "op",
+    ["ADD", "SUB", "MUL", "DIV", "SOFTMAX", "SQUEEZE", "BITCAST", "RELU", "LOGISTIC", "MAXIMUM", "ABS", "LEAKY_RELU"],
+)
+def test_tensorflow_lite_shares_what_we_share(op: str, tmp_path: Path) -> None:
+    """The addresses that its interpreter gives, without delegates."""
+    interpreter = pytest.importorskip("ai_edge_litert.interpreter", reason="needs ai-edge-litert")
+    two = op in ("ADD", "SUB", "MUL", "DIV", "MAXIMUM")
+    operators = [("RELU", [0], [1]), ("TANH", [0], [2]), (op, [1, 2] if two else [1], [3]), ("RELU", [3], [4])]
+    operators += [] if two else [("RELU", [2], [5])]
+    names = ("x", "a", "b", "y", "z") if two else ("x", "a", "b", "y", "z", "w")
+    data = make_tflite(operators, [(n, (1, 64)) for n in names], outputs=(4,) if two else (4, 5))
+    plain = interpreter.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    run = interpreter.Interpreter(model_content=data, experimental_op_resolver_type=plain)
+    run.allocate_tensors()
+    at = [run.tensor(k)().ctypes.data for k in range(4)]
+    (tmp_path / "m.tflite").write_bytes(data)
+    shared = rewrite_graph(ew.load(tmp_path / "m.tflite", kind="opgraph"), "in-place")
+    assert (at[3] == at[1]) == (shared.tensors["y"].buffer == "a")
+    assert (at[3] == at[2]) == (shared.tensors["y"].buffer == "b")
