@@ -89,6 +89,14 @@ static void play_levels(dram_engine *e, int64_t t, int command, const dram_bank 
     e->ca_end = t + (beats + e->c.ca_beats_per_clock - 1) / e->c.ca_beats_per_clock;
 }
 
+/* Nothing of a table before its gap after cycle t. */
+static inline void hold(int64_t *ready, const int64_t *gap, int64_t t, int n) {
+    if (n == REFPB + 1) /* the usual number, as a constant */
+        for (int to = 0; to < REFPB + 1; to++) ready[to] = later(ready[to], t + gap[to]);
+    else
+        for (int to = 0; to < n; to++) ready[to] = later(ready[to], t + gap[to]);
+}
+
 /* A refresh makes good for as many activates as ask for refresh management. */
 static inline void made_good(const dram_engine *e, dram_bank *bank) {
     bank->activates = bank->activates > e->c.rfm_limit ? bank->activates - e->c.rfm_limit : 0;
@@ -101,12 +109,11 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
     account(rank, t);
     rank->count[command]++;
     const int n_ready = e->n_ready;
-    for (int to = 0; to < n_ready; to++) rank->ready[to] = later(rank->ready[to], t + gap[SAME_RANK][command][to]);
+    hold(rank->ready, gap[SAME_RANK][command], t, n_ready);
     if (bank) {
         int64_t *group = e->group_ready[bank->group];
-        for (int to = 0; to < n_ready; to++) bank->ready[to] = later(bank->ready[to], t + gap[SAME_BANK][command][to]);
-        for (int to = 0; e->c.groups > 1 && to < n_ready; to++)
-            group[to] = later(group[to], t + gap[SAME_GROUP][command][to]);
+        hold(bank->ready, gap[SAME_BANK][command], t, n_ready);
+        if (e->c.groups > 1) hold(group, gap[SAME_GROUP][command], t, n_ready);
         bank->count[command]++;
     }
     if (e->c.ranks > 1 && is_column(command))

@@ -113,7 +113,6 @@ static inline int try_bank(dram_engine *e, int64_t t, dram_bank *bank, int row_w
  * nothing else wants the rank; *next: when one may be pulled in. */
 static int refresh_wanted(const dram_engine *e, int64_t t, int r, int64_t *next) {
     const dram_rank *rank = &e->rank[r];
-    if (!e->c.postpone && !e->c.pull_in) return rank->refresh_due > 0;
     int sets = e->c.refresh == REFRESH_PER_BANK ? e->c.refresh_sets : 1;
     if (e->c.refresh == REFRESH_NONE || rank->in_self_refresh) return 0;
     if (rank->refresh_due >= later((int64_t)e->c.postpone * sets, 1)) return 1; /* an interval is left to close rows */
@@ -336,7 +335,7 @@ static void process(dram_engine *e, int64_t t, int flush) {
             rank->refresh_due++;
             rank->next_refresh += interval;
         }
-        rank->refresh_first = refresh_wanted(e, t, r, &next);
+        rank->refresh_first = e->c.postpone || e->c.pull_in ? refresh_wanted(e, t, r, &next) : rank->refresh_due > 0;
         refreshing |= rank->refresh_first;
         next = sooner(next, rank->next_refresh);
         if ((e->c.self_refresh || rank->in_self_refresh) && try_sleep(e, t, r, &next)) next = t + 1;
@@ -351,11 +350,13 @@ static void process(dram_engine *e, int64_t t, int flush) {
     } else {
         issued = issue_one(e, t, 1, 1, &next);
     }
-    if (e->second_act_by && t > e->second_act_by - e->c.second_act && wires_ready(e, ACT2) <= t) {
-        issue(e, t, ACT2, e->second_act_bank->rank, e->second_act_bank, NULL); /* a clock that nothing else wants */
-        issued = 1;
+    if (e->second_act_by) {
+        if (t > e->second_act_by - e->c.second_act && wires_ready(e, ACT2) <= t) { /* a clock that nothing else wants */
+            issue(e, t, ACT2, e->second_act_bank->rank, e->second_act_bank, NULL);
+            issued = 1;
+        }
+        next = t + 1;
     }
-    if (e->second_act_by) next = t + 1;
     int moved = move_request(e, flush);
     if (moved || (issued && (refreshing || e->c.power_down))) next = t + 1;
     else if (issued) next = sooner(next, next_look(e, t));

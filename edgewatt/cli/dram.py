@@ -193,6 +193,38 @@ def library(
     typer.echo(f'{file}: open it with edgewatt_dram_open; #include "dram/edgewatt_dram.h" with -I{include_folder()}')
 
 
+@part_app.command("import")
+def import_(
+    file: Path = typer.Argument(..., help="DRAMSys JSON, or a Ramulator 2 DRAM section as YAML."),
+    output: Path = typer.Option(..., "--output", "-o", help="The part file (YAML) to write."),
+    base: str = typer.Option(None, help="Part that gives wires and command levels (default: one of the standard)."),
+    name: str = typer.Option(None, help="Name of the part (default: the file's own)."),
+    format: str = typer.Option(None, help="dramsys or ramulator2, if the file does not show it."),
+) -> None:
+    """Make a part file of another simulator's memory specification.
+
+    Sizes, times and (DRAMSys) currents come from the file, wires and command levels from the base part.
+
+    Example:  edgewatt part import MICRON_4Gb_DDR4-2400.json -o my-ddr4.yaml
+    """
+    import yaml
+
+    from hwmodel.part_readers.reader import import_part
+    from traces.base.files import whole_file
+
+    found = import_part(file, base=base, name=name, format=format)
+    text = yaml.safe_dump(found.data, sort_keys=False, allow_unicode=True, width=120)
+    with whole_file(output) as stream:
+        stream.write(f"# Schema: docs/concepts/dram-parts.md.\n{text}".encode())
+    part = found.part
+    typer.echo(
+        f"{output}: {part.name}, {part.standard}, {part.data_rate_mts:.0f} MT/s, "
+        f"{part.organisation.capacity_bytes / 2**30:g} GiB, wires of {found.data['extends']}"
+    )
+    if found.unused:
+        typer.echo(f"not used: {', '.join(found.unused)}")
+
+
 def add_to(app: typer.Typer) -> None:
     """Register this module's commands."""
     app.command()(dram)

@@ -143,6 +143,8 @@ def read_tree(path: Path) -> Tree:
         if path.stat().st_size > _MAX_FILE_BYTES:
             raise InputError(f"{path}: a part file is smaller than {_MAX_FILE_BYTES} bytes")
         text = path.read_text(encoding="utf-8")
+        if path.suffix == ".json":
+            text = text.replace("\t", " ")  # JSON may be indented with tabs, YAML may not
         for event in yaml.parse(text, Loader=loader):
             if isinstance(event, yaml.AliasEvent):
                 line = event.start_mark.line + 1 if event.start_mark else 0
@@ -174,7 +176,7 @@ def read_tree(path: Path) -> Tree:
             return result
         if isinstance(node, yaml.SequenceNode):
             return [convert(item, (*keys, str(k))) for k, item in enumerate(node.value)]
-        if node.style is None and _NUMBER.fullmatch(node.value) and "float" in _guess(node.value):
+        if not node.style and _NUMBER.fullmatch(node.value) and "float" in _guess(node.value):
             return float(node.value)  # YAML 1.1 reads 1e-3 as text
         return scalars.construct_object(node)
 

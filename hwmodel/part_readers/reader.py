@@ -1,0 +1,194 @@
+"""What a reader of memory specifications is, and what all of them share: names translated, every number checked.
+
+A specification says sizes and times, some currents; wires and command levels are those of a base part of the same
+standard, which the written file extends. All problems of a file are reported at once, with line and column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hwmodel.parts.part import Part
+from hwmodel.parts.part_file import load_part
+from hwmodel.parts.part_tree import Tree, read_tree
+from traces.base.errors import InputError, did_you_mean
+from traces.base.registry import Registry
+
+# The shipped part that an imported one takes what its file does not say from, by memory standard.
+BASES = {
+    "LPDDR4": "lpddr4-3200", "LPDDR4X": "lpddr4-3200", "LPDDR5": "lpddr5-6400", "LPDDR5X": "lpddr5x-8533",
+    "LPDDR6": "lpddr6-10667", "DDR4": "ddr4-3200-x8", "DDR5": "ddr5-4800-x8", "HBM2": "hbm2", "HBM3": "hbm3",
+}  # fmt: skip
+LARGEST = 1 << 48
+
+
+@dataclass
+class Specification:
+    """What a file says, in our names. organisation and timing (clocks): whole numbers; currents: mA of rails."""
+
+    name: str
+    standard: str
+    tck_ns: float
+    organisation: dict[str, int]
+    timing: dict[str, int]
+    currents: dict[str, dict[str, float]] = field(default_factory=dict)
+    volts: dict[str, float] = field(default_factory=dict)
+    unused: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class PartReader:
+    """recognises(data): whether a file's plain data are of this format. read(tree): what they say.
+
+    `read` complains to the tree about what is wrong and returns None where too much is.
+    """
+
+    recognises: Callable[[Any], bool]
+    read: Callable[[Tree], Specification | None]
+
+
+PART_READERS: Registry[PartReader] = Registry("part reader", "edgewatt.part_readers", folder="hwmodel.part_readers")
+
+
+class Section:
+    """One mapping of a file whose numbers are taken by name; what nobody took is left."""
+
+    def __init__(self, tree: Tree, *keys: str) -> None:
+        self.tree, self.keys = tree, keys
+        self.data = tree.section(*keys)
+        self.left = set(self.data)
+
+    def text(self, name: str) -> str:
+        """Return a text, '' with a complaint where it is none."""
+        self.left.discard(name)
+        return self.tree.text(*self.keys, name)
+
+    def number(self, *names: str, required: bool = True, whole: bool = True, least: float = 0) -> float | None:
+        """Return the number of the first of the names that is there; all of them count as taken."""
+        for name in names:
+            if name in self.data:
+                self.left -= set(names)
+                value = self.tree.number((*self.keys, name), self.data[name], least, whole)
+                if value is not None and value > LARGEST:
+                    self.tree.complain((*self.keys, name), f"must be at most 2^48, not {value:g}")
+                    return None
+                return value
+        if required:
+            self.tree.complain(
+                self.keys, f"{names[0]} is missing{' (or ' + ', '.join(names[1:]) + ')' if names[1:] else ''}"
+            )
+        return None
+
+    def whole(self, *names: str, default: int | None = None, least: int = 1) -> int | None:
+        """Return a whole number; `default` where none of the names is there (None: complain)."""
+        value = self.number(*names, required=default is None, least=least)
+        if value is None:
+            return default if not any(name in self.data for name in names) else None
+        return int(value)
+
+    def timing(self, names: Mapping[str, tuple[str, ...]], needed: tuple[str, ...]) -> dict[str, int]:
+        """Return our timing names -> clocks; `needed` ones are complained about where they are missing."""
+        found = {}
+        for ours, theirs in names.items():
+            value = self.number(*theirs, required=ours in needed)
+            if value is not None:
+                found[ours] = int(value)
+        return found
+
+
+@dataclass(frozen=True)
+class Imported:
+    """The data of a part file, the part they make, and what of the specification was not used."""
+
+    data: dict[str, Any]
+    part: Part
+    unused: tuple[str, ...]
+
+
+def import_part(
+    path: str | Path, *, base: str | None = None, name: str | None = None, format: str | None = None
+) -> Imported:
+    """Read another simulator's memory specification and make a part of it.
+
+    base: the shipped part or part file to extend (default: one of the same standard). Raises InputError naming file,
+    line and column of everything that is missing, no number, out of range or contradicts something else.
+    """
+    tree = read_tree(Path(path))
+    reader = _reader(tree, format)
+    found = reader.read(tree)
+    tree.finish()
+    assert found is not None
+    if base is None and found.standard not in BASES:
+        raise InputError(
+            f"{path}: no shipped part is of standard {found.standard!r}{did_you_mean(found.standard, list(BASES))}: "
+            "name the part to take wires and command levels from (base)"
+        )
+    if "tRFCpb" in found.timing and "IDD5PB" not in load_part(base or BASES[found.standard]).currents.idd_ma:
+        del found.timing["tRFCpb"]
+        found.unused.append("per-bank refresh (no current for it)")
+    data = _part_data(found, base or BASES[found.standard], name or found.name, Path(path).name)
+    try:
+        return Imported(data, load_part(data), tuple(found.unused))
+    except InputError as error:
+        raise InputError(f"{path}: what it says makes no part we can model:\n{error}") from error
+
+
+def _reader(tree: Tree, format: str | None) -> PartReader:
+    if format is not None:
+        return PART_READERS[format].item
+    for name in PART_READERS:
+        if PART_READERS[name].item.recognises(tree.data):
+            return PART_READERS[name].item
+    raise InputError(f"{tree.where}: no memory specification of a known format ({', '.join(PART_READERS)})")
+
+
+def _part_data(found: Specification, base_name: str, name: str, file: str) -> dict[str, Any]:
+    source = f"imported from {file}"
+    base = load_part(base_name)
+
+    def made(value: float) -> dict[str, Any]:
+        return {"value": value, "source": source}
+
+    o = {**_sizes(base), **found.organisation}
+    dq = o["device_dq_bits"] * o["devices_per_rank"]
+    overhead = base.organisation.overhead_bits * o["burst_beats"] // base.organisation.burst_beats
+    burst_bytes = (dq * o["burst_beats"] - overhead) // 8
+    step = o["column_step"] or o["burst_beats"]
+    fields = {
+        "offset": burst_bytes, "channel": o["channels"], "bank_group": o["bank_groups"], "rank": o["ranks"],
+        "column": o["columns"] // step, "bank": o["banks_per_group"], "row": o["rows"],
+    }  # fmt: skip
+    if "RL" in found.timing and "RL_dbi" not in found.timing:  # as much longer with DBI as the base's
+        found.timing["RL_dbi"] = found.timing["RL"] + base.timing.RL_dbi - base.timing.RL
+    data: dict[str, Any] = {
+        "extends": base_name,
+        "name": name,
+        "standard": found.standard,
+        "note": f"{source}; wires, command levels and what is not listed here are those of {base_name}",
+        "clock": {"tCK_ns": made(found.tck_ns)},
+        "organisation": {key: made(value) for key, value in o.items()},
+        "timing": {f"{key}_cycles": made(value) for key, value in found.timing.items()},
+        "address_map": {
+            "value": " ".join(f"{key}:{(size - 1).bit_length()}" for key, size in fields.items() if size > 1),
+            "source": "choice, channels and bank groups alternate from burst to burst",
+        },
+    }
+    wires = base.interface.wires
+    data["interface"] = {"wires": {"dq": {"count": made(dq)}}}
+    if "dbi" in wires:
+        data["interface"]["wires"]["dbi"] = {"count": made(-(-dq // 8))}
+    if found.currents:
+        data["currents"] = {f"{rail}_V": made(volt) for rail, volt in found.volts.items()}
+        for current, rails in found.currents.items():
+            data["currents"][f"{current}_mA"] = {**rails, "source": source, "estimate": False, "range": None}
+    return data
+
+
+def _sizes(base: Part) -> dict[str, int]:
+    o = base.organisation
+    names = ("channels", "ranks", "bank_groups", "banks_per_group", "rows", "columns", "device_dq_bits",
+             "devices_per_rank", "burst_beats", "beats_per_clock", "column_step", "refresh_banks")  # fmt: skip
+    return {name: getattr(o, name) for name in names}

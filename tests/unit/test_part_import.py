@@ -1,0 +1,166 @@
+"""Memory specifications of DRAMSys and Ramulator 2 become part files; what is wrong in them is named with its place."""
+
+import copy
+import json
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from edgewatt.cli import app
+from hwmodel.dram.engine import load_part, simulate_dram
+from hwmodel.part_readers.reader import PART_READERS, import_part
+from traces.base.errors import InputError
+
+LPDDR4 = {
+    "memspec": {
+        "memoryId": "ours-lpddr4",
+        "memoryType": "LPDDR4",
+        "memarchitecturespec": {
+            "burstLength": 16, "dataRate": 2, "nbrOfBanks": 8, "nbrOfColumns": 1024, "nbrOfRanks": 2,
+            "nbrOfRows": 32768,
+            "width": 16, "nbrOfDevices": 1, "nbrOfChannels": 1, "nbrOfBankGroups": 1,
+        },
+        "mempowerspec": {
+            "vdd1": 1.8, "vdd2": 1.1, "vddq": 1.1,
+            **{
+                f"idd{name}{rail}": value / 1e3
+                for name, values in {
+                    "0": (3, 40), "2n": (2, 25), "2p": (1, 3), "3n": (2.2, 29), "3p": (1.1, 9), "4r": (2.2, 260),
+                    "4w": (2.2, 200), "5": (9, 85), "6": (0.4, 0.9),
+                }.items()
+                for rail, value in zip("12", values, strict=True)
+            },
+        },
+        "memtimingspec": {
+            "RL": 20, "WL": 10, "RCD": 20, "RPpb": 20, "RPab": 24, "RAS": 46, "RC": 66, "RRD": 11, "FAW": 43, "CCD": 8,
+            "RTP": 9, "WR": 20, "WTR": 11, "PPD": 4, "RFCab": 300, "RFCpb": 150, "REFI": 4166, "XP": 9, "CKE": 9,
+            "CCDMW": 32, "DQSCK": 4, "WPRE": 2, "DQSS": 1, "XSR": 308, "RTRS": 1, "REFIpb": 520, "tCK": 937.5e-12,
+        },
+    }
+}  # fmt: skip
+DDR5 = {
+    "MemorySystem": {
+        "DRAM": {
+            "impl": "DDR5",
+            "org": {
+                "preset": "ours", "density": 16384, "dq": 8, "channel_width": 32, "rank": 1, "bankgroup": 8, "bank": 4,
+                "row": 65536, "column": 1024,
+            },
+            "timing": {
+                "preset": "ours", "rate": 5600, "nBL": 8, "nCL": 46, "nRCD": 46, "nRP": 46, "nRAS": 90, "nRC": 136,
+                "nWR": 84, "nRTP": 21, "nCWL": 44, "nPPD": 2, "nCCDS": 8, "nCCDL": 14, "nCCDS_WR": 8, "nCCDL_WR": 56,
+                "nRRDS": 8, "nRRDL": 14, "nWTRS": 7, "nWTRL": 28, "nFAW": 40, "nRFC": 827, "nREFI": 10924, "nCS": 2,
+                "tCK_ps": 357,
+            },
+        }
+    }
+}  # fmt: skip
+
+
+def changed(specification, *keys, value=None):
+    """Return a copy with one value set, or taken away."""
+    data = copy.deepcopy(specification)
+    node = data
+    for key in keys[:-1]:
+        node = node[key]
+    if value is None:
+        del node[keys[-1]]
+    else:
+        node[keys[-1]] = value
+    return data
+
+
+def written(folder, specification):
+    file = folder / ("spec.json" if "memspec" in specification else "spec.yaml")
+    file.write_text(json.dumps(specification, indent="\t") if "memspec" in specification else yaml.dump(specification))
+    return file
+
+
+def test_a_dramsys_file(tmp_path):
+    part = import_part(written(tmp_path, LPDDR4)).part
+    o, t = part.organisation, part.timing
+    assert (part.name, part.standard, part.tck_ns) == ("ours-lpddr4", "LPDDR4", pytest.approx(0.9375))
+    assert (o.ranks, o.banks, o.rows, o.capacity_bytes) == (2, 8, 32768, 1 << 30)
+    assert (t.RL, t.tRPab, t.tRC, t.tRFCpb, t.tCCDMW, t.tXSR, t.tDQSCK) == (20, 24, 66, 150, 32, 308, 4)
+    assert part.currents.idd_ma["IDD4R"] == (2.2, 260) and part.currents.idd_ma["IDD6"] == (0.4, 0.9)
+    assert part.constants["timing.RL_cycles"].source == "imported from spec.json"
+    assert not part.constants["currents.IDD0_mA.vdd1"].estimate and "currents.IDD0_mA" not in part.ranges
+    assert part.constants["currents.IDD5PB_mA.vdd1"].estimate  # not in the file
+    assert simulate_dram([0, 32], [0, 1], [0, 100], part=part).commands["RD"] == 1
+
+
+def test_a_ramulator_file(tmp_path):
+    found = import_part(written(tmp_path, DDR5))
+    o, t = found.part.organisation, found.part.timing
+    assert found.part.data_rate_mts == pytest.approx(5602, abs=1) and found.data["extends"] == "ddr5-4800-x8"
+    assert (o.dq_bits, o.burst_bytes, o.bank_groups, o.banks) == (32, 64, 8, 32)
+    assert (t.RL, t.WL, t.tCCD_L_WR, t.tFAW, t.tRFCab, t.tRTRS) == (46, 44, 56, 40, 827, 2)
+    assert found.unused == ("nCCDS_WR",)
+    for keys in (("DRAM",), ()):  # the section alone
+        inner = DDR5["MemorySystem"]["DRAM"]
+        assert import_part(written(tmp_path, {"DRAM": inner} if keys else inner)).part.timing == t
+
+
+def test_the_command_writes_a_part_file(tmp_path):
+    file = tmp_path / "part.yaml"
+    shown = CliRunner().invoke(app, ["part", "import", str(written(tmp_path, LPDDR4)), "-o", str(file)])
+    assert shown.exit_code == 0 and "ours-lpddr4, LPDDR4, 2133 MT/s, 1 GiB, wires of lpddr4-3200" in shown.output
+    assert "not used: REFIpb" in shown.output
+    assert load_part(file).timing == import_part(written(tmp_path, LPDDR4)).part.timing
+    assert load_part(file).currents == import_part(written(tmp_path, LPDDR4)).part.currents
+
+
+ARCHITECTURE, TIMES = ("memspec", "memarchitecturespec"), ("memspec", "memtimingspec")
+DRAM = ("MemorySystem", "DRAM")
+
+
+@pytest.mark.parametrize(
+    ("specification", "message"),
+    [
+        (changed(LPDDR4, *TIMES, "RL"), "memspec.memtimingspec: RL is missing .or CL"),
+        (
+            changed(LPDDR4, *TIMES, "RL", value="20"),
+            r"spec.json:\d+:\d+: memspec.memtimingspec.RL: .*remove the quotes",
+        ),
+        (changed(LPDDR4, *TIMES, "RL", value=-3), "RL: must be at least 0"),
+        (changed(LPDDR4, *TIMES, "RL", value=20.5), "RL: must be a whole number"),
+        (changed(LPDDR4, *TIMES, "tCK"), "tCK is missing"),
+        (changed(LPDDR4, *TIMES, "tCK", value=0), "the clock must be above 0"),
+        (changed(LPDDR4, *TIMES, "RTP"), "RTP is missing .or RBTP"),
+        (changed(LPDDR4, *TIMES), "memspec.memtimingspec: this section is missing"),
+        (changed(LPDDR4, *ARCHITECTURE, "nbrOfRows", value=49152), "rows: must be a power of two, not 49152"),
+        (changed(LPDDR4, *ARCHITECTURE, "nbrOfRows", value=10**30), "nbrOfRows: must be at least 1 and finite"),
+        (changed(LPDDR4, *ARCHITECTURE, "nbrOfBankGroups", value=3), "8 banks do not divide into 3 groups"),
+        (changed(LPDDR4, *ARCHITECTURE, "width", value=0), "width: must be at least 1"),
+        (changed(LPDDR4, "memspec", "memoryType", value="LPDDR3"), "no shipped part is of standard 'LPDDR3'"),
+        (changed(LPDDR4, *TIMES, "RC", value=3), "tRC 3 is shorter than tRAS"),
+        (changed(DDR5, *DRAM, "timing", value={"preset": "DDR5_4800B"}), "names the preset 'DDR5_4800B' alone"),
+        (changed(DDR5, *DRAM, "timing", "nRFC", value=-1), "nRFC: is -1, which Ramulator fills in"),
+        (changed(DDR5, *DRAM, "timing", "rate", value=480), "give 0 beats in a clock"),
+        (changed(DDR5, *DRAM, "org", "dq", value=7), "32 is no multiple of dq 7"),
+        (changed(DDR5, *DRAM, "org", "column"), "column is missing"),
+        ({"nothing": {}}, "no memory specification of a known format .dramsys, ramulator2"),
+        ({"memspec": 5}, "no memory specification of a known format"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path, specification, message):
+    with pytest.raises(InputError, match=message):
+        import_part(written(tmp_path, specification))
+
+
+def test_hostile_files(tmp_path):
+    for text, message in (
+        ("[" * 10000, "nests|not valid|mapping"),
+        ('{"memspec": {"memspec": {}', "not valid YAML"),
+        ("a: &x [1]\nb: *x\n", "aliases are not used"),
+        ('{"memspec": {"memarchitecturespec": {"nbrOfRows": 1, "nbrOfRows": 2}}}', "given twice"),
+        ("", "mapping|known format"),
+    ):
+        file = tmp_path / "bad.json"
+        file.write_text(text)
+        with pytest.raises(InputError, match=message):
+            import_part(file)
+    with pytest.raises(InputError, match="part reader"):
+        import_part(written(tmp_path, LPDDR4), format="dramsim3")
+    assert set(PART_READERS) >= {"dramsys", "ramulator2"}
