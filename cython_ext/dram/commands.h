@@ -125,7 +125,7 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
     if (e->c.wire_cycles[command])
         e->wires_free[e->c.command_buses == 2 && is_column(command)] = t + e->c.wire_cycles[command];
     if (command != PDE && command != PDX) rank->last_command = t;
-    if (command == ACT || is_column(command)) rank->last_used = t;
+    if (e->c.self_refresh && (command == ACT || is_column(command))) rank->last_used = t;
     switch (command) {
     case ACT:
         bank->row = node->row;
@@ -165,7 +165,7 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
     case REFAB:
         rank->refreshing_until = later(rank->refreshing_until, t + e->c.refresh_cycles);
         rank->refresh_first = --rank->refresh_due >= later(e->c.postpone, 1);
-        rank->refreshes[rank->refresh_index] = t;
+        rank->refreshed[0] = rank->refreshes[rank->refresh_index] = t;
         rank->refresh_index = (rank->refresh_index + 1) & 15;
         for (int b = 0; e->c.rfm_limit && b < e->n_banks; b++)
             if (e->bank[b].rank == r) made_good(e, &e->bank[b]);
@@ -173,6 +173,7 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
     case REFPB:
         rank->refreshing_until = later(rank->refreshing_until, t + e->c.refresh_bank_cycles);
         rank->refresh_first = --rank->refresh_due >= later((int64_t)e->c.postpone * e->c.refresh_sets, 1);
+        rank->refreshed[rank->refresh_bank] = t;
         rank->refresh_bank = (rank->refresh_bank + 1) % e->c.refresh_sets;
         made_good(e, bank);
         for (dram_bank *other = bank + e->c.refresh_sets; other < e->bank + e->n_banks && other->rank == r;
@@ -208,6 +209,7 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
         rank->in_self_refresh = 0;
         rank->next_refresh = t + e->c.refresh_interval;
         rank->refresh_due = 1;
+        for (int x = 0; x < e->c.refresh_sets; x++) rank->refreshed[x] = t;
         break;
     }
     if (bank) bank->look_at = 0;

@@ -49,7 +49,7 @@ static inline int closes_itself(const dram_engine *e, const dram_bank *bank, int
 
 /* Find the first command the bank's queue can have, and when: in `*command` and `*at` (place in the queue) if that is
  * by `t`. Constraints only ever move later, so a result beyond `t` stays a lower bound until the bank itself changes. */
-static int64_t bank_next(dram_engine *e, int64_t t, dram_bank *bank, int *command, int *at) {
+static inline int64_t bank_next_ageless(dram_engine *e, int64_t t, dram_bank *bank, int *command, int *at) {
     *command = COMMANDS;
     *at = 0;
     if (!bank->look_at) bank_summary(e, bank);
@@ -58,14 +58,6 @@ static int64_t bank_next(dram_engine *e, int64_t t, dram_bank *bank, int *comman
         if (!bank->queued) return NEVER;
         if (e->second_act_by && *command == ACT) return t + 1; /* no ACT-1 between ACT-1 and ACT-2 */
         return later(earliest(e, bank, *command), wires_ready(e, *command));
-    }
-    /* The oldest request waits too long for another row: nothing goes before it. */
-    int64_t aged_at = NEVER;
-    if (e->c.age_cap && bank->queued && e->pool[bank->queue[0]].row != bank->row)
-        aged_at = e->pool[bank->queue[0]].accepted + e->c.age_cap;
-    if (aged_at <= t) {
-        *command = PRE;
-        return later(earliest(e, bank, PRE), wires_ready(e, PRE));
     }
     int64_t close_at = NEVER;
     if (bank->may_close) close_at = earliest(e, bank, PRE);
@@ -80,13 +72,23 @@ static int64_t bank_next(dram_engine *e, int64_t t, dram_bank *bank, int *comman
     for (int k = 0; k < 2; k++) {
         if (order[k] == NONE) continue;
         const dram_node *node = &e->pool[bank->queue[order[k]]];
-        int wanted = node->masked ? MWR : node->write ? WR : RD;
+        int wanted = node->command;
         int64_t when = later(earliest(e, bank, wanted), wires_ready(e, wanted));
         if (when >= best) continue;
         best = when, *command = wanted, *at = order[k];
         if (when <= t) break;
     }
-    return sooner(best, aged_at);
+    return best;
+}
+
+/* The same, but where the oldest request has waited too long for another row, nothing goes before it. */
+static int64_t bank_next(dram_engine *e, int64_t t, dram_bank *bank, int *command, int *at) {
+    int64_t next = bank_next_ageless(e, t, bank, command, at);
+    if (!e->c.age_cap || bank->row == NONE || !bank->queued || e->pool[bank->queue[0]].row == bank->row) return next;
+    int64_t aged_at = e->pool[bank->queue[0]].accepted + e->c.age_cap;
+    if (aged_at > t) return sooner(next, aged_at);
+    *command = PRE;
+    return later(earliest(e, bank, PRE), wires_ready(e, PRE));
 }
 
 /* Issue the bank's command if it can be by now; return 1, else lower *next to the first cycle worth another look. */
@@ -99,7 +101,7 @@ static inline int try_bank(dram_engine *e, int64_t t, dram_bank *bank, int row_w
         } else if (command == PRE || command == RFM) {
             if (!bank->queued) bank->idle_row = bank->row;
             issue(e, t, command, bank->rank, bank, NULL);
-        } else if (!sync_first(e, t, bank->rank, command != RD)) {
+        } else if (!e->c.sync_cycles || !sync_first(e, t, bank->rank, command != RD)) {
             serve(e, t, bank, at, command != MWR && closes_itself(e, bank, at) ? command + RDA - RD : command);
         }
         return 1;
@@ -116,6 +118,9 @@ static int refresh_wanted(const dram_engine *e, int64_t t, int r, int64_t *next)
     int sets = e->c.refresh == REFRESH_PER_BANK ? e->c.refresh_sets : 1;
     if (e->c.refresh == REFRESH_NONE || rank->in_self_refresh) return 0;
     if (rank->refresh_due >= later((int64_t)e->c.postpone * sets, 1)) return 1; /* an interval is left to close rows */
+    int64_t longest = rank->refreshed[sets > 1 ? rank->refresh_bank : 0] + 8 * e->c.refresh_interval;
+    if (t >= longest) return 1; /* pulled in before, but nine intervals are the longest pause */
+    *next = sooner(*next, longest);
     if (rank->queued || e->reads_waiting || e->draining || rank->refresh_due <= -(int64_t)e->c.pull_in * sets) return 0;
     int64_t when = rank->refresh_due > 0 ? t : rank->last_command + e->c.pull_in_idle;
     if (sets == 1) when = later(when, rank->refreshes[rank->refresh_index] + 2 * e->c.refresh_interval);
@@ -335,11 +340,16 @@ static void process(dram_engine *e, int64_t t, int flush) {
             rank->refresh_due++;
             rank->next_refresh += interval;
         }
-        rank->refresh_first = e->c.postpone || e->c.pull_in ? refresh_wanted(e, t, r, &next) : rank->refresh_due > 0;
+        int asleep = 0;
+        rank->refresh_first = rank->refresh_due > 0;
+        if (e->extras) {
+            if (e->c.postpone || e->c.pull_in) rank->refresh_first = refresh_wanted(e, t, r, &next);
+            if ((e->c.self_refresh || rank->in_self_refresh) && try_sleep(e, t, r, &next)) next = t + 1, asleep = 1;
+            asleep |= rank->in_self_refresh;
+        }
         refreshing |= rank->refresh_first;
         next = sooner(next, rank->next_refresh);
-        if ((e->c.self_refresh || rank->in_self_refresh) && try_sleep(e, t, r, &next)) next = t + 1;
-        else if ((e->c.power_down || rank->powered_down) && !rank->in_self_refresh && try_power(e, t, r, &next)) next = t + 1;
+        if ((e->c.power_down || rank->powered_down) && !asleep && try_power(e, t, r, &next)) next = t + 1;
     }
     if (e->second_act_by && t >= e->second_act_by) { /* ACT-2 can wait no longer */
         issue(e, t, ACT2, e->second_act_bank->rank, e->second_act_bank, NULL);

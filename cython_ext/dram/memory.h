@@ -76,7 +76,7 @@ static void accept(dram_memory *m, int64_t t, int p) {
             e->counts.merged_writes++;
             has_no_burst(e, e->pool[same_write].id);
             e->pool[same_write].id = id;
-            e->pool[same_write].masked &= (uint8_t)masked;
+            if (!masked) e->pool[same_write].command = WR;
         } else {
             e->counts.forwarded++;
             if (m->limited) {
@@ -97,7 +97,7 @@ static void accept(dram_memory *m, int64_t t, int p) {
         value[e->c.field_kind[f]] |=
             (int32_t)((address >> e->c.field_source[f]) & (((uint64_t)1 << e->c.field_bits[f]) - 1)) << e->c.field_target[f];
     node->id = id, node->burst = burst, node->accepted = t;
-    node->write = (uint8_t)write, node->masked = (uint8_t)masked, node->port = (uint8_t)p, node->merged = NONE;
+    node->write = (uint8_t)write, node->command = masked ? MWR : write ? WR : RD, node->port = (uint8_t)p, node->merged = NONE;
     node->row = value[FIELD_ROW], node->column = value[FIELD_COLUMN];
     node->bank = (int16_t)((value[FIELD_RANK] * e->c.groups + value[FIELD_GROUP]) * e->c.banks_per_group + value[FIELD_BANK]);
     e->pending++;
@@ -172,7 +172,7 @@ static int64_t refresh_period(const dram_engine *e) { /* after so many clocks ev
 typedef struct { /* the state of an idle channel relative to a cycle, and its counts */
     int64_t next_event, next_refresh[MAX_RANKS], last_command[MAX_RANKS], down_at[MAX_RANKS], until[MAX_RANKS];
     int32_t due[MAX_RANKS], bank[MAX_RANKS], down[MAX_RANKS];
-    int64_t refreshes[MAX_RANKS][16], last_used[MAX_RANKS];
+    int64_t refreshes[MAX_RANKS][16], refreshed[MAX_RANKS][MAX_BANKS], last_used[MAX_RANKS];
 } dram_idle;
 
 static dram_idle idle_state(const dram_engine *e, int64_t t) {
@@ -183,6 +183,7 @@ static dram_idle idle_state(const dram_engine *e, int64_t t) {
         const dram_rank *rank = &e->rank[r];
         s.next_refresh[r] = rank->next_refresh - t;
         s.last_command[r] = rank->last_command - t;
+        for (int x = 0; x < e->c.refresh_sets && e->extras; x++) s.refreshed[r][x] = rank->refreshed[x] - t;
         s.last_used[r] = e->c.self_refresh ? rank->last_used - t : 0; /* on the way to self-refresh nothing repeats */
         s.until[r] = later(rank->refreshing_until - t, 0);
         s.due[r] = rank->refresh_due, s.bank[r] = rank->refresh_bank, s.down[r] = rank->powered_down;
@@ -209,6 +210,7 @@ static void repeat_period(dram_engine *e, const dram_engine *before, int64_t k, 
         }
         for (int x = 0; x < 4; x++) rank->acts[x] += shift;
         for (int x = 0; x < 16; x++) rank->refreshes[x] += shift;
+        for (int x = 0; x < MAX_BANKS; x++) rank->refreshed[x] += shift;
         if (rank->next_refresh != NEVER) rank->next_refresh += shift;
         rank->sleeps_since += shift, rank->refreshing_until += shift, rank->accounted += shift;
         rank->last_command += shift, rank->powered_down_at += shift;

@@ -65,7 +65,7 @@ typedef struct { /* one request inside the controller */
     int64_t id, burst, accepted; /* burst: address in units of one burst */
     int32_t row, column, chain, merged;
     int16_t bank;
-    uint8_t write, port, masked;
+    uint8_t write, port, command; /* command: RD, WR or MWR */
 } dram_node;
 
 typedef struct {
@@ -86,7 +86,7 @@ typedef struct {
     int64_t refresh_due, next_refresh, refreshing_until, accounted, last_command, powered_down_at;
     int64_t active, precharged, down_active, down_precharged, asleep; /* clocks in each background state */
     int32_t act_index, open, queued, refresh_bank, powered_down, in_self_refresh;
-    int64_t last_used, sleeps_since, refreshes[16]; /* cycles of the last all-bank refreshes, a ring */
+    int64_t last_used, sleeps_since, refreshed[MAX_BANKS], refreshes[16]; /* refreshed: per set, where postponed */ /* cycles of the last all-bank refreshes, a ring */
     int32_t refresh_index, refresh_first; /* refresh_first: a refresh goes before all else in this cycle */
 } dram_rank;
 
@@ -149,6 +149,7 @@ typedef struct { /* one channel */
     int64_t clock_until, second_act_by;
     dram_bank *second_act_bank;
     int32_t n_banks, turn, number;
+    int32_t extras; /* refreshes may be postponed, or self-refresh or ACT-2 are to be looked after */
     int32_t n_ready; /* commands whose earliest cycles are kept: those that the policies issue */
     dram_output *out;
     dram_command *trace;
@@ -233,6 +234,7 @@ static dram_engine *channel_new(const dram_config *config, int number, dram_outp
     e->number = number;
     e->last_burst = -((int64_t)1 << 40);
     e->n_ready = config->self_refresh || config->rfm_limit || config->masked ? COMMANDS : config->power_down ? PDX + 1 : REFPB + 1;
+    e->extras = config->postpone || config->pull_in || config->self_refresh || config->second_act;
     for (int r = 0; r < config->ranks; r++)
         for (int x = 0; x < 16; x++) e->rank[r].refreshes[x] = -((int64_t)1 << 40);
     e->out = out;
