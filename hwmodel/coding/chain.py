@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hwmodel.coding.bits import BitByBit
-from hwmodel.coding.stage import ENCODERS, MAX_FLAG_WIRES, Bytes, Coded, Geometry, Role, Stage
+from hwmodel.coding.stage import ENCODERS, MAX_FLAG_WIRES, Bytes, Coded, Geometry, Role, Stage, WireCosts
 from traces.base.errors import InputError, unknown_name
 
 ENGINES = ("kernels", "bitarray")
@@ -171,12 +171,13 @@ def make_stages(names: list[str], geometry: Geometry, engine: str) -> list[Stage
     if engine not in ENGINES:
         raise unknown_name("encoding engine", engine, ENGINES)
     if engine == "kernels":
-        return [stage(geometry) for stage in fused_stages(names)]
+        return [stage(geometry) for stage in fused_stages(names, geometry.costs)]
     return [BitByBit(ENCODERS[name].item(geometry)) for name in names]
 
 
-def fused_stages(names: list[str], single_pass: bool = True) -> list[type[Stage]]:
-    """Return the stages of a chain; with `single_pass`, neighbours that declare one as one."""
+def fused_stages(names: list[str], costs: WireCosts, single_pass: bool = True) -> list[type[Stage]]:
+    """Return the stages of a chain; with `single_pass`, neighbours that declare one as one, where ones cost."""
+    single_pass = single_pass and costs.zero_pj <= costs.one_pj  # the fused passes count against ones
     stages: list[type[Stage]] = []
     before: str | None = None
     for name in names:

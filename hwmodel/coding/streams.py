@@ -51,7 +51,11 @@ class StreamChain:
         Chain(encoder, geometry)  # refuses what cannot be
         single_pass = block_bytes % 8 == 0  # else the flags of a block are no whole bytes
         names = parse_chain(encoder)
-        stages = fused_stages(names, single_pass) if engine == "kernels" else [ENCODERS[name].item for name in names]
+        stages = (
+            fused_stages(names, geometry.costs, single_pass)
+            if engine == "kernels"
+            else [ENCODERS[name].item for name in names]
+        )
         self._parts = [_Part(stage, element_bytes, geometry, engine) for stage in stages]
 
     def encode(self, data: Bytes, kind: npt.NDArray[np.integer[Any]]) -> Coded:

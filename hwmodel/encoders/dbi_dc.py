@@ -1,6 +1,8 @@
-"""dbi-dc: data bus inversion against ones, as LPDDR4, DDR4 and GDDR5 do it.
+"""dbi-dc: data bus inversion against the level that costs, as LPDDR4, DDR4 and GDDR5 do it.
 
-A byte with five or more ones is sent inverted and its flag wire is 1; exactly four is left alone. Stateless.
+Where ones cost (and without wire costs), a byte with five or more ones is sent inverted and its flag wire is 1. Where
+zeros cost more than ones (wires terminated to VDDQ), a byte with five or more zeros is, and its flag wire is 0, as
+DBI_n pins are. Exactly four is left alone. Stateless.
 """
 
 from __future__ import annotations
@@ -12,37 +14,48 @@ from bitarray import bitarray
 
 import cython_ext.wires.encode as kernels
 from hwmodel.coding.bits import Bits, each_byte
-from hwmodel.coding.stage import ENCODERS, Coded, Role, Stage, aligned_empty, packed_flags
+from hwmodel.coding.stage import ENCODERS, Coded, Geometry, Role, Stage, aligned_empty, packed_flags
 
 NO_BYTES = np.zeros(0, np.uint8)
 
 
-@ENCODERS.register("dbi-dc", summary="invert bytes with five or more ones (LPDDR4 data bus inversion)")
+@ENCODERS.register("dbi-dc", summary="invert bytes with five or more costly levels (LPDDR4, DDR4 data bus inversion)")
 class DbiDc(Stage):
-    """Data bus inversion against ones."""
+    """Data bus inversion against the costly level."""
 
     role = Role.BUS_CODE
     flag_wires = 1
     inverts = True
 
+    def __init__(self, geometry: Geometry) -> None:
+        super().__init__(geometry)
+        self.low_active = geometry.costs.zero_pj > geometry.costs.one_pj
+
     def encode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
         """Invert heavy bytes."""
         n = len(coded.data)
         out, flags = aligned_empty(n), packed_flags(n)
-        kernels.encode_xor_dbi(coded.data, out, flags, NO_BYTES, 0, 64, 0, True)
+        data = ~coded.data if self.low_active else coded.data  # inversion against zeros is that of the complement
+        kernels.encode_xor_dbi(data, out, flags, NO_BYTES, 0, 64, 0, True)
+        if self.low_active:
+            np.invert(out, out=out)
+            flags = ~flags
+            if n % 8:
+                flags[-1] &= np.uint8((1 << n % 8) - 1)
         return Coded(out, flags, order=coded.order), state
 
     def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
         """Invert flagged bytes."""
         out = np.empty_like(coded.data)
-        kernels.invert_flagged(coded.data, coded.flags, out)
+        assert coded.flags is not None
+        kernels.invert_flagged(coded.data, ~coded.flags if self.low_active else coded.flags, out)
         return Coded(out, order=coded.order), state
 
     def encode_bits(self, sent: Bits, offset: int, state: Any) -> tuple[Bits, Any]:
-        """Five or more ones: invert."""
+        """Five or more costly levels: invert."""
         out, flags = bitarray(endian="little"), bitarray(endian="little")
         for byte in each_byte(sent.data):
-            heavy = byte.count(1) >= 5
+            heavy = byte.count(not self.low_active) >= 5
             out += ~byte if heavy else byte
-            flags.append(heavy)
+            flags.append(heavy != self.low_active)
         return Bits(out, flags, order=sent.order), state
