@@ -188,11 +188,11 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
         }
         break;
     case PDE:
-        rank->powered_down = 1;
+        rank->powered_down = rank->resting = 1;
         rank->powered_down_at = t;
         break;
     case PDX:
-        rank->powered_down = 0;
+        rank->powered_down = rank->resting = 0;
         break;
     case RFM:
         rank->refreshing_until = later(rank->refreshing_until, t + e->c.rfm_cycles);
@@ -200,13 +200,13 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
         break;
     case SRE: /* begins with a refresh; the DRAM refreshes itself from then on */
         rank->refreshing_until = later(rank->refreshing_until, t + e->c.refresh_cycles);
-        rank->in_self_refresh = 1;
+        rank->in_self_refresh = rank->resting = 1;
         rank->sleeps_since = t;
         rank->next_refresh = NEVER;
         rank->refresh_due = 0;
         break;
     case SRX: /* one more refresh is due after it */
-        rank->in_self_refresh = 0;
+        rank->in_self_refresh = rank->resting = 0;
         rank->next_refresh = t + e->c.refresh_interval;
         rank->refresh_due = 1;
         for (int x = 0; x < e->c.refresh_sets; x++) rank->refreshed[x] = t;

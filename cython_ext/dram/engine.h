@@ -100,6 +100,7 @@ static inline int try_bank(dram_engine *e, int64_t t, dram_bank *bank, int row_w
             issue(e, t, ACT, bank->rank, bank, &e->pool[bank->queue[0]]);
         } else if (command == PRE || command == RFM) {
             if (!bank->queued) bank->idle_row = bank->row;
+            else if (command == PRE) bank->conflicts++;
             issue(e, t, command, bank->rank, bank, NULL);
         } else if (!e->c.sync_cycles || !sync_first(e, t, bank->rank, command != RD)) {
             serve(e, t, bank, at, command != MWR && closes_itself(e, bank, at) ? command + RDA - RD : command);
@@ -223,7 +224,7 @@ static int blocked_by_refresh(const dram_engine *e, const dram_bank *bank) {
 static int issue_one(dram_engine *e, int64_t t, int row_wires, int column_wires, int64_t *next) {
     if (row_wires)
         for (int r = 0; r < e->c.ranks; r++)
-            if (e->rank[r].refresh_first && !e->rank[r].powered_down && try_refresh(e, t, r, next)) return 1;
+            if (e->rank[r].refresh_first && !e->rank[r].resting && try_refresh(e, t, r, next)) return 1;
     if (!e->queued && e->c.page != PAGE_ADAPTIVE) return 0;
     for (int k = 0, b = e->turn; k < e->n_banks; k++) {
         b = b + 1 == e->n_banks ? 0 : b + 1;
@@ -236,7 +237,7 @@ static int issue_one(dram_engine *e, int64_t t, int row_wires, int column_wires,
             bank->look_at = NEVER;
             continue;
         }
-        if (e->rank[bank->rank].powered_down || e->rank[bank->rank].in_self_refresh || blocked_by_refresh(e, bank)) continue;
+        if (e->rank[bank->rank].resting || blocked_by_refresh(e, bank)) continue;
         if (try_bank(e, t, bank, row_wires, column_wires, next)) {
             e->turn = b;
             return 1;

@@ -57,6 +57,7 @@ cdef extern from "dram/memory.h" nogil:
         dram_levels ca_level[18][8]
     ctypedef struct dram_bank:
         int64_t count[18]
+        int64_t conflicts
         int32_t queued
     ctypedef struct dram_rank:
         int64_t count[18]
@@ -81,7 +82,7 @@ cdef extern from "dram/memory.h" nogil:
         int64_t *sent_id
         int64_t *unsent_id
         uint8_t *sent_channel
-        int64_t n_done, n_sent, n_unsent
+        int64_t n_done, done_limit, n_sent, n_unsent
     ctypedef struct dram_engine:
         dram_config c
         dram_bank bank[64]
@@ -146,6 +147,7 @@ cdef class Memory:
 
     cdef dram_memory *memory
     cdef list held
+    cdef bint untaken  # a run already stopped for what was sent
 
     def __cinit__(self, dict settings, const int64_t[:, :, ::1] gap, const int64_t[::1] wire_cycles,
                   const int32_t[:, ::1] fields, list levels, int n_channels=1, int n_ports=1, int width=1,
@@ -275,6 +277,11 @@ cdef class Memory:
                 status = dram_run(self.memory, 1 << 18)
             PyErr_CheckSignals()
             slices -= 1
+        if status == RUN_OUTPUT_FULL and self.memory.out.n_done <= self.memory.out.done_limit:
+            if self.memory.out.n_sent > self.memory.out.done_limit or self.memory.out.n_unsent > self.memory.out.done_limit:
+                if self.untaken:
+                    raise RuntimeError("what was sent must be taken (take_sent) before the memory can go on")
+                self.untaken = 1
         return status
 
     def hungry_ports(self):
@@ -307,6 +314,7 @@ cdef class Memory:
             memcpy(&to_channel[0], out.sent_channel, out.n_sent)
         taken = copied(out.sent_id, out.n_sent), channel, copied(out.unsent_id, out.n_unsent)
         out.n_sent = out.n_unsent = 0
+        self.untaken = 0
         return taken
 
     def waiting_output(self):
@@ -351,6 +359,16 @@ cdef class Memory:
         for b in range(e.n_banks):
             for k in range(COMMANDS):
                 view[b, k] = e.bank[b].count[k]
+        return result
+
+    def bank_conflicts(self, int channel):
+        """Return int64[bank]: rows closed because a request wanted another row of the bank."""
+        cdef dram_engine *e = self.at(channel)
+        result = np.empty(e.n_banks, np.int64)
+        cdef int64_t[::1] view = result
+        cdef int b
+        for b in range(e.n_banks):
+            view[b] = e.bank[b].conflicts
         return result
 
     def rank_counts(self, int channel):

@@ -311,6 +311,11 @@ static int next_phase(dram_memory *m) {
     return RUN_SLICE;
 }
 
+/* What leaves must be taken before more can: completions, and what was sent where that is wanted. */
+static inline int output_full(const dram_output *out) {
+    return out->n_done > out->done_limit || out->n_sent > out->done_limit || out->n_unsent > out->done_limit;
+}
+
 /* Run until input is needed, output is full, all is done, `slice` cycles were processed, or nothing moves any more. */
 static int dram_run(dram_memory *m, int64_t slice) {
     for (; slice > 0; slice--) {
@@ -332,7 +337,7 @@ static int dram_run(dram_memory *m, int64_t slice) {
             over = 0;
         }
         if (parked && !busy) return RUN_NEEDS_INPUT;
-        if (m->out.n_done > m->out.done_limit) return RUN_OUTPUT_FULL;
+        if (output_full(&m->out)) return RUN_OUTPUT_FULL;
         when = offer = later(offer, m->now + 1);
         for (int c = 0; c < m->n_channels; c++) {
             const dram_engine *e = m->channel[c];

@@ -60,6 +60,7 @@ static void go(dram_engine *e, int64_t t, dram_choice chosen, int32_t *queue, in
     const dram_node *node = &e->pool[k];
     dram_bank *bank = &e->bank[node->bank];
     if (chosen.command == PRE) {
+        bank->conflicts++;
         issue(e, t, PRE, bank->rank, bank, NULL);
     } else if (chosen.command == ACT) {
         issue(e, t, ACT, bank->rank, bank, node);

@@ -72,7 +72,7 @@ typedef struct {
     int64_t ready[COMMANDS]; /* earliest cycle as far as this bank's own history goes */
     int64_t last_column;     /* cycle of the last column command */
     int64_t look_at;         /* no command of this bank can be issued before; 0 after any change of its own */
-    int64_t count[COMMANDS];
+    int64_t count[COMMANDS], conflicts; /* conflicts: closings because a request wants another row */
     int32_t row, hits, queued, idle_limit, idle_row;
     int32_t may_close, first_read, first_write; /* what the queue asks for; see bank_summary */
     int32_t queued_writes, activates; /* activates: since they were last made good by a refresh */
@@ -85,7 +85,7 @@ typedef struct {
     int64_t acts[4]; /* cycles of the last four activates, a ring */
     int64_t refresh_due, next_refresh, refreshing_until, accounted, last_command, powered_down_at;
     int64_t active, precharged, down_active, down_precharged, asleep; /* clocks in each background state */
-    int32_t act_index, open, queued, refresh_bank, powered_down, in_self_refresh;
+    int32_t act_index, open, queued, refresh_bank, powered_down, in_self_refresh, resting; /* resting: either */
     int64_t last_used, sleeps_since, refreshed[MAX_BANKS], refreshes[16]; /* refreshed: per set, where postponed */ /* cycles of the last all-bank refreshes, a ring */
     int32_t refresh_index, refresh_first; /* refresh_first: a refresh goes before all else in this cycle */
 } dram_rank;

@@ -17,6 +17,7 @@ def dram(
     controller: list[str] = typer.Option(
         [], "--set", metavar="KEY=VALUE", help="Controller parameter, e.g. --set page_policy=closed; repeatable."
     ),
+    encoder: str = typer.Option("raw", help="Encoder of the data wires, where the trace carries its bytes."),
     explain: bool = typer.Option(False, "--explain", help="Show count x constant = energy for every term."),
     check: bool = typer.Option(False, "--check", help="Verify every command against the part's constraints."),
     commands: Path = typer.Option(None, "--commands", metavar="FILE", help="Write the command trace as CSV."),
@@ -39,27 +40,34 @@ def dram(
     from edgewatt.cli.output import show_table, write_json
     from hwmodel.dram.checker import check_trace
     from hwmodel.dram.command_table import from_trace
-    from hwmodel.dram.energy import core_rows
+    from hwmodel.dram.energy import core_energy_pj, core_rows
     from hwmodel.dram.energy import explain as explain_rows
     from hwmodel.dram.engine import controller_spec, load_part, simulate_dram
     from hwmodel.dram.memory_kernel import effective_part
+    from hwmodel.dram.ranges import energy_range
     from traces.trace_readers import open_trace
 
     loaded = load_part(part)
     burst = np.uint64(loaded.organisation.burst_bytes)
-    chunks = list(open_trace(trace, format, access_bytes=int(burst)))
+    opened = open_trace(trace, format, access_bytes=int(burst))
+    chunks = list(opened)
     address = np.concatenate([chunk.address for chunk in chunks]) // burst * burst
     arrivals = [chunk.cycle if chunk.cycle is not None else np.zeros(len(chunk), np.int64) for chunk in chunks]
+    spec = controller_spec(_parameters(controller))
+    machine = _data_machine(chunks, loaded, spec, encoder)
+    if machine is not None:
+        spec = machine.memory_controller()  # an encoder may lengthen reads
     result = simulate_dram(
         address,
         np.concatenate([chunk.op for chunk in chunks]),
         np.concatenate(arrivals),
         part=loaded,
-        controller=_parameters(controller),
+        controller=spec,
         trace=check or commands is not None,
     )
     reads = np.concatenate([chunk.op for chunk in chunks]) == 0 if chunks else np.zeros(0, bool)
-    wires = _wires(result, loaded)
+    wires = _wires(result, loaded) if machine is None else _data_wires(opened.memory, chunks, arrivals, machine, result)
+    least, most = energy_range(loaded, lambda p: sum(core_energy_pj(result.counts, p).values()))
     core = core_rows(result.counts, loaded)
     rows, wire_rows = explain_rows(core), explain_rows(wires)
     p50, p95, p99 = result.latency_percentiles(reads)
@@ -80,16 +88,18 @@ def dram(
         "mean_requests_in_memory": result.mean_requests_in_memory,
         "bandwidth_gbytes_per_s": [round(float(rate), 3) for rate in result.bandwidth_over_time()],
         "row_hits": result.counts.row_hits,
+        "row_conflicts": int(sum(row["conflicts"] for row in result.rows_by_bank())),
         "banks": [row for row in result.rows_by_bank() if row["bursts"]],
         "commands": {name: count for name, count in result.commands.items() if count},
         "core_energy_pj": result.total_energy_pj,
+        "core_energy_low_pj": least,
+        "core_energy_high_pj": most,
         "interface_energy_pj": sum(row.energy_pj for row in wires),
         "total_energy_pj": result.total_energy_pj + sum(row.energy_pj for row in wires),
         "terms": rows,
         "interface_terms": wire_rows,
     }
     if check:
-        spec = controller_spec(_parameters(controller))
         report["violations"] = [
             violation.message
             for channel in result.command_trace or ()
@@ -106,13 +116,17 @@ def dram(
     if commands is not None:
         _write_commands(commands, result.command_trace or (), result.end_cycle)
     if not write_json(report, json_file):
-        plain = [(key, report[key]) for key in ("part", "requests", "total_cycles", "row_hits")]
+        plain = [(key, report[key]) for key in ("part", "requests", "total_cycles", "row_hits", "row_conflicts")]
         plain += [
             (key, report[key]) for key in report if key.startswith("read_latency_p") or key.endswith("max_cycles")
         ]
         numbers = ("time_ns", "mean_read_latency_cycles", "mean_requests_in_memory", "core_energy_pj")
         plain += [(key, f"{report[key]:.1f}") for key in (*numbers, "interface_energy_pj", "total_energy_pj")]
-        plain.append(("wires counted", "DQS, CK and CA; DQ and DBI depend on data (edgewatt run)"))
+        plain.append(("core energy between", f"{least:.1f} and {most:.1f}"))
+        if machine is None:
+            plain.append(("wires counted", "strobes, clocks and commands; DQ needs the bytes of whole bursts"))
+        else:
+            plain.append(("wires counted", f"all, DQ and flags of encoder {encoder}"))
         show_table(("what", "value"), [*plain, *report["commands"].items()], title=f"edgewatt dram {trace.name}")
         if explain:
             columns = ("term", "count", "unit", "constant_pj", "energy_pj")
@@ -124,12 +138,43 @@ def dram(
             show_table(columns, cells, title="count x constant = energy", numeric=columns[1:2] + columns[3:])
             steps = [(row["from_cycles"], row["requests"]) for row in report["read_latency_histogram"]]
             show_table(("latency from", "reads"), steps, title="read latency, clocks")
-            names = ("channel", "bank", "bursts", "hits", "activates", "closed")
+            names = ("channel", "bank", "bursts", "hits", "conflicts", "activates", "closed")
             show_table(names, [[row[n] for n in names] for row in report["banks"]], title="rows by bank")
         if check:
             say("\n".join(report["violations"]) or "every command is legal")
     if report.get("violations"):
         raise typer.Exit(1)
+
+
+def _data_machine(chunks: list[Any], part: Any, spec: Any, encoder: str) -> Any:
+    """Return the machine that sends a trace's bytes over the part's wires; None without bytes of whole bursts."""
+    from hwmodel.machine import BusSpec, Machine
+    from traces.base.errors import InputError
+
+    o = part.organisation
+    size = o.burst_bytes
+    whole = all((chunk.size == size).all() and not (chunk.address % size).any() for chunk in chunks)
+    if not whole or any(chunk.payload is None for chunk in chunks):
+        if encoder != "raw":
+            raise InputError(
+                f"--encoder {encoder} needs a trace that carries the bytes of whole bursts of {size} bytes"
+            )
+        return None
+    return Machine((), encoder, bus=BusSpec(o.byte_lanes, size), part=part, controller=spec, flush=False)
+
+
+def _data_wires(memory: Any, chunks: list[Any], arrivals: list[Any], machine: Any, result: Any) -> tuple[Any, ...]:
+    """Return the energy rows of all wires, as `edgewatt run` counts them for the same requests at the same clocks."""
+    from dataclasses import replace
+
+    from hwmodel.energy.replay import replay_energy
+    from hwmodel.replay import replay
+    from traces.access.trace import Trace
+
+    at_clocks = [replace(chunk, cycle=cycle) for chunk, cycle in zip(chunks, arrivals, strict=True)]
+    played = replay(Trace.from_chunks(at_clocks, memory), machine)
+    assert played.dram is not None and played.dram.commands == result.commands
+    return replay_energy(played, machine).interface
 
 
 def _wires(result: Any, part: Any) -> tuple[Any, ...]:

@@ -243,6 +243,7 @@ def collect_counts(memory: kernel.Memory, end: int) -> DramCounts:
         background_cycles=np.stack([memory.background(c, end) for c in channels]),
         ca_ones=np.stack([memory.command_wires(c)[0] for c in channels]),
         ca_rising=np.stack([memory.command_wires(c)[1] for c in channels]),
+        conflicts=np.stack([memory.bank_conflicts(c) for c in channels]),
         reads=total("reads"),
         writes=total("writes"),
         forwarded_reads=total("forwarded"),

@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import cython_ext.dram.engine as kernel
 from edgewatt.cli import app
 from hwmodel.dram.checker import check_trace
 from hwmodel.dram.command_table import command_table, count_commands
-from hwmodel.dram.engine import load_part, simulate_dram
+from hwmodel.dram.engine import ControllerSpec, load_part, simulate_dram
+from hwmodel.dram.memory_kernel import open_memory
 from hwmodel.energy.replay import replay_energy
 from hwmodel.machine import Machine
 from hwmodel.replay import replay
+from traces.access.stored import save_trace
 from traces.access.trace import Chunk, Memory, Trace
 from traces.base.errors import InputError
 
@@ -82,3 +85,56 @@ def test_parts_are_listed_with_what_one_compares_them_by():
     text = json.dumps(rows)
     assert "LPDDR4, 3,200 MT/s, 16 data wires, 1 GiB, 5.26 pJ per bit read in the core" in text
     assert "HBM2" in text and "currents are estimates" in text
+
+
+def data_trace(n=400):
+    """Whole bursts of 32 bytes with their bytes and clocks; conflicts in every bank."""
+    rng = np.random.default_rng(4)
+    address = rng.integers(0, 1 << 12, n).astype(np.uint64) * np.uint64(32 * 64)
+    data = rng.integers(0, 256, (n, 32)).astype(np.uint8)
+    chunk = Chunk(
+        address, np.full(n, 32, np.uint8), (rng.random(n) < 0.3).astype(np.uint8), np.zeros(n, np.uint8),
+        np.arange(n + 1) * 32, data.reshape(-1), np.cumsum(rng.integers(0, 60, n)),
+    )  # fmt: skip
+    return Trace.from_chunks([chunk], Memory(0, 1 << 23, np.zeros(1 << 23, np.uint8)))
+
+
+@pytest.mark.parametrize("encoder", ["raw", "dbi-dc"])
+def test_a_trace_with_its_bytes_has_all_wires_as_a_run_has(tmp_path, encoder):
+    trace, file = data_trace(), tmp_path / "bursts.npz"
+    save_trace(trace, file)
+    report = json.loads(CliRunner().invoke(app, ["dram", str(file), "--encoder", encoder, "--json", "-"]).stdout)
+    machine = Machine((), encoder, part=load_part("lpddr4-3200"), flush=False)
+    energy = replay_energy(replay(trace, machine), machine)
+    assert report["interface_energy_pj"] == pytest.approx(energy.interface_pj, rel=1e-12)
+    assert report["total_energy_pj"] == pytest.approx(energy.total_pj, rel=1e-12)
+    terms = {row["term"]: row["count"] for row in report["interface_terms"]}
+    assert terms["dq_read_static"] > 0 and (terms["dbi_read_static"] > 0) == (encoder == "dbi-dc")
+    assert report["core_energy_low_pj"] < report["core_energy_pj"] < report["core_energy_high_pj"]
+
+
+def test_an_encoder_needs_the_bytes(requests):
+    shown = CliRunner().invoke(app, ["dram", str(requests), "--encoder", "dbi-dc"])
+    assert isinstance(shown.exception, InputError) or "needs a trace that carries the bytes" in shown.output
+
+
+def test_conflicts_are_told_from_misses():
+    """Two rows of bank 0 in turn, one row of bank 1: only the first bank has conflicts."""
+    row = 1 << 14
+    address = np.array([0, row, 2 * row, 3 * row, 2048, 2080], np.uint64)
+    for controller in ({}, {"preset": "ramulator2"}):
+        result = simulate_dram(address, np.zeros(6, int), np.arange(6) * 400, part="lpddr4-3200", controller=controller)
+        banks = {r["bank"]: r["conflicts"] for r in result.rows_by_bank()}
+        assert banks[0] == 3 and sum(banks.values()) == 3
+
+
+def test_what_was_sent_must_be_taken():
+    """A caller that wants what was sent and never takes it gets an error, not memory that is not its own."""
+    memory = open_memory(load_part("lpddr4-3200"), ControllerSpec(), sent=True)
+    n = 1 << 20
+    requests = np.arange(n, dtype=np.int64)
+    memory.feed(0, requests, requests.astype(np.uint64) * np.uint64(32), np.zeros(n, np.uint8), np.zeros(n, np.int64))
+    memory.close(0)
+    with pytest.raises(RuntimeError, match="take_sent"):
+        while memory.run() == kernel.OUTPUT_FULL:
+            memory.take_done()
