@@ -17,6 +17,7 @@ import numpy.typing as npt
 from hwmodel.caches.prefetcher import PREFETCHERS
 from hwmodel.caches.spec import CacheSpec
 from traces.access.lines import next_uses
+from traces.base.checks import whole_numbers
 from traces.base.errors import InputError
 
 
@@ -149,7 +150,7 @@ class CacheLevel:
         The transactions' access_index counts each prefetch as an access after the one that caused it.
         """
         ops, where, sizes = self._checked(op, address, size)
-        streams = np.zeros(len(ops), np.uint8) if stream is None else _whole_numbers(stream, "stream", np.uint8)
+        streams = np.zeros(len(ops), np.uint8) if stream is None else whole_numbers(stream, "stream", np.uint8)
         if len(streams) != len(ops):
             raise InputError(f"op and stream differ in length: {len(ops)}, {len(streams)}")
         out, (lines, _, _, access) = self._kernel.access_prefetching(ops, where, sizes.astype(np.uint16), streams)
@@ -236,10 +237,10 @@ class CacheLevel:
     def _checked(self, op: npt.ArrayLike, address: npt.ArrayLike, size: npt.ArrayLike) -> tuple[Any, Any, Any]:
         from cython_ext.cache.level import first_bad_access
 
-        ops = _whole_numbers(op, "op", np.uint8)
-        where = _whole_numbers(address, "address", np.uint64)
+        ops = whole_numbers(op, "op", np.uint8, item="access")
+        where = whole_numbers(address, "address", np.uint64, item="access")
         sizes = np.asarray(size)
-        sizes = _whole_numbers(size, "size", np.uint8 if sizes.dtype == np.uint8 else np.uint16)
+        sizes = whole_numbers(size, "size", np.uint8 if sizes.dtype == np.uint8 else np.uint16, item="access")
         if not len(ops) == len(where) == len(sizes):
             raise InputError(f"op, address and size differ in length: {len(ops)}, {len(where)}, {len(sizes)}")
         # With one-byte lines the last line number would be the mark of an empty way.
@@ -285,21 +286,6 @@ def simulate_cache(
         level.set_future(level.lines(address, size))
     level.count(op, address, size)
     return level.counts
-
-
-def _whole_numbers(values: npt.ArrayLike, name: str, dtype: type) -> np.ndarray:
-    """Return a contiguous one-dimensional array of `dtype`; refuse what it cannot hold."""
-    given = np.asarray(values)
-    if given.ndim != 1:
-        raise InputError(f"{name} must be one-dimensional, not of shape {given.shape}")
-    if given.size and given.dtype != np.bool_ and not np.issubdtype(given.dtype, np.integer):
-        raise InputError(f"{name} must hold whole numbers, not {given.dtype}")
-    if given.dtype != dtype and given.size:
-        low, high = int(given.min()), int(given.max())
-        if low < 0 or high > np.iinfo(dtype).max:
-            at = int(np.argmin(given) if low < 0 else np.argmax(given))
-            raise InputError(f"access {at}: {name} {given[at]} is out of range (0 to {np.iinfo(dtype).max})")
-    return np.ascontiguousarray(given, dtype)
 
 
 def simulate_levels(

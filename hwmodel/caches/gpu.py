@@ -27,6 +27,7 @@ from hwmodel.caches.cache import CacheCounts, CacheLevel
 from hwmodel.caches.spec import CacheSpec
 from traces.access.spmv import SpmvProblem
 from traces.access.trace import STREAMS
+from traces.base.checks import whole_number
 from traces.base.errors import InputError
 
 if TYPE_CHECKING:
@@ -56,9 +57,7 @@ class GpuSpec:
 
     def __post_init__(self) -> None:
         for name in ("sms", "warp_lanes", "warps_per_sm", "warps_per_block", "sector_bytes", "l1_bytes_per_clock"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InputError(f"gpu {name} must be a whole number of at least 1, not {value!r}")
+            whole_number(getattr(self, name), f"gpu {name}")
         if self.sector_bytes & (self.sector_bytes - 1) or not self.sector_bytes <= self.l1.line_bytes:
             raise InputError("gpu sector_bytes must be a power of two, no longer than a line of the L1")
         if self.l1_bytes_per_clock % self.sector_bytes:

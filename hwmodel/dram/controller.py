@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
 
 SCHEDULERS = ("fr-fcfs", "fcfs")
@@ -147,9 +148,7 @@ class ControllerSpec:
             "temperature_c": (-40, 125),
         }
         for name, (least, most) in limits.items():
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-                raise InputError(f"controller {name} must be a whole number from {least} to {most}, not {value!r}")
+            whole_number(getattr(self, name), f"controller {name}", least, most)
         for name in BOOLEANS:
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"controller {name} must be true or false, not {getattr(self, name)!r}")

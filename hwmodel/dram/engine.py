@@ -26,6 +26,7 @@ from hwmodel.dram.memory_kernel import (
 from hwmodel.dram.result import DramCounts, DramResult
 from hwmodel.parts.part import AddressMap, Part
 from hwmodel.parts.part_file import load_part, part_names
+from traces.base.checks import whole_numbers
 from traces.base.errors import InputError, did_you_mean
 
 __all__ = [
@@ -226,21 +227,13 @@ def controller_spec(controller: ControllerSpec | Mapping[str, Any] | None) -> Co
 
 
 def _request_arrays(address: Any, is_write: Any, arrival: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    arrays = []
-    for name, given, dtype in (("address", address, np.uint64), ("arrival_cycle", arrival, np.int64)):
-        array = np.asarray(given)
-        if array.ndim != 1 or (array.size and array.dtype.kind not in "ui"):
-            raise InputError(f"{name} must be a one-dimensional array of whole numbers")
-        if array.size and array.dtype.kind == "i" and int(array.min()) < 0:
-            raise InputError(f"request {int(np.argmax(array < 0))}: {name} is negative")
-        if array.size and dtype is np.int64 and int(array.max()) > 1 << 60:
-            raise InputError(f"request {int(np.argmax(array > 1 << 60))}: {name} is beyond 2^60")
-        arrays.append(np.ascontiguousarray(array, dtype=dtype))
+    where = whole_numbers(address, "address", np.uint64, item="request")
+    arrival = whole_numbers(arrival, "arrival_cycle", np.int64, item="request", most=1 << 60)
     write = np.asarray(is_write)
     if write.ndim != 1 or (write.size and (write.dtype.kind not in "bui" or ((write < 0) | (write > 2)).any())):
         raise InputError("is_write must be a one-dimensional array of true/false or 0/1 (2: a masked write)")
-    if not len(arrays[0]) == len(write) == len(arrays[1]):
+    if not len(where) == len(write) == len(arrival):
         raise InputError(
-            f"address, is_write and arrival_cycle differ in length: {len(arrays[0])}, {len(write)}, {len(arrays[1])}"
+            f"address, is_write and arrival_cycle differ in length: {len(where)}, {len(write)}, {len(arrival)}"
         )
-    return arrays[0], np.ascontiguousarray(write, dtype=np.uint8), arrays[1]
+    return where, np.ascontiguousarray(write, dtype=np.uint8), arrival

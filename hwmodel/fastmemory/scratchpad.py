@@ -16,6 +16,7 @@ from hwmodel.fastmemory.moves import LOAD, STORE_LIVE, STORE_OUTPUT, Moves, move
 from traces.access.plan import Plan
 from traces.access.trace import Trace
 from traces.access.transfers import SCALAR_BYTES, plan_of, transfers
+from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
 
 POLICIES = ("min", "lru", "rr")
@@ -39,9 +40,7 @@ class ScratchpadSpec:
 
     def __post_init__(self) -> None:
         for name in ("size_bytes", "stream_bytes"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 2**40:
-                raise InputError(f"scratchpad {name} must be a whole number from 1 to 2^40, not {value!r}")
+            whole_number(getattr(self, name), f"scratchpad {name}", 1, 2**40)
         for what, value, known in (
             ("scratchpad policy", self.policy, POLICIES),
             ("pinning", self.pinning, PINNINGS),

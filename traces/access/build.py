@@ -13,6 +13,7 @@ from traces.access.buffers import NEURON_STREAMS, Buffers
 from traces.access.input_vectors import input_vectors
 from traces.access.plan import Plan, plan_layout
 from traces.access.trace import Chunk, Trace
+from traces.base.checks import whole_number
 from traces.base.errors import InputError
 from traces.layouts.layout import NEURON_FORMATS, Layout
 from traces.work.checks import check_order
@@ -54,8 +55,7 @@ def build_trace(
         layout = Layout(kind=layout)
     if lanes is not None:
         layout = replace(layout, lanes=lanes)
-    if isinstance(chunk_accesses, bool) or not isinstance(chunk_accesses, int) or chunk_accesses < 16:
-        raise InputError(f"chunk_accesses must be a whole number of at least 16, not {chunk_accesses!r}")
+    whole_number(chunk_accesses, "chunk_accesses", 16)
     edges = np.arange(network.n_connections) if order is None else getattr(order, "edges", order)
     edges = check_order(network, edges)
     vectors, origin = input_vectors(network, sample, batch, inputs, seed, layout.lanes)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from traces.base.checks import whole_number
 from traces.base.errors import InputError
 from traces.work.network import Network
 
@@ -20,8 +21,8 @@ def input_vectors(
     lanes: int,
 ) -> tuple[npt.NDArray[np.float32], str]:
     """Return float32[n, I] and where they come from; the arguments are those of `traces.access.build.build_trace`."""
-    if batch is not None and (isinstance(batch, bool) or not isinstance(batch, int) or batch < 1):
-        raise InputError(f"batch must be a whole number of at least 1, not {batch!r}: the number of input vectors")
+    if batch is not None:
+        whole_number(batch, "batch", why="the number of input vectors")
     n = len(network.inputs)
     if inputs is not None:
         given = np.atleast_2d(np.asarray(inputs, np.float32))

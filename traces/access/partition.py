@@ -11,6 +11,7 @@ import numpy.typing as npt
 from traces.access.build import trace_of_plan
 from traces.access.plan import Plan
 from traces.access.trace import Chunk, Trace
+from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
 
 MOST_ENGINES = 64
@@ -31,8 +32,7 @@ class EnginesSpec:
     cut: str = "passes"
 
     def __post_init__(self) -> None:
-        if isinstance(self.count, bool) or not isinstance(self.count, int) or not 1 <= self.count <= MOST_ENGINES:
-            raise InputError(f"engines count must be a whole number from 1 to {MOST_ENGINES}, not {self.count!r}")
+        whole_number(self.count, "engines count", 1, MOST_ENGINES)
         if self.cut not in CUTS:
             raise unknown_name("cut of the engines", self.cut, CUTS)
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.access.trace import LOAD, STORE, STREAMS, Chunk, Memory, Region, Trace
+from traces.base.checks import whole_number
 from traces.base.errors import InputError
 from traces.formats import element_bits, from_bits, pack, to_bits
 from traces.layouts.layout import NEURON_FORMATS
@@ -161,8 +162,7 @@ def lay_out_convolution(
             f"weights {kernel.shape} and image {picture.shape}: expected (Cout, Cin, R, S) and (Cin, H, W)"
         )
     for name, value, least in (("stride", stride, 1), ("padding", padding, 0)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise InputError(f"{name} must be a whole number of at least {least}, not {value!r}")
+        whole_number(value, name, least)
     padded = np.pad(picture, ((0, 0), (padding, padding), (padding, padding)))
     _, height, width = padded.shape
     start, column, values, _ = _csr(convolution_matrix(kernel, height, width))

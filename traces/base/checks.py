@@ -2,11 +2,57 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
 from traces.base.errors import InputError
 
 
-def whole_number(value: object, what: str, least: int = 1) -> int:
-    """Return a whole number of at least `least`. Raises InputError naming `what`; True and 1.0 are none."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InputError(f"{what} must be a whole number of at least {least}, not {value!r}")
-    return value
+def whole_number(value: object, what: str, least: int = 1, most: int | None = None, *, why: str = "") -> int:
+    """Return a whole number from `least` to `most`. True and 1.0 are none.
+
+    why: what the number is, for the message. Raises InputError naming `what`.
+    """
+    if isinstance(value, int) and not isinstance(value, bool) and value >= least and (most is None or value <= most):
+        return value
+    wanted = f"of at least {least}" if most is None else f"from {least} to {_short(most)}"
+    raise InputError(f"{what} must be a whole number {wanted}, not {value!r}{why and ': ' + why}")
+
+
+def whole_numbers(
+    values: npt.ArrayLike,
+    what: str,
+    dtype: npt.DTypeLike = np.int64,
+    *,
+    item: str = "entry",
+    least: int = 0,
+    most: int | None = None,
+) -> npt.NDArray[Any]:
+    """Return whole numbers (or truth values) from `least` to `most` as a contiguous array [n] of `dtype`.
+
+    most: None takes what the type can hold. item: what an element is called. Raises InputError naming `what` and the
+    first element at fault.
+    """
+    given = np.asarray(values)
+    if given.ndim != 1:
+        raise InputError(f"{what} must be one-dimensional, not of shape {given.shape}")
+    if given.size and given.dtype.kind not in "bui":
+        raise InputError(f"{what} must hold whole numbers, not {given.dtype}")
+    top = int(np.iinfo(dtype).max) if most is None else most
+    if given.size and (given.dtype != dtype or least > 0 or most is not None or given.dtype.kind == "i"):
+        low, high = int(given.min()), int(given.max())
+        if low < least or high > top:
+            at = int(np.argmax((given < least) | (given > top)))
+            sign = ", it is negative" if least == 0 and given[at] < 0 else ""
+            raise InputError(f"{item} {at}: {what} {given[at]} is out of range ({least} to {_short(top)}){sign}")
+    return np.ascontiguousarray(given, dtype)
+
+
+def _short(number: int) -> str:
+    """Return a number as text, large powers of two as such."""
+    for power, tail in ((number, ""), (number + 1, " - 1")):
+        if power >= 2**20 and not power & (power - 1):
+            return f"2^{power.bit_length() - 1}{tail}"
+    return str(number)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
 from traces.layouts.kind import LAYOUTS
 from traces.work.network import Network
@@ -75,8 +76,7 @@ class Layout:
                 raise InputError(f"{name} must be a power of two, not {value!r}")
         if not isinstance(self.base_address, int) or not 0 <= self.base_address < 2**62:
             raise InputError(f"base_address must be a whole number from 0 to 2^62, not {self.base_address!r}")
-        if isinstance(self.lanes, bool) or not isinstance(self.lanes, int) or self.lanes < 1:
-            raise InputError(f"lanes must be a whole number of at least 1, not {self.lanes!r}: input vectors at a time")
+        whole_number(self.lanes, "lanes", why="input vectors at a time")
         if self.lanes * NEURON_FORMATS[self.neuron_format] > MAX_ROW_BYTES:
             most = MAX_ROW_BYTES // NEURON_FORMATS[self.neuron_format]
             raise InputError(f"lanes must be at most {most} in {self.neuron_format}, not {self.lanes}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from traces.access.trace import Trace
+from traces.base.checks import whole_number
 from traces.base.errors import InputError
 from traces.trace_readers.reader import TRACE_READERS
 from traces.trace_readers.source import Source
@@ -20,8 +21,7 @@ def open_trace(path: str | Path, format: str | None = None, *, access_bytes: int
     say (DRAM requests), and of an object of libcachesim. Files of other simulators are read through once to check
     every record before anything is simulated. Raises InputError naming file and line.
     """
-    if isinstance(access_bytes, bool) or not isinstance(access_bytes, int) or not 1 <= access_bytes <= 65535:
-        raise InputError(f"access_bytes must be a whole number from 1 to 65535, not {access_bytes!r}")
+    whole_number(access_bytes, "access_bytes", 1, 65535)
     source = Source.of(path)
     name = _guess(source) if format is None else format
     return TRACE_READERS[name].item.open(source, access_bytes, name)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from traces.access.trace import Chunk, Trace
+from traces.base.checks import whole_number
 from traces.base.errors import InputError
 from traces.base.files import whole_file
 from traces.base.progress import Progress
@@ -22,8 +23,7 @@ def export_trace(
     Raises InputError for an unknown format, a trace without accesses or data the format needs, or a path that cannot be
     written.
     """
-    if isinstance(line_bytes, bool) or not isinstance(line_bytes, int) or not 1 <= line_bytes < 2**32:
-        raise InputError(f"line_bytes must be a whole number from 1 to 2^32 - 1, not {line_bytes!r}")
+    whole_number(line_bytes, "line_bytes", 1, 2**32 - 1)
     writer = TRACE_WRITERS[format].item
     if writer.needs_data and not trace.has_data:
         raise InputError(f"the format {format!r} holds the bytes moved, and this trace has addresses only")

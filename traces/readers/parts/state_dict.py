@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from traces.base.checks import whole_number
 from traces.base.errors import InputError, did_you_mean
 from traces.readers.parts.unroll import Ids, Unrolled, Window
 from traces.work.network import Network
@@ -34,8 +35,7 @@ class Geometry:
             value, least = getattr(self, name), 0 if name == "padding" else 1
             if value is None and name == "padding":
                 continue
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= 2**12:
-                raise InputError(f"{name} of a convolution must be a whole number from {least} to 4096, not {value!r}")
+            whole_number(value, f"{name} of a convolution", least, 2**12)
 
 
 @dataclass(frozen=True, eq=False)
