@@ -37,7 +37,8 @@ typedef struct { /* an array that is read at each step */
 typedef struct {
     const int32_t *source, *target;
     const float *weight, *bias;
-    const uint8_t *finish; /* 0: not the target's last step; 1 + activation: its last */
+    const uint8_t *finish;    /* 0: not the target's last step; 1 + activation: its last */
+    const uint8_t *hand_over; /* 1: another engine goes on with this step, registers are empty before it */
     int64_t n_steps;
     edgewatt_element element[EDGEWATT_MOST_ELEMENTS];
     int64_t n_elements;
@@ -129,7 +130,8 @@ EDGEWATT_INLINE int edgewatt_compute(edgewatt_walk *walk, int one_lane, int64_t 
     const float weight = walk->weight[k];
     const float *restrict values = walk->source_row;
     float *restrict sums = walk->sums;
-    const int keep = walk->registers && k + 1 < walk->n_steps && walk->target[k + 1] == target;
+    const int goes_on = walk->registers && k + 1 < walk->n_steps && !walk->hand_over[k + 1];
+    const int keep = goes_on && walk->target[k + 1] == target;
     if (one_lane) {
         if (source != walk->held_source)
             walk->source_row[0] = edgewatt_read_neuron(walk->image + edgewatt_row_of(walk, source), walk->format);
@@ -148,7 +150,7 @@ EDGEWATT_INLINE int edgewatt_compute(edgewatt_walk *walk, int one_lane, int64_t 
         else
             edgewatt_write_row(walk, target);
     }
-    walk->held_source = walk->registers ? source : -1;
+    walk->held_source = goes_on ? source : -1;
     walk->held_target = keep ? target : -1;
     return keep;
 }

@@ -23,6 +23,7 @@ cdef extern from "trace/walk.h" nogil:
         const float *weight
         const float *bias
         const uint8_t *finish
+        const uint8_t *hand_over
         int64_t n_steps
         edgewatt_element element[4]
         int64_t n_elements
