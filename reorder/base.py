@@ -32,7 +32,7 @@ class Task:
 
     memory: M, neuron values plus the connection in hand (Gleinig et al. 2023, section II); at least 3.
     objective: name or object of reorder.search.objectives; 'io' is reads plus writes under `policy`.
-    time_limit_s: wall-clock limit; None means work units alone decide (then the result is deterministic).
+    time_limit_s: wall-clock limit; None: the number of search steps decides (then the result is deterministic).
     """
 
     memory: int
@@ -49,7 +49,7 @@ class Task:
 class Ordering:
     """An order of work. ``edges[k]`` is the index (in the network's own order) of the k-th processed connection.
 
-    curve: best-so-far points (work units, seconds, objective) of a search, empty for a construction.
+    curve: best-so-far points (search steps, seconds, objective) of a search, empty for a construction.
     truncated: a wall-clock limit ended the search, so another run may give another result.
     """
 

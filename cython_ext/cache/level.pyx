@@ -210,7 +210,7 @@ cdef _find_policy(CacheKernel self, policy, int64_t stride):
         name = policy.encode()
         self.loop = edgewatt_loop_of(name, stride, &self.policy)
         if self.loop == NULL:
-            raise ValueError(f"no compiled policy {policy!r} (cython_ext/cache/policy_{policy}.h)")
+            raise ValueError(f"no compiled policy {policy!r} (cython_ext/cache/policies/policy_{policy}.h)")
     elif isinstance(policy, int):
         self.policy = <const edgewatt_policy *><size_t>policy
     elif PyCapsule_IsValid(policy, "edgewatt.cache_policy"):

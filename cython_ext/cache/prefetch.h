@@ -48,7 +48,7 @@ static inline int edgewatt_line_remove(edgewatt_line_set *set, uint64_t line) {
 }
 
 /* What a prefetcher is: it says after each line look-up of demand with which step (in lines) to fetch on, or 0. A file
- * prefetch_NAME.h beside this one defines `static const edgewatt_prefetcher edgewatt_prefetcher_NAME`. */
+ * prefetchers/prefetch_NAME.h defines `static const edgewatt_prefetcher edgewatt_prefetcher_NAME`. */
 typedef struct {
     int64_t entry_bytes; /* of a table of the level's entries, all bytes 255 at first */
     int64_t (*step)(void *table, int64_t entries, int32_t stream, int64_t line, int missed, int first_use);

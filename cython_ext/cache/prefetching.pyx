@@ -47,7 +47,7 @@ cdef class PrefetchingKernel(CacheKernel):
             name = prefetcher.encode()
             self.prefetcher = edgewatt_prefetcher_of(name)
             if self.prefetcher == NULL:
-                raise ValueError(f"no compiled prefetcher {prefetcher!r} (cython_ext/cache/prefetch_{prefetcher}.h)")
+                raise ValueError(f"no compiled prefetcher {prefetcher!r} (cython_ext/cache/prefetchers/prefetch_{prefetcher}.h)")
             entry_bytes = self.prefetcher.entry_bytes
         slots_of = np.full(slots, EDGEWATT_NO_LINE, np.uint64)
         table_of = np.full(entries * entry_bytes // 8 + 1, EDGEWATT_NO_LINE, np.uint64)

@@ -72,7 +72,7 @@ def describe(network: Network) -> dict[str, Any]:
 
 
 def order_edges(point: Point, before: Before, progress: Progress | None) -> Arrays:
-    """Return edges int64[W] in the order of work; meta: the search's curve of (work units, objective), its seconds."""
+    """Return edges int64[W] in the order of work; meta: the curve of (search steps, objective), its seconds."""
     from reorder.order import order
 
     if wants_machine(point):
@@ -141,7 +141,7 @@ def _with_files(point: Point, parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def describe_order(arrays: Arrays) -> dict[str, Any]:
-    """Return a search's curve of (work units, objective), and whether a time limit ended it."""
+    """Return a search's curve of (search steps, objective), and whether a time limit ended it."""
     meta = json.loads(arrays["meta"].tobytes())
     return {
         "ordering": {"curve": meta["curve"], "truncated": meta["truncated"]},

@@ -29,7 +29,7 @@ class CacheCounts:
     fills: lines fetched, prefetches among them; hits and misses are those of demand.
     through_writes: stores passed on (write-through, or misses that do not allocate).
     resident_at_end, dirty_at_end: lines left in the cache.
-    prefetches: lines fetched unasked. Of these, useful_prefetches: hit by a demand look-up, counted once;
+    prefetches: lines fetched without a demand miss. Of these, useful_prefetches: hit by a demand look-up, counted once;
     useless_prefetches: evicted unused; unused_prefetches: resident and unused at the end.
     """
 
@@ -87,7 +87,7 @@ class LineTransactions:
 
 @dataclass(frozen=True, eq=False)
 class Prefetches:
-    """Lines fetched unasked, in order: uint64[k] address of the first byte, int64[k] the access that caused each."""
+    """Prefetched lines, in order: uint64[k] address of the first byte, int64[k] the access that caused each."""
 
     address: npt.NDArray[np.uint64]
     access_index: npt.NDArray[np.int64]
@@ -218,7 +218,7 @@ class CacheLevel:
         )
         assert counts.fills == counts.evictions + counts.resident_at_end, "a line was lost or made up"
         demand = counts.misses if self.spec.allocate else counts.load_line_misses
-        assert counts.fills == demand + counts.prefetches, "a line was fetched for nobody"
+        assert counts.fills == demand + counts.prefetches, "fills are neither demand misses nor prefetches"
         left = counts.useful_prefetches + counts.useless_prefetches + counts.unused_prefetches
         assert counts.prefetches == left, "a prefetch was lost or made up"
         return counts

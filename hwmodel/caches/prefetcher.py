@@ -1,7 +1,7 @@
 """What a prefetcher of a cache level is: a class that registers in PREFETCHERS, one file each in `prefetchers/`.
 
 After each line look-up of demand it says with which step to fetch on: the level then fetches `degree` lines, the first
-of them `distance` steps ahead. It is compiled (a file cython_ext/cache/prefetch_NAME.h) or plain Python.
+of them `distance` steps ahead. It is compiled (a file cython_ext/cache/prefetchers/prefetch_NAME.h) or plain Python.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from traces.base.registry import Registry
 
 
 class Prefetcher:
-    """What one level fetches unasked.
+    """What one level prefetches.
 
     fetches: False for the one that never does. kernel: name of a compiled one; None: `step` decides.
     """

@@ -14,7 +14,7 @@ WRITE_MODES = ("back", "through")
 
 @dataclass(frozen=True)
 class PrefetchSpec:
-    """What a cache level fetches unasked: `degree` lines, the first of them `distance` steps ahead.
+    """What a cache level prefetches: `degree` lines, the first of them `distance` steps ahead.
 
     kind: a name of PREFETCHERS: none; next-line, tagged (a step is one line; at a demand miss and at the first use of
     a prefetched line); stride (a step is what a reference prediction table of `table_entries` has learnt; Chen & Baer

@@ -1,4 +1,4 @@
-"""The memory channels of a part in a SimPy world: blocks of requests come in on ports, each burst is compiled.
+"""The memory channels of a part in a SimPy simulation: blocks of requests come in on ports, each burst is compiled.
 
 A port belongs to one source, which hands over a block and waits until the controller has accepted all of it. The memory
 runs as far as it can without knowing what a port brings next, so there is one event per block, not per request, and the

@@ -63,8 +63,8 @@ def allocate(
 
     lower, upper: whole numbers [n]; buffer i is live from lower[i] up to, not including, upper[i]. size: bytes [n].
     capacity: any placement no higher will do; None: as low as can be. alignment: every offset is a multiple of it.
-    time_limit_s: stop then with the best found; without it work units alone decide (`nodes` of allocator 'exact') and
-    the result is the same on every run. allocator: of `edgewatt list allocators`; parameters: its own.
+    time_limit_s: stop then with the best found; without it the number of steps (`nodes` of allocator 'exact')
+    decides and the result is the same on every run. allocator: of `edgewatt list allocators`; parameters: its own.
 
     Returns a Placement: offset (int64[n] bytes), height, lower_bound (no placement is lower), proved (the two are
     equal). Where a capacity cannot be met, lower_bound says whether that is proved: it is then above the capacity.

@@ -102,7 +102,7 @@ class Buffers:
 class PlacementTask:
     """How far a placement is sought. capacity: stop at the first placement that is no higher; None: as low as can be.
 
-    deadline: value of time.monotonic() at which to stop; None: work units alone decide.
+    deadline: value of time.monotonic() at which to stop; None: the number of steps alone decides.
     """
 
     capacity: int | None = None

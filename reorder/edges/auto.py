@@ -19,7 +19,7 @@ QUICK = 1 << 24  # operations (reorder.limits.bounds) that a bound worth stoppin
 
 @dataclass(frozen=True)
 class AutoParameters:
-    """moves: work units of the search; None: until the time limit, or 2000 per neuron without one.
+    """moves: steps of the search; None: until the time limit, or 2000 per neuron without one.
 
     starts: independent searches, each with all the moves, a seed and a temperature of its own. workers: processes that
     share them. partition: also start from blocks by hypergraph partitioning (extra 'partition').

@@ -27,7 +27,7 @@ HOT, COLD = 2.0, 0.2  # temperatures of swap annealing, in loads
 
 @dataclass(frozen=True)
 class BlocksParameters:
-    """size: targets per block; None: tried out by policy. swaps: work units; None: 400 per target."""
+    """size: targets per block; None: tried out by policy. swaps: how many are proposed; None: 400 per target."""
 
     size: int | None = None
     swaps: int | None = None

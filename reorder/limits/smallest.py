@@ -72,7 +72,7 @@ def smallest_memory(
     """Return the least M at which an order with W + N + S I/Os is known, and a proved lower bound on it.
 
     order: an Ordering or int[W]: M is then exact for it, and nothing is searched. method: orders of this method alone
-    (default: some constructions, then `auto`, which searches with `moves` work units for each M tried; time_limit_s
+    (default: some constructions, then `auto`, which searches with `moves` steps for each M tried; time_limit_s
     of each search). Bisection between the lower bound and what is known: about log2 of their distance searches.
     Raises InputError for an order of another network and an unknown method.
     """

@@ -13,7 +13,7 @@ from traces.base.registry import Registry
 
 @dataclass(frozen=True)
 class ScheduleTask:
-    """The budget of a search. deadline: value of time.monotonic() at which to stop, None for work units alone."""
+    """The budget of a search. deadline: value of time.monotonic() at which to stop, None: the steps decide."""
 
     deadline: float | None = None
     seed: int = 0

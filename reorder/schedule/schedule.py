@@ -94,7 +94,7 @@ def schedule(
     alignment: bytes of which every offset in the arena is a multiple; 'graph': the largest power of two up to 64 that
         divides every size.
     budget_bytes: memory the schedule must fit in. time_limit_s: stop then with the best found and the bound proved;
-        without it, work units alone decide and the result is the same on every run.
+        without it, the number of steps alone decides and the result is the same on every run.
     evaluations: orders that the local search of 'arena' and 'traffic' tries.
 
     Raises InputError for unknown names, a budget that one operator alone exceeds (naming it) or that no order meets,

@@ -90,7 +90,7 @@ class Budget:
 
 @dataclass
 class Best:
-    """The best order offered so far, with the curve (work units, seconds, objective) of how it came about."""
+    """The best order offered so far, with the curve (search steps, seconds, objective) of how it came about."""
 
     score: Scorer
     budget: Budget

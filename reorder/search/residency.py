@@ -49,7 +49,7 @@ FEW_MOVES = Moves(0.1, 0.2, 0.95, 4.0, hottest=0.65, end=0.1)
 
 @dataclass(frozen=True)
 class ResidencyParameters:
-    """moves: work units, proposed swaps; None: until the time limit, or 2000 per neuron without one.
+    """moves: how many swaps are proposed; None: until the time limit, or 2000 per neuron without one.
 
     slots: neurons resident at once; None: tried out. temperature: at the start, in I/Os; None: by the budget.
     starts: independent searches, each with all the moves, a seed and a temperature of its own; the best is returned.

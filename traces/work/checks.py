@@ -1,4 +1,4 @@
-"""What makes an order of work valid, and a fast memory askable: checks shared by all that count I/Os."""
+"""Which orders of work, fast memories and policies are valid: checks shared by all that count I/Os."""
 
 from __future__ import annotations
 

@@ -17,11 +17,11 @@ def convergence(data: ReportData) -> Spec | None:
         subtitle="best objective so far against work",
         mark={"type": "line", "interpolate": "step-after", "point": {"size": 15}},
         encoding={
-            "x": {**quantity("work", "work units"), "scale": {"type": "log", "nice": False}},
+            "x": {**quantity("work", "search steps"), "scale": {"type": "log", "nice": False}},
             "y": {**quantity("objective", "objective"), "scale": {"zero": False}},
             "color": category("series", "search", data.convergence),
             "tooltip": tooltip(
-                ("series", "search", ""), ("work", "work units", ",d"), ("objective", "objective", ",.0f")
+                ("series", "search", ""), ("work", "search steps", ",d"), ("objective", "objective", ",.0f")
             ),
         },
     )  # fmt: skip

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hwmodel.caches.prefetcher import PREFETCHERS, Prefetcher
 
 
-@PREFETCHERS.register("none", summary="nothing is fetched unasked")
+@PREFETCHERS.register("none", summary="no prefetching")
 class Nothing(Prefetcher):
-    """Nothing is fetched unasked."""
+    """No prefetching."""
 
     fetches = False
