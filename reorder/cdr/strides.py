@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import cython_ext.cdr.tuples as kernels
+from reorder.cdr.base import TupleOrderMethod
 from reorder.cdr.tuple_problem import CostModel, Int64Array, TupleProblem
 from traces.base.progress import Progress
 
@@ -53,6 +54,28 @@ def run_kernel(
         if progress:
             progress(int(bounds[stop] - bounds[at]), None, "")
         at = stop
+
+
+class SortedStrides(TupleOrderMethod):
+    """An order that sorts each stride; equal tuples keep their order. A member says by what. O(n log n)."""
+
+    def keys(self, problem: TupleProblem, tuples: Int64Array) -> list[np.ndarray]:
+        """Return arrays [n] to sort n tuples by, as `numpy.lexsort` takes them: the last one decides first."""
+        raise NotImplementedError
+
+    def order(
+        self,
+        problem: TupleProblem,
+        order: Int64Array,
+        first: int,
+        last: int,
+        seed: int,
+        parameters: None,
+        progress: Progress,
+    ) -> None:
+        """See TupleOrderMethod."""
+        here = order[problem.bounds[first] : problem.bounds[last]]
+        sort_strides(problem, order, first, last, self.keys(problem, here))
 
 
 def sort_strides(problem: TupleProblem, order: Int64Array, first: int, last: int, keys: list[np.ndarray]) -> None:

@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from reorder.cdr.base import TUPLE_ORDERS, TupleOrderMethod
-from reorder.cdr.strides import sort_strides
+from reorder.cdr.base import TUPLE_ORDERS
+from reorder.cdr.strides import SortedStrides
 from reorder.cdr.tuple_problem import Int64Array, TupleProblem
-from traces.base.progress import Progress
 
 
-class Popcount(TupleOrderMethod):
+class Popcount(SortedStrides):
     """Most ones first, as the paper has it; ids stay with their values and equal numbers keep their order."""
 
-    def order(
-        self,
-        problem: TupleProblem,
-        order: Int64Array,
-        first: int,
-        last: int,
-        seed: int,
-        parameters: None,
-        progress: Progress,
-    ) -> None:
-        """See TupleOrderMethod. O(n log n)."""
-        here = order[problem.bounds[first] : problem.bounds[last]]
-        sort_strides(problem, order, first, last, [-np.bitwise_count(problem.fields[0].bits[here]).astype(np.int64)])
+    def keys(self, problem: TupleProblem, tuples: Int64Array) -> list[np.ndarray]:
+        """Return the ones of each value, negative."""
+        return [-np.bitwise_count(problem.fields[0].bits[tuples]).astype(np.int64)]
 
 
 TUPLE_ORDERS.register("popcount", summary="by the ones of the value, ids along (Chen et al. 2025, affiliated)")(
