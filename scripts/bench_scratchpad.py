@@ -1,7 +1,8 @@
 """What an order saves on a machine: digits_wide on scratchpads and caches, and where on-chip memory is large enough.
 
     python scripts/bench_scratchpad.py             # both settings, then the sweep over sizes
-    python scripts/bench_scratchpad.py --settings  # the first alone
+    python scripts/bench_scratchpad.py --settings  # the first alone: 8 minutes, most of them published annealing
+    python scripts/bench_scratchpad.py --sweep     # the second alone: a minute
 
 Tuples, LPDDR4-3200 with DBI, system timing. Rows moved are checked against `count_io`. Background is what the memory
 takes whether it works or not: standby, power-down and refresh of the core, and the clock on its wires. Counts and
@@ -43,13 +44,13 @@ def machines(size: int) -> dict[str, Any]:
     }
 
 
-def settings(network: Any) -> None:
+def settings(network: Any, only: int | None) -> None:
     """Print both settings of lanes and bytes: every order on every memory."""
     print(
         "| lanes | KiB | memory | order | MB | vs two-optimal | DRAM and interface, uJ | vs | of it background | us |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|")
-    for lanes, size in CASES:
+    for lanes, size in (case for case in CASES if only in (None, case[0])):
         memory = ew.ScratchpadSpec(size).memory(4 * lanes)
         orders = {name: ew.order(network, name, memory=memory, **given) for name, given in ORDERS.items()}
         for label, machine in machines(size).items():
@@ -115,10 +116,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--settings", action="store_true", help="leave the sweep over sizes out")
     parser.add_argument("--sweep", action="store_true", help="the sweep over sizes alone")
+    parser.add_argument("--lanes", type=int, choices=[lanes for lanes, _ in CASES], help="one of the settings alone")
     given = parser.parse_args()
     network = ew.load(config_root() / "examples" / "networks" / "digits_wide.npz")
     if not given.sweep:
-        settings(network)
+        settings(network, given.lanes)
     if not given.settings:
         sweep(network)
 

@@ -186,8 +186,11 @@ def _point_of(source: str, overrides: list[str], number: int) -> tuple[Trace, Ma
     from edgewatt.point.compute import Computation
     from edgewatt.point.machine import build_machine
     from edgewatt.point.memo import Memo
+    from traces.base.errors import InputError
 
     chosen = _choose(source, overrides, number)
+    if chosen.machine.gpu is not None:
+        raise InputError(f"{source}: a GPU's sparse products are played, not traced: leave `gpu` out to export a trace")
     trace: Trace = Computation(chosen, Memo())["trace"]
     return trace, build_machine(chosen)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from edgewatt.cli.output import say
+from edgewatt.cli.output import read_value, say, split_parameter
 
 if TYPE_CHECKING:
     from traces.work.network import Network
@@ -244,6 +244,9 @@ def pays_command(
     loaded = load(network[0] if len(network) == 1 else network, kind="network")
     if not isinstance(loaded, Network):
         raise InputError(f"{network[0]}: `edgewatt pays` needs a network of neurons, not an operator graph")
+    for name in (order, against):
+        if Path(name).suffix in (".npz", ".npy", ".txt") and not Path(name).exists():
+            raise InputError(f"no such file: {name}: --order and --against take a file of an order, or a method's name")
     given = [
         make_order(loaded, "file", memory=3, path=name) if Path(name).exists() else name for name in (order, against)
     ]
@@ -267,34 +270,6 @@ def pays_command(
         heads, rows, title=f"{found.names[0]} against {found.names[1]}, layout {found.layout}", numeric=heads[1:]
     )
     print(found.verdict)
-
-
-def split_parameter(text: str) -> tuple[str, str]:
-    """Split NAME=VALUE."""
-    from traces.base.errors import InputError
-
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise InputError(f"--set {text}: write NAME=VALUE, for instance iterations=100000")
-    return name, value
-
-
-def read_value(text: str) -> Any:
-    """Read a YAML value from the command line; 1e-3 is the number it looks like."""
-    import yaml
-
-    from traces.base.errors import InputError
-
-    try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise InputError(f"{text!r} cannot be read as a value ({getattr(error, 'problem', error)})") from error
-    if isinstance(value, str):
-        try:
-            return float(value)
-        except ValueError:
-            pass
-    return value
 
 
 TRAINING_SEED, VALIDATION_SEED = 1, 99  # of generated networks

@@ -149,3 +149,31 @@ def show_order(result: dict[str, Any]) -> None:
         say(f"isolated neurons (in none of the figures): {result['isolated_neurons']}")
     if result["truncated"]:
         say("truncated: the time limit ended the search; another run may differ")
+
+
+def split_parameter(text: str) -> tuple[str, str]:
+    """Split NAME=VALUE."""
+    from traces.base.errors import InputError
+
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise InputError(f"--set {text}: write NAME=VALUE, for instance iterations=100000")
+    return name, value
+
+
+def read_value(text: str) -> Any:
+    """Read a YAML value from the command line; 1e-3 is the number it looks like."""
+    import yaml
+
+    from traces.base.errors import InputError
+
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise InputError(f"{text!r} cannot be read as a value ({getattr(error, 'problem', error)})") from error
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            pass
+    return value

@@ -23,6 +23,7 @@ from edgewatt.judging.costs import largest_change
 from edgewatt.orders.pays_machine import MOST_PROBES, Study, legal_sizes, machine_of
 from hwmodel.machine import Machine
 from reorder.base import Ordering
+from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.work.network import Network
 
@@ -136,13 +137,17 @@ def pays(
 
     order, against: an Ordering, int[W], or a method's name, which then makes one order for `memory` (M; by default that
     of the system's own on-chip memory). system: a shipped system, a YAML file, a mapping with its keys, or a Machine.
-    sizes: bytes of its scratchpad or first cache (default: seven around its own). parts, formats, lanes: values to try
-    besides (default: the system's part, fp32, 16). policies: of the scratchpad or cache. timing: 'system' or 'replay'.
+    sizes: bytes of its scratchpad or first cache, each taken to the nearest legal one (default: seven around its own).
+    parts, formats, lanes: values to try besides (default: the system's part, fp32, 16). policies: of the scratchpad or
+    cache. timing: 'system' or 'replay'.
 
     Raises InputError for an order of another network, or a size that the system cannot have.
     """
     first = machine_of(system)
     lanes, formats = tuple(lanes or (16,)), tuple(formats or ("fp32",))
+    for size in sizes or ():
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise InputError(f"a size of on-chip memory must be a whole number of bytes of at least 1, not {size!r}")
     study = Study(network, first, timing, seed, progress)
     wished = memory or study.memory(first, lanes[0], study.size_of(first))
     names, orders = zip(*(_order(network, each, wished, seed) for each in (order, against)), strict=True)
@@ -272,20 +277,25 @@ def _verdict(
     crossings: Mapping[str, Mapping[str, tuple[tuple[int, bool], ...]]],
 ) -> str:
     mine = [point for point in points if point.choice == choice]
-    parts = []
+    parts, not_in = [], []
     for metric in METRICS:
         best = max(mine, key=lambda point: point.saving(metric))
         last = break_even[str(choice)][metric]
         if last is None:
-            parts.append(f"it does not pay in {WORDS[metric]}")
-        else:
-            start = min((point.size_bytes for point in mine if point.saving(metric) > 0), default=last)
-            end = "on" if metric in beyond[str(choice)] else f"to {kib(last)}"
-            gaps = sum(not saves for size, saves in crossings[str(choice)][metric] if start <= size < last)
-            but = f", but for {gaps} stretch{'es' if gaps > 1 else ''} between" if gaps else ""
-            parts.append(f"it pays in {WORDS[metric]} from {kib(start)} {end}{but} (most at {kib(best.size_bytes)}: "
-                         f"{-100 * best.saving(metric):+.1f} %)")  # fmt: skip
-    best = max(mine, key=lambda point: point.saving("energy"))
+            not_in.append(WORDS[metric])
+            continue
+        start = min((point.size_bytes for point in mine if point.saving(metric) > 0), default=last)
+        end = "on" if metric in beyond[str(choice)] else f"to {kib(last)}"
+        gaps = sum(not saves for size, saves in crossings[str(choice)][metric] if start <= size < last)
+        but = f", but for {gaps} stretch{'es' if gaps > 1 else ''} between" if gaps else ""
+        parts.append(f"it pays in {WORDS[metric]} from {kib(start)} {end}{but} (most at {kib(best.size_bytes)}: "
+                     f"{-100 * best.saving(metric):+.1f} %)")  # fmt: skip
+    if not_in:
+        words = f"{', '.join(not_in[:-1])} and {not_in[-1]}" if len(not_in) > 1 else not_in[0]
+        words = words if parts else f"anything ({words})"
+        parts.append(f"it does not pay in {words} from {kib(mine[0].size_bytes)} to {kib(mine[-1].size_bytes)}")
+    by_energy = sorted(mine, key=lambda point: point.saving("energy"))
+    best = by_energy[-1] if by_energy[-1].saving("energy") > 0 else by_energy[0]  # what it saves most, or loses most
     stream, moved, term, energy = best.reason()
     text = f"{names[0]} against {names[1]} on {choice}: " + "; ".join(parts)
     return (

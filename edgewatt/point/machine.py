@@ -140,6 +140,8 @@ def simulate(
     lanes: dict[str, Any] = {
         key: result.description[key] for key in ("lanes", "passes", "padded_lanes") if key in result.description
     }
+    if result.description.get("samples", 1) > 1:
+        lanes.setdefault("passes", result.description["samples"])  # one vector after the other
     return {
         **lanes,
         **({} if result.scratchpad is None else {"scratchpad": _scratchpad(result.scratchpad)}),

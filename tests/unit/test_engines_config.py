@@ -123,3 +123,25 @@ def test_nothing_is_said_where_nothing_is_ignored():
     with warnings.catch_warnings():
         warnings.simplefilter("error", IgnoredSettingWarning)
         ew.run({**WORK, "timing": "replay"})
+
+
+def test_a_gpu_has_no_trace_to_export(tmp_path):
+    from typer.testing import CliRunner
+
+    from edgewatt.cli import app
+
+    file = tmp_path / "gpu.yaml"
+    file.write_text(
+        "network: {generate: {kind: uniform-layers, widths: [8, 8], density: 0.5}}\ngpu: {}\ntiming: replay\n"
+    )
+    found = CliRunner().invoke(app, ["export", str(file), "-f", "dinero", "-o", str(tmp_path / "out")])
+    assert isinstance(found.exception, InputError) and "leave `gpu` out" in str(found.exception)
+
+
+def test_passes_are_said_for_one_vector_after_the_other():
+    one = ew.run({**WORK, "layout": {"kind": "csr"}, "batch": 3, "timing": "replay"})[0]
+    alone = ew.run({**WORK, "layout": {"kind": "csr"}, "batch": 1, "timing": "replay"})[0]
+    assert one.results["passes"] == 3 and "passes" not in alone.results
+    assert one.results["io"] == alone.results["io"]
+    loads = [sum(s.get("loads", 0) for s in r.results["accesses"].values()) for r in (one, alone)]
+    assert loads[0] == 3 * loads[1]

@@ -98,6 +98,12 @@ def test_verdict_reason_and_page():
     assert sum(big.order["terms"].values()) == pytest.approx(big.order["energy"])
 
 
+def test_an_order_that_never_pays_is_said_once():
+    found = ew.pays(ew.load(NETWORK), "by-source", system="scratchpad-8k", sizes=[4096, 8192], timing="replay")
+    assert ": it does not pay in anything (I/Os, bytes, energy and time) from " in found.verdict
+    assert found.verdict.count("does not pay") == 1 and "+0.0 kB" not in found.verdict
+
+
 def test_caches_vary_by_legal_sizes():
     network = ew.load(NETWORK)
     found = ew.pays(network, "by-source", system="edge", sizes=[8192, 20000], lanes=[4], timing="replay")
@@ -110,6 +116,10 @@ def test_bad_input(tmp_path):
         ew.pays(network, [0, 1, 2], system="scratchpad-8k")
     with pytest.raises(InputError, match="neither caches nor a scratchpad"):
         ew.pays(network, "by-source", system={"caches": []})
+    with pytest.raises(InputError, match="must be a whole number of bytes of at least 1, not 0"):
+        ew.pays(network, "by-source", system="edge", sizes=[8192, 0])
+    missing = CliRunner().invoke(app, ["pays", NETWORK, "--order", "missing.npz", "--system", "edge"])
+    assert isinstance(missing.exception, InputError) and "no such file: missing.npz" in str(missing.exception)
     with pytest.raises(InputError, match="timing must be"):
         ew.pays(network, "by-source", system="edge", timing="guess")
     (tmp_path / "order.txt").write_text("0\n1\n2\n")
