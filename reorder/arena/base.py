@@ -66,17 +66,18 @@ class Buffers:
         if not self.count:
             return 0
         rounded = -(-self.size // self.alignment) * self.alignment
-        spare = rounded - self.size
-        times = np.unique(self.lower)
-        if self.alignment == 1:
-            change = np.concatenate((rounded, -rounded))
-            at = np.concatenate((self.lower, self.upper))
-            by = np.lexsort((change, at))  # at equal times the ends come first
-            return int(np.cumsum(change[by]).max(initial=0))
-        best = 0
-        for t in times.tolist():
-            live = (self.lower <= t) & (t < self.upper) & (self.size > 0)
-            best = max(best, int(rounded[live].sum() - spare[live].max(initial=0)))
+        change = np.concatenate((rounded, -rounded))
+        at = np.concatenate((self.lower, self.upper))
+        by = np.lexsort((change, at))  # at equal times the ends come first
+        sums = change[by].cumsum()
+        if self.alignment == 1 or not (rounded - self.size).any():
+            return int(sums.max())
+        best, spare = 0, np.where(self.size > 0, rounded - self.size, 0)
+        for k in np.argsort(-sums, kind="stable").tolist():
+            if sums[k] <= best:
+                break
+            t = at[by[k]]
+            best = max(best, int(sums[k] - spare[(self.lower <= t) & (t < self.upper)].max(initial=0)))
         return best
 
     def check(self, offset: npt.ArrayLike) -> int:

@@ -132,14 +132,12 @@ class _Decider:
 
 def place(buffers: Buffers, task: PlacementTask, parameters: ExactParameters) -> Placement:
     """See Allocator."""
-    rules = (
-        place_in_sequence(buffers, by_size(buffers), best=False),
-        place_in_sequence(buffers, by_size(buffers), best=True),
-        place_in_sequence(buffers, np.argsort(buffers.lower, kind="stable"), best=True),
-    )
-    best = min(rules, key=lambda placed: placed.height)
-    lower = best.lower_bound
+    lower, sizes = buffers.load, by_size(buffers)
     goal = lower if task.capacity is None else max(lower, task.capacity)
+    best = place_in_sequence(buffers, sizes, best=False)
+    for sequence in (sizes, np.argsort(buffers.lower, kind="stable")):
+        if best.height > goal:
+            best = min(best, place_in_sequence(buffers, sequence, best=True), key=lambda placed: placed.height)
     if best.height <= goal or buffers.count > MAX_BUFFERS:
         return best
     try:

@@ -84,6 +84,18 @@ def arena(
     problem = graph if isinstance(graph, OperatorProblem) else OperatorProblem(graph)
     problem.check_room_for_arena()
     steps = problem.check_order(np.arange(problem.graph.n_nodes) if order is None else order)
+    return arena_of(problem, steps, allocator, alignment=alignment, task=task)
+
+
+def arena_of(
+    problem: OperatorProblem,
+    steps: Order,
+    allocator: str,
+    *,
+    alignment: int = ALIGNMENT,
+    task: PlacementTask | None = None,
+) -> Arena:
+    """As `arena`, of an order that is known to be one, of a graph that is known to have room."""
     buffers, numbers = lifetimes(problem, steps, alignment)
     entry = ALLOCATORS[allocator]
     placed = entry.item.place(buffers, task or PlacementTask(), entry.make_parameters({}))

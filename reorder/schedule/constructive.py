@@ -42,14 +42,9 @@ def greedy(problem: OperatorProblem) -> Order:
     wait in a heap and are weighed again when a neighbour has run. O(edges x log).
     """
     graph = problem.graph
-    number = {name: i for i, name in enumerate(graph.buffers)}
     size = graph.buffer_bytes.tolist()
-    kept = [name in graph.output_buffers for name in graph.buffers]
-    writes = [{number[t.buffer] for t in node.outputs} for node in graph.nodes]
-    touches = [
-        own | {number[graph.tensors[name].buffer] for name in node.inputs}
-        for node, own in zip(graph.nodes, writes, strict=True)
-    ]
+    kept = problem.kept.tolist()
+    writes, touches = problem.buffer_rows["writes"], problem.buffer_rows["touches"]
     users: list[list[int]] = [[] for _ in size]
     for v, buffers in enumerate(touches):
         for b in buffers:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from reorder.arena.base import ALLOCATORS, PlacementTask
 from reorder.base import Progress
-from reorder.schedule.arena import arena
+from reorder.schedule.arena import arena_of
 from reorder.schedule.base import SCHEDULERS, ScheduleTask
 from reorder.schedule.improve import Effort, local_search
 from reorder.schedule.operator_problem import OperatorProblem, Order
@@ -69,7 +69,7 @@ def least_arena(
 
     best: tuple[int, Order] | None = None
     for order in candidates():
-        height = arena(problem, order, allocator, alignment=alignment, task=PlacementTask(goal, deadline)).n_bytes
+        height = arena_of(problem, order, allocator, alignment=alignment, task=PlacementTask(goal, deadline)).n_bytes
         if best is None or height < best[0]:
             best = height, order
         if best[0] <= goal:

@@ -123,21 +123,8 @@ class OperatorProblem:
     @cached_property
     def single_operator_bytes(self) -> npt.NDArray[np.int64]:
         """int64[nodes]: bytes of what each operator reads and writes, which are live together while it runs."""
-        sizes = dict(zip(self.graph.buffers, self.graph.buffer_bytes.tolist(), strict=True))
-        tensors = self.graph.tensors
-        return (
-            np.array(
-                [
-                    sum(
-                        sizes[b]
-                        for b in {tensors[name].buffer for name in node.inputs} | {t.buffer for t in node.outputs}
-                    )
-                    for node in self.graph.nodes
-                ],
-                np.int64,
-            )
-            + self.work
-        )
+        size = self.graph.buffer_bytes.tolist()
+        return np.array([sum([size[b] for b in row]) for row in self.buffer_rows["touches"]], np.int64) + self.work
 
     def check_order(self, order: npt.ArrayLike) -> Order:
         """Return `order` as int32[n] after checking that it is a topological permutation of the operators."""
@@ -162,5 +149,5 @@ class OperatorProblem:
 
     def check_room_for_arena(self) -> None:
         """Refuse graphs whose arena offsets could leave 63 bits."""
-        if int(self.graph.buffer_bytes.astype(object).sum()) + 64 * len(self.graph.buffers) > MAX_BYTES:
+        if sum(self.graph.buffer_bytes.tolist()) + 64 * len(self.graph.buffers) > MAX_BYTES:
             raise InputError(f"{self.graph.name}: the buffers are too large to place in one arena of 2^63 - 1 bytes")

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from reorder.arena.base import ALLOCATORS, PlacementTask
 from reorder.base import Progress
-from reorder.schedule.arena import ALIGNMENT, arena, own_alignment
+from reorder.schedule.arena import ALIGNMENT, arena_of, own_alignment
 from reorder.schedule.base import SCHEDULERS, ScheduleTask, SearchResult
 from reorder.schedule.improve import TRAFFIC, Effort, local_search, simple_orders
 from reorder.schedule.least_arena import aligned_order, least_arena
@@ -133,7 +133,7 @@ def schedule(
     order, proved, truncated = found.order, found.proved, found.truncated
     limits: dict[str, Any] = {"effort": effort, "seed": seed, "deadline": deadline, "progress": progress}
     floor = found.lower_bound_bytes  # of the arena
-    place = lambda o, goal: arena(problem, o, allocator, alignment=step, task=PlacementTask(goal, deadline))  # noqa: E731
+    place = lambda o, goal: arena_of(problem, o, allocator, alignment=step, task=PlacementTask(goal, deadline))  # noqa: E731
     placed = place(order, found.peak_bytes)
     searches = ALLOCATORS[allocator].item.rule is None  # a rule's height says nothing of what an order needs
     if placed.n_bytes > found.peak_bytes and objective in ("peak", "arena") and searches and not found.given:
