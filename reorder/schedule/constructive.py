@@ -55,8 +55,8 @@ def greedy(problem: OperatorProblem) -> Order:
     done = [False] * graph.n_nodes
 
     def weigh(v: int) -> tuple[int, int, int]:
-        allocated = sum(size[b] for b in writes[v] if not begun[b])
-        freed = sum(size[b] for b in touches[v] if left[b] == 1 and not kept[b])
+        allocated = sum([size[b] for b in writes[v] if not begun[b]])
+        freed = sum([size[b] for b in touches[v] if left[b] == 1 and not kept[b]])
         return allocated - freed, allocated, v
 
     current = {v: weigh(v) for v, count in enumerate(pending) if not count}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,8 @@ Order = npt.NDArray[np.int32]
 def _rows(rows: Iterable[Sequence[int]]) -> tuple[Order, Order]:
     """Return compressed rows (start, values); a spare value keeps empty arrays addressable."""
     lists = list(rows)
-    start = np.zeros(len(lists) + 1, np.int32)
-    start[1:] = np.cumsum([len(row) for row in lists])
-    return start, np.array([v for row in lists for v in row] + [0], np.int32)
+    start = np.array([0, *accumulate(map(len, lists))], np.int32)
+    return start, np.array([*chain.from_iterable(lists), 0], np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +45,15 @@ class OperatorProblem:
         """Which operators write, read and use which buffers, by number."""
         graph = self.graph
         number = {name: i for i, name in enumerate(graph.buffers)}
-        tensors = graph.tensors
-        writes = [tuple(dict.fromkeys(number[t.buffer] for t in node.outputs)) for node in graph.nodes]
+        buffer_of = {name: number[tensor.buffer] for name, tensor in graph.tensors.items()}
+        writes = [
+            (number[node.outputs[0].buffer],)
+            if len(node.outputs) == 1
+            else tuple(dict.fromkeys([number[t.buffer] for t in node.outputs]))
+            for node in graph.nodes
+        ]
         reads = [
-            tuple(dict.fromkeys(b for name in node.inputs if (b := number[tensors[name].buffer]) not in own))
+            tuple([b for b in dict.fromkeys([buffer_of[name] for name in node.inputs]) if b not in own])
             for node, own in zip(graph.nodes, writes, strict=True)
         ]
         touches = [(*r, *w) for r, w in zip(reads, writes, strict=True)]
@@ -57,7 +62,8 @@ class OperatorProblem:
     @cached_property
     def kept(self) -> npt.NDArray[np.uint8]:
         """uint8[buffers]: 1 for storage that is never freed."""
-        return np.array([name in self.graph.output_buffers for name in self.graph.buffers], np.uint8)
+        outputs = self.graph.output_buffers
+        return np.array([name in outputs for name in self.graph.buffers], np.uint8)
 
     @cached_property
     def compiled(self) -> Any:
