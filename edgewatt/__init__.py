@@ -49,6 +49,7 @@ _FACADE = {
     "compile_inference": "hwmodel.processor.inference",
     "order": "edgewatt.orders.ordering",
     "fastest_order": "edgewatt.orders.timed",
+    "renumber": "edgewatt.orders.ordering",
     "bench": "edgewatt.bench.comparison",
     "io_bounds": "hwmodel.fastmemory.iomodel",
     "io_curve": "hwmodel.fastmemory.iomodel",

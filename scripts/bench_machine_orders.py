@@ -41,7 +41,9 @@ SYSTEMS = (
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=20, help="CPU seconds of each search")
-    seconds = parser.parse_args().seconds
+    parser.add_argument("--network", choices=("small", "wide"), help="one of the two")
+    given = parser.parse_args()
+    seconds = given.seconds
     made = [name for name in ORDERINGS if not ORDERINGS[name].item.searches and ORDERINGS[name].item.extra is None]
     made = [name for name in made if name != "file"]
     print(f"{len(made)} constructions: {', '.join(made)}\n")
@@ -49,7 +51,7 @@ def main() -> None:
         "| network | system | lanes | two-optimal, uJ | best construction, uJ | auto, uJ | change | found by | CPU s |"
     )
     print("|---|---|---|---|---|---|---|---|---|")
-    for size in ("small", "wide"):
+    for size in (given.network,) if given.network else ("small", "wide"):
         network = ew.load(config_root() / "examples" / "networks" / f"digits_{size}.npz")
         for title, system, lanes in SYSTEMS:
             judge = MachineJudge(network, machine_of(system), Layout(lanes=lanes), "energy", "replay")

@@ -21,6 +21,7 @@ cdef enum:
     INDEX_BITS = 32  # a key is priority << 32 less an index, so that ties go to the smallest index
 
 cdef int64_t SLICE = 1 << 12
+HUBS, LEAST_HUB = 4, 64
 
 
 cdef inline int64_t _key(int64_t priority, int64_t index) noexcept nogil:
@@ -33,6 +34,11 @@ cdef class Ego:
 
     Per source that is done, `best` is its connection with the highest T[v] (ties: smallest index) among those left,
     or, while `stale`, one that had it: the key in the tree is then too high, and is set right when it comes to the top.
+
+    Hubs, of more connections one way than HUBS * sqrt(W), are not looked through. A hub as a target has a tree of its own
+    over its connections from sources that are done, by S[u] + T[u], and a leaf in the main tree, which is then the
+    highest of those plus T[v]; its connections are in no source's `best`. A hub as a source has a tree over its other
+    connections by T[v]. Each change then costs a logarithm, and there are at most sqrt(W) / HUBS hubs.
     """
 
     cdef const int64_t[::1] sources, targets, out_start, in_start
@@ -40,8 +46,11 @@ cdef class Ego:
     cdef uint8_t[::1] stale, done
     cdef int64_t[::1] tree_keys, order
     cdef ew_max_tree tree
-    cdef int64_t window
+    cdef int64_t window, n
     cdef readonly int64_t processed
+    cdef uint8_t[::1] source_hub, target_hub
+    cdef int64_t[::1] hub_keys, source_tree, target_tree, out_place, in_place, hub_start, hub_edges
+    cdef bint hubs
 
     def __init__(self, sources, targets, out_start, out_edges, in_start, in_edges, int64_t window):
         """Arrays are int64; `out_edges` and `in_edges` are worked on in place. W < 2^32."""
@@ -53,7 +62,8 @@ cdef class Ego:
         self.near_source, self.near_target = np.zeros(n, np.int64), np.zeros(n, np.int64)  # S + T, T
         self.best = np.full(n, -1, np.int64)
         self.stale, self.done = np.zeros(n, np.uint8), np.zeros(w, np.uint8)
-        self.tree.leaves = ew_tree_leaves(n)
+        self._find_hubs(n, w)
+        self.tree.leaves = ew_tree_leaves(2 * n if self.hubs else n)
         self.tree_keys = np.full(2 * self.tree.leaves, INT64_MIN, np.int64)
         self.tree.key = &self.tree_keys[0]
         self.order = np.empty(w, np.int64)
@@ -62,13 +72,88 @@ cdef class Ego:
         for u in range(n):
             if self.waiting[u] == 0:
                 self.refresh(u)
+                self._into_hubs(u)
+
+    cdef _find_hubs(self, int64_t n, int64_t w):
+        """Say which neurons are hubs, and make their trees."""
+        cdef int64_t v, k, room = 0
+        cdef ew_max_tree tree
+        most = max(LEAST_HUB, HUBS * int(np.sqrt(w)))
+        source, target = np.asarray(self.out_left) > most, np.asarray(self.in_left) > most
+        self.n, self.hubs = n, bool(source.any() or target.any())
+        self.source_hub, self.target_hub = source.astype(np.uint8), target.astype(np.uint8)
+        self.hub_start = np.zeros(n + 1, np.int64)
+        if not self.hubs:
+            return
+        self.source_tree, self.target_tree = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        for v in range(n):
+            if self.source_hub[v]:
+                self.source_tree[v] = room
+                room += 2 * ew_tree_leaves(self.out_left[v])
+            if self.target_hub[v]:
+                self.target_tree[v] = room
+                room += 2 * ew_tree_leaves(self.in_left[v])
+        self.hub_keys = np.full(room, INT64_MIN, np.int64)
+        self.out_place, self.in_place = np.empty(w, np.int64), np.empty(w, np.int64)
+        np.asarray(self.out_place)[np.asarray(self.out_edges)] = np.arange(w) - np.repeat(
+            np.asarray(self.out_start)[:-1], np.asarray(self.out_left))
+        np.asarray(self.in_place)[np.asarray(self.in_edges)] = np.arange(w) - np.repeat(
+            np.asarray(self.in_start)[:-1], np.asarray(self.in_left))
+        into = np.flatnonzero(target[np.asarray(self.targets)])
+        self.hub_edges = into[np.argsort(np.asarray(self.sources)[into], kind="stable")]
+        self.hub_start = np.concatenate(
+            ([0], np.cumsum(np.bincount(np.asarray(self.sources)[into], minlength=n)))).astype(np.int64)
+        for v in range(n):  # connections of source hubs into other targets wait in their trees with T = 0
+            if self.source_hub[v]:
+                tree = self.tree_of(v, 0)
+                for k in range(self.out_start[v], self.out_start[v + 1]):
+                    if not self.target_hub[self.targets[self.out_edges[k]]]:
+                        ew_tree_set(&tree, k - self.out_start[v], -self.out_edges[k])
+
+    cdef inline ew_max_tree tree_of(self, int64_t v, bint as_target) noexcept nogil:
+        cdef ew_max_tree tree
+        tree.leaves = ew_tree_leaves(self.in_start[v + 1] - self.in_start[v] if as_target
+                                     else self.out_start[v + 1] - self.out_start[v])
+        tree.key = &self.hub_keys[self.target_tree[v] if as_target else self.source_tree[v]]
+        return tree
+
+    cdef inline void _lift_hub(self, int64_t v, ew_max_tree *tree) noexcept nogil:
+        """Bring a target hub's leaf of the main tree in line with its own tree."""
+        cdef int64_t top = tree.key[1]
+        ew_tree_set(&self.tree, self.n + v,
+                    INT64_MIN if top == INT64_MIN else top + (self.near_target[v] << INDEX_BITS))
+
+    cdef void _into_hubs(self, int64_t u) noexcept nogil:
+        """Put u's connections into hubs where S[u] + T[u] wants them."""
+        cdef int64_t k, edge, v
+        cdef ew_max_tree tree
+        if not self.hubs or self.waiting[u]:
+            return
+        for k in range(self.hub_start[u], self.hub_start[u + 1]):
+            edge = self.hub_edges[k]
+            if not self.done[edge]:
+                v = self.targets[edge]
+                tree = self.tree_of(v, 1)
+                ew_tree_set(&tree, self.in_place[edge], _key(self.near_source[u], edge))
+                self._lift_hub(v, &tree)
 
     cdef void refresh(self, int64_t u) noexcept nogil:
         """Find u's best connection anew."""
         cdef int64_t k, edge, key, highest = INT64_MIN
+        cdef ew_max_tree tree
         self.stale[u] = 0
+        if self.source_hub[u]:
+            tree = self.tree_of(u, 0)
+            highest = tree.key[1]
+            if highest > INT64_MIN:
+                self.best[u] = self.out_edges[self.out_start[u] + ew_tree_top(&tree)]
+            ew_tree_set(&self.tree, u, highest + (self.near_source[u] << INDEX_BITS) if highest > INT64_MIN
+                        else INT64_MIN)
+            return
         for k in range(self.out_start[u], self.out_start[u] + self.out_left[u]):
             edge = self.out_edges[k]
+            if self.target_hub[self.targets[edge]]:
+                continue
             key = _key(self.near_target[self.targets[edge]], edge)
             if key > highest:
                 highest = key
@@ -81,11 +166,17 @@ cdef class Ego:
         cdef int64_t key = ew_tree_key(&self.tree, u)
         if key > INT64_MIN:
             ew_tree_set(&self.tree, u, key + (change << INDEX_BITS))
+        self._into_hubs(u)
 
     cdef void shift_target(self, int64_t v, int64_t change) noexcept nogil:
         """T[v] changes: look at the sources of v's connections that are left."""
         cdef int64_t k = self.in_start[v], last = k + self.in_left[v], u, edge, key
+        cdef ew_max_tree tree
         self.near_target[v] += change
+        if self.target_hub[v]:
+            tree = self.tree_of(v, 1)
+            self._lift_hub(v, &tree)
+            return
         while k < last:
             edge = self.in_edges[k]
             if self.done[edge]:
@@ -94,6 +185,12 @@ cdef class Ego:
                 continue
             k += 1
             u = self.sources[edge]
+            if self.source_hub[u]:
+                tree = self.tree_of(u, 0)
+                ew_tree_set(&tree, self.out_place[edge], _key(self.near_target[v], edge))
+                if not self.waiting[u]:
+                    self.refresh(u)
+                continue
             if self.waiting[u]:
                 continue
             if change < 0:
@@ -106,21 +203,44 @@ cdef class Ego:
                     ew_tree_set(&self.tree, u, key)
         self.in_left[v] = last - self.in_start[v]
 
-    cdef void step(self) noexcept nogil:
-        cdef int64_t u = ew_tree_top(&self.tree), v, k, edge, left
-        while self.stale[u]:
-            self.refresh(u)
+    cdef int64_t highest(self) noexcept nogil:
+        """Return the connection with the highest priority."""
+        cdef int64_t u, v
+        cdef ew_max_tree tree
+        while True:
             u = ew_tree_top(&self.tree)
-        edge = self.best[u]
-        v = self.targets[edge]
+            if u >= self.n:
+                v = u - self.n
+                tree = self.tree_of(v, 1)
+                return self.in_edges[self.in_start[v] + ew_tree_top(&tree)]
+            if not self.stale[u]:
+                return self.best[u]
+            self.refresh(u)
+
+    cdef void leave(self, int64_t edge) noexcept nogil:
+        """Take a connection out of what is left of its source, and out of the trees of hubs."""
+        cdef int64_t u = self.sources[edge], v = self.targets[edge], k
+        cdef ew_max_tree tree
+        if self.target_hub[v]:
+            tree = self.tree_of(v, 1)
+            ew_tree_set(&tree, self.in_place[edge], INT64_MIN)
+            self._lift_hub(v, &tree)
+        elif self.source_hub[u]:
+            tree = self.tree_of(u, 0)
+            ew_tree_set(&tree, self.out_place[edge], INT64_MIN)
+        if not self.source_hub[u]:
+            k = self.out_start[u]
+            while self.out_edges[k] != edge:
+                k += 1
+            self.out_left[u] -= 1
+            self.out_edges[k] = self.out_edges[self.out_start[u] + self.out_left[u]]
+
+    cdef void step(self) noexcept nogil:
+        cdef int64_t edge = self.highest(), u = self.sources[edge], v = self.targets[edge], left
         self.order[self.processed] = edge
         self.processed += 1
         self.done[edge] = 1
-        k = self.out_start[u]
-        while self.out_edges[k] != edge:
-            k += 1
-        self.out_left[u] -= 1
-        self.out_edges[k] = self.out_edges[self.out_start[u] + self.out_left[u]]
+        self.leave(edge)
         self.stale[u] = 1
         self.shift(u, 1)
         self.shift(v, 1)
@@ -128,6 +248,7 @@ cdef class Ego:
         self.waiting[v] -= 1
         if self.waiting[v] == 0:
             self.refresh(v)
+            self._into_hubs(v)
         if self.processed > self.window:
             left = self.order[self.processed - 1 - self.window]
             self.shift(self.sources[left], -1)

@@ -60,6 +60,9 @@ def order_network(
         [], "--window", metavar="TENSOR:stride=2,...", help="stride, padding, dilation, pool of a convolution."
     ),
     prune: float = typer.Option(None, "--prune", metavar="SHARE", help="Share of the weights to drop, smallest first."),
+    renumber: str = typer.Option(
+        None, "--renumber", metavar="FILE", help="With --system: renumber neurons for cache lines; write that network."
+    ),
     output: str = typer.Option(None, "-o", "--output", metavar="FILE", help="Write the order as npz (array `edges`)."),
     force: bool = typer.Option(False, "--force", help="Replace a file that is read."),
     explain: str = typer.Option(None, "--explain", metavar="FILE", help=EXPLAIN_HELP),
@@ -79,6 +82,7 @@ def order_network(
 
     from edgewatt.cli.output import progress, show_order, write_json
     from edgewatt.judging.judge import LANES, order_on_machine, view_on_machine
+    from edgewatt.judging.renumber import renumber_on_machine
     from edgewatt.orders.describe import describe_order, order_file, sizes_of
     from edgewatt.orders.images import read_image, read_windows
     from edgewatt.orders.ordering import PROCESSOR_LANES, judge_for, order
@@ -88,9 +92,10 @@ def order_network(
     from traces.base.files import refuse_inputs, whole_file
     from traces.layouts.layout import Layout
     from traces.readers import load
+    from traces.readers.native import save
     from traces.work.network import Network
 
-    for written in (output, explain, json_file):
+    for written in (output, explain, json_file, renumber):
         refuse_inputs(written, network, force=force)
     loaded = load(
         network[0] if len(network) == 1 else network, kind="network", orientation=orientation, names=names or None,
@@ -115,8 +120,8 @@ def order_network(
         given = Layout(kind=layout or "auto", value_format=value_format or "fp32", lanes=lanes or LANES)
         judge = judge_for(loaded, wish, system, layout=given, seed=seed)
         memory = memory or judge.shape().memory
-    elif layout is not None or value_format is not None:
-        raise InputError("--layout and --format belong to --system")
+    elif layout is not None or value_format is not None or renumber is not None:
+        raise InputError("--layout, --format and --renumber belong to --system")
     elif memory is None:
         memory = 100
     asked = {name: read_value(value) for name, value in map(split_parameter, parameter)}
@@ -126,6 +131,13 @@ def order_network(
                 loaded, method, memory=memory, policy=policy, pinning=pinning, objective=wish, seed=seed,
                 time_limit_s=time_limit, progress=report_progress, target=target, lanes=lanes, **asked,
             )  # fmt: skip
+        elif renumber is not None:
+            if method != "auto":
+                raise InputError(f"--renumber finds its own order: leave out --method {method}")
+            made = renumber_on_machine(judge, seed=seed, time_limit_s=time_limit, progress=report_progress, **asked)
+            loaded, found, judge = made.network, made.ordering, made.judge
+            save(loaded, renumber, extras={"number": made.number})
+            say(f"lines filled: {made.fills:,}, with the file's numbers and two-optimal {made.plain_fills:,}", err=True)
         else:
             found = order_on_machine(
                 judge, method, memory=memory, seed=seed, time_limit_s=time_limit, progress=report_progress, **asked

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewatt.judging.judge import LANES, MachineJudge, order_on_machine
+from edgewatt.judging.renumber import Renumbered, renumber_on_machine
 from edgewatt.orders.pays_machine import machine_of
 from edgewatt.orders.timed import fastest_order, time_objective
 from hwmodel.machine import Machine
@@ -91,6 +92,28 @@ def order(
         objective=time_objective(processor, network, lanes), seed=seed, time_limit_s=time_limit_s, progress=progress,
         **parameters,
     )  # fmt: skip
+
+
+def renumber(
+    network: Network,
+    *,
+    machine: str | Path | Mapping[str, Any] | Machine,
+    objective: str = "energy",
+    lanes: int = 1,
+    layout: Layout | str | None = None,
+    timing: str | None = None,
+    seed: int = 0,
+    time_limit_s: float | None = None,
+    progress: Progress | None = None,
+    **parameters: Any,
+) -> Renumbered:
+    """Return which neurons should share cache lines, together with an order: a renumbered network and an order for it.
+
+    The numbering is a permutation inside each layer, applied to everything the network holds; it computes the same
+    outputs from the same inputs. Options as of `order`. Raises InputError where a line holds no two neurons.
+    """
+    judge = judge_for(network, objective, machine, layout=layout, lanes=lanes, timing=timing, seed=seed)
+    return renumber_on_machine(judge, seed=seed, time_limit_s=time_limit_s, progress=progress, **parameters)
 
 
 def judge_for(

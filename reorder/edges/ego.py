@@ -43,7 +43,8 @@ class WindowParameters:
     "ego", summary="greedily the connection nearest to the last few (Kamatar 2023)", parameters=WindowParameters
 )
 def ego(network: Network, task: Task, parameters: WindowParameters) -> Ordering:
-    """Run Algorithm 3. O(W (average in- and out-degree + log N)) time; when time is up, the rest follows by id."""
+    """Run Algorithm 3. O(W (average in- and out-degree + log N)) time, a logarithm for hubs; when time is up, the rest
+    follows by id."""
     n, w = network.n_neurons, network.n_connections
     window = min(task.memory if parameters.window is None else parameters.window, w)
     own = np.arange(w)

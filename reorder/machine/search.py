@@ -7,7 +7,7 @@ them, unless a time limit ended their turn (docs/concepts/reordering-engine.md, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -99,6 +99,7 @@ def order_for_machine(
     parameters: MachineParameters,
     *,
     holds: Callable[[Int64Array], bool],
+    starts: Sequence[tuple[str, Int64Array]] = (),
     seed: int = 0,
     time_limit_s: float | None = None,
     progress: Progress | None = None,
@@ -106,13 +107,17 @@ def order_for_machine(
     """Return the best order that the judge saw. parameters of the result: found_by, `judged` orders, `value`,
     two-optimal's value and the best construction with its own.
 
-    holds: whether the layout can store an order; others are not judged. Deterministic without a time limit.
+    holds: whether the layout can store an order; others are not judged. starts: (name, order) to begin with; of the
+    constructions, two-optimal alone is then judged. Deterministic without a time limit.
     """
     budget = Budget(time_limit_s, parameters.clock)
     bench = Bench(network, shape, judge, budget, Surrogate(network, shape), progress)
     items = Items(network)
     task = Task(shape.memory, shape.policy, shape.pinning, seed=seed, prepared=items)
-    construct(bench, task, holds)
+    for name, edges in starts:
+        if holds(edges):
+            bench.offer(edges, name)
+    construct(bench, task, holds, only_plain=bool(starts))
     if shape.cache is not None:
         less_room(bench, task, holds)
     if holds(_scattered(network)):  # a layout that needs whole rows ends it here: what follows cuts them
@@ -139,14 +144,14 @@ def _scattered(network: Network) -> Int64Array:
     return np.argsort(network.sources, kind="stable")
 
 
-def construct(bench: Bench, task: Task, holds: Callable[[Int64Array], bool]) -> None:
-    """Judge every construction, two-optimal first; those of `auto` come before the others."""
+def construct(bench: Bench, task: Task, holds: Callable[[Int64Array], bool], only_plain: bool) -> None:
+    """Judge every construction, two-optimal first; those of `auto` come before the others. only_plain: the first."""
     methods = [(name, ORDERINGS[name]) for name in ORDERINGS if name != "file"]
     methods = [(name, entry) for name, entry in methods if not entry.item.searches and entry.item.extra is None]
     methods.sort(key=lambda one: math.inf if one[1].item.portfolio is None else one[1].item.portfolio)
     for name, entry in methods:
         suits = entry.item.suits is None or entry.item.suits(bench.network)
-        if suits and (not bench.constructions or bench.before(BUILT)):
+        if suits and (not bench.constructions or (bench.before(BUILT) and not only_plain)):
             edges = entry.item(bench.network, replace(task, prepared=None), entry.make_parameters({})).edges
             if holds(edges):
                 bench.constructions[name] = bench.offer(edges, name)

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.random_networks import dags
 
+from cython_ext.edges import greedy
 from reorder.order import order
 from traces.base.errors import InputError
 from traces.work.network import Network
@@ -90,3 +91,22 @@ def test_bad_window() -> None:
     for method in ("ego", "go"):
         with pytest.raises(InputError, match="window must be an integer of at least 1"):
             order(network, method, memory=3, window=0)
+
+
+@settings(max_examples=150, deadline=None)
+@given(dags(), st.integers(1, 12), st.integers(0, 3))
+def test_hubs_change_nothing_but_the_time(network: Network, window: int, degree: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(greedy, "HUBS", 0)
+        patch.setattr(greedy, "LEAST_HUB", degree)
+        found = order(network, "ego", memory=3, window=window)
+    assert found.edges.tolist() == plain_ego(network, window)
+
+
+def test_a_hub_costs_a_logarithm() -> None:
+    fan = lambda k: Network(  # noqa: E731
+        np.r_[np.arange(k), np.full(k, k)], np.r_[np.full(k, k), k + 1 + np.arange(k)], 2 * k + 1,
+        np.arange(k), k + 1 + np.arange(k),
+    )  # fmt: skip
+    found = order(fan(50_000), "ego", memory=100)  # some 0.04 s; looking through the hub took half a minute
+    assert found.edges.tolist() == list(range(100_000))
