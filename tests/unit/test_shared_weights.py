@@ -91,6 +91,11 @@ def test_a_shared_network_keeps_it_through_orders_pruning_and_files(tmp_path):
         (dict(positions=np.zeros((10, 2), int)), r"positions has shape \(10, 2\), expected \(N, 3\)"),
         (dict(positions=np.zeros((9, 3), int)), "positions has 9 values, expected 10"),
         (dict(positions=np.zeros(10, int)), r"positions must be two-dimensional, \(N, 3\)"),
+        (dict(positions=np.zeros((10, 3), int)), "positions do not fit: connection 0 goes from neuron 0 in layer 0 to"),
+        (
+            dict(layer=np.repeat([0, 1], 6), weight_ids=np.r_[0, 1, 2, 0, 1, 2, 0, 1, 0, 1, 0, 1], weights=np.ones(12)),
+            "layers 0 and 1 share the stored weight 0, but layer 0 has 3 stored weights and layer 1 2, not the same",
+        ),
     ],
 )
 def test_tables_that_do_not_fit(changes, message):

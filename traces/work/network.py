@@ -51,6 +51,24 @@ def _depth_and_repeats(sources: Int64Array, targets: Int64Array, n_neurons: int)
     return depth, repeated
 
 
+def _same_shapes(used: Int64Array) -> None:
+    """Check that layers which share stored weights share all of them; used: int64[2, n], each (layer, id) once."""
+    layer, ids = used
+    layers, start = np.unique(layer, return_index=True)
+    sets = dict(zip(layers.tolist(), np.split(ids, start[1:]), strict=True))
+    owner: dict[int, int] = {}
+    shared = np.flatnonzero(np.bincount(ids) > 1)
+    for number, own in sets.items():
+        for weight in own[np.isin(own, shared)].tolist():
+            other = owner.setdefault(weight, number)
+            if other != number and not np.array_equal(sets[other], own):
+                raise InputError(
+                    f"layers {other} and {number} share the stored weight {weight}, but layer {other} has "
+                    f"{len(sets[other])} stored weights and layer {number} {len(own)}, not the same: only layers of "
+                    "one shape can share their weights"
+                )
+
+
 def _read_only(array: np.ndarray) -> np.ndarray:
     array.setflags(write=False)
     return array
@@ -161,7 +179,22 @@ class Network:
             raise InputError(
                 f"positions has shape {self.positions.shape}, expected (N, 3): layer, y and x of each neuron"
             )
+        self._validate_positions()
         self._validate_sharing()
+
+    def _validate_positions(self) -> None:
+        """Check that the layers of the position table go the way of the connections."""
+        if self.positions is None:
+            return
+        layer = self.positions[:, 0]
+        back = np.flatnonzero(layer[self.sources] >= layer[self.targets])
+        if back.size:
+            k = int(back[0])
+            raise InputError(
+                f"positions do not fit: connection {k} goes from neuron {self.sources[k]} in layer "
+                f"{layer[self.sources[k]]} to neuron {self.targets[k]} in layer {layer[self.targets[k]]}, but layers "
+                "count up from the inputs"
+            )
 
     def _validate_sharing(self) -> None:
         """Check that connections of one stored weight agree on it."""
@@ -183,6 +216,8 @@ class Network:
                 f"connections {j} and {k} share the stored weight {ids[k]}, but weigh {self.weights[j]} and "
                 f"{self.weights[k]}"
             )
+        if self.layer is not None:
+            _same_shapes(np.unique(np.stack((self.layer, ids)), axis=1))
 
     def _validate_edges(self) -> None:
         s, t = self.sources, self.targets
