@@ -119,13 +119,13 @@ def order_on_machine(
     seed: int = 0,
     time_limit_s: float | None = None,
     progress: Progress | None = None,
-    starts: Sequence[tuple[str, Int64Array]] = (),
+    given: Sequence[tuple[str, Int64Array]] = (),
     **parameters: Any,
 ) -> Ordering:
     """Return an order of the judge's network for its machine.
 
     Method 'auto' searches with the judge's word as the last one (parameters: `MachineParameters`); what it returns is
-    never worse there than two-optimal and the constructions it had time for (with `starts`, than those (name, order)
+    never worse there than two-optimal and the constructions it had time for (with `given`, than those (name, order)
     pairs and two-optimal). Other methods make their order for M =
     memory (None: the machine's own), those that search by runs and I/Os weighted as the judge weighs them.
     Raises InputError naming the parameter at fault.
@@ -142,7 +142,7 @@ def order_on_machine(
                 )
         return order_for_machine(
             judge.network, shape, judge, MachineParameters(**asked), holds=judge.holds,
-            starts=starts, seed=seed, time_limit_s=time_limit_s, progress=progress,
+            given=given, seed=seed, time_limit_s=time_limit_s, progress=progress,
         )  # fmt: skip
     rows = memory or shape.memory
     objective: Any = linear_objective(judge, shape) if ORDERINGS[method].item.searches else "io"

@@ -76,7 +76,7 @@ def renumber_on_machine(
     for k, (_, _, number, edges, other) in enumerate(chosen):
         found = order_on_machine(
             other, "auto", seed=seed, time_limit_s=left(1 / (len(chosen) - k)), progress=progress,
-            starts=(("tiles by number", edges),), **parameters,
+            given=(("tiles by number", edges),), **parameters,
         )  # fmt: skip
         if found.parameters["value"] < best.value:
             best = replace(

@@ -99,7 +99,7 @@ def order_for_machine(
     parameters: MachineParameters,
     *,
     holds: Callable[[Int64Array], bool],
-    starts: Sequence[tuple[str, Int64Array]] = (),
+    given: Sequence[tuple[str, Int64Array]] = (),
     seed: int = 0,
     time_limit_s: float | None = None,
     progress: Progress | None = None,
@@ -107,17 +107,17 @@ def order_for_machine(
     """Return the best order that the judge saw. parameters of the result: found_by, `judged` orders, `value`,
     two-optimal's value and the best construction with its own.
 
-    holds: whether the layout can store an order; others are not judged. starts: (name, order) to begin with; of the
+    holds: whether the layout can store an order; others are not judged. given: (name, order) to begin with; of the
     constructions, two-optimal alone is then judged. Deterministic without a time limit.
     """
     budget = Budget(time_limit_s, parameters.clock)
     bench = Bench(network, shape, judge, budget, Surrogate(network, shape), progress)
     items = Items(network)
     task = Task(shape.memory, shape.policy, shape.pinning, seed=seed, prepared=items)
-    for name, edges in starts:
+    for name, edges in given:
         if holds(edges):
             bench.offer(edges, name)
-    construct(bench, task, holds, only_plain=bool(starts))
+    construct(bench, task, holds, only_plain=bool(given))
     if shape.cache is not None:
         less_room(bench, task, holds)
     if holds(_scattered(network)):  # a layout that needs whole rows ends it here: what follows cuts them
