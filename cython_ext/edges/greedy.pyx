@@ -96,9 +96,9 @@ cdef class Ego:
         self.hub_keys = np.full(room, INT64_MIN, np.int64)
         self.out_place, self.in_place = np.empty(w, np.int64), np.empty(w, np.int64)
         np.asarray(self.out_place)[np.asarray(self.out_edges)] = np.arange(w) - np.repeat(
-            np.asarray(self.out_start)[:-1], np.asarray(self.out_left))
+            np.asarray(self.out_start)[:n], np.asarray(self.out_left))
         np.asarray(self.in_place)[np.asarray(self.in_edges)] = np.arange(w) - np.repeat(
-            np.asarray(self.in_start)[:-1], np.asarray(self.in_left))
+            np.asarray(self.in_start)[:n], np.asarray(self.in_left))
         into = np.flatnonzero(target[np.asarray(self.targets)])
         self.hub_edges = into[np.argsort(np.asarray(self.sources)[into], kind="stable")]
         self.hub_start = np.concatenate(
