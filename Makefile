@@ -5,6 +5,9 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 SOURCES := setup.py setup.cfg pyproject.toml $(wildcard cython_ext/*/*.pyx cython_ext/*/*.pxd cython_ext/*/*.h cython_ext/*/*/*.h)
 
+# What stands beside the kernels in a copy: members of other distributions compile against the headers.
+SHIPPED := cython_ext/__init__.py $(wildcard cython_ext/*/__init__.py cython_ext/*/*.h cython_ext/*/*/*.h)
+
 .PHONY: quickstart test lint types debug-test sanitize docs clean
 
 $(BIN)/python:
@@ -40,7 +43,7 @@ debug-test: $(VENV)/.installed-test
 	rm -rf build/debug && mkdir -p build/debug
 	EDGEWATT_DEBUG=1 $(BIN)/python setup.py -q build_ext --build-lib build/debug --build-temp build/debug-objects
 	for p in edgewatt reorder hwmodel traces; do cp -r $$p build/debug/; done
-	cp -r configs build/debug/configs && cp --parents cython_ext/__init__.py cython_ext/*/__init__.py build/debug/
+	cp -r configs build/debug/configs && cp --parents $(SHIPPED) build/debug/
 	PYTHONPATH=build/debug $(BIN)/python -P -m pytest -n auto --dist worksteal tests/unit tests/property tests/conformance
 
 # The kernels under AddressSanitizer and UndefinedBehaviorSanitizer; what runs in threads under ThreadSanitizer.
@@ -58,9 +61,9 @@ define sanitized
 	rm -rf build/$(2) && mkdir -p build/$(2)
 	EDGEWATT_SANITIZE=$(1) $(BIN)/python setup.py -q build_ext --build-lib build/$(2) --build-temp build/$(2)-objects
 	for p in edgewatt reorder hwmodel traces; do cp -r $$p build/$(2)/; done
-	cp -r configs build/$(2)/configs && cp --parents cython_ext/__init__.py cython_ext/*/__init__.py build/$(2)/
+	cp -r configs build/$(2)/configs && cp --parents $(SHIPPED) build/$(2)/
 	LD_PRELOAD=$$(gcc -print-file-name=lib$(2).so):$$(gcc -print-file-name=libstdc++.so.6) \
-	ASAN_OPTIONS=detect_leaks=0:halt_on_error=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 TSAN_OPTIONS=halt_on_error=1 \
+	ASAN_OPTIONS=detect_leaks=0:halt_on_error=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 TSAN_OPTIONS=halt_on_error=1 \
 	PYTHONPATH=build/$(2) $(BIN)/python -P -m pytest -n auto --dist worksteal $(3)
 endef
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from edgewatt._version import __version__
@@ -92,6 +92,10 @@ def __getattr__(name: str) -> Any:
 
     check_traces_package()
     value = getattr(import_module(_FACADE[name]), name)
+    if isinstance(value, FunctionType):
+        from traces.base.arguments import checked
+
+        value = checked(value)
     globals()[name] = value
     return value
 

@@ -10,6 +10,7 @@ from hwmodel.caches.spec import CacheSpec
 from hwmodel.coding import ChainFacts, StreamChain, chain_facts
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from traces.access.trace import STREAMS
+from traces.base.arguments import check_fields
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
 
@@ -37,6 +38,7 @@ class BusSpec:
     block_bytes: int = 32
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for name in ("bus_bytes", "block_bytes"):
             value = whole_number(getattr(self, name), f"bus {name}")
             if value & (value - 1):
@@ -57,6 +59,7 @@ class EngineSpec:
     access_bytes: int = field(default=64, metadata={"later": True})
 
     def __post_init__(self) -> None:
+        check_fields(self)
         whole_number(self.outstanding_misses, "engine outstanding_misses")
         whole_number(self.access_bytes, "engine access_bytes", 16)
         if not self.accesses_per_ns > 0 or self.accesses_per_ns == float("inf"):
@@ -87,6 +90,7 @@ class Machine:
     technology: Any = None
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if isinstance(self.element_bytes, int) and self.element_bytes not in (1, 2, 4, 8):
             raise InputError(f"element_bytes is {self.element_bytes}: elements have 1, 2, 4 or 8 bytes")
         if not isinstance(self.element_bytes, int | None):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from html import escape
 from pathlib import Path
 
 from edgewatt.bench.comparison import OURS, Comparison, summary
+from edgewatt.reporting.escaping import NO_SCRIPT
+from edgewatt.reporting.escaping import text as escape
 from traces.base.files import whole_file
 
 WIDTH, BAR = 760, 26
@@ -24,7 +25,8 @@ def bench_page(results: list[Comparison], output: str | Path) -> str:
     parts = [f"<h1>Inference beside the libraries</h1><p>{escape(results[0].machine)}</p>"]
     for result in results:
         parts.append(_section(result))
-    html = f"<!doctype html><html lang='en'><meta charset='utf-8'><title>edgewatt bench</title><style>{STYLE}</style>"
+    html = f"<!doctype html><html lang='en'><meta charset='utf-8'>{NO_SCRIPT}<title>edgewatt bench</title>"
+    html += f"<style>{STYLE}</style>"
     with whole_file(output) as stream:
         stream.write((html + "".join(parts) + "</html>\n").encode())
     return str(output)

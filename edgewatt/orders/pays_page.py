@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from html import escape
-
 from edgewatt.orders.pays import METRICS, WORDS, Pays, kib
+from edgewatt.reporting.escaping import NO_SCRIPT
+from edgewatt.reporting.escaping import text as escape
 
 _STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:70em;margin:2em auto;padding:0 1em;color:#222}
 table{border-collapse:collapse;margin:0 0 2em}
@@ -49,7 +49,7 @@ def pays_page(found: Pays) -> str:
         )
     title = f"Does {escape(found.names[0])} pay against {escape(found.names[1])}?"
     return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
+        f'<!doctype html><html lang="en"><meta charset="utf-8">{NO_SCRIPT}<title>{title}</title><style>{_STYLE}</style>'
         f"<h1>{title}</h1><p>{escape(found.verdict)}</p>"
         f'<p class="note">Both orders in layout {escape(found.layout)}. The thick line stands where the order stops '
         "paying; the last column has the size.</p>" + "".join(maps) + "</html>\n"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from html import escape
 
+from edgewatt.reporting.escaping import NO_SCRIPT
+from edgewatt.reporting.escaping import text as escape
 from hwmodel.replay.profile import CacheProfile, MissCurve
 
 _STYLE = """
@@ -49,8 +50,8 @@ def cache_page(found: CacheProfile, name: str) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<title>Caches on {escape(name)}</title><style>{_STYLE}</style></head><body>{''.join(parts)}</body></html>\n"
+        f"{NO_SCRIPT}<title>Caches on {escape(name)}</title><style>{_STYLE}</style></head>"
+        f"<body>{''.join(parts)}</body></html>\n"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from pathlib import Path
 from typing import Any
 
@@ -63,14 +64,15 @@ def explain_page(
     }  # fmt: skip
     settings = f"M = {memory}, policy {policy}, pinning {pinning}, seed {ordering.seed}"
     page = Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
-    return (
-        page.replace("@NAME@", text(network.name))
-        .replace("@METHOD@", text(ordering.method))
-        .replace("@SETTINGS@", text(settings))
-        .replace("@SENTENCE@", text(_sentence(sides, lower, bound)))
-        .replace("@MACHINE@", "" if view is None else machine_part(view))
-        .replace("@DATA@", script_json(data))
-    )
+    parts = {
+        "NAME": text(network.name),
+        "METHOD": text(ordering.method),
+        "SETTINGS": text(settings),
+        "SENTENCE": text(_sentence(sides, lower, bound)),
+        "MACHINE": "" if view is None else machine_part(view),
+        "DATA": script_json(data),
+    }
+    return re.sub(f"@({'|'.join(parts)})@", lambda found: parts[found[1]], page)  # once: a name may be '@DATA@'
 
 
 def machine_part(view: MachineView) -> str:

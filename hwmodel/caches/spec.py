@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from hwmodel.caches.policy import CACHE_POLICIES, Policy
 from hwmodel.caches.prefetcher import PREFETCHERS
+from traces.base.arguments import check_fields
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
 
@@ -27,6 +28,7 @@ class PrefetchSpec:
     table_entries: int = 16
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not isinstance(self.kind, str):
             raise InputError(f"prefetch kind must be a name, not {self.kind!r}")
         PREFETCHERS[self.kind]
@@ -55,6 +57,7 @@ class CacheSpec:
     prefetch: PrefetchSpec = PrefetchSpec()
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for name in ("size_bytes", "line_bytes", "ways"):
             whole_number(getattr(self, name), f"cache {name}")
         whole_number(self.seed, "cache seed", 0)

@@ -15,6 +15,7 @@ from hwmodel.bus import Bus, WireCounts
 from hwmodel.coding.bits import bits_of, count_wires
 from hwmodel.coding.chain import Chain, ChainState
 from hwmodel.coding.stage import Bytes, Coded, Geometry, WireCosts
+from traces.base.checks import as_array
 from traces.base.errors import InputError
 
 
@@ -59,7 +60,7 @@ class Encoded:
 def _as_bytes(data: Any) -> Bytes:
     if isinstance(data, bytes | bytearray | memoryview):
         return np.frombuffer(data, np.uint8)
-    array = np.ascontiguousarray(data)
+    array = np.ascontiguousarray(as_array(data, "data"))
     if array.dtype == object:
         raise InputError("data must be bytes or an array of numbers, not of Python objects")
     return array.reshape(-1).view(np.uint8)

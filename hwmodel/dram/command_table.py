@@ -19,7 +19,7 @@ import numpy as np
 from hwmodel.dram.result import DramCounts
 from hwmodel.parts.commands import COMMANDS
 from hwmodel.parts.part import Part
-from traces.base.errors import InputError, did_you_mean
+from traces.base.errors import InputError, brief, did_you_mean
 
 READS = (COMMANDS.index("RD"), COMMANDS.index("RDA"))
 WRITES = (COMMANDS.index("WR"), COMMANDS.index("WRA"), COMMANDS.index("MWR"))
@@ -67,13 +67,17 @@ def command_table(commands: Any, *, part: Part, end_cycle: int | None = None) ->
 
     Raises InputError naming file and line (or row) of what does not parse, of a command out of order or out of range.
     """
+    if end_cycle is not None and not 0 <= end_cycle < 1 << 60:
+        raise InputError(f"end_cycle {end_cycle} is not from 0 to 2^60")
     if isinstance(commands, CommandTable):
         return commands
     if isinstance(commands, (str, Path)):
         rows, first = _read_csv(Path(commands))
         return _from_rows(rows, part, str(commands), first, end_cycle)
     if isinstance(commands, np.ndarray) and commands.dtype.names:
-        return from_trace(commands, part=part, end_cycle=end_cycle)
+        return from_trace(_checked_trace(commands, part), part=part, end_cycle=end_cycle)
+    if isinstance(commands, np.ndarray):
+        raise InputError(f"a command table is rows or named columns, not an array of {commands.dtype}")
     if isinstance(commands, Mapping):
         names = [name for name in _COLUMNS if name in commands]
         lengths = {len(commands[name]) for name in names}
@@ -81,7 +85,7 @@ def command_table(commands: Any, *, part: Part, end_cycle: int | None = None) ->
             raise InputError("the columns of a command table must be equally long arrays")
         rows = [dict(zip(names, row, strict=True)) for row in zip(*(commands[name] for name in names), strict=True)]
         return _from_rows(rows, part, "commands", 0, end_cycle)
-    if isinstance(commands, Iterable):
+    if isinstance(commands, Iterable) and not hasattr(commands, "getformat"):  # a SciPy matrix is no list of rows
         return _from_rows(list(commands), part, "commands", 0, end_cycle)
     raise InputError(f"a command table is a path, rows or columns, not {type(commands).__name__}")
 
@@ -116,16 +120,41 @@ def _read_csv(path: Path) -> tuple[list[dict[str, str]], int]:
             return list(reader), 2
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: not a CSV text: {error}") from error
+    except (ValueError, csv.Error) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{str(path)!a}: not a CSV text: {brief(error)}") from error
 
 
-def _from_rows(rows: list[Any], part: Part, where: str, first: int, end_cycle: int | None) -> CommandTable:
+def _limits(part: Part) -> dict[str, int]:
     o = part.organisation
-    limits = {
+    return {
         "rank": o.ranks, "bank_group": o.bank_groups, "bank": max(o.banks_per_group, o.banks), "row": o.rows,
         "column": o.columns,
     }  # fmt: skip
+
+
+def _checked_trace(trace: np.ndarray, part: Part) -> np.ndarray:
+    """Return an engine's trace. Raises InputError for an array that the engine cannot have made for this part."""
+    limits = {"command": len(COMMANDS), **_limits(part)}
+    absent = sorted({"cycle", "request", *limits} - set(trace.dtype.names or ()))
+    if absent:
+        raise InputError(f"a command trace has fields {', '.join(absent)}, too")
+    for name in ("cycle", "request", *limits):
+        if trace[name].dtype.kind not in "iu" or trace[name].ndim != 1:
+            raise InputError(f"command trace: {name} must be whole numbers in one dimension")
+    for name, limit in limits.items():
+        bad = np.flatnonzero((trace[name] < 0) | (trace[name] >= limit))
+        if len(bad):
+            raise InputError(f"command {bad[0]}: {name} {trace[name][bad[0]]} is not from 0 to {limit - 1}")
+    cycle = trace["cycle"]
+    if len(cycle) and (int(cycle.min()) < 0 or int(cycle.max()) >= 1 << 60 or (cycle[1:] < cycle[:-1]).any()):
+        raise InputError("command trace: its cycles go back, or are not from 0 to 2^60")
+    return trace
+
+
+def _from_rows(rows: list[Any], part: Part, where: str, first: int, end_cycle: int | None) -> CommandTable:
+    o, limits = part.organisation, _limits(part)
     numbers: list[tuple[int, ...]] = []
     data: list[bytes] = []
     last = 0
@@ -135,8 +164,10 @@ def _from_rows(rows: list[Any], part: Part, where: str, first: int, end_cycle: i
             name = str(row["command"]).strip()
             cycle = int(row["timestamp_cycles"])
             fields = [int(row.get(key) or 0) for key in limits]
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InputError(f"{place}: not a command row (timestamp_cycles, command, rank ...): {error}") from error
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+            raise InputError(
+                f"{place}: not a command row (timestamp_cycles, command, rank ...): {brief(error)}"
+            ) from error
         name = _ALIASES.get(name, name)
         if not last <= cycle < 1 << 60:
             raise InputError(f"{place}: cycle {cycle} goes back behind {last}: sort the commands by time")

@@ -26,7 +26,7 @@ from hwmodel.dram.memory_kernel import (
 from hwmodel.dram.result import DramCounts, DramResult
 from hwmodel.parts.part import AddressMap, Part
 from hwmodel.parts.part_file import load_part, part_names
-from traces.base.checks import whole_numbers
+from traces.base.checks import as_array, whole_numbers
 from traces.base.errors import InputError, did_you_mean
 
 __all__ = [
@@ -229,7 +229,7 @@ def controller_spec(controller: ControllerSpec | Mapping[str, Any] | None) -> Co
 def _request_arrays(address: Any, is_write: Any, arrival: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     where = whole_numbers(address, "address", np.uint64, item="request")
     arrival = whole_numbers(arrival, "arrival_cycle", np.int64, item="request", most=1 << 60)
-    write = np.asarray(is_write)
+    write = as_array(is_write, "is_write")
     if write.ndim != 1 or (write.size and (write.dtype.kind not in "bui" or ((write < 0) | (write > 2)).any())):
         raise InputError("is_write must be a one-dimensional array of true/false or 0/1 (2: a masked write)")
     if not len(where) == len(write) == len(arrival):

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from traces.base.errors import InputError
+from traces.base.errors import InputError, brief
+from traces.base.plain_yaml import read_yaml
 from traces.base.resources import shipped_path
 
 REACH = 4.0  # beyond its ends a table goes on with the slope of its last two points, up to this factor
@@ -128,15 +129,9 @@ def load_technology(technology: str | Path | Mapping[str, Any] | Technology) -> 
         return technology
     if isinstance(technology, Mapping):
         return _parsed("technology", technology)
-    import yaml
-
     name = str(technology)
     path = Path(name) if name.endswith((".yaml", ".yml")) else shipped_path("onchip", name)
-    try:
-        content = yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InputError(f"{path}: cannot be read as a technology file ({error})") from error
-    return _parsed(path.stem, content, f"{path}: ")
+    return _parsed(path.stem, read_yaml(path), f"{path}: ")
 
 
 def _parsed(name: str, content: Any, where: str = "") -> Technology:
@@ -159,8 +154,8 @@ def _parsed(name: str, content: Any, where: str = "") -> Technology:
             arithmetic_high=high,
             source=source,
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{where}not a technology: {type(error).__name__} at {error}") from error
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise InputError(f"{where}not a technology: {type(error).__name__} at {brief(error)}") from error
 
 
 def _table(content: Mapping[str, Any], ways: int) -> Table:

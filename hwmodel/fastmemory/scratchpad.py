@@ -16,6 +16,7 @@ from hwmodel.fastmemory.moves import LOAD, STORE_LIVE, STORE_OUTPUT, Moves, move
 from traces.access.plan import Plan
 from traces.access.trace import Trace
 from traces.access.transfers import SCALAR_BYTES, plan_of, transfers
+from traces.base.arguments import check_fields
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
 
@@ -39,6 +40,7 @@ class ScratchpadSpec:
     bias: str = "row"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for name in ("size_bytes", "stream_bytes"):
             whole_number(getattr(self, name), f"scratchpad {name}", 1, 2**40)
         for what, value, known in (

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hwmodel.parts.part import Constant
-from traces.base.errors import InputError, did_you_mean
+from traces.base.errors import InputError, brief, did_you_mean
 
 Keys = tuple[str, ...]
 ABOUT = ("source", "estimate", "note", "range")  # what a constant says of its value
@@ -150,12 +150,16 @@ def read_tree(path: Path) -> Tree:
                 line = event.start_mark.line + 1 if event.start_mark else 0
                 raise InputError(f"{path}:{line}: aliases are not used in part files")
         root = yaml.compose(text, Loader=loader)
+    except InputError:
+        raise
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-        raise InputError(f"{path}{place}: not valid YAML: {getattr(error, 'problem', None) or error}") from error
+        raise InputError(
+            f"{path}{place}: not valid YAML: {brief(ValueError(getattr(error, 'problem', None) or error))}"
+        ) from error
     positions: dict[Keys, tuple[int, int]] = {}
     tree = Tree({}, positions, str(path))
     tree.files = (path,)

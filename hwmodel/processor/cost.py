@@ -23,6 +23,7 @@ from hwmodel.processor.traffic import LINE_BYTES, row_bytes, traffic
 from hwmodel.processor.work import OrderedWork, ordered_work
 from traces.base.errors import InputError, did_you_mean
 from traces.base.files import whole_file
+from traces.base.plain_yaml import read_yaml
 from traces.work.network import Network
 
 TERMS = (
@@ -115,29 +116,22 @@ def fit(table: npt.NDArray[np.float64], seconds: npt.NDArray[np.float64]) -> tup
 
 def load_processor(path: str | Path) -> Processor:
     """Read a system file of kind 'processor'. Raises InputError naming file and field."""
-    import yaml
-
-    try:
-        data = yaml.safe_load(Path(path).read_text())
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-    except (yaml.YAMLError, RecursionError) as error:
-        raise InputError(f"{path}: not a YAML file: {error}") from None
+    data = read_yaml(path)
     if not isinstance(data, dict) or data.get("kind") != KIND:
         raise InputError(f"{path}: no system file of kind 'processor' (written by `edgewatt bench --calibrate`)")
     known = {field.name: field.type for field in fields(Processor)}
-    _same_keys(path, "", set(data) - {"kind"}, set(known))
+    _same_keys(path, "", set(map(str, data)) - {"kind"}, set(known))
     limits, ns = data["limits"], data["nanoseconds"]
     for name, given, keys in (
         ("limits", limits, {field.name for field in fields(Limits)}), ("nanoseconds", ns, set(TERMS)),
     ):  # fmt: skip
         if not isinstance(given, dict):
-            raise InputError(f"{path}: {name} is a mapping, not {given!r}")
-        _same_keys(path, f"{name}.", set(given), keys)
+            raise InputError(f"{path}: {name} is a mapping, not a {type(given).__name__}")
+        _same_keys(path, f"{name}.", set(map(str, given)), keys)
         for key, value in given.items():
             good = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e18
             if not good or (key.endswith(("_bytes", "_ways")) and (not isinstance(value, int) or value < 1)):
-                raise InputError(f"{path}: {name}.{key} must be a number of at least 0, not {value!r}")
+                raise InputError(f"{path}: {name}.{key} must be a number of at least 0, not {str(value)[:40]!r}")
     if not all(isinstance(data[name], int) for name in ("fitted_on", "remembered_runs")) or not isinstance(
         data["median_error"], int | float
     ):

@@ -9,11 +9,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from traces.base.checks import as_array
 from traces.base.errors import InputError
 from traces.base.registry import Registry
 
 Int64Array = npt.NDArray[np.int64]
 MAX_BYTES = 2**62
+
+
+def check_alignment(alignment: int) -> None:
+    """Raise InputError unless offsets can be multiples of it."""
+    if isinstance(alignment, bool) or not isinstance(alignment, int | np.integer) or not 0 < alignment <= 2**30:
+        raise InputError(f"alignment is {alignment!r}: a whole number of bytes from 1 to 2^30")
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +40,7 @@ class Buffers:
         """Check and convert. Raises InputError naming the buffer whose lifetime or size cannot be."""
         arrays = []
         for name, given in (("lower", lower), ("upper", upper), ("size", size)):
-            array = np.asarray(given)
+            array = as_array(given, name)
             if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
                 raise InputError(f"{name}: a list of whole numbers is wanted, not {array.dtype} of shape {array.shape}")
             if array.dtype == np.uint64 and array.size and int(array.max()) > MAX_BYTES:
@@ -42,8 +49,7 @@ class Buffers:
         low, up, sizes = arrays
         if not len(low) == len(up) == len(sizes):
             raise InputError(f"{len(low)} lower, {len(up)} upper, {len(sizes)} sizes: one of each per buffer is wanted")
-        if isinstance(alignment, bool) or not isinstance(alignment, int | np.integer) or not 0 < alignment <= 2**30:
-            raise InputError(f"alignment is {alignment!r}: a whole number of bytes from 1 to 2^30")
+        check_alignment(alignment)
         for i in np.flatnonzero(up <= low)[:1].tolist():
             raise InputError(f"buffer {i}: live from {low[i]} to {up[i]}: upper must be above lower")
         for i in np.flatnonzero(sizes < 0)[:1].tolist():

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reorder.cdr.tuple_problem import Field, Int64Array
+from traces.base.checks import as_array
 from traces.base.errors import InputError, unknown_name
 from traces.formats import FORMATS, ConversionReport, element_bits, to_bits
 
@@ -37,7 +38,7 @@ def entries_of(matrix: Any, layout: str) -> Entries:
     import scipy.sparse
 
     if not scipy.sparse.issparse(matrix):
-        dense = np.asarray(matrix)
+        dense = as_array(matrix, "the matrix")
         if dense.ndim != 2 or not np.issubdtype(dense.dtype, np.number):
             raise InputError(f"a matrix is wanted, not {dense.dtype} of shape {dense.shape}")
         matrix = scipy.sparse.csr_matrix(dense)

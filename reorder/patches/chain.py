@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from traces.base.errors import InputError, did_you_mean, unknown_name
+from traces.base.errors import InputError, brief, did_you_mean, unknown_name
+from traces.base.memory import claim
 
 KINDS = ("conv", "depthwise")
 MAX_VALUES = 2**40
@@ -98,26 +100,32 @@ class Chain:
         return sum(layer.out_values * layer.per_value for layer in self.layers)
 
 
+def _layer(row: dict[str, str | None], names: Sequence[str], where: str) -> Layer:
+    values: dict[str, int | None] = {}
+    for name in names:
+        word = (row.get(name) or "").strip()
+        if name == "adds" and not word:
+            continue
+        if not (word.isascii() and word.isdecimal()) or len(word) > 12:
+            raise InputError(f"{where}: {name} is {word[:40]!r}: a whole number is wanted")
+        values[name] = int(word)
+    return Layer(kind=(row["kind"] or "").strip(), **values)  # type: ignore[arg-type]
+
+
 def read_chain(path: str | Path) -> Chain:
     """Read a CSV file with a column for each field of Layer (`adds` may be absent or empty). Errors name the line."""
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     names = [f.name for f in fields(Layer)]
-    layers = []
-    with path.open(newline="", encoding="utf-8", errors="replace") as stream:
-        rows = csv.DictReader(stream)
-        for name in names[:-1]:
-            if name not in (rows.fieldnames or ()):
-                raise InputError(f"{path}: line 1: no column {name!r}{did_you_mean(name, rows.fieldnames or ())}")
-        for row in rows:
-            values: dict[str, int | None] = {}
-            for name in names[1:]:
-                word = (row.get(name) or "").strip()
-                if name == "adds" and not word:
-                    continue
-                if not word.isdigit() or len(word) > 12:
-                    raise InputError(f"{path}: line {rows.line_num}: {name} is {word!r}: a whole number is wanted")
-                values[name] = int(word)
-            layers.append(Layer(kind=(row["kind"] or "").strip(), **values))  # type: ignore[arg-type]
+    try:
+        claim(path.stat().st_size, str(path))
+        with path.open(newline="", encoding="utf-8", errors="replace") as stream:
+            rows = csv.DictReader(stream, restkey="")
+            for name in names[:-1]:
+                if name not in (rows.fieldnames or ()):
+                    raise InputError(f"{path}: line 1: no column {name!r}{did_you_mean(name, rows.fieldnames or ())}")
+            layers = [_layer(row, names[1:], f"{path}: line {rows.line_num}") for row in rows]
+    except csv.Error as error:
+        raise InputError(f"{path}: {brief(error)}") from None
     return Chain(tuple(layers), path.name)

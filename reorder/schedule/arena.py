@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from reorder.arena.base import ALLOCATORS, Buffers, Placement, PlacementTask
+from reorder.arena.base import ALLOCATORS, Buffers, Placement, PlacementTask, check_alignment
 from reorder.schedule.operator_problem import OperatorProblem, Order
 from traces.work.opgraph import OpGraph
 
@@ -81,6 +81,7 @@ def arena(
 
     Graph inputs are ordinary buffers; outputs live to the end.
     """
+    check_alignment(alignment)
     problem = graph if isinstance(graph, OperatorProblem) else OperatorProblem(graph)
     problem.check_room_for_arena()
     steps = problem.check_order(np.arange(problem.graph.n_nodes) if order is None else order)

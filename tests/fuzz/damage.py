@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import signal
 import sys
 import tempfile
@@ -38,7 +39,7 @@ def _changed(data: bytes, rng: random.Random) -> bytes:
     raw = bytearray(data)
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
         at = rng.randrange(len(raw) + 1) if rng.random() < 0.5 else rng.randrange(min(len(raw), 128) + 1)
-        kind = rng.randrange(8)
+        kind = rng.randrange(10)
         if kind == 0 and at < len(raw):
             raw[at] ^= 1 << rng.randrange(8)
         elif kind == 1:
@@ -54,6 +55,12 @@ def _changed(data: bytes, rng: random.Random) -> bytes:
         elif kind == 6:
             word = rng.choice(WORDS)
             raw[at : at + rng.choice((0, len(word)))] = word
+        elif kind == 7 and (words := list(re.finditer(rb"[\w.+-]+", raw[: 1 << 14]))):
+            raw[slice(*rng.choice(words).span())] = rng.choice(WORDS)
+        elif kind == 8 and rng.random() < 0.1:
+            raw[at:at] = rng.choice((b"[", b"(", b'{"a":', b"- ", b"-", b"9", b"&a ", b"*a,")) * rng.choice(
+                (9, 5000, 50_000)
+            )
         else:
             first = rng.randrange(len(raw) + 1)
             raw[at:at] = raw[first : first + rng.randrange(1, 64)]
@@ -82,8 +89,13 @@ def attack(sample: Sample, cases: int, seed: int, folder: Path) -> Iterator[str]
                     warnings.simplefilter("ignore")
                     read(path)
             except InputError as error:
-                if len(str(error)) > 2000 or "\n" in str(error):
-                    wrong = f"a message of {len(str(error))} characters"
+                said = str(error).split("\n")  # several problems of one file are a line each
+                if len(said) > 100 or any(
+                    len(line) > 2000 or not line.startswith(str(path.parent)) for line in said[1:]
+                ):
+                    wrong = f"a message of {len(said)} lines: {said[-1]}"
+                elif len(said[0]) > 2000:
+                    wrong = f"a message of {len(said[0])} characters"
             except _TooLong:
                 wrong = f"more than {SECONDS} s"
             except BaseException as error:  # whatever a user would see as a traceback

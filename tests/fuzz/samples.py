@@ -17,6 +17,7 @@ import zstandard
 from model_files import MLP
 from safetensors.numpy import save as save_safetensors
 
+from fuzz.other_samples import Sample, other_samples
 from traces.access.build import build_trace
 from traces.base.archive import read_npy
 from traces.readers import graph_challenge, load, native
@@ -24,8 +25,6 @@ from traces.readers.scipy_sparse import from_matrices
 from traces.trace_readers import open_trace
 from traces.trace_writers import TRACE_WRITERS, export_trace
 from traces.work.network import Network
-
-Sample = tuple[str, bytes, Callable[[Path], Any]]  # file name, its bytes, how it is read
 
 
 def network() -> Network:
@@ -86,7 +85,7 @@ def samples(folder: Path) -> dict[str, Sample]:
     text = found["trace ramulator2"][1]
     for kind, packed in (("gzip", gzip.compress(text)), ("zstd", zstandard.ZstdCompressor().compress(text))):
         add(f"trace {kind}", "t", packed, lambda path: [len(chunk) for chunk in open_trace(path, "ramulator2")])
-    return found
+    return found | other_samples(net, folder)
 
 
 def _onnx() -> bytes:

@@ -1,26 +1,46 @@
 """No name, path, description or label gets out of its place in a page: not in the text, not in a real browser."""
 
 import copy
+import dataclasses
+import os
 import re
 import shutil
 import subprocess
+from collections import defaultdict
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import edgewatt as ew
+import edgewatt.papers.page as papers
+from edgewatt.bench.comparison import OURS, Comparison, Row
+from edgewatt.bench.page import bench_page
 from edgewatt.operators.figures import figure
+from edgewatt.orders.pays import METRICS, Pays
+from edgewatt.orders.pays_page import pays_page
+from edgewatt.papers.claims import load_catalogue
+from edgewatt.papers.study import StudyRun, Table
+from edgewatt.reporting.cache_page import cache_page
 from edgewatt.reporting.data import gather
 from edgewatt.reporting.explain_order import explain_page
 from edgewatt.reporting.page import drawing, render
 from edgewatt.results.record import Record
+from hwmodel.processor.cost import TERMS, Processor
+from hwmodel.processor.limits import Limits
+from hwmodel.replay.profile import profile_caches
+from traces.access.trace import Chunk, Memory, Region, Trace
 from traces.generators.networks import random_layered
+from traces.readers.opgraph_json import from_dict
 
 pytest.importorskip("vl_convert")
+ROOT = Path(__file__).parents[2]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 RUN = "document.documentElement.dataset.owned=1"
 PARTS = (
@@ -72,6 +92,52 @@ def schedule_page(text: str) -> str:
     return drawing(text, figure(graph, ew.schedule(graph)))
 
 
+def own_graph_page(text: str) -> str:
+    """The page of an own graph whose very name is hostile."""
+    node = {"shape": [4], "bytes": 4}
+    nodes = [{"name": "a" + text, **node}, {"name": "b" + text, "op": "RELU" + text, "inputs": ["a" + text], **node}]
+    graph = from_dict({"nodes": nodes, "outputs": ["b" + text]})
+    return drawing(text, figure(graph, ew.schedule(graph)))
+
+
+def papers_page(records: list[Record], text: str) -> str:
+    """The page of a study whose tables, findings and records say the text."""
+    name = next(iter(load_catalogue().studies))
+    item = SimpleNamespace(
+        tables=lambda done: [Table(text, (text, "b"), [(text, 1), (2.5, text)])],
+        measures=defaultdict(lambda: lambda done: (text, f"a; {text}")),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(papers, "STUDIES", defaultdict(lambda: SimpleNamespace(item=item)))
+        patch.setattr(StudyRun, "done", [({}, {})])
+        return papers.render([StudyRun(name, [{}], [spoiled(records[0], text)])])
+
+
+def pays_html(text: str) -> str:
+    choice = "fp16 " + text
+    return pays_page(
+        Pays("so " + text, (), {choice: dict.fromkeys(METRICS, 4096)}, {choice: ()}, "csr " + text, ("a" + text, text))
+    )
+
+
+def bench_html(text: str, folder: Path) -> str:
+    limits = Limits(*[1.0] * len(dataclasses.fields(Limits)))  # type: ignore[arg-type]
+    processor = Processor(limits, dict.fromkeys(TERMS, 1.0), 8, "avx2", 1, 0.1, text)
+    rows = [Row(name, 1.5, 1.0, 0.9, 1.1, 2.0, 0.0) for name in (OURS, "peer " + text)]
+    found = Comparison(
+        text, 10, 4, text, 8, text, 3, 100, 100, 2.0, rows, {text: text}, 2.0, 0.0, 0.1, processor, text, text
+    )
+    bench_page([found], folder / "bench.html")
+    return (folder / "bench.html").read_text("utf-8")
+
+
+def cache_html(text: str) -> str:
+    chunk = Chunk(np.array([64, 128], np.uint64), np.full(2, 4, np.uint8), np.zeros(2, np.uint8), np.zeros(2, np.uint8))
+    memory = Memory(64, 128, None, (Region("r" + text, 64, 128),))
+    profile = profile_caches(Trace.from_chunks([chunk], memory), [ew.CacheSpec(1024, 32, 2)])
+    return cache_page(profile, "trace" + text)
+
+
 class Elements(HTMLParser):
     """Counts elements and notes attributes that run something."""
 
@@ -93,30 +159,55 @@ def shape(page: str) -> dict[str, int]:
     return found.counts
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(hostile)
-def test_a_text_makes_no_element(records: list[Record], text: str) -> None:
-    assert shape(report_page(records, text)) == shape(report_page(records, "plain"))
-    assert shape(order_page(text)) == shape(order_page("plain"))
-    assert shape(schedule_page(text)) == shape(schedule_page("plain"))
+def pages(records: list[Record], text: str, folder: Path) -> dict[str, Callable[[], str]]:
+    """Return every kind of page, with the text in every name, path, description and label."""
+    return {
+        "report": lambda: report_page(records, text),
+        "order": lambda: order_page(text),
+        "schedule": lambda: schedule_page(text),
+        "own graph": lambda: own_graph_page(text),
+        "papers": lambda: papers_page(records, text),
+        "pays": lambda: pays_html(text),
+        "bench": lambda: bench_html(text, folder),
+        "cache": lambda: cache_html(text),
+    }
+
+
+KINDS = tuple(pages([], "", Path()))
+
+
+def test_who_makes_elements_escapes_by_the_one_function() -> None:
+    for path in (ROOT / "edgewatt").rglob("*.py"):
+        code = path.read_text()
+        assert path.name == "escaping.py" or not re.search(r"^\s*(import html|from html import)", code, re.M), path
+        if re.search(r"<(table|html|svg|h1|h2)\b", code):
+            assert "from edgewatt.reporting.escaping import" in code, path
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=hostile)
+def test_a_text_makes_no_element(kind: str, records: list[Record], tmp_path: Path, text: str) -> None:
+    page = pages(records, text, tmp_path)[kind]()
+    assert shape(page) == shape(pages(records, "plain", tmp_path)[kind]())
+    page.encode("utf-8", "backslashreplace" if kind in ("report", "papers") else "strict")
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
-@pytest.mark.parametrize("kind", ["report", "order", "schedule"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_nothing_runs_in_a_browser(records: list[Record], kind: str, tmp_path: Path) -> None:
-    text = "".join(PARTS)
-    page = {"report": lambda: report_page(records, text), "order": lambda: order_page(text),
-            "schedule": lambda: schedule_page(text)}[kind]()  # fmt: skip
+    page = pages(records, "".join(PARTS), tmp_path)[kind]()
     (tmp_path / "page.html").write_bytes(page.encode("utf-8", "backslashreplace"))
     command = [
         str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}",
         "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=20000", "--dump-dom",
         (tmp_path / "page.html").as_uri(),
     ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, timeout=180)
+    environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}  # `make sanitize`
+    done = subprocess.run(command, capture_output=True, timeout=180, env=environment)
     dom = done.stdout.decode("utf-8", "replace")
     assert done.returncode == 0 and "<body" in dom, done.stderr[-2000:]
     assert "data-owned" not in dom.split("<body")[0], "a script of the text ran"
     assert "data-error" not in dom
-    if kind != "order":
+    if kind in ("report", "schedule", "own graph"):
         assert 'data-charts="' in dom, "the charts are drawn all the same"

@@ -44,7 +44,7 @@ def test_every_reference_row(reference):
         ({"policy": "plru", "size_bytes": 64 * 12, "ways": 6}, "power of two of ways"),
         ({"write": "behind"}, "unknown cache write mode"),
         ({"seed": -1}, "seed"),
-        ({"ways": True}, "ways must be a whole number"),
+        ({"ways": True}, "ways: True is a bool, wanted: int"),
     ],
 )
 def test_geometry_is_refused(changes, message):

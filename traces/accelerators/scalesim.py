@@ -14,6 +14,7 @@ from __future__ import annotations
 import configparser
 import csv
 import gzip
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from traces.access.trace import Chunk, Memory, Trace
-from traces.base.errors import InputError
+from traces.base.errors import InputError, brief
 
 TENSORS = ("ifmap", "filter", "ofmap")
 STREAM = {"ifmap": 3, "filter": 0, "ofmap": 5}  # inputs, values, outputs of traces.access.trace.STREAMS
@@ -154,6 +155,8 @@ def _accesses(each: TensorTraffic, base: int, burst_bytes: int) -> tuple[np.ndar
 
 def _padding(words: np.ndarray) -> np.ndarray:
     """Return bool[rows, columns]: the ones that a CALC read trace was padded with."""
+    if not len(words):
+        return np.zeros(words.shape, bool)
     filled = words != 1
     length = np.where(filled.any(1), words.shape[1] - np.argmax(filled[:, ::-1], 1), 0)
     around = np.concatenate([[-1], length, [-1]])
@@ -198,7 +201,7 @@ def _configuration(folder: Path, given: str | Path | None) -> tuple[dict[str, in
         offsets = {t: parser.getint("architecture_presets", f"{t.capitalize()}Offset") for t in TENSORS}
         padded = parser.get("run_presets", "InterfaceBandwidth", fallback="CALC").strip().upper() == "CALC"
     except (OSError, UnicodeDecodeError, configparser.Error, ValueError) as error:
-        raise InputError(f"{files[0]}: not a SCALE-Sim configuration: {error}") from error
+        raise InputError(f"{files[0]}: not a SCALE-Sim configuration: {brief(error)}") from error
     return offsets, padded
 
 
@@ -218,8 +221,8 @@ def _read_rows(path: Path) -> tuple[np.ndarray, np.ndarray]:
         if len(raw) > _MOST_BYTES:
             raise InputError(f"{path}: more than {_MOST_BYTES} bytes")
         rows = [row for row in csv.reader(raw.decode("ascii").splitlines()) if row]
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from error
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: cannot be read: {brief(error)}") from error
     if not rows:
         return np.zeros(0, np.int64), np.zeros((0, 1), np.int64)
     for line, row in enumerate(rows, 1):
@@ -228,7 +231,7 @@ def _read_rows(path: Path) -> tuple[np.ndarray, np.ndarray]:
     try:
         numbers = np.array(rows, dtype=np.float64)
     except ValueError as error:
-        raise InputError(f"{path}: a cycle or word is no number: {error}") from error
+        raise InputError(f"{path}: a cycle or word is no number: {brief(error)}") from error
     if not np.isfinite(numbers).all() or (numbers != np.floor(numbers)).any() or np.abs(numbers).max() > 2**53:
         raise InputError(f"{path}: cycles and words must be whole numbers")
     whole = numbers.astype(np.int64)

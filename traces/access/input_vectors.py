@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
+from traces.base.memory import claim
 from traces.work.network import Network
 
 
@@ -42,7 +43,10 @@ def input_vectors(
         if wanted.min() < 0:
             raise InputError(f"sample {wanted.min()} does not exist")
         if not np.ndim(sample):
-            wanted = int(wanted[0]) + np.arange(batch or lanes)
+            n_vectors = batch or lanes
+            claim(4 * n * (int(wanted[0]) + n_vectors) + 8 * n_vectors, f"batch {n_vectors}", "its input vectors")
+            wanted = int(wanted[0]) + np.arange(n_vectors)
+        claim(4 * n * (int(wanted.max()) + 1), f"sample {wanted.max()}", "its input vectors")
         drawn = np.random.default_rng(seed).random((int(wanted.max()) + 1, n), np.float32)
         return drawn[wanted], f"uniform [0, 1), seed {seed}: the network has no batch"
     rows = len(network.batch)
@@ -52,6 +56,7 @@ def input_vectors(
     if not np.ndim(sample):
         first = int(wanted[0])
         if batch is not None and first + batch > rows:
+            claim((8 + 4 * n) * batch, f"batch {batch}", "its input vectors")
             wanted = np.random.default_rng(seed).integers(0, rows, batch)
             return network.batch[wanted], f"{batch} rows drawn from {rows} batch rows, seed {seed}"
         wanted = np.arange(first, min(first + (batch or lanes), rows))

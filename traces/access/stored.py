@@ -98,6 +98,7 @@ def load_trace(path: str | Path) -> Trace:
         image = _take(archive, "image", np.uint8, path) if has_data else None
         if image is not None and len(image) != total:
             raise InputError(f"{path}: image.npy holds {len(image)} bytes, the footprint {total}: the file is damaged")
+        _check_lengths(archive, meta, path)
     memory = Memory(int(meta["base_address"]), total, image, tuple(Region(str(n), b, s) for n, b, s in meta["regions"]))
     if image is not None:
         image.setflags(write=False)
@@ -173,8 +174,15 @@ def _read_meta(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
         numbers = [meta[key] for key in ("chunks", "accesses", "base_address", "total_bytes")]
         if not all(isinstance(number, int) and 0 <= number < 2**63 for number in numbers):
             raise ValueError("a size is no whole number below 2^63")
+        if any(type(number) is not int for number in numbers):
+            raise ValueError("a size is true or false")
+        first, end = meta["base_address"], meta["base_address"] + meta["total_bytes"]
+        if end > 2**63:
+            raise ValueError("the footprint ends beyond 2^63")
         if any(type(b) is not int or type(s) is not int for _, b, s in meta["regions"]):
             raise ValueError("a region is no name with two whole numbers")
+        if any(s < 0 or b < first or b + s > end for _, b, s in meta["regions"]):
+            raise ValueError("a region lies outside the footprint")
         if not isinstance(meta["description"], dict):
             raise ValueError("description is no mapping")
     except (KeyError, TypeError, ValueError, RecursionError, OverflowError) as error:
@@ -182,6 +190,27 @@ def _read_meta(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
             raise
         raise InputError(f"{path}: meta.json is damaged ({brief(error)})") from error
     return meta
+
+
+def _check_lengths(archive: zipfile.ZipFile, meta: dict[str, Any], path: Path) -> None:
+    """Raise InputError unless the chunks hold as many accesses as announced, by their headers alone."""
+    found = 0
+    numbers = {name.partition("/")[0] for name in archive.namelist() if "/" in name}
+    if len(numbers) > meta["chunks"]:
+        raise InputError(f"{path}: {len(numbers)} chunks in it, {meta['chunks']} announced: the file is damaged")
+    for number in range(meta["chunks"]):
+        name = f"{number:08d}/address.npy"
+        try:
+            with archive.open(name) as member:
+                found += (read_npy_header(member, f"{path}: {name}")[0] or (0,))[0]
+        except KeyError as error:
+            raise InputError(f"{path}: {name} is missing: no trace file, or a damaged one") from error
+        except InputError:
+            raise
+        except _DAMAGE as error:
+            raise InputError(f"{path}: {name} is damaged ({brief(error)})") from error
+    if found != meta["accesses"]:
+        raise InputError(f"{path}: {found} accesses in its chunks, {meta['accesses']} announced: the file is damaged")
 
 
 def _check_chunk(chunk: Chunk, memory: Memory, where: str) -> None:

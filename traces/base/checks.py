@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from traces.base.errors import InputError
+from traces.base.errors import InputError, brief
+
+
+def as_array(value: Any, what: str) -> npt.NDArray[Any]:
+    """Return what NumPy makes of a value. Raises InputError naming `what` where it makes nothing of it."""
+    try:
+        return np.asarray(value)
+    except (ValueError, TypeError, OverflowError) as error:  # rows of different lengths, for instance
+        raise InputError(f"{what} is no array ({brief(error)})") from None
 
 
 def whole_number(value: object, what: str, least: int = 1, most: int | None = None, *, why: str = "") -> int:

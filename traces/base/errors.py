@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+_LONGEST, _MOST = 60, 80  # characters of a name, and names, that a message lists
 _ESCAPES = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
 
@@ -47,13 +48,23 @@ def brief(error: BaseException) -> str:
     return " ".join(text.split())[:200] or type(error).__name__
 
 
+def shown(value: object) -> str:
+    """Return a value as messages show it: at most 60 characters, whatever it is."""
+    try:
+        text = repr(value)
+    except Exception:  # what cannot be shown is told by its type
+        return f"a {type(value).__name__}"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return ``" (did you mean 'x'?)"`` for the closest known name, else the known names, to end a message with."""
-    names = sorted(known)
-    close = difflib.get_close_matches(str(name), names, n=1)
+    names = sorted({each[:_LONGEST] for each in known})  # they may come from a file
+    close = difflib.get_close_matches(str(name)[:_LONGEST], names[:1000], n=1)
     if close:
         return f" (did you mean {close[0]!r}?)"
-    return f" (known: {', '.join(names)})" if names else ""
+    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+    return f" (known: {', '.join(names[:_MOST])}{more})" if names else ""
 
 
 def unknown_name(what: str, name: object, known: Iterable[str]) -> InputError:

@@ -183,7 +183,13 @@ def cell(
             raise unknown_name("genotype", genotype, GENOTYPES)
         name, (pairs, joined) = name or f"{genotype}_cell1", GENOTYPES[genotype]
     else:
-        pairs, joined = genotype
+        try:
+            pairs, joined = genotype
+            len(pairs), len(joined)
+        except (TypeError, ValueError):
+            raise InputError(
+                "cell: a genotype is a name or (pairs of (operation, input), concatenated nodes)"
+            ) from None
     if channels < 2 or channels % 2 or size < 2 or size % 2:
         raise InputError(f"cell: channels={channels} and size={size} must be even and at least 2")
     if len(pairs) % 2 or not joined:

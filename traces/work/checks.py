@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cython_ext.iomodel.counts import MAX_CONNECTIONS, PINNING_CODES, POLICY_CODES
+from traces.base.checks import as_array
 from traces.base.errors import InputError, unknown_name
 from traces.work.network import Network
 
@@ -18,7 +19,7 @@ def check_order(network: Network, edges: npt.ArrayLike) -> npt.NDArray[np.int64]
     Topological: when connection (a, b) is processed, every connection into a has been processed before.
     Raises InputError naming the first position and connection at fault. O(W).
     """
-    order = np.asarray(edges)
+    order = as_array(edges, "an edge order")
     if order.ndim != 1 or (order.size and not np.issubdtype(order.dtype, np.integer)):
         raise InputError(f"an edge order is a one-dimensional integer array, not {order.dtype} of shape {order.shape}")
     order = np.ascontiguousarray(order, dtype=np.int64)

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from traces.base.errors import InputError, unknown_name
+from traces.base.errors import InputError, shown, unknown_name
 
 MAX_NEURONS = 1 << 25  # a dozen arrays of 8 bytes per neuron are made: a file of one line must not fill the memory
 ACTIVATIONS = ("identity", "relu", "clipped-relu")  # clipped-relu: the Graph Challenge's min(max(z, 0), 32)
@@ -132,7 +132,7 @@ class Network:
         try:
             put("n_neurons", operator.index(self.n_neurons))
         except TypeError:
-            raise InputError(f"n_neurons must be an integer, not {self.n_neurons!r}") from None
+            raise InputError(f"n_neurons must be an integer, not {shown(self.n_neurons)}") from None
         self._validate()
 
     def _validate(self) -> None:
@@ -153,6 +153,8 @@ class Network:
             unique, counts = np.unique(getattr(self, name), return_counts=True)
             if (counts > 1).any():
                 raise InputError(f"{name}: neuron {unique[counts > 1][0]} is named twice")
+        if not isinstance(self.activation, str):
+            raise InputError(f"activation must be a name, not {shown(self.activation)}")
         if self.activation not in ACTIVATIONS:
             raise unknown_name("activation", self.activation, ACTIVATIONS)
         self._validate_edges()

@@ -1,0 +1,272 @@
+"""Arguments are what their annotations say, or an InputError names the one that is not.
+
+NumPy's scalars, unsigned ones among them, become Python's numbers here, so that nothing behind wraps around.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import os
+import re
+import sys
+import types
+import typing
+from collections import abc
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from traces.base.errors import InputError, shown
+
+Check = Callable[[Any], Any]
+"""Takes a value and returns it, NumPy's scalars as Python's; raises _WrongTypeError."""
+
+_NUMBERS = "biuf"  # kinds of arrays that stand for numbers
+
+
+_FAR = 1 << 63
+
+
+class _WrongTypeError(Exception):
+    pass
+
+
+class _OutOfRangeError(Exception):
+    """The type is right, the value is none that anything here can take."""
+
+
+def checked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function with its arguments checked at each call. What its annotations leave open stays unchecked."""
+    signature = inspect.signature(function)
+    places, scope = signature.parameters, function.__globals__
+    checks = {name: check for name, p in places.items() if (check := _check_of(p.annotation, scope)) is not None}
+    wanted = {name: str(places[name].annotation) for name in checks}
+    more = next((name for name, p in places.items() if p.kind is inspect.Parameter.VAR_KEYWORD), None)
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            given = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{function.__name__}(): {error}") from None
+        arguments = given.arguments
+        for name, value in arguments.items():
+            if name == more:
+                arguments[name] = {key: _plain(each) for key, each in value.items()}
+            elif name in checks:
+                try:
+                    arguments[name] = checks[name](value)
+                except _WrongTypeError:
+                    raise InputError(_complaint(name, value, wanted[name])) from None
+                except _OutOfRangeError as error:
+                    raise InputError(f"{name}: {error}") from None
+        return function(*given.args, **given.kwargs)
+
+    return call
+
+
+def check_fields(instance: Any) -> None:
+    """Check the fields of a dataclass, frozen or not, in its ``__post_init__``; NumPy's scalars become Python's."""
+    kind = type(instance)
+    for name, check, wanted in _fields_of(kind):  # type: ignore[arg-type]
+        value = getattr(instance, name)
+        try:
+            object.__setattr__(instance, name, check(value))
+        except _WrongTypeError:
+            raise InputError(_complaint(f"{kind.__name__} {name}", value, wanted)) from None
+        except _OutOfRangeError as error:
+            raise InputError(f"{kind.__name__} {name}: {error}") from None
+
+
+@functools.cache
+def _fields_of(kind: type) -> list[tuple[str, Check, str]]:
+    scope = vars(sys.modules[kind.__module__])
+    found = ((f.name, _check_of(f.type, scope), str(f.type)) for f in dataclasses.fields(kind))
+    return [(name, check, wanted) for name, check, wanted in found if check is not None]
+
+
+def _complaint(name: str, value: Any, wanted: str) -> str:
+    return f"{name}: {shown(value)} is a {type(value).__name__}, wanted: {wanted.replace('npt.ArrayLike', 'numbers')}"
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _check_of(annotation: Any, scope: Mapping[str, Any]) -> Check | None:
+    """Return the check of an annotation (a string, as modules here have them), None where it allows anything."""
+    if isinstance(annotation, str):
+        annotations = [part.strip() for part in _parts(annotation)]
+        checks = [_check_of_one(part, scope) for part in annotations]
+        if any(re.search(r"\bPath", part) for part in annotations):
+            checks = [_path_text if check is _str else check for check in checks]
+        return None if any(check is None for check in checks) else _any_of([c for c in checks if c is not None])
+    return None
+
+
+def _parts(annotation: str) -> list[str]:
+    """Split a union at its outermost bars."""
+    parts, depth = [""], 0
+    for letter in annotation:
+        depth += {"[": 1, "]": -1}.get(letter, 0)
+        if letter == "|" and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
+def _check_of_one(text: str, scope: Mapping[str, Any]) -> Check | None:
+    if text == "npt.ArrayLike" or text.startswith("npt.NDArray"):
+        return _array
+    try:
+        kind = eval(text, dict(scope))  # our own annotation, as typing.get_type_hints does
+    except NameError:  # imported for the type checker alone
+        return None
+    return _check_of_type(kind)
+
+
+def _check_of_type(kind: Any) -> Check | None:
+    if kind is Any:
+        return None
+    if kind in (int, float, bool, str, None, type(None)):
+        return {int: _int, float: _float, bool: _bool, str: _str}.get(kind, _none)
+    if kind is npt.ArrayLike:
+        return _array
+    origin, inside = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (types.UnionType, typing.Union):
+        checks = [_check_of_type(each) for each in inside]
+        return None if any(check is None for check in checks) else _any_of([c for c in checks if c is not None])
+    if origin is not None and isinstance(origin, type) and issubclass(origin, os.PathLike):
+        return _instance(os.PathLike)
+    if origin is np.ndarray:
+        return _array
+    if origin is abc.Callable:
+        return _callable
+    if origin is abc.Mapping:
+        key, value = (_check_of_type(each) or _anything for each in inside)
+        return _mapping(key, value)
+    if origin in (abc.Sequence, abc.Iterable, list, tuple) and inside:
+        return _sequence(origin, _check_of_type(inside[0]) or _anything)
+    if isinstance(kind, type):
+        if getattr(kind, "_is_protocol", False):
+            return _callable if "__call__" in vars(kind) else None
+        return _instance(os.PathLike if issubclass(kind, os.PathLike) else kind)
+    return None
+
+
+def _any_of(checks: list[Check]) -> Check:
+    def check(value: Any) -> Any:
+        for each in checks:
+            try:
+                return each(value)
+            except _WrongTypeError:
+                continue
+        raise _WrongTypeError
+
+    return checks[0] if len(checks) == 1 else check
+
+
+def _int(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise _WrongTypeError
+    if not -_FAR <= value < _FAR:
+        raise _OutOfRangeError(f"{value} is beyond 2^63")
+    return int(value)
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise _WrongTypeError
+    found: float = _plain(value)
+    return found
+
+
+def _bool(value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise _WrongTypeError
+    return bool(value)
+
+
+def _str(value: Any) -> str:
+    if not isinstance(value, str):
+        raise _WrongTypeError
+    return value
+
+
+def _path_text(value: Any) -> str:
+    try:
+        name = os.fsencode(_str(value))
+    except UnicodeEncodeError:
+        raise _OutOfRangeError(f"{value!r} is no name of a file") from None
+    if b"\0" in name:
+        raise _OutOfRangeError(f"{value!r} is no name of a file")
+    return str(value)
+
+
+def _none(value: Any) -> None:
+    if value is not None:
+        raise _WrongTypeError
+
+
+def _array(value: Any) -> Any:
+    """Take what NumPy makes an array of numbers of."""
+    if isinstance(value, str | bytes | abc.Mapping | abc.Set) or value is None:
+        raise _WrongTypeError
+    try:
+        kind = value.dtype.kind if isinstance(value, np.ndarray) else np.asarray(value).dtype.kind
+    except Exception:  # whatever a strange object raises while NumPy looks at it
+        raise _WrongTypeError from None
+    if kind not in _NUMBERS:
+        raise _WrongTypeError
+    return value
+
+
+def _callable(value: Any) -> Any:
+    if not callable(value):
+        raise _WrongTypeError
+    return value
+
+
+def _anything(value: Any) -> Any:
+    return value
+
+
+def _instance(kind: type) -> Check:
+    def check(value: Any) -> Any:
+        if not isinstance(value, kind):
+            raise _WrongTypeError
+        return value
+
+    return check
+
+
+def _mapping(key: Check, value: Check) -> Check:
+    def check(given: Any) -> Any:
+        if not isinstance(given, Mapping):
+            raise _WrongTypeError
+        return given if value is _anything else {key(k): value(v) for k, v in given.items()}
+
+    return check
+
+
+def _sequence(kind: type, each: Check) -> Check:
+    def check(given: Any) -> Any:
+        if isinstance(given, str | bytes | Mapping) or not isinstance(given, abc.Iterable):
+            raise _WrongTypeError
+        if kind is not abc.Iterable and not (isinstance(given, abc.Sequence) or getattr(given, "ndim", 0) > 0):
+            raise _WrongTypeError
+        if each is _anything:
+            return given
+        try:
+            given = given if isinstance(given, tuple) else list(given)
+        except TypeError:  # an array without dimensions
+            raise _WrongTypeError from None
+        items = [each(item) for item in given]
+        return tuple(items) if kind is tuple or isinstance(given, tuple) else items
+
+    return check
