@@ -4,7 +4,10 @@
     python scripts/stress_sweep.py overhead    10,000 points of a small network: cost beyond the simulation, page size
     python scripts/stress_sweep.py workers     200 points of 0.5 s or more: two workers against one, best of three
     python scripts/stress_sweep.py share       2 orderings x 4 encoders x 3 parts: the shared pass through the caches
-    python scripts/stress_sweep.py disk        a full disk (a size limit on files) in mid-sweep, then room again
+    python scripts/stress_sweep.py disk        a full disk at 20 points of a sweep, then room again
+    python scripts/stress_sweep.py signals     SIGTERM, SIGINT and SIGHUP in mid-sweep, from outside and as a terminal
+    python scripts/stress_sweep.py clocks      clocks that run hours ahead, back, and jump between, in sweeps on one store
+    python scripts/stress_sweep.py hosts       two hosts on one store, killed and started again: every point once
 
 Each prints what it measured as JSON and exits with status 1 where the result is wrong.
 """
@@ -15,6 +18,7 @@ import argparse
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -38,10 +42,35 @@ def sweep(n_points: int, network: dict[str, Any], **base: Any) -> dict[str, Any]
     return {"base": {"network": network, "fast_memory": {"size": 8}, **base}, "grid": {"seed": list(range(n_points))}}
 
 
-def start(config: Path, results: Path, *more: str) -> subprocess.Popen[bytes]:
-    code = "from edgewatt.cli import main; main()"
+REPORTING = """
+import atexit, sys
+import edgewatt.sweeps.sweep as module
+def counting(*args, sweep=module.sweep, **given):
+    done = sweep(*args, **given)
+    atexit.register(sys.stderr.write, f"STRESS computed {done.computed}\\n")
+    return done
+module.sweep = counting
+"""
+
+
+def start(
+    config: Path,
+    results: Path,
+    *more: str,
+    before: str = "",
+    environment: dict[str, str] | None = None,
+    new_session: bool = False,
+) -> subprocess.Popen[bytes]:
+    """Start a sweep. before: Python to run in its process first; it then says how many points it computed."""
+    code = before + (REPORTING if before else "") + "from edgewatt.cli import main; main()"
     command = [sys.executable, "-c", code, "sweep", str(config), "-o", str(results), *more]
-    return subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    return subprocess.Popen(
+        command,
+        env={**ENVIRONMENT, **(environment or {})},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=new_session,
+    )
 
 
 def workers_of(pid: int) -> list[int]:
@@ -243,34 +272,226 @@ def share(folder: Path) -> dict[str, Any]:
     }
 
 
-def disk(folder: Path) -> dict[str, Any]:
-    """Run under a limit on the size of any file that the records exceed, then without."""
+def disk(folder: Path, moments: int) -> dict[str, Any]:
+    """Fill the disk at points all over a sweep, then make room and run it again.
+
+    A file system of its own (tmpfs) where that may be mounted, with less and less room; else a limit on the size of a
+    file, which the records exceed.
+    """
     config = folder / "disk.yaml"
     config.write_text(json.dumps(sweep(50, SMALL)))
-    code = (
-        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (3000, resource.RLIM_INFINITY))\n"
-        "from edgewatt.cli import main; main()"
-    )
-    command = [sys.executable, "-c", code, "sweep", str(config), "-o", str(folder / "disk"), "-j", "2"]
-    limited = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True)
-    half = [path for path in (folder / "disk").rglob("*") if path.is_file() and path.suffix not in (".lock", ".npz")]
-    again = start(config, folder / "disk", "-j", "2")
-    again.communicate()
+    start(config, folder / "whole", "-j", "2").communicate()
+    whole = canonical(folder / "whole")
+    needed = sum(f.stat().st_blocks * 512 for f in (folder / "whole").rglob("*") if f.is_file())
+    place = folder / "small"
+    place.mkdir()
+    found: dict[str, int] = {"full": 0, "tracebacks": 0, "half-written": 0, "lost": 0, "not recovered": 0}
+    statuses, mounted = set(), False
+    for moment in range(moments):
+        room = max(64, int(needed * (moment + 0.5) / moments / 1024))
+        mount = ["mount", "-t", "tmpfs", "-o", f"size={room}k", "tmpfs", str(place)]
+        mounted = os.geteuid() == 0 and subprocess.run(mount, capture_output=True).returncode == 0
+        try:
+            if mounted:
+                limited = start(config, place / "r", "-j", "2")
+                error = limited.communicate()[1].decode()
+            else:
+                code = (
+                    f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({200 * (moment + 1)}, -1))\n"
+                    "from edgewatt.cli import main; main()"
+                )
+                command = [sys.executable, "-c", code, "sweep", str(config), "-o", str(place / "r"), "-j", "2"]
+                limited = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                error = limited.communicate()[1].decode()
+            statuses.add(limited.returncode)
+            found["full"] += limited.returncode != 0
+            found["tracebacks"] += "Traceback" in error
+            before = set(_stamps(place / "r"))
+            found["half-written"] += sum(not _sound(place / "r", name) for name in before)
+            if mounted:
+                subprocess.run(["mount", "-o", "remount,size=1g", str(place)], check=True)
+            start(config, place / "r", "-j", "2").communicate()
+            found["lost"] += len(before - set(_stamps(place / "r")))
+            found["not recovered"] += canonical(place / "r") != whole
+        finally:
+            if mounted:
+                subprocess.run(["umount", str(place)], check=True)
+            else:
+                shutil.rmtree(place / "r", ignore_errors=True)
     return {
-        "status with a full disk": limited.returncode,
-        "said": limited.stderr.strip().splitlines()[-1:] if limited.stderr else [],
-        "half-written records left": len([path for path in half if path.parent.name == "records"]),
-        "present after making room": len(canonical(folder / "disk")),
-        "ok": limited.returncode == 1
-        and "Traceback" not in limited.stderr
-        and again.returncode == 0
-        and len(canonical(folder / "disk")) == 50,
+        "points of fullness": moments,
+        "a file system of its own": mounted,
+        "KiB needed": needed // 1024,
+        "exit statuses": sorted(statuses),
+        **found,
+        "ok": statuses <= {0, 1} and found["full"] >= moments // 2 and not any(list(found.values())[1:]),
     }
+
+
+def signals(folder: Path, moments: int, seed: int) -> dict[str, Any]:
+    """Send each signal at random moments: to the sweep alone and, as a terminal does, to its group."""
+    pick = random.Random(seed)
+    config = folder / "signals.yaml"
+    network = {"generate": {"kind": "random-layered", "n_layers": 4, "width": 64, "density": 0.3}}
+    config.write_text(json.dumps(sweep(40, network, orderings=[{"kind": "connection-reordering", "iterations": 2000}])))
+    start(config, folder / "whole", "-j", "2").communicate()
+    whole, results = canonical(folder / "whole"), folder / "stopped"
+    told: dict[str, dict[int, int]] = {}
+    wrong: list[str] = []
+    for moment in range(moments):
+        number = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)[moment % 3]
+        process = start(config, results, "-j", "2", new_session=True)
+        before = _stamps(results)
+        time.sleep(pick.uniform(0.3, 2.5))
+        with_group = pick.random() < 0.5
+        workers = workers_of(process.pid)
+        try:
+            (os.killpg if with_group else os.kill)(process.pid, number)
+        except ProcessLookupError:
+            pass
+        error = process.communicate()[1].decode()
+        told.setdefault(number.name, {}).setdefault(process.returncode, 0)
+        told[number.name][process.returncode] += 1
+        deadline = time.monotonic() + 10
+        while any(Path(f"/proc/{pid}").exists() and _state(pid) != "Z" for pid in workers):
+            if time.monotonic() > deadline:
+                wrong.append(f"{number.name}: workers outlive the sweep")
+                break
+            time.sleep(0.05)
+        after = _stamps(results)
+        if any(after.get(name) != stamp for name, stamp in before.items()):
+            wrong.append(f"{number.name}: a finished record was lost or computed again")
+        if not all(_sound(results, name) for name in after):
+            wrong.append(f"{number.name}: a damaged record")
+        if "Traceback" in error:
+            wrong.append(f"{number.name}: {error[-300:]}")
+        if len(after) == len(whole):
+            shutil.rmtree(results)
+    start(config, results, "-j", "2").communicate()
+    identical = canonical(results) == whole
+    return {
+        "signals": moments,
+        "exit statuses": {name: dict(sorted(found.items())) for name, found in told.items()},
+        "canonical parts identical": identical,
+        "wrong": wrong,
+        "ok": identical and not wrong,
+    }
+
+
+def _state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return "Z"
+
+
+SKEWED = """
+import random, sys, time
+pick, real, when = random.Random({seed}), time.time, [0.0, {skew}]
+def jumping():
+    if real() > when[0]:
+        when[:] = [real() + 0.2, pick.choice(({skew}, -{skew}, 0.0, {skew} * 50))]
+    return real() + when[1]
+time.time = jumping
+"""
+
+
+def clocks(folder: Path, moments: int) -> dict[str, Any]:
+    """Sweep with clocks that jump by hours every 0.2 s in driver and workers, two at a time on one store.
+
+    Where libfaketime is installed the whole processes see the other time, file ages included.
+    """
+    library = next((str(p) for p in Path("/usr/lib").rglob("libfaketime.so.1")), None)
+    config = folder / "clocks.yaml"
+    config.write_text(json.dumps(sweep(30, SMALL, orderings=[{"kind": "connection-reordering", "iterations": 500}])))
+    start(config, folder / "whole", "-j", "2").communicate()
+    whole, wrong = canonical(folder / "whole"), []
+    for moment in range(moments):
+        results = folder / f"skewed-{moment}"
+        both = []
+        for k, skew in enumerate((7200 * (moment + 1), -86400 * 365 * (moment + 1))):
+            extra = {"LD_PRELOAD": library, "FAKETIME": f"{skew:+d}"} if library else {}
+            code = SKEWED.format(seed=2 * moment + k, skew=skew)
+            both.append(start(config, results, "-j", "1", before=code, environment=extra))
+        errors = [process.communicate()[1].decode() for process in both]
+        made = [_computed(text) for text in errors]
+        if canonical(results) != whole:
+            wrong.append(f"{moment}: other records")
+        if any(process.returncode for process in both):
+            wrong.append(f"{moment}: {errors[0][-200:]} {errors[1][-200:]}")
+        if sum(made) != len(whole):
+            wrong.append(f"{moment}: {made} computed")
+    return {"sweeps": 2 * moments, "libfaketime": library is not None, "wrong": wrong, "ok": not wrong}
+
+
+def hosts(folder: Path, moments: int, seed: int) -> dict[str, Any]:
+    """Let two hosts (host names of their own, where that is allowed) work on one store; kill one, start it again."""
+    pick = random.Random(seed)
+    config = folder / "hosts.yaml"
+    network = {"generate": {"kind": "random-layered", "n_layers": 4, "width": 64, "density": 0.3}}
+    config.write_text(json.dumps(sweep(60, network, orderings=[{"kind": "connection-reordering", "iterations": 2000}])))
+    start(config, folder / "whole", "-j", "1").communicate()
+    whole = canonical(folder / "whole")
+    alone = _made(folder / "whole")
+    wrong: list[str] = []
+    killed = kept = 0
+    for moment in range(moments):
+        results = folder / "shared"
+        shutil.rmtree(results, ignore_errors=True)
+        running = [start(config, results, "-j", "1", before=HOST.format(name=f"host-{k}")) for k in range(2)]
+        if moment % 2:  # one of them dies on the way and comes back
+            time.sleep(pick.uniform(0.5, 3))
+            running[0].kill()
+            running[0].communicate()
+            killed += 1
+            stamps = _stamps(results)
+            running[0] = start(config, results, "-j", "1", before=HOST.format(name="host-0"))
+            kept += len(stamps)
+        errors = [process.communicate()[1].decode() for process in running]
+        if canonical(results) != whole:
+            wrong.append(f"{moment}: other records {errors}")
+        if any(process.returncode for process in running):
+            wrong.append(f"{moment}: {errors}")
+        computed = sum(map(_computed, errors))
+        if not moment % 2 and (computed != len(whole) or _made(results) != alone):
+            wrong.append(f"{moment}: {computed} points computed, steps {_made(results)} for {alone}")
+        if moment % 2 and any(_stamps(results).get(name) != stamp for name, stamp in stamps.items()):
+            wrong.append(f"{moment}: a finished record was computed again")
+        if list((results / "claims").iterdir()):
+            wrong.append(f"{moment}: claims are left")
+    return {
+        "runs": moments, "killed": killed, "finished at the kills": kept, "points": len(whole),
+        "steps computed": alone, "wrong": wrong, "ok": not wrong,
+    }  # fmt: skip
+
+
+HOST = """
+import ctypes, socket
+if ctypes.CDLL(None).unshare(0x04000000) == 0:  # CLONE_NEWUTS
+    socket.sethostname("{name}")
+else:
+    socket.gethostname = lambda: "{name}"
+"""
+
+
+def _made(results: Path) -> dict[str, int]:
+    """Return how often each step of a store's records was computed."""
+    made: dict[str, int] = {}
+    for record in Store(results):
+        for step, times in record.provenance["stages_computed"].items():
+            made[step] = made.get(step, 0) + times
+    return {step: made[step] for step in sorted(made) if step not in ("network", "trace")}
+
+
+def _computed(error: str) -> int:
+    """Return the number of points that a sweep says it computed."""
+    found = re.search(r"STRESS computed (\d+)", error)
+    return int(found[1]) if found else -1
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("kill", "overhead", "workers", "share", "disk"))
+    parser.add_argument("what", choices=("kill", "overhead", "workers", "share", "disk", "signals", "clocks", "hosts"))
     parser.add_argument("--points", type=int, default=None)
     parser.add_argument("--moments", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
@@ -282,7 +503,10 @@ def main() -> None:
             "overhead": lambda: overhead(folder, options.points or 10_000),
             "workers": lambda: workers(folder, options.points or 200),
             "share": lambda: share(folder),
-            "disk": lambda: disk(folder),
+            "disk": lambda: disk(folder, options.moments),
+            "signals": lambda: signals(folder, options.moments, options.seed),
+            "clocks": lambda: clocks(folder, options.moments),
+            "hosts": lambda: hosts(folder, options.moments, options.seed),
         }[options.what]()
     print(json.dumps(found, indent=2))
     sys.exit(0 if found["ok"] else 1)
