@@ -6,7 +6,7 @@
     python scripts/stress_sweep.py share       2 orderings x 4 encoders x 3 parts: the shared pass through the caches
     python scripts/stress_sweep.py disk        a full disk at 20 points of a sweep, then room again
     python scripts/stress_sweep.py signals     SIGTERM, SIGINT and SIGHUP in mid-sweep, from outside and as a terminal
-    python scripts/stress_sweep.py clocks      clocks that run hours ahead, back, and jump between, in sweeps on one store
+    python scripts/stress_sweep.py clocks      clocks hours ahead and back, jumping between them, two on one store
     python scripts/stress_sweep.py hosts       two hosts on one store, killed and started again: every point once
 
 Each prints what it measured as JSON and exits with status 1 where the result is wrong.
@@ -15,6 +15,7 @@ Each prints what it measured as JSON and exits with status 1 where the result is
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -345,10 +346,8 @@ def signals(folder: Path, moments: int, seed: int) -> dict[str, Any]:
         time.sleep(pick.uniform(0.3, 2.5))
         with_group = pick.random() < 0.5
         workers = workers_of(process.pid)
-        try:
+        with contextlib.suppress(ProcessLookupError):
             (os.killpg if with_group else os.kill)(process.pid, number)
-        except ProcessLookupError:
-            pass
         error = process.communicate()[1].decode()
         told.setdefault(number.name, {}).setdefault(process.returncode, 0)
         told[number.name][process.returncode] += 1
