@@ -364,7 +364,7 @@ def signals(folder: Path, moments: int, seed: int) -> dict[str, Any]:
             wrong.append(f"{number.name}: a damaged record")
         if "Traceback" in error:
             wrong.append(f"{number.name}: {error[-300:]}")
-        if len(after) == len(whole):
+        if len(after) == len(whole) > 0:
             shutil.rmtree(results)
     start(config, results, "-j", "2").communicate()
     identical = canonical(results) == whole
