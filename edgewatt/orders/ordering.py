@@ -14,8 +14,8 @@ from hwmodel.machine import Machine
 from hwmodel.processor.calibration import processor_for
 from reorder import order as engine
 from reorder.base import Ordering
-from reorder.search.objectives import MACHINE_OBJECTIVES, make_objective
-from traces.base.errors import InputError
+from reorder.search.objectives import MACHINE_OBJECTIVES, Objective, make_objective
+from traces.base.errors import InputError, shown
 from traces.base.progress import Progress
 from traces.layouts.layout import Layout
 from traces.work.network import Network
@@ -68,6 +68,8 @@ def order(
     for name, value in (("layout", layout), ("timing", timing)):
         if value is not None:
             raise InputError(f"{name} belongs to an objective with a machine")
+    if not isinstance(objective, str | Objective):
+        raise InputError(f"objective: a name or an Objective is wanted, not {shown(objective)}")
     if objective != "time":
         make_objective(objective)  # one of a machine says what it needs
     if memory is None:

@@ -76,7 +76,7 @@ def sound(folder: Path) -> dict[str, dict[str, Any]]:
         "compile_inference": {"network": network, "order": order, "lanes": 8, "dtype": "float32", "threads": 1,
                               "split": None, "algorithm": "runs", "calibration": None, "simd": None},
         "order": {"network": network, "method": "by-source", "memory": 5, "policy": "min", "pinning": "literal",
-                  "objective": "io", "seed": 0, "time_limit_s": 0.1, "target": None, "lanes": 64},
+                  "objective": "io", "seed": 0, "time_limit_s": 0.1, "target": None, "lanes": None},
         "io_bounds": {"network": network},
         "io_curve": {"network": network, "order": None, "memories": [5], "policy": "min", "pinning": "literal"},
         "lower_bound": {"network": network, "memory": 5, "work": 1000},
