@@ -43,7 +43,7 @@ def whole_numbers(
     most: None takes what the type can hold. item: what an element is called. Raises InputError naming `what` and the
     first element at fault.
     """
-    given = np.asarray(values)
+    given = as_array(values, what)
     if given.ndim != 1:
         raise InputError(f"{what} must be one-dimensional, not of shape {given.shape}")
     if given.size and given.dtype.kind not in "bui":
