@@ -23,6 +23,8 @@ cdef extern from "inference/int8.h" nogil:
 
 cdef extern from "inference/rows.h" nogil:
     void ew_rows_in(char *, const int64_t *, const int64_t *, int64_t, const float *, int64_t, int64_t, int64_t, int64_t)
+    void ew_bytes_in(char *, const int64_t *, const int64_t *, int64_t, const float *, int64_t, int64_t, int64_t,
+                     const double *, const double *, int)
     void ew_rows_out(const char *, const int64_t *, int64_t, float *, int64_t, int64_t)
 
 cdef extern from "inference/barrier.h" nogil:
@@ -252,6 +254,21 @@ cdef inline int64_t _pop(int64_t[::1] heap, int64_t *size) noexcept nogil:
         at = child
     heap[at] = value
     return least
+
+
+def write_bytes(uintptr_t table, const int64_t[::1] offsets, const int64_t[::1] columns, const float[:, :] batch,
+                int64_t first, int64_t lanes, const double[::1] scales, const double[::1] zeros, int level):
+    """Write input vectors from the `first` on, at most `lanes`, as bytes: rows at offsets of a table, in steps of scales.
+
+    columns: of the batch, float32[B, I]. Rounded half to even, clamped to 0 to 255.
+    """
+    cdef int64_t n = columns.shape[0]
+    if not 0 <= first < batch.shape[0] or offsets.shape[0] != n or scales.shape[0] != n or zeros.shape[0] != n:
+        raise ValueError("no such vectors")
+    if n:
+        with nogil:
+            ew_bytes_in(<char *>table, &offsets[0], &columns[0], n, &batch[first, 0], batch.strides[0] // 4,
+                        batch.strides[1] // 4, min(lanes, batch.shape[0] - first), &scales[0], &zeros[0], level)
 
 
 def execute(const uint32_t[::1] words, const int64_t[:, ::1] segments, int64_t[::1] meeting, uintptr_t arena,

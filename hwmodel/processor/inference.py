@@ -310,8 +310,8 @@ class CompiledInference:
         if self._integers is None:
             self._passes.pack(tables.address + at, batch, vector, self.lanes)
         else:
-            table = tables.bytes[at : at + self._table_bytes].reshape(-1, self._pitch)
-            self._integers.write_inputs(table, self._table_row, batch[vector : vector + self.lanes])
+            rows = self._table_row * self._pitch
+            self._integers.write_inputs(tables.address + at, rows, batch, vector, self.lanes, self._level)
 
     def _take_out(self, arena: Arena, out: Float32) -> None:
         """Copy one pass's results to out, float32[rows that go out, vectors]."""

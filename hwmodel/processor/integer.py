@@ -56,9 +56,10 @@ class IntegerLayout:
         real: Float32 = (steps.astype(np.float32) - found.zero[ids, None]) * found.scale[ids, None]
         return real
 
-    def write_inputs(self, table: npt.NDArray[np.uint8], rows: Ids, vectors: Float32) -> None:
-        """Quantize input vectors float32[B, I] into rows of the table of inputs."""
-        table[rows, : len(vectors)] = self.steps(self._inputs, vectors[:, self._work.fed_inputs]).T
+    def write_inputs(self, table: int, offsets: Ids, batch: Float32, first: int, lanes: int, level: int) -> None:
+        """Quantize `lanes` vectors of float32[B, I] from the `first` on into rows of the table of inputs."""
+        scale, zero = (a[self._inputs].astype(np.float64) for a in (self.quantized.scale, self.quantized.zero))
+        kernel.write_bytes(table, offsets, self._work.fed_inputs, batch, first, lanes, scale, zero, level)
 
     def read(self, arena: Arena, ids: Ids, out: Float32) -> None:
         """Fill out, float32[len(ids), B], with what neurons hold; outputs are read from their 32-bit sums."""

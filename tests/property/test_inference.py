@@ -7,8 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cython_ext.inference.runs import LEVELS
+from cython_ext.inference.runs import LEVELS, level_number, write_bytes
 from hwmodel.processor.inference import CompiledInference, compile_inference
+from hwmodel.processor.quantization import to_bytes
 from tests.oracles import inference_oracle as oracle
 from tests.oracles.random_networks import random_order
 from tests.strategies import networks
@@ -264,3 +265,25 @@ def test_inputs_that_other_runs_read_too_have_rows() -> None:
     for lanes, dtype in ((1, "float32"), (64, "float32"), (64, "bf16"), (64, "int8")):
         made = compile_inference(network, lanes=lanes, dtype=dtype)
         np.testing.assert_array_equal(made.run(made.pack(np.array([[1, 2, 5.0], [3, 4, 6]]))), [[27, 5, 7], [57, 6, 7]])
+
+
+@pytest.mark.parametrize("simd", LEVELS)
+@pytest.mark.parametrize("side_by_side", [True, False])
+def test_inputs_become_the_bytes_of_the_definition(simd: str, side_by_side: bool) -> None:
+    rng = np.random.default_rng(5)
+    n = 40
+    batch = (rng.normal(size=(130, n)) * 10.0 ** rng.integers(-3, 3, n)).astype(np.float32)
+    batch[0, :6] = [0.5, 1.5, -0.5, np.inf, -np.inf, 3e38]
+    scale = rng.random(n).astype(np.float32) + np.float32(0.01)
+    scale[:6] = 1
+    zero = rng.integers(0, 129, n).astype(np.int32)
+    given = np.asfortranarray(batch) if side_by_side else batch
+    table = np.zeros((n, 192), np.uint8)
+    for first in (0, 64, 128):
+        write_bytes(
+            table.ctypes.data + first, np.arange(n) * 192, np.arange(n), given, first, 64, scale.astype(float),
+            zero.astype(float), level_number(simd),
+        )  # fmt: skip
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(table[:, :130], to_bytes(batch, scale, zero).T)
+    assert not table[:, 130:].any()
