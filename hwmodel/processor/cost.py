@@ -6,7 +6,8 @@
 A *line* is 64 bytes; a row of values has lanes/16 of them. Lines from L2 and beyond it are what set-associative LRU
 caches of the processor's sizes fill in one pass of many (hwmodel.processor.traffic). A *surprise* is a run of another
 length than the one before, beyond the number of runs that the branch predictor remembers from pass to pass; wide rows
-hide part of it (4 / lines). Inputs are packed: copying them there is not part of a pass.
+hide part of it (4 / lines). A stream of more than half of L3 comes from memory in every pass, at the bandwidth measured
+there. Inputs are packed: copying them is not part of a pass.
 """
 
 from __future__ import annotations
@@ -83,7 +84,10 @@ class Processor:
         """Predict thread CPU seconds of inference of `batch` vectors (default: one pass) in the given order."""
         work = order if isinstance(order, OrderedWork) else ordered_work(network, order)
         cost = np.array([self.nanoseconds[term] for term in TERMS])
-        one = float(features(work, lanes, self.limits, self.remembered_runs) @ cost) * 1e-9
+        counts, stream = features(work, lanes, self.limits, self.remembered_runs), TERMS.index("stream_line")
+        if counts[stream] * LINE_BYTES > self.limits.l3_bytes / 2:  # more than stays in a cache that others use, too
+            cost[stream] = max(cost[stream], LINE_BYTES / self.limits.dram_gbs)
+        one = float(counts @ cost) * 1e-9
         return one * (1 if batch is None else -(-batch // lanes))
 
     def weights(self, lanes: int) -> tuple[float, list[tuple[int, float]]]:

@@ -1,6 +1,7 @@
 """The comparison with libraries, the cost model and its system file. Times are shown, never asserted."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -167,3 +168,12 @@ def _task():  # type: ignore[no-untyped-def]
 
 def test_cache_sizes_are_positive() -> None:
     assert set(cache_bytes()) == {"l1", "l2", "l3"} and min(cache_bytes().values()) > 0
+
+
+def test_a_stream_that_no_cache_holds_comes_from_memory_in_every_pass() -> None:
+    network = random_layered(3, 40, 0.2)
+    small = replace(PROCESSOR, limits=replace(LIMITS, l3_bytes=1024, dram_gbs=0.01))
+    held = PROCESSOR.seconds(network, lanes=64)
+    lines = features(ordered_work(network, None), 64, LIMITS, 0)[TERMS.index("stream_line")]
+    slower = small.seconds(network, lanes=64) - held
+    assert slower == pytest.approx(lines * (6400 - PROCESSOR.nanoseconds["stream_line"]) * 1e-9)
