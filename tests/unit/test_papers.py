@@ -212,6 +212,8 @@ def test_a_job_of_every_study_computes(name: str, monkeypatch: pytest.MonkeyPatc
     result = json.loads(json.dumps(study.compute(SMALLEST[name])))
     for table in study.tables([(SMALLEST[name], result)]):
         assert all(len(row) == len(table.heads) for row in table.rows), table.title
+    for measure in study.measures.values():
+        assert all(isinstance(words, str) for words in measure([(SMALLEST[name], result)]))
 
 
 def test_the_command_lists_runs_and_writes_its_claims(tmp_path: Path) -> None:

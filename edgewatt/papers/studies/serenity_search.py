@@ -114,12 +114,11 @@ def _budget_saves(rewrite: bool) -> Any:
             return "needs the reference data", ""
         ratio = without["states"] / with_["states"]
         swept = [r for job, r in done if job.get("rewrite") == rewrite]
-        most = "; ".join(
-            f"{max(_times(r[w]) for r in swept):.1f} times less in {w}" for w in ("transitions", "seconds")
-        )
+        most = [(max(map(_times, (r[w] for r in swept)), default=0.0), w) for w in ("transitions", "seconds")]
         ours = f"best-first on the whole graph: {with_['best_states']:,} states, {1e3 * with_['best_seconds']:.1f} ms"
         words = f"{ratio:.1f} times fewer states ({without['states']:,} and {with_['states']:,})"
-        return words + (f"; by the limit on a step up to {most}" if swept else ""), ours
+        limits = "; ".join(f"{times:.1f} times less in {what}" for times, what in most)
+        return words + (f"; by the limit on a step up to {limits}" if swept else ""), ours
 
     return words
 
