@@ -11,8 +11,9 @@ import typer
 
 from edgewatt.cli import dram, export, listing, memory, order, order_tuples, papers, results, run, schedule, validate
 from edgewatt.cli.output import say
+from edgewatt.cli.parts.guard import Commands
 
-app = typer.Typer(
+app = Commands(
     name="edgewatt",
     no_args_is_help=True,
     add_completion=True,

@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from edgewatt.cli.output import say
+from edgewatt.cli.parts.guard import Commands, written
 
 
 def dram(
@@ -20,9 +21,11 @@ def dram(
     encoder: str = typer.Option("raw", help="Encoder of the data wires, where the trace carries its bytes."),
     explain: bool = typer.Option(False, "--explain", help="Show count x constant = energy for every term."),
     check: bool = typer.Option(False, "--check", help="Verify every command against the part's constraints."),
-    commands: Path = typer.Option(None, "--commands", metavar="FILE", help="Write the command trace as CSV."),
+    commands: Path = typer.Option(
+        None, "--commands", parser=written, metavar="FILE", help="Write the command trace as CSV."
+    ),
     json_file: str = typer.Option(
-        None, "--json", metavar="FILE", help="Write the result as JSON ('-': standard output)."
+        None, "--json", metavar="FILE", parser=written, help="Write the result as JSON ('-': standard output)."
     ),
 ) -> None:
     """Simulate a trace of memory requests on a DRAM part.
@@ -219,7 +222,7 @@ def _write_commands(file: Path, traces: tuple[Any, ...], end_cycle: int) -> None
             stream.write(f"{channel},{end_cycle},END,0,0,0,0,0,-1\n".encode())
 
 
-part_app = typer.Typer(no_args_is_help=True, help="Work with memory parts.")
+part_app = Commands(no_args_is_help=True, help="Work with memory parts.")
 
 
 @part_app.command()

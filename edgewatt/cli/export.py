@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from edgewatt.cli.output import say
+from edgewatt.cli.parts.guard import written
 
 if TYPE_CHECKING:
     from edgewatt.point.model import Point
@@ -18,7 +19,7 @@ _OVERRIDE = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace
 
 def export(
     source: str = typer.Argument(..., help="A run configuration (YAML), or a trace file of any known format."),
-    output: str = typer.Option(..., "-o", "--output", help="The file to write."),
+    output: str = typer.Option(..., "-o", "--output", parser=written, metavar="FILE", help="The file to write."),
     format: str = typer.Option(
         ...,
         "-f",
@@ -31,7 +32,6 @@ def export(
         "accesses", help="accesses: what the engine asks for; bursts: what leaves the configuration's caches."
     ),
     point: int = typer.Option(0, min=0, help="Which ordering x stride x format of the configuration, from 0."),
-    force: bool = typer.Option(False, "--force", help="Replace a file that is read."),
     source_format: str = typer.Option(None, "--from", metavar="FORMAT", help="Format of a trace file (default: look)."),
     access_bytes: int = typer.Option(32, help="Bytes of an access where a trace file does not say."),
     dtype: str = typer.Option("float32", help="Of a C file: float32 or int8."),
@@ -40,7 +40,9 @@ def export(
     bursts: int = typer.Option(256, min=1, help="Of a waveform: how many bursts are shown."),
     channel: int = typer.Option(0, min=0, help="Of a waveform or a command trace: the memory channel."),
     overrides: list[str] = _OVERRIDE,
-    json_file: str = typer.Option(None, "--json", metavar="FILE", help="Write the summary as JSON ('-': stdout)."),
+    json_file: str = typer.Option(
+        None, "--json", metavar="FILE", parser=written, help="Write the summary as JSON ('-': stdout)."
+    ),
 ) -> None:
     """Write the memory trace of a configuration, or of another simulator's file, in a format another tool reads.
 
@@ -61,7 +63,6 @@ def export(
     from hwmodel.replay.hierarchy import burst_trace
     from hwmodel.replay.waveform import export_waveform
     from traces.base.errors import InputError, unknown_name
-    from traces.base.files import refuse_inputs
     from traces.trace_readers import open_trace
     from traces.trace_writers import TRACE_WRITERS, export_trace
 
@@ -69,8 +70,6 @@ def export(
         raise unknown_name("level", level, ["accesses", "bursts"])
     if format not in (known := ["drampower", "vcd", "matrix", "c", *TRACE_WRITERS]):
         raise unknown_name("export format", format, known)
-    for target in (output, json_file):
-        refuse_inputs(target, [source], force=force)
     if format == "c":
         _export_c(source, overrides or [], point, dtype, output, json_file)
         return

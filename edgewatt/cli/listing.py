@@ -5,8 +5,11 @@ from __future__ import annotations
 import typer
 
 from edgewatt.cli.output import say
+from edgewatt.cli.parts.guard import written
 
-_JSON = typer.Option(None, "--json", metavar="FILE", help="Write the list as JSON ('-': standard output).")
+_JSON = typer.Option(
+    None, "--json", metavar="FILE", parser=written, help="Write the list as JSON ('-': standard output)."
+)
 
 
 def list_names(
@@ -46,7 +49,7 @@ def list_names(
 
 def doctor(
     json_file: str = typer.Option(
-        None, "--json", metavar="FILE", help="Write the report as JSON ('-': standard output)."
+        None, "--json", metavar="FILE", parser=written, help="Write the report as JSON ('-': standard output)."
     ),
 ) -> None:
     """Report versions, SIMD level, package clashes and optional parts of this installation."""

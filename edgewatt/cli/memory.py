@@ -6,6 +6,8 @@ from pathlib import Path
 
 import typer
 
+from edgewatt.cli.parts.guard import written
+
 
 def cache(
     trace: Path = typer.Argument(..., metavar="TRACE", help="A trace: our npz, Dinero, lackey, libCacheSim ..."),
@@ -18,9 +20,11 @@ def cache(
     format: str = typer.Option(None, help="Format of the trace, if the file does not show it."),
     sets: int = typer.Option(1, help="Sets of the caches of the miss curve (1: fully associative)."),
     region_bytes: int = typer.Option(None, help="Cut the addresses into pieces of so many bytes."),
-    page: Path = typer.Option(None, "--page", metavar="FILE", help="Write a page with the miss curve and the tables."),
+    page: Path = typer.Option(
+        None, "--page", parser=written, metavar="FILE", help="Write a page with the miss curve and the tables."
+    ),
     json_file: str = typer.Option(
-        None, "--json", metavar="FILE", help="Write the result as JSON ('-': standard output)."
+        None, "--json", metavar="FILE", parser=written, help="Write the result as JSON ('-': standard output)."
     ),
 ) -> None:
     """Play a trace through caches.
@@ -79,7 +83,7 @@ def accelerator(
     part: str = typer.Option("lpddr4-3200", help="Shipped part or a part file (YAML)."),
     encoder: str = typer.Option("raw", help="Encoder or chain on the bus, e.g. base-xor+dbi-dc."),
     json_file: str = typer.Option(
-        None, "--json", metavar="FILE", help="Write the result as JSON ('-': standard output)."
+        None, "--json", metavar="FILE", parser=written, help="Write the result as JSON ('-': standard output)."
     ),
 ) -> None:
     """Give an accelerator model the memory it lacks: commands, ones, picojoules, nanoseconds by layer and tensor.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from edgewatt.cli.output import read_value, say, split_parameter
+from edgewatt.cli.parts.guard import Commands, written
 
 if TYPE_CHECKING:
     from traces.work.network import Network
@@ -61,13 +62,15 @@ def order_network(
     ),
     prune: float = typer.Option(None, "--prune", metavar="SHARE", help="Share of the weights to drop, smallest first."),
     renumber: str = typer.Option(
-        None, "--renumber", metavar="FILE", help="With --system: renumber neurons for cache lines; write that network."
+        None, "--renumber", metavar="FILE", parser=written,
+        help="With --system: renumber neurons for cache lines; write that network.",
     ),
-    output: str = typer.Option(None, "-o", "--output", metavar="FILE", help="Write the order as npz (array `edges`)."),
-    force: bool = typer.Option(False, "--force", help="Replace a file that is read."),
-    explain: str = typer.Option(None, "--explain", metavar="FILE", help=EXPLAIN_HELP),
+    output: str = typer.Option(
+        None, "-o", "--output", parser=written, metavar="FILE", help="Write the order as npz (array `edges`)."
+    ),
+    explain: str = typer.Option(None, "--explain", parser=written, metavar="FILE", help=EXPLAIN_HELP),
     json_file: str = typer.Option(
-        None, "--json", metavar="FILE", help="Write the result as JSON ('-': standard output)."
+        None, "--json", metavar="FILE", parser=written, help="Write the result as JSON ('-': standard output)."
     ),
 ) -> None:
     """Order the work of a sparse network and report it under every policy, beside two-optimal and the bounds.
@@ -83,20 +86,18 @@ def order_network(
     from edgewatt.cli.output import progress, show_order, write_json
     from edgewatt.judging.judge import LANES, order_on_machine, view_on_machine
     from edgewatt.judging.renumber import renumber_on_machine
-    from edgewatt.orders.describe import describe_order, order_file, sizes_of
+    from edgewatt.orders.describe import describe_order, kept_share, order_file, sizes_of
     from edgewatt.orders.images import read_image, read_windows
     from edgewatt.orders.ordering import PROCESSOR_LANES, judge_for, order
     from edgewatt.orders.timed import speed_up, time_objective
     from hwmodel.processor.calibration import processor_for
     from traces.base.errors import InputError
-    from traces.base.files import refuse_inputs, whole_file
+    from traces.base.files import whole_file
     from traces.layouts.layout import Layout
     from traces.readers import load
     from traces.readers.native import save
     from traces.work.network import Network
 
-    for written in (output, explain, json_file, renumber):
-        refuse_inputs(written, network, force=force)
     loaded = load(
         network[0] if len(network) == 1 else network, kind="network", orientation=orientation, names=names or None,
         image=read_image(image), windows=read_windows(window),
@@ -104,7 +105,7 @@ def order_network(
     if isinstance(loaded, Network) and prune is not None:
         from traces.work.prune import prune_magnitude
 
-        loaded = prune_magnitude(loaded, density=1 - prune)
+        loaded = prune_magnitude(loaded, density=kept_share(prune))
     if isinstance(loaded, Network):
         for note in (*loaded.notes, sizes_of(loaded)):
             say(f"{network[0]}: {note}", err=True)
@@ -233,9 +234,11 @@ def pays_command(
     memory: int = typer.Option(None, "--memory", "-M", help="M that a method makes its order for."),
     timing: str = typer.Option("system", "--timing", help="system or replay (issue time)."),
     seed: int = typer.Option(0, "--seed"),
-    output: str = typer.Option(None, "-o", "--output", metavar="FILE", help="Write a page with maps of the savings."),
+    output: str = typer.Option(
+        None, "-o", "--output", parser=written, metavar="FILE", help="Write a page with maps of the savings."
+    ),
     json_file: str = typer.Option(
-        None, "--json", metavar="FILE", help="Write the result as JSON ('-': standard output)."
+        None, "--json", metavar="FILE", parser=written, help="Write the result as JSON ('-': standard output)."
     ),
 ) -> None:
     """Say whether an order pays on a system, where it stops paying, and why.
@@ -286,7 +289,7 @@ def pays_command(
 
 TRAINING_SEED, VALIDATION_SEED = 1, 99  # of generated networks
 
-learn = typer.Typer(no_args_is_help=True, help="Train weights for learned orders (extra `learn`).")
+learn = Commands(no_args_is_help=True, help="Train weights for learned orders (extra `learn`).")
 
 
 @learn.command("order")
@@ -301,9 +304,15 @@ def learn_order(
     seconds: float = typer.Option(120.0, "--seconds", help="CPU seconds in all, at most 300."),
     seeds: str = typer.Option("0,1,2", "--seeds", help="One training for each; the best on validation comes first."),
     start: str = typer.Option(None, "--start", metavar="FILE", help="Go on from the first set of a weights file."),
-    output: str = typer.Option("weights.json", "-o", "--output", metavar="FILE", help="Where to write the weights."),
+    output: str = typer.Option(
+        "weights.json", "-o", "--output", parser=written, metavar="FILE", help="Where to write the weights."
+    ),
     json_file: str = typer.Option(
-        None, "--json", metavar="FILE", help="Write the result with its learning curve as JSON ('-': standard output)."
+        None,
+        "--json",
+        metavar="FILE",
+        parser=written,
+        help="Write the result with its learning curve as JSON ('-': standard output).",
     ),
 ) -> None:
     """Train the weights of the `learned` ordering by CMA-ES on the exact objective and write them to a file.

@@ -5,10 +5,15 @@ from __future__ import annotations
 import typer
 
 from edgewatt.cli.output import say
+from edgewatt.cli.parts.guard import written
 
 
 def order_tuples(
     matrix: str = typer.Argument(..., help="A sparse matrix: SciPy npz, Matrix Market or safetensors."),
+    names: str = typer.Option(
+        None, "--names", metavar="TENSOR", help="Which tensor of a file with several: a name, or a pattern it fits."
+    ),
+    prune: float = typer.Option(None, "--prune", metavar="SHARE", help="Share of the weights to drop, smallest first."),
     value_format: str = typer.Option("fp16", "--format", help="fp32, fp16, bf16, fp8_e4m3, fp8_e5m2, int8 or int4."),
     stride: str = typer.Option(
         "128", help="Tuples that may change places: a number, 'row', 'matrix' (coo), or 'auto'."
@@ -29,16 +34,26 @@ def order_tuples(
     effort: float = typer.Option(1.0, help="Work of local-search, 1 is about 0.2 ms per tuple."),
     seed: int = typer.Option(0, help="Same seed, same order, whatever the number of workers."),
     workers: int = typer.Option(1, "-j", "--workers", help="Worker processes."),
-    output: str = typer.Option(None, "-o", "--output", help="Write the reordered matrix (.npz, .mtx, .safetensors)."),
-    force: bool = typer.Option(False, "--force", help="Replace a file that is read."),
-    checkpoint: str = typer.Option(None, help="Keep finished groups here, so that a killed run continues."),
+    output: str = typer.Option(
+        None,
+        "-o",
+        "--output",
+        parser=written,
+        metavar="FILE",
+        help="Write the reordered matrix (.npz, .mtx, .safetensors).",
+    ),
+    checkpoint: str = typer.Option(
+        None, parser=written, metavar="FILE", help="Keep finished groups here, so that a killed run continues."
+    ),
     json_file: str = typer.Option(
-        None, "--json", metavar="FILE", help="Write the result as JSON ('-': standard output)."
+        None, "--json", metavar="FILE", parser=written, help="Write the result as JSON ('-': standard output)."
     ),
 ) -> None:
     """Order the tuples of a sparse matrix inside strides so that few ones cross the bus.
 
     Example:  edgewatt order-tuples weights.npz --format fp16 --stride 128 -o reordered.npz
+
+    Example:  edgewatt order-tuples model.safetensors --names layer1.0.conv1.weight --prune 0.9 -o conv1.npz
 
     --stride auto takes the largest multiple of 32 up to 512 that costs no time on the GPU of Feinberg et al. 2020 with
     one --part (default lpddr4-3200) as its memory, tried with quick orders as they propose.
@@ -46,19 +61,22 @@ def order_tuples(
     from pathlib import Path
 
     from edgewatt.cli.output import progress, show_table, write_json
+    from edgewatt.orders.describe import described, kept_share
     from edgewatt.orders.strides import choose_tuple_stride, wire_energy_pj
     from reorder.cdr import TUPLE_ORDERS
     from reorder.cdr import order_tuples as order
     from reorder.cdr.files import WRITERS, read_matrix, write_matrix
     from traces.base.errors import InputError, did_you_mean
-    from traces.base.files import refuse_inputs
+    from traces.work.prune import prune_matrix
 
-    refuse_inputs(output, [matrix], force=force)
     if output is not None and Path(output).suffix.lower() not in WRITERS:
         hint = did_you_mean(Path(output).suffix, WRITERS)
         raise InputError(f"{output}: a matrix is written as {', '.join(WRITERS)}{hint}")
     TUPLE_ORDERS[method]  # an unknown name is said before the work starts
-    given = read_matrix(matrix)
+    given = read_matrix(matrix, names=[names] if names else None)
+    if prune is not None:
+        given = prune_matrix(given, density=kept_share(prune))
+    say(f"{matrix}: {described(given)}", err=True)
     if stride == "auto":
         best, times = choose_tuple_stride(given, value_format=value_format, id_bits=id_bits, part=part or "lpddr4-3200")
         for tried, ns in times.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from edgewatt.cli.output import say
+from edgewatt.cli.parts.guard import written
 
 
 def papers(
@@ -13,14 +14,18 @@ def papers(
     iterations: int = typer.Option(None, help="Another number of iterations (default: 10,000)."),
     seeds: int = typer.Option(None, help="Only the first so many of the five networks."),
     results: str = typer.Option("results/papers", "-r", "--results", metavar="DIR", help="Folder for the records."),
-    output: str = typer.Option(None, "-o", "--output", metavar="FILE", help="The page (default: DIR/papers.html)."),
-    figures: str = typer.Option(None, metavar="DIR", help="Write every chart as PDF, SVG and PNG, too."),
+    output: str = typer.Option(
+        None, "-o", "--output", parser=written, metavar="FILE", help="The page (default: DIR/papers.html)."
+    ),
+    figures: str = typer.Option(
+        None, parser=written, metavar="DIR", help="Write every chart as PDF, SVG and PNG, too."
+    ),
     overrides: list[str] = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the sweep."),
     run: bool = typer.Option(True, "--run/--no-run", help="--no-run: the page from what is finished already."),
     executor: str = typer.Option("processes", help="processes, inline or dask."),
     workers: int = typer.Option(None, "-j", "--workers", help="Worker processes (default: one per core)."),
     json_file: str = typer.Option(
-        None, "--json", metavar="FILE", help="Write the claims as JSON ('-': standard output)."
+        None, "--json", metavar="FILE", parser=written, help="Write the claims as JSON ('-': standard output)."
     ),
 ) -> None:
     """Repeat figures of the papers and put their printed claims beside ours; without a name, list the figures.

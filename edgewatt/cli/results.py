@@ -5,23 +5,37 @@ from __future__ import annotations
 import typer
 
 from edgewatt.cli.output import say
+from edgewatt.cli.parts.guard import written
 
-_JSON = typer.Option(None, "--json", metavar="FILE", help="Write the result as JSON ('-': standard output).")
+_JSON = typer.Option(
+    None, "--json", metavar="FILE", parser=written, help="Write the result as JSON ('-': standard output)."
+)
 
 
 def report(
-    results: str = typer.Argument(..., help="Results folder, or one record."),
-    output: str = typer.Option("report.html", "-o", "--output", help="The page to write."),
-    figures: str = typer.Option(None, metavar="DIR", help="Write every chart as PDF, SVG and PNG, too."),
+    results: list[str] = typer.Argument(..., help="Results folders or records; several stand side by side."),
+    output: str = typer.Option(
+        "report.html", "-o", "--output", parser=written, metavar="FILE", help="The page to write."
+    ),
+    figures: str = typer.Option(
+        None, parser=written, metavar="DIR", help="Write every chart as PDF, SVG and PNG, too."
+    ),
     title: str = typer.Option(None, help="Heading of the page."),
+    overlay: list[str] = typer.Option(
+        [],
+        metavar="FILE",
+        help="CSV of a digitised figure, its columns named as a chart's axes, such as memory,io,series.",
+    ),
 ) -> None:
     """Write one self-contained page about a results folder; it opens offline.
 
     Example:  edgewatt report results/mine -o report.html --figures figures
+
+    Example:  edgewatt report results/before results/after --overlay paper-fig5.csv
     """
     from edgewatt.reporting import report as write
 
-    for path in write(results, output, figures=figures, title=title):
+    for path in write(results, output, figures=figures, title=title, overlays=overlay):
         say(path)
 
 
@@ -39,7 +53,7 @@ def compare(
     from edgewatt.results.comparison import compare as find
 
     pairs = find(a, b)
-    if not write_json(pairs, json_file):
+    if not write_json(list(pairs), json_file):
         show_comparison(pairs)
 
 

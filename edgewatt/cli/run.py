@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from edgewatt.cli.output import say
+from edgewatt.cli.parts.guard import written
 
 if TYPE_CHECKING:
     from traces.work.network import Network
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 _OVERRIDE = typer.Option(
     None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the file, such as -s dram.part=lpddr4-3200."
 )
-_JSON = typer.Option(None, "--json", metavar="FILE", help="Write the table as JSON ('-': standard output).")
+_JSON = typer.Option(
+    None, "--json", metavar="FILE", parser=written, help="Write the table as JSON ('-': standard output)."
+)
 
 
 def run(
@@ -98,6 +101,8 @@ def sweep(
     from pathlib import Path
 
     from edgewatt.cli.output import progress, resumable, write_json
+    from edgewatt.results.rows import row_of
+    from edgewatt.results.swept import rows_with_axes
     from edgewatt.sweeps.plan import load_sweep
     from edgewatt.sweeps.sweep import sweep as run_sweep
 
@@ -132,13 +137,18 @@ def sweep(
         "damaged": done.damaged,
         "outdated": done.outdated,
     }
-    if not write_json(summary, json_file):
+    by_hash = {record.hash: record for record in done.records} if json_file else {}
+    ordered = [by_hash[point.hash] for point in done.points if point.hash in by_hash]
+    table = [row_of(record) for record in ordered]
+    rows_with_axes(table, [record.config for record in ordered])
+    if not write_json({**summary, "rows": table}, json_file):
         for path in done.damaged:
             say(f"damaged, computed again: {path}")
         if done.outdated:
             say(f"{len(done.outdated)} points were counted by an older version and are computed again")
-        for name, error in list(summary["failed"].items())[:10]:  # type: ignore[attr-defined]
-            say(f"failed: {name}: {error}", err=True)
+        for name, failure in sorted(done.failed.items())[:10]:
+            point = failure.get("point") or "the only point"
+            say(f"failed: {point}: {failure.get('error', '')}\n  ({folder}/failures/{name}.json)", err=True)
         say(
             f"{len(done.points)} points: {done.computed} computed, {done.reused} found finished, "
             f"{len(done.failed)} failed"
@@ -150,7 +160,9 @@ def sweep(
 
 def collect(
     results: str = typer.Argument(..., help="Results folder."),
-    output: str = typer.Option(..., "-o", "--output", help="Table to write: .parquet or .csv."),
+    output: str = typer.Option(
+        ..., "-o", "--output", parser=written, metavar="FILE", help="Table to write: .parquet or .csv."
+    ),
 ) -> None:
     """Put all records of a results folder into one table, a row a point.
 
@@ -171,7 +183,8 @@ def show(
     Example:  edgewatt show results/records/0123456789abcdef01234567.json
     """
     from edgewatt.cli.output import show_table, write_json
-    from edgewatt.results.comparison import flat, load_records
+    from edgewatt.results.comparison import load_records
+    from edgewatt.results.rows import flat
     from traces.base.errors import InputError
 
     found = load_records(record)
@@ -223,11 +236,15 @@ def bench_network(
     simd: str = typer.Option(None, "--simd", help="At most avx512, avx2 or baseline."),
     target: str = typer.Option("this-cpu", "--target", help="Processor of the cost model, or a system file."),
     calibrate: str = typer.Option(
-        None, "--calibrate", metavar="FILE", help="Measure this processor and write its system file."
+        None, "--calibrate", parser=written, metavar="FILE", help="Measure this processor and write its system file."
     ),
     overrides: list[str] = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of CONFIG."),
-    output: str = typer.Option(None, "-o", "--output", metavar="FILE", help="Write a page with charts (HTML)."),
-    json_file: str = typer.Option(None, "--json", metavar="FILE", help="Write the result as JSON ('-': stdout)."),
+    output: str = typer.Option(
+        None, "-o", "--output", parser=written, metavar="FILE", help="Write a page with charts (HTML)."
+    ),
+    json_file: str = typer.Option(
+        None, "--json", metavar="FILE", parser=written, help="Write the result as JSON ('-': stdout)."
+    ),
 ) -> None:
     """Time our kernel and the libraries in one process: thread CPU time, shuffled rounds, an A/A control.
 
@@ -241,7 +258,6 @@ def bench_network(
     from edgewatt.cli.output import progress, show_table, write_json
     from hwmodel.processor.calibration import calibrate as measure_processor
     from traces.base.errors import InputError, unknown_name
-    from traces.base.files import refuse_inputs
 
     if calibrate is not None:
         with progress("probe") as update, one_core():
@@ -252,8 +268,6 @@ def bench_network(
         if calibrate is None:
             raise InputError("name a configuration or a network file (or --calibrate FILE)")
         return
-    for written in (output, json_file):
-        refuse_inputs(written, [source])
     if order not in ("time", "own", "config"):
         raise unknown_name("order", order, ("time", "own", "config"))
     network, edges = _network_of(source, list(overrides or []))

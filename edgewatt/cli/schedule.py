@@ -7,6 +7,7 @@ from typing import Any
 import typer
 
 from edgewatt.cli.output import say
+from edgewatt.cli.parts.guard import written
 
 ONCHIP_BYTES = (32 * 1024, 64 * 1024, 128 * 1024, 256 * 1024)
 
@@ -47,13 +48,17 @@ def schedule(
         metavar="FILE",
         help="Write the .tflite or .onnx model back reordered (.tflite: with the arena's offsets).",
     ),
-    force: bool = typer.Option(False, "--force", help="Replace a file that is read."),
     figure: str = typer.Option(
-        None, metavar="FILE", help="Draw memory and addresses over time, random orders, graph (svg, png, html)."
+        None,
+        parser=written,
+        metavar="FILE",
+        help="Draw memory and addresses over time, random orders, graph (svg, png, html).",
     ),
-    page: str = typer.Option(None, metavar="FILE", help="Write a page with the map of the arena, address over time."),
+    page: str = typer.Option(
+        None, parser=written, metavar="FILE", help="Write a page with the map of the arena, address over time."
+    ),
     json_file: str = typer.Option(
-        None, "--json", metavar="FILE", help="Write the result as JSON ('-': standard output)."
+        None, "--json", metavar="FILE", parser=written, help="Write the result as JSON ('-': standard output)."
     ),
 ) -> None:
     """Order the operators of a network so that it needs the least memory.
@@ -70,10 +75,7 @@ def schedule(
     from edgewatt.operators.orders import add_energy, compare_orders, load_graph
     from edgewatt.operators.words import bank_summary, banks_in_words
     from traces.base.errors import InputError
-    from traces.base.files import refuse_inputs
 
-    for target in (output, figure, page, json_file):
-        refuse_inputs(target, [model, *([banks] if banks else [])], force=force)
     if alignment != "graph" and not alignment.isdigit():
         raise InputError(f"--alignment {alignment}: a number of bytes, or 'graph'")
     started = time.perf_counter()
@@ -214,12 +216,15 @@ def arena(
         help="YAML list of memories (name, mb_per_s, size_bytes) to place the buffers in.",
     ),
     time_limit: float = typer.Option(None, metavar="SECONDS", help="Stop then, with the best found and its bound."),
-    output: str = typer.Option(None, "-o", "--output", metavar="FILE", help="Write the CSV with a column offset."),
-    page: str = typer.Option(None, metavar="FILE", help="Write a page with the map, address over time."),
-    figure: str = typer.Option(None, metavar="FILE", help="Draw the map (svg, png, html)."),
-    force: bool = typer.Option(False, "--force", help="Replace a file that is read."),
+    output: str = typer.Option(
+        None, "-o", "--output", parser=written, metavar="FILE", help="Write the CSV with a column offset."
+    ),
+    page: str = typer.Option(
+        None, parser=written, metavar="FILE", help="Write a page with the map, address over time."
+    ),
+    figure: str = typer.Option(None, parser=written, metavar="FILE", help="Draw the map (svg, png, html)."),
     json_file: str = typer.Option(
-        None, "--json", metavar="FILE", help="Write the result as JSON ('-': standard output)."
+        None, "--json", metavar="FILE", parser=written, help="Write the result as JSON ('-': standard output)."
     ),
 ) -> None:
     """Place buffers in one arena, or in several memory banks, so that none that are live together share a byte.
@@ -234,10 +239,7 @@ def arena(
     from edgewatt.operators.words import bank_summary, banks_in_words, placement_in_words
     from reorder.arena.allocate import allocate
     from reorder.arena.files import read_buffers, write_placement
-    from traces.base.files import refuse_inputs
 
-    for target in (output, page, figure, json_file):
-        refuse_inputs(target, [file, *([banks] if banks else [])], force=force)
     given = read_buffers(file, alignment)
     b = given.buffers
     summary: dict[str, Any] = {"file": file, "buffers": b.count, "allocator": allocator, "alignment": alignment}
@@ -277,9 +279,9 @@ def arena(
         say(f"{b.count} buffers, {b.load:,} B live at once at most")
         for line in words:
             say(line)
-        for written in (output if fits else None, page, figure, json_file):
-            if written:
-                say(f"written: {written}")
+        for path in (output if fits else None, page, figure, json_file):
+            if path:
+                say(f"written: {path}")
     if not fits:
         raise typer.Exit(1)
 
@@ -306,10 +308,9 @@ def patches(
     plans: int = typer.Option(40, min=2, help="Plans that get their joules, spread over the front."),
     seed: int = typer.Option(0, help="Seed of the input and weights that are drawn."),
     batch: int = typer.Option(None, help="Value of the first dimension where an .onnx model leaves it open."),
-    page: str = typer.Option(None, metavar="FILE", help="Write a page with the front."),
-    force: bool = typer.Option(False, "--force", help="Replace a file that is read."),
+    page: str = typer.Option(None, parser=written, metavar="FILE", help="Write a page with the front."),
     json_file: str = typer.Option(
-        None, "--json", metavar="FILE", help="Write the result as JSON ('-': standard output)."
+        None, "--json", metavar="FILE", parser=written, help="Write the result as JSON ('-': standard output)."
     ),
 ) -> None:
     """Fuse layers of a chain of convolutions and run them patch by patch: memory against multiplications and joules.
@@ -322,10 +323,7 @@ def patches(
     from edgewatt.operators.words import front_in_words, plan_rows
     from reorder.patches.front import MODES, TILES
     from traces.base.errors import InputError
-    from traces.base.files import refuse_inputs
 
-    for target in (page, json_file):
-        refuse_inputs(target, [model], force=force)
     front = find(
         model, modes=mode or MODES, tiles=tile or TILES, counting=counting, weight_buffer=weight_buffer_bytes,
         part=part, encoder=encoder, most=plans, seed=seed, batch=batch,
@@ -369,9 +367,9 @@ def patches(
     )  # fmt: skip
     for line in words:
         say(line)
-    for written in (page, json_file):
-        if written:
-            say(f"written: {written}")
+    for path in (page, json_file):
+        if path:
+            say(f"written: {path}")
 
 
 def add_to(app: typer.Typer) -> None:

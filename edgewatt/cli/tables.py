@@ -6,8 +6,11 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+from edgewatt.results.comparison import Comparison
+from edgewatt.results.quantities import SCALES, energy, engineering, in_one_unit
 from edgewatt.results.record import Record
-from edgewatt.results.rows import compact, percent, row_of
+from edgewatt.results.rows import compact, percent, row_of, said
+from edgewatt.results.swept import rows_with_axes
 
 Row = dict[str, Any]
 
@@ -21,13 +24,14 @@ def show_records(records: Sequence[Record], *, title: str) -> None:
     from rich.console import Console
 
     rows = [row_of(record) for record in records]
+    axes = rows_with_axes(rows, [record.config for record in records])
     console = Console(highlight=False, soft_wrap=True)
     for line in textwrap.wrap(title, console.width) or [""]:
         console.print(line, style="bold", markup=False)
     for line in _notes(records, rows):
         for part in textwrap.wrap(line, console.width, subsequent_indent=" " * 9, drop_whitespace=True):
             console.print(part, markup=False)
-    groups = _groups(rows)
+    groups = _groups(rows, {axis.key: axis.title for axis in axes})
     io, cost = _io_columns(rows), _cost_columns(rows)
     says = what_pays(rows) if io and cost else ""
     if not io or not cost or console.width >= _WIDE:
@@ -82,14 +86,25 @@ def what_pays(rows: list[Row]) -> str:
     return text[:1].upper() + text[1:] + "." if text else ""
 
 
-def _groups(rows: list[Row]) -> list[str]:
+def _groups(rows: list[Row], swept: dict[str, str]) -> list[str]:
     """Return the heading above each row: its ordering, and what else differs between rows and has no column."""
     words = {"memory": "M = {}", "policy": "policy {}", "encoder": "{} bus", "part": "{}", "timing": "{} timing"}
     words |= {"network": "{}", "seed": "seed {}", "onchip": "{}", "lanes": "{} lanes", "engines": "{} engines"}
     words |= {"layout": "{}"} if _lists_layouts(rows) else {}
-    varying = [name for name in words if len({row.get(name) for row in rows}) > 1]
+    told = ("onchip", "caches_", "scratchpad_", "layout_lanes")  # by the label of the on-chip memory, and the lanes
+    titles = {key: title for key, title in swept.items() if not key.startswith(told)}
+    varying = [name for name in (*words, *titles) if len({row.get(name) for row in rows}) > 1]
     return [
-        ", ".join([str(row.get("ordering", row.get("trace"))), *(words[name].format(row[name]) for name in varying)])
+        ", ".join(
+            [
+                str(row.get("ordering", row.get("trace"))),
+                *(
+                    said(titles[name], row[name]) if name in titles else words[name].format(row[name])
+                    for name in varying
+                    if row.get(name) is not None
+                ),
+            ]
+        )
         for row in rows
     ]
 
@@ -186,17 +201,22 @@ def _cost_columns(rows: list[Row]) -> list[Column]:
         return []
     bases = base_rows(rows)
     columns = [
-        ("hit", "%", ["-" if row["hit_rate"] is None else f"{100 * row['hit_rate']:.1f}" for row in rows]),
-        ("moved", "kB", [compact(row["bytes"] / 1e3) for row in rows]),
-        ("rows", "kB", [compact(row["neuron_bytes"] / 1e3) for row in rows]),
+        ("hit", "%", [_per_cent(row["hit_rate"]) for row in rows]),
+        *(
+            (f"L{n}", "hit %", [_per_cent(row.get(f"l{n}_hit_rate")) for row in rows])
+            for n in range(2, 10)
+            if any(f"l{n}_hit_rate" in row for row in rows)
+        ),
+        _quantity("moved", rows, "bytes"),
+        _quantity("rows", rows, "neuron_bytes"),
         ("ones", "", [compact(row["ones"]) for row in rows]),
         ("toggles", "", [compact(row["toggles"]) for row in rows]),
-        ("IO", "nJ", [compact(row["io_energy_pj"] / 1e3) for row in rows]),
-        ("DRAM", "nJ", [compact(row["dram_energy_pj"] / 1e3) for row in rows]),
-        ("chip", "nJ", [_nj(row["onchip_energy_pj"]) for row in rows]),
-        ("MAC", "nJ", [_nj(row["compute_energy_pj"]) for row in rows]),
-        ("total", "nJ", [compact(row["energy_pj"] / 1e3) for row in rows]),
-        ("time", "us", [compact(row["time_ns"] / 1e3) for row in rows]),
+        _quantity("IO", rows, "io_energy_pj"),
+        _quantity("DRAM", rows, "dram_energy_pj"),
+        _quantity("chip", rows, "onchip_energy_pj"),
+        _quantity("MAC", rows, "compute_energy_pj"),
+        _quantity("total", rows, "energy_pj"),
+        _quantity("time", rows, "time_ns"),
         ("right", "%", [_share(row) for row in rows]),
         *(
             (head, "±%", [percent(row[key], base[key]) for row, base in zip(rows, bases, strict=True)])
@@ -213,8 +233,13 @@ def _share(row: Row) -> str:
     return "-" if row.get("agreement") is None else f"({100 * row['agreement']:.1f})"
 
 
-def _nj(energy_pj: float | None) -> str:
-    return compact(None if energy_pj is None else energy_pj / 1e3)
+def _quantity(head: str, rows: list[Row], key: str) -> Column:
+    """Return a column of energies (pJ), times (ns) or bytes, with the unit that suits its values."""
+    return (head, *in_one_unit([row.get(key) for row in rows], *SCALES[key.rpartition("_")[2]]))
+
+
+def _per_cent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f}"
 
 
 def _absent(rows: list[Row]) -> set[str]:
@@ -223,7 +248,6 @@ def _absent(rows: list[Row]) -> set[str]:
         "hit": "hit_rate",
         "chip": "onchip_energy_pj",
         "MAC": "compute_energy_pj",
-        "total": "onchip_energy_pj",
         "right": "agreement",
     }
     return {head for head, key in keys.items() if all(row.get(key) is None for row in rows)}
@@ -271,7 +295,7 @@ def show_estimate(found: dict[str, Any]) -> None:
     print(found["text"])
 
 
-def show_comparison(pairs: Sequence[dict[str, Any]]) -> None:
+def show_comparison(pairs: Comparison) -> None:
     """Print what `edgewatt.results.comparison.compare` found."""
     from rich.console import Console
 
@@ -279,24 +303,56 @@ def show_comparison(pairs: Sequence[dict[str, Any]]) -> None:
 
     console = Console(highlight=False, soft_wrap=True)
     if len(pairs) > 1:
-        names = ("io", "ones", "toggles", "io_energy_pj", "energy_pj", "time_ns")
+        every = {
+            "io": "I/Os %", "ones": "ones %", "toggles": "toggles %", "io_energy_pj": "IO energy %",
+            "energy_pj": "energy %", "time_ns": "time %",
+        }  # fmt: skip
+        names = [name for name in every if any(_moved(pair, name) for pair in pairs)]
         rows = [
             (pair["point"], *(_signed(pair["changes"].get(name, {}).get("percent")) for name in names))
             for pair in pairs
         ]
-        heads = ("point", "I/Os %", "ones %", "toggles %", "IO energy %", "energy %", "time %")
+        heads = ("point", *(every[name] for name in names))
         show_table(heads, rows, title=f"{len(pairs)} points, change from A to B", numeric=heads[1:])
-    for pair in pairs[:1] if len(pairs) > 1 else pairs:
-        console.print(pair["point"] if len(pairs) == 1 else f"in detail: {pair['point']}", style="bold", markup=False)
-        for key, values in pair["differs"].items():
-            a, b = (str(value)[:12] if key.endswith("sha256") else value for value in values)
-            console.print(f"  {key}: {a} -> {b}", markup=False)
-        rows = [(name, compact(c["a"]), compact(c["b"]), _signed(c["percent"])) for name, c in pair["changes"].items()]
-        show_table(("metric", "A", "B", "change %"), rows, numeric=("A", "B", "change %"))
-        because = pair["because"][:8]
-        if because:
-            rows = [(t["term"], compact(t["count_a"]), compact(t["count_b"]), f"{t['pj'] / 1e3:+.1f}") for t in because]
-            show_table(("energy term", "count A", "count B", "nJ"), rows, numeric=("count A", "count B", "nJ"))
+        same = [every[name].removesuffix(" %") for name in every if name not in names and name in pairs[0]["changes"]]
+        if same:
+            console.print(f"the same in every point: {', '.join(same)}", markup=False)
+        console.print(pairs.says, markup=False)
+    largest = max(pairs, key=lambda pair: max((abs(c["percent"] or 0) for c in pair["changes"].values()), default=0))
+    title = largest["point"] if len(pairs) == 1 else f"in detail, the point that changes most: {largest['point']}"
+    console.print(title, style="bold", markup=False)
+    for key, values in largest["differs"].items():
+        a, b = (str(value)[:12] if key.endswith("sha256") else value for value in values)
+        console.print(f"  {key}: {a} -> {b}", markup=False)
+    rows = [
+        (name.rpartition("_")[0].replace("_", " ") or name, *_both(name, c), _signed(c["percent"]))
+        if name.rpartition("_")[2] in SCALES else (name.replace("_", " "), *_both(name, c), _signed(c["percent"]))
+        for name, c in largest["changes"].items() if _moved(largest, name)
+    ]  # fmt: skip
+    if not rows:
+        console.print("  every count, energy and time is the same", markup=False)
+        return
+    show_table(("metric", "A", "B", "change %"), rows, numeric=("A", "B", "change %"))
+    because = largest["because"][:8]
+    if because:
+        rows = [(t["term"], compact(t["count_a"]), compact(t["count_b"]), _plus(t["pj"])) for t in because]
+        show_table(("energy term", "count A", "count B", "change"), rows, numeric=("count A", "count B", "change"))
+
+
+def _moved(pair: dict[str, Any], name: str) -> bool:
+    change = pair["changes"].get(name)
+    return change is not None and change["a"] != change["b"]
+
+
+def _both(name: str, change: dict[str, Any]) -> list[str]:
+    """Return A and B of a metric, with their unit."""
+    values = [change["a"], change["b"]]
+    scale = SCALES.get(name.rpartition("_")[2])
+    return [engineering(value * scale[0], scale[1]) for value in values] if scale else [compact(v) for v in values]
+
+
+def _plus(pj: float) -> str:
+    return f"{'+' if pj > 0 else ''}{energy(pj)}"
 
 
 def _signed(change: float | None) -> str:

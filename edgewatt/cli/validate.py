@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from edgewatt.cli.output import say
+from edgewatt.cli.parts.guard import written
 
 
 def validate(
@@ -27,7 +28,7 @@ def validate(
     ),
     seed: int = typer.Option(0, help="Seed of the random cases."),
     json_file: str = typer.Option(
-        None, "--json", metavar="FILE", help="Write the checks as JSON ('-': standard output)."
+        None, "--json", metavar="FILE", parser=written, help="Write the checks as JSON ('-': standard output)."
     ),
 ) -> None:
     """Check models, orders, matrices and configurations; exit status 1 if a check fails.

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import types
 import typing
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from edgewatt.config.document import ConfigError, Document, Mark, Place, shown
+from edgewatt.config.kinds import registry
 from edgewatt.config.sections import Choice, keys_of
-from traces.base.errors import did_you_mean
+from traces.base.errors import InputError, did_you_mean
+from traces.base.units import is_size, size_in_bytes
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -38,7 +42,11 @@ _BOUNDS = {
 
 
 def validate(model: type[M], document: Document) -> M:
-    """Validate a document. Raises ConfigError with every problem at its file, line and column."""
+    """Validate a document. Raises ConfigError with every problem at its file, line and column.
+
+    Sizes such as '8 KiB' become bytes, and names are taken in any case: the document then holds them as they are.
+    """
+    as_meant(document.data)
     try:
         return model.model_validate(document.data)
     except ValidationError as error:
@@ -68,7 +76,7 @@ def _one(
     if kind == "extra_forbidden":
         known = _known_keys(model, place[:-1], document.data)
         present = set(_at(document.data, place[:-1]) or ())
-        hint = _hint(place[-1], known - present, known)
+        hint = _elsewhere(model, place[-1], known) or _hint(place[-1], known - present, known)
         return document.mark(place, key=True), f"unknown key {shown(place[-1])}{hint}"
     if kind == "missing":
         missing = item["rest"][-1] if item["rest"] else "?"
@@ -97,6 +105,71 @@ def _hint(given: object, free: set[str], known: set[str]) -> str:
         if "did you mean" in hint:
             return hint
     return did_you_mean(given, free or known)
+
+
+def _elsewhere(model: type[BaseModel], given: object, known: set[str]) -> str:
+    """Say where a key belongs that is known in another section; options of the command line are found, too."""
+    name = str(given).strip("-").replace("-", "_")
+    if name in known and name == given:
+        return ""
+    places = [place for place in key_places(model) if place[-1] == name] or [
+        place for place in key_places(model) if place[-1].rpartition("_")[0] == name
+    ]
+    if not places:
+        return ""
+    here = [".".join(place) for place in places]
+    return f" (did you mean {' or '.join(map(repr, here[:3]))}?)"
+
+
+@cache
+def key_places(model: type[BaseModel]) -> tuple[tuple[str, ...], ...]:
+    """Return the place of every key that a model and its sections have, those of kinds left out."""
+    found: list[tuple[str, ...]] = []
+    for key, field in keys_of(model).items():
+        found.append((key,))
+        for section in dict.fromkeys(_sections((field.annotation, field.metadata), None)):
+            found += [(key, *place) for place in key_places(section)]
+    return tuple(found)
+
+
+def as_meant(data: Any, key: str = "") -> None:
+    """Turn sizes in bytes and names in another case into what they mean, in place."""
+    items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for step, value in list(items):
+        here = step if isinstance(step, str) else key
+        if not isinstance(value, str):
+            as_meant(value, here)
+        elif here.endswith("_bytes") and is_size(value):
+            with contextlib.suppress(InputError):
+                data[step] = size_in_bytes(value)
+        elif value != value.lower() and here not in _FREE_TEXT and not {"/", "\\", "."} & set(value):
+            parts = value.lower().split("+")
+            if all(part in _known_names() for part in parts):
+                data[step] = value.lower()
+
+
+_FREE_TEXT = ("name", "description", "source", "file", "files", "path")
+
+
+@cache
+def _known_names() -> frozenset[str]:
+    """Return every name that a configuration may use: members of kinds, shipped files, and the words of choices."""
+    from edgewatt.config.kinds import KINDS
+    from edgewatt.config.models import RunConfig
+    from traces.base.resources import shipped_names
+
+    found = {name for kind in KINDS for name in registry(kind)}
+    found |= {name for folder in ("dram", "cache", "bus", "systems", "onchip") for name in shipped_names(folder)}
+    return frozenset(found | set(_words(RunConfig)))
+
+
+def _words(model: type[BaseModel]) -> Iterator[str]:
+    for field in model.model_fields.values():
+        for hint in (field.annotation, *typing.get_args(field.annotation)):
+            if typing.get_origin(hint) is typing.Literal:
+                yield from (word for word in typing.get_args(hint) if isinstance(word, str))
+        for section in dict.fromkeys(_sections((field.annotation, field.metadata), None)):
+            yield from _words(section)
 
 
 def _as_number(text: str) -> bool:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from reorder.base import Ordering
+from traces.base.errors import InputError
 from traces.work.network import Network
+
+MOST_CELLS = 1 << 26  # of a matrix that is looked at for patterns of zeros
 
 
 def describe_order(
@@ -79,3 +82,21 @@ def sizes_of(network: Network) -> str:
     layers = "" if network.layer is None else f", {len(np.unique(network.layer))} layers"
     stored = "" if network.weight_ids is None else f" of {int(network.weight_ids.max()) + 1:,} stored weights"
     return f"{network.n_connections:,} connections{stored}, {network.n_neurons:,} neurons{layers}"
+
+
+def kept_share(dropped: float) -> float:
+    """Return the share that stays where `--prune` drops a share. Raises InputError outside 0 to 1."""
+    if not 0 <= dropped < 1:
+        raise InputError(f"--prune is the share of the weights to drop, from 0 to below 1, not {dropped:g}")
+    return 1 - dropped
+
+
+def described(matrix: Any) -> str:
+    """Return what a SciPy matrix holds in words: size, density and, where there is one, the pattern of its zeros."""
+    from traces.readers.parts.patterns import zero_pattern
+
+    n_rows, n_columns = matrix.shape
+    share = matrix.nnz / max(1, n_rows * n_columns)
+    said = f"{n_rows:,} x {n_columns:,}, {matrix.nnz:,} entries ({100 * share:.1f} %)"
+    pattern = zero_pattern(matrix.toarray()) if n_rows * n_columns <= MOST_CELLS else ""
+    return f"{said}; it is {pattern}" if pattern else said

@@ -21,6 +21,7 @@ from typing import Any
 
 from edgewatt.judging.costs import largest_change
 from edgewatt.orders.pays_machine import MOST_PROBES, Study, legal_sizes, machine_of
+from edgewatt.results.quantities import engineering
 from hwmodel.machine import Machine
 from reorder.base import Ordering
 from traces.base.errors import InputError
@@ -300,7 +301,7 @@ def _verdict(
     text = f"{names[0]} against {names[1]} on {choice}: " + "; ".join(parts)
     return (
         f"{text}. The reason at {kib(best.size_bytes)}: {stream} moves {moved / 1e3:+.1f} kB, and the energy term "
-        f"{term} changes by {energy / 1e3:+.1f} nJ."
+        f"{term} changes by {'+' if energy > 0 else ''}{engineering(energy * 1e-12, 'J')}."
     )
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from edgewatt.orders.pays import METRICS, WORDS, Pays, kib
-from edgewatt.reporting.escaping import NO_SCRIPT
-from edgewatt.reporting.escaping import text as escape
+from edgewatt.reporting.escaping import text
+from edgewatt.reporting.frame import frame
 
-_STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:70em;margin:2em auto;padding:0 1em;color:#222}
-table{border-collapse:collapse;margin:0 0 2em}
-td,th{padding:.35em .7em;text-align:right;font-variant-numeric:tabular-nums}
-th:first-child{text-align:left}td.edge{border-right:4px solid #111}caption{text-align:left;font-weight:600}
-.note{color:#555}"""
+_STYLE = """
+table.map td { text-align: right; }
+table.map td[style] { color: #111; }
+table.map td.edge { border-right: 4px solid var(--ink); }
+table.map th:first-child { text-align: left; white-space: normal; max-width: 24rem; }
+"""
 
 
 def pays_page(found: Pays) -> str:
@@ -37,23 +38,20 @@ def pays_page(found: Pays) -> str:
                 edge = last is not None and size <= last and after is not None and after > last
                 cells.append(
                     f'<td style="background:{_colour(saving)}"{" class=edge" if edge else ""} '
-                    f'title="{escape(f"M = {point.memory}")}">{-100 * saving:+.1f}</td>'
+                    f'title="{text(f"M = {point.memory}")}">{-100 * saving:+.1f}</td>'
                 )
             says = "never pays" if last is None else "pays throughout" if metric in found.beyond[choice] else kib(last)
-            rows.append(f"<tr><th>{escape(choice)}</th>{''.join(cells)}<td>{says}</td></tr>")
-        heads = "".join(f"<th>{kib(size)}</th>" for size in sizes)
-        maps.append(
-            f"<table><caption>{WORDS[metric]}, change in %</caption><tr><th>machine</th>{heads}<th>break-even</th></tr>"
-            + "".join(rows)
-            + "</table>"
-        )
-    title = f"Does {escape(found.names[0])} pay against {escape(found.names[1])}?"
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8">{NO_SCRIPT}<title>{title}</title><style>{_STYLE}</style>'
-        f"<h1>{title}</h1><p>{escape(found.verdict)}</p>"
-        f'<p class="note">Both orders in layout {escape(found.layout)}. The thick line stands where the order stops '
-        "paying; the last column has the size.</p>" + "".join(maps) + "</html>\n"
+            rows.append(f"<tr><th>{text(choice)}</th>{''.join(cells)}<td>{says}</td></tr>")
+        heads = "".join(f'<th class="number">{kib(size)}</th>' for size in sizes)
+        head = f'<thead><tr><th>machine</th>{heads}<th class="number">break-even</th></tr></thead>'
+        whole = f'<table class="map">{head}<tbody>{"".join(rows)}</tbody></table>'
+        maps.append(f'<h2>{WORDS[metric]}, change in %</h2><div class="scroll">{whole}</div>')
+    body = (
+        f'<section class="verdict"><p>{text(found.verdict)}</p></section>'
+        f'<p class="hint">Both orders in layout {text(found.layout)}. Blue saves, red costs more. The thick line '
+        "stands where the order stops paying; the last column has the size.</p>" + "".join(maps)
     )
+    return frame(f"Does {found.names[0]} pay against {found.names[1]}?", body, style=_STYLE)
 
 
 def _colour(saving: float) -> str:

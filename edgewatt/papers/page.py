@@ -16,8 +16,9 @@ from edgewatt.papers.reproduction import Reproduction
 from edgewatt.papers.statistics import interval_words
 from edgewatt.papers.study import STUDIES, StudyRun, Table
 from edgewatt.reporting.chart import LEGEND
-from edgewatt.reporting.escaping import script_json, text
-from edgewatt.reporting.page import asset, columnar, libraries
+from edgewatt.reporting.escaping import text
+from edgewatt.reporting.frame import asset, frame
+from edgewatt.reporting.page import columnar
 from traces.base.errors import InputError
 
 Row = dict[str, Any]
@@ -85,23 +86,32 @@ def render(reproductions: Sequence[Run]) -> str:
     """Return the page as text."""
     charts, rows = _charts(reproductions)
     catalogue = load_catalogue()
-    return _template().format(
-        style=asset("page.css") + _own("papers.css"),
+    shown = [run for run in reproductions if run.records]
+    body = _own("papers.html").format(
         claims=_claims_table(compare_claims(reproductions)),
+        contents="".join(f'<li><a href="#{text(run.name)}">{_heading(catalogue, run)}</a></li>' for run in shown),
         figures="".join(
             _study_section(catalogue, run)
             if isinstance(run, StudyRun)
             else _section(catalogue, run, catalogue.figures[run.name])
-            for run in reproductions
-            if run.records
+            for run in shown
         ),
         provenance=text(json.dumps(_provenance(reproductions), indent=2, ensure_ascii=False)),
-        data=script_json(
-            {"charts": charts, "datasets": {name: columnar(drawn) for name, drawn in rows.items()}, "legend": LEGEND}
-        ),
-        libraries=libraries(),
-        script=asset("charts.js"),
     )
+    data = {"charts": charts, "datasets": {name: columnar(drawn) for name, drawn in rows.items()}, "legend": LEGEND}
+    return frame(
+        "The papers' figures, repeated",
+        body,
+        style=_own("papers.css"),
+        data=data,
+        scripts=[asset("charts.js")],
+        charts=True,
+    )
+
+
+def _heading(catalogue: Catalogue, run: Run) -> str:
+    figure = (catalogue.figures | catalogue.studies)[run.name]
+    return f"{text(cited(catalogue, figure))}: {text(figure.title)}"
 
 
 def _charts(reproductions: Sequence[Run]) -> tuple[dict[str, Any], dict[str, list[Row]]]:
@@ -136,7 +146,7 @@ def _section(catalogue: Catalogue, run: Reproduction, figure: Figure) -> str:
     networks = max(group.median.n for group in groups)
     state = "" if run.complete else f" {len(run.records)} of {len(run.plan.points)} points are finished."
     return (
-        f'<section class="figure"><h2>{text(cited(catalogue, figure))}: {text(figure.title)}</h2>'
+        f'<section class="figure" id="{text(run.name)}"><h2>{_heading(catalogue, run)}</h2>'
         f"<p>{text(figure.setting)}. Medians; {text(interval_words(networks))}.{state} {text(_iterations(run))}</p>"
         f'<p class="hint">{text(figure.reading)}</p>'
         f'<figure id="chart-{text(run.name)}" class="chart"></figure>'
@@ -153,7 +163,7 @@ def _study_section(catalogue: Catalogue, run: StudyRun) -> str:
         for table in STUDIES[run.name].item.tables(run.done)
     )
     return (
-        f'<section class="figure"><h2>{text(cited(catalogue, study))}: {text(study.title)}</h2>'
+        f'<section class="figure" id="{text(run.name)}"><h2>{_heading(catalogue, run)}</h2>'
         f'<p>{text(study.setting)}{state}</p><p class="hint">{text(study.reading)}</p>{tables}</section>'
     )
 
@@ -221,7 +231,3 @@ def _list(words: str) -> str:
 
 def _own(name: str) -> str:
     return (Path(__file__).parent / name).read_text("utf-8")
-
-
-def _template() -> str:
-    return _own("papers.html")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from edgewatt.config.document import ConfigError, Document
@@ -12,7 +11,7 @@ from edgewatt.config.kinds import registry
 from edgewatt.config.loading import complete
 from edgewatt.config.models import RunConfig
 from edgewatt.config.sections import Section
-from edgewatt.point.files import file_identity, part_hash
+from edgewatt.point.files import file_identity, load_part_with, part_hash
 from edgewatt.point.json_form import FILE, LATER
 from edgewatt.point.machine import build_machine
 from edgewatt.point.model import Point
@@ -153,5 +152,5 @@ def _shared(run: RunConfig) -> tuple[dict[str, Any], dict[str, list[str]]]:
 
 def _dram(dram: Mapping[str, Any]) -> dict[str, Any]:
     path = dram["part"]
-    name = Path(path).stem if path.endswith((".yaml", ".yml")) else path
+    name = load_part_with(path, {}).name if path.endswith((".yaml", ".yml")) else path
     return {**dram, "part": name, "sha256": part_hash(path, dram["overrides"])}

@@ -28,7 +28,8 @@ def load_part_with(part: str, overrides: Mapping[str, Any]) -> Any:
     """Return the DRAM part of that name or file with some of its fields replaced."""
     from hwmodel.dram.engine import load_part
 
-    return load_part({"extends": part, "name": Path(part).stem, **overrides}) if overrides else load_part(part)
+    base = load_part(part)
+    return load_part({"extends": part, "name": base.name, **overrides}) if overrides else base
 
 
 def part_content(part: Any) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgewatt.reporting.escaping import script_json, text
-from edgewatt.reporting.page import asset
+from edgewatt.reporting.escaping import text
+from edgewatt.reporting.frame import asset, frame
 
 Int64Array = npt.NDArray[np.int64]
 LISTED = 12  # buffers at the peak that the sentence names
@@ -109,15 +108,13 @@ def arena_page(shown: ArenaMap) -> str:
         "banks": [{"name": b.name, "height": b.height, "size": b.size} for b in shown.banks],
         "buffers": [list(row) for row in zip(shown.names, *(p.tolist() for p in parts), strict=True)],
     }
-    parts_of_page = {
-        "STYLE": asset("page.css"),
-        "TITLE": text(shown.title),
-        "WORDS": "".join(f"<p>{text(line)}</p>" for line in shown.words()),
-        "HEAD": "".join(f"<th>{name}</th>" for name in columns),
-        "ROWS": "".join(rows),
-        "DATA": script_json(data),
-    }
-    return re.sub("@([A-Z]+)@", lambda mark: parts_of_page[mark[1]], asset("arena_page.html"))
+    body = asset("arena_page.html").format(
+        words="".join(f"<p>{text(line)}</p>" for line in shown.words()),
+        head="".join(f"<th>{name}</th>" for name in columns),
+        rows="".join(rows),
+    )
+    style, script = asset("arena_page.css"), asset("arena_page.js")
+    return frame(shown.title, body, style=style, data=data, scripts=[script])
 
 
 def arena_figure(shown: ArenaMap) -> dict[str, Any]:

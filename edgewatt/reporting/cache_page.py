@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
 
-from edgewatt.reporting.escaping import NO_SCRIPT
-from edgewatt.reporting.escaping import text as escape
+from edgewatt.reporting.escaping import text
+from edgewatt.reporting.frame import frame, plot, table
 from hwmodel.replay.profile import CacheProfile, MissCurve
 
-_STYLE = """
-:root { --page: #fff; --ink: #1b1f24; --soft: #59636e; --line: #d1d9e0; --mark: #0072b2; }
-@media (prefers-color-scheme: dark) { :root { --page: #0d1117; --ink: #e6edf3; --soft: #9aa5b1; --line: #30363d;
-  --mark: #58a6ff; } }
-body { margin: 0 auto; max-width: 900px; padding: 24px 20px 48px; background: var(--page); color: var(--ink);
-  font: 15px/1.5 system-ui, sans-serif; }
-h1 { font-size: 24px; } h2 { font-size: 18px; margin-top: 32px; } p { color: var(--soft); }
-table { border-collapse: collapse; width: 100%; font-size: 13px; font-variant-numeric: tabular-nums; }
-th, td { padding: 3px 8px; text-align: right; border-bottom: 1px solid var(--line); }
-th:first-child, td:first-child { text-align: left; } th { color: var(--soft); }
-svg { width: 100%; height: auto; } svg text { fill: var(--soft); font-size: 12px; }
-"""
 _WIDTH, _HEIGHT, _LEFT, _BELOW = 860, 300, 56, 40
 
 
@@ -29,36 +16,24 @@ def cache_page(found: CacheProfile, name: str) -> str:
     curve = found.curve
     kind = "fully associative" if curve.sets == 1 else f"{curve.sets} sets"
     parts = [
-        f"<h1>Caches on {escape(name)}</h1>",
-        f"<p>{found.accesses:,} accesses, {curve.lookups:,} line look-ups.</p>",
+        f'<section class="verdict"><p>{found.accesses:,} accesses, {curve.lookups:,} line look-ups.</p></section>',
         f"<h2>Misses over size</h2><p>LRU, {curve.line_bytes}-byte lines, {kind}; exact at every size.</p>",
-        _picture(curve),
+        f'<div class="card">{_picture(curve)}</div>',
     ]
     for k, level in enumerate(found.levels, 1):
         spec, counts = level.spec, level.counts
         parts.append(
             f"<h2>Level {k}: {spec.size_bytes:,} bytes, {spec.line_bytes}-byte lines, {spec.ways} ways, "
-            f"{escape(spec.policy)}</h2><p>{counts.hits:,} hits, {counts.misses:,} misses, {counts.evictions:,} "
+            f"{text(spec.policy)}</h2><p>{counts.hits:,} hits, {counts.misses:,} misses, {counts.evictions:,} "
             f"evictions, {counts.writebacks:,} write-backs.</p>"
         )
         for what, named in (("stream", level.streams), ("region", level.regions)):
             parted = [(n, f"{p.lookups:,}", f"{p.misses:,}", f"{p.hit_rate:.4f}") for n, p in named.items()]
-            parts.append(_table((what, "look-ups", "misses", "hit rate"), parted))
+            parts.append(table((what, "look-ups", "misses", "hit rate"), parted))
     points = zip(curve.size_bytes.tolist(), curve.misses.tolist(), strict=True)
     rows = [(f"{size:,}", f"{n:,}", f"{n / max(curve.lookups, 1):.4f}") for size, n in points]
-    parts += ["<h2>The curve as numbers</h2>", _table(("size in bytes", "misses", "miss ratio"), rows)]
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"{NO_SCRIPT}<title>Caches on {escape(name)}</title><style>{_STYLE}</style></head>"
-        f"<body>{''.join(parts)}</body></html>\n"
-    )
-
-
-def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><tr>{head}</tr>{body}</table>"
+    parts += ["<h2>The curve as numbers</h2>", table(("size in bytes", "misses", "miss ratio"), rows)]
+    return frame(f"Caches on {name}", "".join(parts))
 
 
 def _picture(curve: MissCurve) -> str:
@@ -86,11 +61,9 @@ def _picture(curve: MissCurve) -> str:
         f'<text x="{_LEFT - 8}" y="{y(r) + 4:.1f}" text-anchor="end">{r:.2f}</text>'
         for r in (0, 0.25, 0.5, 0.75, 1)
     ]
-    return (
-        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="miss ratio over cache size">{"".join(grid)}'
-        f'<polyline points="{line}" fill="none" stroke="var(--mark)" stroke-width="2"/>'
-        f'<g fill="var(--mark)">{"".join(marks)}</g>{"".join(ticks)}</svg>'
-    )
+    curve_line = f'<polyline points="{line}" fill="none" stroke="var(--mark)" stroke-width="2"/>'
+    shapes = f'{"".join(grid)}{curve_line}<g fill="var(--mark)">{"".join(marks)}</g>{"".join(ticks)}'
+    return plot(_WIDTH, _HEIGHT, "miss ratio over cache size", shapes)
 
 
 def _short(size: int) -> str:

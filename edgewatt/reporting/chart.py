@@ -7,11 +7,12 @@ Colours are Okabe and Ito's eight, which people with any colour vision can tell 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from edgewatt.reporting.data import ReportData
+from edgewatt.results.quantities import SCALES
 from traces.base.registry import Registry
 
 Spec = dict[str, Any]
@@ -19,6 +20,13 @@ Spec = dict[str, Any]
 PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C8C8C", "#B5A800"]
 WIDTH, HEIGHT = 470, 300
 """In print; the page fits charts into its columns (charts.js)."""
+CHOSEN: Spec = {"name": "chosen", "value": None}
+"""The points that the reader chose on the page, by number; None: all. In print nothing is chosen."""
+IS_CHOSEN = "chosen === null || chosen[datum.id]"
+FADED = {"condition": {"test": IS_CHOSEN, "value": 0.85}, "value": 0.06}
+"""Opacity of marks that stay where they are while others are chosen."""
+MANY_POINTS = 2000
+"""Beyond it points are small and translucent, so that dense places show."""
 LEGEND = {"labelLimit": 260, "orient": "bottom", "columns": 2, "layout": {"bottom": {"direction": "vertical"}}}
 """Several legends stand one below the other, so that they are no wider than the chart."""
 
@@ -69,15 +77,22 @@ def base(title: str, name: str, *, subtitle: str = "", **parts: Any) -> Spec:
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "title": {"text": title, "anchor": "start", **({"subtitle": subtitle} if subtitle else {})},
         "data": {"name": name},
+        "params": [CHOSEN],
         "width": WIDTH,
         "height": HEIGHT,
         **parts,
     }
 
 
+def in_order(values: Iterable[Any]) -> list[Any]:
+    """Return distinct values: numbers by size, everything else in the order of first appearance."""
+    found = list(dict.fromkeys(values))
+    return sorted(found) if all(isinstance(v, (int, float)) for v in found) else found
+
+
 def category(field: str, title: str, rows: list[dict[str, Any]], **more: Any) -> Spec:
-    """Colour by a field, in the order of first appearance."""
-    order = list(dict.fromkeys(row[field] for row in rows if field in row))
+    """Colour by a field: numbers by size, names in the order of first appearance."""
+    order = in_order(row[field] for row in rows if field in row)
     short = {"legend": {"columns": 6}} if max((len(str(value)) for value in order), default=0) < 10 else {}
     return (
         {"field": field, "type": "nominal", "title": title, "sort": order, "scale": {"range": PALETTE}} | short | more
@@ -85,8 +100,31 @@ def category(field: str, title: str, rows: list[dict[str, Any]], **more: Any) ->
 
 
 def quantity(field: str, title: str, **more: Any) -> Spec:
-    """Return an axis of numbers."""
-    return {"field": field, "type": "quantitative", "title": title, "axis": {"format": "~s"}, **more}
+    """Return an axis of numbers; energies, times and bytes in engineering notation, whatever unit the field has."""
+    found = SCALES.get(field.rpartition("_")[2])
+    if found is None:
+        return {"field": field, "type": "quantitative", "title": title, "axis": {"format": "~s"}, **more}
+    axis = {"labelExpr": f"{engineering_expression('datum.value', *found)}"}
+    return {"field": field, "type": "quantitative", "title": title.partition(" (")[0], "axis": axis, **more}
+
+
+def engineering_expression(value: str, factor: float, unit: str, digits: str = "") -> str:
+    """Return a Vega expression that writes a value as `edgewatt.results.quantities.engineering` does."""
+    return f"replace(format({value} * {factor!r}, '{digits}~s'), /([^0-9.−-]*)$/, ' $1') + '{unit}'"
+
+
+def said(*fields: tuple[str, str, str]) -> tuple[list[Spec], list[Spec]]:
+    """Return transforms and tooltips of (field, title, number format): quantities are written with their units."""
+    transforms, tips = [], []
+    for field, title, form in fields:
+        scale = SCALES.get(field.rpartition("_")[2])
+        if scale is None:
+            tips += tooltip((field, title, form))
+        else:
+            expression = engineering_expression(f"datum.{field}", *scale, digits=".4")
+            transforms.append({"calculate": expression, "as": f"{field}_said"})
+            tips += tooltip((f"{field}_said", title.partition(" (")[0], ""))
+    return transforms, tips
 
 
 def tooltip(*fields: tuple[str, str, str]) -> list[Spec]:
@@ -103,6 +141,7 @@ def tooltip(*fields: tuple[str, str, str]) -> list[Spec]:
 
 
 FIELDS = {
+    "sweep": "sweep",
     "ordering": "ordering",
     "stride": "tuple order and stride",
     "format": "format",
@@ -115,13 +154,22 @@ FIELDS = {
     "policy": "policy",
     "timing": "timing",
     "network": "network",
+    "lanes": "lanes",
+    "onchip": "on-chip memory",
 }
-"""What may tell points apart, and its title."""
+"""What may tell points apart beside what else was swept, and its title."""
+
+
+def titles(data: ReportData) -> dict[str, str]:
+    """Return the fields that may tell points apart, with their titles: FIELDS and the axes of the sweep."""
+    return {**FIELDS, **{axis.key: axis.title for axis in data.axes}}
 
 
 def varying_fields(data: ReportData) -> list[str]:
-    """Return the fields of FIELDS in which points differ."""
-    return [f for f in FIELDS if len({row[f] for row in data.rows if f in row}) > 1]
+    """Return the fields of `titles` in which points differ."""
+    parts = any(axis.key.startswith(("caches_", "scratchpad_")) for axis in data.axes)
+    found = [f for f in titles(data) if len({row[f] for row in data.rows if f in row}) > 1]
+    return [f for f in found if not (f == "onchip" and parts)]  # said by its parts
 
 
 def telling_fields(data: ReportData) -> list[str]:

@@ -27,6 +27,7 @@ function theme(dark, width) {
 }
 /* A chart as wide as its place: a single view is told the width, the cells of a grid share it. */
 function fitted(spec, width) {
+  if (spec.vconcat) return spec;
   if (!spec.facet) return { ...spec, width, autosize: { type: "fit-x", contains: "padding" } };
   const own = spec.resolve ? 80 : 20; /* beside a cell: an axis of its own, or a gap */
   const columns = Math.max(1, Math.min(spec.columns, Math.floor((width - 70) / (180 + own))));
@@ -37,34 +38,43 @@ const inside = (element) => {
   const style = getComputedStyle(element);
   return Math.floor(element.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight)) - 2;
 };
-let views = [];
-async function draw() {
-  const dark = document.documentElement.classList.contains("dark");
-  views.forEach((v) => v.finalize());
-  views = [];
-  for (const [name, spec] of Object.entries(data.charts)) {
-    const rows = spec.data.name ? sets[spec.data.name] : spec.data.values; /* a chart may bring values of its own */
-    const many = rows.length > 1500, width = inside(place(name));
-    const full = { ...fitted(spec, width), ...(spec.data.name && { datasets: { [spec.data.name]: rows.map((row) => ({ ...row })) } }) };
-    views.push(await window.vegaEmbed(place(name), full, {
-      config: theme(dark, width), renderer: many ? "canvas" : "svg", tooltip: { theme: dark ? "dark" : "light" },
-      actions: { export: true, source: false, compiled: false, editor: false },
-    }));
-  }
-  document.body.dataset.charts = String(views.length);
+const isDark = () => document.documentElement.classList.contains("dark");
+const views = {}; /* name -> Vega view of a drawn chart */
+const drawnHooks = []; /* called with (name, view, spec) after each drawing */
+/* The tooltip of one of very many points: what the table has of it. */
+const rowTip = (row, sanitize) => {
+  const lines = (data.columns ?? []).filter(([key]) => row[key] !== undefined && key !== "hash").slice(0, 14)
+    .map(([key, head, digits, factor]) => `<tr><td class="key">${sanitize(head)}</td><td class="value">${sanitize(digits === null ? row[key] : +((digits < 0 ? 100 : factor) * row[key]).toPrecision(5))}</td></tr>`);
+  return `<table>${lines.join("")}</table>`;
+};
+async function drawOne(name, spec) {
+  const rows = spec.data?.name ? sets[spec.data.name] : spec.data?.values ?? []; /* a chart may bring values of its own */
+  const many = rows.length > 1500, width = inside(place(name)), dark = isDark();
+  const full = { ...fitted(spec, width), ...(spec.data?.name && { datasets: { [spec.data.name]: rows.map((row) => ({ ...row })) } }) };
+  views[name]?.finalize();
+  const { view } = await window.vegaEmbed(place(name), full, {
+    config: theme(dark, width), renderer: many ? "canvas" : "svg", tooltip: { theme: dark ? "dark" : "light", ...(many && { formatTooltip: rowTip }) },
+    actions: { export: true, source: false, compiled: false, editor: false },
+  });
+  views[name] = view;
+  for (const hook of drawnHooks) hook(name, view, spec);
 }
-const wish = window.matchMedia("(prefers-color-scheme: dark)");
+const current = () => data.charts; /* the page may put its own specifications here */
+const specs = { of: current };
+async function draw() {
+  for (const [name, spec] of Object.entries(specs.of())) await drawOne(name, spec);
+  document.body.dataset.charts = String(Object.keys(views).length);
+  document.body.dataset.drawn ??= String(Math.round(performance.now()));
+}
 let drawing = Promise.resolve(); /* one drawing after the other */
-function redraw() {
-  drawing = drawing.then(draw).catch((error) => {
+function queue(work) {
+  drawing = drawing.then(work).catch((error) => {
     document.body.dataset.error = String(error);
     throw error;
   });
+  return drawing;
 }
-function setTheme(dark) {
-  document.documentElement.classList.toggle("dark", dark);
-  redraw();
-}
+const redraw = () => queue(draw);
 let drawnAt = window.innerWidth, waiting = 0;
 window.addEventListener("resize", () => {
   clearTimeout(waiting);
@@ -74,6 +84,5 @@ window.addEventListener("resize", () => {
     redraw();
   }, 200);
 });
-wish.addEventListener("change", (event) => setTheme(event.matches));
-document.getElementById("theme").addEventListener("click", () => setTheme(!document.documentElement.classList.contains("dark")));
-setTheme(wish.matches);
+document.addEventListener("themechange", redraw);
+setTimeout(redraw, 0); /* after the other modules have added what they have */

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from statistics import median
 from typing import Any
 
 from edgewatt.results.comparison import pareto_front
 from edgewatt.results.record import Record
-from edgewatt.results.rows import distinct_labels, row_of, shorten_names
+from edgewatt.results.rows import NAMING, distinct_labels, row_of, shorten_names
+from edgewatt.results.swept import Axis, rows_with_axes
 
 Row = dict[str, Any]
 
@@ -21,7 +23,8 @@ class ReportData:
     """Plain values, ready for JSON.
 
     rows: one per record, baseline first where it is known. front: row numbers of the Pareto front of energy and time.
-    io_curves, wires, convergence: long tables for the charts (a dict per mark).
+    io_curves, wires, convergence, spread: long tables for the charts (a dict per mark). axes: what was swept and has
+    no column of its own in `row_of`; the rows hold it by its key.
     """
 
     title: str
@@ -32,14 +35,32 @@ class ReportData:
     wires: list[Row]
     convergence: list[Row]
     failed: dict[str, str]
+    axes: list[Axis] = field(default_factory=list)
+    spread: list[Row] = field(default_factory=list)
 
 
-def gather(records: Sequence[Record], *, title: str, baseline: str | None, failed: dict[str, str]) -> ReportData:
-    """Collect what the report shows of some records. `baseline`: hash of the row that changes are against."""
+def gather(
+    records: Sequence[Record],
+    *,
+    title: str,
+    baseline: str | None,
+    failed: dict[str, str],
+    sweeps: Sequence[str] | None = None,
+) -> ReportData:
+    """Collect what the report shows of some records. `baseline`: hash of the row that changes are against.
+
+    sweeps: of several results folders the one each record comes from.
+    """
     rows = [row_of(record) for record in records]
+    for number, (row, sweep) in enumerate(zip(rows, sweeps or [""] * len(rows), strict=True)):
+        row["id"] = number
+        if sweep:
+            row["sweep"] = sweep
+    axes = rows_with_axes(rows, [record.config for record in records])
     shorten_names(rows)
-    for row, label in zip(rows, distinct_labels(rows), strict=True):
-        row["label"] = label
+    named = {axis.key: axis.title for axis in axes} | ({"sweep": "sweep"} if sweeps else {})
+    for row, label in zip(rows, distinct_labels(rows, named), strict=True):
+        row["label"] = label or row["hash"][:8]
     base = next((i for i, row in enumerate(rows) if row["hash"] == baseline), 0)
     for row in rows:
         for key, change in (("energy_pj", "energy_change"), ("time_ns", "time_change"), ("io", "io_change")):
@@ -58,7 +79,39 @@ def gather(records: Sequence[Record], *, title: str, baseline: str | None, faile
         _wires(records, rows, base, front),
         _convergence(records, rows),
         failed,
+        axes,
+        _spread(rows, [axis.key for axis in axes]),
     )
+
+
+_SPREAD = (("energy_pj", "energy"), ("time_ns", "time"), ("io", "I/Os"))
+MAX_GROUPS = 24
+
+
+def _spread(rows: list[Row], axes: list[str]) -> list[Row]:
+    """Return a mark for each point of a group that differs in the seed alone, with the group's median and extremes."""
+    keys = [*(key for key in NAMING if key not in ("seed", "name")), "sweep", *axes]
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row.get(key) for key in keys), []).append(row)
+    repeated = [group for group in groups.values() if len({row["seed"] for row in group}) > 1][:MAX_GROUPS]
+    firsts = [{**group[0], "seed": 0} for group in repeated]
+    labels = distinct_labels(firsts, {key: key for key in axes}) if firsts else []
+    metric = next((m for m in _SPREAD if all(m[0] in row for group in repeated for row in group)), None)
+    if metric is None:
+        return []
+    marks = []
+    for label, group in zip(labels, repeated, strict=True):
+        values = sorted(row[metric[0]] for row in group)
+        name = f"{label or group[0].get('ordering')} ({len(group)} seeds)"
+        for row in group:
+            marks.append(
+                {
+                    "group": name, "id": row["id"], "value": row[metric[0]], "seed": row["seed"], "title": metric[1],
+                    "median": median(values), "low": values[0], "high": values[-1], "metric": metric[0],
+                }
+            )  # fmt: skip
+    return marks
 
 
 def _io_curves(records: Sequence[Record], rows: list[Row]) -> list[Row]:
@@ -75,6 +128,7 @@ def _io_curves(records: Sequence[Record], rows: list[Row]) -> list[Row]:
         for size, reads, writes in sizes:
             key = (row["network"], row["ordering"], row["policy"], size)
             marks[key] = {
+                "id": row["id"],
                 "series": row["ordering"],
                 "network": row["network"],
                 "policy": row["policy"],
@@ -106,6 +160,7 @@ def _wires(records: Sequence[Record], rows: list[Row], base: int, front: list[in
             for wire, (ones, toggles) in enumerate(zip(counts["ones"], counts["toggles"], strict=True)):
                 marks.append(
                     {
+                        "id": i,
                         "point": rows[i]["label"],
                         "wire": f"{group.upper()}{wire}",
                         "position": wire + (1000 if group != "dq" else 0),
@@ -126,7 +181,7 @@ def _convergence(records: Sequence[Record], rows: list[Row]) -> list[Row]:
             continue
         series = f"{row['ordering']}, M {row['memory']}, {row['policy']}, seed {row['seed']}"
         curves[row["network"], series] = [
-            {"series": series, "network": row["network"], "work": max(1, work), "objective": objective}
+            {"id": row["id"], "series": series, "network": row["network"], "work": max(1, work), "objective": objective}
             for work, objective in curve
         ]
     return [mark for curve in curves.values() for mark in curve]

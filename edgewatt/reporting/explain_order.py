@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import base64
-import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from edgewatt.judging.judge import MachineView
-from edgewatt.reporting.escaping import script_json, text
+from edgewatt.reporting.escaping import text
+from edgewatt.reporting.frame import asset, frame
 from hwmodel.fastmemory.iomodel import count_io, gap, io_bounds
 from hwmodel.fastmemory.occupancy import KINDS, Occupancy, occupancy
 from reorder.base import Ordering
@@ -63,16 +62,17 @@ def explain_page(
         "start": sides[1]["total"], "comparable": bool(ordering.curve) and ordering.curve[-1][2] == sides[0]["total"],
     }  # fmt: skip
     settings = f"M = {memory}, policy {policy}, pinning {pinning}, seed {ordering.seed}"
-    page = Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
-    parts = {
-        "NAME": text(network.name),
-        "METHOD": text(ordering.method),
-        "SETTINGS": text(settings),
-        "SENTENCE": text(_sentence(sides, lower, bound)),
-        "MACHINE": "" if view is None else machine_part(view),
-        "DATA": script_json(data),
-    }
-    return re.sub(f"@({'|'.join(parts)})@", lambda found: parts[found[1]], page)  # once: a name may be '@DATA@'
+    body = asset("explain_order.html").format(
+        sentence=text(_sentence(sides, lower, bound)), machine="" if view is None else machine_part(view)
+    )
+    return frame(
+        f"{network.name}, ordered by {ordering.method}",
+        body,
+        subtitle=settings,
+        style=asset("explain_order.css"),
+        data=data,
+        scripts=[asset("explain_order.js")],
+    )
 
 
 def machine_part(view: MachineView) -> str:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from edgewatt._version import COUNTS_VERSION
-from edgewatt.reporting.chart import LEGEND, charts, datasets
+from edgewatt.reporting.chart import LEGEND, Spec, charts, datasets, telling_fields, titles, varying_fields
 from edgewatt.reporting.data import ReportData, gather
-from edgewatt.reporting.escaping import script_json, text
+from edgewatt.reporting.escaping import text
 from edgewatt.reporting.figures import save_figures
+from edgewatt.reporting.frame import asset, frame
+from edgewatt.reporting.overlay import overlaid
 from edgewatt.reporting.words import summary
 from edgewatt.results.comparison import load_records
+from edgewatt.results.quantities import SCALES, prefixed
 from edgewatt.results.record import Record
-from traces.base.errors import MissingExtraError
+from edgewatt.results.rows import flat
+from traces.base.errors import InputError
 
 _COLUMNS = (  # key, head, digits after the point (None: text)
     ("network", "network", None), ("trace", "trace", None), ("ordering", "ordering", None), ("stride", "stride", None),
@@ -26,76 +29,165 @@ _COLUMNS = (  # key, head, digits after the point (None: text)
     ("writes", "writes", 0), ("io", "I/Os", 0), ("gap", "gap %", -1),
     ("gap_to_bound", "to best bound %", -1), ("bound", "best bound", None), ("hit_rate", "hit %", -1),
     ("cache_misses", "misses", 0), ("bytes", "bytes moved", 0),
-    ("neuron_bytes", "bytes of rows", 0), ("ones", "ones", 0), ("toggles", "toggles", 0), ("io_energy_pj", "IO pJ", 0),
-    ("dram_energy_pj", "DRAM pJ", 0), ("onchip_energy_pj", "chip pJ", 0),
-    ("compute_energy_pj", "MAC pJ", 0), ("energy_pj", "energy pJ", 0), ("energy_low_pj", "energy pJ, low end", 0),
-    ("energy_high_pj", "energy pJ, high end", 0), ("energy_change", "energy ± %", -1),
-    ("time_ns", "time ns", 0), ("time_change", "time ± %", -1), ("accuracy", "right %", -1),
+    ("neuron_bytes", "bytes of rows", 0), ("ones", "ones", 0), ("toggles", "toggles", 0), ("io_energy_pj", "IO", 0),
+    ("dram_energy_pj", "DRAM", 0), ("onchip_energy_pj", "chip", 0),
+    ("compute_energy_pj", "MAC", 0), ("energy_pj", "energy", 0), ("energy_low_pj", "energy, low end", 0),
+    ("energy_high_pj", "energy, high end", 0), ("energy_change", "energy ± %", -1),
+    ("time_ns", "time", 0), ("time_change", "time ± %", -1), ("accuracy", "right %", -1),
     ("agreement", "as float64 %", -1), ("relative_error", "relative error", 4), ("hash", "record", None),
 )  # fmt: skip
 _QUIET = (
     *("network", "memory", "policy", "encoder", "onchip", "lanes", "engines", "layout", "part", "timing", "seed"),
 )  # columns shown only where they vary
+_MEASURED = (  # written in the unit that suits the column
+    *("io_energy_pj", "dram_energy_pj", "onchip_energy_pj", "compute_energy_pj", "energy_pj", "energy_low_pj"),
+    *("energy_high_pj", "time_ns", "bytes", "neuron_bytes"),
+)
 _SIGNIFICANT = 7
 
 
 def report(
-    results: str | Path, output: str | Path, *, figures: str | Path | None = None, title: str | None = None
+    results: str | Path | Sequence[str | Path],
+    output: str | Path,
+    *,
+    figures: str | Path | None = None,
+    title: str | None = None,
+    overlays: Sequence[str | Path] = (),
 ) -> list[str]:
-    """Write the report of a results folder (or of one record) to an HTML file; return the paths written.
+    """Write the report of results folders or records to an HTML file; return the paths written.
 
-    figures: folder for every chart as PDF, SVG and PNG. Raises InputError if there is nothing to show or a file cannot
-    be written, MissingExtraError without the extra 'report'.
+    results: one folder or record, or several, which then stand side by side and are told apart as `sweep`.
+    figures: folder for every chart as PDF, SVG and PNG. overlays: CSV files of digitised figures, drawn on the chart
+    with the same axes (`edgewatt.reporting.overlay`). Raises InputError if there is nothing to show or a file cannot
+    be read or written, MissingExtraError without the extra 'report'.
     """
     from traces.base.files import whole_file
 
     records, data = read_results(results, title)
-    page = render(records, data)
+    drawn = overlaid(charts(data), overlays)
+    page = render(records, data, drawn)
     with whole_file(output) as stream:
         stream.write(page.encode("utf-8", "backslashreplace"))
-    return [str(output), *(save_figures(charts(data), datasets(data), str(figures)) if figures else [])]
+    return [str(output), *(save_figures(drawn, datasets(data), str(figures)) if figures else [])]
 
 
-def read_results(results: str | Path, title: str | None = None) -> tuple[list[Record], ReportData]:
-    """Return the records of a results folder or record file, and what a report shows of them."""
+def read_results(
+    results: str | Path | Sequence[str | Path], title: str | None = None
+) -> tuple[list[Record], ReportData]:
+    """Return the records of results folders or record files, and what a report shows of them."""
     from edgewatt.results.store import Store
 
-    records = load_records(results)
-    name = ""
-    planned: list[str] = []
+    places = [Path(results)] if isinstance(results, (str, Path)) else [Path(each) for each in results]
+    if not places:
+        raise InputError("a report needs at least one results folder or record")
+    names = _distinct(places)
+    records: list[Record] = []
+    sweeps: list[str] = []
+    headings: list[str] = []
     failed: dict[str, str] = {}
-    if Path(results).is_dir():
-        store = Store(results)
-        name, planned = store.plan()
-        failed = {key: str(value.get("error", "")) for key, value in store.failed().items()}
-    heading = title or name or str(records[0].provenance.get("name") or Path(results).name)
-    return records, gather(records, title=heading, baseline=planned[0] if planned else None, failed=failed)
+    baseline: str | None = None
+    for number, (place, name) in enumerate(zip(places, names, strict=True)):
+        found = load_records(place)
+        records += found
+        sweeps += [name] * len(found)
+        heading = str(found[0].provenance.get("name") or place.name)
+        if place.is_dir():
+            store = Store(place)
+            named, planned = store.plan()
+            heading = named or heading
+            baseline = planned[0] if planned and number == 0 else baseline
+            for key, failure in store.failed().items():
+                failed[key] = f"{failure.get('point') or ''}: {failure.get('error', '')}".removeprefix(": ")
+        headings.append(heading)
+    several = sweeps if len(places) > 1 else None
+    heading = title or " | ".join(dict.fromkeys(headings))
+    return records, gather(records, title=heading, baseline=baseline, failed=failed, sweeps=several)
 
 
-def render(records: Sequence[Record], data: ReportData) -> str:
-    """Return the page as text."""
+def _distinct(places: Sequence[Path]) -> list[str]:
+    """Return the names of folders, with as much of their paths as tells them apart."""
+    resolved = [place.resolve() for place in places]
+    if len(set(resolved)) < len(resolved):
+        raise InputError("a results folder is named twice")
+    for depth in range(1, 64):
+        names = ["/".join(place.parts[-depth:]) for place in resolved]
+        if len(set(names)) == len(names):
+            return names
+    return [str(place) for place in resolved]
+
+
+def render(records: Sequence[Record], data: ReportData, drawn: Mapping[str, Spec] | None = None) -> str:
+    """Return the page as text; `drawn`: its charts, where they are not those of the data alone."""
+    drawn = charts(data) if drawn is None else drawn
     named = datasets(data)
     payload: dict[str, Any] = {
-        "charts": charts(data),
+        "charts": drawn,
         "datasets": {key: columnar(rows) for key, rows in named.items() if rows},
         "columns": _columns(data),
         "baseline": data.baseline,
         "legend": LEGEND,
+        **_choosers(data),
+        "records": _records(records),
     }
     words = "".join(f"<p>{text(line)}</p>" for line in [*summary(data), *_older(records)])
     figures = "".join(f'<figure id="chart-{text(name)}" class="chart"></figure>' for name in payload["charts"])
-    return _template().format(
-        title=text(data.title),
-        style=asset("page.css"),
+    body = asset("report.html").format(
         words=words,
         figures=figures,
         failed=_failed(data),
         config=text(_config_text(records)),
         provenance=text(_pretty(_common_provenance(records))),
-        data=script_json(payload),
-        libraries=libraries(),
-        script=asset("charts.js") + asset("table.js"),
     )
+    script = "\n".join(map(asset, _SCRIPTS))
+    return frame(data.title, body, style=asset("report.css"), data=payload, scripts=[script], charts=True)
+
+
+_SCRIPTS = ("charts.js", "choice.js", "tradeoff.js", "parallel.js", "table.js", "record.js")
+_NUMBERS = (  # what an axis may show, and its title
+    ("time_ns", "time"), ("energy_pj", "energy"), ("io_energy_pj", "IO energy"), ("dram_energy_pj", "DRAM energy"),
+    ("onchip_energy_pj", "on-chip energy"), ("bytes", "bytes moved"), ("ones", "ones"), ("toggles", "toggles"),
+    ("io", "I/Os"), ("runs", "runs"), ("cache_misses", "cache misses"), ("accuracy_loss", "accuracy lost"),
+)  # fmt: skip
+MOST_RECORDS = 1 << 20  # characters of whole records that a page carries
+MOST_AXES = 10  # of the parallel coordinates
+
+
+def _choosers(data: ReportData) -> dict[str, Any]:
+    """Return what the reader may put on axes.
+
+    numbers: (key, title, factor, unit). fields: (key, title). parallel: keys of the parallel coordinates. telling: the
+    field that decides most.
+    """
+    numeric = [(key, title) for key, title in _NUMBERS if len({row.get(key) for row in data.rows}) > 1]
+    numeric += [(a.key, a.title) for a in data.axes if a.numeric]
+    if len({row.get("memory") for row in data.rows}) > 1:
+        numeric.append(("memory", "M"))
+    named, varying = titles(data), varying_fields(data)
+    shown = [key for key, _ in _NUMBERS[:2] if any(key == found for found, _ in numeric)] or ["io"]
+    return {
+        "numbers": [
+            [key, title, *(SCALES.get(key.rpartition("_")[2]) or (1, ""))] for key, title in dict(numeric).items()
+        ],
+        "fields": [[key, named[key]] for key in varying],
+        "parallel": [*varying[: MOST_AXES - len(shown)], *shown] if len(varying) > 1 else [],
+        "telling": telling_fields(data)[:1] if varying and any("energy_pj" in row for row in data.rows) else [],
+    }
+
+
+def _records(records: Sequence[Record]) -> dict[str, Any]:
+    """Return configuration and results of every record, where a page can carry them all."""
+    found: dict[str, Any] = {}
+    length = 0
+    for record in records:
+        parts = [
+            {k: v for k, v in flat(part).items() if v is not None and not (isinstance(v, list) and len(v) > 8)}
+            for part in (record.config, record.results)
+        ]
+        length += len(json.dumps(parts))
+        if length > MOST_RECORDS:
+            return {}
+        found[record.hash] = parts
+    return found
 
 
 def _older(records: Sequence[Record]) -> list[str]:
@@ -107,12 +199,22 @@ def _older(records: Sequence[Record]) -> list[str]:
 
 
 def _columns(data: ReportData) -> list[list[Any]]:
-    found = []
-    for key, head, digits in _COLUMNS:
-        values = {row.get(key) for row in data.rows}
-        if values == {None} or (key in _QUIET and len(values) == 1 and len(data.rows) > 1):
+    """Return the columns of the table: key, head, digits after the point (None: text; negative: per cent), factor."""
+    found: list[list[Any]] = [["label", "point", None, 1]]
+    swept = [(axis.key, axis.title, 0 if axis.numeric else None) for axis in data.axes]
+    every = [("sweep", "sweep", None), *_COLUMNS[:6], *swept, *_COLUMNS[6:]]
+    for key, head, digits in every:
+        values = [row.get(key) for row in data.rows]
+        distinct = set(values)
+        if distinct == {None} or (key in _QUIET and len(distinct) == 1 and len(data.rows) > 1):
             continue
-        found.append([key, head, digits])
+        scale = SCALES.get(key.rpartition("_")[2]) if key in _MEASURED else None
+        if scale is None:
+            whole = all(v is None or float(v).is_integer() for v in distinct) if digits == 0 else True
+            found.append([key, head, digits if whole else 3, 1])
+            continue
+        power, unit = prefixed([None if v is None else v * scale[0] for v in values], scale[1])
+        found.append([key, f"{head} {unit}", 2, scale[0] / power])
     return found
 
 
@@ -166,26 +268,6 @@ def _pretty(value: Any) -> str:
 
 def drawing(title: str, spec: Any) -> str:
     """Return one chart as a self-contained page."""
-    return asset("drawing.html").format(
-        title=text(title), style=asset("page.css"), data=script_json(spec), libraries=libraries()
-    )
-
-
-def asset(name: str) -> str:
-    """Return the text of a file beside this module."""
-    return (Path(__file__).parent / name).read_text("utf-8")
-
-
-def _template() -> str:
-    return asset("page.html")
-
-
-@cache
-def libraries() -> str:
-    """Return Vega, Vega-Lite and vega-embed as one script."""
-    try:
-        import vl_convert
-    except ImportError as error:
-        raise MissingExtraError("vl-convert-python", "report") from error
-    script: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]
-    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    data = {"charts": {"drawing": spec}, "datasets": {}, "legend": {}}
+    body = '<figure id="chart-drawing" class="chart"></figure>'
+    return frame(title, body, data=data, scripts=[asset("charts.js")], charts=True)

@@ -1,15 +1,15 @@
 const PAGE = 100;
 
 /* -- table: sorted, filtered, a page at a time ------------------------------------------------------------------ */
-const rows = sets.rows.map((row, index) => ({ row, index, text: "" }));
-const columns = data.columns.map(([key, head, digits]) => ({ key, head, digits }));
+const rows = points.map((row, index) => ({ row, index, text: "" }));
+const columns = data.columns.map(([key, head, digits, factor]) => ({ key, head, digits, factor }));
 const formats = {};
-function show(value, digits) {
+function cellText(value, digits, factor) {
   if (value === undefined || value === null) return "";
   if (digits === null) return String(value);
   const percent = digits < 0, places = Math.abs(digits);
   formats[places] ??= new Intl.NumberFormat("en", { minimumFractionDigits: places, maximumFractionDigits: places });
-  return formats[places].format(percent ? 100 * value : value);
+  return formats[places].format(percent ? 100 * value : value * factor);
 }
 for (const item of rows) item.text = columns.map((c) => (c.digits === null ? item.row[c.key] ?? "" : "")).join("\u0001").toLowerCase();
 let sorted = { key: null, down: false }, found = rows, page = 0;
@@ -35,16 +35,15 @@ function conditions(text) {
     if (column) {
       const compare = OPERATORS[match[2]];
       if (column.digits === null) return (item) => compare(String(item.row[column.key] ?? "").toLowerCase(), match[3].toLowerCase());
-      const wanted = Number(match[3].replace("%", "")) / (column.digits < 0 ? 100 : 1);
-      return (item) => item.row[column.key] !== undefined && item.row[column.key] !== null && compare(item.row[column.key], wanted);
+      const limit = Number(match[3].replace("%", "")) / (column.digits < 0 ? 100 : column.factor);
+      return (item) => item.row[column.key] !== undefined && item.row[column.key] !== null && compare(item.row[column.key], limit);
     }
     const words = part.toLowerCase().split(/\s+/);
     return (item) => words.every((word) => item.text.includes(word));
   });
 }
 function update() {
-  const tests = conditions(document.getElementById("filter").value);
-  found = rows.filter((item) => tests.every((test) => test(item)));
+  found = mask ? rows.filter((item) => mask[item.index]) : rows;
   if (sorted.key !== null) {
     const sign = sorted.down ? -1 : 1, key = sorted.key;
     found = [...found].sort((a, b) => {
@@ -68,20 +67,28 @@ function update() {
     if (index === data.baseline) line.classList.add("baseline");
     for (const column of columns) {
       const cell = line.insertCell();
-      const full = show(row[column.key], column.digits);
+      const full = cellText(row[column.key], column.digits, column.factor);
       cell.textContent = column.key === "hash" ? full.slice(0, 10) : full;
       cell.title = full;
       if (column.digits !== null) cell.className = "number";
       else cell.dir = "auto";
     }
+    line.addEventListener("click", () => openRecord(index));
     return line;
   }));
   document.getElementById("count").textContent = `${found.length} of ${rows.length} points`;
   document.getElementById("pages").textContent = pages > 1 ? `page ${page + 1} of ${pages}` : "";
   document.querySelector(".pager").hidden = pages < 2;
 }
-document.getElementById("hint").textContent = "Shaded: the baseline. Bar at the left: on the Pareto front of energy and time. Click a head to sort.";
-document.getElementById("filter").addEventListener("input", () => { page = 0; update(); });
+document.getElementById("hint").textContent = "Shaded: the baseline. Bar at the left: on the Pareto front. Click a head to sort, a line to open its record.";
+document.getElementById("filter").addEventListener("input", () => {
+  const tests = conditions(document.getElementById("filter").value);
+  choice.words = tests.length ? (row) => tests.every((test) => test(rows[row.id])) : null;
+  page = 0;
+  apply();
+});
+clearing.push(() => { document.getElementById("filter").value = ""; });
+listeners.push(update);
 document.getElementById("before").addEventListener("click", () => { page = Math.max(0, page - 1); update(); });
 document.getElementById("after").addEventListener("click", () => { page += 1; update(); });
 document.getElementById("csv").addEventListener("click", () => {

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from edgewatt.reporting.chart import in_order, titles, varying_fields
 from edgewatt.reporting.data import ReportData
-from edgewatt.results.rows import compact
+from edgewatt.results.quantities import duration, energy
+from edgewatt.results.rows import said as worded
 
 Row = dict[str, Any]
 
@@ -14,14 +16,18 @@ def summary(data: ReportData) -> list[str]:
     """Return sentences about the rows of a report, plain text."""
     rows = [row for row in data.rows if "energy_pj" in row]
     if not rows:
-        return [f"{len(data.rows)} points, counted with the I/O model alone.", *_work_words(data)]
+        counted = f"{len(data.rows)} points, counted with the I/O model alone."
+        return [counted, *swept_words(data), *_work_words(data)]
     base = data.rows[data.baseline]
     base = base if base in rows else rows[0]
     best, fastest = (
         min(rows, key=lambda r: (r["energy_pj"], r["time_ns"])),
         min(rows, key=lambda r: (r["time_ns"], r["energy_pj"])),
     )
-    said = [f"{len(rows)} points. Changes are against the baseline, {base['label']}: {_cost(base)}."]
+    said = [
+        f"{len(rows)} points. Changes are against the baseline, {base['label']}: {_cost(base)}.",
+        *swept_words(data),
+    ]
     if len(rows) == 1:
         return said + _work_words(data)
     if best is base:
@@ -46,6 +52,26 @@ def summary(data: ReportData) -> list[str]:
     n = len(data.front)
     said.append(f"{n} of {len(rows)} points {'is' if n == 1 else 'are'} on the Pareto front of energy and time.")
     return said + _work_words(data)
+
+
+_MOST_VALUES = 6
+
+
+def swept_words(data: ReportData) -> list[str]:
+    """Return one sentence on what differs between the points, and how."""
+    parts, named = [], titles(data)
+    for key in varying_fields(data):
+        title = named[key]
+        values = [worded(title, v).removeprefix(f"{title.partition(' (')[0]} ") for v in _values(data, key)]
+        more = f" and {len(values) - _MOST_VALUES} more" if len(values) > _MOST_VALUES else ""
+        parts.append(f"{title.partition(' (')[0]} ({', '.join(values[:_MOST_VALUES])}{more})")
+    seeds = {row["seed"] for row in data.rows}
+    parts += [f"seed ({len(seeds)} of them)"] if len(seeds) > 1 else []
+    return [f"What differs: {'; '.join(parts)}."] if parts else []
+
+
+def _values(data: ReportData, key: str) -> list[Any]:
+    return in_order(row[key] for row in data.rows if key in row)
 
 
 def _why(best: Row, base: Row) -> list[str]:
@@ -87,7 +113,7 @@ def _work_words(data: ReportData) -> list[str]:
 
 
 def _cost(row: Row) -> str:
-    return f"{compact(row['energy_pj'] / 1e3)} nJ in {compact(row['time_ns'] / 1e3)} µs"
+    return f"{energy(row['energy_pj'])} in {duration(row['time_ns'])}"
 
 
 def _change(row: Row, key: str) -> str:

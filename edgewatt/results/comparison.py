@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from edgewatt.results.record import Record
-from edgewatt.results.rows import METRICS, row_of
+from edgewatt.results.rows import METRICS, flat, row_of, said
 from edgewatt.results.store import open_results
+from edgewatt.results.swept import Axis, swept_axes, varying_keys
 from traces.base.errors import InputError
 
 
@@ -51,43 +53,91 @@ def load_records(path: str | Path) -> list[Record]:
     return records
 
 
-def compare(a: str | Path, b: str | Path) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class Comparison(Sequence[dict[str, Any]]):
+    """The points that two sides have in common, one dict a pair; alone: points (A only, B only) with no counterpart."""
+
+    pairs: list[dict[str, Any]]
+    alone: tuple[int, int] = (0, 0)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.pairs[index]
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @property
+    def says(self) -> str:
+        """Which points were compared, in one sentence."""
+        a, b = self.alone
+        if not a and not b:
+            return f"all {len(self)} points are in both."
+        return (
+            f"only the {len(self)} points that both have are compared: A has {a} more, B {b}, whose settings the other "
+            "does not have."
+        )
+
+
+def compare(a: str | Path, b: str | Path) -> Comparison:
     """Compare two records, or two results folders point by point, and say what changed.
 
-    Points of folders are matched by the part of their configuration that the two folders have in common. Returns one
-    dict a pair: `point`, `differs` (configuration values that differ), `changes` (metric -> a, b, per cent) and
-    `because` (the counts that explain the change in energy and in time).
+    Points of folders are matched by the part of their configuration that varies inside either; `alone` counts those
+    that have no counterpart. Each pair is a dict: `point`, `differs` (configuration values that differ), `changes`
+    (metric -> a, b, per cent) and `because` (the counts that explain the change in energy and in time).
     """
     first, second = load_records(a), load_records(b)
     if len(first) == 1 and len(second) == 1:
-        return [_pair(first[0], second[0])]
+        return Comparison([_pair(first[0], second[0])])
     pairs = _match(first, second)
     if not pairs:
         raise InputError(f"{a} and {b} have no points in common that could be compared")
     rows = [row_of(x) for x, _ in pairs]
     named = [key for key in _NAMED if len({row.get(key) for row in rows}) > 1]
-    return [_pair(x, y, named) for x, y in pairs]
+    axes = swept_axes([x.config for x, _ in pairs])
+    found = [_pair(x, y, named, rows[i], [(axis, axis.values[i]) for axis in axes]) for i, (x, y) in enumerate(pairs)]
+    return Comparison(found, (len(first) - len(pairs), len(second) - len(pairs)))
 
 
 def _match(first: list[Record], second: list[Record]) -> list[tuple[Record, Record]]:
     """Pair points that agree in every value that varies inside either folder."""
-    flat_a, flat_b = [flat(r.config) for r in first], [flat(r.config) for r in second]
-    varying = [
-        key
-        for key in sorted({key for values in (*flat_a, *flat_b) for key in values})
-        if len({repr(f.get(key)) for f in flat_a}) > 1 or len({repr(f.get(key)) for f in flat_b}) > 1
-    ]
-    identity = lambda values: tuple(repr(values.get(key)) for key in varying)  # noqa: E731
-    index = {identity(values): record for values, record in zip(flat_b, second, strict=True)}
-    return [(r, index[identity(f)]) for f, r in zip(flat_a, first, strict=True) if identity(f) in index]
+    inside_a, inside_b = varying_keys([r.config for r in first]), varying_keys([r.config for r in second])
+    keys = sorted(set(_differing(inside_a)) | set(_differing(inside_b)))
+
+    def identities(records: list[Record]) -> list[tuple[str, ...]]:
+        known: dict[tuple[str, str], dict[str, Any]] = {}
+
+        def leaves(record: Record, section: str) -> dict[str, Any]:
+            value = record.config.get(section)
+            name = (section, repr(value))
+            if name not in known:
+                known[name] = flat(value, section)
+            return known[name]
+
+        sections = {key: key.partition(".")[0] for key in keys}
+        return [tuple(repr(leaves(r, sections[key]).get(key)) for key in keys) for r in records]
+
+    index = dict(zip(identities(second), second, strict=True))
+    return [(r, index[name]) for r, name in zip(first, identities(first), strict=True) if name in index]
+
+
+def _differing(leaves: list[dict[str, Any]]) -> list[str]:
+    keys = dict.fromkeys(key for values in leaves for key in values)
+    return [key for key in keys if len({repr(values.get(key)) for values in leaves}) > 1]
 
 
 _NAMED = ("network", "memory", "policy", "encoder", "part", "timing", "seed")  # in a point's name where they vary
 
 
-def _pair(a: Record, b: Record, named: Sequence[str] = ()) -> dict[str, Any]:
-    row_a, row_b = row_of(a), row_of(b)
-    flat_a, flat_b = flat(a.config), flat(b.config)
+def _pair(
+    a: Record,
+    b: Record,
+    named: Sequence[str] = (),
+    row: Mapping[str, Any] | None = None,
+    swept: Sequence[tuple[Axis, Any]] = (),
+) -> dict[str, Any]:
+    row_a, row_b = row or row_of(a), row_of(b)
+    sections = [key for key in a.config.keys() | b.config.keys() if a.config.get(key) != b.config.get(key)]
+    flat_a, flat_b = (flat({key: r.config[key] for key in sections if key in r.config}) for r in (a, b))
     differs = {
         key: [flat_a.get(key), flat_b.get(key)]
         for key in sorted(flat_a.keys() | flat_b.keys())
@@ -102,8 +152,12 @@ def _pair(a: Record, b: Record, named: Sequence[str] = ()) -> dict[str, Any]:
     }
     keys = ("ordering", "stride", "format", "trace", *named)
     words = {"memory": "M ", "seed": "seed "}
-    point = " / ".join(f"{words.get(key, '')}{row_a[key]}" for key in keys if key in row_a)
-    return {"point": point, "a": a.hash, "b": b.hash, "differs": differs, "changes": changes, "because": _because(a, b)}
+    names = [f"{words.get(key, '')}{row_a[key]}" for key in keys if key in row_a]
+    names += [said(axis.title, value) for axis, value in swept if value is not None]
+    because = _because(a, b)
+    return {
+        "point": " / ".join(names), "a": a.hash, "b": b.hash, "differs": differs, "changes": changes, "because": because
+    }  # fmt: skip
 
 
 def _percent(a: float, b: float) -> float | None:
@@ -119,14 +173,3 @@ def _because(a: Record, b: Record) -> list[dict[str, Any]]:
         if x != y:
             found.append({"term": name, "count_a": x["count"], "count_b": y["count"], "pj": y["pj"] - x["pj"]})
     return sorted(found, key=lambda term: -abs(term["pj"]))
-
-
-def flat(value: Any, key: str = "") -> dict[str, Any]:
-    """Return nested JSON values as one mapping with dotted keys."""
-    if isinstance(value, Mapping):
-        items = [(f"{key}.{name}" if key else str(name), item) for name, item in value.items()]
-    elif isinstance(value, list) and any(isinstance(item, Mapping | list) for item in value):
-        items = [(f"{key}.{index}", item) for index, item in enumerate(value)]
-    else:
-        return {key: value}
-    return {name: leaf for sub, item in items for name, leaf in flat(item, sub).items()}

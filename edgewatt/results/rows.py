@@ -44,62 +44,55 @@ def shorten_names(rows: Sequence[dict[str, Any]]) -> None:
                 row[key] = short.get(row[key], row[key])
 
 
-def distinct_labels(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a label for each row of `row_of`: the configuration values in which the rows differ, shortest first."""
-    keys = (
-        "name",
-        "network",
-        "trace",
-        "ordering",
-        "stride",
-        "format",
-        "memory",
-        "policy",
-        "lanes",
-        "engines",
-        "layout",
-        "onchip",
-        "encoder",
-        "part",
-        "timing",
-        "seed",
-    )
+NAMING = (
+    "name", "network", "trace", "ordering", "stride", "format", "memory", "policy", "lanes", "engines", "layout",
+    "onchip", "encoder", "part", "timing", "seed",
+)  # fmt: skip
+
+
+def distinct_labels(rows: Sequence[Mapping[str, Any]], swept: Mapping[str, str] | None = None) -> list[str]:
+    """Return a label for each row of `row_of`: the values in which the rows differ.
+
+    swept: further columns that may tell rows apart, and their titles (`edgewatt.results.swept`).
+    """
+    titles = dict(swept or {})
+    keys = dict.fromkeys((*NAMING, *titles))
     varying = [key for key in keys if len({row.get(key) for row in rows}) > 1]
-    labels = [", ".join(_worded(key, row[key]) for key in varying if key in row) or row["hash"][:8] for row in rows]
+    if any(key.startswith(("caches_", "scratchpad_")) for key in titles):
+        varying = [key for key in varying if key != "onchip" or "onchip" in titles]  # said by its parts
+    labels = [
+        ", ".join(_worded(key, row[key], titles.get(key)) for key in varying if row.get(key) is not None)
+        for row in rows
+    ]
     seen: dict[str, int] = {}
     for label in labels:
         seen[label] = seen.get(label, 0) + 1
     return [
-        label if seen[label] == 1 else f"{label} [{row['hash'][:6]}]" for label, row in zip(labels, rows, strict=True)
+        label if label and seen[label] == 1 else f"{label} [{row['hash'][:6]}]".strip() if row["hash"] else label
+        for label, row in zip(labels, rows, strict=True)
     ]
 
 
-def _worded(key: str, value: Any) -> str:
-    prefix = {
-        "memory": "M ",
-        "seed": "seed ",
-        "lanes": "lanes ",
-        "engines": "engines ",
-        "stride": "" if value != "none" else "stride ",
-    }
-    return f"{prefix.get(key, '')}{value}"
+def _worded(key: str, value: Any, title: str | None) -> str:
+    prefix = {"stride": "" if value != "none" else "stride "}
+    prefix |= {"memory": "M ", "seed": "seed ", "lanes": "lanes ", "engines": "engines "}
+    return said(title, value) if title and key not in NAMING else f"{prefix.get(key, '')}{value}"
+
+
+def said(title: str, value: Any) -> str:
+    """Return a swept value in words: ('L1 size (bytes)', 8192) is 'L1 size 8 KiB'."""
+    name, _, unit = title.partition(" (")
+    if unit == "bytes)" and isinstance(value, int):
+        return f"{name} {value // 1024} KiB" if value and value % 1024 == 0 else f"{name} {value} B"
+    return f"{name} {value}{' ' + unit.rstrip(')') if unit else ''}"
 
 
 def row_of(record: Record) -> dict[str, Any]:
     """Return the numbers of one record as a flat row. Energies in pJ, times in ns; absent where meaningless."""
     config, results = record.config, record.results
     row: dict[str, Any] = {"hash": record.hash, "name": record.provenance.get("name", "")}
+    row |= config_columns(config)
     if "ordering" in config:
-        network = config["network"]
-        files = network.get("files") or []
-        row["network"] = files[0]["name"] if files else network["generate"]["kind"]
-        row |= {
-            "ordering": label_of(config["ordering"]),
-            "stride": label_of(config["stride"]),
-            "format": config["format"],
-            "memory": config["fast_memory"]["size"],
-            "policy": config["fast_memory"]["policy"],
-        }
         io = results["io"]
         row |= {"runs": io["runs"], "reads": io["reads"], "writes": io["writes"], "io": io["total"]}
         row |= {"io_lower": results["bounds"]["lower_total"], "io_upper": results["bounds"]["upper_total"]}
@@ -108,9 +101,6 @@ def row_of(record: Record) -> dict[str, Any]:
         row["io_bound"] = best["total"] if best else row["io_lower"]
         row["bound"] = best["argument"] if best else "theorem-1"
         row["gap_to_bound"] = results["gap_to_best_bound"] if best else row["gap"]
-    else:
-        row["trace"] = config["trace"]["files"][0]["name"]
-    row["seed"] = config["seed"]
     measured = results.get("accuracy")
     if measured is not None:
         share = measured["agreement"] if measured["accuracy"] is None else measured["accuracy"]
@@ -119,9 +109,27 @@ def row_of(record: Record) -> dict[str, Any]:
     return {**row, **_machine_columns(config, results)} if "energy_pj" in results else row
 
 
+def config_columns(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns that a point's configuration alone decides."""
+    row: dict[str, Any] = {}
+    if "ordering" in config:
+        network = config["network"]
+        files = network.get("files") or []
+        row["network"] = files[0]["name"] if files else network["generate"]["kind"]
+        row |= {"ordering": label_of(config["ordering"]), "stride": label_of(config["stride"])}
+        row["format"] = config["format"]
+        row |= {"memory": config["fast_memory"]["size"], "policy": config["fast_memory"]["policy"]}
+    else:
+        row["trace"] = config["trace"]["files"][0]["name"]
+    row["seed"] = config["seed"]
+    if config.get("measure") == "all":
+        row |= {"encoder": config["encoder"], "part": config["dram"]["part"], "timing": config["timing"]}
+        row["onchip"] = onchip_label(config)
+    return row
+
+
 def _machine_columns(config: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str, Any]:
-    row = {"encoder": config["encoder"], "part": config["dram"]["part"], "timing": config["timing"]}
-    row["onchip"] = onchip_label(config)
+    row: dict[str, Any] = {}
     row["lanes"] = results.get("lanes", 1)
     row["engines"] = config.get("engines", {}).get("count", 1)
     row["layout"] = results["layout"]
@@ -131,6 +139,9 @@ def _machine_columns(config: Mapping[str, Any], results: Mapping[str, Any]) -> d
     row["cache_lookups"] = lookups
     row["cache_misses"] = first["misses"] if first else None
     row["hit_rate"] = first["hits"] / lookups if first and lookups else None
+    for number, level in enumerate(results["cache"][1:], 2):
+        seen = level["hits"] + level["misses"]
+        row[f"l{number}_hit_rate"] = level["hits"] / seen if seen else None
     row |= moved_bytes(results)
     row |= {f"dram_{key}": results["traffic"][key] for key in ("reads", "writes")}
     row |= {key: results["bus"][key] for key in ("ones", "toggles")}
@@ -234,3 +245,14 @@ def compact(value: float | None, digits: int = 3) -> str:
 def _significant(value: float, digits: int) -> str:
     whole = len(str(int(abs(value))))
     return f"{value:.{max(0, digits - whole)}f}"
+
+
+def flat(value: Any, key: str = "") -> dict[str, Any]:
+    """Return nested JSON values as one mapping with dotted keys."""
+    if isinstance(value, Mapping):
+        items = [(f"{key}.{name}" if key else str(name), item) for name, item in value.items()]
+    elif isinstance(value, list) and any(isinstance(item, Mapping | list) for item in value):
+        items = [(f"{key}.{index}", item) for index, item in enumerate(value)]
+    else:
+        return {key: value}
+    return {name: leaf for sub, item in items for name, leaf in flat(item, sub).items()}

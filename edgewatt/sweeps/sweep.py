@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -139,6 +140,14 @@ class _Course:
         self._failed_before = {point.hash: self.store.failure_mark(point.hash) for point in todo}
         self._stages = str((self.store.folder / "stages").absolute())  # a worker may live in another folder
 
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        """The settings in which each point differs from the others, by hash: a failure is told by them."""
+        from edgewatt.results.swept import point_names
+
+        names = point_names([point.config for point in self.found.points])
+        return dict(zip((point.hash for point in self.found.points), names, strict=True))
+
     def tasks(self) -> Iterator[dict[str, Any]]:
         """Yield the task of each open point that nobody computes; afterwards `open` holds those that somebody does."""
         points, self.open = self.open, []
@@ -154,8 +163,9 @@ class _Course:
         """Store what became of a point."""
         found = self.found
         if "failure" in outcome:
-            found.failed[outcome["hash"]] = outcome["failure"]
-            self.store.put_failure(outcome["hash"], outcome["failure"])
+            failure = {"point": self._names[outcome["hash"]], **outcome["failure"]}
+            found.failed[outcome["hash"]] = failure
+            self.store.put_failure(outcome["hash"], failure)
         else:
             record = Record(**outcome["record"])
             self.store.put(record)

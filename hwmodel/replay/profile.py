@@ -10,11 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from hwmodel.caches.cache import CacheCounts, CacheLevel
+from hwmodel.caches.policy import CACHE_POLICIES
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.replay.hierarchy import lookups_of_level, slices
 from traces.access.lines import next_uses, touched_lines
 from traces.access.trace import STREAMS, Memory, Region, Trace
 from traces.base.errors import InputError
+from traces.base.units import size_in_bytes
 
 Int64Array = npt.NDArray[np.int64]
 MOST_PIECES = 16
@@ -114,17 +116,16 @@ class CacheProfile:
         }
 
 
-_UNITS = {"": 1, "b": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30}
-
-
 def parse_level(text: str) -> CacheSpec:
     """Return the cache level of SIZE[:LINE[:WAYS[:POLICY]]], e.g. ``32KiB:64:8:lru``. Raises InputError."""
     size, line, ways, policy, *more = [*text.split(":"), *("", "64", "8", "lru")[text.count(":") + 1 :]]
-    unit = size.lstrip("0123456789").strip()
-    number = size[: len(size) - len(size.lstrip("0123456789"))]
-    if more or not number or unit.lower() not in _UNITS or not (line.isdecimal() and ways.isdecimal()):
+    if more or not (line.isdecimal() and ways.isdecimal()):
         raise InputError(f"cache level {text!r}: write SIZE:LINE:WAYS:POLICY, e.g. 32KiB:64:8:lru")
-    return CacheSpec(int(number) * _UNITS[unit.lower()], int(line), int(ways), policy)
+    try:
+        size_bytes = size_in_bytes(size)
+    except InputError as error:
+        raise InputError(f"cache level {text!r}: {error}; write SIZE:LINE:WAYS:POLICY, e.g. 32KiB:64:8:lru") from None
+    return CacheSpec(size_bytes, int(line), int(ways), CACHE_POLICIES[policy].name)
 
 
 def profile_caches(

@@ -7,6 +7,7 @@ the stored order; do not call ``sort_indices`` or ``sum_duplicates`` on what is 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,12 @@ from traces.readers import NETWORK_READERS, MatrixReader
 WRITERS = (".npz", ".safetensors", ".mtx")
 
 
-def read_matrix(path: str | Path) -> Any:
+def read_matrix(path: str | Path, *, names: Sequence[str] | None = None) -> Any:
     """Return a SciPy csr matrix whose rows hold the entries in the order of the file.
 
-    Reads SciPy npz, Matrix Market, safetensors (one matrix), and npz with arrays data, indices, indptr and shape alone.
+    names: which tensor of a file with several, a name or a pattern such as ``layer1.*.weight`` that one tensor fits; a
+    convolution is the matrix of its outputs and taps, [O, I * R * S].
+    Reads SciPy npz, Matrix Market, safetensors, and npz with arrays data, indices, indptr and shape alone.
     Raises InputError naming file and entry.
     """
     import scipy.sparse
@@ -44,10 +47,7 @@ def read_matrix(path: str | Path) -> Any:
     by_suffix = {end: reader for reader in readers for end in reader.suffixes}
     if suffix not in by_suffix:
         raise InputError(f"{path}: unknown kind of file {suffix!r}{did_you_mean(suffix, by_suffix)}")
-    found = by_suffix[suffix].matrices(path, None)
-    if len(found) != 1:
-        raise InputError(f"{path}: holds {len(found)} matrices, one is wanted")
-    m = found[0]
+    m = _one_of(by_suffix[suffix], path, names)
     values = np.ones(len(m.rows), np.float32) if m.values is None else np.asarray(m.values, np.float32)
     for name, ids, size in (("row", m.rows, m.shape[0]), ("column", m.columns, m.shape[1])):
         bad = np.flatnonzero((ids < 0) | (ids >= size))
@@ -56,6 +56,21 @@ def read_matrix(path: str | Path) -> Any:
     by_row = np.argsort(m.rows, kind="stable")
     pointers = np.concatenate(([0], np.cumsum(np.bincount(m.rows, minlength=m.shape[0]))))
     return scipy.sparse.csr_matrix((values[by_row], m.columns[by_row], pointers), shape=m.shape)
+
+
+def _one_of(reader: MatrixReader, path: Path, names: Sequence[str] | None) -> Any:
+    """Return the one matrix that is meant, or say which there are."""
+    known = reader.matrix_names(path)
+    if names and not known:
+        raise InputError(f"{path}: holds one matrix without a name: leave `names` out")
+    listed = ", ".join(known[:12]) + (f" and {len(known) - 12} more" if len(known) > 12 else "")
+    if not names and len(known) > 1:
+        raise InputError(f"{path}: holds {len(known)} matrices: choose one with --names (names=): {listed}")
+    found = reader.matrices(path, names or known or None)
+    if len(found) != 1:
+        asked = " and ".join(map(repr, names or ()))
+        raise InputError(f"{path}: {len(found)} matrices fit {asked}, one is wanted: {listed}")
+    return found[0]
 
 
 def _csr(arrays: dict[str, np.ndarray], where: str) -> Any:

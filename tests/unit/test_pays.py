@@ -90,7 +90,8 @@ def test_verdict_reason_and_page():
     assert (
         "connection-reordering against two-optimal on lpddr4-3200" in page
         and "class=edge" in page
-        and "http" not in page
+        and "http://" not in page
+        and "https://" not in page
     )
     assert json.loads(json.dumps(found.as_dict()))["points"]
     big = next(point for point in found.points if point.size_bytes == 8192)

@@ -94,12 +94,19 @@ class Registry(Mapping[str, Entry[T]]):
         return add
 
     def __getitem__(self, name: str) -> Entry[T]:
+        """Return a member; names are found in any case. Raises InputError with a suggestion if there is none."""
         self._look()
+        name = self._spelt(name)
         if name not in self._entries and name in self._plugins:
             self._load_plugin(name)
         if name not in self._entries:
             raise unknown_name(self.what, name, self)
         return self._entries[name]
+
+    def _spelt(self, name: str) -> str:
+        if name in self._entries or name in self._plugins or not isinstance(name, str):
+            return name
+        return next((known for known in self if known.lower() == name.lower()), name)
 
     def __contains__(self, name: object) -> bool:
         self._look()

@@ -66,6 +66,8 @@ def shipped_path(folder: str, name: str, suffix: str = ".yaml") -> Path:
     """
     names = shipped_names(folder, suffix)
     if name not in names:
+        name = name.lower()
+    if name not in names:
         raise unknown_name(f"shipped {folder} file", name, names)
     path = config_root() / folder / f"{name}{suffix}"
     return path if path.exists() else outside_files(folder)[name][0]

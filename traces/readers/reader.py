@@ -83,6 +83,10 @@ class MatrixReader(NetworkReader):
     def matrices(self, path: Path, names: Sequence[str] | None) -> list[Matrix]:
         """Read the layers of one file. Raises InputError naming file and entry."""
 
+    def matrix_names(self, path: Path) -> list[str]:
+        """Return the names among which `matrices` can choose; none where a file holds one matrix."""
+        return []
+
     def network(self, files: Sequence[Path], options: ReadOptions) -> Network:
         layers = [matrix for file in files for matrix in self.matrices(file, options.names)]
         name = files[0].stem if len(files) == 1 else files[0].resolve().parent.name

@@ -158,6 +158,10 @@ class Safetensors(MatrixReader):
     def matrices(self, path: Path, names: Sequence[str] | None) -> list[Matrix]:
         return read(path, names=names)
 
+    def matrix_names(self, path: Path) -> list[str]:
+        tensors = _tensors(path)
+        return [name for name in sorted(tensors, key=natural_key) if len(tensors[name]["shape"]) in (2, 4)]
+
     def network(self, files: Sequence[Path], options: ReadOptions) -> Network:
         if len(files) == 1:
             return read_network(files[0], options)

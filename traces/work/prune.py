@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -44,6 +46,17 @@ def prune_magnitude(
         layer=None if network.layer is None else network.layer[chosen],
         weight_ids=None if ids is None else np.unique(ids[chosen], return_inverse=True)[1],
     )
+
+
+def prune_matrix(matrix: Any, *, density: float) -> Any:
+    """Return a SciPy csr matrix with only its largest-magnitude entries, in their stored order; ties as above."""
+    matrix = matrix.tocsr()
+    keep = _how_many(matrix.nnz, density, None)
+    chosen = np.zeros(matrix.nnz, bool)
+    chosen[np.argsort(-np.abs(matrix.data), kind="stable")[:keep]] = True
+    before = np.concatenate(([0], np.cumsum(chosen)))
+    pointers = before[matrix.indptr]
+    return type(matrix)((matrix.data[chosen], matrix.indices[chosen], pointers), shape=matrix.shape)
 
 
 def _how_many(n: int, density: float | None, n_connections: int | None) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgewatt.reporting.chart import CHARTS, Spec, base, category, quantity, tooltip
+from edgewatt.reporting.chart import CHARTS, FADED, Spec, base, category, quantity, tooltip
 from edgewatt.reporting.data import ReportData
 
 
@@ -17,6 +17,7 @@ def convergence(data: ReportData) -> Spec | None:
         subtitle="best objective so far against work",
         mark={"type": "line", "interpolate": "step-after", "point": {"size": 15}},
         encoding={
+            "opacity": FADED,
             "x": {**quantity("work", "search steps"), "scale": {"type": "log", "nice": False}},
             "y": {**quantity("objective", "objective"), "scale": {"zero": False}},
             "color": category("series", "search", data.convergence),

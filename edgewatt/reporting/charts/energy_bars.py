@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from edgewatt.reporting.chart import CHARTS, FIELDS, WIDTH, Spec, base, category, quantity, varying_fields
+from edgewatt.reporting.chart import (
+    CHARTS,
+    IS_CHOSEN,
+    WIDTH,
+    Spec,
+    base,
+    category,
+    in_order,
+    quantity,
+    titles,
+    varying_fields,
+)
 from edgewatt.reporting.data import ReportData
 
 _FORMATS = ["fp32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2", "int8", "int4"]
@@ -18,17 +29,26 @@ def energy_bars(data: ReportData) -> Spec | None:
     varying = [field for field in varying_fields(data) if field != "ordering"]
     wanted = sorted(dict.fromkeys([*varying, "stride", "format"]), key=lambda f: (f not in varying, f not in _BARS))
     x, colour = wanted[0], wanted[1]
+    named = titles(data)
     orderings = list(dict.fromkeys(row["ordering"] for row in data.rows))
     shown = orderings[:MAX_BARS]
     places, colours = (
-        sorted(dict.fromkeys(row[field] for row in data.rows), key=lambda v: _FORMATS.index(v) if v in _FORMATS else 99)
+        sorted(
+            in_order(row[field] for row in data.rows if field in row),
+            key=lambda v: _FORMATS.index(v) if v in _FORMATS else 99,
+        )
         for field in (x, colour)
     )
+    alone = {"legend": None} if len(colours) == 1 else {}
+    by = named[x] if alone else f"{named[x]} and {named[colour]}"
     columns = min(len(shown), 2)
     width = max(120, (WIDTH - 40) // columns)
     return {
-        **base(f"Energy by {x} and {colour}", "rows", subtitle="median where several points share both"),
-        "transform": [{"filter": {"field": "ordering", "oneOf": shown}}] if len(orderings) > len(shown) else [],
+        **base(f"Energy by {by}", "rows", subtitle="median where several points share both"),
+        "transform": [
+            {"filter": IS_CHOSEN},
+            *([{"filter": {"field": "ordering", "oneOf": shown}}] if len(orderings) > len(shown) else []),
+        ],
         "facet": {
             "field": "ordering",
             "type": "nominal",
@@ -43,11 +63,11 @@ def energy_bars(data: ReportData) -> Spec | None:
             "height": 230 if len(shown) <= columns else 150,
             "mark": {"type": "bar", "cornerRadiusEnd": 2},
             "encoding": {
-                "x": {"field": x, "type": "nominal", "title": FIELDS[x], "sort": places,
+                "x": {"field": x, "type": "nominal", "title": named[x], "sort": places,
                       "axis": {"labelAngle": -30 if len(places) > 2 else 0}},
                 "xOffset": {"field": colour, "type": "nominal", "sort": colours},
                 "y": {**quantity("energy_pj", "energy (pJ)"), "aggregate": "median"},
-                "color": category(colour, FIELDS[colour], data.rows, sort=colours),
+                "color": category(colour, named[colour], data.rows, sort=colours) | alone,
                 "tooltip": [
                     {"field": "ordering", "type": "nominal"},
                     {"field": x, "type": "nominal"},

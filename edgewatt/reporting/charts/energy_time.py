@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from edgewatt.reporting.chart import CHARTS, FIELDS, Spec, base, category, quantity, telling_fields, tooltip
+from edgewatt.reporting.chart import (
+    CHARTS,
+    IS_CHOSEN,
+    MANY_POINTS,
+    Spec,
+    base,
+    category,
+    quantity,
+    said,
+    telling_fields,
+    titles,
+)
 from edgewatt.reporting.data import ReportData
 
 _POINT = (
     ("label", "point", ""),
-    ("energy_pj", "energy (pJ)", ",.0f"),
+    ("energy_pj", "energy", ""),
     ("energy_change", "energy against baseline", "+.1%"),
-    ("time_ns", "time (ns)", ",.0f"),
+    ("time_ns", "time", ""),
     ("time_change", "time against baseline", "+.1%"),
     ("ones", "ones", ","),
     ("toggles", "toggles", ","),
     ("io", "I/Os", ","),
-    ("hash", "record", ""),
 )
+# The page chooses points with the brush, moves with the shift key and zooms with the wheel.
+_BRUSH = "[pointerdown[!event.shiftKey], window:pointerup] > window:pointermove!"
+_MOVE = "[pointerdown[event.shiftKey], window:pointerup] > window:pointermove!"
 
 
 @CHARTS.add("energy_time", summary="energy against time, with the Pareto front", place=10)
@@ -23,40 +36,48 @@ def energy_time(data: ReportData) -> Spec | None:
     """Return the chart, or None without its data."""
     if not any("energy_pj" in row for row in data.rows):
         return None
-    varying = telling_fields(data)
+    names, varying = titles(data), telling_fields(data)
     zero: Spec = {"scale": {"zero": False}}
-    encoding: Spec = {
-        "x": quantity("time_ns", "time (ns)", **zero),
-        "y": quantity("energy_pj", "energy (pJ)", **zero),
+    encoding: Spec = {"x": quantity("time_ns", "time", **zero), "y": quantity("energy_pj", "energy", **zero)}
+    many = len(data.rows) > MANY_POINTS
+    marks: Spec = {
+        **encoding,
+        "opacity": {"condition": {"test": IS_CHOSEN, "value": 0.35 if many else 0.85}, "value": 0.02 if many else 0.08},
     }
-    marks: Spec = dict(encoding)
     if varying:
-        marks["color"] = category(varying[0], FIELDS[varying[0]], data.rows)
-    if len(varying) > 1 and len({row.get(varying[1]) for row in data.rows}) <= 8:
-        shape = category(varying[1], FIELDS[varying[1]], data.rows)
+        marks["color"] = category(varying[0], names[varying[0]], data.rows)
+    if not many and len(varying) > 1 and len({row.get(varying[1]) for row in data.rows}) <= 8:
+        shape = category(varying[1], names[varying[1]], data.rows)
         marks["shape"] = {key: value for key, value in shape.items() if key != "scale"}
-    fields = _POINT if "io" in (data.rows or [{}])[0] else tuple(f for f in _POINT if f[0] != "io")
+    swept = tuple((axis.key, axis.title, "") for axis in data.axes)
+    transforms, tips = said(*(f for f in (*_POINT, *swept) if any(f[0] in row for row in data.rows)))
+    point: Spec = {"type": "point", "filled": True, "size": 22 if many else 70}
+    if many:  # the page writes tooltips itself when one is shown, not ten thousand at every change
+        transforms, point["tooltip"] = [], {"content": "data"}
+    else:
+        marks["tooltip"] = tips
     front: Spec = {"transform": [{"filter": "datum.on_front"}]}
-    spec = base(
+    line: Spec = {"type": "line", "interpolate": "step-after", "color": "#8C8C8C", "strokeDash": [4, 3]}
+    ring: Spec = {"type": "point", "filled": False, "size": 190, "color": "#8C8C8C", "shape": "circle"}
+    return base(
         "Energy against time",
         "rows",
         subtitle="the line is the Pareto front",
+        transform=transforms,
         layer=[
+            {**front, "mark": line, "encoding": encoding},
             {
-                **front,
-                "mark": {"type": "line", "interpolate": "step-after", "color": "#8C8C8C", "strokeDash": [4, 3]},
-                "encoding": encoding,
+                "mark": point,
+                "params": [
+                    {"name": "brush", "select": {"type": "interval", "on": _BRUSH, "zoom": False, "translate": False}},
+                    {
+                        "name": "zoom",
+                        "select": {"type": "interval", "on": _MOVE, "translate": _MOVE, "zoom": "wheel!"},
+                        "bind": "scales",
+                    },
+                ],
+                "encoding": marks,
             },
-            {
-                "mark": {"type": "point", "filled": True, "size": 70, "opacity": 0.8},
-                "params": [{"name": "zoom", "select": "interval", "bind": "scales"}],
-                "encoding": {**marks, "tooltip": tooltip(*fields)},
-            },
-            {
-                **front,
-                "mark": {"type": "point", "filled": False, "size": 190, "color": "#8C8C8C", "shape": "circle"},
-                "encoding": encoding,
-            },
+            {**front, "mark": ring, "encoding": encoding},
         ],
     )
-    return spec

@@ -9,9 +9,9 @@ from edgewatt.reporting.data import ReportData
 @CHARTS.add("io_memory", summary="I/Os against the size of the fast memory", place=30)
 def io_memory(data: ReportData) -> Spec | None:
     """Return the chart, or None without its data."""
-    if len({(mark["series"], mark["memory"]) for mark in data.io_curves}) < 2:
-        return None
     sizes = {mark["memory"] for mark in data.io_curves}
+    if len(sizes) < 2:
+        return None
     networks = {mark["network"] for mark in data.io_curves}
     x = {"field": "memory", "type": "quantitative", "title": "fast memory M (values)",
          "scale": {"type": "log", "nice": False, "padding": 15} if len(sizes) > 2 else {"zero": False, "padding": 30},

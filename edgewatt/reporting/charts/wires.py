@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgewatt.reporting.chart import CHARTS, Spec, base, tooltip
+from edgewatt.reporting.chart import CHARTS, IS_CHOSEN, Spec, base, tooltip
 from edgewatt.reporting.data import ReportData
 
 
@@ -18,9 +18,10 @@ def wires(data: ReportData) -> Spec | None:
         "height": {"step": 22},
         "mark": {"type": "rect"},
         "encoding": {
+            "opacity": {"condition": {"test": IS_CHOSEN, "value": 1}, "value": 0.15},
             "x": {"field": "wire", "type": "nominal", "title": "wire", "sort": {"field": "position"},
                   "axis": {"labelAngle": -60, "labelOverlap": True}},
-            "y": {"field": "point", "type": "nominal", "title": None, "sort": points, "axis": {"labelLimit": 300}},
+            "y": {"field": "point", "type": "nominal", "title": None, "sort": points, "axis": {"labelLimit": 220}},
             "color": {"field": "toggle_share", "type": "quantitative", "title": "toggles per beat",
                       "scale": {"scheme": "cividis"}, "legend": {"format": ".0%", "gradientLength": 200}},
             "tooltip": tooltip(

@@ -1,0 +1,136 @@
+"""No output replaces an input: a command declares which of its options name files it writes; the check is here."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import typer
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_STORE = ("records", "failures", "sweeps", "stages")  # folders of results; beside them a page may lie
+
+
+def written(text: str) -> str:
+    """Declare, as ``typer.Option(..., parser=written)``, that an option names a file or folder the command writes."""
+    return text
+
+
+class Commands(typer.Typer):
+    """A group of commands; one that writes files has ``--force``, without which it refuses to write what it reads."""
+
+    def command(self, name: str | None = None, **more: Any) -> Callable[[Function], Function]:
+        """As Typer's own."""
+        register = super().command(name, **more)
+
+        def decorate(function: Function) -> Function:
+            register(_guarded(function))
+            return function
+
+        return decorate
+
+
+def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command with its outputs checked, and an option for doing it all the same."""
+    signature = inspect.signature(function)
+    outputs = [p.name for p in signature.parameters.values() if getattr(p.default, "parser", None) is written]
+    if not outputs:
+        return function
+
+    @functools.wraps(function)
+    def run(*, force: bool, **values: Any) -> Any:
+        _check({name: values[name] for name in outputs}, [v for k, v in values.items() if k not in outputs], force)
+        return function(**values)
+
+    option = typer.Option(False, "--force", help="Replace a file that is read.")
+    parameter = inspect.Parameter("force", inspect.Parameter.KEYWORD_ONLY, default=option, annotation=bool)
+    run.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[*(p.replace(kind=p.KEYWORD_ONLY) for p in signature.parameters.values()), parameter]
+    )
+    run.__annotations__ = {**function.__annotations__, "force": bool}
+    return run
+
+
+def _check(outputs: Mapping[str, Any], given: Iterable[Any], force: bool) -> None:
+    """Raise InputError naming the file if an output is an input or another output."""
+    named = [str(path) for path in outputs.values() if path and str(path) != "-"]
+    there = [path for path in named if _exists(path)]
+    if len({os.path.realpath(path) for path in named}) < len(named):
+        from traces.base.errors import InputError
+
+        raise InputError(f"{named[0]}: two outputs have this name: give each a file of its own")
+    if there and not force:
+        from traces.base.files import refuse_inputs
+
+        inputs = list(_files(given))
+        for path in there:
+            refuse_inputs(path, inputs)
+
+
+def _exists(path: Any) -> bool:
+    try:
+        return Path(str(path)).is_file()  # a device or a pipe is no input that would be lost
+    except (OSError, ValueError):
+        return False
+
+
+def _files(values: Iterable[Any]) -> Iterator[Path]:
+    """Yield every file that the values name: themselves, what lies in a folder, what a configuration names."""
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from _files(value)
+        if not isinstance(value, (str, Path)) or not str(value):
+            continue
+        try:
+            path = Path(value)
+            if path.is_file():
+                yield path
+                if path.suffix in (".yaml", ".yml"):
+                    yield from _named_in(path)
+            elif path.is_dir():
+                yield from _inside(path)
+        except (OSError, ValueError):
+            continue
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    if (folder / "records").is_dir():
+        for name in _STORE:
+            yield from (folder / name).rglob("*")
+    else:
+        yield from (path for path in folder.iterdir() if path.is_file())
+
+
+def _named_in(path: Path, depth: int = 0) -> Iterator[Path]:
+    """Yield the files that a configuration names; one that cannot be read is the command's own to complain of."""
+    import yaml
+
+    try:
+        data = yaml.safe_load(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError, yaml.YAMLError):
+        return
+    for text in _texts(data):
+        try:
+            named = path.parent / text
+            if text and named.is_file():
+                yield named
+                if named.suffix in (".yaml", ".yml") and depth < 4:
+                    yield from _named_in(named, depth + 1)
+        except (OSError, ValueError):
+            continue
+
+
+def _texts(data: Any) -> Iterator[str]:
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, dict):
+        for value in data.values():
+            yield from _texts(value)
+    elif isinstance(data, list):
+        for value in data:
+            yield from _texts(value)

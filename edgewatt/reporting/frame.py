@@ -1,0 +1,74 @@
+"""The frame of every page: one template and one stylesheet; a page is one file that asks nothing of the network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from edgewatt.reporting.escaping import script_json, text
+from traces.base.errors import MissingExtraError
+
+
+def frame(
+    title: str,
+    body: str,
+    *,
+    subtitle: str = "",
+    style: str = "",
+    data: Any = None,
+    scripts: Sequence[str] = (),
+    charts: bool = False,
+) -> str:
+    """Return a page: heading, switch of light and dark, `body`.
+
+    title, subtitle: plain text. body: HTML whose texts are escaped. style: rules of this page besides frame.css.
+    data: JSON for the scripts, in the element `data`. scripts: modules in this order; the event `themechange` of the
+    document tells them that colours changed. charts: with Vega, Vega-Lite and vega-embed (extra `report`).
+    """
+    # Vega compiles its expressions: only pages with charts may evaluate text.
+    parts = [f"<script>{asset('theme.js')}</script>"]
+    if data is not None:
+        parts.append(f'<script type="application/json" id="data">{script_json(data)}</script>')
+    if charts:
+        parts.append(f'<script type="module">{libraries()}</script>')
+    parts += [f'<script type="module">{script}</script>' for script in scripts]
+    return asset("frame.html").format(
+        title=text(title),
+        subtitle=f'<p class="sub">{text(subtitle)}</p>' if subtitle else "",
+        evaluates=" 'unsafe-eval'" if charts else "",
+        style=asset("frame.css") + style,
+        body=body,
+        scripts="\n".join(parts),
+    )
+
+
+@cache
+def asset(name: str) -> str:
+    """Return the text of a file beside this module."""
+    return (Path(__file__).parent / name).read_text("utf-8")
+
+
+@cache
+def libraries() -> str:
+    """Return Vega, Vega-Lite and vega-embed as one script. Raises MissingExtraError without the extra `report`."""
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise MissingExtraError("vl-convert-python", "report") from error
+    script: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]
+    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def table(heads: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table that scrolls in its place: first column texts, the others numbers. Cells are plain text."""
+    head = "".join(f"<th>{text(name)}</th>" for name in heads)
+    body = "".join("<tr>" + "".join(f"<td>{text(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    whole = f'<table class="numbers"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    return f'<div class="scroll">{whole}</div>'
+
+
+def plot(width: float, height: float, label: str, shapes: str) -> str:
+    """Return a drawing that is as wide as its place."""
+    return f'<svg class="plot" viewBox="0 0 {width} {height}" role="img" aria-label="{text(label)}">{shapes}</svg>'
