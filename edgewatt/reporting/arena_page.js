@@ -104,3 +104,4 @@ for (const { canvas } of cards) {
 }
 document.addEventListener("themechange", show);
 window.addEventListener("resize", show);
+show();
