@@ -154,8 +154,6 @@ FIELDS = {
     "policy": "policy",
     "timing": "timing",
     "network": "network",
-    "lanes": "lanes",
-    "onchip": "on-chip memory",
 }
 """What may tell points apart beside what else was swept, and its title."""
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from edgewatt.reporting.escaping import script_json, text
-from edgewatt.reporting.page import asset
+from edgewatt.reporting.escaping import text
+from edgewatt.reporting.frame import asset, frame
 
 
 def patches_page(title: str, words: Sequence[str], plans: Sequence[Mapping[str, Any]]) -> str:
@@ -22,12 +21,10 @@ def patches_page(title: str, words: Sequence[str], plans: Sequence[Mapping[str, 
         cells.append("-" if p["uj"] is None else f"{p['uj']:,.2f}")
         numbers = "".join(f'<td class="number">{cell}</td>' for cell in cells)
         rows.append(f'<tr>{numbers}<td class="blocks">{text(p["blocks"])}</td></tr>')
-    parts = {
-        "STYLE": asset("page.css"),
-        "TITLE": text(title),
-        "WORDS": "".join(f"<p>{text(line)}</p>" for line in words),
-        "HEAD": "".join(f"<th>{name}</th>" for name in columns),
-        "ROWS": "".join(rows),
-        "DATA": script_json({"plans": list(plans)}),
-    }
-    return re.sub("@([A-Z]+)@", lambda mark: parts[mark[1]], asset("patches_page.html"))
+    body = asset("patches_page.html").format(
+        words="".join(f"<p>{text(line)}</p>" for line in words),
+        head="".join(f"<th>{name}</th>" for name in columns),
+        rows="".join(rows),
+    )
+    style, script = asset("patches_page.css"), asset("patches_page.js")
+    return frame(title, body, style=style, data={"plans": list(plans)}, scripts=[script])
