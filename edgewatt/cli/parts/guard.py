@@ -42,6 +42,9 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
     if not outputs:
         return function
 
+    if "force" in signature.parameters:
+        raise TypeError(f"{function.__name__}: --force is added to every command that writes files: leave it out")
+
     @functools.wraps(function)
     def run(*, force: bool, **values: Any) -> Any:
         _check({name: values[name] for name in outputs}, [v for k, v in values.items() if k not in outputs], force)
