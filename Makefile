@@ -14,7 +14,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: $(BIN)/python $(SOURCES)
-	$(BIN)/python -m pip install -q -e .
+	$(BIN)/python -m pip install -q -e '.[models,report]'
 	@touch $@
 
 $(VENV)/.installed-test: $(BIN)/python $(SOURCES)
@@ -23,6 +23,7 @@ $(VENV)/.installed-test: $(BIN)/python $(SOURCES)
 
 quickstart: $(VENV)/.installed
 	$(BIN)/edgewatt run configs/examples/quickstart.yaml
+	@echo "next:  . $(BIN)/activate   and then   edgewatt --help"
 
 test: $(VENV)/.installed-test lint types
 	$(BIN)/python -m pytest -n auto --dist worksteal

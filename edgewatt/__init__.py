@@ -17,6 +17,8 @@ _FACADE = {
     "run": "edgewatt.sweeps.sweep",
     "sweep": "edgewatt.sweeps.sweep",
     "collect": "edgewatt.results.collection",
+    "frame": "edgewatt.results.collection",
+    "Plots": "edgewatt.reporting.plots",
     "load_records": "edgewatt.results.comparison",
     "rerun": "edgewatt.point.compute",
     "report": "edgewatt.reporting",

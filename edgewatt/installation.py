@@ -26,6 +26,7 @@ EXTRAS = {
     "train": ("scikit-learn",),
     "report": ("vl-convert-python",),
     "parquet": ("pyarrow",),
+    "frame": ("pandas",),
     "waves": ("pyvcd",),
     "dask": ("distributed",),
     "optimize": ("optuna",),

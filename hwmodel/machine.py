@@ -13,6 +13,7 @@ from traces.access.trace import STREAMS
 from traces.base.arguments import check_fields
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
+from traces.base.shown import Shown
 
 UNKNOWN_ELEMENT_BYTES = 4
 """What the encoder takes for one value of a stream that a trace says nothing of."""
@@ -67,7 +68,7 @@ class EngineSpec:
 
 
 @dataclass(frozen=True)
-class Machine:
+class Machine(Shown):
     """Caches, encoder chain on the bus, DRAM part with its controller, engine.
 
     caches: from the engine outward; none means that every access goes to memory. encoder: a chain of
@@ -88,6 +89,16 @@ class Machine:
     flush: bool = True
     scratchpad: ScratchpadSpec | None = None
     technology: Any = None
+
+    __repr__ = Shown.__repr__
+
+    def _facts(self) -> dict[str, object]:
+        levels = [f"{c.size_bytes / 1024:g} KiB {c.ways}-way {c.policy}" for c in self.caches]
+        pad = self.scratchpad
+        onchip = f"{pad.size_bytes / 1024:g} KiB scratchpad {pad.policy}" if pad else " + ".join(levels) or "no cache"
+        technology = getattr(self.technology, "name", self.technology)
+        part = getattr(self.part, "name", self.part) or "none"
+        return {"on-chip": onchip, "encoder": self.encoder, "part": part, "technology": technology}
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from traces.base.progress import Progress
 from traces.base.registry import Registry
+from traces.base.shown import Shown
 from traces.work.checks import check_order
 from traces.work.network import Network
 
@@ -46,7 +47,7 @@ class Task:
 
 
 @dataclass(frozen=True, eq=False)
-class Ordering:
+class Ordering(Shown):
     """An order of work. ``edges[k]`` is the index (in the network's own order) of the k-th processed connection.
 
     curve: best-so-far points (search steps, seconds, objective) of a search, empty for a construction.
@@ -59,6 +60,15 @@ class Ordering:
     seed: int = 0
     curve: tuple[tuple[int, float, float], ...] = ()
     truncated: bool = False
+
+    __repr__ = Shown.__repr__
+
+    def _facts(self) -> dict[str, object]:
+        best = self.curve[-1][2] if self.curve else None
+        return {
+            "method": self.method, "connections": len(self.edges), "objective": best, "seed": self.seed,
+            **dict(self.parameters), "truncated": self.truncated or None,
+        }  # fmt: skip
 
 
 class Make(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from edgewatt.cli.output import say
+from edgewatt.cli.parts.completion import kinds
 from edgewatt.cli.parts.guard import written
 
 _JSON = typer.Option(
@@ -14,7 +15,9 @@ _JSON = typer.Option(
 
 def list_names(
     what: str = typer.Argument(
-        None, help="A kind, such as orderings (none: all kinds are named); 'schema' is the JSON Schema."
+        None,
+        autocompletion=kinds,
+        help="A kind, such as orderings (none: all kinds are named); 'schema' is the JSON Schema.",
     ),
     json_file: str = _JSON,
 ) -> None:
@@ -55,6 +58,7 @@ def doctor(
     """Report versions, SIMD level, package clashes and optional parts of this installation."""
     from edgewatt.cli.output import show_table, write_json
     from edgewatt.installation import diagnose
+    from traces.base.errors import install_command
 
     report = diagnose()
     if write_json(report, json_file):
@@ -72,7 +76,7 @@ def doctor(
     for extra, names in report["extras"].items():
         absent = [name for name, found in names.items() if not found]
         present = ", ".join(f"{name} {found}" for name, found in names.items() if found)
-        rows.append((f"extra {extra}", present or "-", f"pip install 'edgewatt[{extra}]'" if absent else "ok"))
+        rows.append((f"extra {extra}", present or "-", install_command(extra) if absent else "ok"))
     reference = report["reference_data"]
     rows.append(
         (

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from edgewatt.cli.output import read_value, say, split_parameter
+from edgewatt.cli.parts.completion import names_of
 from edgewatt.cli.parts.guard import Commands, written
 
 if TYPE_CHECKING:
@@ -19,7 +20,13 @@ def order_network(
     network: list[str] = typer.Argument(
         ..., metavar="NETWORK...", help="A file or folder, or one matrix file per layer from input to output."
     ),
-    method: str = typer.Option(None, "--method", "-m", help="A name of `edgewatt list orderings` (default: auto)."),
+    method: str = typer.Option(
+        None,
+        "--method",
+        "-m",
+        autocompletion=names_of("orderings"),
+        help="A name of `edgewatt list orderings` (default: auto).",
+    ),
     memory: int = typer.Option(
         None, "--memory", "-M", help="Fast memory: neuron values plus the connection in hand (100, or the system's)."
     ),
@@ -225,7 +232,12 @@ def pays_command(
         ..., "--order", metavar="METHOD|FILE", help="A method, or a file of `edgewatt order -o`."
     ),
     against: str = typer.Option("two-optimal", "--against", metavar="METHOD|FILE", help="The order to compare with."),
-    system: str = typer.Option("edge", "--system", help="A name of `edgewatt list systems`, or a YAML file."),
+    system: str = typer.Option(
+        "edge",
+        "--system",
+        autocompletion=names_of("systems"),
+        help="A name of `edgewatt list systems`, or a YAML file.",
+    ),
     size: list[int] = typer.Option([], "--size", metavar="BYTES", help="On-chip memory; may be repeated."),
     part: list[str] = typer.Option([], "--part", help="Memory part; may be repeated."),
     value_format: list[str] = typer.Option([], "--format", help="Number format; may be repeated."),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from edgewatt.cli.output import say
+from edgewatt.cli.parts.completion import names_of
 from edgewatt.cli.parts.guard import written
 
 if TYPE_CHECKING:
@@ -24,7 +25,10 @@ def run(
     file: str = typer.Argument(..., help="A run configuration (YAML), or a network with --system."),
     overrides: list[str] = _OVERRIDE,
     system: str = typer.Option(
-        None, metavar="NAME", help="Run a network file on this machine (`edgewatt list systems`)."
+        None,
+        metavar="NAME",
+        autocompletion=names_of("systems"),
+        help="Run a network file on this machine (`edgewatt list systems`).",
     ),
     results: str = typer.Option("results", "-o", "--results", help="Folder for the records."),
     json_file: str = _JSON,
@@ -53,6 +57,44 @@ def run(
         return
     show_records(records, title=plan.name or Path(file).name)
     say("\n".join(["records:", *(f"  {path}" for path in paths)]))
+
+
+def init(
+    network: list[str] = typer.Argument(..., metavar="NETWORK...", help="As of `edgewatt order`."),
+    system: str = typer.Option(
+        "scratchpad-8k",
+        metavar="NAME",
+        autocompletion=names_of("systems"),
+        help="The machine (`edgewatt list systems`).",
+    ),
+    output: str = typer.Option(
+        "edgewatt.yaml", "-o", "--output", parser=written, metavar="FILE", help="The configuration to write."
+    ),
+) -> None:
+    """Write a commented configuration for your own network; an existing file is kept.
+
+    Example:  edgewatt init net.npz -o mine.yaml
+    """
+    from pathlib import Path
+
+    from edgewatt.config.starter import starter
+    from edgewatt.sweeps.plan import load_sweep
+    from traces.base.errors import InputError
+    from traces.base.files import whole_file
+    from traces.readers import load
+    from traces.work.network import Network
+
+    target = Path(output)
+    if target.exists():
+        raise InputError(f"{output}: is there already; name another file with -o")
+    loaded = load(network[0] if len(network) == 1 else network, kind="network")
+    if not isinstance(loaded, Network):
+        raise InputError(f"{network[0]}: a configuration needs a network of neurons, not an operator graph")
+    text = starter(loaded, network, system=system, folder=target.resolve().parent)
+    with whole_file(target) as stream:
+        stream.write(text.encode("utf-8", "surrogateescape"))
+    points = len(load_sweep(target).points)
+    say(f"{output}: {points} points; next:  edgewatt run {output}")
 
 
 def _configuration(file: str, system: str | None) -> Any:
@@ -322,6 +364,6 @@ def _network_of(source: str, overrides: list[str]) -> tuple[Network, Any]:
 
 def add_to(app: typer.Typer) -> None:
     """Register this module's commands."""
-    for command in (run, sweep, show, collect, rerun):
+    for command in (run, sweep, init, show, collect, rerun):
         app.command()(command)
     app.command("bench")(bench_network)

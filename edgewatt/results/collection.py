@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,24 @@ def collect(results: str | Path, output: str | Path) -> tuple[int, int]:
     with whole_file(output) as stream:
         stream.write(data)
     return len(rows), len(columns)
+
+
+def frame(records: Iterable[Record]) -> Any:
+    """Return records as a pandas frame, or a polars one without pandas: a row each, columns as `collect`.
+
+    Raises InputError without records, MissingExtraError if neither library is there.
+    """
+    rows = [flat_row(record) for record in records]
+    if not rows:
+        raise InputError("no finished points to put into a frame")
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    data = {name: _one_type([row.get(name) for row in rows]) for name in columns}
+    for library in ("pandas", "polars"):
+        try:
+            return import_module(library).DataFrame(data)
+        except ImportError:
+            continue
+    raise MissingExtraError("pandas", "frame")
 
 
 def flat_row(record: Record) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from traces.base.errors import InputError
+from traces.base.shown import Shown
 
 SCHEMA = 1
 """Version of the record's layout. A reader of version n reads every version up to n."""
@@ -27,7 +28,7 @@ def content_hash(value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Record:
+class Record(Shown):
     """One finished point.
 
     canonical: config, hash, seed, counts and energies: byte-identical on any machine and for any number of workers.
@@ -36,6 +37,20 @@ class Record:
 
     canonical: Mapping[str, Any]
     provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    __repr__ = Shown.__repr__
+
+    def _facts(self) -> dict[str, object]:
+        from edgewatt.results.quantities import duration, energy
+        from edgewatt.results.rows import row_of
+
+        row = row_of(self)
+        says = ("network", "trace", "ordering", "stride", "format", "onchip", "encoder", "part")
+        return {
+            "point": self.hash[:8], **{key: row.get(key) for key in says}, "I/Os": row.get("io"),
+            "energy": energy(row["energy_pj"]) if "energy_pj" in row else None,
+            "time": duration(row["time_ns"]) if "time_ns" in row else None,
+        }  # fmt: skip
 
     @property
     def hash(self) -> str:

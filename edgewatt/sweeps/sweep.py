@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from edgewatt.point.compute import make_task, run_points
 from edgewatt.point.model import Point
 from edgewatt.point.steps import identities, shared
 from edgewatt.results.claims import Claims
+from edgewatt.results.collection import frame
 from edgewatt.results.record import Record
 from edgewatt.results.store import NewerCountsError, Store
 from edgewatt.sweeps.executors import Executor, make_executor
@@ -21,6 +22,7 @@ from edgewatt.sweeps.ignored import warn_of_ignored
 from edgewatt.sweeps.plan import SweepPlan, load_sweep
 from traces.base.errors import InputError
 from traces.base.progress import Progress
+from traces.base.shown import Shown
 
 POLL_S = 0.2
 """How often a sweep looks whether others have finished the points that are left."""
@@ -50,8 +52,12 @@ def run(
     return records
 
 
+if TYPE_CHECKING:
+    from edgewatt.reporting.plots import Plots
+
+
 @dataclass
-class Results:
+class Results(Shown):
     """What a sweep left in its store. Records are sorted by hash, whatever order they were computed in.
 
     computed, reused: points computed now, points found finished. failed: hash -> why. damaged: records and stage
@@ -72,6 +78,25 @@ class Results:
         """The finished points of this sweep, sorted by hash."""
         found = (self.store.get(name) for name in sorted({point.hash for point in self.points} - self.failed.keys()))
         return [record for record in found if record is not None]
+
+    __repr__ = Shown.__repr__
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "folder": self.store.folder, "points": len(self.points), "computed": self.computed, "reused": self.reused,
+            "failed": len(self.failed),
+        }  # fmt: skip
+
+    def frame(self) -> Any:
+        """Return the finished points as a pandas or polars frame, as `edgewatt.frame` does."""
+        return frame(self.records)
+
+    @property
+    def plot(self) -> Plots:
+        """The report's charts of these points, as Altair charts: ``results.plot.tradeoff()``."""
+        from edgewatt.reporting.plots import Plots
+
+        return Plots(self.records)
 
     def __len__(self) -> int:
         return len(self.points)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from traces.base.errors import InputError
+from traces.base.shown import Shown
 
 
 def later(default: Any = 0) -> Any:
@@ -283,7 +284,7 @@ class Derating:
 
 
 @dataclass(frozen=True)
-class Part:
+class Part(Shown):
     """One DRAM part: organisation, timing in clocks, currents, wires. `constants` keeps value and source of each."""
 
     name: str
@@ -299,6 +300,16 @@ class Part:
     constants: Mapping[str, Constant] = field(default_factory=dict, repr=False)
     derating: Derating | None = field(default=None, metadata={"later": True})
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False)  # factors, see dram.ranges
+
+    __repr__ = Shown.__repr__
+
+    def _facts(self) -> dict[str, object]:
+        estimates = sum(constant.estimate for constant in self.constants.values())
+        return {
+            "name": self.name, "standard": self.standard, "MT/s": round(self.data_rate_mts),
+            "data wires": self.organisation.dq_bits, "burst bytes": self.organisation.burst_bytes,
+            "constants": len(self.constants), "of them estimates": estimates, "note": self.note or None,
+        }  # fmt: skip
 
     @property
     def data_rate_mts(self) -> float:

@@ -20,13 +20,14 @@ from reorder.schedule.operator_problem import OperatorProblem
 from reorder.schedule.rewrite import rewrite_graph
 from reorder.schedule.traffic import Traffic, traffic_costs
 from traces.base.errors import InputError, unknown_name
+from traces.base.shown import Shown
 from traces.work.opgraph import OpGraph
 
 OBJECTIVES = ("peak", "arena", "traffic")
 
 
 @dataclass(frozen=True, eq=False)
-class Schedule:
+class Schedule(Shown):
     """A schedule and what it costs. ``order[k]`` is the k-th operator to run, an index into ``graph.nodes``.
 
     graph: the graph that is scheduled: the one given, or the rewritten one.
@@ -53,6 +54,16 @@ class Schedule:
     states: int
     truncated: bool = False
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    __repr__ = Shown.__repr__
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "graph": self.graph.name, "operators": len(self.order), "peak bytes": self.peak_bytes,
+            "at least": self.lower_bound_bytes, "arena bytes": self.arena_bytes, "off-chip bytes": self.traffic_bytes,
+            "method": self.method, "objective": self.objective, "proved": self.proved,
+            "truncated": self.truncated or None,
+        }  # fmt: skip
 
     @property
     def traffic_bytes(self) -> int | None:

@@ -20,7 +20,7 @@ from hwmodel.processor.cost import TERMS, Processor, features, fit, l1_misses, l
 from hwmodel.processor.inference import compile_inference
 from hwmodel.processor.limits import Limits, cache_bytes
 from hwmodel.processor.work import ordered_work
-from traces.base.errors import InputError
+from traces.base.errors import InputError, install_command
 from traces.generators.networks import random_layered, uniform_layers
 from traces.generators.radixnet import radix_net
 from traces.work.network import Network
@@ -75,7 +75,7 @@ def test_an_absent_peer_is_skipped_by_name(system: str, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(builtins, "__import__", no_torch)
     result = bench(random_layered(3, 20, 0.2), batch=4, peers=["scipy", "torch"], target=system)
-    assert result.missing == {"torch": "PyTorch is not installed: pip install 'edgewatt[bench]'"}
+    assert result.missing == {"torch": f"PyTorch is not installed: {install_command('bench')}"}
 
 
 def test_bench_from_the_command_line(system: str, tmp_path: Path) -> None:

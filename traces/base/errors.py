@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 _LONGEST, _MOST = 60, 80  # characters of a name, and names, that a message lists
 _ESCAPES = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
@@ -39,7 +41,18 @@ class MissingExtraError(EdgewattError, ImportError):
     """An optional dependency is absent; the message holds the command that installs it."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"this needs the package {package!r}: pip install 'edgewatt[{extra}]'")
+        super().__init__(f"this needs the package {package!r}: {install_command(extra)}")
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs an extra: into this environment, and from the checkout where this is one."""
+    root = Path(__file__).parents[2]
+    if not (root / "setup.cfg").is_file():
+        return f"pip install 'edgewatt[{extra}]'"
+    python, here = Path(sys.executable), Path.cwd()
+    shown = python.relative_to(here) if python.is_relative_to(here) else python
+    where = "." if root == here else str(root)
+    return f"{shown} -m pip install -e '{where}[{extra}]'"
 
 
 def brief(error: BaseException) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError, shown, unknown_name
+from traces.base.shown import Shown
 
 MAX_NEURONS = 1 << 25  # a dozen arrays of 8 bytes per neuron are made: a file of one line must not fill the memory
 ACTIVATIONS = ("identity", "relu", "clipped-relu")  # clipped-relu: the Graph Challenge's min(max(z, 0), 32)
@@ -82,7 +83,7 @@ def is_real(dtype: np.dtype) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Network:
+class Network(Shown):
     """A feed-forward sparse network. Connection k goes from ``sources[k]`` to ``targets[k]``; W connections, N neurons.
 
     The order of the arrays is the network's own order of work. All arrays are copied and read-only.
@@ -117,6 +118,16 @@ class Network:
     weight_ids: Int64Array | None = field(default=None, kw_only=True)
     positions: Int64Array | None = field(default=None, kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
+
+    __repr__ = Shown.__repr__
+
+    def _facts(self) -> dict[str, object]:
+        layers = None if self.layer is None else len(np.unique(self.layer))
+        return {
+            "name": self.name, "connections": len(self.sources), "neurons": self.n_neurons, "layers": layers,
+            "inputs": len(self.inputs), "outputs": len(self.outputs), "activation": self.activation,
+            "weights": "none" if self.weights is None else None,
+        }  # fmt: skip
 
     def __post_init__(self) -> None:
         put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731 - the class is frozen

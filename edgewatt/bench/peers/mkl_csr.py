@@ -11,6 +11,7 @@ import numpy as np
 
 from edgewatt.bench.layers import Float32, Layer
 from edgewatt.bench.peer import PEERS, MissingPeer, Step
+from traces.base.errors import install_command
 
 NON_TRANSPOSE, GENERAL, ROW_MAJOR, EXPECTED_CALLS = 10, 20, 101, 100_000
 SEQUENTIAL = 1
@@ -30,7 +31,7 @@ def load_mkl() -> Any:
     for base in [Path(p) for p in sys.path if p.endswith("site-packages")]:
         found += sorted(base.parent.parent.glob("libmkl_rt.so*"))
     if not found:
-        raise MissingPeer("MKL is not installed: pip install 'edgewatt[bench]'")
+        raise MissingPeer(f"MKL is not installed: {install_command('bench')}")
     try:
         library = ctypes.CDLL(str(found[-1].resolve()))
     except OSError as error:

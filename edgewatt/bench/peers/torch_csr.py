@@ -6,6 +6,7 @@ from typing import Any
 
 from edgewatt.bench.layers import CLIP, Float32, Layer
 from edgewatt.bench.peer import PEERS, MissingPeer, Step
+from traces.base.errors import install_command
 
 
 def load_torch() -> Any:
@@ -13,7 +14,7 @@ def load_torch() -> Any:
     try:
         import torch
     except ImportError:
-        raise MissingPeer("PyTorch is not installed: pip install 'edgewatt[bench]'") from None
+        raise MissingPeer(f"PyTorch is not installed: {install_command('bench')}") from None
     torch.set_num_threads(1)
     return torch
 

@@ -1,0 +1,94 @@
+"""A first configuration for one's own network: every line says what it is for and what else could stand there."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from traces.base.resources import shipped_path
+from traces.work.network import Network
+
+
+def starter(network: Network, files: Sequence[str | Path], *, system: str, folder: str | Path) -> str:
+    """Return YAML that runs a network on a shipped system; its paths are relative to `folder`.
+
+    Raises InputError with a suggestion for an unknown system.
+    """
+    from hwmodel.fastmemory.iomodel import io_bounds
+
+    described = _first_line(shipped_path("systems", system))
+    bounds = io_bounds(network)
+    named = [json.dumps(os.path.relpath(file, folder)) for file in files]
+    source = f"file: {named[0]}" if len(named) == 1 else f"files: [{', '.join(named)}] # one a layer, input first"
+    widths = _widths(network)
+    memory = max(3, min(100, widths[1] if len(widths) > 1 else 100))
+    weights = "" if network.weights is not None else "\n# It has no weights: ones and toggles are those of weights 1."
+    name = "".join(c if c.isprintable() else " " for c in network.name)
+    return f"""\
+# {name}: {network.n_connections:,} connections, {network.n_neurons:,} neurons{_layers(widths)}.{weights}
+# Whatever the order, one inference takes at least {bounds.lower_total:,} I/Os of a fast memory, and the 2-optimal order
+# at most {bounds.upper_total:,} (Gleinig et al. 2023, Theorem 1).
+#
+#   edgewatt run {{this file}}                        one line for each ordering and format below
+#   edgewatt run {{this file}} -s fast_memory.size=50 with another value
+#   edgewatt list orderings                         what else may stand below; also formats, systems, parts, encoders
+
+name: {json.dumps(network.name)}
+
+# The work. Also: one file a layer (files: [a.npz, b.npz]), or a generator (generate: {{kind: random-layered, ...}}).
+network:
+  {source}
+  # prune: {{density: 0.1}}        # keep the largest tenth of the weights
+  # activation: relu              # identity, relu or clipped-relu, instead of what the file says
+
+# The machine: {described}
+system: {system}                  # edgewatt list systems; or say caches, scratchpad, encoder and dram yourself
+# caches: [{{size_bytes: 8 KiB, ways: 4, policy: plru}}]
+# encoder: base-xor+dbi-dc        # edgewatt list encoders
+# dram: {{part: lpddr4-3200}}       # edgewatt list parts
+
+# Orders of the work; changes are against the first.
+orderings:
+  - two-optimal                   # target after target, as sparse matrix products do
+  - by-source
+  - {{kind: connection-reordering, iterations: 20000}} # annealing (Gleinig et al. 2023)
+  # - auto                        # constructions, then a search; slower, most often the best
+search:
+  time_limit_s: 30                # of each search; the record then says truncated
+
+# Fast memory of the I/O model: how many neuron values fit beside the connection in hand.
+fast_memory:
+  size: {memory}
+  policy: min                     # min knows the future; lru and rr do not
+
+formats: [fp32, int8]             # fp16, bf16, fp8_e4m3, int4, ...: edgewatt list formats
+layout: {{lanes: 16}}               # input vectors at a time
+
+# A sweep instead: put this file's name under `base:` of another one and what varies under `grid:`
+#   base: this.yaml
+#   grid: {{fast_memory.size: [25, 50, 100], encoder: [raw, dbi-dc]}}
+"""
+
+
+def _widths(network: Network) -> list[int]:
+    """Return the neurons of each layer where the network is layered, input first."""
+    if network.layer is None:
+        return []
+    layers = range(int(network.layer.min()), int(network.layer.max()) + 1)
+    targets = [len(np.unique(network.targets[network.layer == layer])) for layer in layers]
+    return [len(network.inputs), *targets]
+
+
+def _layers(widths: Sequence[int]) -> str:
+    return f", layers of {' -> '.join(f'{width:,}' for width in widths)}" if 1 < len(widths) <= 12 else ""
+
+
+def _first_line(path: Path) -> str:
+    import yaml
+
+    data = yaml.safe_load(path.read_text("utf-8"))
+    return str(data.get("description", path.stem)).partition("\n")[0]

@@ -1,0 +1,113 @@
+"""In a session: frames, charts and short words for what one holds; the first steps of a new user."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import yaml
+from typer.testing import CliRunner
+
+import edgewatt as ew
+from edgewatt.cli import app
+from traces.base.errors import InputError, MissingExtraError, install_command
+from traces.generators.networks import uniform_layers
+
+ROOT = Path(__file__).parents[2]
+SWEEP: dict[str, Any] = {
+    "base": {
+        "network": {"generate": {"kind": "random-layered", "n_layers": 3, "width": 12, "density": 0.4}},
+        "fast_memory": {"size": 8, "curve": [6, 12]},
+        "caches": [{"size_bytes": 512, "ways": 2}],
+    },
+    "grid": {"orderings": ["two-optimal", "random-topological"], "seed": [0, 1]},
+}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return ew.sweep(SWEEP, results=tmp_path_factory.mktemp("sessions") / "r", executor="inline")
+
+
+def test_a_frame_of_results(results: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = results.frame()
+    assert isinstance(frame, pandas.DataFrame) and len(frame) == 4
+    assert set(frame["ordering"]) == {"two-optimal", "random-topological"}
+    assert frame["energy_pj"].dtype == np.float64 and frame["config.seed"].dtype == np.int64
+    assert len(ew.frame(results.records)) == 4
+    with pytest.raises(InputError, match="no finished points"):
+        ew.frame([])
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(MissingExtraError, match="frame"):
+        results.frame()
+
+
+def test_charts_in_a_notebook(results: Any) -> None:
+    altair = pytest.importorskip("altair")
+    for name in ("tradeoff", "energy", "io", "spread", "wires"):
+        chart = getattr(results.plot, name)()
+        assert isinstance(chart, altair.TopLevelMixin), name
+        assert "data" in chart.to_dict()
+    with pytest.raises(InputError, match="nothing to show"):
+        results.plot.searches()
+    with pytest.raises(InputError, match="unknown chart 'tradeof'"):
+        results.plot.chart("tradeof")
+
+
+def test_short_words_for_what_one_holds(results: Any) -> None:
+    network = uniform_layers([8, 8, 4], 0.5, seed=0).with_(name="<b>&mine\x1b[31m")
+    graph = ew.randwire(n=8, seed=0)
+    held = [
+        network, ew.order(network, "two-optimal", memory=6), results, results.records[0], ew.schedule(graph),
+        ew.load_part("lpddr4-3200"), ew.Machine(caches=(ew.CacheSpec(size_bytes=8192, ways=4),), part="lpddr4-3200"),
+    ]  # fmt: skip
+    for thing in held:
+        line, table = repr(thing), thing._repr_html_()
+        assert line.startswith(f"<{type(thing).__name__} ") and line.isprintable() and len(line) < 400, line
+        assert table.startswith("<table>") and "<b>" not in table.replace("<tbody>", ""), table
+    assert "48 connections" in repr(network).replace("connections 48", "48 connections"), repr(network)
+    assert "on-chip 8 KiB 4-way lru" in repr(held[-1]) and "points 4" in repr(results)
+
+
+def test_the_hint_is_the_command_for_a_checkout() -> None:
+    command = install_command("report")
+    assert "-m pip install -e" in command and command.endswith("[report]'") and "python" in command
+
+
+def test_init_writes_a_commented_configuration_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, shape in (("fc1.npz", (12, 8)), ("fc 2.npz", (4, 12))):
+        sp.save_npz(name, sp.random(*shape, 0.5, "csr", random_state=0))
+    done = CliRunner().invoke(app, ["init", "fc1.npz", "fc 2.npz", "-o", "mine.yaml"])
+    assert done.exit_code == 0 and "edgewatt run mine.yaml" in done.output, done.output
+    text = Path("mine.yaml").read_text()
+    assert sum(line.lstrip().startswith("#") for line in text.splitlines()) > 15
+    assert yaml.safe_load(text)["network"] == {"files": ["fc1.npz", "fc 2.npz"]}
+    assert "layers of 8 -> 12 -> 4" in text
+    ran = CliRunner().invoke(app, ["run", "mine.yaml"])
+    assert ran.exit_code == 0 and "pay" in ran.output, ran.output
+    again = CliRunner().invoke(app, ["init", "fc1.npz", "-o", "mine.yaml"])
+    assert isinstance(again.exception, InputError) and "there already" in str(again.exception)
+    wrong = CliRunner().invoke(app, ["init", "fc1.npz", "--system", "edgy", "-o", "other.yaml"])
+    assert "did you mean 'edge'" in str(wrong.exception) and not Path("other.yaml").exists()
+
+
+def test_names_are_completed() -> None:
+    def completed(words: str) -> list[str]:
+        environment = {
+            "_EDGEWATT_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1),
+            "PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin",
+        }  # fmt: skip
+        code = "import sys; sys.argv[0] = 'edgewatt'; from edgewatt.cli import main; main()"
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
+        return done.stdout.split()
+
+    assert {"order", "order-tuples"} <= set(completed("edgewatt ord"))
+    assert "connection-reordering" in completed("edgewatt order net.npz --method conn")
+    assert "scratchpad-8k" in completed("edgewatt run net.npz --system scr")
+    assert "orderings" in completed("edgewatt list ord")
