@@ -19,6 +19,7 @@ _FACADE = {
     "collect": "edgewatt.results.collection",
     "frame": "edgewatt.results.collection",
     "Plots": "edgewatt.reporting.plots",
+    "init": "edgewatt.config.starter",
     "load_records": "edgewatt.results.comparison",
     "rerun": "edgewatt.point.compute",
     "report": "edgewatt.reporting",

@@ -77,23 +77,11 @@ def init(
     """
     from pathlib import Path
 
-    from edgewatt.config.starter import starter
+    from edgewatt.config.starter import init as write
     from edgewatt.sweeps.plan import load_sweep
-    from traces.base.errors import InputError
-    from traces.base.files import whole_file
-    from traces.readers import load
-    from traces.work.network import Network
 
-    target = Path(output)
-    if target.exists():
-        raise InputError(f"{output}: is there already; name another file with -o")
-    loaded = load(network[0] if len(network) == 1 else network, kind="network")
-    if not isinstance(loaded, Network):
-        raise InputError(f"{network[0]}: a configuration needs a network of neurons, not an operator graph")
-    text = starter(loaded, network, system=system, folder=target.resolve().parent)
-    with whole_file(target) as stream:
-        stream.write(text.encode("utf-8", "surrogateescape"))
-    points = len(load_sweep(target).points)
+    write(network, output, system=system)
+    points = len(load_sweep(Path(output)).points)
     say(f"{output}: {points} points; next:  edgewatt run {output}")
 
 

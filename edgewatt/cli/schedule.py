@@ -45,6 +45,7 @@ def schedule(
     encoder: str = typer.Option("raw", help="Encoder of its data wires, e.g. base-xor+dbi-dc."),
     output: str = typer.Option(
         None,
+        parser=written,
         metavar="FILE",
         help="Write the .tflite or .onnx model back reordered (.tflite: with the arena's offsets).",
     ),

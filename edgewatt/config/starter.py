@@ -9,8 +9,29 @@ from pathlib import Path
 
 import numpy as np
 
+from traces.base.errors import InputError
+from traces.base.files import whole_file
 from traces.base.resources import shipped_path
 from traces.work.network import Network
+
+
+def init(files: str | Path | Sequence[str | Path], output: str | Path, *, system: str = "scratchpad-8k") -> None:
+    """Write a commented configuration for a network: a file, a folder, or one matrix file a layer.
+
+    Raises InputError where `output` is there already, for an unknown system, or where the files hold no network.
+    """
+    from traces.readers import load
+
+    given = [files] if isinstance(files, (str, Path)) else list(files)
+    target = Path(output)
+    if target.exists():
+        raise InputError(f"{output}: is there already; name another file with -o")
+    loaded = load(given[0] if len(given) == 1 else given, kind="network")
+    if not isinstance(loaded, Network):
+        raise InputError(f"{given[0]}: a configuration needs a network of neurons, not an operator graph")
+    text = starter(loaded, given, system=system, folder=target.resolve().parent)
+    with whole_file(target) as stream:
+        stream.write(text.encode("utf-8", "surrogateescape"))
 
 
 def starter(network: Network, files: Sequence[str | Path], *, system: str, folder: str | Path) -> str:

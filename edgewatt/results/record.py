@@ -42,14 +42,14 @@ class Record(Shown):
 
     def _facts(self) -> dict[str, object]:
         from edgewatt.results.quantities import duration, energy
-        from edgewatt.results.rows import row_of
 
-        row = row_of(self)
-        says = ("network", "trace", "ordering", "stride", "format", "onchip", "encoder", "part")
+        kinds = {key: self.config[key]["kind"] for key in ("ordering", "stride") if key in self.config}
+        spent = self.results.get("energy_pj", {}).get("total")
         return {
-            "point": self.hash[:8], **{key: row.get(key) for key in says}, "I/Os": row.get("io"),
-            "energy": energy(row["energy_pj"]) if "energy_pj" in row else None,
-            "time": duration(row["time_ns"]) if "time_ns" in row else None,
+            "point": self.hash[:8], **kinds, "format": self.config.get("format"),
+            "part": self.config.get("dram", {}).get("part"), "I/Os": self.results.get("io", {}).get("total"),
+            "energy": None if spent is None else energy(spent),
+            "time": duration(self.results["time_ns"]) if "time_ns" in self.results else None,
         }  # fmt: skip
 
     @property
