@@ -34,8 +34,11 @@ def show_records(records: Sequence[Record], *, title: str) -> None:
     groups = _groups(rows, {axis.key: axis.title for axis in axes})
     io, cost = _io_columns(rows), _cost_columns(rows)
     says = what_pays(rows) if io and cost else ""
-    if not io or not cost or console.width >= _WIDE:
+    if console.width >= _WIDE:
         _print(console, groups, [*_name_columns(rows), *io, *cost])
+    elif not io or not cost:
+        for piece in _pieces(_name_columns(rows), [*io, *cost], console.width):
+            _print(console, groups, piece)
     else:
         first = _distinct_work(rows)
         names = [("format", "", [_formats(rows, n) for n in first])]
