@@ -69,7 +69,10 @@ def order_network(
     ),
     prune: float = typer.Option(None, "--prune", metavar="SHARE", help="Share of the weights to drop, smallest first."),
     renumber: str = typer.Option(
-        None, "--renumber", metavar="FILE", parser=written,
+        None,
+        "--renumber",
+        metavar="FILE",
+        parser=written,
         help="With --system: renumber neurons for cache lines; write that network.",
     ),
     output: str = typer.Option(
