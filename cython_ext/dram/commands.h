@@ -91,8 +91,8 @@ static void play_levels(dram_engine *e, int64_t t, int command, const dram_bank 
 
 /* Nothing of a table before its gap after cycle t. */
 static inline void hold(int64_t *ready, const int64_t *gap, int64_t t, int n) {
-    if (n == REFPB + 1) /* the usual number, as a constant */
-        for (int to = 0; to < REFPB + 1; to++) ready[to] = later(ready[to], t + gap[to]);
+    if (n == REFAB + 1) /* the usual number, as a constant */
+        for (int to = 0; to < REFAB + 1; to++) ready[to] = later(ready[to], t + gap[to]);
     else
         for (int to = 0; to < n; to++) ready[to] = later(ready[to], t + gap[to]);
 }

@@ -123,6 +123,7 @@ static int refresh_wanted(const dram_engine *e, int64_t t, int r, int64_t *next)
     if (t >= longest) return 1; /* pulled in before, but nine intervals are the longest pause */
     *next = sooner(*next, longest);
     if (rank->queued || e->reads_waiting || e->draining || rank->refresh_due <= -(int64_t)e->c.pull_in * sets) return 0;
+    if (rank->powered_down && rank->refresh_due <= 0) return 0; /* none is pulled in out of power-down */
     int64_t when = rank->refresh_due > 0 ? t : rank->last_command + e->c.pull_in_idle;
     if (sets == 1) when = later(when, rank->refreshes[rank->refresh_index] + 2 * e->c.refresh_interval);
     if (when <= t) return 1;
@@ -165,7 +166,7 @@ static int try_refresh(dram_engine *e, int64_t t, int r, int64_t *next) {
 /* Enter or leave power-down; returns 1 if the rank changed state. */
 static int try_power(dram_engine *e, int64_t t, int r, int64_t *next) {
     dram_rank *rank = &e->rank[r];
-    int wanted = rank->queued || rank->refresh_due > 0;
+    int wanted = rank->queued || rank->refresh_due > 0 || rank->refresh_first;
     int64_t when;
     if (rank->powered_down) {
         if (!wanted) return 0;

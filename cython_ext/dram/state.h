@@ -233,7 +233,7 @@ static dram_engine *channel_new(const dram_config *config, int number, dram_outp
     e->flight_size = e->pool_size + config->read_data_end + config->latency + 2; /* at most one read per clock */
     e->number = number;
     e->last_burst = -((int64_t)1 << 40);
-    e->n_ready = config->self_refresh || config->rfm_limit || config->masked ? COMMANDS : config->power_down ? PDX + 1 : REFPB + 1;
+    e->n_ready = config->self_refresh || config->rfm_limit || config->masked ? COMMANDS : config->power_down ? PDX + 1 : config->refresh == REFRESH_PER_BANK ? REFPB + 1 : REFAB + 1;
     e->extras = config->postpone || config->pull_in || config->self_refresh || config->second_act;
     for (int r = 0; r < config->ranks; r++)
         for (int x = 0; x < 16; x++) e->rank[r].refreshes[x] = -((int64_t)1 << 40);
