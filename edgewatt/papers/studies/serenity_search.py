@@ -134,5 +134,6 @@ STUDIES.register("serenity-search", summary="Table 2: the search for a schedule,
         compute,
         tables,
         {"parts": _parts, "budget": _budget_saves(False), "budget-rewritten": _budget_saves(True)},
+        version=2,
     )
 )
