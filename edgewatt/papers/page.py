@@ -89,7 +89,6 @@ def render(reproductions: Sequence[Run]) -> str:
     shown = [run for run in reproductions if run.records]
     body = _own("papers.html").format(
         claims=_claims_table(compare_claims(reproductions)),
-        contents="".join(f'<li><a href="#{text(run.name)}">{_heading(catalogue, run)}</a></li>' for run in shown),
         figures="".join(
             _study_section(catalogue, run)
             if isinstance(run, StudyRun)

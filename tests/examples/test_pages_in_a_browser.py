@@ -48,7 +48,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     from edgewatt.orders.pays_page import pays_page
     from edgewatt.reporting.cache_page import cache_page
     from edgewatt.reporting.explain_order import explain_page
-    from hwmodel.caches.profile import parse_level, profile_caches
+    from hwmodel.replay.profile import parse_level, profile_caches
     from traces.trace_readers import open_trace
 
     (folder / "explain.html").write_text(explain_page(network, best, memory=8))
