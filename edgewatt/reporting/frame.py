@@ -15,7 +15,7 @@ def frame(
     title: str,
     body: str,
     *,
-    subtitle: str = "",
+    subtitle: str | None = None,
     style: str = "",
     data: Any = None,
     scripts: Sequence[str] = (),
@@ -36,7 +36,7 @@ def frame(
     parts += [f'<script type="module">{script}</script>' for script in scripts]
     return asset("frame.html").format(
         title=text(title),
-        subtitle=f'<p class="sub">{text(subtitle)}</p>' if subtitle else "",
+        subtitle=f'<p class="sub">{text(subtitle)}</p>' if subtitle is not None else "",
         evaluates=" 'unsafe-eval'" if charts else "",
         style=asset("frame.css") + style,
         body=body,
