@@ -31,7 +31,7 @@ EXTRAS = {
     "dask": ("distributed",),
     "optimize": ("optuna",),
     "partition": ("mtkahypar",),
-    "learn": ("cmaes",),
+    "learn": ("cmaes", "torch"),
 }
 
 

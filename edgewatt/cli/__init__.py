@@ -9,7 +9,20 @@ import warnings
 
 import typer
 
-from edgewatt.cli import dram, export, listing, memory, order, order_tuples, papers, results, run, schedule, validate
+from edgewatt.cli import (
+    dram,
+    export,
+    learn,
+    listing,
+    memory,
+    order,
+    order_tuples,
+    papers,
+    results,
+    run,
+    schedule,
+    validate,
+)
 from edgewatt.cli.output import say
 from edgewatt.cli.parts.guard import Commands
 
@@ -40,7 +53,7 @@ def _root(
     """Take the options that come before a command."""
 
 
-for module in (run, order, order_tuples, schedule, results, papers, validate, export, dram, memory, listing):
+for module in (run, order, learn, order_tuples, schedule, results, papers, validate, export, dram, memory, listing):
     module.add_to(app)
 
 

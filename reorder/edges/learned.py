@@ -1,4 +1,5 @@
-"""Learned orders: a greedy over residency intervals whose scores are linear with trained weights, in one pass.
+"""Learned orders. `learned`: a greedy over residency intervals whose scores are linear with trained weights, one pass.
+`eon`: the edge ordering network of Kamatar 2023, trained for one network.
 
 Weights are trained by `edgewatt learn order` (reorder.learning); those that come with this program were trained on
 generated networks. A few sets are tried and the best by exact count is kept; a short cold annealing ends it.
@@ -6,7 +7,7 @@ generated networks. A few sets are tried and the best by exact count is kept; a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.search.budget import Best, Budget, Scorer, at_least
@@ -15,7 +16,7 @@ from reorder.search.keys import two_optimal_order
 from reorder.search.residency import cold_moves
 from reorder.search.rolling import slot_choices
 from reorder.search.streaming import Weights, fitting, read_weights, shipped_weights, streamed
-from traces.base.errors import InputError
+from traces.base.errors import InputError, MissingExtraError
 from traces.work.network import Network
 
 DELAYS = (0, 2, 8, 24)  # stages by which opens are put off under LRU and RR: a source lingers after it was loaded
@@ -90,3 +91,53 @@ def stream_into(items: Items, best: Best, slots: int, weights: Weights) -> None:
     search.set_state(state.opens, state.drops)
     for delay in (0,) if best.task.policy == "min" else DELAYS:
         best.offer(items.decode(search, delay), slots=state.slots, set=weights.name, delay=delay)
+
+
+@dataclass(frozen=True)
+class EonParameters:
+    """checkpoint: a file of `edgewatt learn eon` for this network. samples: orders drawn from the policy besides.
+
+    greedy_only: take the likeliest connection at each step and nothing else; otherwise the best order of the training
+    and the samples compete with it.
+    """
+
+    checkpoint: str = field(metadata={"file": True})
+    samples: int = 0
+    greedy_only: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.checkpoint, str) or not self.checkpoint:
+            raise InputError(f"checkpoint must name a file of `edgewatt learn eon`, not {self.checkpoint!r}")
+        at_least("samples", self.samples, 0)
+
+
+@ORDERINGS.register(
+    "eon",
+    summary="Kamatar 2023: a policy trained by reinforcement on this network picks connections from the frontier",
+    parameters=EonParameters,
+    extra="learn",
+)
+def eon(network: Network, task: Task, parameters: EonParameters) -> Ordering:
+    """Let the trained policy make an order. Raises InputError for a checkpoint of another network."""
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingExtraError("torch", "learn") from error
+    from reorder.learning.eon.checkpoint import read
+    from reorder.learning.eon.episodes import frontiers, play
+    from reorder.learning.eon.policy import Graph
+
+    state = read(parameters.checkpoint, network)
+    budget = Budget(task.time_limit_s)
+    best = Best(Scorer(network, task), budget, task)
+    graph = Graph(state.features, network.sources, network.targets)
+    made = play(state.parameters, graph, frontiers(network, 1, task.memory - 1), None)
+    best.offer(made.edges[:, 0], take="greedy")
+    if not parameters.greedy_only and len(state.best):
+        best.offer(state.best, take="training")
+    if not parameters.greedy_only and parameters.samples:
+        generator = torch.Generator().manual_seed(task.seed)
+        drawn = play(state.parameters, graph, frontiers(network, parameters.samples, task.memory - 1), generator)
+        for edges in drawn.edges.T:
+            best.offer(edges.copy(), take="sample")
+    return best.ordering("eon", best.found, budget.over)

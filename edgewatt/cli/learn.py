@@ -1,0 +1,174 @@
+"""`edgewatt learn`: training of what learned orders go by: weights of `learned`, and Kamatar's EON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from edgewatt.cli.parts.guard import Commands, written
+
+TRAINING_SEED, VALIDATION_SEED = 1, 99  # of generated networks
+
+learn = Commands(no_args_is_help=True, help="Train learned orders (extra `learn`).")
+
+
+@learn.command("order")
+def learn_order(
+    network: list[str] = typer.Argument(
+        None, metavar="[NETWORK]...", help="Networks to train on; without any, generated ones of --kind."
+    ),
+    kind: str = typer.Option("mixed", "--kind", help="Generated networks: mixed, dense, sparse, roomy or local."),
+    memory: int = typer.Option(100, "--memory", "-M", help="Fast memory for your own networks."),
+    policy: str = typer.Option("min", "--policy", help="Eviction: min, lru or rr."),
+    objective: str = typer.Option("io", "--objective", help="As for `edgewatt order`."),
+    seconds: float = typer.Option(120.0, "--seconds", help="CPU seconds in all, at most 300."),
+    seeds: str = typer.Option("0,1,2", "--seeds", help="One training for each; the best on validation comes first."),
+    start: str = typer.Option(None, "--start", metavar="FILE", help="Go on from the first set of a weights file."),
+    output: str = typer.Option(
+        "weights.json", "-o", "--output", parser=written, metavar="FILE", help="Where to write the weights."
+    ),
+    json_file: str = typer.Option(
+        None,
+        "--json",
+        metavar="FILE",
+        parser=written,
+        help="Write the result with its learning curve as JSON ('-': standard output).",
+    ),
+) -> None:
+    """Train the weights of the `learned` ordering by CMA-ES on the exact objective and write them to a file.
+
+    Your own networks: every third is kept for validation; of one or two, generated networks of --kind are.
+    Example:  edgewatt learn order --kind sparse --seconds 60 -o sparse.json
+    Example:  edgewatt order net.npz -m learned -s weights=sparse.json
+    """
+    from edgewatt.cli.output import progress, show_table, write_json
+    from reorder.learning.networks import generated
+    from reorder.learning.train import train
+    from reorder.search.streaming import read_weights, weights_file
+    from traces.base.files import whole_file
+
+    numbers = _seeds(seeds)
+    if network:
+        own = [(_load(path), memory) for path in network]
+        training = [pair for k, pair in enumerate(own) if k % 3 != 2]
+        validation = own[2::3] or generated(kind, VALIDATION_SEED, 12)
+    else:
+        training, validation = generated(kind, TRAINING_SEED, 80), generated(kind, VALIDATION_SEED, 24)
+    first = read_weights(start)[0] if start else None
+    made_with = {
+        "networks": [Path(path).name for path in network] if network else kind,
+        "start": first.name if first else "",
+    }
+    with progress("learn order") as report:
+        found = train(
+            training, validation, policy=policy, objective=read_value(objective), seeds=numbers, seconds=seconds,
+            start=first, name=Path(output).stem, made_with=made_with, progress=report,
+        )  # fmt: skip
+    with whole_file(output) as stream:
+        stream.write(weights_file(list(found.sets)))
+    result = {
+        "weights": output,
+        "sets": [one.as_dict() for one in found.sets],
+        "validation": list(found.validation),
+        "curve": [[p.seed, p.evaluations, p.seconds, p.validation] for p in found.curve],
+    }
+    if not write_json(result, json_file):
+        rows = [
+            (one.name, one.made_with["seed"], one.made_with["evaluations"], f"{value:+.4f}")
+            for one, value in zip(found.sets, found.validation, strict=True)
+        ]
+        title = f"validation: mean log of (extra I/Os / those of the plain start), {len(validation)} networks"
+        show_table(("set", "seed", "evaluations", "validation"), rows, title=title, numeric=("seed", "evaluations"))
+        typer.echo(f"written: {output}; use it with  edgewatt order NETWORK -m learned -s weights={output}")
+
+
+@learn.command("eon")
+def learn_eon(
+    network: str = typer.Argument(..., metavar="NETWORK", help="The network to find an order for: a file."),
+    memory: int = typer.Option(100, "--memory", "-M", help="Fast memory M; EON's LRU cache holds M - 1 neurons."),
+    seconds: float = typer.Option(None, "--seconds", help="CPU seconds of each seed in all (default 120)."),
+    iterations: int = typer.Option(None, "--iterations", min=1, help="Iterations of 32 orders, instead of seconds."),
+    seeds: str = typer.Option("0", "--seeds", help="A training for each; the best of them is written."),
+    output: Path = typer.Option("eon.safetensors", "-o", "--output", parser=written, metavar="FILE", help="Where the checkpoint goes."),
+    resume: Path = typer.Option(None, "--resume", metavar="FILE", help="Go on from a checkpoint (one seed: its own)."),
+    page: Path = typer.Option(None, "--page", parser=written, metavar="FILE", help="Write a page with the learning curves."),
+    json_file: str = typer.Option(
+        None, "--json", metavar="FILE", help="Write the result with its curves as JSON ('-': standard output)."
+    ),
+) -> None:
+    """Train EON on a network by proximal policy optimisation, and say what it found beside other orders.
+
+    A thousand connections take some minutes; the state is saved every ten iterations, Ctrl-C loses no more. Examples:
+
+      edgewatt learn eon net.npz -M 8 --seconds 120 -o net.safetensors --page curve.html
+
+      edgewatt learn eon net.npz -M 8 --resume net.safetensors --seconds 300 -o net.safetensors
+
+      edgewatt order net.npz -M 8 --policy lru -m eon -s checkpoint=net.safetensors
+    """
+    from edgewatt.cli.output import progress, say, show_table, write_json
+    from edgewatt.orders.eon import against_others, train_seeds
+    from edgewatt.reporting.learning_page import learning_page
+    from traces.base.errors import InputError
+    from traces.base.files import refuse_inputs, whole_file
+
+    if seconds is not None and iterations is not None:
+        raise InputError("give --seconds or --iterations, not both")
+    for target in (output, page, json_file):
+        refuse_inputs(None if target is None else str(target), [network], force=False)
+    wanted = _load(network)
+    with progress("learn eon") as report:
+        runs = train_seeds(
+            wanted, memory=memory, seeds=_seeds(seeds), output=output, resume=resume, iterations=iterations,
+            seconds=120.0 if seconds is None and iterations is None else seconds, progress=report,
+        )  # fmt: skip
+    rows = against_others(wanted, memory, runs[0])
+    if page is not None:
+        with whole_file(page) as stream:
+            stream.write(learning_page(wanted.name or Path(network).name, memory, runs, rows).encode())
+    result = {
+        "checkpoint": str(output),
+        "misses": dict(rows),
+        "runs": [
+            {"seed": run.seed, "iterations": run.iteration, "cpu_seconds": run.seconds,
+             "curve": [[p.iteration, p.seconds, p.mean, p.least, p.best] for p in run.curve]}
+            for run in runs
+        ],
+    }  # fmt: skip
+    if write_json(result, json_file):
+        return
+    show_table(
+        ("order", "misses"), [(name, f"{n:,}") for name, n in rows], numeric=("misses",),
+        title=f"neurons looked up and not in an LRU cache of {memory - 1}, {wanted.n_connections:,} connections",
+    )  # fmt: skip
+    say(f"written: {output} (seed {runs[0].seed}, {runs[0].iteration} iterations, {runs[0].seconds:.0f} CPU seconds)")
+
+
+def _seeds(text: str) -> list[int]:
+    from traces.base.errors import InputError
+
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        numbers = [-1]
+    if min(numbers) < 0 or max(numbers) >= 2**32:
+        raise InputError(f"--seeds {text}: whole numbers from 0 to 2^32 - 1, separated by commas")
+    return numbers
+
+
+def _load(path: str) -> Any:
+    from traces.base.errors import InputError
+    from traces.readers import load
+    from traces.work.network import Network
+
+    found = load(path, kind="network")
+    if not isinstance(found, Network):
+        raise InputError(f"{path}: training needs networks of neurons, not an operator graph")
+    return found
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the commands."""
+    app.add_typer(learn, name="learn")

@@ -1,0 +1,108 @@
+"""Kamatar 2023, Figure 7: EON on networks 16 wide, beside EGO and the layerwise order; misses and time to reorder.
+
+The paper's caches hold such a network whole, where every order misses each neuron once; here it is an LRU cache of seven
+neurons (M = 8), so that orders can differ. EON is trained anew for each network, as the paper has it. Needs PyTorch.
+"""
+
+from __future__ import annotations
+
+import time
+from importlib.util import find_spec
+from statistics import median
+from typing import Any
+
+import edgewatt as ew
+from edgewatt.orders.eon import lru_misses, train_seeds
+from edgewatt.papers.study import STUDIES, Done, Job, Study, Table
+from traces.generators.networks import radix_net, uniform_layers
+from traces.work.network import Network
+
+SEEDS = (1, 2, 3, 4, 5)
+MEMORY = 8
+ITERATIONS, ITERATIONS_FULL = 25, 120  # of 32 orders
+OTHERS = ("layerwise", "ego", "connection-reordering", "residency")
+ALL = (*OTHERS, "eon", "eon, best")
+KINDS = {"random 5 %": 0.05, "random 20 %": 0.2, "RadiX-Net": None}
+
+
+def jobs(full: bool) -> list[dict[str, Any]]:
+    """A job a network; none without PyTorch."""
+    if find_spec("torch") is None:
+        return []
+    cases = [("random 5 %", layers) for layers in ((2, 4, 8) if full else (2, 4))]
+    cases += [("random 20 %", 4), ("RadiX-Net", 4)] if full else []
+    iterations = ITERATIONS_FULL if full else ITERATIONS
+    return [{"kind": k, "layers": n, "iterations": iterations, "seed": s} for k, n in cases for s in SEEDS]
+
+
+def compute(job: Job) -> dict[str, Any]:
+    """Train on one network and count the misses of each order and the CPU seconds it took."""
+    from reorder.learning.eon.episodes import frontiers, play
+    from reorder.learning.eon.policy import Graph
+
+    network = _network(job)
+    misses, seconds = {}, {}
+    for name in OTHERS:
+        began = time.process_time()
+        made = ew.order(network, name, memory=MEMORY, policy="lru")
+        seconds[name], misses[name] = time.process_time() - began, lru_misses(network, made.edges, MEMORY)
+    (state,) = train_seeds(network, memory=MEMORY, seeds=(job["seed"],), iterations=job["iterations"])
+    graph = Graph(state.features, network.sources, network.targets)
+    began = time.process_time()
+    likeliest = play(state.parameters, graph, frontiers(network, 1, MEMORY - 1), None)
+    seconds |= {"eon": time.process_time() - began, "eon, best": state.seconds}
+    misses |= {"eon": int(likeliest.misses.sum()), "eon, best": state.curve[-1].best}
+    return {"connections": network.n_connections, "misses": misses, "seconds": seconds}
+
+
+def _network(job: Job) -> Network:
+    density = KINDS[job["kind"]]
+    if density is None:
+        return radix_net([[4, 4]], blocks=job["layers"] // 2, seed=job["seed"])
+    return uniform_layers([16] * (job["layers"] + 1), density, job["seed"])
+
+
+def _groups(done: Done) -> dict[tuple[str, int], list[Any]]:
+    found: dict[tuple[str, int], list[Any]] = {}
+    for job, result in done:
+        found.setdefault((job["kind"], job["layers"]), []).append(result)
+    return found
+
+
+def tables(done: Done) -> list[Table]:
+    """Return misses a look-up, and microseconds of reordering a connection: medians over the networks."""
+    misses, times = [], []
+    for (kind, layers), results in _groups(done).items():
+        shares = (median(r["misses"][o] / (2 * r["connections"]) for r in results) for o in ALL)
+        misses.append((f"{kind}, {layers} layers", *(f"{100 * x:.1f} %" for x in shares)))
+        spent = (median(1e6 * r["seconds"][o] / r["connections"] for r in results) for o in ALL)
+        times.append((f"{kind}, {layers} layers", *(f"{x:,.0f}" for x in spent)))
+    heads = ("network", "layerwise", "EGO", "CR", "annealing", "EON, likeliest", "EON, best sample")
+    return [
+        Table(f"Figure 7b: look-ups that miss, LRU cache of {MEMORY - 1} neurons", heads, misses),
+        Table("Figure 7c: CPU microseconds of reordering a connection (best sample: the training)", heads, times),
+    ]
+
+
+def _misses(done: Done) -> tuple[str, str]:
+    if not done:
+        return "not run (needs the extra `learn`)", ""
+    parts = []
+    for (kind, layers), results in _groups(done).items():
+        over = {o: median(r["misses"][o] / r["misses"]["ego"] for r in results) for o in ALL}
+        parts.append(f"{kind}, {layers} layers: {over['eon']:.2f} and {over['eon, best']:.2f} times EGO's")
+    ours = median(r["misses"]["residency"] / r["misses"]["ego"] for _, r in done)
+    return "; ".join(parts) + " (likeliest, best sample)", f"{ours:.2f} times EGO's (annealing)"
+
+
+def _times(done: Done) -> tuple[str, str]:
+    if not done:
+        return "not run (needs the extra `learn`)", ""
+    ratio = median(r["seconds"]["eon, best"] / r["seconds"]["ego"] for _, r in done)
+    ours = median(r["seconds"]["residency"] / r["seconds"]["ego"] for _, r in done)
+    return f"{ratio:,.0f} times EGO's CPU time, training included", f"{ours:,.0f} times (annealing)"
+
+
+STUDIES.register("eon", summary="Figure 7: EON on networks 16 wide: misses and time to reorder")(
+    Study(jobs, compute, tables, {"misses": _misses, "time": _times})
+)

@@ -1,0 +1,94 @@
+"""EON's actor and critic (Kamatar 2023, Figure 2): self-attention over the frontier, cross-attention to the cache.
+
+A connection is the features of its two neurons side by side, a neuron of the cache its own. The frontier attends to
+itself; the policy is the softmax over the frontier of the largest attention to any neuron of the cache; the value
+comes from a sentinel that attends to the frontier and the cache. Equivariant to the order of the frontier, invariant to
+that of the cache. OUR CHOICES, on which the paper is silent: one head of `width` dimensions, a residual and a
+normalisation after the self-attention, a learned key beside the cache (the maximum over an empty cache is undefined).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+Parameters = Mapping[str, Any]
+NOTHING = -1e9  # the logit of what is not there
+
+LINEAR = {  # name: inputs and outputs in units of (features, width)
+    "edge": ((2, 0), (0, 1)), "node": ((1, 0), (0, 1)), "query": ((0, 1), (0, 1)), "key": ((0, 1), (0, 1)),
+    "value": ((0, 1), (0, 1)), "mixed": ((0, 1), (0, 1)), "asks": ((0, 1), (0, 1)), "offers": ((0, 1), (0, 1)),
+    "seen_key": ((0, 1), (0, 1)), "seen_value": ((0, 1), (0, 1)), "critic": ((0, 1), (0, 1)),
+}  # fmt: skip
+
+
+def shapes(features: int, width: int) -> dict[str, tuple[int, ...]]:
+    """Return the shape of every parameter."""
+    result: dict[str, tuple[int, ...]] = {}
+    for name, (inputs, outputs) in LINEAR.items():
+        n_in, n_out = (a * features + b * width for a, b in (inputs, outputs))
+        result[f"{name}.weight"], result[f"{name}.bias"] = (n_out, n_in), (n_out,)
+    result |= {"norm.weight": (width,), "norm.bias": (width,), "empty": (width,), "sentinel": (width,)}
+    return result | {"critic_out.weight": (1, width), "critic_out.bias": (1,)}
+
+
+def initial(features: int, width: int, generator: torch.Generator) -> dict[str, torch.Tensor]:
+    """Return fresh parameters: uniform in +-1/sqrt(inputs) as PyTorch's linear layers, float32."""
+    made = {}
+    for name, shape in shapes(features, width).items():
+        bound = 1 / math.sqrt(shape[-1] if len(shape) == 2 else width)
+        made[name] = (torch.rand(shape, generator=generator) * 2 - 1) * bound
+    made["norm.weight"], made["norm.bias"] = torch.ones(width), torch.zeros(width)
+    made["empty"] = torch.zeros(width)
+    return made
+
+
+class Graph:
+    """A network as EON sees it: features float32[N, k] of its neurons and the ends of its connections."""
+
+    def __init__(self, features: np.ndarray, sources: np.ndarray, targets: np.ndarray) -> None:
+        n = len(features)  # a neuron and a connection that are not there come last
+        self.features = torch.from_numpy(np.vstack([features, np.zeros((1, features.shape[1]), np.float32)]))
+        self.sources = torch.from_numpy(np.append(sources, n))
+        self.targets = torch.from_numpy(np.append(targets, n))
+        self.n_neurons, self.n_connections = n, len(sources)
+
+
+def forward(
+    parameters: Parameters, graph: Graph, frontier: torch.Tensor, cache: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return float32[B, F] logits of the frontier's connections and float32[B] values.
+
+    frontier: int64[B, F] connections, cache: int64[B, C] neurons, both -1 where there is none.
+    """
+    no_edge, no_node = frontier < 0, cache < 0
+    frontier = torch.where(no_edge, graph.n_connections, frontier)
+    cache = torch.where(no_node, graph.n_neurons, cache)
+
+    def linear(name: str, x: torch.Tensor) -> torch.Tensor:
+        return functional.linear(x, parameters[f"{name}.weight"], parameters[f"{name}.bias"])
+
+    ends = [graph.features[of[frontier]] for of in (graph.sources, graph.targets)]
+    edges, nodes = linear("edge", torch.cat(ends, -1)), linear("node", graph.features[cache])
+    width = edges.shape[-1]
+    scale = 1 / math.sqrt(width)
+    scores = linear("query", edges) @ linear("key", edges).transpose(1, 2) * scale
+    weights = scores.masked_fill(no_edge[:, None, :], NOTHING).softmax(-1)
+    mixed = linear("mixed", weights @ linear("value", edges))
+    edges = functional.layer_norm(edges + mixed, (width,), parameters["norm.weight"], parameters["norm.bias"])
+
+    empty = parameters["empty"].expand(len(edges), 1, width)
+    keys = torch.cat([linear("offers", nodes), empty], 1)
+    masked = torch.cat([no_node, no_node.new_zeros(len(edges), 1)], 1)
+    attention = linear("asks", edges) @ keys.transpose(1, 2) * scale
+    logits = attention.masked_fill(masked[:, None, :], NOTHING).max(-1).values.masked_fill(no_edge, NOTHING)
+
+    both, nothing = torch.cat([edges, nodes], 1), torch.cat([no_edge, no_node], 1)
+    looks = (linear("seen_key", both) @ parameters["sentinel"] * scale).masked_fill(nothing, NOTHING).softmax(-1)
+    seen = (looks[..., None] * linear("seen_value", both)).sum(1)
+    return logits, linear("critic_out", torch.tanh(linear("critic", seen)))[:, 0]

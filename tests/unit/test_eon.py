@@ -1,0 +1,146 @@
+"""EON: what the policy may depend on, learning, checkpoints that go on where a run stopped, and what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import edgewatt as ew
+from edgewatt.cli import app
+from traces.base.errors import InputError
+from traces.generators.networks import uniform_layers
+from traces.readers.native import save
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'edgewatt[learn]'")
+
+from edgewatt.orders.eon import lru_misses, train_seeds  # noqa: E402
+from reorder.learning.eon.checkpoint import read, write  # noqa: E402
+from reorder.learning.eon.episodes import frontiers, observed, play  # noqa: E402
+from reorder.learning.eon.policy import Graph, forward  # noqa: E402
+from reorder.learning.eon.spectrum import features  # noqa: E402
+from reorder.learning.eon.training import advantages, begin, train  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def network():
+    return uniform_layers([8] * 5, 0.2, 1)
+
+
+@pytest.fixture(scope="module")
+def trained(network, tmp_path_factory):
+    path = tmp_path_factory.mktemp("eon") / "a.safetensors"
+    return path, train_seeds(network, memory=6, iterations=3, output=path)[0]
+
+
+def test_features_are_eigenvectors_of_the_laplacian(network):
+    found = features(network, 12) / np.sqrt(network.n_neurons)
+    laplacian = np.zeros((network.n_neurons, network.n_neurons))
+    for s, t in zip(network.sources, network.targets, strict=True):
+        laplacian[s, t] = laplacian[t, s] = -1
+    laplacian -= np.diag(laplacian.sum(axis=1))
+    largest = np.linalg.eigvalsh(laplacian)[::-1][:12]
+    assert np.allclose(laplacian @ found, found * largest, atol=1e-5)
+    assert np.allclose(found.T @ found, np.eye(12), atol=1e-5)
+    assert features(network, 100)[:, network.n_neurons :].any() == False  # noqa: E712
+
+
+def test_the_policy_does_not_know_the_order_of_frontier_and_cache(network, trained):
+    state = trained[1]
+    graph, world = Graph(state.features, network.sources, network.targets), frontiers(network, 1, 5)
+    for _ in range(10):
+        world.step(np.zeros(1, np.int64))
+    frontier, cache = observed(world)
+    logits, value = forward(state.parameters, graph, frontier, cache)
+    turned, turned_value = forward(state.parameters, graph, frontier.flip(1), cache.flip(1))
+    assert torch.allclose(logits.flip(1), turned, atol=1e-5) and torch.allclose(value, turned_value, atol=1e-5)
+    padded = torch.nn.functional.pad(frontier, (0, 3), value=-1)
+    wide, same = forward(state.parameters, graph, padded, cache)
+    assert torch.allclose(wide[:, : logits.shape[1]], logits, atol=1e-5) and torch.allclose(same, value, atol=1e-5)
+    assert (wide.softmax(-1)[:, logits.shape[1] :] == 0).all()
+
+
+def test_advantages_are_discounted_sums_of_what_came_unexpected():
+    misses, value = np.array([[2], [0], [1]]), torch.tensor([[0.5], [0.0], [-1.0]])
+    reward = [-1.0, 1.0, 0.0]  # less their mean
+    delta = [reward[0] + 0.95 * 0.0 - 0.5, reward[1] + 0.95 * -1.0 - 0.0, reward[2] + 1.0]
+    found, target = advantages(misses, value)
+    assert found[:, 0].tolist() == pytest.approx(
+        [delta[0] + 0.95**2 * (delta[1] + 0.95**2 * delta[2]), delta[1] + 0.95**2 * delta[2], delta[2]], rel=1e-5
+    )
+    assert torch.equal(target, found + value)
+
+
+def test_misses_fall_with_training():
+    network = uniform_layers([8] * 4, 0.25, 3)
+    state = train(network, begin(network, memory=6), iterations=20)
+    first, last = state.curve[0], state.curve[-1]
+    assert last.mean < 0.95 * first.mean and last.best <= first.best
+    assert lru_misses(network, state.best, 6) == last.best
+
+
+def test_a_run_in_two_pieces_is_the_run_in_one(network, tmp_path):
+    whole = train(network, begin(network, memory=6, seed=5), iterations=3)
+    write(tmp_path / "half", network, train(network, begin(network, memory=6, seed=5), iterations=1))
+    again = train(network, read(tmp_path / "half", network), iterations=3)
+    assert [look.mean for look in again.curve] == [look.mean for look in whole.curve]
+    assert all(torch.equal(again.parameters[name], each) for name, each in whole.parameters.items())
+    assert (again.best == whole.best).all() and len(again.curve) == 3
+
+
+def test_the_ordering_takes_the_best_of_policy_and_training(network, trained):
+    path, state = trained
+    graph = Graph(state.features, network.sources, network.targets)
+    greedy = play(state.parameters, graph, frontiers(network, 1, 5), None).edges[:, 0]
+    only = ew.order(network, "eon", memory=6, policy="lru", checkpoint=str(path), greedy_only=True)
+    assert (only.edges == greedy).all()
+    both = ew.order(network, "eon", memory=6, policy="lru", checkpoint=str(path), samples=4)
+    best = min(lru_misses(network, edges, 6) for edges in (greedy, state.best))
+    assert lru_misses(network, both.edges, 6) <= best
+    again = ew.order(network, "eon", memory=6, policy="lru", checkpoint=str(path), samples=4)
+    assert (again.edges == both.edges).all()
+
+
+def test_what_is_no_checkpoint_of_this_network_is_refused(network, trained, tmp_path):
+    path, _ = trained
+    other = uniform_layers([8] * 5, 0.2, 2)
+    with pytest.raises(InputError, match="trained for another network"):
+        ew.order(other, "eon", memory=6, checkpoint=str(path))
+    good = path.read_bytes()
+    for number, at in enumerate((0, 9, 200, len(good) // 2)):
+        (tmp_path / f"cut{number}").write_bytes(good[:at])
+        with pytest.raises(InputError, match=f"cut{number}"):
+            read(tmp_path / f"cut{number}", network)
+    rng = np.random.default_rng(0)
+    for number in range(200):  # a damaged file is refused by name, or is a run whose numbers are all in range
+        damaged = bytearray(good)
+        damaged[int(rng.integers(len(good)))] ^= 1 << int(rng.integers(8))
+        (tmp_path / f"bit{number}").write_bytes(bytes(damaged))
+        try:
+            state = read(tmp_path / f"bit{number}", network)
+        except InputError as error:
+            assert f"bit{number}" in str(error) or "order" in str(error)
+        else:
+            assert all(torch.isfinite(each).all() for each in state.parameters.values())
+    with pytest.raises(InputError, match="cannot be read"):
+        read(tmp_path / "none", network)
+    with pytest.raises(InputError, match="memory must be at least 3"):
+        train_seeds(network, memory=2, iterations=1)
+    with pytest.raises(InputError, match="trained with memory 6, not 9"):
+        train_seeds(network, memory=9, iterations=1, resume=path)
+
+
+def test_the_command_trains_resumes_and_draws_a_page(network, tmp_path):
+    save(network, tmp_path / "net.npz")
+    call = ["learn", "eon", str(tmp_path / "net.npz"), "-M", "6", "-o", str(tmp_path / "a.safetensors"), "--json", "-"]
+    first = CliRunner().invoke(app, [*call, "--iterations", "1", "--seeds", "0,1"])
+    assert first.exit_code == 0, first.output
+    assert len(json.loads(first.output)["runs"]) == 2
+    more = [*call, "--iterations", "2", "--resume", str(tmp_path / "a.safetensors"), "--page", str(tmp_path / "p.html")]
+    second = CliRunner().invoke(app, more)
+    assert second.exit_code == 0, second.output
+    found = json.loads(second.output)
+    assert found["runs"][0]["iterations"] == 2 and found["misses"]["ego"] > 0
+    assert "polyline" in (tmp_path / "p.html").read_text()
+    bad = CliRunner().invoke(app, [*call, "--iterations", "1", "--seconds", "1"])
+    assert isinstance(bad.exception, InputError) and "not both" in str(bad.exception)
