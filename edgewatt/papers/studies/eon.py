@@ -1,6 +1,6 @@
 """Kamatar 2023, Figure 7: EON on networks 16 wide, beside EGO and the layerwise order; misses and time to reorder.
 
-The paper's caches hold such a network whole, where every order misses each neuron once; here it is an LRU cache of seven
+The paper's caches hold such a network whole, and every order misses each neuron once; here it is an LRU cache of seven
 neurons (M = 8), so that orders can differ. EON is trained anew for each network, as the paper has it. Needs PyTorch.
 """
 
