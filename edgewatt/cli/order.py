@@ -1,4 +1,4 @@
-"""`edgewatt order`: an order of work for one network, its cost and the bounds; `edgewatt learn order`: its weights."""
+"""`edgewatt order`: an order of work for one network, its cost and the bounds; `edgewatt pays`."""
 
 from __future__ import annotations
 
