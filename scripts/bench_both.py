@@ -13,7 +13,7 @@ import argparse
 import time
 
 import edgewatt as ew
-from edgewatt.cli.output import show_table
+from edgewatt.cli.parts.output import show_table
 from traces.base.resources import config_root
 
 COLUMNS = ("network", "order", "policy", "free", "still", "both", "free I/Os", "reads", "writes", "CPU s")

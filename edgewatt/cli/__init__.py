@@ -23,8 +23,8 @@ from edgewatt.cli import (
     schedule,
     validate,
 )
-from edgewatt.cli.output import say
 from edgewatt.cli.parts.guard import Commands
+from edgewatt.cli.parts.output import say
 
 app = Commands(
     name="edgewatt",

@@ -7,8 +7,8 @@ from typing import Any
 
 import typer
 
-from edgewatt.cli.output import say
 from edgewatt.cli.parts.guard import Commands, written
+from edgewatt.cli.parts.output import say
 
 
 def dram(
@@ -40,7 +40,7 @@ def dram(
     """
     import numpy as np
 
-    from edgewatt.cli.output import show_table, write_json
+    from edgewatt.cli.parts.output import show_table, write_json
     from hwmodel.dram.checker import check_trace
     from hwmodel.dram.command_table import from_trace
     from hwmodel.dram.energy import core_energy_pj, core_rows

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from edgewatt.cli.output import say
 from edgewatt.cli.parts.guard import written
+from edgewatt.cli.parts.output import say
 
 if TYPE_CHECKING:
     from edgewatt.point.model import Point
@@ -58,7 +58,7 @@ def export(
     """
     from pathlib import Path
 
-    from edgewatt.cli.output import progress
+    from edgewatt.cli.parts.output import progress
     from hwmodel.replay.command_export import export_commands
     from hwmodel.replay.hierarchy import burst_trace
     from hwmodel.replay.waveform import export_waveform
@@ -101,7 +101,7 @@ def export(
 
 
 def _finish(output: str, format: str, level: str, written: int, json_file: str | None) -> None:
-    from edgewatt.cli.output import write_json
+    from edgewatt.cli.parts.output import write_json
 
     summary = {"file": output, "format": format, "level": level, "records": written}
     if not write_json(summary, json_file):
@@ -111,7 +111,7 @@ def _finish(output: str, format: str, level: str, written: int, json_file: str |
 def _export_matrices(source: str, overrides: list[str], number: int, output: str, json_file: str | None) -> None:
     from pathlib import Path
 
-    from edgewatt.cli.output import write_json
+    from edgewatt.cli.parts.output import write_json
     from edgewatt.point.compute import Computation
     from edgewatt.point.matrices import layer_matrices, write_matrices
     from edgewatt.point.memo import Memo
@@ -132,7 +132,7 @@ def _export_matrices(source: str, overrides: list[str], number: int, output: str
 def _export_c(source: str, overrides: list[str], number: int, dtype: str, output: str, json_file: str | None) -> None:
     from pathlib import Path
 
-    from edgewatt.cli.output import write_json
+    from edgewatt.cli.parts.output import write_json
     from hwmodel.processor.export_c import export_c
     from traces.base.errors import InputError
     from traces.base.files import whole_file

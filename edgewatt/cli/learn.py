@@ -43,7 +43,8 @@ def learn_order(
     Example:  edgewatt learn order --kind sparse --seconds 60 -o sparse.json
     Example:  edgewatt order net.npz -m learned -s weights=sparse.json
     """
-    from edgewatt.cli.output import progress, show_table, write_json
+    from edgewatt.cli.order import read_value
+    from edgewatt.cli.parts.output import progress, show_table, write_json
     from reorder.learning.networks import generated
     from reorder.learning.train import train
     from reorder.search.streaming import read_weights, weights_file
@@ -91,9 +92,13 @@ def learn_eon(
     seconds: float = typer.Option(None, "--seconds", help="CPU seconds of each seed in all (default 120)."),
     iterations: int = typer.Option(None, "--iterations", min=1, help="Iterations of 32 orders, instead of seconds."),
     seeds: str = typer.Option("0", "--seeds", help="A training for each; the best of them is written."),
-    output: Path = typer.Option("eon.safetensors", "-o", "--output", parser=written, metavar="FILE", help="Where the checkpoint goes."),
+    output: str = typer.Option(
+        "eon.safetensors", "-o", "--output", parser=written, metavar="FILE", help="Where the checkpoint goes."
+    ),
     resume: Path = typer.Option(None, "--resume", metavar="FILE", help="Go on from a checkpoint (one seed: its own)."),
-    page: Path = typer.Option(None, "--page", parser=written, metavar="FILE", help="Write a page with the learning curves."),
+    page: str = typer.Option(
+        None, "--page", parser=written, metavar="FILE", help="Write a page with the learning curves."
+    ),
     json_file: str = typer.Option(
         None, "--json", metavar="FILE", help="Write the result with its curves as JSON ('-': standard output)."
     ),
@@ -104,20 +109,18 @@ def learn_eon(
 
       edgewatt learn eon net.npz -M 8 --seconds 120 -o net.safetensors --page curve.html
 
-      edgewatt learn eon net.npz -M 8 --resume net.safetensors --seconds 300 -o net.safetensors
+      edgewatt learn eon net.npz -M 8 --resume net.safetensors --seconds 300 -o more.safetensors
 
       edgewatt order net.npz -M 8 --policy lru -m eon -s checkpoint=net.safetensors
     """
-    from edgewatt.cli.output import progress, say, show_table, write_json
+    from edgewatt.cli.parts.output import progress, say, show_table, write_json
     from edgewatt.orders.eon import against_others, train_seeds
-    from edgewatt.reporting.learning_page import learning_page
+    from edgewatt.orders.eon_page import learning_page
     from traces.base.errors import InputError
-    from traces.base.files import refuse_inputs, whole_file
+    from traces.base.files import whole_file
 
     if seconds is not None and iterations is not None:
         raise InputError("give --seconds or --iterations, not both")
-    for target in (output, page, json_file):
-        refuse_inputs(None if target is None else str(target), [network], force=False)
     wanted = _load(network)
     with progress("learn eon") as report:
         runs = train_seeds(

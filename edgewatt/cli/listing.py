@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from edgewatt.cli.output import say
 from edgewatt.cli.parts.completion import kinds
 from edgewatt.cli.parts.guard import written
+from edgewatt.cli.parts.output import say
 
 _JSON = typer.Option(
     None, "--json", metavar="FILE", parser=written, help="Write the list as JSON ('-': standard output)."
@@ -28,7 +28,7 @@ def list_names(
     Example:  edgewatt list schema > edgewatt.schema.json     (for editors: yaml-language-server and others)
     """
     from edgewatt.catalogue import catalogue, lists, schema
-    from edgewatt.cli.output import show_table, write_json
+    from edgewatt.cli.parts.output import show_table, write_json
 
     if what is None:
         if not write_json([*lists(), "schema"], json_file):
@@ -56,7 +56,7 @@ def doctor(
     ),
 ) -> None:
     """Report versions, SIMD level, package clashes and optional parts of this installation."""
-    from edgewatt.cli.output import show_table, write_json
+    from edgewatt.cli.parts.output import show_table, write_json
     from edgewatt.installation import diagnose
     from traces.base.errors import install_command
 

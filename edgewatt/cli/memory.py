@@ -35,7 +35,7 @@ def cache(
 
       edgewatt cache trace.npz --level 4KiB:64:4:srrip --level 64KiB:64:16:lru --page caches.html
     """
-    from edgewatt.cli.output import show_table, write_json
+    from edgewatt.cli.parts.output import show_table, write_json
     from hwmodel.replay.profile import parse_level, profile_caches
     from traces.trace_readers import open_trace
 
@@ -97,7 +97,7 @@ def accelerator(
     """
     from dataclasses import asdict
 
-    from edgewatt.cli.output import say, show_table, write_json
+    from edgewatt.cli.parts.output import say, show_table, write_json
     from hwmodel.energy.accelerator import layer_costs
     from hwmodel.machine import BusSpec, Machine
     from hwmodel.parts.part_file import load_part

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from edgewatt.cli.output import read_value, say, split_parameter
 from edgewatt.cli.parts.completion import names_of
-from edgewatt.cli.parts.guard import Commands, written
+from edgewatt.cli.parts.guard import written
+from edgewatt.cli.parts.output import read_value, say, split_parameter
 
 if TYPE_CHECKING:
     from traces.work.network import Network
@@ -93,7 +93,7 @@ def order_network(
     """
     from pathlib import Path
 
-    from edgewatt.cli.output import progress, show_order, write_json
+    from edgewatt.cli.parts.output import progress, show_order, write_json
     from edgewatt.judging.judge import LANES, order_on_machine, view_on_machine
     from edgewatt.judging.renumber import renumber_on_machine
     from edgewatt.orders.describe import describe_order, kept_share, order_file, sizes_of
@@ -202,7 +202,7 @@ def _show_smallest(
     """Print or write the least M of `edgewatt order --smallest-memory`."""
     from pathlib import Path
 
-    from edgewatt.cli.output import progress, write_json
+    from edgewatt.cli.parts.output import progress, write_json
     from edgewatt.orders.describe import order_file
     from reorder.limits.smallest import smallest_memory
     from reorder.order import order
@@ -262,7 +262,7 @@ def pays_command(
     """
     from pathlib import Path
 
-    from edgewatt.cli.output import progress, show_table, write_json
+    from edgewatt.cli.parts.output import progress, show_table, write_json
     from edgewatt.orders.pays import METRICS, WORDS, kib, pays
     from edgewatt.orders.pays_page import pays_page
     from reorder.order import order as make_order

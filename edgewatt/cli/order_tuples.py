@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from edgewatt.cli.output import say
 from edgewatt.cli.parts.guard import written
+from edgewatt.cli.parts.output import say
 
 
 def order_tuples(
@@ -60,7 +60,7 @@ def order_tuples(
     """
     from pathlib import Path
 
-    from edgewatt.cli.output import progress, show_table, write_json
+    from edgewatt.cli.parts.output import progress, show_table, write_json
     from edgewatt.orders.describe import described, kept_share
     from edgewatt.orders.strides import choose_tuple_stride, wire_energy_pj
     from reorder.cdr import TUPLE_ORDERS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from edgewatt.cli.output import say
 from edgewatt.cli.parts.guard import written
+from edgewatt.cli.parts.output import say
 
 
 def papers(
@@ -39,7 +39,7 @@ def papers(
     from pathlib import Path
     from typing import Any
 
-    from edgewatt.cli.output import progress, resumable, show_table, write_json
+    from edgewatt.cli.parts.output import progress, resumable, show_table, write_json
     from edgewatt.papers.claims import chosen, paper_figures
     from edgewatt.papers.page import compare_claims, paper_page
     from edgewatt.papers.reproduction import figure_plan, reproduce

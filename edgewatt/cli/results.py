@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from edgewatt.cli.output import say
 from edgewatt.cli.parts.guard import written
+from edgewatt.cli.parts.output import say
 
 _JSON = typer.Option(
     None, "--json", metavar="FILE", parser=written, help="Write the result as JSON ('-': standard output)."
@@ -48,7 +48,7 @@ def compare(
 
     Example:  edgewatt compare results/before results/after
     """
-    from edgewatt.cli.output import write_json
+    from edgewatt.cli.parts.output import write_json
     from edgewatt.cli.tables import show_comparison
     from edgewatt.results.comparison import compare as find
 
@@ -71,7 +71,7 @@ def optimize(
     """
     from pathlib import Path
 
-    from edgewatt.cli.output import progress, resumable, write_json
+    from edgewatt.cli.parts.output import progress, resumable, write_json
     from edgewatt.cli.tables import show_front
     from edgewatt.sweeps.optimization import optimize as search
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from edgewatt.cli.output import say
 from edgewatt.cli.parts.completion import names_of
 from edgewatt.cli.parts.guard import written
+from edgewatt.cli.parts.output import say
 
 if TYPE_CHECKING:
     from traces.work.network import Network
@@ -41,7 +41,7 @@ def run(
     """
     from pathlib import Path
 
-    from edgewatt.cli.output import progress, write_json
+    from edgewatt.cli.parts.output import progress, write_json
     from edgewatt.cli.tables import row_of, show_records
     from edgewatt.results.store import Store
     from edgewatt.sweeps.plan import load_sweep
@@ -130,7 +130,7 @@ def sweep(
     """
     from pathlib import Path
 
-    from edgewatt.cli.output import progress, resumable, write_json
+    from edgewatt.cli.parts.output import progress, resumable, write_json
     from edgewatt.results.rows import row_of
     from edgewatt.results.swept import rows_with_axes
     from edgewatt.sweeps.plan import load_sweep
@@ -212,7 +212,7 @@ def show(
 
     Example:  edgewatt show results/records/0123456789abcdef01234567.json
     """
-    from edgewatt.cli.output import show_table, write_json
+    from edgewatt.cli.parts.output import show_table, write_json
     from edgewatt.results.comparison import load_records
     from edgewatt.results.rows import flat
     from traces.base.errors import InputError
@@ -240,7 +240,7 @@ def rerun(
 
     Example:  edgewatt rerun results/mine/records/0123456789abcdef01234567.json
     """
-    from edgewatt.cli.output import show_table, write_json
+    from edgewatt.cli.parts.output import show_table, write_json
     from edgewatt.point.compute import rerun as repeat
 
     differences = repeat(record)
@@ -285,7 +285,7 @@ def bench_network(
     from edgewatt.bench.comparison import bench, summary
     from edgewatt.bench.page import bench_page
     from edgewatt.bench.rounds import one_core
-    from edgewatt.cli.output import progress, show_table, write_json
+    from edgewatt.cli.parts.output import progress, show_table, write_json
     from hwmodel.processor.calibration import calibrate as measure_processor
     from traces.base.errors import InputError, unknown_name
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import typer
 
-from edgewatt.cli.output import say
 from edgewatt.cli.parts.guard import written
+from edgewatt.cli.parts.output import say
 
 ONCHIP_BYTES = (32 * 1024, 64 * 1024, 128 * 1024, 256 * 1024)
 
@@ -71,7 +71,7 @@ def schedule(
     """
     import time
 
-    from edgewatt.cli.output import progress, write_json
+    from edgewatt.cli.parts.output import progress, write_json
     from edgewatt.operators.energy import schedule as run
     from edgewatt.operators.orders import add_energy, compare_orders, load_graph
     from edgewatt.operators.words import bank_summary, banks_in_words
@@ -173,7 +173,7 @@ def schedule(
 
 
 def _print(result: Any, rows: list[dict[str, Any]], sizes: tuple[int, ...], read_s: float, search_s: float) -> None:
-    from edgewatt.cli.output import show_table
+    from edgewatt.cli.parts.output import show_table
     from edgewatt.operators.words import arena_in_words, proof_in_words
 
     def name(size: int) -> str:
@@ -236,7 +236,7 @@ def arena(
     """
     from pathlib import Path
 
-    from edgewatt.cli.output import write_json
+    from edgewatt.cli.parts.output import write_json
     from edgewatt.operators.words import bank_summary, banks_in_words, placement_in_words
     from reorder.arena.allocate import allocate
     from reorder.arena.files import read_buffers, write_placement
@@ -318,7 +318,7 @@ def patches(
 
     Example:  edgewatt patches layers.csv --part lpddr4-3200 --factor 1.3 --run --page front.html
     """
-    from edgewatt.cli.output import show_table, write_json
+    from edgewatt.cli.parts.output import show_table, write_json
     from edgewatt.operators.patches import check_plan
     from edgewatt.operators.patches import patches as find
     from edgewatt.operators.words import front_in_words, plan_rows

@@ -286,7 +286,7 @@ def _print(console: Any, groups: list[str], columns: list[Column]) -> None:
 
 def show_estimate(found: dict[str, Any]) -> None:
     """Print what `edgewatt sweep --dry-run` found."""
-    from edgewatt.cli.output import show_table
+    from edgewatt.cli.parts.output import show_table
 
     rows = [(name, str(count)) for name, count in found["stages"].items()]
     show_table(
@@ -302,7 +302,7 @@ def show_comparison(pairs: Comparison) -> None:
     """Print what `edgewatt.results.comparison.compare` found."""
     from rich.console import Console
 
-    from edgewatt.cli.output import show_table
+    from edgewatt.cli.parts.output import show_table
 
     console = Console(highlight=False, soft_wrap=True)
     if len(pairs) > 1:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import typer
 
-from edgewatt.cli.output import say
 from edgewatt.cli.parts.guard import written
+from edgewatt.cli.parts.output import say
 
 
 def validate(
@@ -43,7 +43,7 @@ def validate(
 
       edgewatt validate --matrix w.npz --reordered w128.npz --stride 128
     """
-    from edgewatt.cli.output import show_table, write_json
+    from edgewatt.cli.parts.output import show_table, write_json
     from edgewatt.validate import run_checks
     from edgewatt.validate.checks import COLUMNS
 

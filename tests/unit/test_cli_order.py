@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from edgewatt.cli import app
-from edgewatt.cli.output import read_value
+from edgewatt.cli.parts.output import read_value
 from hwmodel.fastmemory.iomodel import count_io
 from reorder.base import check_order
 from traces.base.errors import InputError

@@ -136,7 +136,16 @@ def test_the_command_trains_resumes_and_draws_a_page(network, tmp_path):
     first = CliRunner().invoke(app, [*call, "--iterations", "1", "--seeds", "0,1"])
     assert first.exit_code == 0, first.output
     assert len(json.loads(first.output)["runs"]) == 2
-    more = [*call, "--iterations", "2", "--resume", str(tmp_path / "a.safetensors"), "--page", str(tmp_path / "p.html")]
+    more = [
+        *call,
+        "--force",
+        "--iterations",
+        "2",
+        "--resume",
+        str(tmp_path / "a.safetensors"),
+        "--page",
+        str(tmp_path / "p.html"),
+    ]
     second = CliRunner().invoke(app, more)
     assert second.exit_code == 0, second.output
     found = json.loads(second.output)

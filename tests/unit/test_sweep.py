@@ -341,7 +341,7 @@ def test_record_file_tells_how_to_repeat_it(tmp_path: Path) -> None:
 def test_commands_that_go_on_say_so_when_interrupted(capsys: pytest.CaptureFixture[str]) -> None:
     import typer
 
-    from edgewatt.cli.output import resumable
+    from edgewatt.cli.parts.output import resumable
 
     with pytest.raises(typer.Exit) as stopped, resumable():
         raise KeyboardInterrupt

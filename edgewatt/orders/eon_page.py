@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import TYPE_CHECKING
 
-from edgewatt.reporting.cache_page import PAGE_STYLE, page_of, table_of
+from edgewatt.reporting.escaping import text
+from edgewatt.reporting.frame import frame, plot, table
 
 if TYPE_CHECKING:
     from reorder.learning.eon.training import State
@@ -34,14 +34,14 @@ def learning_page(name: str, memory: int, runs: Sequence[State], rows: Sequence[
         if run.curve
     ]
     body = [
-        f"<h1>EON on {escape(name)}</h1><p>{escape(words)}</p>",
-        _picture(runs, ego),
+        f'<section class="verdict"><p>{text(words)}</p></section>',
+        f'<div class="card">{_picture(runs, ego)}</div>',
         "<h2>Runs</h2>",
-        table_of(("seed", "iterations", "CPU seconds", "mean at the end", "best"), runs_table),
+        table(("seed", "iterations", "CPU seconds", "mean at the end", "best"), runs_table),
         "<h2>Beside other orders</h2>",
-        table_of(("order", "misses"), [(order, f"{n:,}") for order, n in rows]),
+        table(("order", "misses"), [(order, f"{n:,}") for order, n in rows]),
     ]
-    return page_of(f"EON on {name}", PAGE_STYLE, "".join(body))
+    return frame(f"EON on {name}", "".join(body))
 
 
 def _picture(runs: Sequence[State], ego: int | None) -> str:
@@ -83,7 +83,4 @@ def _picture(runs: Sequence[State], ego: int | None) -> str:
         f'<text x="{x(s):.1f}" y="{_HEIGHT - 18}" text-anchor="middle">{s:.0f} s</text>'
         for s in (0, longest / 4, longest / 2, 3 * longest / 4, longest)
     ]
-    return (
-        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="misses over CPU seconds">'
-        f"{''.join(lines)}{''.join(ticks)}</svg>"
-    )
+    return plot(_WIDTH, _HEIGHT, "misses over CPU seconds", "".join(lines) + "".join(ticks))
