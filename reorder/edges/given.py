@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -67,5 +68,5 @@ def _read_text(path: str) -> np.ndarray:
     try:
         return np.array(lines, np.int64) if lines else np.empty(0, np.int64)
     except (ValueError, OverflowError):
-        bad = next(k for k, word in enumerate(lines) if not word.lstrip("-").isdigit() or abs(int(word)) >= 2**63)
+        bad = next(k for k, word in enumerate(lines) if not re.fullmatch(r"[-+]?[0-9]{1,18}", word, re.ASCII))
         raise InputError(f"{path}: entry {bad + 1} is {lines[bad][:40]!r}, no index of a connection") from None
