@@ -1,0 +1,1 @@
+"""Records and what is done with many of them: store, rows, tables, comparison."""
