@@ -100,7 +100,11 @@ def learn_eon(
         None, "--page", parser=written, metavar="FILE", help="Write a page with the learning curves."
     ),
     json_file: str = typer.Option(
-        None, "--json", metavar="FILE", help="Write the result with its curves as JSON ('-': standard output)."
+        None,
+        "--json",
+        metavar="FILE",
+        parser=written,
+        help="Write the result with its curves as JSON ('-': standard output).",
     ),
 ) -> None:
     """Train EON on a network by proximal policy optimisation, and say what it found beside other orders.

@@ -114,7 +114,7 @@ setTimeout(() => { said.fetched = performance.getEntriesByType('resource').map((
 def test_page_in_a_browser(page: Path, tmp_path: Path) -> None:
     dom = dump(page, tmp_path, SORT)
     said = data_of(dom)
-    assert said["table"] == "ready" and said["charts"] == "5", said
+    assert said["table"] == "ready" and said["charts"] == "6", said
     assert "error" not in said and "failed" not in said and "blocked" not in said, said
     assert "owned" not in said, "a hostile name ran as a script"
     assert said["up"] == said["down"] == "true"
@@ -171,7 +171,7 @@ def test_summary_is_true(results: Path) -> None:
 def test_figures(results: Path, tmp_path: Path) -> None:
     written = ew.report(results, tmp_path / "r.html", figures=tmp_path / "figures")
     names = {Path(path).name for path in written[1:]}
-    charts = ("energy_time", "energy_bars", "io_memory", "wires", "convergence")
+    charts = ("energy_time", "energy_bars", "energy_parts", "io_memory", "wires", "convergence")
     assert names == {f"{chart}.{suffix}" for chart in charts for suffix in ("svg", "pdf", "png")}
     assert (tmp_path / "figures" / "wires.pdf").read_bytes().startswith(b"%PDF")
     assert (tmp_path / "figures" / "wires.png").read_bytes().startswith(b"\x89PNG")

@@ -86,7 +86,7 @@ def test_the_command_prints_tables_json_and_a_page(tmp_path):
     shown = CliRunner().invoke(app, [*words, "--page", str(page)])
     assert shown.exit_code == 0 and "miss ratio" in shown.output, shown.output
     text = page.read_text()
-    assert "<svg" in text and "small.din" in text and "http://" not in text and "script" not in text
+    assert "<svg" in text and "small.din" in text and "src=" not in text and "@import" not in text
     found = json.loads(CliRunner().invoke(app, [*words, "--json", "-"]).output)
     assert found["levels"][0]["misses"] == 2 and found["curve"]["points"][-1]["misses"] == 2
 

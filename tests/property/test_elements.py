@@ -93,7 +93,7 @@ def test_elements_can_be_set_for_all_streams_or_for_some():
         (3, "elements have 1, 2, 4 or 8 bytes"),
         ({"idz": 2}, "unknown stream 'idz'.*did you mean 'ids'"),
         ({"ids": 0}, "element_bytes of ids must be a whole number of at least 1"),
-        ("4", "must be a number of bytes or one for each stream"),
+        ("4", "element_bytes: '4' is a str, wanted: int"),
     ],
 )
 def test_senseless_elements_are_refused(element, words):

@@ -25,7 +25,7 @@ from traces.work.network import Network
 METHODS_HERE = [
     name
     for name, entry in ORDERINGS.items()
-    if name != "file" and (entry.item.extra != "partition" or find_spec("mtkahypar"))
+    if name not in ("file", "eon") and (entry.item.extra != "partition" or find_spec("mtkahypar"))
 ]
 ENGINE = ("output-stationary", "blocks", "tiles", "frontier", "residency", "auto")
 SHORT = {"connection-reordering": {"iterations": 50}, "residency": {"moves": 2000}, "auto": {"moves": 2000}}
