@@ -125,7 +125,7 @@ def _write(path: Path, key: str, arrays: Mapping[str, np.ndarray]) -> None:
     """Keep a result for others. A disk that is full costs repeated work here, and is reported by the record's write."""
     with io.BytesIO() as whole, contextlib.suppress(OSError):
         np.savez(whole, **{_SEAL: np.array(_seal(key, arrays))}, **dict(arrays))  # type: ignore[arg-type]
-        replace_file(path, whole.getbuffer())
+        replace_file(path, whole.getvalue())  # a copy: what fails may still hold it when the buffer closes
 
 
 def _seal(key: str, arrays: Mapping[str, np.ndarray]) -> bytes:
