@@ -1,4 +1,4 @@
-"""`ew.bench`: our inference beside the libraries, in one process, with the roofs of the machine."""
+"""`ew.bench`: our inference beside the libraries, in one process, with the roofline of the machine."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any
 from edgewatt.results.comparison import Comparison
 from edgewatt.results.quantities import SCALES, energy, engineering, in_one_unit
 from edgewatt.results.record import Record
-from edgewatt.results.rows import compact, percent, row_of, said
+from edgewatt.results.rows import compact, percent, row_of, value_in_words
 from edgewatt.results.swept import rows_with_axes
 
 Row = dict[str, Any]
@@ -102,7 +102,7 @@ def _groups(rows: list[Row], swept: dict[str, str]) -> list[str]:
             [
                 str(row.get("ordering", row.get("trace"))),
                 *(
-                    said(titles[name], row[name]) if name in titles else words[name].format(row[name])
+                    value_in_words(titles[name], row[name]) if name in titles else words[name].format(row[name])
                     for name in varying
                     if row.get(name) is not None
                 ),

@@ -354,7 +354,7 @@ def _gpu_fits(run: RunConfig) -> None:
     if run.scratchpad is not None or run.onchip is not None or "caches" in run.model_fields_set:
         raise ValueError("a GPU brings its own caches (gpu.l1, gpu.l2): leave `caches`, `scratchpad` and `onchip` out")
     if run.timing != "replay":
-        raise ValueError("nobody waits for the memory of the GPU model: its time is issue time, say 'timing: replay'")
+        raise ValueError("the GPU model does not wait for memory: its time is issue time, say 'timing: replay'")
     if any(layout.lanes != 1 for layout in run.layout) or run.batch not in (None, 1):
         raise ValueError("the GPU model computes one input vector: leave `lanes` and `batch` out")
     if run.engines.count != 1:

@@ -49,7 +49,7 @@ class Memo:
     def arrays(
         self, kind: str, identity: Any, make: Callable[[], Mapping[str, np.ndarray]], check: Check | None = None
     ) -> Arrays:
-        """Return the arrays of the step `kind` for an identity (JSON values), computing them only if nobody has.
+        """Return the arrays of the step `kind` for an identity (JSON values), computed only if they are not there yet.
 
         check: raises InputError for arrays from a file that the step cannot have made.
         """

@@ -113,7 +113,7 @@ def engineering_expression(value: str, factor: float, unit: str, digits: str = "
     return f"replace(format({value} * {factor!r}, '{digits}~s'), /([^0-9.−-]*)$/, ' $1') + '{unit}'"
 
 
-def said(*fields: tuple[str, str, str]) -> tuple[list[Spec], list[Spec]]:
+def written_tooltips(*fields: tuple[str, str, str]) -> tuple[list[Spec], list[Spec]]:
     """Return transforms and tooltips of (field, title, number format): quantities are written with their units."""
     transforms, tips = [], []
     for field, title, form in fields:
@@ -122,8 +122,8 @@ def said(*fields: tuple[str, str, str]) -> tuple[list[Spec], list[Spec]]:
             tips += tooltip((field, title, form))
         else:
             expression = engineering_expression(f"datum.{field}", *scale, digits=".4")
-            transforms.append({"calculate": expression, "as": f"{field}_said"})
-            tips += tooltip((f"{field}_said", title.partition(" (")[0], ""))
+            transforms.append({"calculate": expression, "as": f"{field}_text"})
+            tips += tooltip((f"{field}_text", title.partition(" (")[0], ""))
     return transforms, tips
 
 

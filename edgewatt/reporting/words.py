@@ -7,7 +7,7 @@ from typing import Any
 from edgewatt.reporting.chart import in_order, titles, varying_fields
 from edgewatt.reporting.data import ReportData
 from edgewatt.results.quantities import duration, energy
-from edgewatt.results.rows import said as worded
+from edgewatt.results.rows import value_in_words
 
 Row = dict[str, Any]
 
@@ -62,7 +62,7 @@ def swept_words(data: ReportData) -> list[str]:
     parts, named = [], titles(data)
     for key in varying_fields(data):
         title = named[key]
-        values = [worded(title, v).removeprefix(f"{title.partition(' (')[0]} ") for v in _values(data, key)]
+        values = [value_in_words(title, v).removeprefix(f"{title.partition(' (')[0]} ") for v in _values(data, key)]
         more = f" and {len(values) - _MOST_VALUES} more" if len(values) > _MOST_VALUES else ""
         parts.append(f"{title.partition(' (')[0]} ({', '.join(values[:_MOST_VALUES])}{more})")
     seeds = {row["seed"] for row in data.rows}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewatt.results.record import Record
-from edgewatt.results.rows import METRICS, flat, row_of, said
+from edgewatt.results.rows import METRICS, flat, row_of, value_in_words
 from edgewatt.results.store import open_results
 from edgewatt.results.swept import Axis, swept_axes, varying_keys
 from traces.base.errors import InputError
@@ -153,7 +153,7 @@ def _pair(
     keys = ("ordering", "stride", "format", "trace", *named)
     words = {"memory": "M ", "seed": "seed "}
     names = [f"{words.get(key, '')}{row_a[key]}" for key in keys if key in row_a]
-    names += [said(axis.title, value) for axis, value in swept if value is not None]
+    names += [value_in_words(axis.title, value) for axis, value in swept if value is not None]
     because = _because(a, b)
     return {
         "point": " / ".join(names), "a": a.hash, "b": b.hash, "differs": differs, "changes": changes, "because": because

@@ -76,10 +76,10 @@ def distinct_labels(rows: Sequence[Mapping[str, Any]], swept: Mapping[str, str] 
 def _worded(key: str, value: Any, title: str | None) -> str:
     prefix = {"stride": "" if value != "none" else "stride "}
     prefix |= {"memory": "M ", "seed": "seed ", "lanes": "lanes ", "engines": "engines "}
-    return said(title, value) if title and key not in NAMING else f"{prefix.get(key, '')}{value}"
+    return value_in_words(title, value) if title and key not in NAMING else f"{prefix.get(key, '')}{value}"
 
 
-def said(title: str, value: Any) -> str:
+def value_in_words(title: str, value: Any) -> str:
     """Return a swept value in words: ('L1 size (bytes)', 8192) is 'L1 size 8 KiB'."""
     name, _, unit = title.partition(" (")
     if unit == "bytes)" and isinstance(value, int):

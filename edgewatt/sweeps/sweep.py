@@ -174,7 +174,7 @@ class _Course:
         return dict(zip((point.hash for point in self.found.points), names, strict=True))
 
     def tasks(self) -> Iterator[dict[str, Any]]:
-        """Yield the task of each open point that nobody computes; afterwards `open` holds those that somebody does."""
+        """Yield the task of each open point that no process computes; `open` then holds those of other processes."""
         points, self.open = self.open, []
         for point in points:
             if not self.claims.take(point.hash):

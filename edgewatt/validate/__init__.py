@@ -1,4 +1,4 @@
-"""Does it hold? Orderings, matrices, configurations and our own models, checked against definitions and theory."""
+"""Checks of orderings, matrices, configurations and our own models against definitions and theory."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Is this configuration sound? It must load, fit its parts, its DRAM controller must issue only legal commands, and its
-encoders must send its own bytes as their bit-by-bit references do."""
+"""Checks of a configuration: it must load and fit its parts, its DRAM controller must issue only legal commands, and
+its encoders must send its own bytes as their bit-by-bit references do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does an order hold on a machine? Its bytes, its rows and its counts, and what it costs beside two-optimal."""
+"""Checks of an order on a machine: its bytes, rows and counts, and what it costs beside two-optimal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a reordered sparse matrix still the same matrix? For files made by us or by other tools."""
+"""Checks that a reordered sparse matrix is still the same matrix, for files made by us or by other tools."""
 
 from __future__ import annotations
 

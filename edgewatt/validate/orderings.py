@@ -1,4 +1,4 @@
-"""Is this an order one may process? By definition first, then by doing it.
+"""Checks of an order: by definition first, then by executing it.
 
 Done in integers modulo 2^64 the sums are exact whatever their order, so a wrong order shows as a wrong value on some
 neuron; in float32 each neuron must stay within the rounding bound of its own sum.

@@ -11,7 +11,7 @@ field of `GpuSpec` whose default is an ASSUMPTION of this project:
   ends makes room for the next row of the SM at once;
 - SMs run in lockstep: step t of SM 0 reaches the L2 before step t of SM 1;
 - an SM's L1 serves in one clock what one instruction asks of one 128-byte line; the memory answers in its own time and
-  nobody waits for it (open loop).
+  no access waits for it (open loop).
 """
 
 from __future__ import annotations

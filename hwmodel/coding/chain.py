@@ -105,8 +105,8 @@ class Chain:
     def encode(self, data: Bytes, state: ChainState | None = None, *, last: bool = True) -> tuple[Coded, ChainState]:
         """Encode the next bytes of a stream.
 
-        last: nothing follows, so a broken last element (or block) is sent as it is. With last=False those bytes are
-        held back for the next call, and a stream may be cut anywhere with the same result.
+        last: nothing follows, so an incomplete last element (or block) is sent unchanged. With last=False those bytes
+        are held back for the next call, and a stream may be cut anywhere with the same result.
         """
         state = self._open(state)
         data = np.concatenate((state.pending, data)) if len(state.pending) else data

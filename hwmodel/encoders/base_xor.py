@@ -31,7 +31,7 @@ class BaseXorDbi(ElementStage):
         out, flags = aligned_empty(n), packed_flags(n)
         position = offset % g.block_bytes
         kernels.encode_xor_dbi(data[:whole], out, flags, state, g.element_bytes, g.block_bytes, position, self.dbi)
-        if whole < n:  # a broken last element passes unchanged
+        if whole < n:  # an incomplete last element is sent unchanged
             tail, tail_flags = np.empty(n - whole, np.uint8), packed_flags(n - whole)
             kernels.encode_xor_dbi(data[whole:], tail, tail_flags, NO_BYTES, 0, 64, 0, self.dbi)
             out[whole:] = tail

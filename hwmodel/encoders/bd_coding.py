@@ -41,7 +41,7 @@ class BdCoding(Stage):
     def _run(self, coded: Coded, state: Any, decode: bool) -> tuple[Bytes, Bytes, Any]:
         table, n = state.copy(), len(coded.data)
         whole = n // BD_WORD_BYTES
-        out = coded.data.copy()  # a broken last word passes with index 0
+        out = coded.data.copy()  # an incomplete last word is sent with index 0
         index = np.zeros((n + 7) // 8, np.uint8)
         if decode and coded.flags is not None:
             index[: len(coded.flags)] = coded.flags

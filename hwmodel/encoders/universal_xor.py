@@ -1,7 +1,7 @@
 """universal-xor: the upper half of a block XORed with the lower, again on the lower half, down to one element.
 
 OUR READING of Lee et al. 2018, of which only the abstract was at hand. It finds similarity at any distance that is a
-power of two. A broken last block passes as it is.
+power of two. An incomplete last block is sent unchanged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who sits in fast memory when: one plain pass over an order for pictures, with the counts of `iomodel`."""
+"""Which values are in fast memory at each step: a plain pass over an order, for pictures; counts as in `iomodel`."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ PART_READERS: Registry[PartReader] = Registry("part reader", "edgewatt.part_read
 
 
 class Section:
-    """One mapping of a file whose numbers are taken by name; what nobody took is left."""
+    """One mapping of a file whose numbers are taken by name; what is not taken is reported as unused."""
 
     def __init__(self, tree: Tree, *keys: str) -> None:
         self.tree, self.keys = tree, keys

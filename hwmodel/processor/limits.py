@@ -1,4 +1,4 @@
-"""The roofs over any kernel: what one core reads per second from each level of memory, and adds per second."""
+"""The roofline of any kernel: what one core reads per second from each level of memory, and adds per second."""
 
 from __future__ import annotations
 

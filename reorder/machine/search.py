@@ -55,8 +55,8 @@ class MachineParameters:
 
 
 @dataclass
-class Bench:
-    """The judge's bench: every order that came before it, by its surrogate counts; the best one; the curve."""
+class JudgedOrders:
+    """Every order that was judged, and its value; the best one; the curve of best values."""
 
     network: Network
     shape: MachineShape
@@ -111,32 +111,32 @@ def order_for_machine(
     constructions, two-optimal alone is then judged. Deterministic without a time limit.
     """
     budget = Budget(time_limit_s, parameters.clock)
-    bench = Bench(network, shape, judge, budget, Surrogate(network, shape), progress)
+    seen = JudgedOrders(network, shape, judge, budget, Surrogate(network, shape), progress)
     items = Items(network)
     task = Task(shape.memory, shape.policy, shape.pinning, seed=seed, prepared=items)
     for name, edges in given:
         if holds(edges):
-            bench.offer(edges, name)
-    construct(bench, task, holds, only_plain=bool(given))
+            seen.offer(edges, name)
+    construct(seen, task, holds, only_plain=bool(given))
     if shape.cache is not None:
-        less_room(bench, task, holds)
+        less_room(seen, task, holds)
     if holds(_scattered(network)):  # a layout that needs whole rows ends it here: what follows cuts them
-        search(bench, task, parameters)
+        search(seen, task, parameters)
         if shape.cache is not None:
-            move(bench, seed, parameters)
-    assert bench.best is not None
-    named = min(bench.constructions, key=lambda name: bench.constructions[name])
+            move(seen, seed, parameters)
+    assert seen.best is not None
+    named = min(seen.constructions, key=lambda name: seen.constructions[name])
     found: dict[str, Any] = {
-        "found_by": bench.found_by,
-        "value": bench.value,
-        "two_optimal": bench.constructions["two-optimal"],
+        "found_by": seen.found_by,
+        "value": seen.value,
+        "two_optimal": seen.constructions["two-optimal"],
         "best_construction": named,
-        "best_construction_value": bench.constructions[named],
-        "judged": len(bench.judged),
+        "best_construction_value": seen.constructions[named],
+        "judged": len(seen.judged),
         "memory": shape.memory,
     }
-    curve = (*bench.curve, (len(bench.judged), budget.spent(), bench.value))
-    return Ordering(bench.best, "auto", found, seed, curve, truncated=time_limit_s is not None)
+    curve = (*seen.curve, (len(seen.judged), budget.spent(), seen.value))
+    return Ordering(seen.best, "auto", found, seed, curve, truncated=time_limit_s is not None)
 
 
 def _scattered(network: Network) -> Int64Array:
@@ -144,51 +144,51 @@ def _scattered(network: Network) -> Int64Array:
     return np.argsort(network.sources, kind="stable")
 
 
-def construct(bench: Bench, task: Task, holds: Callable[[Int64Array], bool], only_plain: bool) -> None:
+def construct(seen: JudgedOrders, task: Task, holds: Callable[[Int64Array], bool], only_plain: bool) -> None:
     """Judge every construction, two-optimal first; those of `auto` come before the others. only_plain: the first."""
     methods = [(name, ORDERINGS[name]) for name in ORDERINGS if name != "file"]
     methods = [(name, entry) for name, entry in methods if not entry.item.searches and entry.item.extra is None]
     methods.sort(key=lambda one: math.inf if one[1].item.portfolio is None else one[1].item.portfolio)
     for name, entry in methods:
-        suits = entry.item.suits is None or entry.item.suits(bench.network)
-        if suits and (not bench.constructions or (bench.before(BUILT) and not only_plain)):
-            edges = entry.item(bench.network, replace(task, prepared=None), entry.make_parameters({})).edges
+        suits = entry.item.suits is None or entry.item.suits(seen.network)
+        if suits and (not seen.constructions or (seen.before(BUILT) and not only_plain)):
+            edges = entry.item(seen.network, replace(task, prepared=None), entry.make_parameters({})).edges
             if holds(edges):
-                bench.constructions[name] = bench.offer(edges, name)
+                seen.constructions[name] = seen.offer(edges, name)
 
 
-def less_room(bench: Bench, task: Task, holds: Callable[[Int64Array], bool]) -> None:
+def less_room(seen: JudgedOrders, task: Task, holds: Callable[[Int64Array], bool]) -> None:
     """Judge the best constructions for a smaller memory, and the tiles that the surrogate likes best."""
-    names = sorted(bench.constructions, key=lambda name: bench.constructions[name])[:AGAIN]
+    names = sorted(seen.constructions, key=lambda name: seen.constructions[name])[:AGAIN]
     for share in ROOMS[1:]:
         smaller = replace(task, memory=max(3, round(share * task.memory)))
         for name in names:
-            if bench.before(BUILT + 0.05):
+            if seen.before(BUILT + 0.05):
                 entry = ORDERINGS[name]
-                edges = entry.item(bench.network, smaller, entry.make_parameters({})).edges
+                edges = entry.item(seen.network, smaller, entry.make_parameters({})).edges
                 if holds(edges):
-                    bench.offer(edges, f"{name} with {smaller.memory}")
-    tried = [(bench.surrogate.predict(bench.surrogate.counts(edges)), name, edges)
-             for name, edges in tiles(bench, task) if holds(edges)]  # fmt: skip
+                    seen.offer(edges, f"{name} with {smaller.memory}")
+    tried = [(seen.surrogate.predict(seen.surrogate.counts(edges)), name, edges)
+             for name, edges in tiles(seen, task) if holds(edges)]  # fmt: skip
     for _, name, edges in sorted(tried, key=lambda one: one[0])[:JUDGED]:
-        bench.offer(edges, name)
+        seen.offer(edges, name)
 
 
-def tiles(bench: Bench, task: Task) -> Iterator[tuple[str, Int64Array]]:
+def tiles(seen: JudgedOrders, task: Task) -> Iterator[tuple[str, Int64Array]]:
     """Yield tiles whose sources fill some of a cache, the targets of a tile one by one or a line of them at a time."""
-    cache = bench.shape.cache
+    cache = seen.shape.cache
     assert cache is not None
     line = max(1, cache.line_bytes // cache.rows[1])
     for share in TILES:
         sources = max(1, round(share * task.memory / line)) * line
         for targets, outer in ((1, "sources"), (line, "targets"), (4 * line, "targets")):
-            if bench.before(BUILT + 0.1):
-                yield f"tiles of {sources} sources", by_tiles(bench.network, targets, sources, outer)
+            if seen.before(BUILT + 0.1):
+                yield f"tiles of {sources} sources", by_tiles(seen.network, targets, sources, outer)
 
 
-def search(bench: Bench, task: Task, parameters: MachineParameters) -> None:
+def search(seen: JudgedOrders, task: Task, parameters: MachineParameters) -> None:
     """Let the engine anneal by runs and rows moved as the surrogate weighs them, for several sizes of a cache."""
-    cache = bench.shape.cache
+    cache = seen.shape.cache
     if cache is not None and cache.rows_share_lines:
         return  # the engine knows neurons, not lines
     entry = ORDERINGS["auto"]
@@ -196,36 +196,36 @@ def search(bench: Bench, task: Task, parameters: MachineParameters) -> None:
     choices = [(room, times) for room in rooms for times in ((0.0, 1.0) if cache is None else (1.0, 5.0))]
     ends = 1.0 if cache is None else SEARCHED
     for number, (room, times) in enumerate(choices):
-        if not bench.before(ends):
+        if not seen.before(ends):
             return
-        run = times * bench.surrogate.run_in_io
+        run = times * seen.surrogate.run_in_io
         limit = None
-        if bench.budget.limit_s is not None:
-            limit = max(1e-3, (ends * bench.budget.limit_s - bench.budget.spent()) / (len(choices) - number))
+        if seen.budget.limit_s is not None:
+            limit = max(1e-3, (ends * seen.budget.limit_s - seen.budget.spent()) / (len(choices) - number))
         moves = parameters.moves
         if moves is None and limit is None:
-            moves = MOVES_PER_NEURON * bench.network.n_neurons
+            moves = MOVES_PER_NEURON * seen.network.n_neurons
         made = entry.make_parameters({"moves": moves, "clock": parameters.clock})
         given = replace(
             task, memory=max(3, round(room * task.memory)), time_limit_s=limit, prepared=None,
             objective=weighted(run, 1.0) if run else "io",
         )  # fmt: skip
-        bench.offer(entry.item(bench.network, given, made).edges, f"auto with {given.memory}, run = {run:.3g} I/Os")
+        seen.offer(entry.item(seen.network, given, made).edges, f"auto with {given.memory}, run = {run:.3g} I/Os")
 
 
-def move(bench: Bench, seed: int, parameters: MachineParameters) -> None:
+def move(seen: JudgedOrders, seed: int, parameters: MachineParameters) -> None:
     """Move pieces of the best order by the surrogate's counts, kept up to date; judge and fit after every round."""
-    assert bench.best is not None and bench.shape.cache is not None
-    surrogate, kernel = bench.surrogate, bench.shape.cache.kernel(bench.network, bench.best, seed)
-    moves, warm, done = max(64, bench.network.n_connections // 32), WARM, 0
-    rounds = ROUNDS if parameters.rounds is None and bench.budget.limit_s is None else parameters.rounds
-    while (rounds is None or done < rounds) and not bench.budget.over:
+    assert seen.best is not None and seen.shape.cache is not None
+    surrogate, kernel = seen.surrogate, seen.shape.cache.kernel(seen.network, seen.best, seed)
+    moves, warm, done = max(64, seen.network.n_connections // 32), WARM, 0
+    rounds = ROUNDS if parameters.rounds is None and seen.budget.limit_s is None else parameters.rounds
+    while (rounds is None or done < rounds) and not seen.budget.over:
         kernel.weigh(surrogate.weights[:-1].copy())
-        heat = max(warm * surrogate.weights[0], 1e-12 * bench.value)
-        if bench.network.n_connections < 2 or not kernel.run(moves, heat, heat, REACH):
+        heat = max(warm * surrogate.weights[0], 1e-12 * seen.value)
+        if seen.network.n_connections < 2 or not kernel.run(moves, heat, heat, REACH):
             break
         kernel.recount()
-        if bench.offer(kernel.order, "moves on it") > WORSE * bench.value:
-            kernel.replace(bench.best)
+        if seen.offer(kernel.order, "moves on it") > WORSE * seen.value:
+            kernel.replace(seen.best)
             warm *= COOLING
         done += 1

@@ -168,7 +168,7 @@ class _Fusion:
                 name = graph.buffers[b]
                 tensors.append(Tensor(f"{v}:{name}", (self.size[b],), self.size[b], name))
             work = self.work[v]
-            if not tensors:  # all it made is used up inside: one byte that nobody reads stands for it
+            if not tensors:  # all it made is used up inside: one byte without a reader stands for it
                 tensors.append(Tensor(f"{v}:", (1,), 1, f"{v}:"))
                 self.work[v] = work - 1
             nodes.append((v, first.op, tensors))

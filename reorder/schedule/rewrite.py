@@ -7,7 +7,7 @@ Patterns, applied in this order, each a switch:
   buffer, in any order (equations 3 to 6).
 * ``kernel-wise``: a depthwise convolution of k concatenated tensors becomes k depthwise convolutions. Where
   channel-wise partitioning takes the result apart again they write k buffers, else k slices of one (equations 7, 8).
-* ``absorb-add``: an ADD of convolutions that nobody else reads disappears; their sums accumulate in its buffer.
+* ``absorb-add``: an ADD of convolutions without another reader disappears; their sums accumulate in its buffer.
 
 Two more share storage and leave the operators as they are; ``all`` does not include them:
 
@@ -15,7 +15,7 @@ Two more share storage and leave the operators as they are; ``all`` does not inc
   memory planning does with view copies, and TensorFlow Lite with operators that leave data unmodified), unless the
   input is one of the network or has other readers, or the result is an output.
 * ``in-place``: ``views``, and where TensorFlow Lite's kernels allow it (ADD, SUB, MUL, DIV, SOFTMAX) the result takes
-  the storage of the first operand that has its size, that nobody else reads and that is no input of the network, unless
+  the storage of the first operand that has its size, that has no other reader and is no input of the network, unless
   the result is an output of it.
 
 A buffer that accumulates has the size of the result, as in the paper; a kernel that keeps wider sums needs more. For
@@ -303,7 +303,7 @@ class _Rewriter:
     # -- storage -------------------------------------------------------------------------------------------------------
 
     def share_storage(self, kinds: Sequence[str]) -> None:
-        """Let results of these operators take the storage of an operand that nobody needs any more."""
+        """Let results of these operators take the storage of an operand that is not needed any more."""
         for name in [name for slot in self.slots for name in slot]:
             node = self.nodes[name]
             if node.op not in kinds or len(node.outputs) != 1 or node.output.buffer != node.output.name:

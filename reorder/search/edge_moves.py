@@ -1,4 +1,4 @@
-"""Edge moves on a good order, by the exact objective: what a search over whole neurons leaves on the table.
+"""Edge moves on a good order, by the exact objective: what a search over whole neurons cannot reach.
 
 The moves are those of Connection Reordering (Gleinig et al. 2023, section IV), all but cold: an order that costs no
 more is kept. Searches over residency intervals see a model of the policy; this sees the policy itself.

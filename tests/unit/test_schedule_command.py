@@ -113,7 +113,7 @@ def test_budgets() -> None:
         ({1: {"inputs": ["y"]}}, (), ("y",), "the graph has a cycle: 'a' -> .*'a'"),
         ({1: {"inputs": ["a"]}}, (), ("y",), "the graph has a cycle: 'a' -> 'a'"),
         ({1: {"inputs": ["b"]}}, (), ("y",), "operator 'a' comes before 'b', whose result it needs"),
-        ({1: {"inputs": ["z"]}}, (), ("y",), "operator 'a' reads 'z', which nobody writes"),
+        ({1: {"inputs": ["z"]}}, (), ("y",), "operator 'a' reads 'z', which no operator writes"),
         ({1: {"inputs": ["x", "x"]}}, (), ("y",), "operator 'a' lists its input 'x' twice"),
         ({1: {"bytes": 0}}, (), ("y",), "tensor 'a' has 0 bytes"),
         ({1: {"bytes": -5}}, (), ("y",), "tensor 'a' has -5 bytes"),

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import edgewatt as ew
 from edgewatt.cli import app
 from edgewatt.reporting.page import read_results
-from edgewatt.results.rows import flat, said
+from edgewatt.results.rows import flat, value_in_words
 from edgewatt.results.swept import point_names, swept_axes, title_of
 
 NETWORK = {"generate": {"kind": "random-layered", "n_layers": 3, "width": 12, "density": 0.4}}
@@ -43,7 +43,10 @@ def test_every_varying_key_is_an_axis() -> None:
         "dram content": ["aaaaaaaa", "bbbb"]
     }
     assert axes({"dram": {"part": "a", "sha256": "x"}}, {"dram": {"part": "b", "sha256": "y"}}) == {}
-    assert title_of("caches.1.size_bytes") == "L2 size (bytes)" and said("L2 size (bytes)", 8192) == "L2 size 8 KiB"
+    assert (
+        title_of("caches.1.size_bytes") == "L2 size (bytes)"
+        and value_in_words("L2 size (bytes)", 8192) == "L2 size 8 KiB"
+    )
 
 
 def test_a_hardware_sweep_is_named_everywhere(tmp_path: Path) -> None:

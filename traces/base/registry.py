@@ -120,7 +120,7 @@ class Registry(Mapping[str, Entry[T]]):
         return sum(1 for _ in self)
 
     def sound(self) -> dict[str, Entry[T]]:
-        """Return the entries that can be loaded: what lists and schemas show, where a broken plug-in stops nobody."""
+        """Return the entries that can be loaded: what lists and schemas show, which a broken plug-in must not stop."""
         found = {}
         for name in self:
             try:

@@ -1,7 +1,7 @@
 """Runs of one target: a header (target, connections in the run) and (source, weight) records. Holds any order.
 
 Headers and records lie in arrays of their own, so that records stay side by side. Cheaper than tuples where runs are
-longer than 2 connections, and dearer than rows by what naming each run costs.
+longer than 2 connections, and larger than rows by the ids of the runs.
 """
 
 from __future__ import annotations

@@ -76,8 +76,8 @@ class OpGraph:
     quantization: name of a tensor or constant -> how its stored numbers stand for real ones.
     source: the file it came from, used in messages. allow_disconnected: accept parts that share no tensor.
 
-    Raises InputError naming the graph and node at fault: a cycle, a tensor that nobody writes, names given twice, a
-    tensor of no bytes, no output, a part that is not connected to the rest, sizes that sum up beyond 2^63 - 1.
+    Raises InputError naming the graph and node at fault: a cycle, a tensor that no operator writes, names given twice,
+    a tensor of no bytes, no output, a part that is not connected to the rest, sizes that sum up beyond 2^63 - 1.
     """
 
     name: str
@@ -240,7 +240,9 @@ class _Validation:
             for name in node.inputs:
                 if name not in tensors:
                     hint = did_you_mean(name, tensors) if len(tensors) <= 2000 else ""
-                    raise InputError(f"{self.where}operator {node.name!r} reads {name!r}, which nobody writes{hint}")
+                    raise InputError(
+                        f"{self.where}operator {node.name!r} reads {name!r}, which no operator writes{hint}"
+                    )
                 if name in seen:
                     raise InputError(f"{self.where}operator {node.name!r} lists its input {name!r} twice: list it once")
                 seen.add(name)

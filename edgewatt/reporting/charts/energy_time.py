@@ -10,9 +10,9 @@ from edgewatt.reporting.chart import (
     base,
     category,
     quantity,
-    said,
     telling_fields,
     titles,
+    written_tooltips,
 )
 from edgewatt.reporting.data import ReportData
 
@@ -50,7 +50,7 @@ def energy_time(data: ReportData) -> Spec | None:
         shape = category(varying[1], names[varying[1]], data.rows)
         marks["shape"] = {key: value for key, value in shape.items() if key != "scale"}
     swept = tuple((axis.key, axis.title, "") for axis in data.axes)
-    transforms, tips = said(*(f for f in (*_POINT, *swept) if any(f[0] in row for row in data.rows)))
+    transforms, tips = written_tooltips(*(f for f in (*_POINT, *swept) if any(f[0] in row for row in data.rows)))
     point: Spec = {"type": "point", "filled": True, "size": 22 if many else 70}
     if many:  # the page writes tooltips itself when one is shown, not ten thousand at every change
         transforms, point["tooltip"] = [], {"content": "data"}

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from edgewatt.reporting.chart import CHARTS, HEIGHT, IS_CHOSEN, PALETTE, Spec, base, in_order, quantity, said
+from edgewatt.reporting.chart import (
+    CHARTS,
+    HEIGHT,
+    IS_CHOSEN,
+    PALETTE,
+    Spec,
+    base,
+    in_order,
+    quantity,
+    written_tooltips,
+)
 from edgewatt.reporting.data import ReportData
 
 
@@ -16,7 +26,7 @@ def spread(data: ReportData) -> Spec | None:
     groups = in_order(mark["group"] for mark in marks)
     x = {**quantity(metric, title), "scale": {"zero": False}}
     y = {"field": "group", "type": "nominal", "title": None, "sort": groups, "axis": {"labelLimit": 260}}
-    transforms, tips = said(
+    transforms, tips = written_tooltips(
         ("group", "point", ""), ("seed", "seed", ",d"), (metric, title, ",.0f"), (f"median_{metric}", "median", ",.0f")
     )
     frame = base(f"Spread of {title} over seeds", "spread", subtitle="a point a seed; bar: least to most; tick: median")
