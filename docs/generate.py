@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from commands import commands
 from pydantic import BaseModel
 
 import edgewatt
@@ -20,7 +21,9 @@ from edgewatt.config.sweep_file import OptimizeSection, SweepConfig
 def write(folder: Path) -> None:
     """Write all pages; a page that has not changed keeps its time, so that Sphinx need not read it again."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in (("configuration.md", configuration()), ("names.md", names()), ("api.md", api())):
+    pages = {"commands.md": commands, "configuration.md": configuration, "names.md": names, "api.md": api}
+    for name, make in pages.items():
+        text = make()
         path = folder / name
         if not path.exists() or path.read_text() != text:
             path.write_text(text)
