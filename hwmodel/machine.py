@@ -8,7 +8,9 @@ from typing import Any
 
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.coding import ChainFacts, StreamChain, chain_facts
+from hwmodel.coding.in_burst import ShareFlags
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
+from hwmodel.parts.burst_cells import BurstCells
 from traces.access.trace import STREAMS
 from traces.base.arguments import check_fields
 from traces.base.checks import whole_number
@@ -33,10 +35,14 @@ def _element_sizes(given: object, where: str) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class BusSpec:
-    """The data bus between cache and memory: `bus_bytes` byte lanes, encoded in blocks of `block_bytes` (one burst)."""
+    """The data bus between cache and memory: `bus_bytes` byte lanes, encoded in blocks of `block_bytes` (one burst).
+
+    metadata: the word that every burst carries beside its data, on a part with metadata in its bursts (LPDDR6).
+    """
 
     bus_bytes: int = 2
     block_bytes: int = 32
+    metadata: int = field(default=0, metadata={"later": True})
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -44,6 +50,7 @@ class BusSpec:
             value = whole_number(getattr(self, name), f"bus {name}")
             if value & (value - 1):
                 raise InputError(f"bus {name} must be a power of two, not {value}")
+        whole_number(self.metadata, "bus metadata", 0)
         if self.block_bytes % self.bus_bytes:
             raise InputError(f"bus block_bytes {self.block_bytes} is no multiple of bus_bytes {self.bus_bytes}")
 
@@ -135,6 +142,16 @@ class Machine(Shown):
         return self.bus.block_bytes // self.bus.bus_bytes
 
     @property
+    def flag_wires(self) -> int:
+        """Wires that the encoder chain drives beside each byte lane: none where flags travel inside the burst."""
+        if self.part is not None:
+            from hwmodel.parts.part_file import load_part
+
+            if load_part(self.part).interface.cells:
+                return 0
+        return self.encoder_facts.flag_wires
+
+    @property
     def encoder_facts(self) -> ChainFacts:
         """What the encoder chain declares: its flag wires, whether it inverts, its latency."""
         return chain_facts(self.encoder)
@@ -156,7 +173,23 @@ class Machine(Shown):
             from hwmodel.dram.energy import data_wire_costs
 
             costs = data_wire_costs(self.part)
-        return StreamChain(self.encoder, each, self.bus.bus_bytes, self.bus.block_bytes, costs, engine)
+        return StreamChain(
+            self.encoder, each, self.bus.bus_bytes, self.bus.block_bytes, costs, engine, self._share_flags()
+        )
+
+    def _share_flags(self) -> ShareFlags | None:
+        """Return how the part's bursts carry metadata and inversion flags, None where they carry data alone."""
+        metadata, cells = self.bus.metadata, None
+        if self.part is not None:
+            from hwmodel.parts.part_file import load_part
+
+            part = load_part(self.part)
+            if part.interface.cells:
+                cells = BurstCells(part.interface.cells, part.organisation, part.interface.dbi)
+        if metadata >> (0 if cells is None else cells.metadata_bits):
+            room = "none" if cells is None else f"{cells.metadata_bits} bits"
+            raise InputError(f"bus metadata is {metadata}: the bursts of {self._facts()['part']!r} have {room} of it")
+        return None if cells is None else ShareFlags(cells, metadata)
 
     def memory_controller(self) -> Any:
         """Return the ControllerSpec, with the latency the encoder chain declares.

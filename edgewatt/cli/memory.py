@@ -108,7 +108,7 @@ def accelerator(
     arrays = read_npz(tensors)
     loaded = load_part(part)
     o = loaded.organisation
-    machine = Machine((), encoder, bus=BusSpec(o.dq_bits // 8, o.burst_bytes), part=loaded)
+    machine = Machine((), encoder, bus=BusSpec(o.byte_lanes, o.burst_bytes), part=loaded)
     counted = None
     if run.is_dir():
         sums = None if partials is None else read_npz(partials)

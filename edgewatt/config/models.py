@@ -204,6 +204,11 @@ class BusSection(Section):
         description="bytes of one element for Base+XOR: of all streams, or by stream, such as {ids: 2} (default: each "
         "stream's own)",
     )
+    metadata: int | None = Field(
+        default=None,
+        ge=0,
+        description="word that every burst carries beside its data, on a part with metadata in its bursts (LPDDR6)",
+    )
 
 
 class SearchSection(Section):

@@ -81,7 +81,7 @@ class MachineJudge:
         assert plan is not None
         last, member = self.machine.caches[-1], self.machine.caches[-1].policy_type
         memory = self.machine.part.organisation
-        row_bytes = memory.columns * memory.dq_bits // 8
+        row_bytes = memory.columns // memory.columns_per_burst * memory.burst_bytes
         banks = memory.channels * memory.bank_groups * memory.banks_per_group
         return CacheShape(
             line_bytes=last.line_bytes,

@@ -142,7 +142,7 @@ def plan_energy(
 
     loaded = load_part(part)
     o = loaded.organisation
-    bus = BusSpec(bus_bytes=o.dq_bits // 8, block_bytes=o.burst_bytes)
+    bus = BusSpec(bus_bytes=o.byte_lanes, block_bytes=o.burst_bytes)
     machine = Machine((), encoder=encoder, element_bytes=1, bus=bus, part=loaded)
     result = replay(_trace(chain, plan, data or _Data(chain, 0), weight_buffer), machine)
     energy = replay_energy(result, machine)

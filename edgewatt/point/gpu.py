@@ -24,6 +24,7 @@ from traces.base.errors import InputError
 
 if TYPE_CHECKING:
     from edgewatt.point.steps import Before
+    from hwmodel.parts.part import Organisation
 
 
 def simulate_gpu(point: Point, before: Before, machine: Machine) -> dict[str, Any]:
@@ -58,7 +59,7 @@ def simulate_gpu(point: Point, before: Before, machine: Machine) -> dict[str, An
     controller = replace(machine.memory_controller(), front_end="independent")  # a slice of the L2 for each channel
     timed = [gpu_time(result, spec, part, controller) for result in played]
     return {
-        **_counts(played, part.organisation.burst_bytes, part.organisation.dq_bits // 8),
+        **_counts(played, part.organisation),
         "zeroed_weights": sum(problem.zeroed for problem in problems),
         **_costs(played, timed, part),
         "gpu": {"busy_cycles": sum(result.busy_cycles for result in played), "clock_ns": _clock_ns(spec)},
@@ -69,7 +70,7 @@ def _clock_ns(spec: GpuSpec) -> float:
     return 1e3 / spec.clock_mhz
 
 
-def _counts(played: list[GpuResult], burst_bytes: int, lanes: int) -> dict[str, Any]:
+def _counts(played: list[GpuResult], memory: Organisation) -> dict[str, Any]:
     way = np.zeros((2, len(STREAMS)), np.int64)
     for result in played:
         for write in (0, 1):
@@ -88,11 +89,11 @@ def _counts(played: list[GpuResult], burst_bytes: int, lanes: int) -> dict[str, 
         "traffic": {
             "reads": int(way[0].sum()),
             "writes": int(way[1].sum()),
-            "block_bytes": burst_bytes,
+            "block_bytes": memory.burst_bytes,
             "streams": by_stream(reads=way[0], writes=way[1]),
         },
         "bus": {
-            "beats": int(way.sum()) * burst_bytes // lanes,
+            "beats": int(way.sum()) * memory.burst_beats,
             "ones": None,
             "toggles": None,
             "streams": {},

@@ -46,7 +46,7 @@ def build_machine(point: Point) -> Machine:
         caches=chosen.caches,
         encoder=chosen.encoder,
         element_bytes=chosen.bus.element_bytes,
-        bus=BusSpec(lanes, burst_bytes(point)),
+        bus=BusSpec(lanes, burst_bytes(point), chosen.bus.metadata or 0),
         part=part,
         controller=chosen.dram.controller,
         engine=chosen.engine,
@@ -221,7 +221,7 @@ def _bus(total: Any, machine: Machine) -> dict[str, Any]:
     wires = {
         name: {"ones": group.ones.sum(axis=0).tolist(), "toggles": group.toggles.sum(axis=0).tolist()}
         for name, group in groups.items()
-        if name != "dbi" or machine.encoder_facts.flag_wires
+        if name != "dbi" or machine.flag_wires
     }
     ones = sum(np.asarray(group.ones.sum(axis=1)) for group in groups.values())
     toggles = sum(np.asarray(group.toggles.sum(axis=1)) for group in groups.values())

@@ -123,6 +123,7 @@ class Bus:
     bus_bytes: int | None
     block_bytes: int | None
     element_bytes: int | dict[str, int] | None
+    metadata: int | None = later(None)
 
 
 @dataclass(frozen=True)

@@ -67,10 +67,10 @@ def to_bytes(sent: Bits) -> Coded:
     return Coded(bytes_of(sent.data), flags, None if sent.extra is None else bytes_of(sent.extra), sent.order)
 
 
-def each_byte(bits: bitarray) -> Iterator[bitarray]:
-    """Yield the eight bits of each byte in turn."""
-    for at in range(0, len(bits), 8):
-        yield bits[at : at + 8]
+def each_byte(bits: bitarray, size: int = 1) -> Iterator[bitarray]:
+    """Yield the eight bits of each byte in turn, or those of `size` bytes."""
+    for at in range(0, len(bits), 8 * size):
+        yield bits[at : at + 8 * size]
 
 
 def pieces(n: int, offset: int, block_bytes: int, element_bytes: int) -> Iterator[tuple[slice, bool, bool]]:

@@ -19,6 +19,7 @@ from traces.base.registry import Registry
 
 if TYPE_CHECKING:
     from hwmodel.coding.bits import Bits
+    from hwmodel.coding.in_burst import ShareFlags
 
 Bytes = npt.NDArray[np.uint8]
 MAX_FLAG_WIRES = 9
@@ -52,7 +53,8 @@ class Geometry:
     """element_bytes: size of one value. bus_bytes: byte lanes. block_bytes: a base is sent at every multiple of it.
 
     records: an element is a record of up to 64 bytes, and a block need not hold a whole number of them.
-    costs: of the wires, for encoders that weigh ones against edges.
+    costs: of the wires, for encoders that weigh ones against edges. shares: of a part whose inversion flags travel
+    inside the burst, each for several bytes; blocks are then its bursts.
     """
 
     element_bytes: int
@@ -60,6 +62,7 @@ class Geometry:
     block_bytes: int = 32
     records: bool = False
     costs: WireCosts = WireCosts()
+    shares: ShareFlags | None = None
 
     def __post_init__(self) -> None:
         if self.records and not 1 <= self.element_bytes <= min(self.block_bytes, 64):
@@ -97,6 +100,7 @@ class Stage:
     flag_wires: wires per lane beside its eight data wires, 0 to 9: the first in `Coded.flags`, the others in
         `Coded.extra`. They are driven in every beat that sends a byte on the lane.
     inverts: the memory undoes it as its own data bus inversion, so reads have the part's longer latency RL_dbi.
+    inverts_shares: with Geometry.shares it decides for whole shares, all bytes of one alike, and its flags fit a burst.
     latency_cycles: clocks of the memory that decoding adds to each read in the controller.
     element_sizes: bytes per element it works with. uses_elements: what it sends depends on that size.
     takes_records: it also works with records of any size up to 64 bytes (Geometry.records).
@@ -108,6 +112,7 @@ class Stage:
     role: ClassVar[Role]
     flag_wires: ClassVar[int] = 0
     inverts: ClassVar[bool] = False
+    inverts_shares: ClassVar[bool] = False
     latency_cycles: ClassVar[int] = 0
     element_sizes: ClassVar[tuple[int, ...]] = (1, 2, 4, 8)
     uses_elements: ClassVar[bool] = False

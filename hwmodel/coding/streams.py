@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from hwmodel.coding.bits import BitByBit
 from hwmodel.coding.chain import Chain, chain_facts, check_wires, fused_stages, parse_chain
-from hwmodel.coding.stage import ENCODERS, Bytes, Coded, Geometry, Stage, WireCosts
+from hwmodel.coding.in_burst import ShareFlags
+from hwmodel.coding.stage import ENCODERS, Bytes, Coded, Geometry, Role, Stage, WireCosts
 from traces.base.errors import InputError
 
 
@@ -32,8 +33,11 @@ class StreamChain:
     call.
 
     element_bytes: bytes after which the data of each kind recur (elements, or records), 1 or more. costs: of the wires.
-    engine: 'kernels' or 'bitarray', as in `encode`.
-    Raises InputError as Chain does, and for stages that hold bytes back at the end of a block.
+    engine: 'kernels' or 'bitarray', as in `encode`. shares: of a part whose inversion flags travel inside its bursts
+    (the blocks): what is sent are then its wires beat by beat, flags and metadata among them, and signalling is done
+    on those. flag_wires: of a lane, beside the data. sent_bytes: of a block on the wires.
+    Raises InputError as Chain does, for stages that hold bytes back at the end of a block, and for those whose flags
+    have no wires.
     """
 
     def __init__(
@@ -44,19 +48,31 @@ class StreamChain:
         block_bytes: int,
         costs: WireCosts | None = None,
         engine: str = "kernels",
+        shares: ShareFlags | None = None,
     ) -> None:
-        self.encoder, self.block_bytes = encoder, block_bytes
+        self.encoder, self.block_bytes, self.shares = encoder, block_bytes, shares
         self.facts = chain_facts(encoder)
-        geometry = Geometry(1, bus_bytes, block_bytes, costs=costs or WireCosts())
+        geometry = Geometry(1, bus_bytes, block_bytes, costs=costs or WireCosts(), shares=shares)
         Chain(encoder, geometry)  # refuses what cannot be
-        single_pass = block_bytes % 8 == 0  # else the flags of a block are no whole bytes
+        single_pass = block_bytes % 8 == 0 and shares is None  # else the flags of a block are no whole bytes
         names = parse_chain(encoder)
+        if shares is not None:
+            if (bus_bytes, block_bytes) != (shares.cells.lanes, shares.cells.burst_bytes):
+                raise InputError(
+                    f"a bus of {bus_bytes} byte lanes and blocks of {block_bytes} bytes does not fit a part of "
+                    f"{shares.cells.lanes} lanes and bursts of {shares.cells.burst_bytes} bytes"
+                )
+            _check_flags(encoder, names, shares)
         stages = (
             fused_stages(names, geometry.costs, single_pass)
             if engine == "kernels"
             else [ENCODERS[name].item for name in names]
         )
-        self._parts = [_Part(stage, element_bytes, geometry, engine) for stage in stages]
+        on_wires = stages if shares is None else [stage for stage in stages if stage.role < Role.SIGNALLING]
+        self._parts = [_Part(stage, element_bytes, geometry, engine) for stage in on_wires]
+        self.flag_wires, self.sent_bytes = (self.facts.flag_wires, block_bytes) if shares is None else (0, shares.size)
+        beats = Geometry(1, bus_bytes, self.sent_bytes)
+        self._signalling = [_Part(stage, element_bytes, beats, engine) for stage in stages[len(on_wires) :]]
 
     def encode(self, data: Bytes, kind: npt.NDArray[np.integer[Any]]) -> Coded:
         """Encode the next blocks: uint8[n * block_bytes], int[n] kind of each."""
@@ -67,7 +83,27 @@ class StreamChain:
             if len(coded.data) != len(data):
                 raise InputError(f"encoder {self.encoder!r} does not work on blocks of {self.block_bytes} bytes")
         check_wires(self.encoder, self.facts, coded, len(data))
+        if self.shares is not None:
+            coded = Coded(self.shares.on_wires(coded.data, coded.flags), order=coded.order)
+            for part in self._signalling:
+                coded = part.encode(coded, kind)
         return coded
+
+
+def _check_flags(encoder: str, names: Sequence[str], shares: ShareFlags) -> None:
+    """Refuse stages whose flags have no place in a burst."""
+    cells = shares.cells
+    for name in names:
+        stage = ENCODERS[name].item
+        if stage.flag_wires and not (stage.inverts_shares and cells.flags):
+            able = ", ".join(each for each, entry in ENCODERS.sound().items() if entry.item.inverts_shares)
+            wires = f"{stage.flag_wires} wire{'s' * (stage.flag_wires > 1)} beside each byte lane"
+            bits = f"{stage.flag_wires * cells.burst_bytes} bits with a burst of {cells.burst_bytes} bytes"
+            fits = f"; {able} fit" if cells.flags else ""
+            raise InputError(
+                f"encoder {name!r} of {encoder!r} drives {wires}, {bits}, and the part has no such wires: "
+                f"{cells.room}{fits}"
+            )
 
 
 class _Part:

@@ -2,7 +2,8 @@
 
 Where ones cost (and without wire costs), a byte with five or more ones is sent inverted and its flag wire is 1. Where
 zeros cost more than ones (wires terminated to VDDQ), a byte with five or more zeros is, and its flag wire is 0, as
-DBI_n pins are. Exactly four is left alone. Stateless.
+DBI_n pins are. Exactly four is left alone. Where a flag covers a share of several bytes and travels inside the burst
+(LPDDR6), a share with more than half of its bits at the costly level is inverted and its flag is 1. Stateless.
 """
 
 from __future__ import annotations
@@ -26,14 +27,19 @@ class DbiDc(Stage):
     role = Role.BUS_CODE
     flag_wires = 1
     inverts = True
+    inverts_shares = True
 
     def __init__(self, geometry: Geometry) -> None:
         super().__init__(geometry)
-        self.low_active = geometry.costs.zero_pj > geometry.costs.one_pj
+        self.zeros_cost = geometry.costs.zero_pj > geometry.costs.one_pj
+        self.low_active = self.zeros_cost and geometry.shares is None
 
     def encode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
         """Invert heavy bytes."""
-        n = len(coded.data)
+        n, shares = len(coded.data), self.geometry.shares
+        if shares is not None:
+            flags = shares.costly(coded.data, self.zeros_cost)
+            return Coded(*shares.inverted(coded.data, flags), order=coded.order), state
         out, flags = aligned_empty(n), packed_flags(n)
         data = ~coded.data if self.low_active else coded.data  # inversion against zeros is that of the complement
         kernels.encode_xor_dbi(data, out, flags, NO_BYTES, 0, 64, 0, True)
@@ -52,10 +58,11 @@ class DbiDc(Stage):
         return Coded(out, order=coded.order), state
 
     def encode_bits(self, sent: Bits, offset: int, state: Any) -> tuple[Bits, Any]:
-        """Five or more costly levels: invert."""
-        out, flags = bitarray(endian="little"), bitarray(endian="little")
-        for byte in each_byte(sent.data):
-            heavy = byte.count(not self.low_active) >= 5
-            out += ~byte if heavy else byte
-            flags.append(heavy != self.low_active)
+        """More than half of the levels are costly: invert."""
+        out, flags, shares = bitarray(endian="little"), bitarray(endian="little"), self.geometry.shares
+        size = 1 if shares is None else shares.cells.share_bytes
+        for share in each_byte(sent.data, size):
+            heavy = share.count(not self.zeros_cost) > 4 * size
+            out += ~share if heavy else share
+            flags += size * bitarray([heavy != self.low_active])
         return Bits(out, flags, order=sent.order), state

@@ -5,7 +5,9 @@ its part, the mean of reads and writes; without a part a 1 and a rising edge cos
 counts half a rising one: over a stream that is the same, and a burst does not leave its wires low for the next one to
 raise. Flag wires count; where zeros cost more than ones a flag is 0 for an inverted byte, as DBI_n pins are. A burst is
 a block; a lane starts from what it carried, so a burst is optimal given those before it. Ties are sent plain. No
-published controller is claimed: it is the bound that an inversion can reach.
+published controller is claimed: it is the bound that an inversion can reach. Where a flag covers a share of several
+bytes and travels inside the burst (LPDDR6), all flags of a burst are decided together, with those edges at which shares
+and flags meet on a wire (hwmodel.coding.in_burst).
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from bitarray.util import count_xor, zeros
 
 from cython_ext.wires.encode import invert_flagged
 from cython_ext.wires.optimal_dbi import encode_optimal_dbi
-from hwmodel.coding.bits import Bits
+from hwmodel.coding.bits import Bits, each_byte
+from hwmodel.coding.in_burst import BitWires, LeastCost
 from hwmodel.coding.stage import ENCODERS, Coded, Geometry, LaneStage, Role, Stage, packed_flags
 from traces.base.errors import InputError
 
@@ -33,12 +36,14 @@ class DbiOptimal(LaneStage):
     role = Role.BUS_CODE
     flag_wires = 1
     inverts = True
+    inverts_shares = True
 
     def __init__(self, geometry: Geometry) -> None:
         super().__init__(geometry)
         if geometry.block_bytes > MOST_BEATS * geometry.bus_bytes:
             raise InputError(f"dbi-opt: a burst has at most {MOST_BEATS} beats, block_bytes is {geometry.block_bytes}")
-        self.low_active = geometry.costs.zero_pj > geometry.costs.one_pj
+        self._least = None if geometry.shares is None else LeastCost(geometry.shares, geometry.costs)
+        self.low_active = geometry.costs.zero_pj > geometry.costs.one_pj and self._least is None
 
     @classmethod
     def objection(cls, others: Sequence[type[Stage]]) -> str | None:
@@ -49,6 +54,8 @@ class DbiOptimal(LaneStage):
 
     def start(self) -> Any:
         """All wires at 0."""
+        if self._least is not None:
+            return np.zeros(self._least.shares.wires, np.uint8)
         return np.zeros((2, self.geometry.bus_bytes), np.uint8)
 
     def cut(self, end: int) -> int:
@@ -58,6 +65,9 @@ class DbiOptimal(LaneStage):
     def encode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
         """Invert what makes each burst cheapest."""
         g, n, level = self.geometry, len(coded.data), state.copy()
+        if self._least is not None:
+            turned = self._least.flags(coded.data, level)
+            return Coded(*self._least.shares.inverted(coded.data, turned), order=coded.order), level
         out, flags, costs = np.empty(n, np.uint8), packed_flags(n), g.costs
         lane = self.lane(offset)
         encode_optimal_dbi(
@@ -83,6 +93,8 @@ class DbiOptimal(LaneStage):
 
     def encode_bits(self, sent: Bits, offset: int, state: Any) -> tuple[Bits, Any]:
         """Of all ways to invert the bytes of a burst on a lane the cheapest; plain where two cost the same."""
+        if self._least is not None:
+            return self._shares_bits(sent, self._least, state)
         g, out, flags = self.geometry, sent.data.copy(), zeros(sent.n_bytes, endian="little")
         lanes = list(state or [zeros(9, endian="little")] * g.bus_bytes)
         for start in range(0, sent.n_bytes, g.block_bytes):
@@ -113,3 +125,19 @@ class DbiOptimal(LaneStage):
                 found.append((ends[best], [*paths[best][1], word]))
             paths = found
         return paths[int(paths[1][0] < paths[0][0])][1][1:]
+
+    def _shares_bits(self, sent: Bits, least: LeastCost, state: Any) -> tuple[Bits, Any]:
+        """Of all ways to flag the shares of a burst the cheapest; of those that cost the same the lowest number."""
+        out, flags, level = bitarray(endian="little"), bitarray(endian="little"), state
+        cells = least.shares.cells
+        settings = np.arange(1 << cells.flags)
+        turned = [(settings >> (cells.flags - 1 - c) & 1).astype(bool) for c in range(cells.flags)]
+        for burst in each_byte(sent.data, cells.burst_bytes):
+            wires = BitWires(least.shares, burst, level)
+            best = int(np.argmin(wires.cost(turned, least.one, least.zero, least.edge)))
+            chosen = [bool(column[best]) for column in turned]
+            level = wires.after(chosen)
+            for share, bits in enumerate(each_byte(burst, cells.share_bytes)):
+                out += ~bits if chosen[share] else bits
+                flags += cells.share_bytes * bitarray([chosen[share]])
+        return Bits(out, flags, order=sent.order), level

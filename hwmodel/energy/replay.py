@@ -53,7 +53,7 @@ def replay_energy(result: ReplayResult, machine: Machine) -> ReplayEnergy:
     assert result.dram is not None
     part = load_part(machine.part)
     core = tuple(row for row in core_rows(result.dram.counts, part) if row.count)
-    groups, extra = _data_groups(result, part, machine.encoder_facts.flag_wires)
+    groups, extra = _data_groups(result, part, machine.flag_wires)
     bursts = (int(result.total.way_bursts[0].sum()), int(result.total.way_bursts[1].sum()))
     groups += timed_groups(result.dram.counts, bursts, result.dram.end_cycle, part)
     counts = InterfaceCounts(tuple(groups), sum(bursts), 0)

@@ -27,8 +27,6 @@ from hwmodel.bus import Bus, WireCounts
 from hwmodel.caches.cache import CacheCounts
 from hwmodel.fastmemory.scratchpad import ScratchpadCounts
 from hwmodel.machine import Machine
-from hwmodel.parts.burst_cells import BurstCells
-from hwmodel.parts.part_file import load_part
 from hwmodel.replay.cache_pass import CachePass, KeptPass
 from hwmodel.replay.hierarchy import Bursts, open_loop_clock
 from hwmodel.replay.in_flight import InFlight
@@ -168,8 +166,6 @@ class Wires:
 
     def __init__(self, machine: Machine, n_sets: int = 1, description: Mapping[str, Any] | None = None) -> None:
         bus = machine.bus
-        self.block_bytes = bus.block_bytes
-        self._cells = _cells(machine)
         self._chain = machine.encoder_chain((description or {}).get("element_bytes"))
         self._bus = Bus(bus.bus_bytes, n_streams=2 * len(STREAMS) * n_sets)
         self._extra = Bus(bus.bus_bytes, n_streams=2 * len(STREAMS) * n_sets)
@@ -186,35 +182,15 @@ class Wires:
         # One segment per stretch of bursts of one stream and direction.
         kind = stream.astype(np.int64) + len(STREAMS) * (is_write + 2 * np.asarray(which_set, np.int64))
         last = np.flatnonzero(np.r_[np.diff(kind) != 0, True]) if len(kind) else np.zeros(0, np.int64)
-        sent, block, streams = coded.data, self.block_bytes, kind[last]
-        if self._cells is not None:
-            bursts = np.ascontiguousarray(sent).reshape(-1, block)
-            packed = self._cells.pack(bursts, np.zeros((len(bursts), self._cells.flags), np.uint8), (0,))
-            sent, block = packed["D"].reshape(-1), packed["D"].shape[1]
-        ends = (last + 1) * block
-        self._bus.send(sent, coded.flags, ends=ends, streams=streams)
+        ends, streams = (last + 1) * self._chain.sent_bytes, kind[last]
+        self._bus.send(coded.data, coded.flags, ends=ends, streams=streams)
         if coded.extra is not None:
             self._extra.send(coded.extra, ends=ends, streams=streams)
 
     def traffic(self, reads: Int64Array, writes: Int64Array, which_set: int = 0) -> Traffic:
         """Return one set so far, with the requests per stream given (int64[len(STREAMS)] each), all of them bursts."""
-        extra = _by_way(self._extra.counts.data, which_set) if self._chain.facts.flag_wires > 1 else None
+        extra = _by_way(self._extra.counts.data, which_set) if self._chain.flag_wires > 1 else None
         return Traffic(reads, writes, _by_way(self._bus.counts, which_set), extra, np.stack((reads, writes)))
-
-
-def _cells(machine: Machine) -> BurstCells | None:
-    """Return how the part lays a burst on its wires, None where byte by byte."""
-    if machine.part is None:
-        return None
-    part = load_part(machine.part)
-    if not part.interface.cells:
-        return None
-    if machine.encoder_facts.flag_wires:
-        raise InputError(
-            f"{machine.encoder!r} needs flag wires beside the data, and {part.name!r} has none: its inversion flags "
-            "travel inside the burst (edgewatt.interface_energy counts them)"
-        )
-    return BurstCells(part.interface.cells, part.organisation, part.interface.dbi)
 
 
 def wire_traffic(asked: Int64Array, bursts: Int64Array, wires: Sequence[Wires] | None, which_set: int = 0) -> Traffic:
@@ -360,7 +336,7 @@ def check_transfers(result: ReplayResult, counts: ScratchpadCounts) -> None:
 def check_wires(result: ReplayResult, machine: Machine) -> None:
     """Assert that no wire was at 1 or flipped more often than it was driven; undeclared flag wires never were."""
     beats = result.total.bursts * machine.beats_per_block
-    flag_wires = machine.encoder_facts.flag_wires
+    flag_wires = machine.flag_wires
     total = result.total
     if total.wires is None:
         return

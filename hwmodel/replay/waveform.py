@@ -1,10 +1,11 @@
 """Waveforms: what the wires of one channel carry during a window of bursts, as a value change dump (IEEE 1364, VCD).
 
-GTKWave, Surfer and the like show it. Signals: ``dq<lane>`` (8 bits) and ``dbi<lane>`` of each lane, ``extra<lane>`` for
-flag wires beyond the first, ``driving`` while a burst is on the wires (between bursts they keep their level, as in the
-counts), ``burst`` its number, ``stream`` and ``direction`` of it; with a part also ``command`` for one clock, with
-``rank``, ``bank_group``, ``bank``, ``row`` and ``column``. Times are those of replay: data come RL or WL clocks after
-their command. Without a part bursts follow each other in program order and a beat takes 1 ns.
+GTKWave, Surfer and the like show it. Signals: ``dq<lane>`` (8 bits, or as many as the part has) and ``dbi<lane>`` of
+each lane, ``extra<lane>`` for flag wires beyond the first, ``driving`` while a burst is on the wires (between bursts
+they keep their level, as in the counts), ``burst`` its number, ``stream`` and ``direction`` of it; with a part also
+``command`` for one clock, with ``rank``, ``bank_group``, ``bank``, ``row`` and ``column``. Times are those of replay:
+data come RL or WL clocks after their command. Without a part bursts follow each other in program order and a beat
+takes 1 ns.
 """
 
 from __future__ import annotations
@@ -146,19 +147,21 @@ def _dump(found: _Window, machine: Machine, trace: Trace, first: int) -> str:
 def _wires(found: _Window, machine: Machine, trace: Trace, first: int) -> Iterator[tuple[str, int, list[str]]]:
     """Yield (signal, width, values): what it carried before the window, then in each beat of it, as VCD digits."""
     chain = machine.encoder_chain(trace.description.get("element_bytes"))
-    lanes, block = machine.bus.bus_bytes, machine.bus.block_bytes
+    lanes, block = machine.bus.bus_bytes, chain.sent_bytes
+    wires = 8 * lanes if machine.part is None else load_part(machine.part).organisation.dq_bits
     sent = chain.encode(found.data.reshape(-1), found.stream)
     groups = [("dq", 8, bits_of(sent.data))]
     if sent.flags is not None:
         groups.append(("dbi", 1, bits_of(sent.flags)[: len(sent.data)]))
     if sent.extra is not None:
-        groups.append(("extra", chain.facts.flag_wires - 1, bits_of(sent.extra)))
+        groups.append(("extra", chain.flag_wires - 1, bits_of(sent.extra)))
     for prefix, width, bits in groups:
         stored = 1 if prefix == "dbi" else 8  # bits kept for each byte of the stream
         for lane in range(lanes):
             beats = range(max(0, first * block - lanes) + lane, len(sent.data), lanes)
-            values = [bits[stored * i : stored * i + width][::-1].to01() for i in beats]
-            yield f"{prefix}{lane}", width, values if first else ["0" * width, *values]
+            there = min(width, wires - 8 * lane) if prefix == "dq" else width
+            values = [bits[stored * i : stored * i + there][::-1].to01() for i in beats]
+            yield f"{prefix}{lane}", there, values if first else ["0" * there, *values]
 
 
 def _events(found: _Window, wires: list[tuple[str, int, list[str]]], first: int) -> Iterator[tuple[int, int, str, Any]]:

@@ -107,9 +107,3 @@ def test_lpddr6_bursts_on_a_machine_are_those_of_the_table(n, seed):
     assert result.total.ones == table.ones
     ways = result.total.way_wires.data
     assert int(ways.rising.sum()) == table.rising and not ways.ones.reshape(-1, 16)[:, 12:].any()
-
-
-def test_flag_wires_do_not_fit_lpddr6():
-    machine = Machine(part=load_part("lpddr6-10667"), bus=BusSpec(2, 32), encoder="dbi-dc", flush=False)
-    with pytest.raises(InputError, match="inversion flags travel inside the burst"):
-        replay(one_channel_reads(np.zeros((1, 32), np.uint8)), machine)

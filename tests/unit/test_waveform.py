@@ -39,7 +39,7 @@ def read(path):
 def ones_and_toggles(changes, part, bursts):
     """Sample every wire in the middle of each beat that is driven, and count its edges at any time."""
     burst_ps = round(part.organisation.burst_cycles * part.tck_ns * 1000)
-    beats = part.organisation.burst_bytes // (part.organisation.dq_bits // 8)
+    beats = part.organisation.burst_beats
     starts = [ps for ps, value in changes["burst"] if value != "x"]
     assert len(starts) == bursts
     middles = [start + (2 * beat + 1) * burst_ps // (2 * beats) for start in starts for beat in range(beats)]
@@ -67,6 +67,22 @@ def test_a_whole_run_holds_the_ones_and_edges_of_replay(tmp_path, encoder, part)
     assert ones_and_toggles(changes, loaded, written) == (total.ones, total.toggles)
     commands = [name for _, name in changes["command"] if name]
     assert sum(name in ("RD", "WR", "RDA", "WRA") for name in commands) == written
+
+
+@pytest.mark.parametrize("encoder", ["dbi-dc", "dbi-opt", "base-xor+dbi-dc+transition"])
+def test_twelve_wires_with_their_flags_inside(tmp_path, encoder):
+    part = load_part("lpddr6-10667")
+    machine = Machine((CacheSpec(512, 64, 2),), encoder, bus=BusSpec(2, 32, 0x1234), part=part)
+    trace = build_trace(random_layered(3, 12, 0.4, 1))
+    total, found, written = replay(trace, machine).total, np.zeros(2, int), 0
+    for channel in (0, 1):
+        path = tmp_path / f"{channel}.vcd"
+        bursts = export_waveform(trace, machine, path, bursts=10_000, channel=channel)
+        changes = read(path)
+        assert set(changes) >= {"dq0", "dq1"} and not any(name.startswith(("dbi", "extra")) for name in changes)
+        assert "wire 4 " in path.read_text(), "the second lane has four wires"
+        found, written = found + ones_and_toggles(changes, part, bursts), written + bursts
+    assert (written, *found) == (total.bursts, total.ones, total.toggles)
 
 
 def test_a_window_is_a_piece_of_the_whole(tmp_path):
