@@ -218,8 +218,12 @@ def _bus(total: Any, machine: Machine) -> dict[str, Any]:
     groups = {"dq": total.wires.data, "dbi": total.wires.flag}
     if total.extra_wires is not None:
         groups["extra"] = total.extra_wires
+    there = {"dq": machine.part.organisation.dq_bits}  # LPDDR6 has half a byte lane
     wires = {
-        name: {"ones": group.ones.sum(axis=0).tolist(), "toggles": group.toggles.sum(axis=0).tolist()}
+        name: {
+            "ones": group.ones.sum(axis=0)[: there.get(name)].tolist(),
+            "toggles": group.toggles.sum(axis=0)[: there.get(name)].tolist(),
+        }
         for name, group in groups.items()
         if name != "dbi" or machine.flag_wires
     }
