@@ -170,3 +170,62 @@ def test_a_compiled_file_is_part_of_a_member(tmp_path: Path) -> None:
         (listed / "kernel.so").write_bytes(content)
         hashes.append(show(listed, config)["hash"])
     assert hashes[2] != hashes[3]
+
+
+MINE = """
+import json, sys
+import numpy as np
+from edgewatt.plugins import ORDERINGS, Ordering
+
+@ORDERINGS.register("mine", summary="by depth, then by target")
+def mine(network, task, parameters):
+    t = network.targets
+    return Ordering(np.lexsort((network.sources, t, network.depth[t])), "mine")
+"""
+RUN = """
+import edgewatt as ew
+(record,) = ew.run(json.loads(sys.argv[1]), results=sys.argv[2])
+print(json.dumps([record.hash, record.config["plugins"], record.results["io"]["total"]]))
+"""
+
+
+def run_script(folder: Path, *arguments: str) -> list:
+    config = {"network": NETWORK, "orderings": "mine", "measure": "io"}
+    done = run_with(folder, *arguments, json.dumps(config), str(folder / "results"), cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_member_of_a_script_is_computed_again_when_the_script_changes(tmp_path: Path) -> None:
+    script = tmp_path / "study.py"
+    script.write_text(MINE + RUN)
+    first = run_script(tmp_path, str(script))
+    assert run_script(tmp_path, str(script)) == first, "the same script names the same point"
+    (origin,) = first[1]["ordering"]
+    assert (origin["name"], origin["distribution"], origin["version"]) == ("mine", "study.py", "")
+    script.write_text(MINE.replace("((network.sources, t,", "((network.sources, -t,") + RUN)
+    changed = run_script(tmp_path, str(script))
+    assert changed[0] != first[0] and len(list((tmp_path / "results" / "records").glob("*.json"))) == 2
+
+
+def test_a_member_of_a_module_without_distribution_is_part_of_the_point(tmp_path: Path) -> None:
+    """A module beside the script, and every module of a package."""
+    (tmp_path / "own.py").write_text(MINE)
+    (tmp_path / "packed").mkdir()
+    (tmp_path / "packed" / "__init__.py").write_text("from packed import orders")
+    (tmp_path / "packed" / "orders.py").write_text(MINE + "import packed.helpers")
+    (tmp_path / "packed" / "helpers.py").write_text("")
+    start = "import json, sys; import {}\n"
+    for module, changes in (("own", "own.py"), ("packed", "packed/helpers.py")):
+        first = run_script(tmp_path, "-c", start.format(module) + RUN)
+        assert first[1]["ordering"][0]["distribution"] == ("own.py" if module == "own" else "orders.py")
+        with open(tmp_path / changes, "a") as file:
+            file.write("# changed\n")
+        assert run_script(tmp_path, "-c", start.format(module) + RUN)[0] != first[0]
+
+
+def test_a_member_typed_into_a_session_is_part_of_the_point(tmp_path: Path) -> None:
+    first = run_script(tmp_path, "-c", MINE + RUN)
+    assert run_script(tmp_path, "-c", "\n\n" + MINE + RUN) == first, "where it stands does not matter"
+    assert first[1]["ordering"][0]["distribution"] == ""
+    assert run_script(tmp_path, "-c", MINE.replace(" t, net", " -t, net") + RUN)[0] != first[0]

@@ -17,16 +17,22 @@ from functools import cache, cached_property
 from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
+from types import CodeType, FrameType
 from typing import Any, Generic, TypeVar
 
 from traces.base.errors import InputError, did_you_mean, unknown_name
 
 T = TypeVar("T")
+OUR_PACKAGES = ("traces", "hwmodel", "reorder", "edgewatt")
 
 
 @dataclasses.dataclass(frozen=True)
 class Origin:
-    """The outside distribution a member comes from: its name and version, and the SHA-256 of its code (`code_hash`)."""
+    """Where a member comes from that is not ours: distribution, version and the SHA-256 of its code (`code_hash`).
+
+    A member of no distribution, registered by a script, a module or a notebook of the user's, has that file's name
+    ('' without a file) and no version.
+    """
 
     distribution: str
     version: str
@@ -37,7 +43,7 @@ class Origin:
 class Entry(Generic[T]):
     """One registered kind: the thing itself, its frozen parameter dataclass and one line for `edgewatt list`.
 
-    module: the one that registered it. origin: None for our own members, and those of no distribution.
+    module: the one that registered it. origin: None for our own members.
     """
 
     name: str
@@ -87,8 +93,10 @@ class Registry(Mapping[str, Entry[T]]):
         def add(item: T) -> T:
             if name in self._entries:
                 raise ValueError(f"{self.what} {name!r} is registered twice")
-            module = _registering_module()
-            self._entries[name] = Entry(name, item, summary, parameters, module, self._origin(name, module))
+            frame = _registering_frame()
+            module = str(frame.f_globals.get("__name__", ""))
+            origin = self._origin(name, module, frame.f_code)
+            self._entries[name] = Entry(name, item, summary, parameters, module, origin)
             return item
 
         return add
@@ -163,14 +171,16 @@ class Registry(Mapping[str, Entry[T]]):
         if name not in self._entries:
             raise InputError(f"the entry point {name!r} of {source} registers no {self.what} of that name")
 
-    def _origin(self, name: str, module: str) -> Origin | None:
-        """Return where a member that a module registers comes from: the distribution whose entry points name it."""
-        if self.folder is not None and module.startswith(f"{self.folder}."):
-            return None
+    def _origin(self, name: str, module: str, body: CodeType) -> Origin | None:
+        """Return where a member that a module registers comes from: the distribution whose entry points name it, else
+        the file that holds its body."""
         package = module.partition(".")[0]
+        if package in OUR_PACKAGES:
+            return None
         points = [point for point in _entry_points() if point.module.partition(".")[0] == package]
         if not points:
-            return None
+            file = Path(body.co_filename)
+            return Origin(file.name if file.is_file() else "", "", _hash_of_module(module, body))
 
         def strange(point: Any) -> tuple[bool, bool]:
             return (point.group, point.name) != (self.entry_point_group, name), point.module != module
@@ -182,12 +192,12 @@ class Registry(Mapping[str, Entry[T]]):
 _ALL: list[Registry[Any]] = []
 
 
-def _registering_module() -> str:
-    """Return the module whose body is running: the one that registers, whatever helpers it calls."""
+def _registering_frame() -> FrameType:
+    """Return the frame of the module whose body is running: the one that registers, whatever helpers it calls."""
     frame = sys._getframe(2)
-    while frame.f_code.co_name != "<module>" and frame.f_back is not None:
+    while not frame.f_code.co_name.startswith("<") and frame.f_back is not None:  # <module>, or <cell line: 1>
         frame = frame.f_back
-    return str(frame.f_globals.get("__name__", ""))
+    return frame
 
 
 def _forget(module: str) -> None:
@@ -217,14 +227,45 @@ def code_hash(point: Any) -> str:
     Its module's file, or all code of the package where it names one; and all code that its distribution says it
     installed. Code are Python files and compiled ones.
     """
-    kinds = (".py", ".dll", ".dylib", *EXTENSION_SUFFIXES)
     spec = importlib.util.find_spec(point.module)
     module = Path(spec.origin) if spec is not None and spec.has_location and spec.origin else None
     files = set() if module is None else {module}
     if module is not None and module.name == "__init__.py":
-        files = {path for path in module.parent.rglob("*") if path.name.endswith(kinds)}
+        files = _code_in(module.parent)
     listed = point.dist.files or () if point.dist else ()
-    files |= {Path(file.locate()) for file in listed if file.name.endswith(kinds)}
+    return _hash_of_files(files | {Path(file.locate()) for file in listed if file.name.endswith(_CODE)})
+
+
+def _hash_of_module(name: str, body: CodeType) -> str:
+    """Return the SHA-256 of a module of no distribution: its file, or all code of the package that it is in; of code
+    typed into a session, what was compiled of it."""
+    package = sys.modules.get(name.partition(".")[0])
+    folders = [Path(folder) for folder in getattr(package, "__path__", ())]
+    files = {file for folder in folders for file in _code_in(folder)} or {Path(body.co_filename)}
+    if any(file.is_file() for file in files):
+        return _hash_of_files(files)
+    return hashlib.sha256(repr(_compiled(body)).encode()).hexdigest()
+
+
+def _compiled(code: CodeType) -> list[Any]:
+    """Return what code does, without where it stands; sets, whose order is that of a session, sorted."""
+    found: list[Any] = [code.co_code, code.co_names, code.co_varnames]
+    for value in code.co_consts:
+        if isinstance(value, CodeType):
+            found.append(_compiled(value))
+        else:
+            found.append(sorted(map(repr, value)) if isinstance(value, frozenset) else value)
+    return found
+
+
+_CODE = (".py", ".dll", ".dylib", *EXTENSION_SUFFIXES)
+
+
+def _code_in(folder: Path) -> set[Path]:
+    return {path for path in folder.rglob("*") if path.name.endswith(_CODE)}
+
+
+def _hash_of_files(files: set[Path]) -> str:
     digest = hashlib.sha256()
     for file in sorted(path.resolve() for path in files if path.is_file()):
         digest.update(file.read_bytes())
