@@ -39,13 +39,13 @@ lint: $(VENV)/.installed-test
 types: $(VENV)/.installed-test
 	$(BIN)/mypy
 
-# The kernels once more with bounds checks on, in a folder of their own.
+# The kernels once more with bounds checks on, in a folder of their own; tests of commands, pages and files are left out.
 debug-test: $(VENV)/.installed-test
 	rm -rf build/debug && mkdir -p build/debug
 	EDGEWATT_DEBUG=1 $(BIN)/python setup.py -q build_ext --build-lib build/debug --build-temp build/debug-objects
 	for p in edgewatt reorder hwmodel traces; do cp -r $$p build/debug/; done
 	cp -r configs build/debug/configs && cp --parents $(SHIPPED) build/debug/
-	PYTHONPATH=build/debug $(BIN)/python -P -m pytest -n auto --dist worksteal tests/unit tests/property tests/conformance
+	PYTHONPATH=build/debug $(BIN)/python -P -m pytest -n auto --dist worksteal -m "not application" tests/unit tests/property tests/conformance
 
 # The kernels under AddressSanitizer and UndefinedBehaviorSanitizer; what runs in threads under ThreadSanitizer.
 # The interpreter is not instrumented: the runtime is loaded before it, and its leaks are not ours to find.

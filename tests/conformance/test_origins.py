@@ -3,7 +3,11 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.outside import run_with, write_distribution
+
+pytestmark = pytest.mark.application
 
 SEVERAL = """
 import numpy as np

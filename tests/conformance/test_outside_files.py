@@ -7,6 +7,8 @@ import pytest
 
 from tests.outside import run_with, write_distribution
 
+pytestmark = pytest.mark.application
+
 FILES = {
     "own-buffer": "description: a small buffer\nsize_bytes: 1024\nline_bytes: 64\nways: 4\npolicy: plru\n",
     "own-wires": "description: sixteen wires\nbus_bytes: 2\nblock_bytes: 32\n",

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.application
+
 TUPLE_ORDER = """
 from reorder.cdr.base import TUPLE_ORDERS, TupleOrderMethod
 

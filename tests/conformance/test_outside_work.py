@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+pytestmark = pytest.mark.application
+
 MODULES = {
     "own_format": """
 from edgewatt.plugins import FORMATS, FloatFormat

@@ -41,7 +41,7 @@ def test_every_example_is_one_file_and_its_test() -> None:
     assert not [path for path in FILES if (ROOT / path).exists()], "an example must be new"
 
 
-def python(folder: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+def python(folder: Path | str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run([sys.executable, *arguments], cwd=cwd, env=environment, capture_output=True, text=True)
 
@@ -70,95 +70,136 @@ def test_the_examples_own_test_passes(tree: Path, path: str) -> None:
 USE = """
 import json, sys
 import edgewatt as ew
-kind, name, config = json.loads(sys.argv[1])
-entry = next(entry for entry in ew.catalogue(kind) if entry["name"] == name)
-found = {"entry": entry, "schema": name in json.dumps(ew.schema())}
-if config is not None:
+from edgewatt.cli import app
+from typer.testing import CliRunner
+commands, members = json.loads(sys.argv[1])
+schema = json.dumps(ew.schema())
+
+def command(*arguments):
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+found = {}
+for kind, name, config, plain, settings in members:
+    listed = command("list", kind, "--json", "-") if commands else ew.catalogue(kind)
+    one = found[name] = {"entry": next(entry for entry in listed if entry["name"] == name), "schema": name in schema}
+    if config is None:
+        continue
     record = ew.run(config)[0]
-    found |= {"hash": record.hash, "config": record.config, "provenance": record.provenance.get("plugins")}
+    one |= {"hash": record.hash, "config": record.config, "provenance": record.provenance.get("plugins")}
+    for number, (text, more) in enumerate(((config, []), (plain, ["-s", *settings])) if commands else ()):
+        file = f"{name}-{number}.yaml"
+        with open(file, "w") as stream:
+            json.dump(text, stream)
+        rows = command("run", file, *more, "-o", f"{name}-{number}", "--json", "-")
+        assert [row["hash"] for row in rows] == [record.hash], (name, rows)
 print(json.dumps(found))
 """
 
 
-def use(folder: Path, path: str, cwd: Path, *, commands: bool = True) -> dict:
-    """List the member and run a configuration with it from Python; with `commands` also from YAML and options."""
-    kind, _, change = MEMBERS[path]
+def use(folder: Path | str, cwd: Path, *, commands: bool = True) -> dict[str, dict]:
+    """List every member and run a configuration with it from Python; with `commands` also from YAML and options."""
     (cwd / "t.pin").write_text("0x7f00: R 0x1f40\n0x7f04: W 0x1f60\n")
-    config = None if change is None else change if "trace" in change else {"network": NETWORK, **change}
-    done = python(folder, "-c", USE, json.dumps([kind, name_of(path), config]), cwd=cwd)
+    members = []
+    for path, (kind, _, change) in MEMBERS.items():
+        trace = "trace" in (change or ())
+        plain = {"trace": {"file": "t.pin", "format": "dinero"}} if trace else {"network": NETWORK}
+        config = None if change is None else {**({} if trace else plain), **change}
+        settings = [f"{key}={json.dumps(value)}" for key, value in (change or {}).items()]
+        members.append([kind, name_of(path), config, plain, settings])
+    done = python(folder, "-c", USE, json.dumps([commands, members]), cwd=cwd)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found["schema"] or config is None
-    if not commands:
-        return found
-    listed = python(folder, "-m", "edgewatt", "list", kind, "--json", "-", cwd=cwd)
-    assert name_of(path) in [entry["name"] for entry in json.loads(listed.stdout)], listed.stderr
-    if config is not None:
-        (cwd / "run.yaml").write_text(json.dumps(config))
-        ran = python(folder, "-m", "edgewatt", "run", "run.yaml", "-o", "r", "--json", "-", cwd=cwd)
-        assert [row["hash"] for row in json.loads(ran.stdout)] == [found["hash"]], ran.stderr
-        plain = {"trace": {"file": "t.pin", "format": "dinero"}} if "trace" in change else {"network": NETWORK}
-        (cwd / "run.yaml").write_text(json.dumps(plain))
-        settings = [f"{key}={json.dumps(value)}" for key, value in change.items()]
-        ran = python(folder, "-m", "edgewatt", "run", "run.yaml", "-s", *settings, "-o", "r", "--json", "-", cwd=cwd)
-        assert [row["hash"] for row in json.loads(ran.stdout)] == [found["hash"]], ran.stderr
-    return found
+    assert all(found[name]["schema"] or config is None for _, name, config, _, _ in members)
+    return {path: found[name_of(path)] for path in MEMBERS}
+
+
+@pytest.fixture(scope="module")
+def ours(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
+    return use(tree, tmp_path_factory.mktemp("ours"))
 
 
 @pytest.mark.parametrize("path", MEMBERS)
-def test_it_is_one_of_ours(tree: Path, path: str, tmp_path: Path) -> None:
-    found = use(tree, path, tmp_path)
+def test_it_is_one_of_ours(ours: dict[str, dict], path: str) -> None:
+    found = ours[path]
     assert "distribution" not in found["entry"] and not found.get("provenance")
     assert "plugins" not in found.get("config", {})
 
 
-def outside(folder: Path, path: str, version: str, more: str = "") -> Path:
-    """Install a member as another author's distribution in a folder of its own; return what goes on the path."""
+def outside(folder: Path, version: str, more: str = "") -> Path:
+    """Install all members as another author's distribution in a folder; return what goes on the path."""
     site = folder / f"site-{version}"
-    package, name = site / "theirs", name_of(path)
+    package = site / "theirs"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("")
-    source = re.sub(
-        r"from (?:traces|hwmodel|reorder|edgewatt)[\w.]* import", "from edgewatt.plugins import", FILES[path]
-    )
-    value = "theirs" if path.endswith(".yaml") else f"theirs.{Path(path).stem}"
-    (package / Path(path).name).write_text(source + more)
+    groups = ""
+    for path, (_, group, _) in MEMBERS.items():
+        if more.startswith("raise") and not path.endswith(".py"):
+            continue
+        source = re.sub(
+            r"from (?:traces|hwmodel|reorder|edgewatt)[\w.]* import", "from edgewatt.plugins import", FILES[path]
+        )
+        (package / Path(path).name).write_text(source + more)
+        value = "theirs" if path.endswith(".yaml") else f"theirs.{Path(path).stem}"
+        groups += f"[{group}]\n{name_of(path)} = {value}\n"
     info = site / f"theirs-{version}.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: theirs\nVersion: {version}\n")
-    (info / "entry_points.txt").write_text(f"[{MEMBERS[path][1]}]\n{name} = {value}\n")
+    (info / "entry_points.txt").write_text(groups)
     return site
 
 
+VERSIONS = (("1.0", ""), ("1.0", "# changed\n"), ("1.1", ""))
+
+
+@pytest.fixture(scope="module")
+def theirs(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Path, dict[str, dict]]]:
+    """The members of each version installed, and what using them gave."""
+    found = []
+    for version, more in VERSIONS:
+        cwd = tmp_path_factory.mktemp(version)
+        site = outside(cwd, version, more)
+        found.append((site, use(f"{site}{os.pathsep}{ROOT}", cwd, commands=not found)))
+    return found
+
+
 @pytest.mark.parametrize("path", MEMBERS)
-def test_the_same_from_outside(path: str, tmp_path: Path) -> None:
+def test_the_same_from_outside(theirs: list[tuple[Path, dict[str, dict]]], path: str) -> None:
     """Listed with its origin; used from YAML, command line and Python; named and hashed; a change is another point."""
     change = MEMBERS[path][2]
-    found = []
-    for version, more in (("1.0", ""), ("1.0", "# changed\n"), ("1.1", "")):
-        cwd = tmp_path / f"{version}-{bool(more)}"
-        cwd.mkdir()
-        site = outside(cwd, path, version, more)
-        found.append(use(f"{site}{os.pathsep}{ROOT}", path, cwd, commands=not found))
+    hashes = set()
+    for (site, every), (version, _) in zip(theirs, VERSIONS, strict=True):
+        found = every[path]
         sha256 = hashlib.sha256((site / "theirs" / Path(path).name).read_bytes()).hexdigest()
         origin = {"distribution": "theirs", "version": version, "sha256": sha256}
-        assert origin.items() <= found[-1]["entry"].items()
+        assert origin.items() <= found["entry"].items()
         if change is not None:
-            (used,) = found[-1]["config"]["plugins"].values()
+            (used,) = found["config"]["plugins"].values()
             assert used == [{"name": name_of(path), **origin}]
-            assert found[-1]["provenance"] == found[-1]["config"]["plugins"]
+            assert found["provenance"] == found["config"]["plugins"]
+            hashes.add(found["hash"])
     if change is not None:
-        assert len({each["hash"] for each in found}) == 3, "a changed plug-in is computed again"
+        assert len(hashes) == 3, "a changed plug-in is computed again"
 
 
-@pytest.mark.parametrize("path", [path for path in MEMBERS if path.endswith(".py")])
-def test_one_that_cannot_be_loaded_stops_nobody(path: str, tmp_path: Path) -> None:
-    site = outside(tmp_path, path, "1.0", "raise RuntimeError('not today')\n")
-    done = python(f"{site}{os.pathsep}{ROOT}", "-m", "edgewatt", "list", MEMBERS[path][0], "--json", "-", cwd=tmp_path)
-    entry = next(entry for entry in json.loads(done.stdout) if entry["name"] == name_of(path))
-    assert "theirs 1.0 cannot be loaded: RuntimeError: not today" in entry["summary"]
+LIST = """
+import json, sys
+import edgewatt as ew
+print(json.dumps({kind: ew.catalogue(kind) for kind in sys.argv[1:]}))
+"""
+
+
+def test_one_that_cannot_be_loaded_stops_nobody(tmp_path: Path) -> None:
+    path = f"{outside(tmp_path, '1.0', 'raise RuntimeError(' + repr('not today') + ')' + chr(10))}{os.pathsep}{ROOT}"
+    kinds = [kind for member, (kind, _, _) in MEMBERS.items() if member.endswith(".py")]
+    listed = json.loads(python(path, "-c", LIST, *kinds, cwd=tmp_path).stdout)
+    for member, (kind, _, _) in MEMBERS.items():
+        if kind in listed:
+            entry = next(entry for entry in listed[kind] if entry["name"] == name_of(member))
+            assert "theirs 1.0 cannot be loaded: RuntimeError: not today" in entry["summary"]
     (tmp_path / "run.yaml").write_text(json.dumps({"network": NETWORK}))
-    ran = python(f"{site}{os.pathsep}{ROOT}", "-m", "edgewatt", "run", "run.yaml", cwd=tmp_path)
+    ran = python(path, "-m", "edgewatt", "run", "run.yaml", cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
 
 

@@ -13,6 +13,8 @@ from edgewatt.config import ConfigError
 from edgewatt.sweeps.plan import load_sweep
 from traces.base.resources import config_root
 
+pytestmark = pytest.mark.application
+
 EXAMPLES = sorted((config_root() / "examples").glob("*.yaml"))
 PLACED = re.compile(r".+:\d+:\d+: .+")
 WORDS = [

@@ -39,6 +39,8 @@ from traces.access.trace import Chunk, Memory, Region, Trace
 from traces.generators.networks import random_layered
 from traces.readers.opgraph_json import from_dict
 
+pytestmark = pytest.mark.application
+
 pytest.importorskip("vl_convert")
 ROOT = Path(__file__).parents[2]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -15,6 +15,8 @@ from reorder.patches.execute import random_weights, run_plan, run_whole
 from reorder.patches.front import _undominated, patch_front
 from traces.base.errors import InputError
 
+pytestmark = pytest.mark.application
+
 REFERENCE = Path(os.environ.get("EDGEWATT_REFERENCE", "/nowhere")) / "patches"
 
 
@@ -177,6 +179,8 @@ def test_mobilenet_needs_no_more_than_a_public_optimiser() -> None:
             f"{float(row['mac_factor']):.4f}",
         )
         assert any(p.peak_bytes <= peak and p.multiplications <= work for p in theirs_alike)
+        if row["method"] == "optimal" and peak > 8000:  # every multiplication of a run counted, ours is ahead by itself
+            assert any(p.peak_bytes <= peak and p.factor <= float(row["mac_factor"]) + 5e-3 for p in plans)
     for row in rows:
         cuts = [tuple(int(w) for w in part.strip(" ()").split(",")) for part in row["blocks"][1:-1].split("), (")]
         theirs = [make_block(given, a, e, "rows" if e > a else "whole") for a, e in cuts]

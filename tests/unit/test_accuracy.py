@@ -10,6 +10,8 @@ from traces.formats import from_bits, to_bits
 from traces.layouts.layout import Layout
 from traces.readers.native import read_extras
 
+pytestmark = pytest.mark.application
+
 FORMATS = ("fp32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2", "int8", "int4")
 
 

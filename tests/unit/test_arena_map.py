@@ -19,6 +19,8 @@ from reorder.arena.files import read_buffers
 from reorder.schedule.arena import own_alignment
 from traces.base.errors import InputError
 
+pytestmark = pytest.mark.application
+
 REFERENCE = Path(os.environ.get("EDGEWATT_REFERENCE", "/nowhere")) / "schedule"
 TEXT = "id,lower,upper,size,traffic,bank\na<b>,0,2,30,60,\nb,1,3,40,400,\nc,2,4,30,60,slow\n"
 BANKS = "banks:\n  - {name: fast, mb_per_s: 4000, size_bytes: 48, source: a table}\n  - {name: slow, mb_per_s: 1000}\n"

@@ -25,6 +25,8 @@ from traces.generators.networks import random_layered, uniform_layers
 from traces.generators.radixnet import radix_net
 from traces.work.network import Network
 
+pytestmark = pytest.mark.application
+
 LIMITS = Limits(48 << 10, 1 << 20, 32 << 20, 490.0, 240.0, 108.0, 38.0, 250.0)
 NANOSECONDS = dict(zip(TERMS, (1800.0, 1.6, 0.26, 0.15, 0.19, 0.31, 0.4, 6.3), strict=True))
 PROCESSOR = Processor(LIMITS, NANOSECONDS, 8000, "avx512", 180, 0.08, "an example")

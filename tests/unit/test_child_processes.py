@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.application
+
 ROOT = Path(__file__).parents[2]
 NETWORK = "{generate: {kind: random-layered, n_layers: 2, width: 8, density: 0.5}}"
 SHADOWED = (

@@ -14,6 +14,8 @@ from edgewatt.results.rows import compact, percent, row_of
 from edgewatt.sweeps.optimization import parse_constraint
 from traces.base.errors import InputError
 
+pytestmark = pytest.mark.application
+
 BASE: dict[str, Any] = {
     "network": {"generate": {"kind": "random-layered", "n_layers": 3, "width": 16, "density": 0.3}},
     "fast_memory": {"size": 8},

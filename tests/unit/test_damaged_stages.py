@@ -15,6 +15,8 @@ from edgewatt.sweeps.sweep import Results, sweep
 from hwmodel.replay.cache_pass import KeptPass
 from traces.base.errors import InputError
 
+pytestmark = pytest.mark.application
+
 SWEEP: dict[str, Any] = {
     "base": {
         "network": {"generate": {"kind": "random-layered", "n_layers": 3, "width": 16, "density": 0.4}},

@@ -7,6 +7,8 @@ from edgewatt.reporting.charts.energy_parts import PARTS, energy_parts
 from edgewatt.reporting.data import gather
 from edgewatt.results.rows import row_of
 
+pytestmark = pytest.mark.application
+
 BASE = {
     "network": {"generate": {"kind": "random-layered", "n_layers": 3, "width": 20, "density": 0.4}},
     "orderings": ["two-optimal", "by-source"],

@@ -21,6 +21,8 @@ from reorder.learning.eon.policy import Graph, forward  # noqa: E402
 from reorder.learning.eon.spectrum import features  # noqa: E402
 from reorder.learning.eon.training import advantages, begin, train  # noqa: E402
 
+pytestmark = pytest.mark.application
+
 
 @pytest.fixture(scope="module")
 def network():

@@ -17,6 +17,8 @@ from reorder.order import order
 from traces.generators.networks import random_layered
 from traces.work.network import Network
 
+pytestmark = pytest.mark.application
+
 
 @pytest.fixture(scope="module")
 def network() -> Network:

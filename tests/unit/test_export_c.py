@@ -20,6 +20,8 @@ from traces.generators.radixnet import radix_net
 from traces.readers.native import save
 from traces.work.network import Network
 
+pytestmark = pytest.mark.application
+
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-O2", "-ffp-contract=off"]
 HOST = (["gcc"], [])
 MACHINES = {

@@ -18,6 +18,8 @@ from reorder.cdr.files import read_matrix
 from traces.base.resources import shipped_path
 from traces.work.forward import forward
 
+pytestmark = pytest.mark.application
+
 
 def export(tmp_path: Path, suffix: str) -> list[Path]:
     quickstart = str(shipped_path("examples", "formats"))

@@ -3,11 +3,14 @@
 import json
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
 from traces.base.resources import shipped_path
+
+pytestmark = pytest.mark.application
 
 NETWORK = str(shipped_path("examples/networks", "digits_small", ".npz"))
 

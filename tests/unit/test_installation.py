@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.application
+
 ROOT = Path(__file__).parents[2]
 
 

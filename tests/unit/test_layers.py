@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.application
+
 ROOT = Path(__file__).parents[2]
 MAY_IMPORT = {
     "cython_ext": {"cython_ext"},

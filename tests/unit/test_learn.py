@@ -25,6 +25,8 @@ from traces.generators.networks import bert_ffn, random_layered
 from traces.generators.radixnet import radix_net
 from traces.work.network import Network
 
+pytestmark = pytest.mark.application
+
 
 def gap(network: Network, method: str, memory: int = 100, policy: str = "min", **parameters: Any) -> float:
     machine = {"memory": memory, "policy": policy}

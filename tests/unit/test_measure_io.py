@@ -9,6 +9,8 @@ from edgewatt.cli.tables import show_records
 from edgewatt.results.record import Record
 from edgewatt.results.rows import row_of
 
+pytestmark = pytest.mark.application
+
 CONFIG = {
     "network": {"generate": {"kind": "random-layered", "n_layers": 2, "width": 12, "density": 0.4}},
     "orderings": ["two-optimal", "by-source"],

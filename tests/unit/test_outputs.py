@@ -11,6 +11,8 @@ import pytest
 from traces.base.errors import InputError
 from traces.base.files import whole_file
 
+pytestmark = pytest.mark.application
+
 ROOT = Path(__file__).parents[2]
 MATRIX = "%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 1.0\n1 2 2.0\n2 2 3.0\n"
 

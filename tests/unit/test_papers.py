@@ -27,6 +27,8 @@ from traces.base.registry import Entry
 from traces.base.resources import shipped_names
 from traces.generators.networks import compact_growth
 
+pytestmark = pytest.mark.application
+
 CATALOGUE = load_catalogue()
 SMALL = ["network.generate.width=16", "fast_memory.size=8", "grid={network.generate.density: [0.2, 0.4]}"]
 

@@ -1,8 +1,6 @@
 """`edgewatt patches`: fronts, joules, runs and pages; chains out of models."""
 
-import csv
 import json
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -21,8 +19,9 @@ from reorder.patches.transfers import transfers
 from tests.property.test_patches import BASIC, INVERTED
 from traces.base.errors import InputError
 
+pytestmark = pytest.mark.application
+
 EXAMPLES = Path(__file__).parents[2] / "configs" / "examples" / "chains"
-REFERENCE = Path(os.environ.get("EDGEWATT_REFERENCE", "/nowhere")) / "patches"
 
 
 @pytest.mark.parametrize("chain", [INVERTED, BASIC], ids=["inverted", "basic"])
@@ -112,22 +111,6 @@ def test_a_chain_is_read_off_a_model(tmp_path: Path, residual: bool) -> None:
 def test_what_has_no_chain_is_refused() -> None:
     with pytest.raises(InputError, match="no chain of convolutions to run by patches: it ends at"):
         chain_of(ew.cell("darts_v2"))
-
-
-@pytest.mark.skipif(not REFERENCE.is_dir(), reason="no reference data")
-def test_mobilenet_in_msf_cnns_model_and_in_ours() -> None:
-    file = REFERENCE / "MBV2-w0.35_layers.csv"
-    theirs = patch_front(read_chain(file), counting="msf-cnn")
-    ours = patch_front(read_chain(file))
-    with (REFERENCE / "MBV2-w0.35_front.csv").open() as stream:
-        points = {
-            (int(r["peak_bytes"]), float(r["mac_factor"])) for r in csv.DictReader(stream) if r["method"] == "optimal"
-        }
-    assert points
-    for peak, factor in points:
-        assert any(p.peak_bytes <= peak and p.factor <= factor + 5e-5 for p in theirs)
-        if peak > 8000:  # every multiplication of a run counted, ours is ahead by itself
-            assert any(p.peak_bytes <= peak and p.factor <= factor + 5e-3 for p in ours)
 
 
 @pytest.mark.browser

@@ -18,6 +18,8 @@ from edgewatt.orders.pays_page import pays_page
 from traces.base.errors import InputError
 from traces.base.resources import shipped_names
 
+pytestmark = pytest.mark.application
+
 NETWORK = "configs/examples/networks/digits_small.npz"
 
 

@@ -18,6 +18,8 @@ from traces.base.errors import InputError
 from traces.generators.theory import dense_layers
 from traces.readers.native import save
 
+pytestmark = pytest.mark.application
+
 ROOT = Path(__file__).parents[2]
 
 

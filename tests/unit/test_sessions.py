@@ -17,6 +17,8 @@ from traces.base import errors
 from traces.base.errors import InputError, MissingExtraError, install_command
 from traces.generators.networks import uniform_layers
 
+pytestmark = pytest.mark.application
+
 ROOT = Path(__file__).parents[2]
 SWEEP: dict[str, Any] = {
     "base": {

@@ -15,6 +15,8 @@ from traces.readers import load
 from traces.readers.parts.patterns import zero_pattern
 from traces.work.forward import forward
 
+pytestmark = pytest.mark.application
+
 
 def lenet(folder: Path, density: float = 0.5) -> tuple[Path, dict[str, np.ndarray]]:
     rng = np.random.default_rng(0)

@@ -14,6 +14,8 @@ from edgewatt.results.store import Store, StoreError, open_results
 from traces.base.errors import InputError
 from traces.base.files import create_beside, replace_file
 
+pytestmark = pytest.mark.application
+
 
 def record(number: int, text: str = "x") -> Record:
     config = {"number": number, "text": text}

@@ -24,6 +24,8 @@ from edgewatt.sweeps.plan import load_sweep
 from edgewatt.sweeps.sweep import sweep
 from traces.base.errors import InputError
 
+pytestmark = pytest.mark.application
+
 BASE: dict[str, Any] = {
     "network": {"generate": {"kind": "random-layered", "n_layers": 3, "width": 16, "density": 0.3}},
     "orderings": ["two-optimal", "by-source"],

@@ -15,6 +15,8 @@ from edgewatt.reporting.page import read_results
 from edgewatt.results.rows import flat, value_in_words
 from edgewatt.results.swept import point_names, swept_axes, title_of
 
+pytestmark = pytest.mark.application
+
 NETWORK = {"generate": {"kind": "random-layered", "n_layers": 3, "width": 12, "density": 0.4}}
 CACHES = [
     [{"size_bytes": size, "ways": ways, "policy": policy}]

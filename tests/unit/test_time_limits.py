@@ -9,6 +9,8 @@ from reorder.limits.bounds import expansion_extra
 from reorder.order import order
 from traces.work.network import Network
 
+pytestmark = pytest.mark.application
+
 
 def shape(name: str, n: int) -> Network:
     if name == "hub":  # n sources, one target

@@ -14,6 +14,8 @@ import reorder.cdr.groups as groups
 from reorder.cdr.order import TupleOrder
 from traces.base.errors import InputError
 
+pytestmark = pytest.mark.application
+
 ARRAY = "GIVEN"
 
 

@@ -13,6 +13,8 @@ from traces.work.execute import execute
 from traces.work.forward import forward
 from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
 
+pytestmark = pytest.mark.application
+
 
 class Builder:
     """Collects operators of a small model in one of the two orders of channels."""

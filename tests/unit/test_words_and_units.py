@@ -16,6 +16,8 @@ from edgewatt.results.quantities import duration, energy, engineering, in_one_un
 from traces.base.errors import InputError
 from traces.base.units import size_in_bytes
 
+pytestmark = pytest.mark.application
+
 BASE: dict[str, Any] = {
     "network": {"generate": {"kind": "random-layered", "n_layers": 3, "width": 16, "density": 0.3}},
     "fast_memory": {"size": 8},

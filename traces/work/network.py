@@ -230,7 +230,8 @@ class Network(Shown):
                 f"{self.weights[k]}"
             )
         if self.layer is not None:
-            _same_shapes(np.unique(np.stack((self.layer, ids)), axis=1))
+            span = int(ids.max()) + 1
+            _same_shapes(np.stack(np.divmod(np.unique(self.layer.astype(np.int64) * span + ids), span)))
 
     def _validate_edges(self) -> None:
         s, t = self.sources, self.targets

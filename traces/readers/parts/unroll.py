@@ -211,11 +211,13 @@ class Unrolled:
         order = np.lexsort((source, target))
         source, target, weight, weight_id = source[order], target[order], weight[order], weight_id[order]
         source, target, weight, weight_id = _added(source, target, weight, weight_id)
-        ids = np.unique(weight_id, return_inverse=True)[1]
+        ids = (np.cumsum(np.bincount(weight_id) > 0) - 1)[weight_id]  # numbered from 0, without gaps
         outputs = outputs.ravel()
-        keep = np.unique(np.r_[inputs.ravel(), outputs, source, target])
-        number = np.full(self.n_neurons, -1, np.int64)
-        number[keep] = np.arange(len(keep))
+        used = np.zeros(self.n_neurons, bool)
+        for neurons in (inputs.ravel(), outputs, source, target):
+            used[neurons] = True
+        keep = np.flatnonzero(used)
+        number = np.where(used, np.cumsum(used) - 1, -1)
         biases = np.concatenate(self.biases)[keep]
         shared = len(ids) != ids.max() + 1
         try:
