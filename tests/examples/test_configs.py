@@ -5,6 +5,8 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,29 +27,40 @@ def edgewatt(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_example(example: Path, tmp_path: Path) -> None:
-    command = next(line for line in example.read_text().splitlines() if line.startswith("#   edgewatt ")).split()[2]
-    extra = {"sweep": ["-j", "2"], "optimize": ["-s", "optimize.trials=12"]}.get(command, [])
-    done = edgewatt(command, str(example), "-o", str(tmp_path / "out"), *extra, cwd=tmp_path)
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[subprocess.CompletedProcess[str], Path]]:
+    """Run an example by the command that its first lines name, once for all tests; return the run and its folder."""
+
+    @cache
+    def run(name: str) -> tuple[subprocess.CompletedProcess[str], Path]:
+        folder, example = tmp_path_factory.mktemp(name), config_root() / "examples" / f"{name}.yaml"
+        lines = example.read_text().splitlines()
+        command = next(line for line in lines if line.startswith("#   edgewatt ")).split()[2]
+        extra = {"sweep": ["-j", "2"], "optimize": ["-s", "optimize.trials=12"], "run": ["--json", "table.json"]}
+        return edgewatt(command, str(example), "-o", "out", *extra.get(command, []), cwd=folder), folder
+
+    return run
+
+
+@pytest.mark.parametrize("example", [path.stem for path in EXAMPLES])
+def test_example(example: str, ran: Any) -> None:
+    done, folder = ran(example)
     assert done.returncode == 0, done.stderr
     said = [line for line in done.stderr.splitlines() if not PROGRESS.match(line)]
     assert not said
-    assert max(map(len, done.stdout.replace(str(tmp_path), "").splitlines())) <= 80
-    assert list((tmp_path / "out" / "records").glob("*.json"))
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert list((folder / "out" / "records").glob("*.json"))
 
 
-def test_the_table_of_formats(tmp_path: Path) -> None:
-    formats = str(config_root() / "examples" / "formats.yaml")
-    done = edgewatt("run", formats, "--json", "table.json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    rows: list[dict[str, Any]] = json.loads((tmp_path / "table.json").read_text())
+def test_the_table_of_formats(ran: Any) -> None:
+    done, folder = ran("formats")
+    rows: list[dict[str, Any]] = json.loads((folder / "table.json").read_text())
     assert len(rows) == len({(r["ordering"], r["stride"], r["format"]) for r in rows}) == 2 * 3 * 3
     for row in rows:
         assert row["io_lower"] <= row["io"] == row["reads"] + row["writes"]
         assert row["toggles"] > 0 and row["ones"] > 0 and 0 < row["hit_rate"] < 1
         assert row["energy_pj"] >= row["io_energy_pj"] + row["dram_energy_pj"] > 0
-        assert (tmp_path / row["record"]).is_file() and row["record"] in done.stdout
+        assert (folder / row["record"]).is_file() and row["record"] in done.stdout
     first = rows[0]
     assert (first["ordering"], first["stride"], first["format"]) == ("two-optimal", "none", "fp32")
     assert first["io"] <= first["io_upper"], "Theorem 1"
@@ -56,11 +69,9 @@ def test_the_table_of_formats(tmp_path: Path) -> None:
     assert all(greedy[name] < natural[name] for name in natural)
 
 
-def test_quickstart_says_what_pays_where(tmp_path: Path) -> None:
-    quickstart = str(config_root() / "examples" / "quickstart.yaml")
-    done = edgewatt("run", quickstart, "--json", "table.json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    rows: list[dict[str, Any]] = json.loads((tmp_path / "table.json").read_text())
+def test_quickstart_says_what_pays_where(ran: Any) -> None:
+    done, folder = ran("quickstart")
+    rows: list[dict[str, Any]] = json.loads((folder / "table.json").read_text())
     assert len(rows) == 2 * 3 * 2 and {row["layout"] for row in rows} == {"tuples"}
     assert {row["memory"] for row in rows} == {113}
     pad = [row for row in rows if "scratchpad" in row["onchip"] and row["format"] == "fp32"]
@@ -130,12 +141,21 @@ def test_named_pieces(cache: str, bus: str) -> None:
         (["sweep", "memory-prats"], 2, "memory-prats: no such file, and no shipped sweep of that name (did you mean"),
     ],
 )
-def test_command_line_errors(arguments: list[str], status: int, said: str, tmp_path: Path) -> None:
+def test_command_line_errors(
+    arguments: list[str], status: int, said: str, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    from edgewatt.cli import main
+
     (tmp_path / "file").write_text("x")
     quickstart = str(config_root() / "examples" / "quickstart.yaml")
-    done = edgewatt(*(quickstart if a == "QUICKSTART" else a for a in arguments), cwd=tmp_path)
-    assert done.returncode == status, (done.stdout, done.stderr)
-    assert said in done.stderr and "Traceback" not in done.stderr
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["edgewatt", *(quickstart if a == "QUICKSTART" else a for a in arguments)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    shown = capsys.readouterr()
+    assert ended.value.code == status, shown
+    assert said in shown.err and "Traceback" not in shown.err
 
 
 def test_schema_accepts_every_example() -> None:
@@ -185,10 +205,9 @@ def test_command_line_tour(tmp_path: Path) -> None:
     assert "repeated, identical" in edgewatt("rerun", str(record), cwd=tmp_path).stdout
 
 
-def test_the_readme_shows_what_the_quickstart_prints(tmp_path: Path) -> None:
+def test_the_readme_shows_what_the_quickstart_prints(ran: Any) -> None:
     readme = (Path(__file__).parents[2] / "README.md").read_text()
     start = readme.index("quickstart\nnetwork")
     shown = readme[start : readme.index("\n```", start)]
-    done = edgewatt("run", str(config_root() / "examples" / "quickstart.yaml"), cwd=tmp_path)
-    printed = "\n".join(line.rstrip() for line in done.stdout.split("records:")[0].rstrip().split("\n"))
+    printed = "\n".join(line.rstrip() for line in ran("quickstart")[0].stdout.split("records:")[0].rstrip().split("\n"))
     assert shown == printed
