@@ -63,6 +63,13 @@ class Ordering(Shown):
 
     __repr__ = Shown.__repr__
 
+    def __post_init__(self) -> None:
+        edges = np.asarray(self.edges)
+        if edges.flags.writeable:  # an order stays what was checked
+            edges = edges.copy()
+            edges.setflags(write=False)
+        object.__setattr__(self, "edges", edges)
+
     def _facts(self) -> dict[str, object]:
         best = self.curve[-1][2] if self.curve else None
         return {

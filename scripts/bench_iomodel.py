@@ -1,6 +1,7 @@
 """Benchmarks of the I/O model and of Connection Reordering; docs/performance/iomodel.md holds their results.
 
     python scripts/bench_iomodel.py libcachesim      # LRU, RR, MIN against libCacheSim's process_trace, one process
+    python scripts/bench_iomodel.py end-to-end       # the same for whole calls of count_io, and against their kernel
     python scripts/bench_iomodel.py instructions     # instructions per access (needs valgrind)
     python scripts/bench_iomodel.py reordering       # incremental against full counting in Connection Reordering
     python scripts/bench_iomodel.py ego              # EGO on density 0.5, 4 layers of 1024
@@ -108,6 +109,48 @@ def bench_libcachesim(rounds: int, connections: int) -> None:
                 )
 
 
+def bench_end_to_end(rounds: int, connections: int) -> None:
+    """Print whole calls of `count_io` against the kernel alone and libCacheSim, on the miss-heavy stream.
+
+    The order is given as an array (checked at every call), as an Ordering (checked once) and as the network's own.
+    """
+    import libcachesim
+
+    from hwmodel.fastmemory.iomodel import count_io
+    from reorder.base import Ordering
+
+    theirs = {"lru": libcachesim.LRU, "rr": libcachesim.FIFO, "min": libcachesim.Belady}
+    s, t, n, outputs = stream(connections, 4000, "miss-heavy")
+    by_pair = np.lexsort((s, t))
+    fields = {"n_neurons": n, "inputs": range(n // 2), "outputs": range(n // 2, n)}
+    sorted_network = Network(s[by_pair], t[by_pair], **fields)
+    order = np.argsort(by_pair)
+    given = {"array": (sorted_network, order), "Ordering": (sorted_network, Ordering(order, "random"))}
+    given["own order"] = (Network(s, t, **fields), None)
+    print(f"{2 * connections:,} accesses, C = {MEMORY - 1}, {rounds} rounds; seconds are of thread CPU time")
+    print("policy  order      call s  over its kernel  against libCacheSim")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "stream.oracleGeneral"
+        write_oracle_general(path, np.stack((s, t), axis=1).reshape(-1))
+        for policy, cache in theirs.items():
+            code = kernel.POLICY_CODES[policy]
+            for name, (network, edges) in given.items():
+
+                def call(network: Network = network, edges: object = edges, policy: str = policy) -> object:
+                    return count_io(network, edges, memory=MEMORY, policy=policy)
+
+                def count(code: int = code) -> object:
+                    return kernel.count(s, t, n, outputs, MEMORY, code, kernel.LITERAL)
+
+                def play(cache: type = cache) -> object:
+                    reader = libcachesim.TraceReader(str(path), libcachesim.TraceType.ORACLE_GENERAL_TRACE)
+                    return cache(cache_size=MEMORY - 1, hashpower=16).process_trace(reader)
+
+                over, _, seconds, _ = compare(call, count, rounds)
+                ratio, _, _, _ = compare(call, play, max(3, rounds // 3))
+                print(f"{policy:6}  {name:9}  {seconds:6.4f}  {1 / over:15.2f}  {ratio:19.1f}")
+
+
 def bench_instructions(connections: int) -> None:
     """Print instructions per access: callgrind of n + 1 calls less n calls."""
     print("stream      policy  instructions per access (first pass over the stream included)")
@@ -180,7 +223,7 @@ def bench_ego() -> None:
 def main() -> None:
     """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("libcachesim", "instructions", "reordering", "ego", "one"))
+    parser.add_argument("what", choices=("libcachesim", "end-to-end", "instructions", "reordering", "ego", "one"))
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--connections", type=int, default=None)
     parser.add_argument("--iterations", type=int, default=1000)
@@ -193,6 +236,8 @@ def main() -> None:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     if given.what == "libcachesim":
         bench_libcachesim(given.rounds, given.connections or 5_000_000)
+    elif given.what == "end-to-end":
+        bench_end_to_end(given.rounds, given.connections or 5_000_000)
     elif given.what == "instructions":
         bench_instructions(given.connections or 500_000)
     elif given.what == "one":

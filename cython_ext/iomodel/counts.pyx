@@ -9,7 +9,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 cdef extern from "iomodel/fast_memory.h" nogil:
-    enum: EW_NEVER, EW_MAX_LEVELS, EW_STORE_OUTPUT
+    enum: EW_NEVER, EW_MAX_LEVELS, EW_HIGHEST, EW_STORE_OUTPUT
     ctypedef struct ew_moves:
         int32_t *step
         int32_t *neuron
@@ -32,15 +32,13 @@ cdef extern from "iomodel/fast_memory.h" nogil:
         ew_value *value
         int32_t *slot
         int64_t pointer
-    ctypedef struct ew_pair:
-        uint64_t resident, dirty
     ctypedef struct ew_min:
         ew_fast_memory m
         const int32_t *next_use
         int64_t writes_outputs
-        ew_pair *position
         uint64_t *level[4]
-        int64_t levels, top, room
+        int64_t levels, top, room, ceiling
+        int64_t highest[3]
     void ew_note_final_uses(ew_value *, const int32_t *, const int32_t *, int64_t, int64_t)
     int64_t ew_dirty_outputs(const ew_value *, const uint8_t *, int64_t)
     void ew_lru_run(ew_lru *, int64_t, int64_t, int)
@@ -77,13 +75,17 @@ def count(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neur
 
 
 def count_many(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons, const uint8_t[::1] is_output,
-               const int64_t[::1] memories, int policy, int pinning):
-    """Return int64[K, 5], the counts of `count` for each of K memory sizes. O(K (W + N))."""
+               const int64_t[::1] memories, int policy, int pinning, next_use=None):
+    """Return int64[K, 5], the counts of `count` for each of K memory sizes. O(K (W + N)).
+
+    next_use: what `find_next_uses` returned for MIN, where it is there already.
+    """
     result = np.zeros((memories.shape[0], 5), np.int64)
     cdef int64_t[:, ::1] rows = result
     cdef uint8_t[::1] none = np.zeros(0, np.uint8)
     cdef int64_t k
-    next_use = find_next_uses(sources, targets, n_neurons) if policy == MIN else None
+    if policy == MIN and next_use is None:
+        next_use = find_next_uses(sources, targets, n_neurons)
     for k in range(memories.shape[0]):
         _run(sources, targets, is_output, memories[k], policy, pinning, next_use, rows[k], none, NULL)
     return result
@@ -222,13 +224,12 @@ cdef _rr(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[:
 
 cdef _min(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[::1] is_output, int64_t memory,
           const int32_t[::1] next_use, int64_t[::1] row, uint8_t[::1] loads, ew_moves *moves):
-    cdef int64_t w = sources.shape[0], start, size = (2 * w + 63) // 64, k, i, before
+    cdef int64_t w = sources.shape[0], start, size = 4 * w, k, i, before
     cdef ew_min state
-    cdef uint64_t[::1] pairs = np.zeros(2 * size, np.uint64), level
+    cdef uint64_t[::1] level
     levels = []
-    state.position = <ew_pair *> &pairs[0]
     state.levels = 3 if 2 * w <= 64**4 else EW_MAX_LEVELS  # then the last level has at most 128 words
-    for k in range(1, EW_MAX_LEVELS):
+    for k in range(EW_MAX_LEVELS):
         size = (size + 63) // 64
         level = np.zeros(size, np.uint64)
         levels.append(level)
@@ -236,6 +237,9 @@ cdef _min(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[
     _begin(&state.m, sources, targets, memory, is_output, moves)
     state.next_use = &next_use[0]
     state.writes_outputs = state.top = 0
+    state.ceiling = -1
+    for k in range(EW_HIGHEST):
+        state.highest[k] = -1
     state.room = state.m.capacity
     for start in range(0, w, SLICE):
         with nogil:

@@ -190,25 +190,24 @@ static void ew_rr_run(ew_rr *s, int64_t from, int64_t to, int pin_both) {
 /* ---- MIN -------------------------------------------------------------------------------------------------------
  * Next uses are distinct integers below 2W, so the resident values are a set of bits, one at each value's next use: the
  * stream itself says which value a bit stands for, an access hits iff its own bit is set, and the victim is the highest
- * bit, found through summaries of 64 words per level. A second bit beside it says whether the value is dirty. Bits behind
- * the present are left: they are never the highest. Values without a later use carry no bit; they are evicted first, at
+ * bit, found through summaries of 64 words per level. The bit above it says whether the value is dirty. Bits behind
+ * the present are left: they are never the highest. The few highest, which are evicted next, stand in a row besides, and
+ * only their own bits are set: most of them go again before the summaries hear of them. Values without a later use carry no bit; they are evicted first, at
  * no cost (a dirty output's write is charged when it dies), so a number of them is enough.
  * `literal` and `pin_both` agree: while a is loaded, this step's b has the nearest use of all. */
 
-enum { EW_MAX_LEVELS = 4 };
-
-typedef struct {
-    uint64_t resident, dirty;
-} ew_pair;
+enum { EW_MAX_LEVELS = 4, EW_HIGHEST = 3 };
 
 typedef struct {
     ew_fast_memory m;
     const int32_t *next_use;        /* [2W] position of the next access of the same neuron, or EW_NEVER */
     int64_t writes_outputs;
-    ew_pair *position;              /* bits per position */
-    uint64_t *level[EW_MAX_LEVELS]; /* level[1]: bit per pair with residents; level[k]: per non-zero word of level[k - 1] */
+    uint64_t *level[EW_MAX_LEVELS]; /* level[0]: two bits per position, the lower one for resident, the upper one for
+                                     * dirty; level[k]: a bit per word of level[k - 1] that is not zero */
     int64_t levels;                 /* in use: the last has few words, which are searched from `top` downwards */
     int64_t top;                    /* no word of the last level above this one is non-zero */
+    int64_t highest[EW_HIGHEST];    /* the highest next uses, falling; -1 where there is none */
+    int64_t ceiling;                /* below all of `highest`, above every bit that the summaries know */
     int64_t room;                   /* slots that are empty or hold a value without a later use */
 } ew_min;
 
@@ -223,13 +222,9 @@ static void ew_find_next_uses(int32_t *next_use, int32_t *seen, const int32_t *s
     }
 }
 
-EW_INLINE void ew_set_bit(ew_min *s, uint64_t p, uint64_t dirty, const int levels) {
-    ew_pair *pair = &s->position[p >> 6];
-    const uint64_t before = pair->resident;
-    pair->resident = before | (uint64_t)1 << (p & 63);
-    pair->dirty |= dirty << (p & 63);
-    if (before) return;
-    p >>= 6;
+/* Let the summaries know of the bit at p. */
+EW_INLINE void ew_summarise(ew_min *s, uint64_t p, const int levels) {
+    p >>= 5;
 #pragma GCC unroll 4
     for (int k = 1; k < levels; k++) {
         const uint64_t word = p >> 6, summary = s->level[k][word];
@@ -242,29 +237,54 @@ EW_INLINE void ew_set_bit(ew_min *s, uint64_t p, uint64_t dirty, const int level
     }
 }
 
+EW_INLINE void ew_set_bit(ew_min *s, int64_t p, uint64_t dirty, const int levels) {
+    s->level[0][p >> 5] |= (1 | dirty << 1) << (2 * p & 63);
+    if (p > s->ceiling) { /* the lowest of the row and p leaves it, if the row was full */
+#pragma GCC unroll 4
+        for (int k = 0; k < EW_HIGHEST; k++) {
+            const int64_t high = s->highest[k];
+            s->highest[k] = high > p ? high : p;
+            p = high > p ? p : high;
+        }
+        if (p < 0) return;
+        s->ceiling = p;
+    }
+    ew_summarise(s, (uint64_t)p, levels);
+}
+
 /* Clear the highest bit and return whether its value is dirty; `taken` is its position. The set must not be empty. */
 EW_INLINE uint64_t ew_take_highest(ew_min *s, const int levels, int64_t *taken) {
+    if (s->highest[0] >= 0) {
+        const int64_t p = *taken = s->highest[0];
+#pragma GCC unroll 4
+        for (int k = 1; k < EW_HIGHEST; k++) s->highest[k - 1] = s->highest[k];
+        s->highest[EW_HIGHEST - 1] = -1;
+        const uint64_t both = s->level[0][p >> 5] & (uint64_t)3 << (2 * p & 63);
+        s->level[0][p >> 5] ^= both;
+        return both >> (2 * p & 63) >> 1;
+    }
     uint64_t p, word[EW_MAX_LEVELS];
     while (!(word[levels - 1] = s->level[levels - 1][s->top])) s->top--;
     p = (uint64_t)s->top << 6 | (uint64_t)(63 ^ __builtin_clzll(word[levels - 1]));
 #pragma GCC unroll 4
-    for (int k = levels - 2; k > 0; k--) {
+    for (int k = levels - 2; k >= 0; k--) {
         word[k] = s->level[k][p];
         p = p << 6 | (uint64_t)(63 ^ __builtin_clzll(word[k]));
     }
-    ew_pair *pair = &s->position[p];
-    const int at = 63 ^ __builtin_clzll(pair->resident);
-    const uint64_t dirty = pair->dirty >> at & 1; /* stays there, but counts only beside a resident bit */
-    *taken = (int64_t)(p << 6) | at;
-    if (pair->resident ^= (uint64_t)1 << at) return dirty;
+    const uint64_t at = p & 62, both = word[0] & (uint64_t)3 << at;
+    *taken = s->ceiling = (int64_t)(p >> 1);
+    p >>= 6;
+    s->level[0][p] = word[0] ^= both;
+    if (!word[0]) {
 #pragma GCC unroll 4
-    for (int k = 1; k < levels; k++) {
-        word[k] ^= (uint64_t)1 << (p & 63);
-        s->level[k][p >> 6] = word[k];
-        if (word[k]) break;
-        p >>= 6;
+        for (int k = 1; k < levels; k++) {
+            word[k] ^= (uint64_t)1 << (p & 63);
+            s->level[k][p >> 6] = word[k];
+            if (word[k]) break;
+            p >>= 6;
+        }
     }
-    return dirty;
+    return both >> at >> 1;
 }
 
 EW_INLINE void ew_min_load(ew_min *s, int32_t x, int64_t step, const int levels, const int note) {
@@ -289,19 +309,18 @@ EW_INLINE void ew_keep(ew_min *s, int32_t x, uint64_t dirty, int32_t next_use, i
         s->writes_outputs += (int64_t)final_write;
         if (note && final_write) ew_note(&s->m, step + 1, x, EW_STORE_OUTPUT);
     } else
-        ew_set_bit(s, (uint64_t)next_use, dirty, levels);
+        ew_set_bit(s, next_use, dirty, levels);
 }
 
 EW_INLINE void ew_min_play(ew_min *state, int64_t from, int64_t to, const int levels, const int note) {
     ew_min s = *state;
     for (int64_t i = from; i < to; i++) {
         /* a gets its bit only after b is in, so it cannot be b's victim, dead or not: it is pinned */
-        const ew_pair *pair = &s.position[i >> 5];
-        const uint64_t resident = pair->resident >> (2 * i & 63), dirty = (pair->dirty & pair->resident) >> (2 * i & 63) & 1;
+        const uint64_t now = s.level[0][i >> 4] >> (4 * i & 63); /* a resident, a dirty, b resident */
         const int32_t a = s.m.side[0][i], b = s.m.side[1][i];
-        if (!(resident & 1)) ew_min_load(&s, a, i, levels, note);
-        if (!(resident & 2)) ew_min_load(&s, b, i, levels, note); /* a's load left b: its next use is the nearest */
-        ew_keep(&s, a, dirty, s.next_use[2 * i], i, levels, note);
+        if (!(now & 1)) ew_min_load(&s, a, i, levels, note);
+        if (!(now & 4)) ew_min_load(&s, b, i, levels, note); /* a's load left b: its next use is the nearest */
+        ew_keep(&s, a, now >> 1 & 1, s.next_use[2 * i], i, levels, note);
         ew_keep(&s, b, 1, s.next_use[2 * i + 1], i, levels, note);
     }
     *state = s;

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 import cython_ext.iomodel.counts as kernel
 from traces.base.errors import InputError
-from traces.work.checks import checked_memory, policy_codes, processing_arrays
+from traces.work.checks import checked_memory, policy_codes, processing, processing_arrays
 from traces.work.network import Network
 from traces.work.residence import widest_bag
 
@@ -113,16 +113,16 @@ def io_curve(
     """Return `count_io` for each of many memory sizes. LRU: one pass for all, O(W log N); MIN, RR: O(W) for each."""
     codes = policy_codes(policy, pinning)
     sizes = np.array([checked_memory(memory) for memory in memories], np.int64)
-    sources, targets = processing_arrays(network, order)
-    outputs = network.is_output.astype(np.uint8)
+    work = processing(network, order)
+    sources, targets, outputs = work.sources, work.targets, network.is_output.view(np.uint8)
     if policy == "lru" and len(sizes) > 3:  # the one pass costs about as much as three
         table = kernel.lru_curve(sources, targets, network.n_neurons, outputs, codes[1])
         rows = table[np.minimum(sizes - 1, network.n_neurons)]
     else:
-        rows = kernel.count_many(sources, targets, network.n_neurons, outputs, sizes, *codes)
-    runs = 1 + int(np.count_nonzero(np.diff(targets)))
+        next_uses = work.next_uses if policy == "min" else None
+        rows = kernel.count_many(sources, targets, network.n_neurons, outputs, sizes, *codes, next_uses)
     return [
-        IOCounts(int(m), policy, pinning, len(sources), int(row[0]), int(row[1]), int(row[2]), runs)
+        IOCounts(int(m), policy, pinning, len(sources), int(row[0]), int(row[1]), int(row[2]), work.runs)
         for m, row in zip(sizes, rows, strict=True)
     ]
 

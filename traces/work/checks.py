@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+from weakref import ReferenceType, WeakKeyDictionary, ref
 
 import numpy as np
 import numpy.typing as npt
 
-from cython_ext.iomodel.counts import MAX_CONNECTIONS, PINNING_CODES, POLICY_CODES
+from cython_ext.iomodel.counts import MAX_CONNECTIONS, PINNING_CODES, POLICY_CODES, find_next_uses
+from cython_ext.network.order import in_stored_order, lay_out
 from traces.base.checks import as_array
 from traces.base.errors import InputError, unknown_name
 from traces.work.network import Network
@@ -19,6 +23,14 @@ def check_order(network: Network, edges: npt.ArrayLike) -> npt.NDArray[np.int64]
     Topological: when connection (a, b) is processed, every connection into a has been processed before.
     Raises InputError naming the first position and connection at fault. O(W).
     """
+    order = _as_order(network, edges)
+    if not lay_out(network.ends, order, network.n_neurons)[3]:
+        raise _fault(network, order)
+    return order
+
+
+def _as_order(network: Network, edges: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Return `edges` as int64[W] after checking its type and length."""
     order = as_array(edges, "an edge order")
     if order.ndim != 1 or (order.size and not np.issubdtype(order.dtype, np.integer)):
         raise InputError(f"an edge order is a one-dimensional integer array, not {order.dtype} of shape {order.shape}")
@@ -26,38 +38,87 @@ def check_order(network: Network, edges: npt.ArrayLike) -> npt.NDArray[np.int64]
     w = network.n_connections
     if len(order) != w:
         raise InputError(f"the order has {len(order)} entries, the network {w} connections")
+    return order
+
+
+def _fault(network: Network, order: npt.NDArray[np.int64]) -> InputError:
+    """Return what is wrong with an order that is not valid: the first position and connection at fault."""
+    w = network.n_connections
     bad = np.flatnonzero((order < 0) | (order >= w))
     if bad.size:
-        raise InputError(f"order position {bad[0]}: connection {order[bad[0]]} does not exist (0 to {w - 1})")
+        return InputError(f"order position {bad[0]}: connection {order[bad[0]]} does not exist (0 to {w - 1})")
     position = np.full(w, -1, np.int64)
     position[order] = np.arange(w)
     if (position < 0).any():
         missing = int(np.flatnonzero(position < 0)[0])
-        raise InputError(f"the order is no permutation: connection {missing} is missing, another one is repeated")
+        return InputError(f"the order is no permutation: connection {missing} is missing, another one is repeated")
     last_in = np.full(network.n_neurons, -1, np.int64)
     np.maximum.at(last_in, network.targets, position)
     late = np.flatnonzero(last_in[network.sources] > position)
-    if late.size:
-        edge = int(late[np.argmin(position[late])])
-        source, target = network.sources[edge], network.targets[edge]
-        raise InputError(
-            f"the order is not topological: position {position[edge]} processes connection {edge} "
-            f"({source} -> {target}) before every connection into neuron {source} is done "
-            f"(the last is at position {last_in[source]})"
-        )
-    return order
+    edge = int(late[np.argmin(position[late])])
+    source, target = network.sources[edge], network.targets[edge]
+    return InputError(
+        f"the order is not topological: position {position[edge]} processes connection {edge} "
+        f"({source} -> {target}) before every connection into neuron {source} is done "
+        f"(the last is at position {last_in[source]})"
+    )
 
 
-def processing_arrays(network: Network, order: Any) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return sources and targets as int32[W] in processing order, after checking that the order is a valid one."""
+@dataclass(frozen=True, eq=False)
+class Processing:
+    """A valid order as kernels read it: the ends of the connections as they are processed.
+
+    sources, targets: int32[W]. runs: stretches of consecutive connections with one target.
+    """
+
+    sources: npt.NDArray[np.int32]
+    targets: npt.NDArray[np.int32]
+    runs: int
+    n_neurons: int
+
+    @cached_property
+    def next_uses(self) -> npt.NDArray[np.int32]:
+        """int32[2W]: for the access of each source and target, the position of the same neuron's next one."""
+        found: npt.NDArray[np.int32] = find_next_uses(self.sources, self.targets, self.n_neurons)
+        return found
+
+
+REMEMBERED = 1 << 24  # connections: with its next uses a checked order takes 16 bytes for each
+
+# What was laid out stays with the order, or with the network for its own order, while that lives.
+_laid_out: WeakKeyDictionary[Any, tuple[ReferenceType[Network], Processing]] = WeakKeyDictionary()
+
+
+def processing(network: Network, order: Any) -> Processing:
+    """Return how an order processes the network's connections, after checking that it is a valid one.
+
+    order: an Ordering, int[W] connection indices in processing order, or None for the network's own order. The result
+    for an order that cannot change (its array is read-only) is kept with it and not made again. O(W + N).
+    """
     if network.n_connections > MAX_CONNECTIONS or network.n_neurons > 2**31 - 1:
         raise InputError(f"the I/O model counts up to {MAX_CONNECTIONS} connections and 2^31 - 1 neurons")
     edges = getattr(order, "edges", order)
+    owner = network if edges is None else order
+    lasting = edges is None or (owner is not edges and isinstance(edges, np.ndarray) and not edges.flags.writeable)
+    if lasting and owner in _laid_out and _laid_out[owner][0]() is network:
+        return _laid_out[owner][1]
     if edges is None:
-        check_order(network, np.arange(network.n_connections))
-        return network.sources.astype(np.int32), network.targets.astype(np.int32)
-    edges = check_order(network, edges)
-    return network.sources[edges].astype(np.int32), network.targets[edges].astype(np.int32)
+        sources, targets, runs, valid = in_stored_order(network.ends, network.n_neurons)
+    else:
+        edges = _as_order(network, edges)
+        sources, targets, runs, valid = lay_out(network.ends, edges, network.n_neurons)
+    if not valid:
+        raise _fault(network, np.arange(network.n_connections) if edges is None else edges)
+    found = Processing(sources, targets, runs, network.n_neurons)
+    if lasting and network.n_connections <= REMEMBERED:
+        _laid_out[owner] = ref(network), found
+    return found
+
+
+def processing_arrays(network: Network, order: Any) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Return sources and targets of `processing` alone."""
+    found = processing(network, order)
+    return found.sources, found.targets
 
 
 def policy_codes(policy: str, pinning: str) -> tuple[int, int]:

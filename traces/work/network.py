@@ -277,6 +277,11 @@ class Network(Shown):
         return len(self.sources)
 
     @cached_property
+    def ends(self) -> npt.NDArray[np.int32]:
+        """int32[W, 2]: source and target of each connection side by side, as kernels read them in any order."""
+        return _read_only(np.stack((self.sources, self.targets), axis=1, dtype=np.int32, casting="same_kind"))
+
+    @cached_property
     def in_degree(self) -> Int64Array:
         """int64[N]: connections into each neuron."""
         return _read_only(np.bincount(self.targets, minlength=self.n_neurons))

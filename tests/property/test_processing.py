@@ -1,0 +1,81 @@
+"""Checking an order and laying its connections out: against the obvious way, and what is kept with an order."""
+
+import gc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import networks
+
+import traces.work.checks as checks
+from hwmodel.fastmemory.iomodel import count_io
+from reorder.base import Ordering
+from traces.base.errors import InputError
+from traces.work.network import Network
+
+
+def is_valid(network: Network, order: list[int]) -> bool:
+    """Section II: a permutation in which every connection into a neuron comes before those out of it."""
+    if sorted(order) != list(range(network.n_connections)):
+        return False
+    done: set[int] = set()
+    for edge in order:
+        into = np.flatnonzero(network.targets == network.sources[edge])
+        if not done.issuperset(into.tolist()):
+            return False
+        done.add(edge)
+    return True
+
+
+@given(networks(), st.randoms(use_true_random=False), st.sampled_from(("topological", "any", "damaged")))
+def test_an_order_is_taken_where_it_is_valid(network, random, kind):
+    order = list(range(network.n_connections))
+    random.shuffle(order)
+    if kind == "topological":
+        order.sort(key=lambda edge: network.depth[network.targets[edge]])
+    elif kind == "damaged":
+        order[random.randrange(len(order))] = random.choice((-1, len(order), 2**40, -(2**62), order[0]))
+    if not is_valid(network, order):
+        with pytest.raises(InputError, match="order"):
+            checks.processing(network, order)
+        with pytest.raises(InputError, match="order"):
+            checks.check_order(network, order)
+        return
+    found = checks.processing(network, order)
+    assert found.sources.tolist() == network.sources[order].tolist()
+    assert found.targets.tolist() == network.targets[order].tolist()
+    assert found.runs == 1 + np.count_nonzero(np.diff(found.targets))
+    assert checks.check_order(network, order).tolist() == order
+
+
+@given(networks())
+def test_the_own_order_is_that_of_the_indices(network):
+    indices = np.arange(network.n_connections)
+    if not is_valid(network, indices):
+        with pytest.raises(InputError, match="topological"):
+            checks.processing(network, None)
+        return
+    own, same = checks.processing(network, None), checks.processing(network, indices)
+    assert (own.sources == same.sources).all() and (own.targets == same.targets).all() and own.runs == same.runs
+    assert checks.processing(network, None) is own
+
+
+def test_what_is_kept_goes_with_the_order_and_cannot_be_stale():
+    small = Network([0, 1, 0, 2, 3], [2, 2, 3, 4, 4], 5, [0, 1], [4])
+    order = np.argsort(small.depth[small.targets], kind="stable")
+    ordering = Ordering(order, "given")
+    first = checks.processing(small, ordering)
+    assert checks.processing(small, ordering) is first
+    order[:] = 0  # the caller's array is the caller's
+    assert count_io(small, ordering, memory=3) == count_io(small, np.asarray(ordering.edges), memory=3)
+    with pytest.raises(ValueError, match="read-only"):
+        ordering.edges[0] = 1
+    other = small.with_(name="other")
+    assert checks.processing(other, ordering) is not first  # it was checked against another network
+    kept = len(checks._laid_out)
+    del ordering, first
+    gc.collect()
+    assert len(checks._laid_out) < kept
+    array = np.argsort(small.depth[small.targets], kind="stable")
+    assert checks.processing(small, array) is not checks.processing(small, array)  # it may have changed meanwhile
