@@ -21,7 +21,7 @@ cdef extern from "arena/search.h" nogil:
         const int32_t *near_start
         const int32_t *near
         const int32_t *live_start
-        const int32_t *live
+        int32_t *live
         int64_t capacity
         int64_t *least
         int64_t *offset
@@ -40,8 +40,6 @@ cdef extern from "arena/search.h" nogil:
         int64_t *best_offset
         ar_change *trail
         int64_t n_trail, trail_room
-        int64_t *release
-        int64_t *work
         int64_t nodes, limit, next_capacity
         int (*tick)(void *) noexcept nogil
         void *told
@@ -96,7 +94,6 @@ cdef class Search:
             near_start[i + 1] = pairs
         cdef int32_t[::1] near = np.zeros(pairs + 1, np.int32), live = np.zeros(members + 1, np.int32)
         cdef int32_t[::1] next_live = np.zeros(n_sections + 1, np.int32)
-        cdef int32_t widest = 0
         pairs = 0
         for i in range(n):
             for j in range(n):
@@ -106,7 +103,6 @@ cdef class Search:
             for s in range(first[i], last[i]):
                 live_start[s + 1] += 1
         for s in range(n_sections):
-            widest = max(widest, live_start[s + 1])
             live_start[s + 1] += live_start[s]
             next_live[s] = live_start[s]
         for i in range(n):
@@ -130,8 +126,6 @@ cdef class Search:
         self.q.best_offset = self._int64("best_offset", n)
         self.q.floor = self._int64("floor", n_sections)
         self.q.total = self._int64("total", n_sections)
-        self.q.release = self._int64("release", widest)
-        self.q.work = self._int64("work", widest)
         self.q.items = self._int32("items", n)
         self.q.crossing = self._int32("crossing", n_sections)
         self.q.stamp = self._int32("stamp", n_sections)

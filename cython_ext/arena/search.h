@@ -30,7 +30,8 @@ typedef struct {
     const int64_t *top;         /* buffer -> highest offset that its unrounded size allows at this capacity */
     const int32_t *from, *to;   /* buffer -> its sections, half-open */
     const int32_t *near_start, *near;       /* buffer -> buffers it overlaps */
-    const int32_t *live_start, *live;       /* section -> its buffers */
+    const int32_t *live_start;
+    int32_t *live;              /* section -> its buffers, those of the least offset first when last looked at */
     int64_t capacity;
     /* state */
     int64_t *least, *offset;    /* buffer -> least offset while it is not placed; offset once it is */
@@ -47,8 +48,6 @@ typedef struct {
     int64_t *best_offset;       /* of parts that are solved */
     ar_change *trail;           /* `least` and `floor` before changes */
     int64_t n_trail, trail_room;
-    int64_t *release;           /* scratch: jobs of a section */
-    int64_t *work;
     int64_t nodes, limit;
     int64_t next_capacity;      /* the least capacity at which a pruned node would not have been, AR_NEVER if none */
     int (*tick)(void *);
@@ -91,25 +90,28 @@ static inline int ar_too_high(ar_search *q, int64_t needs) {
     return 1;
 }
 
-/* End of the last job of section s if the buffers left run one after another, each from `least` on (and from `from`). */
+/* End of the last job of section s if the buffers left run one after another, each from `least` on (and from `from`).
+   The section's buffers are kept in the order of the last call, so that sorting them again takes little. */
 static inline int64_t ar_makespan(ar_search *q, int32_t s, int64_t from, int64_t *first) {
-    int32_t n = 0;
-    for (int32_t k = q->live_start[s]; k < q->live_start[s + 1]; k++) {
-        int32_t j = q->live[k];
-        if (q->placed[j]) continue;
-        int64_t r = q->least[j], w = q->size[j];
-        int32_t i = n++;
-        for (; i > 0 && q->release[i - 1] > r; i--) {
-            q->release[i] = q->release[i - 1];
-            q->work[i] = q->work[i - 1];
-        }
-        q->release[i] = r;
-        q->work[i] = w;
+    int32_t *a = q->live + q->live_start[s], n = q->live_start[s + 1] - q->live_start[s];
+    for (int32_t k = 1; k < n; k++) {
+        int32_t j = a[k], i = k;
+        int64_t r = q->least[j];
+        for (; i > 0 && q->least[a[i - 1]] > r; i--) a[i] = a[i - 1];
+        a[i] = j;
     }
-    *first = n ? q->release[0] : 0;
     int64_t end = from;
-    for (int32_t i = 0; i < n; i++) end = (q->release[i] > end ? q->release[i] : end) + q->work[i];
-    return n ? end : 0;
+    int none = 1;
+    *first = 0;
+    for (int32_t k = 0; k < n; k++) {
+        int32_t j = a[k];
+        if (q->placed[j]) continue;
+        int64_t r = q->least[j];
+        if (none) *first = r;
+        none = 0;
+        end = (r > end ? r : end) + q->size[j];
+    }
+    return none ? 0 : end;
 }
 
 /* Place buffer j at its least offset; 0 if what is left may still fit. Undone by ar_undo and ar_unplace. */

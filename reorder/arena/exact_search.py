@@ -20,7 +20,7 @@ from traces.base.errors import InputError
 MAX_BUFFERS = 20_000  # of the exact search, which recurses once per buffer
 MAX_PAIRS = 50_000_000  # overlapping pairs that are held (4 bytes each)
 FIRST_NODES, GROWTH = 16, 4  # per buffer, of the first start; factor between rounds
-BISECTIONS = 12
+MISSES = 2  # heights that a round asks for in vain
 
 
 @dataclass(frozen=True)
@@ -97,29 +97,27 @@ class _Decider:
         self.late = self.task.deadline is not None and time.monotonic() > self.task.deadline
         return self.late
 
-    def decide(self, capacity: int, nodes: int) -> tuple[Int64Array | None, int]:
+    def decide(self, capacity: int, limit: int) -> tuple[Int64Array | None, int]:
         """Return (offsets, capacity) of a placement in at most `capacity` bytes, or (None, bound).
 
-        bound: no placement is lower; `capacity` itself where the search was given up.
+        limit: placements of one buffer that each preference may try. bound: no placement is lower; `capacity` itself
+        where the search was given up.
         """
         top = np.ascontiguousarray((capacity - self.bytes) // self.unit)
         units = -(-capacity // self.unit)
-        nodes, limit = min(nodes, self.left), FIRST_NODES * len(self.used)
-        while nodes > 0 and not self.late:
-            for ranks, by_load in self.preferences:
-                status = self.search.run(units, top, ranks, min(limit, nodes), by_load, self._stop)
-                self.spent += self.search.nodes
-                self.left -= self.search.nodes
-                nodes -= self.search.nodes
-                if status == self.kernel.FOUND:
-                    offset = np.zeros(self.count, np.int64)
-                    offset[self.used] = self.search.offsets() * self.unit
-                    return offset, capacity
-                if status == self.kernel.EXHAUSTED:
-                    return None, self._next(capacity, units, int(self.search.next_capacity))
-                if nodes <= 0 or self.late:
-                    break
-            limit *= GROWTH
+        for k, (ranks, by_load) in enumerate(self.preferences):
+            if self.left <= 0 or self.late:
+                break
+            status = self.search.run(units, top, ranks, min(limit, self.left), by_load, self._stop)
+            self.spent += self.search.nodes
+            self.left -= self.search.nodes
+            if status == self.kernel.FOUND:
+                self.preferences.insert(0, self.preferences.pop(k))  # what was lucky is asked first
+                offset = np.zeros(self.count, np.int64)
+                offset[self.used] = self.search.offsets() * self.unit
+                return offset, capacity
+            if status == self.kernel.EXHAUSTED:
+                return None, self._next(capacity, units, int(self.search.next_capacity))
         return None, capacity
 
     def _next(self, capacity: int, units: int, next_units: int) -> int:
@@ -145,28 +143,33 @@ def place(buffers: Buffers, task: PlacementTask, parameters: ExactParameters) ->
     except MemoryError:  # too many overlapping pairs
         return best
     offset, height = best.offset, best.height
+    limit = FIRST_NODES * len(decider.used)
+    step = (height - goal) // 2
 
-    def attempt(capacity: int, nodes: int) -> bool:
+    def attempt(capacity: int) -> bool:
         nonlocal offset, height, lower
-        found, bound = decider.decide(capacity, nodes)
+        found, bound = decider.decide(capacity, limit)
         if found is not None:
             offset, height = found, int((found + buffers.size).max())
-        elif bound > capacity and capacity >= lower:
+        elif bound > capacity >= lower:
             lower = bound
         return found is not None
 
-    share = parameters.nodes if task.capacity is not None else parameters.nodes // 2
     while height > goal and decider.left > 0 and not decider.late:
-        before = lower
-        if attempt(goal, share) or lower == before or task.capacity is not None:
-            break
-        goal = lower  # proved too small: go on with the next height that is possible
-    if height > goal and task.capacity is None:  # between what is open and what is reached
-        floor = max(goal, lower)
-        for _ in range(BISECTIONS):
-            middle = (floor + height) // 2
-            if not floor < middle < height or decider.left <= 0 or decider.late:
+        until = decider.left - limit * len(decider.preferences)
+        while height > goal and not attempt(goal) and lower > goal and task.capacity is None:
+            goal = lower  # proved too small: go on with the next height that is possible
+            if decider.left <= until:
                 break
-            if not attempt(middle, parameters.nodes // BISECTIONS):
-                floor = max(middle, lower)
+        if task.capacity is not None and lower > goal:
+            break
+        misses = 0
+        while task.capacity is None and misses < MISSES and height - 1 > goal and decider.left > 0 and not decider.late:
+            step = min(max(step, 1), height - goal - 1)
+            if attempt(height - step):
+                step *= 2
+            else:
+                step //= 2
+                misses += 1
+        limit *= GROWTH
     return Placement(offset, height, min(lower, height), decider.spent, decider.late)
