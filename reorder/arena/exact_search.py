@@ -8,7 +8,9 @@ preference proves that there is none.
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +22,11 @@ from traces.base.errors import InputError
 MAX_BUFFERS = 20_000  # of the exact search, which recurses once per buffer
 MAX_PAIRS = 50_000_000  # overlapping pairs that are held (4 bytes each)
 FIRST_NODES, GROWTH = 16, 4  # per buffer, of the first start; factor between rounds
+SHORT_NODES = 8  # per buffer, of the first starts of preferences that are drawn
+KEPT = 8  # preferences that are tried in every round: those of the start and drawn ones that were lucky
+# of the logarithms of width, size, largest load, mean load and number of neighbours, by which drawn preferences sort
+WEIGHTS = (0.3, 0.5, 7.0, -1.0, 0.3)
+SPREADS = (1.0, 1.0, 3.0, 2.0, 1.0)
 MISSES = 2  # heights that a round asks for in vain
 
 
@@ -67,11 +74,17 @@ class _Decider:
         np.add.at(change, last, -self.units)
         load = np.cumsum(change)[:-1]
         fullest = np.array([load[a:b].max() for a, b in zip(first.tolist(), last.tolist(), strict=True)])
+        sums = np.concatenate(([0], np.cumsum(load)))
+        near = np.searchsorted(np.sort(first), last) - np.searchsorted(np.sort(last), first, side="right")
+        width = buffers.upper[self.used] - buffers.lower[self.used]
+        mean = (sums[last] - sums[first]) / (last - first)
+        self.features = np.log(np.stack([a.astype(float) for a in (width, self.units, fullest, mean, near)], axis=1))
+        self.random = np.random.default_rng(0)
         keys = {
             "load": fullest,
-            "width": buffers.upper[self.used] - buffers.lower[self.used],
+            "width": width,
             "sections": last - first,
-            "area": (buffers.upper[self.used] - buffers.lower[self.used]).astype(float) * self.units,
+            "area": width.astype(float) * self.units,
             "size": self.units,
         }
         self.preferences = [
@@ -97,22 +110,34 @@ class _Decider:
         self.late = self.task.deadline is not None and time.monotonic() > self.task.deadline
         return self.late
 
+    def _starts(self, limit: int) -> Iterator[tuple[Any, bool, int]]:
+        """Preferences to try in a round (ranks, whether parts are ranked anew) and the placements that each may try.
+
+        A leash of drawn ones is twice as long as in the round before, where `limit` is four times as large.
+        """
+        yield from [(ranks, by_load, limit) for ranks, by_load in self.preferences]
+        short = int(SHORT_NODES * len(self.used) * math.sqrt(limit / (FIRST_NODES * len(self.used))))
+        for k in range(len(self.preferences) * limit // short):
+            weights = self.random.normal(WEIGHTS, SPREADS)
+            yield self._ranks([self.features @ weights]), bool(k % 2), short
+
     def decide(self, capacity: int, limit: int) -> tuple[Int64Array | None, int]:
         """Return (offsets, capacity) of a placement in at most `capacity` bytes, or (None, bound).
 
-        limit: placements of one buffer that each preference may try. bound: no placement is lower; `capacity` itself
-        where the search was given up.
+        limit: placements of one buffer that each of the first preferences may try. bound: no placement is lower;
+        `capacity` itself where the search was given up.
         """
         top = np.ascontiguousarray((capacity - self.bytes) // self.unit)
         units = -(-capacity // self.unit)
-        for k, (ranks, by_load) in enumerate(self.preferences):
+        for ranks, by_load, most in self._starts(limit):
             if self.left <= 0 or self.late:
                 break
-            status = self.search.run(units, top, ranks, min(limit, self.left), by_load, self._stop)
+            status = self.search.run(units, top, ranks, min(most, self.left), by_load, self._stop)
             self.spent += self.search.nodes
             self.left -= self.search.nodes
             if status == self.kernel.FOUND:
-                self.preferences.insert(0, self.preferences.pop(k))  # what was lucky is asked first
+                others = [kept for kept in self.preferences if kept[0] is not ranks]
+                self.preferences = [(ranks, by_load), *others][:KEPT]  # what was lucky is asked first
                 offset = np.zeros(self.count, np.int64)
                 offset[self.used] = self.search.offsets() * self.unit
                 return offset, capacity
@@ -156,7 +181,7 @@ def place(buffers: Buffers, task: PlacementTask, parameters: ExactParameters) ->
         return found is not None
 
     while height > goal and decider.left > 0 and not decider.late:
-        until = decider.left - limit * len(decider.preferences)
+        until = decider.left - 2 * limit * len(decider.preferences)
         while height > goal and not attempt(goal) and lower > goal and task.capacity is None:
             goal = lower  # proved too small: go on with the next height that is possible
             if decider.left <= until:
