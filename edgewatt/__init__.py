@@ -43,7 +43,7 @@ _FACADE = {
     "allocate": "reorder.arena.allocate",
     "Bank": "reorder.arena.banks",
     "patches": "edgewatt.operators.patches",
-    "rewrite_graph": "reorder.schedule.rewrite",
+    "rewrite_graph": "reorder.rewriting.rewrite",
     "footprint": "reorder.schedule.footprint",
     "offchip_traffic": "reorder.schedule.traffic",
     "randwire": "traces.generators.operators",

@@ -8,7 +8,10 @@ import tflite as schema
 
 
 def make_tflite(operators, tensors, constants=(), inputs=(0,), outputs=(-1,)) -> bytes:  # type: ignore[no-untyped-def]
-    """A small float32 model: operators (builtin, inputs, outputs), tensors (name, shape), constants index to data."""
+    """A small model: operators (builtin, inputs, outputs[, options, their fields]), constants index to data.
+
+    tensors: (name, shape[, dtype, scale, zero point]), float32 where nothing is said.
+    """
     constants = dict(constants)
     b = flatbuffers.Builder(1024)
 
@@ -21,7 +24,10 @@ def make_tflite(operators, tensors, constants=(), inputs=(0,), outputs=(-1,)) ->
     def ints(values):  # type: ignore[no-untyped-def]
         return b.CreateNumpyVector(np.array(values, np.int32))
 
-    data = {i: b.CreateByteVector(np.asarray(value, np.float32).tobytes()) for i, value in constants.items()}
+    data = {
+        i: b.CreateByteVector(np.asarray(value, (*tensors[i], "float32")[2]).tobytes())
+        for i, value in constants.items()
+    }
     buffers = []
     for i in [-1, *sorted(constants)]:
         schema.BufferStart(b)
@@ -30,23 +36,42 @@ def make_tflite(operators, tensors, constants=(), inputs=(0,), outputs=(-1,)) ->
         buffers.append(schema.BufferEnd(b))
     places = {i: k + 1 for k, i in enumerate(sorted(constants))}
     tables = []
-    for i, (name, shape) in enumerate(tensors):
-        text, sides = b.CreateString(name), ints(shape)
+    for i, (name, shape, *stored) in enumerate(tensors):
+        text, sides, quantization = b.CreateString(name), ints(shape), None
+        if stored[1:]:
+            scale = b.CreateNumpyVector(np.atleast_1d(np.float32(stored[1])))
+            zero = b.CreateNumpyVector(np.zeros_like(np.atleast_1d(stored[1]), np.int64) + stored[2])
+            schema.QuantizationParametersStart(b)
+            schema.QuantizationParametersAddScale(b, scale)
+            schema.QuantizationParametersAddZeroPoint(b, zero)
+            schema.QuantizationParametersAddQuantizedDimension(b, 3 if np.ndim(stored[1]) and shape[0] == 1 else 0)
+            quantization = schema.QuantizationParametersEnd(b)
         schema.TensorStart(b)
+        schema.TensorAddType(b, getattr(schema.TensorType, (*stored, "float32")[0].upper()))
+        if quantization is not None:
+            schema.TensorAddQuantization(b, quantization)
         schema.TensorAddName(b, text)
         schema.TensorAddShape(b, sides)
         schema.TensorAddBuffer(b, places.get(i, 0))
         tables.append(schema.TensorEnd(b))
-    kinds = sorted({op for op, _, _ in operators})
+    kinds = sorted({op[0] for op in operators})
     codes = []
     for kind in kinds:
         schema.OperatorCodeStart(b)
         schema.OperatorCodeAddBuiltinCode(b, getattr(schema.BuiltinOperator, kind))
         codes.append(schema.OperatorCodeEnd(b))
     lines = []
-    for kind, given, made in operators:
-        took, gave = ints(given), ints(made)
+    for kind, given, made, *more in operators:
+        took, gave, options = ints(given), ints(made), None
+        if more:
+            getattr(schema, f"{more[0]}Start")(b)
+            for field, value in more[1].items():
+                getattr(schema, f"{more[0]}Add{field}")(b, value)
+            options = getattr(schema, f"{more[0]}End")(b)
         schema.OperatorStart(b)
+        if options is not None:
+            schema.OperatorAddBuiltinOptionsType(b, getattr(schema.BuiltinOptions, more[0]))
+            schema.OperatorAddBuiltinOptions(b, options)
         schema.OperatorAddOpcodeIndex(b, kinds.index(kind))
         schema.OperatorAddInputs(b, took)
         schema.OperatorAddOutputs(b, gave)

@@ -47,7 +47,7 @@ def schedule(
         None,
         parser=written,
         metavar="FILE",
-        help="Write the .tflite or .onnx model back reordered (.tflite: with the arena's offsets).",
+        help="Write the .tflite or .onnx model back, reordered and rewritten (.tflite: with the arena's offsets).",
     ),
     figure: str = typer.Option(
         None,
@@ -70,11 +70,12 @@ def schedule(
     schedule is proved to be the best.
     """
     import time
+    from dataclasses import asdict
 
     from edgewatt.cli.parts.output import progress, write_json
     from edgewatt.operators.energy import schedule as run
     from edgewatt.operators.orders import add_energy, compare_orders, load_graph
-    from edgewatt.operators.words import bank_summary, banks_in_words
+    from edgewatt.operators.words import bank_summary, banks_in_words, written_in_words
     from traces.base.errors import InputError
 
     if alignment != "graph" and not alignment.isdigit():
@@ -88,7 +89,7 @@ def schedule(
         work, patterns = graph, rewrite
         if recompute:
             from reorder.recomputation.recompute import recompute as compute_again
-            from reorder.schedule.rewrite import rewrite_graph
+            from reorder.rewriting.rewrite import rewrite_graph
 
             made = compute_again(rewrite_graph(graph, rewrite), moves=recompute, time_limit_s=time_limit)
             work, patterns = made.graph, []
@@ -111,13 +112,14 @@ def schedule(
         )
     search_s = time.perf_counter() - started
     sizes = tuple(dict.fromkeys((*ONCHIP_BYTES, *([onchip_bytes] if onchip_bytes else []))))
+    back = None
     rows = compare_orders(graph, result, onchip_bytes=sizes, block_bytes=block_bytes, allocator=allocator)
     if part is not None:
         add_energy(rows, graph, result, onchip_bytes or ONCHIP_BYTES[1], block_bytes, part, encoder, seed)
     if output is not None:
         from edgewatt.operators.write_back import write_back
 
-        write_back(model, graph, result, output)
+        back = write_back(model, graph, result, output, rewrite=patterns)
     if figure is not None:
         from edgewatt.operators.figures import draw
 
@@ -157,6 +159,8 @@ def schedule(
         "details": dict(result.details),
         **again,
     }
+    if back is not None:
+        summary["written_back"] = asdict(back)
     if placed is not None:
         summary["placement_in_banks"] = bank_summary(placed)
     if write_json(summary, json_file):
@@ -165,7 +169,7 @@ def schedule(
     if again:
         names = ", ".join(again["recomputed"]) or "no operator"
         say(f"computed again: {names} ({again['recomputed_bytes']:,} B written once more)")
-    for line in [] if placed is None else banks_in_words(placed):
+    for line in (*written_in_words(back, result), *([] if placed is None else banks_in_words(placed))):
         say(line)
     for file in (output, figure, page, None if json_file == "-" else json_file):
         if file:

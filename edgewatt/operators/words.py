@@ -89,6 +89,29 @@ def bank_summary(placed: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def written_in_words(back: Any, result: Any) -> list[str]:
+    """Say what a file that was written back needs, where that is not what the schedule does, and what stayed whole."""
+    if back is None:
+        return []
+    lines = []
+    if back.rewritten:
+        lines.append(
+            f"written with {back.operators} operators: peak of {back.peak_bytes:,} B, arena of {back.arena_bytes:,} B "
+            "(partial sums in tensors of their own)"
+        )
+        if back.peak_bytes >= back.unchanged_peak_bytes:
+            lines.append(
+                f"the model as it is needs no more, {back.unchanged_peak_bytes:,} B: write it without --rewrite"
+            )
+    by: dict[str, list[str]] = {}
+    for name, reason in back.whole.items():
+        by.setdefault(reason, []).append(name)
+    for reason, names in by.items():
+        more = f" and {len(names) - 1} more stay" if names[1:] else " stays"
+        lines.append(f"{names[0]!r}{more} whole: {reason}")
+    return lines
+
+
 def blocks_in_words(blocks: Any) -> str:
     """Return a plan's blocks as text: 0-6 by rows of 2, 7-9 by lines, 10-12 mixed to 11; single layers are left out."""
     found = []

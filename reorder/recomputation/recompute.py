@@ -120,6 +120,7 @@ def _with_copy(graph: OpGraph, tensor: str, later: Sequence[str], depth: int) ->
     for node in reversed(rows):
         new = renamed[node.output.name]
         made = _reading(node, renamed)
+        made = replace(made, attributes={"like": node.name, **made.attributes})
         copies.append(replace(made, name=new, outputs=(replace(node.output, name=new, buffer=new),)))
     first = min(i for i, node in enumerate(graph.nodes) if node.name in set(later))
     at = max(first, 1 + max(graph.producer[name] for copy in copies for name in copy.inputs if name in graph.producer))

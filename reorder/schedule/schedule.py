@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 from reorder.arena.base import ALLOCATORS, PlacementTask
 from reorder.base import Progress
+from reorder.rewriting.rewrite import rewrite_graph
 from reorder.schedule.arena import ALIGNMENT, arena_of, own_alignment
 from reorder.schedule.base import SCHEDULERS, ScheduleTask, SearchResult
 from reorder.schedule.improve import TRAFFIC, Effort, local_search, simple_orders
 from reorder.schedule.least_arena import aligned_order, least_arena
 from reorder.schedule.operator_problem import OperatorProblem
-from reorder.schedule.rewrite import rewrite_graph
 from reorder.schedule.traffic import Traffic, traffic_costs
 from traces.base.errors import InputError, unknown_name
 from traces.base.shown import Shown
@@ -99,7 +99,7 @@ def schedule(
         `allocator`, of `edgewatt list allocators`) or 'traffic' (fewest off-chip bytes at `onchip_bytes`, never more
         than the file's or Kahn's order).
     method: how the peak is minimised; see `edgewatt list schedulers`. parameters: those of the method.
-    rewrite: patterns of identity rewriting to apply first (reorder.schedule.rewrite), or 'all'.
+    rewrite: patterns of identity rewriting to apply first (reorder.rewriting.rewrite), or 'all'.
         Where the arena of the least-peak order is larger than its peak, 'peak' looks for a smaller one too, unless
         the allocator is a rule.
     alignment: bytes of which every offset in the arena is a multiple; 'graph': the largest power of two up to 64 that

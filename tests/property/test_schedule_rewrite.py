@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reorder.rewriting.lowering import lowered
+from reorder.rewriting.rewrite import PATTERNS, rewrite_graph
 from reorder.schedule.footprint import footprint
 from reorder.schedule.operator_problem import OperatorProblem
-from reorder.schedule.rewrite import PATTERNS, rewrite_graph
 from reorder.schedule.schedule import schedule
 from traces.base.errors import InputError
 from traces.generators.operators import GENOTYPES, cell, randwire
@@ -98,6 +99,21 @@ def test_rewriting_keeps_every_output(graph: OpGraph, patterns: tuple[str, ...],
         # sums of at most a few hundred terms in another order: relative to the largest value
         scale = max(1.0, float(np.abs(before[name]).max()))
         assert np.abs(before[name] - after[other]).max() <= 1e-5 * scale
+
+
+@settings(max_examples=80, deadline=None)
+@given(networks(), st.sampled_from(SUBSETS), st.integers(0, 2**32))
+def test_operators_that_files_have_compute_the_same(graph: OpGraph, patterns: tuple[str, ...], seed: int) -> None:
+    rewritten = schedule(rewrite_graph(graph, patterns))
+    made = lowered(rewritten.graph, graph, rewritten.order)
+    assert set(made.outputs) == set(graph.outputs)
+    assert not any(node.op.startswith("PARTIAL") or "gather" in node.attributes for node in made.nodes)
+    rng = np.random.default_rng(seed)
+    x = {node.name: rng.integers(-5, 6, node.output.shape) for node in graph.nodes if node.op == INPUT}
+    expected = execute(graph, x, arithmetic="integer")
+    for order in (None, schedule(made).order):
+        found = execute(made, x, arithmetic="integer", order=order)
+        assert all(np.array_equal(expected[name], found[name]) for name in graph.outputs)
 
 
 def _outputs_of(graph: OpGraph, rewritten: OpGraph) -> list[str]:

@@ -9,7 +9,7 @@ from edgewatt.operators.orders import load_graph
 from edgewatt.operators.traffic import draw_inputs, operator_energy, operator_trace
 from hwmodel.machine import Machine
 from hwmodel.replay import replay
-from reorder.schedule.rewrite import rewrite_graph
+from reorder.rewriting.rewrite import rewrite_graph
 from reorder.schedule.schedule import schedule
 from reorder.schedule.traffic import offchip_traffic
 from traces.access.trace import STREAMS

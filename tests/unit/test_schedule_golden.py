@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from edgewatt.operators.orders import load_graph
+from reorder.rewriting.rewrite import rewrite_graph
 from reorder.schedule import constructive
 from reorder.schedule.arena import arena
 from reorder.schedule.operator_problem import OperatorProblem
-from reorder.schedule.rewrite import rewrite_graph
 from reorder.schedule.schedule import schedule
 from reorder.schedule.traffic import offchip_traffic
 

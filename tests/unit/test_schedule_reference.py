@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from reorder.rewriting.rewrite import rewrite_graph
 from reorder.schedule import constructive
 from reorder.schedule.arena import arena
 from reorder.schedule.footprint import footprint
 from reorder.schedule.operator_problem import OperatorProblem
-from reorder.schedule.rewrite import rewrite_graph
 from reorder.schedule.schedule import schedule
 from reorder.schedule.traffic import offchip_traffic
 from traces.readers import opgraph_json

@@ -1,6 +1,7 @@
 """Models written back in a schedule's order: what the files hold, and that interpreters compute the same bits."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +10,12 @@ import pytest
 import edgewatt as ew
 from edgewatt.operators.write_back import write_back
 from reorder.arena.base import Buffers
+from tests.branching_models import SIDE, onnx_cells, tflite_cells
 from tests.model_files import BRANCHES, MLP, make_tflite
 from traces.base.errors import InputError
 from traces.readers import tflite
-from traces.readers.loading import reordered
-from traces.readers.parts.tflite_offsets import offsets_of
+from traces.readers.loading import written
+from traces.readers.parts.tflite_writing import offsets_of
 
 MODELS = Path(os.environ.get("EDGEWATT_REFERENCE", "/nowhere")) / "models"
 BIG = ("mlperf_tiny_resnet8_int8", "mlperf_tiny_ad01_fp32", "swiftnet_vww_uint8")
@@ -124,7 +126,7 @@ def test_the_runtime_for_microcontrollers_plans_by_the_offsets(name: str, tmp_pa
     before, after, graph, result = _written((MODELS / f"{name}.tflite").read_bytes(), tmp_path)
     expected = _micro(before.read_bytes())
     assert np.array_equal(_micro(after.read_bytes()), expected)
-    wrong = tflite.write_order(before, result.names, dict.fromkeys(graph.tensors, 0))
+    wrong = tflite.write(before, graph.in_order(result.order), dict.fromkeys(graph.tensors, 0))
     assert not np.array_equal(_micro(wrong), expected)  # every tensor at 0: the offsets are really used
 
 
@@ -156,10 +158,8 @@ def _onnx(tmp_path: Path) -> Path:
 def test_an_onnx_model_in_another_order(tmp_path: Path) -> None:
     file = _onnx(tmp_path)
     graph = ew.load(file, kind="opgraph", batch=2)
-    other = [n.name for n in graph.nodes if n.name in ("b", "bh")] + [
-        n.name for n in graph.nodes if n.name not in ("b", "bh")
-    ]
-    data = reordered(file, other)
+    first = [i for i, n in enumerate(graph.nodes) if n.name in ("x", "b", "bh")]
+    data = written(file, graph.in_order([*first, *(i for i in range(graph.n_nodes) if i not in first)]))
     moved = tmp_path / "moved.onnx"
     moved.write_bytes(data)
     again = ew.load(moved, kind="opgraph", batch=2)
@@ -179,18 +179,20 @@ def test_an_onnx_model_in_another_order(tmp_path: Path) -> None:
 
 def test_what_cannot_be_written_back_is_refused(tmp_path: Path) -> None:
     file = _onnx(tmp_path)
-    with pytest.raises(InputError, match="does not name each of the 6 operators of the model once"):
-        reordered(file, ["a"])
+    loaded = ew.load(file, kind="opgraph", batch=1)
+    fewer = loaded.with_(nodes=tuple(n for n in loaded.nodes if n.name in ("x", "a")), outputs=("a",))
+    with pytest.raises(InputError, match="has no tensor 'y', which is a result of the model"):
+        written(file, fewer)
+    other = tuple(replace(n, op="SUB", attributes={"like": ""}) if n.name == "bh" else n for n in loaded.nodes)
+    with pytest.raises(InputError, match=r"operator 'bh' \(SUB\) is not in the model: only ADD, CONCATENATION can"):
+        written(file, loaded.with_(nodes=other))
     graph = tmp_path / "g.json"
     graph.write_text(
         '{"name": "g", "nodes": [{"name": "x", "op": "INPUT", "inputs": [], "shape": [1], "bytes": 1}], '
         '"outputs": ["x"]}'
     )
-    with pytest.raises(InputError, match=r"\.json files cannot be written back in another order"):
-        reordered(graph, ["x"])
-    loaded = ew.load(file, kind="opgraph", batch=1)
-    with pytest.raises(InputError, match="a rewritten graph cannot be written back"):
-        write_back(str(file), loaded, ew.schedule(loaded, rewrite="all"), tmp_path / "o.onnx")
+    with pytest.raises(InputError, match=r"\.json files cannot be written back"):
+        written(graph, ew.load(graph, kind="opgraph"))
 
 
 def test_the_batch_of_an_open_dimension(tmp_path: Path) -> None:
@@ -204,3 +206,135 @@ def test_the_batch_of_an_open_dimension(tmp_path: Path) -> None:
     model.write_bytes(MLP)
     with pytest.raises(InputError, match=r"batch is for \.onnx files"):
         ew.load(model, kind="opgraph", batch=1)
+
+
+# -- rewritten graphs --------------------------------------------------------------------------------------------------
+
+
+def _rewritten(file: Path, patterns: tuple[str, ...]) -> tuple[Path, ew.OpGraph, object, object]:
+    after = file.with_name(f"rewritten{file.suffix}")
+    graph = ew.load(file, kind="opgraph")
+    result = ew.schedule(graph, rewrite=patterns)
+    return after, graph, result, write_back(str(file), graph, result, after, rewrite=patterns)
+
+
+def _close(expected: list[np.ndarray], found: list[np.ndarray]) -> None:
+    """Sums in another order: some units in the last place of the largest value."""
+    for a, b in zip(expected, found, strict=True):
+        assert np.abs(a - b).max() <= 2e-6 * np.abs(a).max() and np.abs(a).max() > 1
+
+
+@pytest.mark.parametrize("patterns", [("all",), ("channel-wise", "kernel-wise"), ("all", "in-place")])
+def test_a_rewritten_tflite_model_computes_the_same_in_less_memory(patterns: tuple[str, ...], tmp_path: Path) -> None:
+    file = tmp_path / "cells.tflite"
+    file.write_bytes(tflite_cells())
+    after, graph, result, back = _rewritten(file, patterns)
+    assert result.peak_bytes <= back.peak_bytes < ew.schedule(graph).peak_bytes and not back.whole
+    again = ew.load(after, kind="opgraph")
+    assert len(again.nodes) - 1 == back.operators and again.outputs == graph.outputs
+    assert ew.schedule(again, rewrite="in-place").peak_bytes == back.peak_bytes
+    assert all("[" in name or name in graph.constants for name in again.constants)
+    assert after.stat().st_size < 1.3 * file.stat().st_size  # new weights stand where the old ones were
+    _close(_litert(file), _litert(after))
+
+
+def test_a_rewritten_model_runs_by_its_offsets(tmp_path: Path) -> None:
+    file = tmp_path / "cells.tflite"
+    file.write_bytes(tflite_cells())
+    after, _, _, back = _rewritten(file, ("all",))
+    found = offsets_of(_schema(after.read_bytes()))
+    assert found is not None and max(found) < back.arena_bytes
+    _close([_micro(file.read_bytes())], [_micro(after.read_bytes())])
+
+
+def test_integers_are_split_where_that_is_exact_and_else_stay_whole_by_name(tmp_path: Path) -> None:
+    file = tmp_path / "cells.tflite"
+    file.write_bytes(tflite_cells("int8"))
+    with pytest.raises(InputError, match=r"nothing of the rewriting .*'c0/one' stays whole: its partial sums would be"):
+        _rewritten(file, ("all",))
+    file.write_bytes(tflite_cells("int8", depthwise_only=True))
+    after, graph, _, back = _rewritten(file, ("all",))
+    assert set(back.whole) == {"c0/one", "c1/one"} and all("rounded to int8" in why for why in back.whole.values())
+    kinds = [node.op for node in ew.load(after, kind="opgraph").nodes]
+    assert kinds.count("DEPTHWISE_CONV_2D") == 4 and kinds.count("CONV_2D") == sum(
+        n.op == "CONV_2D" for n in graph.nodes
+    )
+    assert all(np.array_equal(a, b) for a, b in zip(_litert(file), _litert(after), strict=True))
+    assert np.array_equal(_micro(file.read_bytes()), _micro(after.read_bytes()))
+    file.write_bytes(tflite_cells("int8", depthwise_only=True, scales=(0.05, 0.06)))
+    with pytest.raises(InputError, match=r"'c0/right' has another scale than the tensor that it is a part of"):
+        _rewritten(file, ("kernel-wise",))
+
+
+@pytest.mark.parametrize("batch", [1, "N"])
+def test_a_rewritten_onnx_model_computes_the_same_in_less_memory(batch: int | str, tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx", reason="needs onnx")
+    from onnx.reference import ReferenceEvaluator
+
+    file, after = onnx_cells(tmp_path / "cells.onnx", batch=batch), tmp_path / "after.onnx"
+    graph = ew.load(file, kind="opgraph", batch=2 if batch == "N" else None)
+    result = ew.schedule(graph, rewrite="all")
+    back = write_back(str(file), graph, result, after, rewrite="all")
+    assert result.peak_bytes <= back.peak_bytes < ew.schedule(graph).peak_bytes
+    onnx.checker.check_model(str(after), full_check=True)
+    names = {t.name for t in onnx.load(after).graph.initializer}
+    assert names == {
+        name for node in onnx.load(after).graph.node for name in node.input if "/w" in name or "/b" in name
+    }
+    x = {"x": np.random.default_rng(1).normal(size=(1 if batch == 1 else 2, 4, SIDE, SIDE)).astype(np.float32)}
+    _close(ReferenceEvaluator(str(file)).run(None, x), ReferenceEvaluator(str(after)).run(None, x))
+    runtime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
+    sessions = [runtime.InferenceSession(str(f), providers=["CPUExecutionProvider"]) for f in (file, after)]
+    _close(*(session.run(None, x) for session in sessions))
+
+
+def test_what_is_computed_again_is_written_back(tmp_path: Path) -> None:
+    file, after = onnx_cells(tmp_path / "cells.onnx"), tmp_path / "after.onnx"
+    graph = ew.load(file, kind="opgraph")
+    node = next(n for n in graph.nodes if n.name == "c0/left/relu")
+    copy = replace(node, name="again", outputs=(replace(node.output, name="again", buffer="again"),))
+    copy = replace(copy, attributes={**node.attributes, "like": node.name})
+    concat = next(n for n in graph.nodes if n.op == "CONCATENATION")
+    reading = replace(concat, inputs=("again", concat.inputs[1]),
+                      attributes={**concat.attributes, "operands": ("again", concat.inputs[1])})  # fmt: skip
+    at = graph.nodes.index(concat)
+    changed = graph.with_(nodes=(*graph.nodes[:at], copy, reading, *graph.nodes[at + 1 :]), outputs=(*graph.outputs,))
+    kept = changed.with_(nodes=tuple(n for n in changed.nodes if n.name != node.name))
+    write_back(str(file), graph, ew.schedule(kept), after)
+    runtime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
+    x = {"x": np.random.default_rng(1).normal(size=(1, 4, SIDE, SIDE)).astype(np.float32)}
+    found = [
+        runtime.InferenceSession(str(f), providers=["CPUExecutionProvider"]).run(None, x)[0] for f in (file, after)
+    ]
+    assert np.array_equal(*found)
+
+
+def test_computed_weights_and_groups_are_no_parts_of_an_operand(tmp_path: Path) -> None:
+    conv = ("Conv2DOptions", {"StrideW": 1, "StrideH": 1, "DilationWFactor": 1, "DilationHFactor": 1})
+    tensors = [
+        ("x", (1, 4, 4, 4)),
+        ("k", (2, 1, 1, 4), "float16"),
+        ("w", (2, 1, 1, 4)),
+        ("b", (2,)),
+        ("y", (1, 4, 4, 2)),
+    ]
+    file = tmp_path / "half.tflite"
+    file.write_bytes(make_tflite([("DEQUANTIZE", [1], [2]), ("CONV_2D", [0, 2, 3], [4], *conv)], tensors,
+                                 {1: np.ones((2, 1, 1, 4)), 3: [1, 2]}))  # fmt: skip
+    graph = ew.load(file, kind="opgraph")
+    assert [n.name for n in ew.schedule(graph, rewrite="all").graph.nodes] == [n.name for n in graph.nodes]
+    tensors = [
+        ("x", (1, 4, 4, 2)),
+        ("r", (1, 4, 4, 2)),
+        ("c", (1, 4, 4, 4)),
+        ("w", (6, 1, 1, 2)),
+        ("b", (6,)),
+        ("y", (1, 4, 4, 6)),
+    ]
+    file.write_bytes(make_tflite(
+        [("RELU", [0], [1]), ("CONCATENATION", [0, 1], [2], "ConcatenationOptions", {"Axis": 3}),
+         ("CONV_2D", [2, 3, 4], [5], *conv)], tensors, {3: np.ones((6, 1, 1, 2)), 4: np.ones(6)},
+    ))  # fmt: skip
+    graph = ew.load(file, kind="opgraph")
+    assert graph.nodes[-1].attributes["groups"] == 2
+    assert not any(n.op.startswith("PARTIAL") for n in ew.schedule(graph, rewrite="all").graph.nodes)

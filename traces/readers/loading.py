@@ -102,15 +102,16 @@ def _load(
     return reader.network(files, options)
 
 
-def reordered(path: str | os.PathLike[str], order: Sequence[str], offsets: Mapping[str, int] | None = None) -> bytes:
-    """Return a model file with its operators in another order (names, as `OpGraph` has them).
+def written(path: str | os.PathLike[str], graph: OpGraph, offsets: Mapping[str, int] | None = None) -> bytes:
+    """Return a model file with the operators of `graph`, in its order.
 
-    offsets: tensor -> place in the arena, kept where the format has room for it (TensorFlow Lite). Raises InputError
-    for other kinds of files, and where the order is none of this model.
+    Operators of the file are known by their names; others say in their attribute `like` whose kind and options they
+    have, or are additions and concatenations (reorder.rewriting.lowering). offsets: tensor -> place in the arena, kept
+    where the format has room for it (TensorFlow Lite). Raises InputError for other kinds of files and operators.
     """
     readers = [entry.item for entry in NETWORK_READERS.sound().values()]
     reader, files = _choose(path, "opgraph", readers)
-    return reader.reordered(files[0], order, offsets)
+    return reader.written(files[0], graph, offsets)
 
 
 def reader_name(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], kind: str | None = None) -> str:

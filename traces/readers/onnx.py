@@ -17,6 +17,7 @@ import numpy.typing as npt
 from traces.base.errors import InputError, MissingExtraError, brief
 from traces.base.memory import claim
 from traces.readers.parts.models import to_network
+from traces.readers.parts.onnx_writing import write_graph
 from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions
 from traces.work.network import Network
 from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
@@ -37,6 +38,7 @@ OPERATORS = {
     "DequantizeLinear": "DEQUANTIZE",
     "Sigmoid": "LOGISTIC",
 }
+WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 SPATIAL = {"CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "AVERAGE_POOL_2D", "CONCATENATION"}
 
 
@@ -51,25 +53,15 @@ def read(path: str | Path, batch: int | None = None) -> OpGraph:
     return _Reader(Path(path), batch).graph()
 
 
-def write_order(path: str | Path, order: Sequence[str]) -> bytes:
-    """Return the file's bytes with its nodes in another order (names of operators as `read` gives them).
+def write(path: str | Path, graph: OpGraph) -> bytes:
+    """Return the file's bytes with the operators of `graph`, in its order, behind the constants.
 
-    Constant nodes come first. The format has no place for offsets in an arena. Raises InputError if `order` is not a
-    permutation of the model's operators.
+    Operators of the file are found by their names; others say in their attribute `like` whose kind and attributes they
+    have, or are additions and concatenations. The format has no place for offsets in an arena. Raises InputError for
+    other operators, and where a result of the model is written by none.
     """
     reader = _Reader(Path(path))
-    nodes = reader.model.graph.node
-    constants = [node for node in nodes if node.op_type == "Constant"]
-    named: dict[str, Any] = {}
-    for index, node in enumerate(node for node in nodes if node.op_type != "Constant"):
-        named[next((out for out in node.output if out), node.name or f"node{index}")] = node
-    wanted = [name for name in order if name in named]
-    if sorted(wanted) != sorted(named):
-        raise InputError(f"{path}: the order does not name each of the {len(named)} operators of the model once")
-    moved = [type(node).FromString(node.SerializeToString()) for node in (*constants, *(named[n] for n in wanted))]
-    del reader.model.graph.node[:]
-    reader.model.graph.node.extend(moved)
-    return bytes(reader.model.SerializeToString())
+    return write_graph(reader.model, graph, str(path))
 
 
 class _Reader:
@@ -275,7 +267,7 @@ class _Reader:
             found["weight_layout"] = "OIHW"
         if op in SPATIAL:
             found["channel_axis"] = 1
-        if op not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
+        if op not in WEIGHTED or tuple(operands) != (*inputs[:1], *constants):
             found["operands"] = tuple(operands)
         tensors = tuple(self._tensor(result, where) for result in dict.fromkeys(results))
         return Operator(name, op, inputs, tensors, constants, found)
@@ -307,8 +299,8 @@ class Onnx(NetworkReader):
     def opgraph(self, file: Path, batch: int | None = None) -> OpGraph:
         return read(file, batch)
 
-    def reordered(self, file: Path, order: Sequence[str], offsets: Mapping[str, int] | None) -> bytes:
-        return write_order(file, order)
+    def written(self, file: Path, graph: OpGraph, offsets: Mapping[str, int] | None) -> bytes:
+        return write(file, graph)
 
     def network(self, files: Sequence[Path], options: ReadOptions) -> Network:
         """Read a model of fully connected layers; see traces.readers.parts.models.to_network."""

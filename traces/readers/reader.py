@@ -64,9 +64,9 @@ class NetworkReader:
         """Read an operator graph."""
         raise InputError(f"{file}: {file.suffix} files hold a network, not an operator graph")
 
-    def reordered(self, file: Path, order: Sequence[str], offsets: Mapping[str, int] | None) -> bytes:
-        """Return the file with its operators in another order, and the places of tensors where it has room for them."""
-        raise InputError(f"{file}: {file.suffix} files cannot be written back in another order")
+    def written(self, file: Path, graph: OpGraph, offsets: Mapping[str, int] | None) -> bytes:
+        """Return the file with the operators of `graph` in its order, and the places of tensors where it has room."""
+        raise InputError(f"{file}: {file.suffix} files cannot be written back")
 
     @property
     def holds_graphs(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from traces.base.errors import InputError, MissingExtraError, brief
 from traces.base.memory import claim
 from traces.readers.parts.models import to_network, unique_names
-from traces.readers.parts.tflite_offsets import with_offsets
+from traces.readers.parts.tflite_writing import TfliteWriting
 from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions
 from traces.work.network import Network
 from traces.work.opgraph import INPUT, Operator, OpGraph, Quantization, Tensor
@@ -56,6 +56,7 @@ OPTIONS = {
     "CONCATENATION": "ConcatenationOptions",
     "SOFTMAX": "SoftmaxOptions",
 }
+WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 NONE = -1  # an optional operand that is left out
 
 
@@ -68,32 +69,21 @@ def read(path: str | Path) -> OpGraph:
     return _Reader(Path(path)).graph()
 
 
-def write_order(path: str | Path, order: Iterable[str], offsets: Mapping[str, int] | None = None) -> bytes:
-    """Return the file's bytes with its operators in another order (names of operators, INPUT operators left out).
+def write(path: str | Path, graph: OpGraph, offsets: Mapping[str, int] | None = None) -> bytes:
+    """Return the file's bytes with the operators of `graph`, in its order.
 
-    The table that lists the operators changes: each entry points to the same operator as before. offsets: name of a
-    tensor -> its place in the arena; written as the metadata that TensorFlow Lite for Microcontrollers plans by,
-    tensors without one are left to it. Raises InputError if `order` is not a permutation of the model's operators.
+    Operators of the file are found by their names; others say in their attribute `like` whose kind and options they
+    have, or are additions and concatenations. offsets: name of a tensor -> its place in the arena; written as metadata
+    that TensorFlow Lite for Microcontrollers plans by, tensors without one are left to it. Raises InputError for other
+    operators, and where a result of the model is written by none.
     """
     reader = _Reader(Path(path))
-    names = [node.name for node in reader.graph().nodes if node.op != INPUT]
-    wanted = [name for name in order if name in set(names)]
-    if sorted(wanted) != sorted(names):
-        raise InputError(f"{path}: the order does not name each of the {len(names)} operators of the model once")
-    data = bytearray(reader.data)
-    table = reader.subgraph()._tab
-    start = table.Vector(table.Offset(10))  # field `operators` of SubGraph in the schema
-    targets = [start + 4 * i + struct.unpack_from("<I", data, start + 4 * i)[0] for i in range(len(names))]
-    for slot, name in enumerate(wanted):
-        distance = targets[names.index(name)] - (start + 4 * slot)
-        if not 0 < distance < 2**32:
-            raise InputError(f"{path}: operator {name!r} is stored before the list of operators: it cannot be moved")
-        struct.pack_into("<I", data, start + 4 * slot, distance)
-    if offsets is None:
-        return bytes(data)
-    places = [offsets.get(name, -1) for name in reader.names]
+    before = reader.graph()
+    if missing := sorted(set(before.outputs) - set(graph.tensors)):
+        raise reader.fail(f"the graph to write has no tensor {missing[0]!r}, which is a result of the model")
     reader.children(reader.model, "Metadata")
-    return with_offsets(bytes(data), reader.model, places, str(path))
+    types = {name: code for code, (name, _) in TYPES.items()}
+    return TfliteWriting(reader, before, types, {name: k for k, name in ACTIVATIONS.items()}).write(graph, offsets)
 
 
 class _Reader:
@@ -300,8 +290,11 @@ class _Reader:
         inputs = tuple(dict.fromkeys(name for name in names if name not in self.constants))
         constants = tuple(dict.fromkeys(name for name in names if name in self.constants))
         attributes = self._attributes(op, operator)
-        if op not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
+        if op not in WEIGHTED or tuple(names) != (*inputs[:1], *constants):
             attributes["operands"] = tuple(names)
+        elif op == "CONV_2D":
+            channels = self.tensors[operands[0]].shape[-1:], self.constants[constants[0]].shape[-1:]
+            attributes["groups"] = channels[0][0] // channels[1][0] if all(channels) and channels[1][0] else 1
         tensors = tuple(self.tensors[i] for i in dict.fromkeys(results))
         return Operator(
             self.names[results[0]] if results else f"operator{index}", op, inputs, tensors, constants, attributes
@@ -342,8 +335,8 @@ class Tflite(NetworkReader):
     def opgraph(self, file: Path) -> OpGraph:
         return read(file)
 
-    def reordered(self, file: Path, order: Sequence[str], offsets: Mapping[str, int] | None) -> bytes:
-        return write_order(file, order, offsets)
+    def written(self, file: Path, graph: OpGraph, offsets: Mapping[str, int] | None) -> bytes:
+        return write(file, graph, offsets)
 
     def network(self, files: Sequence[Path], options: ReadOptions) -> Network:
         """Read a model of fully connected layers; see traces.readers.parts.models.to_network."""

@@ -18,6 +18,7 @@ from traces.work.opgraph import INPUT, Operator, OpGraph
 from traces.work.quantized import real_values
 
 Array = npt.NDArray[Any]
+WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 PARTIAL = {"PARTIAL_CONV_2D": "CONV_2D", "PARTIAL_DEPTHWISE_CONV_2D": "DEPTHWISE_CONV_2D"}
 
 
@@ -111,7 +112,10 @@ class _Executor:
             gathered = [self._value(name) for name in node.attributes["gather"]]
             operands = [np.concatenate(gathered, axis=_axis(node))]
         elif "operands" in node.attributes:
-            operands = [self._value(name) for name in node.attributes["operands"]]
+            operands = [self._value(name) for name in node.operands]
+            if kind in WEIGHTED:  # some weights are computed
+                results = OPERATIONS[kind](node, operands[:1], operands[1:])
+                return [np.asarray(r).reshape(t.shape) for r, t in zip(results, node.outputs, strict=True)]
         else:
             operands = [self._value(name) for name in node.inputs]
         weights = [] if "operands" in node.attributes and "gather" not in node.attributes else [*node.constants]

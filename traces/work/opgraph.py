@@ -66,6 +66,11 @@ class Operator:
         """The first tensor it writes."""
         return self.outputs[0]
 
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """All that it reads in the order of the model file: constants too, repetitions too."""
+        return tuple(self.attributes.get("operands", (*self.inputs, *self.constants)))
+
 
 @dataclass(frozen=True, eq=False)
 class OpGraph:

@@ -25,7 +25,7 @@ leaves out the rounding of the two operands.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -42,10 +42,13 @@ PARTIAL_CONV, PARTIAL_DEPTHWISE = "PARTIAL_CONV_2D", "PARTIAL_DEPTHWISE_CONV_2D"
 GATHERING = (CONV, DEPTHWISE, CONCAT)  # kernels that can read one operand from several places
 
 
-def rewrite_graph(graph: OpGraph, patterns: Sequence[str] | str = "all") -> OpGraph:
+def rewrite_graph(
+    graph: OpGraph, patterns: Sequence[str] | str = "all", *, whole: Container[str] = frozenset()
+) -> OpGraph:
     """Apply patterns ('all', or some of PATTERNS and STORAGE) wherever they match; the result computes the same.
 
     channel-wise and kernel-wise see through concatenations (they fold those that they use up).
+    whole: operators that are neither split nor absorbed; concatenations that they read stay.
     Raises InputError for an unknown pattern.
     """
     listed = (patterns,) if isinstance(patterns, str) else tuple(patterns)
@@ -55,7 +58,7 @@ def rewrite_graph(graph: OpGraph, patterns: Sequence[str] | str = "all") -> OpGr
             raise unknown_name("rewriting pattern", name, (*PATTERNS, *STORAGE, "all"))
     if not wanted:
         return graph
-    rewriter = _Rewriter(graph)
+    rewriter = _Rewriter(graph, whole)
     folded = {name for name in wanted if name in ("fold-concat", "channel-wise", "kernel-wise")}
     if folded:
         rewriter.fold_concats(
@@ -82,8 +85,13 @@ def channel_axis(node: Operator) -> int:
 
 
 def gathered(node: Operator) -> tuple[str, ...]:
-    """Return the tensors that make up the first operand, in order (with repetitions), of a node that gathers it."""
-    listed = node.attributes.get("operands", node.inputs) if node.op == CONCAT else node.inputs
+    """Return the tensors that make up the first operand, in order (with repetitions), of a node that gathers it.
+
+    A convolution that lists its operands has weights that are computed: they are no part of the first one.
+    """
+    listed: Sequence[str] = node.inputs
+    if node.op == CONCAT or "operands" in node.attributes:
+        listed = node.operands if node.op == CONCAT else node.operands[:1]
     return tuple(node.attributes.get("gather", listed))
 
 
@@ -91,8 +99,8 @@ class _Rewriter:
     """The graph while it changes: operators by name, and who reads and writes what. `slots` keeps the file's order:
     slot i holds the names of what has become of the i-th operator."""
 
-    def __init__(self, graph: OpGraph) -> None:
-        self.graph = graph
+    def __init__(self, graph: OpGraph, whole: Container[str]) -> None:
+        self.graph, self.whole = graph, whole
         self.nodes: dict[str, Operator] = {}
         self.slots: list[list[str]] = [[] for _ in graph.nodes]
         self.slot_of: dict[str, int] = {}
@@ -170,6 +178,7 @@ class _Rewriter:
                 or not self._along_channels(concat)
                 or concat.attributes.get("activation", "NONE") != "NONE"
                 or any(node.op not in takers or len(gathered(node)) < len(node.inputs) for node in readers)
+                or any(node.name in self.whole for node in readers)
             ):
                 continue
             parts = gathered(concat)
@@ -188,7 +197,7 @@ class _Rewriter:
     def _channel_ranges(self, node: Operator) -> list[tuple[str, int, int]] | None:
         """Return (tensor, first channel, last channel + 1) of the gathered operand; None if it is not to be split."""
         parts = gathered(node)
-        if len(parts) < 2 or len(set(parts)) < 2:
+        if node.name in self.whole or len(parts) < 2 or len(set(parts)) < 2:
             return None
         ranges, at = [], 0
         for name in parts:
@@ -238,6 +247,7 @@ class _Rewriter:
                 and not self._is_output(out.name)
                 and bool(readers)
                 and all(reader.op == CONV and len(gathered(reader)) == len(reader.inputs) for reader in readers)
+                and not any(reader.name in self.whole for reader in readers)
             )
             pieces = []
             for k, (name, first, last) in enumerate(ranges):
@@ -264,7 +274,7 @@ class _Rewriter:
     def absorb_adds(self) -> None:
         for add in self._of_kind(ADD):
             add = self.nodes[add.name]
-            if len(add.inputs) != 2 or add.constants or add.output.buffer != add.output.name:
+            if len(add.inputs) != 2 or add.constants or add.output.buffer != add.output.name or add.name in self.whole:
                 continue
             operands = [self.tensors[name] for name in add.inputs]
             writers = [[self.nodes[name] for name in self.writers[t.buffer]] for t in operands]
@@ -357,5 +367,5 @@ class _Rewriter:
 
 
 def _partial(node: Operator, **more: Any) -> dict[str, Any]:
-    """Attributes of a part; a convolution that is not split takes all channels."""
-    return {**{key: value for key, value in node.attributes.items() if key != "gather"}, **more}
+    """Attributes of a part of an operator `like` that one; a convolution that is not split takes all channels."""
+    return {"like": node.name, **{key: value for key, value in node.attributes.items() if key != "gather"}, **more}

@@ -1,0 +1,256 @@
+"""A TensorFlow Lite file with other operators, and with the places of its tensors in an arena.
+
+Operators and tensors that stay are referred to where they are; new ones, and the lists of all, stand in front
+(traces.readers.parts.flatbuffer_front). New constants take the place of those that nobody reads any more as far as they
+fit, so that a file whose weights are cut grows by little.
+
+Places: the offline planner of the runtime for microcontrollers reads a metadata entry `OfflineMemoryAllocation`
+(memory_management.md of that project): a buffer of int32, the version 1, the number of the subgraph, the number of
+tensors, then the offset of each, -1 where it is to be found at run time.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from traces.base.errors import InputError
+from traces.readers.parts.flatbuffer_front import Numbers, Old, Part, Table, Vector, in_front, integers, text
+from traces.work.opgraph import INPUT, Operator, OpGraph, Quantization
+
+NAME = "OfflineMemoryAllocation"
+VERSION = 1
+NONE = -1  # an operand that is left out, an offset that is not planned
+# numbers of fields in the schema (schema.fbs of TensorFlow Lite)
+_CODES, _SUBGRAPHS, _BUFFERS, _METADATA = 1, 2, 4, 6  # of Model
+_TENSORS, _OPERATORS = 0, 3  # of SubGraph
+_SCALARS: Mapping[str, Mapping[int, str]] = {  # field -> how it is stored; all others are references
+    "Model": {0: "I"},
+    "SubGraph": {5: "i"},
+    "Tensor": {1: "b", 2: "I", 5: "B", 8: "B"},
+    "Operator": {0: "I", 3: "B", 6: "b", 11: "B", 13: "i"},
+    "Conv2DOptions": {0: "b", 1: "i", 2: "i", 3: "b", 4: "i", 5: "i", 6: "b"},
+}
+_ACTIVATION = {"CONV_2D": ("Conv2DOptions", 3)}  # field of the activation, of operators whose parts leave it out
+_NEW = {"ADD": "AddOptions", "CONCATENATION": "ConcatenationOptions"}  # operators that can be added
+
+
+class TfliteWriting:
+    """Writes one file anew. reader: what has read it (traces.readers.tflite); before: the graph that it holds.
+
+    types: dtype -> its number in the schema. activations: the same for fused activations.
+    """
+
+    def __init__(self, reader: Any, before: OpGraph, types: Mapping[str, int], activations: Mapping[str, int]) -> None:
+        self.reader, self.data, self.where = reader, bytearray(reader.data), str(reader.path)
+        self.room: list[tuple[int, int]] = []  # (first byte, behind the last) of old data that new ones may take
+        self.schema, self.model = reader.schema, reader.model
+        self.types, self.activations, self.before = types, activations, before
+        self.subgraph = reader.subgraph()
+        self.codes: list[Part] = self._listed(self.model, _CODES)
+        self.code_names = list(reader.codes)
+        self.buffers: list[Part] = self._listed(self.model, _BUFFERS)
+        self.tensors: list[Part] = self._listed(self.subgraph, _TENSORS)
+        self.operators = self._listed(self.subgraph, _OPERATORS)
+        self.index = {name: i for i, name in enumerate(reader.names)}
+        names = [node.name for node in before.nodes if node.op != INPUT]
+        self.file = {name: (k, node) for k, (name, node) in enumerate(zip(names, _run(before), strict=True))}
+
+    def write(self, graph: OpGraph, offsets: Mapping[str, int] | None) -> bytes:
+        """Return the file with the operators of `graph`; see traces.readers.tflite.write."""
+        for i in range(self.model.BuffersLength()):
+            if self.model.Buffers(i).Offset() > 1:
+                raise self._fail("its data lie behind the tables, as in files above 2 GB: it cannot be extended")
+        self._free_unread(graph)
+        new = {name for node in graph.nodes for name in node.constants if name not in self.index}
+        for name in sorted(new, key=lambda name: (-graph.constants[name].nbytes, name)):
+            self._new_constant(name, graph.constants[name], graph.quantization.get(name))
+        for name, tensor in graph.tensors.items():
+            if name not in self.index:
+                self._new_tensor(name, tensor.shape, self.types[tensor.dtype], 0, graph.quantization.get(name))
+        operators: list[Part] = [self._operator(node) for node in _run(graph)]
+        subgraph = Table(
+            self._copied(self.subgraph, "SubGraph", 6) | {_TENSORS: Vector(self.tensors), _OPERATORS: Vector(operators)}
+        )
+        others = self._listed(self.model, _SUBGRAPHS)[1:]
+        fields = self._copied(self.model, "Model", 8) | {_SUBGRAPHS: Vector([subgraph, *others])}
+        if offsets is not None:
+            fields[_METADATA] = self._with_offsets(offsets)
+        fields |= {_CODES: Vector(self.codes), _BUFFERS: Vector(self.buffers)}
+        return in_front(Table(fields), bytes(self.data))
+
+    def _fail(self, what: str) -> InputError:
+        return InputError(f"{self.where}: {what}")
+
+    # -- what is there ---------------------------------------------------------------------------------------------
+
+    def _at(self, table: Any, field: int) -> int | None:
+        """Where a field of a table stands."""
+        at = table._tab.Offset(4 + 2 * field)
+        return table._tab.Pos + at if at else None
+
+    def _target(self, place: int) -> int:
+        return place + int(struct.unpack_from("<I", self.data, place)[0])
+
+    def _listed(self, table: Any, field: int) -> list[Part]:
+        at = self._at(table, field)
+        if at is None:
+            return []
+        start = self._target(at)
+        (count,) = struct.unpack_from("<I", self.data, start)
+        return [Old(self._target(start + 4 + 4 * i)) for i in range(count)]
+
+    def _copied(self, table: Any, kind: str, n_fields: int) -> dict[int, int | Part]:
+        """The fields of a table, as they are."""
+        found: dict[int, int | Part] = {}
+        for k in range(n_fields):
+            at = self._at(table, k)
+            if at is not None and k in _SCALARS[kind]:
+                found[k] = int(struct.unpack_from(f"<{_SCALARS[kind][k]}", self.data, at)[0])
+            elif at is not None:
+                found[k] = Old(self._target(at))
+        return found
+
+    # -- what is new -----------------------------------------------------------------------------------------------
+
+    def _free_unread(self, graph: OpGraph) -> None:
+        """Give the room of constants that no operator reads any more to others, where no other tensor shares it."""
+        # metadata may name buffers too: those are tensors' only by accident
+        read = {name for node in graph.nodes for name in node.operands} | set(graph.outputs)
+        dead = {i for name, i in self.index.items() if name in self.before.constants and name not in read}
+        buffers = [int(table.Buffer()) for table in self.reader.tables]
+        if self.model.SubgraphsLength() > 1:
+            return
+        starts = [self._target(at) if (at := self._at(table, 0)) else 0 for table in self.reader.buffers]
+        freed = {buffers[i] for i in dead} - {0} - {buffer for i, buffer in enumerate(buffers) if i not in dead}
+        used = {start for buffer, start in enumerate(starts) if buffer not in freed}
+        for i in dead:
+            if buffers[i] in freed:
+                self.tensors[i] = Table(self._copied(self.reader.tables[i], "Tensor", 9) | {2: 0})
+        for start in sorted({starts[buffer] for buffer in freed} - used - {0}):
+            self.room.append((start, start + 4 + int(struct.unpack_from("<I", self.data, start)[0])))
+        for buffer in freed:
+            self.buffers[buffer] = Table({})
+
+    def _stored(self, raw: bytes) -> Part:
+        """A vector of bytes: where there is room, else in front."""
+        for k, (start, stop) in enumerate(self.room):
+            at = start + -(start + 4) % 16
+            if at + 4 + len(raw) <= stop:
+                self.data[at : at + 4 + len(raw)] = struct.pack("<I", len(raw)) + raw
+                self.room[k] = at + 4 + len(raw), stop
+                return Old(at)
+        return Numbers(np.frombuffer(raw, np.uint8), alignment=16)
+
+    def _new_constant(self, name: str, values: npt.NDArray[Any], quantization: Quantization | None) -> None:
+        raw = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<")).tobytes()
+        self.buffers.append(Table({0: self._stored(raw)}))
+        self._new_tensor(name, values.shape, self._type_of_whole(name), len(self.buffers) - 1, quantization)
+
+    def _new_tensor(
+        self, name: str, shape: Sequence[int], kind: int, buffer: int, quantization: Quantization | None
+    ) -> None:
+        fields: dict[int, int | Part] = {0: integers(shape), 1: kind, 2: buffer, 3: text(name)}
+        if quantization is not None:
+            zero = Numbers(quantization.zero_point.astype("<i8"), alignment=8)
+            fields[4] = Table({2: Numbers(quantization.scale.astype("<f4")), 3: zero, 6: quantization.axis})
+        self.index[name] = len(self.tensors)
+        self.tensors.append(Table(fields))
+
+    def _zeros(self, name: str) -> int:
+        """List a constant of zeros like another one."""
+        made = f"{name}[0]"
+        if made not in self.index:
+            zeros = np.zeros_like(self.before.constants[name])
+            self._new_constant(made, zeros, self.before.quantization.get(name))
+        return self.index[made]
+
+    def _type_of_whole(self, name: str) -> int:
+        """Type of the constant that a new one is cut from."""
+        whole = name.rpartition("[")[0]
+        kind = int(self.reader.tables[self.index[whole]].Type())
+        if kind == self.types["int4"]:
+            raise self._fail(f"constant {whole!r} holds two numbers in a byte: it cannot be cut")
+        return kind
+
+    def _operator(self, node: Operator) -> Part:
+        """The file's operator of that name, one like it, or a new one."""
+        k, old = self.file.get(node.attributes.get("like", node.name), (0, None))
+        outputs = [self.index[t.name] for t in node.outputs]
+        if old is None:
+            if node.op not in _NEW:
+                raise self._fail(
+                    f"operator {node.name!r} ({node.op}) is not in the model: only {', '.join(_NEW)} can be"
+                )
+            operands = [self.index[name] for name in node.operands]
+            return Table({0: self._code(node.op), 1: integers(operands), 2: integers(outputs), **self._options(node)})
+        table = self.subgraph.Operators(k)
+        changed = self._activation(node, table, old)
+        made = [self.index[t.name] for t in old.outputs]
+        if old.operands == node.operands and made == outputs and not changed:
+            return self.operators[k]
+        raw = self.reader.numbers(table, "Inputs")
+        operands = [self.index[name] for name in node.operands]
+        if len(operands) == sum(i != NONE for i in raw):  # those that are left out keep their places
+            given = iter(operands)
+            operands = [next(given) if i != NONE else NONE for i in raw]
+        elif node.op == "CONV_2D" and len(node.operands) == 2:  # its kernel wants a bias
+            operands.append(self._zeros(old.operands[2]))
+        written = [outputs[made.index(i)] if i in made else i for i in self.reader.numbers(table, "Outputs")]
+        return Table(self._copied(table, "Operator", 14) | {1: integers(operands), 2: integers(written)} | changed)
+
+    def _activation(self, node: Operator, table: Any, old: Operator) -> dict[int, int | Part]:
+        """The options with another fused activation, if it is another one."""
+        wanted = node.attributes.get("activation", "NONE")
+        if wanted == old.attributes.get("activation", "NONE"):
+            return {}
+        kind, field = _ACTIVATION[node.op]
+        options = self.reader.options(table, kind)
+        n_fields = max(_SCALARS[kind]) + 1
+        return {4: Table(self._copied(options, kind, n_fields) | {field: self.activations[wanted]})}
+
+    def _options(self, node: Operator) -> dict[int, int | Part]:
+        activation = self.activations[node.attributes.get("activation", "NONE")]
+        fields: dict[int, int | Part] = {0: activation}
+        if node.op == "CONCATENATION":
+            fields = {0: int(node.attributes["axis"]), 1: activation}
+        return {3: int(getattr(self.schema.BuiltinOptions, _NEW[node.op])), 4: Table(fields)}
+
+    def _code(self, op: str) -> int:
+        if op not in self.code_names:
+            number = int(getattr(self.schema.BuiltinOperator, op))
+            self.codes.append(Table({0: number, 2: 1, 3: number}))
+            self.code_names.append(op)
+        return self.code_names.index(op)
+
+    def _with_offsets(self, offsets: Mapping[str, int]) -> Vector:
+        """List the metadata, with the offsets of all tensors; an entry of the same name is replaced."""
+        names = sorted(self.index, key=self.index.__getitem__)
+        plan = [VERSION, 0, len(names), *(offsets.get(name, NONE) for name in names)]
+        if max(plan) >= 2**31:
+            raise self._fail("offsets of 2^31 bytes and more have no place in the file")
+        entries = self._listed(self.model, _METADATA)
+        kept = [entry for i, entry in enumerate(entries) if self.model.Metadata(i).Name() != NAME.encode()]
+        raw = np.frombuffer(np.array(plan, "<i4").tobytes(), np.uint8)
+        self.buffers.append(Table({0: Numbers(raw, alignment=16)}))
+        return Vector([*kept, Table({0: text(NAME), 1: len(self.buffers) - 1})])
+
+
+def _run(graph: OpGraph) -> list[Operator]:
+    """Operators but the inputs."""
+    return [node for node in graph.nodes if node.op != INPUT]
+
+
+def offsets_of(model: Any) -> list[int] | None:
+    """Return the offsets that a file holds for its first subgraph, None where it holds none."""
+    for i in range(model.MetadataLength()):
+        if model.Metadata(i).Name() == NAME.encode():
+            raw = model.Buffers(model.Metadata(i).Buffer()).DataAsNumpy()
+            words: Sequence[int] = np.frombuffer(bytes(raw), "<i4").tolist()
+            if words[1] == 0:
+                return list(words[3 : 3 + words[2]])
+    return None
