@@ -31,6 +31,7 @@ from hwmodel.replay.cache_pass import CachePass, KeptPass
 from hwmodel.replay.hierarchy import Bursts, open_loop_clock
 from hwmodel.replay.in_flight import InFlight
 from traces.access.trace import STREAMS, Trace
+from traces.base.checks import whole_numbers
 from traces.base.errors import InputError
 
 if TYPE_CHECKING:
@@ -212,16 +213,23 @@ def _by_way(counts: WireCounts, which_set: int) -> WireCounts:
 
 
 def replay(
-    trace: Trace | KeptPass, machine: Machine, *, progress: Callable[[int, int | None, str], None] | None = None
+    trace: Trace | KeptPass,
+    machine: Machine,
+    *,
+    progress: Callable[[int, int | None, str], None] | None = None,
+    arrival: npt.ArrayLike | None = None,
 ) -> ReplayResult:
     """Play a trace on a machine and count; or what a machine with the same caches and bursts made of it (`keep`).
 
     Returns a ReplayResult; wire counts are None for an address-only trace, dram is None without a part.
+    arrival: int64, the clock at which each burst is asked for, in program order with the final flush last (None: the
+    engine's pace, or what the trace recorded). Those at which hwmodel.system served one engine
+    (`requests.accept_cycle`) give its commands, times and energy.
     progress(accesses done, total or None, text) is called after each slice. Memory is independent of the trace's length
-    (policy 'min' excepted). Raises InputError where the trace does not fit the machine.
+    (policy 'min' excepted). Raises InputError where the trace does not fit the machine, or the arrivals the bursts.
     """
     source = CachePass(trace, machine) if isinstance(trace, Trace) else trace.checked(machine)
-    meter = _Meter(machine, source.has_data, source.description)
+    meter = _Meter(machine, source.has_data, source.description, _clocks(arrival, machine))
     for bursts in source.run():
         meter.take(bursts, RUN)
         if progress is not None:
@@ -251,13 +259,24 @@ def replay(
     return result
 
 
+def _clocks(arrival: npt.ArrayLike | None, machine: Machine) -> Int64Array | None:
+    if arrival is None:
+        return None
+    if machine.part is None:
+        raise InputError("arrival: clocks of requests need a machine with a DRAM part")
+    return whole_numbers(arrival, "arrival", np.int64, item="burst", most=1 << 60)
+
+
 class _Meter:
     """Counts requests, sends their addresses to the DRAM, and the bytes of the bursts that it serves over the wires."""
 
-    def __init__(self, machine: Machine, has_data: bool, description: Mapping[str, Any]) -> None:
+    def __init__(
+        self, machine: Machine, has_data: bool, description: Mapping[str, Any], arrival: Int64Array | None
+    ) -> None:
         self.counts = np.zeros((2, 2, len(STREAMS)), np.int64)  # run and flush; reads and writes
         self.engine: DramEngine | None = None
         self.clock = open_loop_clock(machine)
+        self.arrival, self.taken = arrival, 0
         self.last_arrival = 0
         n_channels = 1
         if machine.part is not None:
@@ -279,17 +298,28 @@ class _Meter:
                 assert bursts.data is not None
                 self.wires[0].send(bursts.data, bursts.stream, bursts.is_write, which)
             return
-        assert self.clock is not None
-        arrival = self.clock(bursts.access) if bursts.cycle is None else bursts.cycle
+        arrival = self._arrival(bursts)
         if len(arrival):
             arrival = np.maximum(arrival, self.last_arrival)  # a final flush comes after everything recorded
             self.last_arrival = int(arrival[-1])
         self.in_flight.add(0, bursts, which)
         self._served(self.engine.feed(bursts.address, bursts.is_write, arrival))
 
+    def _arrival(self, bursts: Bursts) -> Int64Array:
+        if self.arrival is None:
+            assert self.clock is not None
+            return self.clock(bursts.access) if bursts.cycle is None else bursts.cycle
+        given = self.arrival[self.taken : self.taken + len(bursts)]
+        self.taken += len(bursts)
+        if len(given) < len(bursts):
+            raise InputError(f"arrival has {len(self.arrival)} clocks, the trace causes {self.taken} bursts or more")
+        return given
+
     def finish(self) -> DramResult | None:
         if self.engine is None:
             return None
+        if self.arrival is not None and self.taken < len(self.arrival):
+            raise InputError(f"arrival has {len(self.arrival)} clocks, the trace causes {self.taken} bursts")
         self._served(self.engine.finish())
         assert len(self.in_flight) == 0, "a request was never served"
         return self.engine.result(np.zeros(0, np.int64))

@@ -1,6 +1,6 @@
 """The system adds time, not counts: it agrees with replay on whatever was served, in the order it was served."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -16,7 +16,8 @@ from hwmodel.replay import Wires, replay
 from hwmodel.replay.hierarchy import CacheHierarchy
 from hwmodel.system.simulation import simulate
 from traces.access.partition import partition
-from traces.access.trace import STREAMS
+from traces.access.trace import STREAMS, Chunk, Memory, Trace
+from traces.base.errors import InputError
 
 PART = load_part("lpddr4-3200")
 
@@ -58,31 +59,38 @@ def test_one_engine_in_order_counts_as_replay_does(seed, n, encoder, channels):
     assert counted.dram.commands == timed.dram.commands
 
 
-@settings(max_examples=30, deadline=None)
+def assert_all_equal(a, b):
+    """Every count, time and energy of two ReplayResults, but for the queue statistics of single requests."""
+    assert a.caches == b.caches and a.partial_writes == b.partial_writes
+    for name in ("loads", "stores", "load_bytes", "store_bytes"):
+        assert np.array_equal(getattr(a, name), getattr(b, name))
+    for one, other in ((a.run, b.run), (a.flush, b.flush)):
+        assert np.array_equal(one.reads, other.reads) and np.array_equal(one.writes, other.writes)
+        assert np.array_equal(one.way_bursts, other.way_bursts)
+        assert_same_wires(one.way_wires, other.way_wires)
+    for field in fields(a.dram.counts):
+        assert np.array_equal(getattr(a.dram.counts, field.name), getattr(b.dram.counts, field.name)), field.name
+    assert a.dram.commands == b.dram.commands and a.dram.energy_pj == b.dram.energy_pj
+    assert (a.dram.total_cycles, a.dram.end_cycle) == (b.dram.total_cycles, b.dram.end_cycle)
+
+
+@settings(max_examples=40, deadline=None)
 @given(
     st.integers(0, 2**32),
     st.integers(0, 2000),
     st.sampled_from(("raw", "dbi-dc", "base-xor+dbi-dc")),
     st.sampled_from((1, 2, 4, 8)),
-    st.sampled_from(("all-bank", "per-bank")),
+    st.sampled_from(("none", "all-bank", "per-bank")),
+    st.sampled_from(("fcfs", "fr-fcfs")),
 )
-def test_with_refresh_only_what_time_decides_differs(seed, n, encoder, channels, refresh):
-    """One engine, fcfs: caches, bursts and wires are equal; refreshes and the activates they cause follow the clocks.
-
-    Offered at the system's own clocks, the same requests give the same commands, times and energy.
-    """
+def test_replay_at_the_clocks_of_the_system_equals_it(seed, n, encoder, channels, refresh, scheduler):
+    """All counts equal: caches, bursts, ones and edges, every command (refreshes and the activates they cause too),
+    times and energy; and the served requests alone, offered at these clocks, are done at the same ones."""
     part = with_channels(channels)
-    trace, machine = random_trace(seed, n), a_machine(encoder, part=part, scheduler="fcfs", refresh=refresh)
-    counted, timed = replay(trace, machine), simulate(trace, machine, keep=True)
-    assert counted.caches == timed.counts.caches
-    for a, b in ((counted.run, timed.counts.run), (counted.flush, timed.counts.flush)):
-        assert np.array_equal(a.reads, b.reads) and np.array_equal(a.writes, b.writes)
-        assert np.array_equal(a.way_bursts, b.way_bursts)
-        assert_same_wires(a.way_wires, b.way_wires)
-    ours, theirs = counted.dram.commands, timed.dram.commands
-    for name in ("RD", "WR", "RDA", "WRA"):
-        assert ours[name] == theirs[name]
+    trace, machine = random_trace(seed, n), a_machine(encoder, part=part, scheduler=scheduler, refresh=refresh)
+    timed = simulate(trace, machine, keep=True)
     requests = timed.requests
+    assert_all_equal(replay(trace, machine, arrival=requests.accept_cycle), timed.counts)
     at = np.argsort(requests.accept_cycle, kind="stable")
     alone = simulate_dram(
         requests.address[at],
@@ -91,12 +99,47 @@ def test_with_refresh_only_what_time_decides_differs(seed, n, encoder, channels,
         part=part,
         controller=machine.memory_controller(),
     )
-    assert alone.commands == theirs and alone.energy_pj == timed.dram.energy_pj
+    assert alone.commands == timed.dram.commands and alone.energy_pj == timed.dram.energy_pj
     assert np.array_equal(alone.done_cycle, requests.done_cycle[at])
+    assert np.array_equal(alone.accept_cycle, requests.accept_cycle[at])
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from((1, 2, 4, 8)), st.sampled_from(("all-bank", "per-bank")))
+def test_at_the_pace_of_replay_only_refreshes_and_what_they_close_differ(seed, channels, refresh):
+    """One engine, fcfs: an engine that waits has other clocks than replay's, which asks at its rate."""
+    trace = random_trace(seed, 2000)
+    machine = a_machine(part=with_channels(channels), scheduler="fcfs", refresh=refresh)
+    counted, timed = replay(trace, machine), simulate(trace, machine)
+    assert counted.caches == timed.counts.caches
+    for a, b in ((counted.run, timed.counts.run), (counted.flush, timed.counts.flush)):
+        assert np.array_equal(a.way_bursts, b.way_bursts)
+        assert_same_wires(a.way_wires, b.way_wires)
+    ours, theirs = counted.dram.commands, timed.dram.commands
+    assert all(ours[name] == theirs[name] for name in ("RD", "WR", "RDA", "WRA"))
     # Each time adds its own refreshes, and at most one activate for each bank they close.
     closed = {"all-bank": 8, "per-bank": 1}[refresh]
-    refreshes = {k: c["REFab"] + c["REFpb"] for k, c in (("ours", ours), ("theirs", theirs))}
-    assert abs(ours["ACT"] - theirs["ACT"]) <= closed * max(refreshes.values())
+    refreshes = max(c["REFab"] + c["REFpb"] for c in (ours, theirs))
+    assert abs(ours["ACT"] - theirs["ACT"]) <= closed * refreshes
+
+
+@pytest.mark.parametrize(
+    ("clocks", "words"),
+    [
+        ([0, 5], "arrival has 2 clocks, the trace causes 4 bursts or more"),
+        ([0, 5, 6, 7, 8], "arrival has 5 clocks, the trace causes 4 bursts"),
+        ([0, 9, 8, 7], "arrival cycle 8 goes back behind 9"),
+        ([0, -1, 8, 9], "arrival"),
+        ([0, 0.5, 8, 9], "arrival"),
+    ],
+)
+def test_arrivals_that_do_not_fit_are_named(clocks, words):
+    chunk = Chunk(np.arange(4, dtype=np.uint64) * np.uint64(32), np.full(4, 32, np.uint8), *[np.zeros(4, np.uint8)] * 2)
+    trace = Trace.from_chunks([chunk], Memory(0, 128, None))
+    with pytest.raises(InputError, match=words):
+        replay(trace, Machine((), part=PART, flush=False), arrival=clocks)
+    with pytest.raises(InputError, match="need a machine with a DRAM part"):
+        replay(trace, Machine((), flush=False), arrival=[0, 1, 2, 3])
 
 
 @settings(max_examples=30, deadline=None)
