@@ -17,6 +17,8 @@ from traces.accelerators.counts import count_tensor, read_counts
 from traces.accelerators.scalesim import as_trace, base_addresses, read_run
 from traces.base.errors import InputError
 
+RUNS = ("a_os_calc", "a_ws_calc", "a_os_user")
+
 
 def run_of(reference, run):
     folder = reference / "accelerators" / "scalesim"
@@ -25,21 +27,58 @@ def run_of(reference, run):
     return read_run(folder / run, np.load(folder / "net_a_tensors.npz"), partials=given)
 
 
-@pytest.mark.parametrize("run", ["a_os_calc", "a_ws_calc", "a_os_user"])
-def test_words_and_their_bytes(reference, run):
-    with (reference / "accelerators" / "scalesim" / "expected.csv").open() as file:
-        wanted = {(int(row["layer"]), row["tensor"]): row for row in csv.DictReader(file) if row["run"] == run}
-    found = run_of(reference, run)
-    assert {(each.layer, each.tensor) for each in found} == set(wanted)
-    for each in found:
-        row = wanted[each.layer, each.tensor]
-        got = {
-            "tensor_words": each.tensor_words, "words": len(each.word), "distinct": len(np.unique(each.word)),
-            "missing": each.missing, "first_cycle": int(each.cycle[0]), "last_cycle": int(each.cycle.max()),
-            "byte_sum": int(each.data.sum(dtype=np.int64)), "ones": each.ones,
-        }  # fmt: skip
-        assert got == {name: int(row[name]) for name in got}, row
-        assert f"{zlib.crc32(each.data.tobytes()):08x}" == row["crc32"]
+def _totals(found):
+    """Return what the reference states of each traced tensor."""
+    return {
+        "op": "W" if found.is_write else "R", "tensor_words": found.tensor_words, "words": len(found.word),
+        "distinct": len(np.unique(found.word)), "missing": found.missing, "first_cycle": int(found.cycle[0]),
+        "last_cycle": int(found.cycle.max()), "cycles_nondecreasing": int((np.diff(found.cycle) >= 0).all()),
+        "byte_sum": int(found.data.sum(dtype=np.int64)), "ones": found.ones,
+        "crc32": f"{zlib.crc32(found.data.tobytes()):08x}",
+    }  # fmt: skip
+
+
+def test_every_total_of_the_reference(reference):
+    """Each number stated of each of the 36 traced and 12 counted tensors, and the ones of each by a recount.
+
+    490 comparisons: 36 lines of 11 numbers and a recount, 12 lines of 4, and the ones of the 10 whose passes are known.
+    """
+    folder = reference / "accelerators"
+    tensors = np.load(folder / "scalesim" / "net_a_tensors.npz")
+    partials = np.load(folder / "scalesim" / "a_ws_calc" / "a_ws_calc_partials.npz")
+    runs = {run: {(t.layer, t.tensor): t for t in run_of(reference, run)} for run in RUNS}
+    compared = 0
+    for row in csv.DictReader((folder / "scalesim" / "expected.csv").open()):
+        found = runs[row["run"]].pop((int(row["layer"]), row["tensor"]))
+        totals = _totals(found)
+        assert {name: str(value) for name, value in totals.items()} == {name: row[name] for name in totals}
+        name = f"layer{row['layer']}_{row['tensor']}"
+        if found.is_write and row["run"] == "a_ws_calc":  # the n-th write of an output is its n-th partial sum
+            sums = partials[f"layer{row['layer']}_partial"]
+            sums = sums.reshape(len(sums), -1)
+            seen: dict[int, int] = {}
+            times: list[int] = []
+            for word in found.word.tolist():
+                times.append(seen.get(word, 0))
+                seen[word] = times[-1] + 1
+            moved = sums[times, found.word]
+        else:
+            moved = tensors[name].reshape(-1)[found.word]
+        assert int(np.unpackbits(moved.view(np.uint8)).sum()) == int(row["ones"])
+        compared += len(totals) + 1
+    assert not any(runs.values()), "a tensor that the reference does not have"
+    for row in csv.DictReader((folder / "zigzag" / "net_a_counts.csv").open()):
+        tensor = tensors[f"layer{row['layer']}_{row['tensor']}"]
+        accesses, passes = int(row["dram_reads"]) + int(row["dram_writes"]), row["passes"]
+        found = count_tensor(tensor, accesses, int(row["access_bits"]), passes=int(passes) if passes else None)
+        moved = int(row["bytes_read"]) + int(row["bytes_written"])
+        assert (found.tensor_bytes, found.moved_bytes) == (int(row["tensor_words"]), moved)
+        assert found.ones_per_pass == int(row["ones_per_pass"]) == int(np.unpackbits(tensor.view(np.uint8)).sum())
+        compared += 4
+        if passes:
+            assert found.ones == int(passes) * int(row["ones_per_pass"])
+            compared += 1
+    assert compared == 36 * 12 + 12 * 4 + 10
 
 
 @pytest.mark.parametrize("run", ["a_os_calc", "a_ws_calc"])
