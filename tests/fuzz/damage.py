@@ -18,6 +18,7 @@ from traces.base.errors import InputError
 
 SECONDS = 20
 MEMORY_BYTES = 2 << 30
+LINE = 1300  # characters of a message
 WORDS = (
     b"0", b"-1", b"1e400", b"nan", b"18446744073709551616", b"9223372036854775807", b"400000000", b"True", b"[[[[",
     b"\xff\xfe", b"\0", b"\n", b",", b"(", b"'", b"99999999999999999999999999999", b"2**70",
@@ -91,10 +92,10 @@ def attack(sample: Sample, cases: int, seed: int, folder: Path) -> Iterator[str]
             except InputError as error:
                 said = str(error).split("\n")  # several problems of one file are a line each
                 if len(said) > 100 or any(
-                    len(line) > 2000 or not line.startswith(str(path.parent)) for line in said[1:]
+                    len(line) > LINE or not line.startswith(str(path.parent)) for line in said[1:]
                 ):
                     wrong = f"a message of {len(said)} lines: {said[-1]}"
-                elif len(said[0]) > 2000:
+                elif len(said[0]) > LINE:
                     wrong = f"a message of {len(said[0])} characters"
             except _TooLong:
                 wrong = f"more than {SECONDS} s"

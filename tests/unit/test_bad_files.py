@@ -68,6 +68,30 @@ def test_text_files(tmp_path: Path, name: str, text: str, message: str) -> None:
         load(tmp_path / name)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        MTX + f"{'9' * 4000} {'8' * 4000} 1\n1 1 1\n",
+        MTX + f"2 2 1\n{'9' * 4000} 1 1\n",
+        MTX.replace("real", "x" * 3500) + "2 2 1\n1 1 1\n",
+        MTX + "2 2 1\n1 1 " + "1" * 4000 + "x\n",
+    ],
+)
+def test_messages_are_short_whatever_they_quote(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.mtx").write_text(text)
+    with pytest.raises(InputError, match=r"a.mtx:[123]: ") as found:
+        load(tmp_path / "a.mtx")
+    assert len(str(found.value)) < 600
+
+
+def test_a_cut_message_keeps_its_paths_and_ends() -> None:
+    path = "/".join(["/tmp", *["folder" * 40] * 3, "a.mtx"])
+    said = str(InputError(f"{path}:1: size {'9' * 5000} is too large\n{path}:2: {[1] * 5000} is not a shape"))
+    first, second = said.split("\n")
+    assert first == f"{path}:1: size {'9' * 100}...{'9' * 20} is too large"
+    assert len(second) < 1250 and second.startswith("/tmp/folder") and second.endswith("1] is not a shape")
+
+
 def test_missing_files_get_a_suggestion(tmp_path: Path) -> None:
     (tmp_path / "weights.mtx").write_text("")
     with pytest.raises(InputError, match=r"wieghts.mtx: no such file \(did you mean 'weights.mtx'"):

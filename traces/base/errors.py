@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 _LONGEST, _MOST = 60, 80  # characters of a name, and names, that a message lists
+_RUN, _LINE = 260, 1200  # characters of a message without white space (more than a file's name has), and of a line
 _ESCAPES = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
 
@@ -18,11 +20,21 @@ class EdgewattError(Exception):
 class InputError(EdgewattError, ValueError):
     """Something the user gave cannot be used. The command line prints it and exits with status 2.
 
-    Control characters, which names in hostile files may hold, are written as escapes: none reaches a terminal.
+    Control characters, which names in hostile files may hold, are written as escapes: none reaches a terminal. What it
+    quotes of a file is cut where it is endless.
     """
 
     def __init__(self, *given: object) -> None:
-        super().__init__(*(each.translate(_ESCAPES) if isinstance(each, str) else each for each in given))
+        super().__init__(*(cut(each.translate(_ESCAPES)) if isinstance(each, str) else each for each in given))
+
+
+def cut(text: str) -> str:
+    """Return a message whose lines people can read: endless words and lines lose their middle; paths stay whole."""
+    if len(text) <= _RUN:
+        return text
+    text = re.sub(rf"[^\s/\\]{{{_RUN + 1},}}", lambda run: f"{run[0][:100]}...{run[0][-20:]}", text)
+    lines = text.split("\n")
+    return "\n".join(line if len(line) <= _LINE else f"{line[:900]} ... {line[-200:]}" for line in lines)
 
 
 class EdgewattWarning(UserWarning):
