@@ -2,12 +2,11 @@
 
 import json
 import os
-import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+from browser import CHROMIUM, opened
 from typer.testing import CliRunner
 
 import edgewatt as ew
@@ -172,19 +171,10 @@ def test_the_bound_of_an_arena_holds_for_every_order() -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
 def test_the_page_draws_without_errors(files: tuple[Path, Path], tmp_path: Path) -> None:
-    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if not browser:
-        pytest.skip("no headless Chromium here")
     page = tmp_path / "page.html"
     page.write_text(arena_page(of_schedule(ew.schedule(ew.cell("darts_v2")))), encoding="utf-8")
-    run = subprocess.run(
-        [
-            browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-            f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr", "--virtual-time-budget=3000",
-            "--dump-dom", page.as_uri(),
-        ],
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    assert "Uncaught" not in run.stderr and "CONSOLE" not in run.stderr
-    assert 'data-drawn="2"' in run.stdout and "(the peak)" in run.stdout
+    dom, said = opened(page, tmp_path / "profile")
+    assert "Uncaught" not in said and "CONSOLE" not in said
+    assert 'data-drawn="2"' in dom and "(the peak)" in dom

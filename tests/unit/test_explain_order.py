@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+from browser import CHROMIUM, opened
 
 from edgewatt.reporting.explain_order import explain_page
 from hwmodel.fastmemory.iomodel import count_io
@@ -58,18 +57,10 @@ def test_a_construction_and_a_single_connection_have_pages() -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
 def test_the_page_draws_without_errors(network: Network, tmp_path: Path) -> None:
-    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if not browser:
-        pytest.skip("no headless Chromium here")
     page = tmp_path / "page.html"
     page.write_text(explain_page(network, order(network, "auto", memory=12, moves=5000), memory=12), encoding="utf-8")
-    run = subprocess.run(
-        [
-            browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-            f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr", "--dump-dom", page.as_uri(),
-        ],
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    assert "Uncaught" not in run.stderr and "CONSOLE" not in run.stderr
-    assert run.stdout.count("<canvas") == 5 and "two-optimal" in run.stdout and "<path" in run.stdout
+    dom, said = opened(page, tmp_path / "profile")
+    assert "Uncaught" not in said and "CONSOLE" not in said
+    assert dom.count("<canvas") == 5 and "two-optimal" in dom and "<path" in dom

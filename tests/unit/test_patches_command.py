@@ -1,12 +1,11 @@
 """`edgewatt patches`: fronts, joules, runs and pages; chains out of models."""
 
 import json
-import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+from browser import CHROMIUM, opened
 from typer.testing import CliRunner
 
 import edgewatt as ew
@@ -114,20 +113,11 @@ def test_what_has_no_chain_is_refused() -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
 def test_the_page_draws_without_errors(tmp_path: Path) -> None:
-    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if not browser:
-        pytest.skip("no headless Chromium here")
     page = tmp_path / "page.html"
     done = CliRunner().invoke(app, ["patches", str(EXAMPLES / "inverted-residual-96.csv"), "--page", str(page)])
     assert done.exit_code == 0, done.output
-    run = subprocess.run(
-        [
-            browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-            f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr", "--virtual-time-budget=3000",
-            "--dump-dom", page.as_uri(),
-        ],
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    assert "Uncaught" not in run.stderr and "CONSOLE" not in run.stderr
-    assert "data-drawn=" in run.stdout and "times the multiplications" in run.stdout
+    dom, said = opened(page, tmp_path / "profile")
+    assert "Uncaught" not in said and "CONSOLE" not in said
+    assert "data-drawn=" in dom and "times the multiplications" in dom
