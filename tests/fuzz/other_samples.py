@@ -19,6 +19,7 @@ import edgewatt as ew
 from edgewatt.point.memo import Memo
 from edgewatt.results.record import Record, content_hash
 from edgewatt.results.store import Store
+from edgewatt.validate.matrices import read_matrix as read_checked_matrix
 from edgewatt.validate.orderings import read_order as read_checked_order
 from hwmodel.dram.command_table import command_table
 from hwmodel.energy.technology import load_technology
@@ -70,6 +71,8 @@ def other_samples(net: Network, folder: Path) -> dict[str, Sample]:
         add(f"matrix {suffix}", f"w{suffix}", (folder / f"w{suffix}").read_bytes(), read_matrix)
     plain = {name: getattr(matrix, name) for name in ("data", "indices", "indptr")} | {"shape": np.array(matrix.shape)}
     add("matrix arrays", "w.npz", _npz(**plain), read_matrix)
+    for suffix in (".npz", ".mtx"):
+        add(f"matrix {suffix}, validated", f"w{suffix}", found[f"matrix {suffix}"][1], read_checked_matrix)
 
     order = ew.order(net, "two-optimal", memory=5).edges
     text = "\n".join(map(str, order)).encode()
@@ -124,11 +127,11 @@ def other_samples(net: Network, folder: Path) -> dict[str, Sample]:
     failure = json.dumps({"error": "x", "traceback": "y"}).encode()
     add("plan", "p.json", plan, lambda path: (shutil.copy(path, store.plans / "p.json"), store.plan()))
     add("failure", "f.json", failure, lambda path: (shutil.copy(path, store.failures / "f.json"), store.failed()))
-    _add_own_files(add, matrix, folder)
+    _add_own_files(add, net, matrix, folder)
     return found
 
 
-def _add_own_files(add: Callable[..., None], matrix: Any, folder: Path) -> None:
+def _add_own_files(add: Callable[..., None], net: Network, matrix: Any, folder: Path) -> None:
     """Checkpoints and stage files: whatever they hold, what comes out is what would have come out without them."""
 
     def tuples(path: Path | None) -> np.ndarray:
@@ -162,6 +165,17 @@ def _add_own_files(add: Callable[..., None], matrix: Any, folder: Path) -> None:
         return True
 
     stage(None)
+    try:
+        from edgewatt.orders.eon import train_seeds
+        from reorder.learning.eon.checkpoint import read as read_eon
+    except ImportError:  # without PyTorch there is no such file to read
+        pass
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            train_seeds(net, memory=6, iterations=1, output=folder / "eon.safetensors")
+        add("eon", "e.safetensors", (folder / "eon.safetensors").read_bytes(), lambda path: read_eon(path, net))
+        add("eon alone", "e.safetensors", (folder / "eon.safetensors").read_bytes(), read_eon)
     add("stage", "s.npz", next((folder / "stages" / "step").glob("*.npz")).read_bytes(), stage)
 
 

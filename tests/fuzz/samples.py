@@ -14,9 +14,10 @@ import numpy as np
 import onnx
 import scipy.sparse
 import zstandard
-from model_files import MLP
+from model_files import MLP, make_tflite
 from safetensors.numpy import save as save_safetensors
 
+from fuzz.machine_samples import machine_samples
 from fuzz.other_samples import Sample, other_samples
 from traces.access.build import build_trace
 from traces.base.archive import read_npy
@@ -61,11 +62,26 @@ def samples(folder: Path) -> dict[str, Sample]:
         "c.weight": np.ones((2, 3, 3, 3)),
     }
     add("safetensors", "m.safetensors", save_safetensors(tensors), load)
+    kernels = {
+        "c1.weight": np.ones((2, 1, 3, 3), np.float32),
+        "c1.bias": np.ones(2, np.float32),
+        "fc.weight": np.ones((2, 18), np.float32),
+    }
+
+    def unrolled(path: Path) -> Any:
+        return load(path, image=(6, 6), windows={"c*": {"padding": 1, "pool": 2}})
+
+    add("safetensors convolutions", "m.safetensors", save_safetensors(kernels), unrolled)
+    (folder / "k.safetensors").write_bytes(save_safetensors(kernels))
+    native.save(unrolled(folder / "k.safetensors"), folder / "k.npz")
+    add("network npz with positions", "n.npz", (folder / "k.npz").read_bytes(), load)
+    add("network npz, its extras", "n.npz", (folder / "k.npz").read_bytes(), native.read_extras)
     node = {"shape": [4], "bytes": 4}
     nodes = [{"name": "a", **node}, {"name": "b", "op": "RELU", "inputs": ["a"], **node}]
     add("json", "g.json", json.dumps({"nodes": nodes, "outputs": ["b"]}).encode(), load)
     add("tflite", "m.tflite", MLP, load)
     add("tflite network", "m.tflite", MLP, lambda path: load(path, kind="network"))
+    add("tflite convolutions", "m.tflite", _tflite_convolutions(), lambda path: load(path, kind="network"))
     add("onnx", "m.onnx", _onnx(), load)
     add("onnx convolutions", "m.onnx", _convolutions(), lambda path: load(path, kind="network"))
     add("onnx network", "m.onnx", _onnx(), lambda path: load(path, kind="network"))
@@ -85,7 +101,7 @@ def samples(folder: Path) -> dict[str, Sample]:
     text = found["trace ramulator2"][1]
     for kind, packed in (("gzip", gzip.compress(text)), ("zstd", zstandard.ZstdCompressor().compress(text))):
         add(f"trace {kind}", "t", packed, lambda path: [len(chunk) for chunk in open_trace(path, "ramulator2")])
-    return found | other_samples(net, folder)
+    return found | other_samples(net, folder) | machine_samples(folder)
 
 
 def _onnx() -> bytes:
@@ -105,6 +121,22 @@ def _onnx() -> bytes:
     )
     data: bytes = make.make_model(graph, opset_imports=[make.make_opsetid("", 13)]).SerializeToString()
     return data
+
+
+def _tflite_convolutions() -> bytes:
+    return make_tflite(
+        [
+            ("CONV_2D", [0, 1, 2], [3]),
+            ("DEPTHWISE_CONV_2D", [3, 4, -1], [5]),
+            ("RESHAPE", [5], [6]),
+            ("FULLY_CONNECTED", [6, 7, -1], [8]),
+        ],
+        [
+            ("x", (1, 4, 4, 1)), ("w", (2, 3, 3, 1)), ("b", (2,)), ("h", (1, 2, 2, 2)), ("d", (1, 1, 1, 2)),
+            ("e", (1, 2, 2, 2)), ("f", (1, 8)), ("v", (2, 8)), ("y", (1, 2)),
+        ],
+        {1: np.ones((2, 3, 3, 1)), 2: [1, 2], 4: [[[[1, 2]]]], 7: np.ones((2, 8))},
+    )  # fmt: skip
 
 
 def _convolutions() -> bytes:
