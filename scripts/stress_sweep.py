@@ -1,6 +1,6 @@
 """Stress the sweep: what is lost when it is killed, what it costs beyond the simulation, what a second worker brings.
 
-    python scripts/stress_sweep.py kill        kill -9 of the sweep or a worker at 20 random moments, then again
+    python scripts/stress_sweep.py kill        kill -9 of the sweep or a worker at random moments, then again
     python scripts/stress_sweep.py overhead    10,000 points of a small network: cost beyond the simulation, page size
     python scripts/stress_sweep.py workers     200 points of 0.5 s or more: two workers against one, best of three
     python scripts/stress_sweep.py share       2 orderings x 4 encoders x 3 parts: the shared pass through the caches
@@ -86,6 +86,12 @@ def workers_of(pid: int) -> list[int]:
     return found
 
 
+def _working(process: subprocess.Popen[bytes]) -> None:
+    """Wait until a sweep has workers, or has ended."""
+    while not workers_of(process.pid) and process.poll() is None:
+        time.sleep(0.02)
+
+
 def canonical(folder: Path) -> dict[str, str]:
     return {record.hash: canonical_json(record.canonical) for record in Store(folder)}
 
@@ -98,35 +104,36 @@ def kill(folder: Path, moments: int, seed: int) -> dict[str, Any]:
     config.write_text(
         json.dumps(sweep(200, network, orderings=[{"kind": "connection-reordering", "iterations": 2000}]))
     )
-    begin = time.monotonic()
     undisturbed = start(config, folder / "whole", "-j", "2")
+    _working(undisturbed)
+    begin = time.monotonic()
     undisturbed.communicate()
     length = time.monotonic() - begin
     whole = canonical(folder / "whole")
     results = folder / "killed"
     kills = {"sweep": 0, "worker": 0}
     lost_work: list[int] = []
+    finished: list[int] = []
     restarts = 0
     recomputed = 0
     while sum(kills.values()) < moments:
         process = start(config, results, "-j", "2")
         restarts += 1
         before = _stamps(results)
-        time.sleep(pick.uniform(0.4, 0.4 + 2 * length / moments))
-        if pick.random() < 0.5:
-            process.kill()
-            process.wait()
-            kills["sweep"] += 1
-            time.sleep(0.3)
-        else:
-            workers = workers_of(process.pid)
-            if workers:
-                os.kill(pick.choice(workers), signal.SIGKILL)
-                kills["worker"] += 1
+        if pick.random() < 0.9:  # one in ten while it starts
+            _working(process)
+        time.sleep(pick.uniform(0, 2 * length / moments))
+        workers = workers_of(process.pid)
+        if workers and pick.random() < 0.5:
+            os.kill(pick.choice(workers), signal.SIGKILL)
+            kills["worker"] += 1
             time.sleep(0.5)
-            process.kill()
-            process.wait()
+        elif process.poll() is None:
+            kills["sweep"] += 1
+        process.kill()
+        process.wait()
         after = _stamps(results)
+        finished.append(len(after))
         recomputed += sum(after[name] != stamp for name, stamp in before.items() if name in after)
         lost_work.append(len(set(before) - set(after)))
         damaged = [name for name in after if not _sound(results, name)]
@@ -141,6 +148,7 @@ def kill(folder: Path, moments: int, seed: int) -> dict[str, Any]:
         "points": len(whole),
         "kills": kills,
         "starts": restarts + 1,
+        "kills with some records but not all": sum(0 < n < 200 for n in finished),
         "finished records lost": sum(lost_work),
         "finished records computed again": recomputed,
         "present at the end": len(found),
@@ -339,11 +347,14 @@ def signals(folder: Path, moments: int, seed: int) -> dict[str, Any]:
     whole, results = canonical(folder / "whole"), folder / "stopped"
     told: dict[str, dict[int, int]] = {}
     wrong: list[str] = []
+    finished: list[int] = []
     for moment in range(moments):
         number = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)[moment % 3]
         process = start(config, results, "-j", "2", new_session=True)
         before = _stamps(results)
-        time.sleep(pick.uniform(0.3, 2.5))
+        if pick.random() < 0.8:
+            _working(process)
+        time.sleep(pick.uniform(0, 2.5))
         with_group = pick.random() < 0.5
         workers = workers_of(process.pid)
         with contextlib.suppress(ProcessLookupError):
@@ -358,6 +369,7 @@ def signals(folder: Path, moments: int, seed: int) -> dict[str, Any]:
                 break
             time.sleep(0.05)
         after = _stamps(results)
+        finished.append(len(after))
         if any(after.get(name) != stamp for name, stamp in before.items()):
             wrong.append(f"{number.name}: a finished record was lost or computed again")
         if not all(_sound(results, name) for name in after):
@@ -370,6 +382,7 @@ def signals(folder: Path, moments: int, seed: int) -> dict[str, Any]:
     identical = canonical(results) == whole
     return {
         "signals": moments,
+        "with some records but not all": sum(0 < n < len(whole) for n in finished),
         "exit statuses": {name: dict(sorted(found.items())) for name, found in told.items()},
         "canonical parts identical": identical,
         "wrong": wrong,
