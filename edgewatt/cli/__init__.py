@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 import warnings
+from typing import Any
 
 import typer
 
@@ -24,7 +25,7 @@ from edgewatt.cli import (
     validate,
 )
 from edgewatt.cli.parts.guard import Commands
-from edgewatt.cli.parts.output import say
+from edgewatt.cli.parts.output import plain, say
 
 app = Commands(
     name="edgewatt",
@@ -102,10 +103,19 @@ def main() -> None:
 _OUTPUT_FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 
+_UsageError: Any = typer.BadParameter.__bases__[0]  # of the Click that Typer uses, wherever that lies
+
+
 def _run() -> None:
     """Run the command and make sure that what it printed has got out."""
     try:
-        app()
+        status = app(standalone_mode=False)
+        if isinstance(status, int) and status:
+            sys.exit(status)
+    except _UsageError as error:  # it repeats words of the command line, which a shell may have taken from file names
+        error.message = plain(error.message)
+        error.show()
+        sys.exit(error.exit_code)
     except SystemExit:
         sys.stdout.flush()
         raise

@@ -238,7 +238,7 @@ def library(
     from hwmodel.c_library import include_folder, write_library_file
 
     write_library_file(file, part, _parameters(controller))
-    typer.echo(f'{file}: open it with edgewatt_dram_open; #include "dram/edgewatt_dram.h" with -I{include_folder()}')
+    say(f'{file}: open it with edgewatt_dram_open; #include "dram/edgewatt_dram.h" with -I{include_folder()}')
 
 
 @part_app.command("import")
@@ -265,12 +265,12 @@ def import_(
     with whole_file(output) as stream:
         stream.write(f"# Schema: docs/concepts/dram-parts.md.\n{text}".encode())
     part = found.part
-    typer.echo(
+    say(
         f"{output}: {part.name}, {part.standard}, {part.data_rate_mts:.0f} MT/s, "
         f"{part.organisation.capacity_bytes / 2**30:g} GiB, wires of {found.data['extends']}"
     )
     if found.unused:
-        typer.echo(f"not used: {', '.join(found.unused)}")
+        say(f"not used: {', '.join(found.unused)}")
 
 
 def add_to(app: typer.Typer) -> None:

@@ -44,7 +44,7 @@ def learn_order(
     Example:  edgewatt order net.npz -m learned -s weights=sparse.json
     """
     from edgewatt.cli.order import read_value
-    from edgewatt.cli.parts.output import progress, show_table, write_json
+    from edgewatt.cli.parts.output import progress, say, show_table, write_json
     from reorder.learning.networks import generated
     from reorder.learning.train import train
     from reorder.search.streaming import read_weights, weights_file
@@ -82,7 +82,7 @@ def learn_order(
         ]
         title = f"validation: mean log of (extra I/Os / those of the plain start), {len(validation)} networks"
         show_table(("set", "seed", "evaluations", "validation"), rows, title=title, numeric=("seed", "evaluations"))
-        typer.echo(f"written: {output}; use it with  edgewatt order NETWORK -m learned -s weights={output}")
+        say(f"written: {output}; use it with  edgewatt order NETWORK -m learned -s weights={output}")
 
 
 @learn.command("eon")

@@ -182,7 +182,7 @@ def order_network(
     if not write_json(result, json_file):
         show_order(result)
         if view is not None:
-            print(view.sentence)
+            say(view.sentence)
         elif timed:
             say(
                 f"predicted time of a pass of {lanes} vectors: {timed['predicted_us']:.1f} us, target after target "
@@ -299,7 +299,7 @@ def pays_command(
     show_table(
         heads, rows, title=f"{found.names[0]} against {found.names[1]}, layout {found.layout}", numeric=heads[1:]
     )
-    print(found.verdict)
+    say(found.verdict)
 
 
 def add_to(app: typer.Typer) -> None:

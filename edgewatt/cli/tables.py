@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+from edgewatt.cli.parts.output import put, say, show_table
 from edgewatt.results.comparison import Comparison
 from edgewatt.results.quantities import SCALES, energy, engineering, in_one_unit
 from edgewatt.results.record import Record
@@ -27,10 +28,10 @@ def show_records(records: Sequence[Record], *, title: str) -> None:
     axes = rows_with_axes(rows, [record.config for record in records])
     console = Console(highlight=False, soft_wrap=True)
     for line in textwrap.wrap(title, console.width) or [""]:
-        console.print(line, style="bold", markup=False)
+        put(console, line, style="bold")
     for line in _notes(records, rows):
         for part in textwrap.wrap(line, console.width, subsequent_indent=" " * 9, drop_whitespace=True):
-            console.print(part, markup=False)
+            put(console, part)
     groups = _groups(rows, {axis.key: axis.title for axis in axes})
     io, cost = _io_columns(rows), _cost_columns(rows)
     says = what_pays(rows) if io and cost else ""
@@ -48,9 +49,9 @@ def show_records(records: Sequence[Record], *, title: str) -> None:
         for piece in _pieces(_name_columns(rows), cost, console.width):
             _print(console, groups, piece)
     if says:
-        console.print()
+        put(console)
         for part in textwrap.wrap(says, console.width):
-            console.print(part, markup=False)
+            put(console, part)
 
 
 def _pieces(names: list[Column], columns: list[Column], width: int) -> list[list[Column]]:
@@ -275,19 +276,17 @@ def _print(console: Any, groups: list[str], columns: list[Column]) -> None:
         ]
         return "  " + "  ".join(parts).rstrip()
 
-    console.print()
-    console.print(line([head for head, _, _ in columns]), style="bold", markup=False)
-    console.print(line([unit for _, unit, _ in columns]), markup=False)
+    put(console)
+    put(console, line([head for head, _, _ in columns]), style="bold")
+    put(console, line([unit for _, unit, _ in columns]))
     for number, cells in enumerate(zip(*(cells for _, _, cells in columns), strict=True)):
         if number == 0 or groups[number] != groups[number - 1]:
-            console.print(groups[number], style="bold cyan", markup=False)
-        console.print(line(cells), markup=False)
+            put(console, groups[number], style="bold cyan")
+        put(console, line(cells))
 
 
 def show_estimate(found: dict[str, Any]) -> None:
     """Print what `edgewatt sweep --dry-run` found."""
-    from edgewatt.cli.parts.output import show_table
-
     rows = [(name, str(count)) for name, count in found["stages"].items()]
     show_table(
         ("stage", "distinct"),
@@ -295,14 +294,12 @@ def show_estimate(found: dict[str, Any]) -> None:
         title=f"{found['points']} points, {found['to_do']} to compute",
         numeric=("distinct",),
     )
-    print(found["text"])
+    say(found["text"])
 
 
 def show_comparison(pairs: Comparison) -> None:
     """Print what `edgewatt.results.comparison.compare` found."""
     from rich.console import Console
-
-    from edgewatt.cli.parts.output import show_table
 
     console = Console(highlight=False, soft_wrap=True)
     if len(pairs) > 1:
@@ -319,21 +316,21 @@ def show_comparison(pairs: Comparison) -> None:
         show_table(heads, rows, title=f"{len(pairs)} points, change from A to B", numeric=heads[1:])
         same = [every[name].removesuffix(" %") for name in every if name not in names and name in pairs[0]["changes"]]
         if same:
-            console.print(f"the same in every point: {', '.join(same)}", markup=False)
-        console.print(pairs.says, markup=False)
+            put(console, f"the same in every point: {', '.join(same)}")
+        put(console, pairs.says)
     largest = max(pairs, key=lambda pair: max((abs(c["percent"] or 0) for c in pair["changes"].values()), default=0))
     title = largest["point"] if len(pairs) == 1 else f"in detail, the point that changes most: {largest['point']}"
-    console.print(title, style="bold", markup=False)
+    put(console, title, style="bold")
     for key, values in largest["differs"].items():
         a, b = (str(value)[:12] if key.endswith("sha256") else value for value in values)
-        console.print(f"  {key}: {a} -> {b}", markup=False)
+        put(console, f"  {key}: {a} -> {b}")
     rows = [
         (name.rpartition("_")[0].replace("_", " ") or name, *_both(name, c), _signed(c["percent"]))
         if name.rpartition("_")[2] in SCALES else (name.replace("_", " "), *_both(name, c), _signed(c["percent"]))
         for name, c in largest["changes"].items() if _moved(largest, name)
     ]  # fmt: skip
     if not rows:
-        console.print("  every count, energy and time is the same", markup=False)
+        put(console, "  every count, energy and time is the same")
         return
     show_table(("metric", "A", "B", "change %"), rows, numeric=("A", "B", "change %"))
     because = largest["because"][:8]

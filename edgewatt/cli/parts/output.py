@@ -25,6 +25,11 @@ def say(text: object, *, err: bool = False) -> None:
     typer.echo(plain(text), err=err)
 
 
+def put(console: Any, text: object = "", *, style: str | None = None) -> None:
+    """Print a line of what may hold names from files on a console of Rich's."""
+    console.print(plain(text), style=style, markup=False)
+
+
 def show_table(
     columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None, numeric: Sequence[str] = ()
 ) -> None:
@@ -86,18 +91,18 @@ def progress(label: str) -> Iterator[Progress]:
     from rich.progress import Progress as Bar
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f}%"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
+        TextColumn("{task.fields[note]}", markup=False),
     )
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=None, note="")
+        task = bar.add_task(plain(label), total=None, note="")
 
         def update(done: int, total: int | None, text: str = "") -> None:
-            bar.update(task, completed=done, total=total, note=text)
+            bar.update(task, completed=done, total=total, note=plain(text))
 
         yield update
 
@@ -111,7 +116,7 @@ def _plain_progress(label: str, every_s: float = 10.0) -> Progress:
         if now - last >= every_s:
             last = now
             share = f" ({100 * done / total:.0f} %)" if total else ""
-            sys.stderr.write(f"{label}: {done}{f' of {total}' if total else ''}{share} {text}\n".rstrip() + "\n")
+            sys.stderr.write(plain(f"{label}: {done}{f' of {total}' if total else ''}{share} {text}").rstrip() + "\n")
             sys.stderr.flush()
 
     return update
