@@ -194,6 +194,7 @@ def _wires(result: Any, part: Any) -> tuple[Any, ...]:
 
 def _parameters(given: list[str]) -> dict[str, Any]:
     """Read KEY=VALUE pairs: whole numbers, true and false, else text."""
+    from traces.base.checks import is_whole
     from traces.base.errors import InputError
 
     parameters: dict[str, Any] = {}
@@ -204,7 +205,7 @@ def _parameters(given: list[str]) -> dict[str, Any]:
         if value in ("true", "false"):
             parameters[key] = value == "true"
         else:
-            parameters[key] = int(value) if value.lstrip("-").isdigit() else value
+            parameters[key] = int(value) if is_whole(value.removeprefix("-")) else value
     return parameters
 
 

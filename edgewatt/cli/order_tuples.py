@@ -66,6 +66,7 @@ def order_tuples(
     from reorder.cdr import TUPLE_ORDERS
     from reorder.cdr import order_tuples as order
     from reorder.cdr.files import WRITERS, read_matrix, write_matrix
+    from traces.base.checks import is_whole
     from traces.base.errors import InputError, did_you_mean
     from traces.work.prune import prune_matrix
 
@@ -87,7 +88,7 @@ def order_tuples(
         found = order(
             given,
             value_format=value_format,
-            stride=int(stride) if stride.lstrip("-").isdigit() else stride,
+            stride=int(stride) if is_whole(stride.removeprefix("-")) else stride,
             layout=layout,
             encoder=encoder,
             objective=objective,
@@ -95,7 +96,7 @@ def order_tuples(
             energy_pj=wire_energy_pj(part) if part else None,
             id_bits=id_bits,
             block_bytes=block_bytes,
-            base_interval=int(base_interval) if base_interval and base_interval.isdigit() else base_interval,
+            base_interval=int(base_interval) if base_interval and is_whole(base_interval) else base_interval,
             stride_restart=stride_restart,
             rows=rows,
             method=method,

@@ -76,9 +76,10 @@ def schedule(
     from edgewatt.operators.energy import schedule as run
     from edgewatt.operators.orders import add_energy, compare_orders, load_graph
     from edgewatt.operators.words import bank_summary, banks_in_words, written_in_words
+    from traces.base.checks import is_whole
     from traces.base.errors import InputError
 
-    if alignment != "graph" and not alignment.isdigit():
+    if alignment != "graph" and not is_whole(alignment):
         raise InputError(f"--alignment {alignment}: a number of bytes, or 'graph'")
     started = time.perf_counter()
     graph = load_graph(model, batch)

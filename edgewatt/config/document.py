@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from traces.base.checks import is_whole
 from traces.base.errors import InputError
 
 MAX_DEPTH = 32
@@ -138,7 +139,7 @@ def dotted(place: Place) -> str:
 
 def undotted(text: str) -> Place:
     """Read what `dotted` writes."""
-    return tuple(int(step) if step.isdigit() else step for step in text.split("."))
+    return tuple(int(step) if is_whole(step) else step for step in text.split("."))
 
 
 def _tails(data: Any) -> Iterator[Place]:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from edgewatt.validate.checks import Check, at_most, equal
 from reorder.base import check_order
 from traces.base.archive import read_npy, read_npz
+from traces.base.checks import is_whole
 from traces.base.errors import InputError
 from traces.work.network import Network
 
@@ -43,7 +44,7 @@ def read_order(path: Path) -> npt.NDArray[np.int64]:
     numbers = []
     for number, line in enumerate(lines, 1):
         if line.strip():
-            if not line.strip().isdigit() or len(line.strip()) > 18:
+            if not is_whole(line.strip()):
                 raise InputError(f"{path}:{number}: {line.strip()[:40]!r} is not a connection index")
             numbers.append(int(line))
     return np.array(numbers, np.int64)

@@ -133,7 +133,8 @@ def import_part(
     try:
         return Imported(data, load_part(data), tuple(found.unused))
     except InputError as error:
-        raise InputError(f"{path}: what it says makes no part we can model:\n{error}") from error
+        lines = [f"{path}: what it says makes no part we can model: {line}" for line in str(error).split("\n")]
+        raise InputError("\n".join(lines)) from error
 
 
 def _reader(tree: Tree, format: str | None) -> PartReader:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from traces.base.checks import is_whole
 from traces.base.errors import InputError
 from traces.base.shown import Shown
 
@@ -247,7 +248,7 @@ class AddressMap:
         filled = dict.fromkeys(FIELDS, 0)
         for word in text.split():
             name, _, number = word.partition(":")
-            if name not in FIELDS or not number.isdigit() or not 0 < int(number) <= 48:
+            if name not in FIELDS or not is_whole(number) or not 0 < int(number) <= 48:
                 raise InputError(
                     f"address map {text!r}: {word!r} is no field: write NAME:BITS with NAME one of {', '.join(FIELDS)}"
                 )

@@ -15,6 +15,7 @@ from hwmodel.caches.spec import CacheSpec
 from hwmodel.replay.hierarchy import lookups_of_level, slices
 from traces.access.lines import next_uses, touched_lines
 from traces.access.trace import STREAMS, Memory, Region, Trace
+from traces.base.checks import is_whole
 from traces.base.errors import InputError
 from traces.base.units import size_in_bytes
 
@@ -119,7 +120,7 @@ class CacheProfile:
 def parse_level(text: str) -> CacheSpec:
     """Return the cache level of SIZE[:LINE[:WAYS[:POLICY]]], e.g. ``32KiB:64:8:lru``. Raises InputError."""
     size, line, ways, policy, *more = [*text.split(":"), *("", "64", "8", "lru")[text.count(":") + 1 :]]
-    if more or not (line.isdecimal() and ways.isdecimal()):
+    if more or not (is_whole(line) and is_whole(ways)):
         raise InputError(f"cache level {text!r}: write SIZE:LINE:WAYS:POLICY, e.g. 32KiB:64:8:lru")
     try:
         size_bytes = size_in_bytes(size)

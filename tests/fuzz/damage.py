@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import signal
@@ -129,6 +130,7 @@ def _peak_bytes() -> int:
 def main() -> int:
     """python -m fuzz.damage CASES [NAME ...] (from tests/): damaged copies of every sample; exit status 1 on a find."""
     cases, names = int(sys.argv[1]), sys.argv[2:]
+    os.environ.setdefault("EDGEWATT_MAX_BYTES", "1536M")  # what files claim beyond that is refused
     finds = 0
     with tempfile.TemporaryDirectory() as scratch:
         chosen = {name: s for name, s in samples(Path(scratch)).items() if not names or name in names}

@@ -9,9 +9,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse
+from fuzz.other_samples import SCALESIM
+from safetensors.numpy import save_file
 
+from edgewatt.config.document import undotted
+from edgewatt.orders.images import read_image, read_windows
+from edgewatt.validate.orderings import read_order as read_checked_order
+from hwmodel.parts.part import AddressMap
+from hwmodel.parts.part_file import load_part
+from hwmodel.replay.profile import parse_level
 from reorder.cdr.files import read_matrix
 from reorder.schedule.traffic import offchip_traffic
+from traces.accelerators.counts import read_counts
+from traces.accelerators.scalesim import read_run
 from traces.base.archive import read_npy
 from traces.base.errors import InputError
 from traces.readers import graph_challenge, load, native
@@ -82,6 +92,38 @@ def test_messages_are_short_whatever_they_quote(tmp_path: Path, text: str) -> No
     with pytest.raises(InputError, match=r"a.mtx:[123]: ") as found:
         load(tmp_path / "a.mtx")
     assert len(str(found.value)) < 600
+
+
+@pytest.mark.parametrize("number", ["\u00b2", "\u2460", "9" * 5000])
+def test_numbers_that_int_does_not_read_are_no_numbers(tmp_path: Path, number: str) -> None:
+    """Superscripts and circled digits are digits to str.isdigit; int() reads neither them nor endless numbers."""
+    (tmp_path / "o.txt").write_text(number)
+    with pytest.raises(InputError, match=r"o.txt:1: .* is not a connection index"):
+        read_checked_order(tmp_path / "o.txt")
+    save_file({f"{number}a": np.eye(2), f"b{number}": np.eye(2), number: np.eye(2)}, tmp_path / "w.safetensors")
+    assert load(tmp_path / "w.safetensors").n_connections == 6
+    with pytest.raises(InputError, match="is no field"):
+        AddressMap.parse(f"offset:5 row:{number}", load_part("lpddr4-3200").organisation)
+    with pytest.raises(InputError, match="cache level"):
+        parse_level(f"4KiB:64:{number}")
+    with pytest.raises(InputError, match="--image"):
+        read_image(f"{number}x3")
+    with pytest.raises(InputError, match="--window"):
+        read_windows([f"w:stride={number}"])
+    assert undotted(f"a.{number}.1") == ("a", number, 1)
+    if len(number) < 200:
+        (tmp_path / "run" / f"layer{number}").mkdir(parents=True)
+        (tmp_path / "run" / "a.cfg").write_text(SCALESIM)
+        with pytest.raises(InputError, match="no folders layer0"):
+            read_run(tmp_path / "run", {})
+
+
+def test_a_count_may_not_ask_for_all_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes counted a billion times over would be walked in tens of gigabytes."""
+    monkeypatch.setenv("EDGEWATT_MAX_BYTES", "2G")
+    (tmp_path / "c.csv").write_text("layer,tensor,dram_reads,dram_writes,access_bits\n0,ifmap,1000000000,0,8\n")
+    with pytest.raises(InputError, match=r"c.csv:2: the walk would take 41,000,000,000 bytes"):
+        read_counts(tmp_path / "c.csv", {"layer0_ifmap": np.ones(3, np.int8)})
 
 
 def test_a_cut_message_keeps_its_paths_and_ends() -> None:

@@ -155,3 +155,11 @@ def test_the_command_trains_resumes_and_draws_a_page(network, tmp_path):
     assert "polyline" in (tmp_path / "p.html").read_text()
     bad = CliRunner().invoke(app, [*call, "--iterations", "1", "--seconds", "1"])
     assert isinstance(bad.exception, InputError) and "not both" in str(bad.exception)
+
+
+def test_a_description_nested_without_end_is_refused(network, trained, tmp_path):
+    from safetensors.numpy import load, save_file
+
+    save_file(load(trained[0].read_bytes()), tmp_path / "deep.safetensors", {"eon": "[" * 50_000})
+    with pytest.raises(InputError, match=r"deep.safetensors: no checkpoint of `edgewatt learn eon`, or damaged"):
+        read(tmp_path / "deep.safetensors")

@@ -17,9 +17,11 @@ import numpy as np
 
 from traces.accelerators.scalesim import TENSORS, TensorTraffic
 from traces.base.errors import InputError
+from traces.base.memory import claim
 
 _SAME = {"i": "ifmap", "w": "filter", "o": "ofmap", "inputs": "ifmap", "weights": "filter", "outputs": "ofmap"}
 _MOST_WALKED = 1 << 30  # bytes
+_BYTES_A_WORD = 41  # of memory: cycle, access, word, two on the way, and the byte
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,7 @@ def _walk(
     n = counted.moved_bytes if counted.passes is None else counted.passes * len(data)
     if n > _MOST_WALKED:
         raise InputError(f"{where}: a walk of {n} bytes, more than {_MOST_WALKED}: count layers apart")
+    claim(_BYTES_A_WORD * n, where, "the walk")
     word = np.arange(n, dtype=np.int64) % len(data)
     access = np.arange(n, dtype=np.int64) // (counted.access_bits // 8)
     cycle = access * cycles // max(1, int(access[-1]) + 1 if n else 1)

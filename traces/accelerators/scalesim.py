@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from traces.access.trace import Chunk, Memory, Trace
+from traces.base.checks import is_whole
 from traces.base.errors import InputError, brief
 
 TENSORS = ("ifmap", "filter", "ofmap")
@@ -73,7 +74,7 @@ def read_run(
     """
     folder = Path(folder)
     offsets, padded = _configuration(folder, configuration)
-    layers = sorted(int(p.name[5:]) for p in folder.glob("layer*") if p.name[5:].isdigit() and p.is_dir())
+    layers = sorted(int(p.name[5:]) for p in folder.glob("layer*") if is_whole(p.name[5:]) and p.is_dir())
     if not layers:
         raise InputError(f"{folder}: no folders layer0, layer1 ...: give the folder of one SCALE-Sim run")
     found = []

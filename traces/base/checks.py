@@ -10,6 +10,14 @@ import numpy.typing as npt
 from traces.base.errors import InputError, brief
 
 
+def is_whole(text: str) -> bool:
+    """Whether a text is a whole number from 0 of at most 18 digits, as int() reads it and an int64 holds it.
+
+    str.isdigit takes more: superscripts, and endless digits.
+    """
+    return text.isascii() and text.isdigit() and len(text) <= 18
+
+
 def as_array(value: Any, what: str) -> npt.NDArray[Any]:
     """Return what NumPy makes of a value. Raises InputError naming `what` where it makes nothing of it."""
     try:
