@@ -1,5 +1,6 @@
 """Sweeps on Dask: a local cluster, and a running scheduler with two worker processes, one of which is killed."""
 
+import json
 import os
 import signal
 import subprocess
@@ -14,8 +15,11 @@ import pytest
 from edgewatt.results.record import canonical_json
 from edgewatt.results.store import Store
 from edgewatt.sweeps.executors import DaskExecutor
+from edgewatt.sweeps.plan import load_sweep
 from edgewatt.sweeps.sweep import sweep
 from traces.base.errors import EdgewattError
+from traces.generators.networks import random_layered
+from traces.readers.native import save
 
 pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
 
@@ -53,9 +57,9 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]
         time.sleep(0.1)
     worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(file), "--nthreads", "1"]
     worker += ["--no-nanny", "--no-dashboard", "--local-directory", str(tmp_path)]
-    started += [subprocess.Popen(worker, env=environment, stderr=subprocess.DEVNULL) for _ in range(2)]
-    import json
-
+    (tmp_path / "elsewhere").mkdir()
+    more = {"env": environment, "cwd": tmp_path / "elsewhere", "stderr": subprocess.DEVNULL}
+    started += [subprocess.Popen(worker, **more) for _ in range(2)]
     yield json.loads(file.read_text())["address"], started[1:]
     for process in reversed(started):
         process.kill()
@@ -76,6 +80,20 @@ def test_a_killed_worker_loses_nothing(tmp_path: Path, cluster: tuple[str, list[
     assert not found.failed and found.computed == 40
     sweep(SWEEP, results=tmp_path / "inline", executor="inline")
     assert canonical(tmp_path / "dask") == canonical(tmp_path / "inline")
+
+
+def test_relative_names_are_those_of_the_folder_where_the_sweep_is_started(
+    tmp_path: Path, cluster: tuple[str, list[subprocess.Popen[bytes]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The workers live in another folder: nothing is written there, and the files are found."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    save(random_layered(n_layers=3, width=16, density=0.3), "net.npz")
+    base = {**SWEEP["base"], "network": {"files": ["net.npz"]}}
+    Path("sweep.yaml").write_text(json.dumps({"base": base, "grid": {"encoder": ["raw", "dbi-dc"]}}))
+    found = sweep(load_sweep("sweep.yaml"), results="out", scheduler=cluster[0])
+    assert found.computed == 2 and not found.failed and list(Path("out/stages").rglob("*.npz"))
+    assert [path for path in (tmp_path / "elsewhere").rglob("*.*") if "worker" not in str(path)] == []
 
 
 def test_local_cluster(tmp_path: Path) -> None:

@@ -2,10 +2,10 @@
 
 import random
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from fuzz.configurations import MUTATIONS, WORDS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,86 +17,6 @@ pytestmark = pytest.mark.application
 
 EXAMPLES = sorted((config_root() / "examples").glob("*.yaml"))
 PLACED = re.compile(r".+:\d+:\d+: .+")
-WORDS = [
-    r"null",
-    r"true",
-    r"-1",
-    r"0",
-    r"1e308",
-    r"1e999",
-    r".inf",
-    r".nan",
-    r'"8"',
-    r"[]",
-    r"{}",
-    r"[[]]",
-    r"yes",
-    r"~",
-    r"<script>",
-    r"../../etc/passwd",
-    r"*x",
-    r"!!python/name:os.system",
-    r"2000000000000000000000",
-    r"'",
-    r'"',
-    r"{",
-    r"}",
-    r"[",
-    r"]",
-    r":",
-    r"-",
-    r"|",
-    r">",
-    r"#",
-    r"%",
-    r"@",
-    r"`",
-    r"?",
-]
-WORDS += ["\t", "\u202eabc", "\x00", "\x07", "\ufeff", "9" * 400, "a: b", "? x", "&a [*a]"]
-
-
-def delete_line(lines: list[str], pick: random.Random) -> None:
-    del lines[pick.randrange(len(lines))]
-
-
-def repeat_line(lines: list[str], pick: random.Random) -> None:
-    lines.insert(pick.randrange(len(lines) + 1), pick.choice(lines))
-
-
-def change_word(lines: list[str], pick: random.Random) -> None:
-    at = pick.randrange(len(lines))
-    words = re.findall(r"[\w.+-]+", lines[at]) or [""]
-    lines[at] = lines[at].replace(pick.choice(words), pick.choice(WORDS), 1)
-
-
-def misspell(lines: list[str], pick: random.Random) -> None:
-    at = pick.randrange(len(lines))
-    if lines[at]:
-        place = pick.randrange(len(lines[at]))
-        lines[at] = lines[at][:place] + pick.choice("abcxyz:-{}[]\"' ,&*") + lines[at][place + pick.randrange(2) :]
-
-
-def cut(lines: list[str], pick: random.Random) -> None:
-    at = pick.randrange(len(lines))
-    lines[at:] = [lines[at][: pick.randrange(len(lines[at]) + 1)]]
-
-
-def indent(lines: list[str], pick: random.Random) -> None:
-    at = pick.randrange(len(lines))
-    lines[at] = " " * pick.randrange(4) + lines[at].lstrip()
-
-
-MUTATIONS: list[Callable[[list[str], random.Random], None]] = [
-    delete_line,
-    repeat_line,
-    change_word,
-    change_word,
-    misspell,
-    misspell,
-    cut,
-    indent,
-]
 
 
 def check(text: str, folder: Path, name: str) -> bool:

@@ -187,3 +187,57 @@ def test_unsigned_scalars_are_numbers(folder: Path) -> None:
             found = getattr(ew, name)(**{**arguments, **given})
             if name in ("count_io", "io_curve", "simulate_cache", "lower_bound", "CacheSpec", "ScratchpadSpec"):
                 assert found == plain, (name, kind)
+
+
+INDICES = [
+    ("count_io", "order"), ("io_curve", "order"), ("compile_inference", "order"), ("build_trace", "order"),
+    ("order_both", "edges"), ("order_run_tuples", "edges"), ("pareto_orders", "orders"), ("footprint", "order"),
+    ("offchip_traffic", "order"), ("allocate", "lower"), ("allocate", "upper"), ("allocate", "size"),
+    ("simulate_cache", "op"), ("simulate_cache", "address"), ("simulate_cache", "size"), ("simulate_dram", "address"),
+    ("simulate_dram", "is_write"), ("simulate_dram", "arrival_cycle"), ("Network", "sources"), ("Network", "targets"),
+    ("Network", "inputs"), ("Network", "outputs"), ("Network", "layer"),
+]  # fmt: skip
+
+
+def spoil(values: np.ndarray, data: st.DataObject) -> Any:
+    """Return indices with some of them out of range, repeated or exchanged, in whatever array they come."""
+    found = values.astype(object)
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(found) - 1)) if len(found) else None
+        kind = data.draw(st.sampled_from(["value", "repeat", "turn", "drop", "more", "none"]))
+        if at is None or kind == "more":
+            found = np.append(found, data.draw(st.sampled_from([0, len(found), -1])))
+        elif kind == "value":
+            ends = [-1, -2, len(found), len(found) + 1, 2**31 - 1, 2**31, 2**32, 2**40, 2**63 - 1, -(2**63), -(2**31)]
+            found[at] = data.draw(st.sampled_from(ends))
+        elif kind == "repeat":
+            found[at] = found[0]
+        elif kind == "turn":
+            found = found[::-1]
+        elif kind == "drop":
+            found = np.delete(found, at)
+    dtype = data.draw(st.sampled_from(["i8", ">i8", "i4", "u8", "i2", "f8", "O"]))
+    with np.errstate(all="ignore"):
+        try:
+            array = found.astype(dtype)
+        except (OverflowError, ValueError):
+            array = found.astype("i8")
+    return data.draw(st.sampled_from([array, np.repeat(array, 2)[::2], array.tolist(), np.asfortranarray(array)]))
+
+
+@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_no_index_gets_past_its_range(folder: Path, data: st.DataObject) -> None:
+    """Kernels do not look: whatever calls them has. Under `make sanitize` and `make debug-test` they do."""
+    name, place = data.draw(st.sampled_from(INDICES))
+    arguments = dict(sound(folder)[name])
+    if name in ("footprint", "offchip_traffic"):
+        given: Any = np.arange(arguments["graph"].n_nodes)
+    elif arguments[place] is None:  # io_curve's order, the layers of a network
+        given = np.zeros(2, np.int64) if place == "layer" else np.arange(arguments["network"].n_connections)
+    else:
+        given = arguments[place]
+    given = given["a"] if isinstance(given, dict) else getattr(given, "edges", given)
+    spoiled = spoil(np.asarray(given, np.int64), data)
+    arguments[place] = {"a": spoiled} if place == "orders" else spoiled
+    attempt(folder, name, arguments)
