@@ -79,7 +79,7 @@ BASES = {
 network:
   generate: {kind: random-layered, n_layers: 2, width: 6, density: 0.5, seed: 1}
   prune: {density: 0.5, scope: layer}
-orderings: [two-optimal, {kind: connection-reordering, iterations: 50}]
+orderings: [two-optimal, {kind: connection-reordering, iterations: 50, time_limit_s: 1}]
 strides: [none, {kind: sort, stride: 4}]
 formats: [bf16, int8]
 fast_memory: {size: 5, policy: lru, pinning: literal, curve: [4, 8]}

@@ -7,6 +7,7 @@ import pytest
 
 from traces.base.errors import InputError
 from traces.generators.networks import bert_ffn, compact_growth, radix_net, random_layered, uniform_layers
+from traces.generators.theory import chains, dense_layers
 from traces.work.network import Network
 
 MAKERS: dict[str, Callable[[int], Network]] = {
@@ -153,6 +154,14 @@ def test_radix_net_of_the_challenge() -> None:
         (lambda: random_layered(3, 10, 0.0), "density is above 0"),
         (lambda: random_layered(0, 10, 0.5), "n_layers must be an integer of at least 1"),
         (lambda: random_layered(3, 10**6, 0.5), "connections are too many"),
+        (lambda: random_layered(10**21, 6, 0.5), "n_layers is at most"),
+        (lambda: random_layered(2**25, 6, 0.5), "neurons and .* connections are too many"),
+        (lambda: random_layered(2, 9**999, 0.5), "width is at most"),
+        (lambda: uniform_layers([10**400, 3], 0.5), r"widths\[0\] is at most"),
+        (lambda: compact_growth(10**20), "m_g is at most"),
+        (lambda: compact_growth(500, 2**25, 400), "are too many to be held"),
+        (lambda: dense_layers([10**6, 10**6]), "are too many to be held"),
+        (lambda: chains(10**6, 10**6), "are too many to be held"),
         (lambda: random_layered(3, 60, 0.52), "which ends at 0.508 for layers of 60: use uniform-layers"),
         (lambda: uniform_layers([3], 0.5), "at least two layers"),
         (lambda: uniform_layers([3, 0], 0.5), r"widths\[1\] must be"),
@@ -172,3 +181,10 @@ def test_radix_net_of_the_challenge() -> None:
 def test_refusals(make: Callable[[], Network], message: str) -> None:
     with pytest.raises(InputError, match=message):
         make()
+
+
+def test_a_network_claims_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDGEWATT_MAX_BYTES", "1M")
+    with pytest.raises(InputError, match="a network of 50000 connections would take .* bytes of memory, more than"):
+        uniform_layers([1000, 1000], 0.05)
+    assert uniform_layers([100, 100], 0.1).n_connections == 1000

@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError
 from traces.generators.generator import generator
-from traces.generators.radixnet import MAX_CONNECTIONS, radix_net
+from traces.generators.radixnet import radix_net
+from traces.generators.sizes import at_least, check_size
 from traces.work.network import Network
 
 __all__ = ["bert_ffn", "compact_growth", "radix_net", "random_layered", "uniform_layers"]
@@ -37,11 +38,12 @@ def random_layered(
     The rule ends near half of all connections: InputError beyond, where uniform_layers goes on.
     """
     _check_density(density)
-    _at_least("n_layers", n_layers, 1)
-    _at_least("width", width, 1)
-    _at_least("n_outputs", n_outputs, 1)
+    n_layers, width = at_least("n_layers", n_layers, 1), at_least("width", width, 1)
+    n_outputs = at_least("n_outputs", n_outputs, 1)
+    cells = (n_layers - 1) * width * width + width * n_outputs
+    n_neurons = n_layers * width + n_outputs
+    check_size(n_neurons, max(n_neurons - n_outputs, round(density * cells)))
     sizes = [width] * n_layers + [n_outputs]
-    _check_size(density * sum(a * b for a, b in pairwise(sizes)))
     topology = np.random.default_rng((seed, 0))
     pairs = []
     for n_in, n_out in pairwise(sizes):
@@ -67,9 +69,8 @@ def uniform_layers(widths: Sequence[int], density: float, seed: int = 0, *, name
     _check_density(density)
     if len(widths) < 2:
         raise InputError(f"a network needs at least two layers of neurons, not {len(widths)}")
-    for number, width in enumerate(widths):
-        _at_least(f"widths[{number}]", width, 1)
-    _check_size(density * sum(a * b for a, b in pairwise(widths)))
+    widths = [at_least(f"widths[{number}]", width, 1) for number, width in enumerate(widths)]
+    check_size(sum(widths), round(density * sum(a * b for a, b in pairwise(widths))))
     topology = np.random.default_rng((seed, 0))
     pairs = []
     for n_in, n_out in pairwise(widths):
@@ -94,13 +95,11 @@ def compact_growth(
     takes the last of these out. At the end one output neuron is fed by all that are left. The stored order of the
     connections, that of their creation, is the minimal one.
     """
-    _at_least("m_g", m_g, 3)
-    _at_least("iterations", iterations, 0)
-    _at_least("in_degree", in_degree, 1)
-    size = m_g - 2
+    size = at_least("m_g", m_g, 3) - 2
+    iterations, in_degree = at_least("iterations", iterations, 0), at_least("in_degree", in_degree, 1)
     if in_degree > size:
         raise InputError(f"in_degree {in_degree} needs m_g of at least {in_degree + 2}: the bag holds m_g - 2 neurons")
-    _check_size(iterations * in_degree + size)
+    check_size(size + iterations + 1, iterations * in_degree + size)
     # A partial Fisher-Yates shuffle of the bag per iteration: the first `in_degree` places are the chosen ones.
     places = np.arange(in_degree)
     drawn = np.random.default_rng((seed, 0)).integers(places, size, size=(iterations, in_degree)).tolist()
@@ -175,13 +174,3 @@ def _choose_targets(rng: np.random.Generator, counts: Int64Array, n: int) -> tup
 def _check_density(density: float) -> None:
     if not 0 < density <= 1:
         raise InputError(f"density is above 0 and at most 1, not {density}")
-
-
-def _check_size(n_connections: float) -> None:
-    if n_connections > MAX_CONNECTIONS:
-        raise InputError(f"about {n_connections:.0f} connections are too many to be held (at most {MAX_CONNECTIONS})")
-
-
-def _at_least(what: str, value: int, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"{what} must be an integer of at least {least}, not {value!r}")

@@ -10,12 +10,11 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError
 from traces.generators.generator import generator
+from traces.generators.sizes import at_least, check_size
 from traces.work.challenge import default_bias
-from traces.work.network import MAX_NEURONS, Network
+from traces.work.network import Network
 
 Int64Array = npt.NDArray[np.int64]
-
-MAX_CONNECTIONS = 1 << 30  # arrays of 8 bytes per connection; beyond this they no longer fit a workstation
 
 
 @generator
@@ -60,8 +59,7 @@ def radix_net(
     degrees = [radix * width for (radix, _), width in zip(bases, widths[1:], strict=True)]
     n_connections = n_blocks * sum(n * degree for n, degree in zip(neurons, degrees, strict=False))
     n_neurons = neurons[0] + n_blocks * sum(neurons[1:])
-    if n_connections > MAX_CONNECTIONS or n_neurons > MAX_NEURONS:
-        raise InputError(f"{n_neurons} neurons and {n_connections} connections are too many to be held")
+    check_size(n_neurons + at_least("batch_rows", batch_rows, 0) * neurons[0] // 16, n_connections)
     orders = _block_orders(neurons, n_blocks, permutations, np.random.default_rng(seed))
 
     sources, targets, weights, counts = [], [], [], []

@@ -8,13 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from traces.base.errors import InputError
+from traces.generators.sizes import at_least, check_size
 from traces.work.network import Network
-
-
-def _at_least(name: str, value: int, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"{name} must be an integer of at least {least}, not {value!r}")
-    return int(value)
 
 
 def dense_layers(widths: Sequence[int]) -> Network:
@@ -22,9 +17,10 @@ def dense_layers(widths: Sequence[int]) -> Network:
 
     Layer after layer reaches them: one layer and the next one's partial sums fit into fast memory. O(W).
     """
-    sizes = [_at_least(f"widths[{k}]", width, 1) for k, width in enumerate(widths)]
+    sizes = [at_least(f"widths[{k}]", width, 1) for k, width in enumerate(widths)]
     if len(sizes) < 2:
         raise InputError("widths must name at least two layers")
+    check_size(sum(sizes), sum(a * b for a, b in pairwise(sizes)))
     first = np.concatenate(([0], np.cumsum(sizes)))
     sources, targets, layer = [], [], []
     for k, (width, following) in enumerate(pairwise(sizes)):
@@ -44,7 +40,7 @@ def dense_layers(widths: Sequence[int]) -> Network:
 
 def star(n_inputs: int) -> Network:
     """Lemma 2: all inputs feed one output. Least reads and I/Os are the upper bounds 2W + N - I and 2(W + N - I)."""
-    return dense_layers([_at_least("n_inputs", n_inputs, 1), 1]).with_(name=f"star-{n_inputs}")
+    return dense_layers([at_least("n_inputs", n_inputs, 1), 1]).with_(name=f"star-{n_inputs}")
 
 
 def wide_output(n_inputs: int, hidden: int, n_outputs: int) -> Network:
@@ -57,7 +53,8 @@ def chains(memory: int, depth: int) -> Network:
 
     Chain after chain needs one write (from M = 5 on); layer after layer at least M per hidden layer. O(M depth).
     """
-    width, depth = 2 * _at_least("memory", memory, 3), _at_least("depth", depth, 1)
+    width, depth = 2 * at_least("memory", memory, 3), at_least("depth", depth, 1)
+    check_size(depth * width + 2, (depth + 1) * width)
     hidden = 1 + np.arange(depth * width).reshape(depth, width)
     output = 1 + depth * width
     sources = np.concatenate((np.zeros(width, np.int64), hidden.reshape(-1)))
