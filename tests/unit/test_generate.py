@@ -185,6 +185,6 @@ def test_refusals(make: Callable[[], Network], message: str) -> None:
 
 def test_a_network_claims_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EDGEWATT_MAX_BYTES", "1M")
-    with pytest.raises(InputError, match="a network of 50000 connections would take .* bytes of memory, more than"):
+    with pytest.raises(InputError, match=r"a network of 50000 connections would take .* bytes of memory, more than"):
         uniform_layers([1000, 1000], 0.05)
     assert uniform_layers([100, 100], 0.1).n_connections == 1000
