@@ -41,3 +41,30 @@ def latest_opens(const int32_t[::1] drops, const int32_t[::1] wish, int64_t slot
                 at = child
             heap[at] = last
     return opens
+
+
+def grouped(const int32_t[::1] keys, int64_t groups, const int32_t[::1] first=None):
+    """Return int32[W], the order of places that sorts keys in [0, groups), stable. O(W + groups).
+
+    first: int32[W], the order in which equal keys follow each other, instead of 0, 1, ... Raises ValueError for a key
+    out of range.
+    """
+    cdef int64_t w = keys.shape[0], k
+    cdef int32_t place
+    order = np.empty(w, np.int32)
+    cdef int32_t[::1] out = order
+    cdef int64_t[::1] at = np.zeros(groups + 1, np.int64)
+    assert first is None or first.shape[0] == w
+    for k in range(w):
+        if keys[k] < 0 or keys[k] >= groups:
+            raise ValueError(f"key {keys[k]} is not in [0, {groups})")
+    with nogil:
+        for k in range(w):
+            at[keys[k] + 1] += 1
+        for k in range(groups):
+            at[k + 1] += at[k]
+        for k in range(w):
+            place = first[k] if first is not None else <int32_t> k
+            out[at[keys[place]]] = place
+            at[keys[place]] += 1
+    return order

@@ -25,6 +25,12 @@ typedef struct {
 } ew_heat;
 
 typedef struct {
+    int32_t *item;
+    double *base, *since; /* the score but for the wait; the time since which it could have been opened */
+    int64_t n;
+} ew_waiting;
+
+typedef struct {
     int64_t n, n_sources, slots, early, window, widest, credit, now;
     const int32_t *in_start, *in_source; /* connections by item */
     const int64_t *out_start;
@@ -34,9 +40,10 @@ typedef struct {
     double mean_in, mean_out, log_mean_in, log_mean_out, anchor;
     /* of items */
     int8_t *life, *solid;
-    int32_t *remaining, *weighed, *unfinished, *missing, *opened, *since, *place, *left_n;
+    int32_t *remaining, *weighed, *unfinished, *missing, *opened, *place, *left_n;
     ew_heat *warmth;
     double *weight;
+    int8_t *stale; /* 1: its score for a free slot is to be taken anew; 2: and it is in `stale_list` */
     /* of connections, by item */
     int8_t *done;
     int32_t *target, *left, *next;
@@ -47,10 +54,12 @@ typedef struct {
     ew_heat *heat;
     double *sum, *factor;
     /* lists */
-    int32_t *open_list, *ready, *early_list, *candidates, *complete;
+    int32_t *open_list, *candidates, *complete, *stale_list;
+    ew_waiting ready, early_list;
+    double *scores; /* room for those of one list */
     double *value; /* of each candidate: factor times sum */
     int32_t *stack;
-    int64_t n_open, n_ready, n_early_list, n_early, n_candidates, n_complete, turn;
+    int64_t n_open, n_early, n_candidates, n_complete, n_stale, turn;
     int32_t *opens, *drops;
     int64_t n_opens, n_drops, loads;
     int32_t *events; /* NULL, or every choice: an item that opens, or -1 - (a source that streams) */
@@ -77,15 +86,42 @@ static inline void ew_take_out(int32_t *list, int64_t *n, int32_t *place, int64_
     place[x] = -1;
 }
 
+static inline ew_waiting *ew_list_of(ew_streaming *r, int64_t v) { return r->missing[v] == 0 ? &r->ready : &r->early_list; }
+
+static inline void ew_stale(ew_streaming *r, int64_t v) {
+    if (r->stale[v] == 2) return;
+    r->stale[v] = 1;
+    if (r->place[v] < 0 || r->place[v] >= r->window) return; /* not looked at for now */
+    r->stale[v] = 2;
+    r->stale_list[r->n_stale++] = (int32_t)v;
+}
+
+static void ew_wait(ew_streaming *r, ew_waiting *list, int64_t v) {
+    list->since[list->n] = (double)r->now;
+    ew_put_in(list->item, &list->n, r->place, v);
+    ew_stale(r, v);
+}
+
+static void ew_wait_no_more(ew_streaming *r, ew_waiting *list, int64_t v) {
+    const int32_t at = r->place[v];
+    list->base[at] = list->base[list->n - 1], list->since[at] = list->since[list->n - 1];
+    const int64_t moved = list->item[list->n - 1];
+    ew_take_out(list->item, &list->n, r->place, v);
+    if (moved != v && r->stale[moved]) ew_stale(r, moved);
+}
+
 /* An item beyond the window that gets warmer takes the place of one inside it. */
 static inline void ew_bring_in(ew_streaming *r, int64_t v) {
-    int32_t *const list = r->missing[v] == 0 ? r->ready : r->early_list;
+    ew_waiting *const list = ew_list_of(r, v);
     const int32_t at = r->place[v];
     if (at < r->window) return;
     const int64_t to = r->turn++ % r->window;
-    const int32_t other = list[to];
-    list[to] = (int32_t)v, r->place[v] = (int32_t)to;
-    list[at] = other, r->place[other] = at;
+    const int32_t other = list->item[to];
+    const double base = list->base[to], since = list->since[to];
+    list->item[to] = (int32_t)v, list->base[to] = list->base[at], list->since[to] = list->since[at];
+    list->item[at] = other, list->base[at] = base, list->since[at] = since;
+    r->place[v] = (int32_t)to, r->place[other] = at;
+    ew_stale(r, v);
 }
 
 /* -- warmth ------------------------------------------------------------------------------------------------------- */
@@ -110,6 +146,7 @@ static void ew_warm(ew_streaming *r, int64_t s) {
         ew_heat *const w = &r->warmth[t];
         w->hot += add.hot, w->resident += add.resident;
         w->hot_share += add.hot_share, w->cold_share += add.cold_share;
+        ew_stale(r, t);
         if (warmer && r->place[t] >= r->window) ew_bring_in(r, t);
     }
     r->waiting_n[s] = n;
@@ -161,14 +198,12 @@ static void ew_anchor(ew_streaming *r, double anchor) {
     for (int64_t k = 0; k < r->n_candidates; k++) ew_value(r, r->candidates[k]);
 }
 
-static inline double ew_open_score(const ew_streaming *r, int64_t v) {
+static double ew_open_base(const ew_streaming *r, int64_t v) {
     const double degree = ew_in_degree(r, v), *const w = r->open;
     const ew_heat h = r->warmth[v];
-    double wait = (double)(r->now - r->since[v]) / (double)r->slots;
-    wait = wait > 4.0 ? 4.0 : wait;
     double x = w[0] * h.hot / degree + w[1] * h.resident / degree + w[2] * h.hot_share + w[3] * h.cold_share;
     x += w[4] * degree / r->mean_in + w[5] * ew_out_degree(r, r->own[v]) / r->mean_out;
-    x += w[6] * h.hot / r->mean_in + w[7] * h.resident / r->mean_in + w[8] * wait;
+    x += w[6] * h.hot / r->mean_in + w[7] * h.resident / r->mean_in;
     if (r->missing[v] > 0) x += w[9] + w[10] * r->missing[v] / degree + w[11] * r->missing[v] / r->mean_in;
     return x;
 }
@@ -189,9 +224,8 @@ static inline void ew_drop_candidate(ew_streaming *r, int64_t s) {
 }
 
 static void ew_make_ready(ew_streaming *r, int64_t v) {
-    if (r->place[v] >= 0) ew_take_out(r->early_list, &r->n_early_list, r->place, v);
-    ew_put_in(r->ready, &r->n_ready, r->place, v);
-    r->since[v] = (int32_t)r->now;
+    if (r->place[v] >= 0) ew_wait_no_more(r, &r->early_list, v);
+    ew_wait(r, &r->ready, v);
 }
 
 /* All sources of `first` are finished, or open and solid. */
@@ -204,7 +238,10 @@ static void ew_settle(ew_streaming *r, int64_t first) {
         if (s < 0) continue;
         for (int64_t k = r->out_start[s]; k < r->out_start[s + 1]; k++) {
             const int32_t t = r->out_target[k];
-            if (--r->missing[t] > 0) continue;
+            if (--r->missing[t] > 0) {
+                ew_stale(r, t);
+                continue;
+            }
             if (r->life[t] == EW_WAITING) ew_make_ready(r, t);
             else if (r->life[t] == EW_OPENED && !r->solid[t]) {
                 r->n_early--;
@@ -216,11 +253,8 @@ static void ew_settle(ew_streaming *r, int64_t first) {
 }
 
 static void ew_open_item(ew_streaming *r, int64_t v) {
-    if (r->missing[v] == 0) ew_take_out(r->ready, &r->n_ready, r->place, v);
-    else {
-        ew_take_out(r->early_list, &r->n_early_list, r->place, v);
-        r->n_early++;
-    }
+    ew_wait_no_more(r, ew_list_of(r, v), v);
+    r->n_early += r->missing[v] > 0;
     if (r->events) r->events[r->n_events++] = (int32_t)v;
     r->life[v] = EW_OPENED;
     r->opened[v] = (int32_t)r->now;
@@ -246,8 +280,7 @@ static void ew_open_item(ew_streaming *r, int64_t v) {
             for (int64_t k = r->out_start[s]; k < r->out_start[s + 1]; k++) {
                 const int32_t t = r->out_target[k];
                 if (r->life[t] != EW_WAITING || r->missing[t] == 0 || r->place[t] >= 0) continue;
-                ew_put_in(r->early_list, &r->n_early_list, r->place, t);
-                r->since[t] = (int32_t)r->now;
+                ew_wait(r, &r->early_list, t);
             }
     }
     if (r->missing[v] == 0) ew_settle(r, v);
@@ -306,19 +339,41 @@ static void ew_finish_item(ew_streaming *r, int64_t v) {
 
 /* -- choices ------------------------------------------------------------------------------------------------------ */
 
-static int64_t ew_best_of(const ew_streaming *r, const int32_t *list, int64_t n, int64_t best, double *highest) {
-    n = n < r->window ? n : r->window;
-    for (int64_t k = 0; k < n; k++) {
-        const double score = ew_open_score(r, list[k]);
-        if (best < 0 || score > *highest || (score == *highest && list[k] < best)) best = list[k], *highest = score;
+/* The item of the highest score in a list, the first of equals; `best` of score `highest` unless one is higher. */
+static int64_t ew_best_of(ew_streaming *r, const ew_waiting *list, int64_t best, double *highest) {
+    const int64_t n = list->n < r->window ? list->n : r->window;
+    const double now = (double)r->now, per_slot = 1.0 / (double)r->slots, per_wait = r->open[8];
+    double *const scores = r->scores, top[8];
+    for (int j = 0; j < 8; j++) top[j] = -HUGE_VAL;
+    int64_t k = 0;
+    for (; k < n; k++) {
+        double wait = (now - list->since[k]) * per_slot;
+        wait = wait > 4.0 ? 4.0 : wait;
+        scores[k] = list->base[k] + per_wait * wait;
     }
+    for (k = 0; k + 8 <= n; k += 8)
+        for (int j = 0; j < 8; j++) top[j] = scores[k + j] > top[j] ? scores[k + j] : top[j];
+    for (; k < n; k++) top[0] = scores[k] > top[0] ? scores[k] : top[0];
+    for (int j = 1; j < 8; j++) top[0] = top[j] > top[0] ? top[j] : top[0];
+    if (n == 0 || (best >= 0 && top[0] < *highest)) return best;
+    if (best < 0 || top[0] > *highest) best = -1;
+    for (k = 0; k < n; k++)
+        if (scores[k] == top[0] && (best < 0 || list->item[k] < best)) best = list->item[k];
+    *highest = top[0];
     return best;
 }
 
-static int64_t ew_choose_open(const ew_streaming *r) {
+static int64_t ew_choose_open(ew_streaming *r) {
+    while (r->n_stale > 0) {
+        const int64_t v = r->stale_list[--r->n_stale];
+        r->stale[v] = 1;
+        if (r->place[v] < 0 || r->life[v] != EW_WAITING) continue;
+        ew_list_of(r, v)->base[r->place[v]] = ew_open_base(r, v);
+        r->stale[v] = 0;
+    }
     double highest = 0.0;
-    const int64_t best = ew_best_of(r, r->ready, r->n_ready, -1, &highest);
-    return r->n_early < r->early ? ew_best_of(r, r->early_list, r->n_early_list, best, &highest) : best;
+    const int64_t best = ew_best_of(r, &r->ready, -1, &highest);
+    return r->n_early < r->early ? ew_best_of(r, &r->early_list, best, &highest) : best;
 }
 
 /* The candidate of the highest value; among very many, of as many as the connections served so far pay for. */
@@ -344,7 +399,7 @@ static int64_t ew_choose_source(ew_streaming *r) {
 /* Stream up to `most` sources. Returns 1 once every item is done with. */
 static int ew_streaming_run(ew_streaming *r, int64_t most) {
     while (r->n_drops < r->n) {
-        while (r->n_ready > 0 && r->n_open < r->slots) ew_open_item(r, ew_choose_open(r));
+        while (r->ready.n > 0 && r->n_open < r->slots) ew_open_item(r, ew_choose_open(r));
         if (most-- == 0) return 0;
         const int64_t s = ew_choose_source(r);
         if (r->events) r->events[r->n_events++] = (int32_t)(-1 - s);
@@ -360,7 +415,6 @@ static void ew_streaming_begin(ew_streaming *r) {
     r->now = 1;
     for (int64_t v = 0; v < r->n; v++) {
         r->remaining[v] = r->left_n[v] = ew_in_degree(r, v);
-        r->since[v] = 1;
         for (int32_t e = r->in_start[v]; e < r->in_start[v + 1]; e++) {
             r->target[e] = (int32_t)v;
             r->left[e] = e;

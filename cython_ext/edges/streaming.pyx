@@ -12,6 +12,10 @@ cdef extern from "edges/streaming.h" nogil:
     enum: EW_OPEN
     ctypedef struct ew_heat:
         float hot
+    ctypedef struct ew_waiting:
+        int32_t *item
+        double *base
+        double *since
     ctypedef struct ew_streaming:
         int64_t n, n_sources, slots, early, window, widest, credit, n_drops, loads
         const int32_t *in_start
@@ -33,11 +37,11 @@ cdef extern from "edges/streaming.h" nogil:
         int32_t *unfinished
         int32_t *missing
         int32_t *opened
-        int32_t *since
         int32_t *place
         int32_t *left_n
         ew_heat *warmth
         double *weight
+        int8_t *stale
         int8_t *done
         int32_t *target
         int32_t *left
@@ -54,8 +58,10 @@ cdef extern from "edges/streaming.h" nogil:
         double *sum
         double *factor
         int32_t *open_list
-        int32_t *ready
-        int32_t *early_list
+        int32_t *stale_list
+        ew_waiting ready
+        ew_waiting early_list
+        double *scores
         int32_t *candidates
         int32_t *complete
         int32_t *stack
@@ -112,17 +118,20 @@ cdef class Streaming:
         self.r.log_mean_in, self.r.log_mean_out = log(self.r.mean_in), log(self.r.mean_out)
         self.r.life, self.r.solid, self.r.done = self._int8(n), self._int8(n), self._int8(w)
         self.r.remaining, self.r.weighed, self.r.unfinished = self._int32(n), self._int32(n), self._int32(n)
-        self.r.missing, self.r.opened, self.r.since = self._int32(n), self._int32(n), self._int32(n)
+        self.r.missing, self.r.opened, self.r.stale_list = self._int32(n), self._int32(n), self._int32(n)
         self.r.place, self.r.left_n = self._int32(n, -1), self._int32(n)
         self.r.warmth, self.r.heat = <ew_heat *> self._int32(4 * n), <ew_heat *> self._int32(4 * n_sources)
-        self.r.weight, self.r.sum, self.r.factor = self._double(n), self._double(n_sources), self._double(n_sources)
+        self.r.weight, self.r.stale, self.r.scores = self._double(n), self._int8(n), self._double(n)
+        self.r.sum, self.r.factor = self._double(n_sources), self._double(n_sources)
         self.r.target, self.r.left, self.r.next, self.r.waiting = (
             self._int32(w), self._int32(w), self._int32(w), self._int32(w))
         self.r.available, self.r.resident = self._int8(n_sources), self._int8(n_sources)
         self.r.pending, self.r.unserved, self.r.head = (
             self._int32(n_sources), self._int32(n_sources), self._int32(n_sources, -1))
         self.r.candidate_place, self.r.waiting_n = self._int32(n_sources, -1), self._int32(n_sources)
-        self.r.open_list, self.r.ready, self.r.early_list = self._int32(n), self._int32(n), self._int32(n)
+        self.r.open_list, self.r.ready.item, self.r.early_list.item = self._int32(n), self._int32(n), self._int32(n)
+        self.r.ready.base, self.r.ready.since = self._double(n), self._double(n)
+        self.r.early_list.base, self.r.early_list.since = self._double(n), self._double(n)
         self.r.candidates, self.r.value = self._int32(n_sources), self._double(n_sources)
         self.r.complete, self.r.stack = self._int32(n), self._int32(n)
         self.r.events = self._int32(n + w) if record else NULL
@@ -161,6 +170,11 @@ cdef class Streaming:
     def finished(self):
         """How many items are done with."""
         return self.r.n_drops
+
+    @property
+    def loads(self):
+        """How many sources have been streamed."""
+        return self.r.loads
 
     @property
     def events(self):

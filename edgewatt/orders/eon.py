@@ -87,12 +87,12 @@ def train_seeds(
 
 def against_others(network: Network, memory: int, state: State) -> list[tuple[str, int]]:
     """Return (order, misses) of the policy's own order, the best order it made, and of other methods."""
-    from reorder.learning.eon.episodes import frontiers, play
+    from reorder.learning.eon.episodes import likeliest
     from reorder.learning.eon.policy import Graph
 
     graph = Graph(state.features, network.sources, network.targets)
-    greedy = play(state.parameters, graph, frontiers(network, 1, memory - 1), None)
-    rows = [("eon, likeliest connection", lru_misses(network, greedy.edges[:, 0], memory))]
+    greedy, _ = likeliest(state.kept, graph, network, memory - 1)
+    rows = [("eon, likeliest connection", lru_misses(network, greedy, memory))]
     if len(state.best):
         rows.append(("eon, best sample", lru_misses(network, state.best, memory)))
     for name in OTHERS:

@@ -7,6 +7,7 @@ generated networks. A few sets are tried and the best by exact count is kept; a 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from reorder.base import ORDERINGS, Ordering, Task
@@ -15,16 +16,25 @@ from reorder.search.intervals import Items
 from reorder.search.keys import two_optimal_order
 from reorder.search.residency import cold_moves
 from reorder.search.rolling import slot_choices
-from reorder.search.streaming import Weights, fitting, read_weights, shipped_weights, streamed
+from reorder.search.streaming import (
+    Rival,
+    Weights,
+    fitting,
+    is_roomy,
+    is_sparse,
+    read_weights,
+    shipped_weights,
+    streamed,
+)
 from traces.base.errors import InputError, MissingExtraError
 from traces.work.network import Network
 
-DELAYS = (0, 2, 8, 24)  # stages by which opens are put off under LRU and RR: a source lingers after it was loaded
-AFTER_US, MOVE_US, CONNECTION_US = (
-    45_000,
-    0.3,
-    0.016,
-)  # swaps at the end: in all, each, and for each connection into one
+# Stages by which opens are put off under LRU and RR, where a source lingers after it was loaded: tried first, then
+# nearer and nearer to the best.
+DELAYS, NEARER = (0, 3, 6, 12, 24), (2, 1)
+FEWER = 0.87  # of the slots, tried too where memory holds much of a layer: MIN keeps sources in the others
+# Swaps at the end: in all, each, and for each connection into an item.
+AFTER_US, MOVE_US, CONNECTION_US = 20_000, 0.3, 0.016
 
 
 @dataclass(frozen=True)
@@ -32,7 +42,7 @@ class LearnedParameters:
     """weights: a file of `edgewatt learn order`; None: those that come with this program.
 
     slots: neurons resident at once; None: by policy. moves: swaps of residency intervals that cost no more, after the
-    pass; None: as many as take some 25 ms, 0: none.
+    pass; None: as many as take some 20 ms, none where that is less than one an item; 0: none.
     """
 
     weights: str | None = None
@@ -59,38 +69,53 @@ def learned(network: Network, task: Task, parameters: LearnedParameters) -> Orde
     items = Items.of(network, task)
     sets = shipped_weights() if parameters.weights is None else read_weights(parameters.weights)
     choices = [parameters.slots] if parameters.slots else slot_choices(task)[: 1 if task.policy == "min" else 3]
-    ways = [
-        (max(1, min(slots, task.memory - 2)), one)
-        for one in fitting(sets, items, task.policy, choices[0])
-        for slots in choices
-    ]
+    chosen = fitting(sets, items, task.policy, choices[0])
+    if task.policy == "min" and not parameters.slots and is_roomy(items, choices[0]) and not is_sparse(items):
+        choices.append(round(FEWER * choices[0]))
+    rivals = {slots: Rival() for slots in choices}
+    ways = [(slots, weights) for weights in chosen for slots in choices]
     for slots, weights in ways:
         if best.edges is not None and budget.over:
             break
         best.work += 1
-        stream_into(items, best, slots, weights)
+        stream_into(items, best, max(1, min(slots, task.memory - 2)), weights, rivals[slots])
     if best.edges is None:
         best.offer(two_optimal_order(network), slots=0, set="")
     elif parameters.moves != 0 and task.prepared is None and not budget.over:
         moves = parameters.moves
         if moves is None:
             moves = round(AFTER_US / (MOVE_US + CONNECTION_US * len(items.edges) / len(items.items)))
-        weights = next(one for _, one in ways if one.name == best.found["set"])
+            moves = 0 if moves < len(items.items) else moves
+        weights = next(one for one in chosen if one.name == best.found["set"])
         state = streamed(items, best.found["slots"], weights)
-        if state is not None:
+        if state is not None and moves:
             cold_moves(items, state, best, moves, best.found)
     return best.ordering("learned", best.found, budget.over)
 
 
-def stream_into(items: Items, best: Best, slots: int, weights: Weights) -> None:
+def stream_into(items: Items, best: Best, slots: int, weights: Weights, rival: Rival) -> None:
     """Run the greedy once and offer what it finds, under LRU and RR with several delays."""
-    state = streamed(items, slots, weights, best.budget)
+    state = streamed(items, slots, weights, best.budget, rival)
     if state is None:
         return
     search = items.search(state.slots)
     search.set_state(state.opens, state.drops)
-    for delay in (0,) if best.task.policy == "min" else DELAYS:
-        best.offer(items.decode(search, delay), slots=state.slots, set=weights.name, delay=delay)
+    values: dict[int, float] = {}
+
+    def offer(delays: Iterable[int]) -> int:
+        for delay in delays:
+            if delay >= 0 and delay not in values:
+                made = items.decode(search, delay)
+                values[delay] = best.offer(made, slots=state.slots, set=weights.name, delay=delay)
+        return min(values, key=lambda delay: (values[delay], delay))
+
+    if best.task.policy == "min":
+        offer([0])
+        return
+    known = best.found.get("delay")
+    at = offer(DELAYS if known is None else [known])
+    for step in NEARER:
+        at = offer([at - step, at + step])
 
 
 @dataclass(frozen=True)
@@ -124,20 +149,19 @@ def eon(network: Network, task: Task, parameters: EonParameters) -> Ordering:
     except ImportError as error:
         raise MissingExtraError("torch", "learn") from error
     from reorder.learning.eon.checkpoint import read
-    from reorder.learning.eon.episodes import frontiers, play
+    from reorder.learning.eon.episodes import frontiers, likeliest, play
     from reorder.learning.eon.policy import Graph
 
     state = read(parameters.checkpoint, network)
     budget = Budget(task.time_limit_s)
     best = Best(Scorer(network, task), budget, task)
     graph = Graph(state.features, network.sources, network.targets)
-    made = play(state.parameters, graph, frontiers(network, 1, task.memory - 1), None)
-    best.offer(made.edges[:, 0], take="greedy")
+    best.offer(likeliest(state.kept, graph, network, task.memory - 1)[0], take="greedy")
     if not parameters.greedy_only and len(state.best):
         best.offer(state.best, take="training")
     if not parameters.greedy_only and parameters.samples:
         generator = torch.Generator().manual_seed(task.seed)
-        drawn = play(state.parameters, graph, frontiers(network, parameters.samples, task.memory - 1), generator)
+        drawn = play(state.kept, graph, frontiers(network, parameters.samples, task.memory - 1), generator)
         for edges in drawn.edges.T:
             best.offer(edges.copy(), take="sample")
     return best.ordering("eon", best.found, budget.over)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cython_ext.annealing.residency import Residency
-from cython_ext.edges.intervals import latest_opens
+from cython_ext.edges.intervals import grouped, latest_opens
 from reorder.base import Task
 from traces.work.network import Network
 
@@ -56,8 +56,7 @@ class Items:
         source_of[self.sources] = np.arange(len(self.sources), dtype=np.int32)
         self.own: Int32Array = source_of[self.items]
         self.item: Int32Array = item_of[self.sources]
-        targets = item_of[network.targets]
-        self.edges: Int64Array = np.argsort(targets, kind="stable")
+        self.edges: Int64Array = grouped(item_of[network.targets], len(self.items)).astype(np.int64)
         self.source: Int32Array = source_of[network.sources[self.edges]]
         self.start: Int32Array = np.concatenate(([0], np.cumsum(network.in_degree[self.items]))).astype(np.int32)
 
@@ -72,17 +71,22 @@ class Items:
         return np.repeat(np.arange(len(self.items), dtype=np.int32), np.diff(self.start))
 
     @cached_property
+    def in_sources(self) -> Int32Array:
+        """int32[W]: the places of `edges` by source, within a source by item."""
+        order: Int32Array = grouped(self.source, len(self.sources))
+        return order
+
+    @cached_property
     def by_source(self) -> tuple[Int64Array, Int32Array]:
         """(start int64[n_sources + 1], target int32[W]): the targets of each source, ascending."""
-        order = np.argsort(self.source, kind="stable")
         counts = np.bincount(self.source, minlength=len(self.sources))
-        return np.concatenate(([0], np.cumsum(counts))), self.target[order]
+        return np.concatenate(([0], np.cumsum(counts))), self.target[self.in_sources]
 
     @cached_property
     def lane(self) -> Int32Array:
         """int32[W]: where each of `edges` is among `by_source`."""
         lane = np.empty(len(self.source), np.int32)
-        lane[np.argsort(self.source, kind="stable")] = np.arange(len(lane), dtype=np.int32)
+        lane[self.in_sources] = np.arange(len(lane), dtype=np.int32)
         return lane
 
     @property
@@ -112,9 +116,8 @@ class Items:
             rank = np.empty(len(self.items), np.int64)
             rank[search.state()[0]] = np.arange(1, len(self.items) + 1)
             later = np.minimum(finished, np.maximum(opened, rank - search.slots + delay + 1))
-            stages = np.maximum(stages, later[self.target])
-        key = stages.astype(np.int64) * len(self.sources) + self.source
-        return self.edges[np.argsort(key, kind="stable")]
+            stages = np.maximum(stages, later.astype(np.int32)[self.target])
+        return self.edges[grouped(stages, len(self.items) + 2, self.in_sources)]
 
     def state_of(self, order: Int64Array, slots: int) -> State:
         """Return the state nearest to an edge order: opens by first, drops by last use as a target.

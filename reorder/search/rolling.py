@@ -11,7 +11,7 @@ from reorder.search.budget import Budget, at_least
 from reorder.search.intervals import Items, State
 from reorder.search.keys import demanded_order, two_optimal_order
 from reorder.search.spectrum import coordinates
-from reorder.search.streaming import fitting, shipped_weights, streamed
+from reorder.search.streaming import Rival, fitting, shipped_weights, streamed
 
 # Share of the M - 1 value slots that partial sums may fill. MIN throws out exactly the streamed values, so one slot is
 # enough for them; LRU and RR also age partial sums, the more of them the sooner.
@@ -99,10 +99,11 @@ def start_state(items: Items, slots: int, budget: Budget, policy: str) -> State:
     if (slots, "start") not in items.known:
         began = budget.spent()
         states: list[State] = []
+        rival = Rival()
         for weights in fitting(shipped_weights(), items, policy, slots, STREAMED, MOST_STREAMED):
             if states and budget.limit_s is not None and budget.spent() - began > STREAMED_SHARE * budget.limit_s:
                 break
-            state = streamed(items, slots, weights, budget)
+            state = streamed(items, slots, weights, budget, rival)
             if state is not None:
                 states.append(state)
         share = ROLLED if coordinates(items) is None else ROLLED_LOCAL

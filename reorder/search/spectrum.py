@@ -20,6 +20,7 @@ STEPS, FIRST_STEPS = 40, 8  # of Lanczos, in all and before a look whether there
 LEAST = 0.9  # eigenvalue: below, neighbours of neighbours lie everywhere (random layers of degree d: 2 / sqrt(d))
 FIRST_LEAST = 0.6  # of the first steps, which have not found all of it
 ALIKE, TURNS = 0.6, 24  # ratio from which two eigenvalues count as one; turns of their coordinates that are tried
+JUDGED = 8192  # neurons, about, by which a turn is judged
 NOISE = 0.1  # added to the start, so that it is orthogonal to nothing
 
 
@@ -57,7 +58,7 @@ def _coordinates(items: Items, count: int) -> FloatArray | None:
     far, _ = distances(*graph, end)
     noise = np.random.default_rng(0).standard_normal(network.n_neurons)
     x = centred(root * (np.maximum(far, 0) + NOISE * noise))
-    size = float(np.linalg.norm(x))
+    size = float(np.sqrt(_dot(x, x)))
     if size < 1e-9:
         return None
     basis = np.empty((STEPS, network.n_neurons))
@@ -66,10 +67,11 @@ def _coordinates(items: Items, count: int) -> FloatArray | None:
     steps = STEPS
     for k in range(STEPS):
         y = product(basis[k])
-        diagonal[k] = y @ basis[k]
-        for _ in range(2):  # twice is enough
-            y -= basis[: k + 1].T @ (basis[: k + 1] @ y)
-        beside[k] = np.linalg.norm(y)
+        diagonal[k] = _dot(y, basis[k])
+        y -= diagonal[k] * basis[k] + (beside[k - 1] * basis[k - 1] if k else 0)
+        along = np.einsum("kn,n->k", basis[: k + 1], y)  # once more, against rounding
+        y -= np.einsum("kn,k->n", basis[: k + 1], along)
+        beside[k] = np.sqrt(_dot(y, y))
         if k + 1 == FIRST_STEPS and _eigen(diagonal, beside, k + 1)[0][0] < FIRST_LEAST:
             return None
         if beside[k] < 1e-10 or k + 1 == STEPS:
@@ -88,6 +90,10 @@ def _coordinates(items: Items, count: int) -> FloatArray | None:
     return found if found.shape[1] == count else np.pad(found, ((0, 0), (0, count - found.shape[1])))
 
 
+def _dot(x: FloatArray, y: FloatArray) -> float:
+    return float(np.einsum("n,n->", x, y))  # unlike BLAS, in one thread and the same everywhere
+
+
 def _along_axes(found: FloatArray, touched: npt.NDArray[np.bool_]) -> FloatArray:
     """Return two coordinates turned so that each goes along an axis of the picture.
 
@@ -95,8 +101,10 @@ def _along_axes(found: FloatArray, touched: npt.NDArray[np.bool_]) -> FloatArray
     near its ends, a mixture of two does not: so the turn with the least fourth moments is taken.
     """
     scaled = found / np.maximum(np.sqrt((found[touched] ** 2).mean(axis=0)), 1e-30)
-    turned = [_turn(scaled, angle) for angle in np.arange(TURNS) * (np.pi / 2 / TURNS)]
-    return min(turned, key=lambda two: float((two[touched] ** 4).mean()))
+    some = scaled[touched]
+    some = some[:: max(1, len(some) // JUDGED)]
+    angles = np.arange(TURNS) * (np.pi / 2 / TURNS)
+    return _turn(scaled, min(angles, key=lambda angle: float((_turn(some, angle) ** 4).mean())))
 
 
 def _turn(two: FloatArray, angle: float) -> FloatArray:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -44,6 +44,8 @@ TRIED, PER_ITEM = 100_000, 20  # connections over all sets of weights tried, an 
 # Kinds of networks: slots against items of one depth, connections into an item.
 ROOMY, SPARSE = 2.2, 12
 SOURCES_AT_ONCE = 1 << 14  # between two looks at the clock
+# A further set of weights is given up once it has finished this share of the items at so many times the cost.
+JUDGED_FROM, LOSING, LOOKS = 0.25, 1.02, 16
 
 
 @dataclass(frozen=True)
@@ -155,13 +157,20 @@ def kind_of(items: Items, slots: int) -> str:
     if coordinates(items) is not None:
         return "local"
     degree = items.network.in_degree[items.items]
-    if (
-        int(degree.min()) == int(degree.max()) > 1
-    ):  # RadiX-Nets: these weights found 10 % less than those for dense ones
+    # RadiX-Nets, of equal degrees: these weights found 10 % less than those for dense ones
+    if int(degree.min()) == int(degree.max()) > 1 or is_roomy(items, slots):
         return "roomy"
-    if ROOMY * slots > len(items.items) / len(np.unique(items.network.depth[items.items])):
-        return "roomy"
-    return "sparse" if len(items.edges) <= SPARSE * len(items.items) else "dense"
+    return "sparse" if is_sparse(items) else "dense"
+
+
+def is_roomy(items: Items, slots: int) -> bool:
+    """Return whether the slots hold nearly half of the items of one depth, or more."""
+    return bool(ROOMY * slots > len(items.items) / len(np.unique(items.network.depth[items.items])))
+
+
+def is_sparse(items: Items) -> bool:
+    """Return whether there are few connections into an item."""
+    return len(items.edges) <= SPARSE * len(items.items)
 
 
 def fitting(
@@ -184,19 +193,40 @@ def fitting(
     )[:most]
 
 
-def streamed(items: Items, slots: int, weights: Weights, budget: Budget | None = None) -> State | None:
+def streamed(
+    items: Items, slots: int, weights: Weights, budget: Budget | None = None, rival: Rival | None = None
+) -> State | None:
     """Return what `stream_items` does, kept with the items: a portfolio and its search make each state once."""
     key = (min(slots, len(items.items)), weights.name, weights.stream)
     if key not in items.known:
-        state = stream_items(items, slots, weights, budget)
+        state = stream_items(items, slots, weights, budget, rival)
         if state is None:
             return None
         items.known[key] = state
     return items.known[key]
 
 
-def stream_items(items: Items, slots: int, weights: Weights, budget: Budget | None = None) -> State | None:
-    """Return the state of one run of the greedy; None if the budget is over before it ends."""
+@dataclass
+class Rival:
+    """How costs rose in the best run so far with so many slots: (items finished, sources loaded) on the way."""
+
+    finished: list[int] = field(default_factory=lambda: [0])
+    loads: list[int] = field(default_factory=lambda: [0])
+
+    def beats(self, finished: int, loads: int, items: int) -> bool:
+        """Whether a run with so many loads after so many items is too far behind to go on."""
+        if len(self.loads) < 2 or finished < JUDGED_FROM * items:
+            return False
+        return loads > LOSING * float(np.interp(finished, self.finished, self.loads))
+
+
+def stream_items(
+    items: Items, slots: int, weights: Weights, budget: Budget | None = None, rival: Rival | None = None
+) -> State | None:
+    """Return the state of one run of the greedy; None if the budget is over before it ends, or the rival clearly wins.
+
+    rival: the best run so far with these slots; this run becomes it when it ends with fewer loads.
+    """
     n, w = len(items.items), len(items.edges)
     slots = min(slots, n)
     start, target = items.by_source
@@ -207,8 +237,15 @@ def stream_items(items: Items, slots: int, weights: Weights, budget: Budget | No
         np.array(weights.stream), np.array(weights.factor), np.array(weights.open), window,
         max(WIDEST, WIDEST_PER_SLOT * slots), LOOKED_AT,
     )  # fmt: skip
-    while not run.run(SOURCES_AT_ONCE):
+    own = Rival()
+    at_once = SOURCES_AT_ONCE if rival is None else max(64, min(SOURCES_AT_ONCE, len(items.sources) // LOOKS))
+    while not run.run(at_once):
         if budget is not None and budget.over:
             return None
+        own.finished.append(run.finished), own.loads.append(run.loads)
+        if rival is not None and rival.beats(run.finished, run.loads, n):
+            return None
     opens, drops = run.state()
+    if rival is not None and (len(rival.loads) < 2 or run.loads < rival.loads[-1]):
+        rival.finished, rival.loads = [*own.finished, n], [*own.loads, run.loads]
     return State(opens, drops, slots)

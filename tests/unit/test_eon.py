@@ -16,8 +16,8 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip insta
 
 from edgewatt.orders.eon import lru_misses, train_seeds  # noqa: E402
 from reorder.learning.eon.checkpoint import read, write  # noqa: E402
-from reorder.learning.eon.episodes import frontiers, observed, play  # noqa: E402
-from reorder.learning.eon.policy import Graph, forward  # noqa: E402
+from reorder.learning.eon.episodes import frontiers, likeliest, observed  # noqa: E402
+from reorder.learning.eon.policy import Graph, forward, tables  # noqa: E402
 from reorder.learning.eon.spectrum import features  # noqa: E402
 from reorder.learning.eon.training import advantages, begin, train  # noqa: E402
 
@@ -52,12 +52,13 @@ def test_the_policy_does_not_know_the_order_of_frontier_and_cache(network, train
     graph, world = Graph(state.features, network.sources, network.targets), frontiers(network, 1, 5)
     for _ in range(10):
         world.step(np.zeros(1, np.int64))
-    frontier, cache = observed(world)
-    logits, value = forward(state.parameters, graph, frontier, cache)
-    turned, turned_value = forward(state.parameters, graph, frontier.flip(1), cache.flip(1))
+    frontier, cache = map(torch.from_numpy, observed(world))
+    known = tables(state.parameters, graph)
+    logits, value = forward(state.parameters, graph, known, frontier, cache)
+    turned, turned_value = forward(state.parameters, graph, known, frontier.flip(1), cache.flip(1))
     assert torch.allclose(logits.flip(1), turned, atol=1e-5) and torch.allclose(value, turned_value, atol=1e-5)
     padded = torch.nn.functional.pad(frontier, (0, 3), value=-1)
-    wide, same = forward(state.parameters, graph, padded, cache)
+    wide, same = forward(state.parameters, graph, known, padded, cache)
     assert torch.allclose(wide[:, : logits.shape[1]], logits, atol=1e-5) and torch.allclose(same, value, atol=1e-5)
     assert (wide.softmax(-1)[:, logits.shape[1] :] == 0).all()
 
@@ -77,7 +78,7 @@ def test_misses_fall_with_training():
     network = uniform_layers([8] * 4, 0.25, 3)
     state = train(network, begin(network, memory=6), iterations=20)
     first, last = state.curve[0], state.curve[-1]
-    assert last.mean < 0.95 * first.mean and last.best <= first.best
+    assert last.mean < 0.95 * first.mean and last.best <= last.kept < first.likeliest
     assert lru_misses(network, state.best, 6) == last.best
 
 
@@ -87,13 +88,15 @@ def test_a_run_in_two_pieces_is_the_run_in_one(network, tmp_path):
     again = train(network, read(tmp_path / "half", network), iterations=3)
     assert [look.mean for look in again.curve] == [look.mean for look in whole.curve]
     assert all(torch.equal(again.parameters[name], each) for name, each in whole.parameters.items())
+    assert all(torch.equal(again.kept[name], each) for name, each in whole.kept.items())
     assert (again.best == whole.best).all() and len(again.curve) == 3
 
 
 def test_the_ordering_takes_the_best_of_policy_and_training(network, trained):
     path, state = trained
     graph = Graph(state.features, network.sources, network.targets)
-    greedy = play(state.parameters, graph, frontiers(network, 1, 5), None).edges[:, 0]
+    greedy, misses = likeliest(state.kept, graph, network, 5)
+    assert misses == lru_misses(network, greedy, 6) == min(look.likeliest for look in state.curve)
     only = ew.order(network, "eon", memory=6, policy="lru", checkpoint=str(path), greedy_only=True)
     assert (only.edges == greedy).all()
     both = ew.order(network, "eon", memory=6, policy="lru", checkpoint=str(path), samples=4)

@@ -19,7 +19,7 @@ from traces.work.network import Network
 
 SEEDS = (1, 2, 3, 4, 5)
 MEMORY = 8
-ITERATIONS, ITERATIONS_FULL = 25, 120  # of 32 orders
+ITERATIONS, ITERATIONS_FULL = 25, 120
 OTHERS = ("layerwise", "ego", "connection-reordering", "residency")
 ALL = (*OTHERS, "eon", "eon, best")
 KINDS = {"random 5 %": 0.05, "random 20 %": 0.2, "RadiX-Net": None}
@@ -37,7 +37,7 @@ def jobs(full: bool) -> list[dict[str, Any]]:
 
 def compute(job: Job) -> dict[str, Any]:
     """Train on one network and count the misses of each order and the CPU seconds it took."""
-    from reorder.learning.eon.episodes import frontiers, play
+    from reorder.learning.eon.episodes import likeliest
     from reorder.learning.eon.policy import Graph
 
     network = _network(job)
@@ -49,9 +49,9 @@ def compute(job: Job) -> dict[str, Any]:
     (state,) = train_seeds(network, memory=MEMORY, seeds=(job["seed"],), iterations=job["iterations"])
     graph = Graph(state.features, network.sources, network.targets)
     began = time.process_time()
-    likeliest = play(state.parameters, graph, frontiers(network, 1, MEMORY - 1), None)
+    _, greedy = likeliest(state.kept, graph, network, MEMORY - 1)
     seconds |= {"eon": time.process_time() - began, "eon, best": state.seconds}
-    misses |= {"eon": int(likeliest.misses.sum()), "eon, best": state.curve[-1].best}
+    misses |= {"eon": greedy, "eon, best": state.curve[-1].best}
     return {"connections": network.n_connections, "misses": misses, "seconds": seconds}
 
 

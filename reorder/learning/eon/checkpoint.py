@@ -20,8 +20,8 @@ from traces.base.memory import claim
 from traces.work.checks import check_order
 from traces.work.network import Network
 
-VERSION = 1
-_COLUMNS = 5
+VERSION = 2
+_COLUMNS = 7
 
 
 def fingerprint(network: Network) -> str:
@@ -35,6 +35,7 @@ def fingerprint(network: Network) -> str:
 def write(path: str | Path, network: Network, state: State) -> None:
     """Write a checkpoint; the file is complete or as it was."""
     arrays = {f"parameter.{name}": each.detach().numpy() for name, each in state.parameters.items()}
+    arrays |= {f"kept.{name}": each.numpy() for name, each in state.kept.items()}
     for name, (first, second) in state.moments.items():
         arrays |= {f"first.{name}": first.numpy(), f"second.{name}": second.numpy()}
     arrays |= {
@@ -74,7 +75,7 @@ def read(path: str | Path, network: Network | None = None) -> State:
     made = {
         kind: {name: torch.from_numpy(need(f"{kind}.{name}", "float32", shape).copy())
                for name, shape in shapes(found.shape[1], width).items()}
-        for kind in ("parameter", "first", "second")
+        for kind in ("parameter", "kept", "first", "second")
     }  # fmt: skip
     generator = torch.Generator()
     try:
@@ -83,8 +84,8 @@ def read(path: str | Path, network: Network | None = None) -> State:
         raise InputError(f"{path}: the state of the random numbers is damaged ({brief(error)})") from error
     best = need("best", "int64", (None,)).copy()
     curve = [
-        Look(int(i), float(s), float(mean), int(least), int(low))
-        for i, s, mean, least, low in need("curve", "float64", (None, _COLUMNS)).tolist()
+        Look(int(i), s, mean, *map(int, rest))
+        for i, s, mean, *rest in need("curve", "float64", (None, _COLUMNS)).tolist()
     ]
     if network is not None:
         if about["network"] != fingerprint(network):
@@ -95,8 +96,8 @@ def read(path: str | Path, network: Network | None = None) -> State:
             check_order(network, best)
     moments = {name: (first, made["second"][name]) for name, first in made["first"].items()}
     return State(
-        about["seed"], about["memory"], found.copy(), made["parameter"], moments, generator, best, about["iteration"],
-        about["seconds"], curve,
+        about["seed"], about["memory"], found.copy(), made["parameter"], moments, made["kept"], generator, best,
+        about["iteration"], about["seconds"], curve,
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Orders made step by step by EON's policy: many at once, drawn from it, or one that always takes the likeliest."""
+"""Orders made step by step by EON's policy: many at once, drawn from it, or ones that always take the likeliest."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 
 from cython_ext.edges.frontier import Frontiers
-from reorder.learning.eon.policy import Graph, Parameters, forward
+from reorder.learning.eon.policy import Graph, Parameters, forward, tables
 from traces.work.network import Network
 
 Int64Array = npt.NDArray[np.int64]
@@ -23,12 +23,12 @@ def frontiers(network: Network, count: int, capacity: int) -> Frontiers:
     return Frontiers(*ends, start.astype(np.int64), by_source.astype(np.int64), count, capacity)
 
 
-def observed(world: Frontiers) -> tuple[torch.Tensor, torch.Tensor]:
+def observed(world: Frontiers) -> tuple[Int64Array, Int64Array]:
     """Return int64[B, F] frontiers, as wide as the widest, and int64[B, C] caches; -1 where there is nothing."""
     widest = int(world.size.max())
     frontier = world.frontier[:, :widest].astype(np.int64)
     frontier[np.arange(widest) >= world.size[:, None]] = -1
-    return torch.from_numpy(frontier), torch.from_numpy(world.cache.astype(np.int64))
+    return frontier, world.cache.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +48,18 @@ class Episodes:
 
 @torch.no_grad()
 def play(
-    parameters: Parameters, graph: Graph, world: Frontiers, generator: torch.Generator | None, *, keep: bool = False
+    parameters: Parameters,
+    graph: Graph,
+    world: Frontiers,
+    generator: torch.Generator,
+    *,
+    greedy: int = 0,
+    keep: bool = False,
 ) -> Episodes:
-    """Make an order in every world. generator: draws from the policy; None: its likeliest connection, first of equals.
+    """Make an order in every world.
 
-    keep: remember what was seen, for learning.
+    generator: draws from the policy. greedy: so many worlds, the first ones, always take the likeliest connection
+    instead, the first of equals. keep: remember what was seen, for learning.
     """
     world.reset()
     steps, seen = graph.n_connections, []
@@ -60,14 +67,23 @@ def play(
     edges, misses = np.empty((steps, count), np.int64), np.empty((steps, count), np.int64)
     places = torch.empty(steps, count, dtype=torch.long)
     log_probability, value = torch.empty(steps, count), torch.empty(steps, count)
+    known = tables(parameters, graph)
     for step in range(steps):
-        frontier, cache = observed(world)
-        logits, value[step] = forward(parameters, graph, frontier, cache)
+        frontier, cache = (torch.from_numpy(each) for each in observed(world))
+        logits, value[step] = forward(parameters, graph, known, frontier, cache)
         logs = logits.log_softmax(-1)
-        chosen = logits.argmax(-1) if generator is None else torch.multinomial(logs.exp(), 1, generator=generator)[:, 0]
-        places[step] = chosen
+        chosen = places[step]
+        chosen[:greedy] = logits[:greedy].argmax(-1)
+        if greedy < count:
+            chosen[greedy:] = torch.multinomial(logs[greedy:].exp(), 1, generator=generator)[:, 0]
         log_probability[step] = logs.gather(1, chosen[:, None])[:, 0]
         edges[step], misses[step] = world.step(chosen.numpy())
         if keep:
             seen.append((frontier, cache))
     return Episodes(seen, edges, misses, places, log_probability, value)
+
+
+def likeliest(parameters: Parameters, graph: Graph, network: Network, capacity: int) -> tuple[Int64Array, int]:
+    """Return the order int64[W] that always takes the likeliest connection, and its misses."""
+    made = play(parameters, graph, frontiers(network, 1, capacity), torch.Generator(), greedy=1)
+    return made.edges[:, 0], int(made.misses.sum())

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -59,8 +60,51 @@ class Graph:
         self.n_neurons, self.n_connections = n, len(sources)
 
 
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """What does not depend on the state, once for each connection and neuron and looked up from there.
+
+    edge, query, key, value: float32[W + 1, width] of connections. node: float32[N + 1, width] of neurons; offer,
+    offer_bias: [N + 2, width], [N + 2], the last of an empty cache, as the frontier's queries meet them. sentinel,
+    sentinel_bias: [width] and a scalar, what the sentinel asks.
+    """
+
+    edge: torch.Tensor
+    query: torch.Tensor
+    key: torch.Tensor
+    value: torch.Tensor
+    node: torch.Tensor
+    offer: torch.Tensor
+    offer_bias: torch.Tensor
+    sentinel: torch.Tensor
+    sentinel_bias: torch.Tensor
+
+
+def tables(parameters: Parameters, graph: Graph) -> Tables:
+    """Return the tables of these parameters.
+
+    Maps that follow each other are one: attention weights sum to 1, so ``mixed(A value(x)) = A mixed(value(x))``, and
+    ``asks(x) . k = x . (asks^T k)``.
+    """
+    edge = _linear(parameters, "edge", torch.cat([graph.features[of] for of in (graph.sources, graph.targets)], -1))
+    node = _linear(parameters, "node", graph.features)
+    scale = 1 / math.sqrt(edge.shape[-1])
+    keys = torch.cat([_linear(parameters, "offers", node), parameters["empty"][None]]) * scale
+    return Tables(
+        edge,
+        _linear(parameters, "query", edge) * scale,
+        _linear(parameters, "key", edge),
+        _linear(parameters, "mixed", _linear(parameters, "value", edge)),
+        node,
+        keys @ parameters["asks.weight"],
+        keys @ parameters["asks.bias"],
+        parameters["sentinel"] @ parameters["seen_key.weight"] * scale,
+        parameters["sentinel"] @ parameters["seen_key.bias"] * scale,
+    )
+
+
 def forward(
-    parameters: Parameters, graph: Graph, frontier: torch.Tensor, cache: torch.Tensor
+    parameters: Parameters, graph: Graph, known: Tables, frontier: torch.Tensor, cache: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return float32[B, F] logits of the frontier's connections and float32[B] values.
 
@@ -69,26 +113,24 @@ def forward(
     no_edge, no_node = frontier < 0, cache < 0
     frontier = torch.where(no_edge, graph.n_connections, frontier)
     cache = torch.where(no_node, graph.n_neurons, cache)
+    query, key, value, edge = (
+        functional.embedding(frontier, table) for table in (known.query, known.key, known.value, known.edge)
+    )
+    scores = torch.baddbmm(no_edge[:, None, :] * NOTHING, query, key.transpose(1, 2))
+    mixed = scores.softmax(-1) @ value
+    edge = functional.layer_norm(edge + mixed, mixed.shape[-1:], parameters["norm.weight"], parameters["norm.bias"])
 
-    def linear(name: str, x: torch.Tensor) -> torch.Tensor:
-        return functional.linear(x, parameters[f"{name}.weight"], parameters[f"{name}.bias"])
+    seen = torch.cat([cache, cache.new_full((len(cache), 1), graph.n_neurons + 1)], 1)  # and the empty cache's key
+    absent = torch.cat([no_node, no_node.new_zeros(len(cache), 1)], 1)
+    offered = functional.embedding(seen, known.offer)
+    bias = known.offer_bias[seen] + absent * NOTHING
+    logits = torch.baddbmm(bias[:, None, :], edge, offered.transpose(1, 2)).max(-1).values.masked_fill(no_edge, NOTHING)
 
-    ends = [graph.features[of[frontier]] for of in (graph.sources, graph.targets)]
-    edges, nodes = linear("edge", torch.cat(ends, -1)), linear("node", graph.features[cache])
-    width = edges.shape[-1]
-    scale = 1 / math.sqrt(width)
-    scores = linear("query", edges) @ linear("key", edges).transpose(1, 2) * scale
-    weights = scores.masked_fill(no_edge[:, None, :], NOTHING).softmax(-1)
-    mixed = linear("mixed", weights @ linear("value", edges))
-    edges = functional.layer_norm(edges + mixed, (width,), parameters["norm.weight"], parameters["norm.bias"])
+    both, nothing = torch.cat([edge, functional.embedding(cache, known.node)], 1), torch.cat([no_edge, no_node], 1)
+    looks = (both @ known.sentinel + known.sentinel_bias).masked_fill(nothing, NOTHING).softmax(-1)
+    summary = _linear(parameters, "seen_value", (looks[:, None, :] @ both)[:, 0])
+    return logits, _linear(parameters, "critic_out", torch.tanh(_linear(parameters, "critic", summary)))[:, 0]
 
-    empty = parameters["empty"].expand(len(edges), 1, width)
-    keys = torch.cat([linear("offers", nodes), empty], 1)
-    masked = torch.cat([no_node, no_node.new_zeros(len(edges), 1)], 1)
-    attention = linear("asks", edges) @ keys.transpose(1, 2) * scale
-    logits = attention.masked_fill(masked[:, None, :], NOTHING).max(-1).values.masked_fill(no_edge, NOTHING)
 
-    both, nothing = torch.cat([edges, nodes], 1), torch.cat([no_edge, no_node], 1)
-    looks = (linear("seen_key", both) @ parameters["sentinel"] * scale).masked_fill(nothing, NOTHING).softmax(-1)
-    seen = (looks[..., None] * linear("seen_value", both)).sum(1)
-    return logits, linear("critic_out", torch.tanh(linear("critic", seen)))[:, 0]
+def _linear(parameters: Parameters, name: str, x: torch.Tensor) -> torch.Tensor:
+    return functional.linear(x, parameters[f"{name}.weight"], parameters[f"{name}.bias"])

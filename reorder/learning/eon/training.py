@@ -1,7 +1,7 @@
 """Proximal policy optimisation (Schulman et al. 2017) of EON on one network.
 
-An iteration makes `BATCH` orders, and goes over their steps EPOCHS times. What was needed to learn at all: rewards less
-their mean, a discount of 0.95 and a learning rate of 2e-3. Everything a run needs to go on is in `State`.
+An iteration makes `batch` orders and goes over their steps `epochs` times; one more order always takes the likeliest
+connection, and the parameters of the best such order are kept. Everything a run needs to go on is in `State`.
 """
 
 from __future__ import annotations
@@ -17,32 +17,65 @@ import torch
 from torch.nn import functional
 
 from reorder.learning.eon.episodes import Episodes, frontiers, play
-from reorder.learning.eon.policy import Graph, forward, initial
+from reorder.learning.eon.policy import Graph, forward, initial, tables
 from reorder.learning.eon.spectrum import features
 from traces.work.network import Network
 
-BATCH, EPOCHS, STEPS = 32, 3, 16  # orders an iteration, passes over them, steps (of all orders) a gradient
-DISCOUNT, TRACE = 0.95, 0.95  # gamma and lambda of the generalised advantage
-RATE, CLIP, ENTROPY, CRITIC, LARGEST = 2e-3, 0.2, 0.01, 0.25, 0.5
-FEATURES, WIDTH = 16, 32
+NEVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What the paper leaves open: OUR CHOICES, measured on a network of 16 neurons a layer.
+
+    features: eigenvectors. width: of the attention. batch: orders an iteration. epochs: passes over them. steps: of all
+    orders, a gradient. discount, trace: gamma and lambda of the generalised advantage. rate: Adam's; it and the weight
+    of the entropy halve every `half` iterations, down to a share of `coldest`. clip: of the ratio; critic: weight of
+    the value's error; largest: norm of a gradient.
+    """
+
+    features: int = 128
+    width: int = 48
+    batch: int = 16
+    epochs: int = 2
+    steps: int = 16
+    discount: float = 0.95
+    trace: float = 0.95
+    rate: float = 3e-3
+    entropy: float = 0.01
+    half: float = 60.0
+    coldest: float = 0.1
+    clip: float = 0.2
+    critic: float = 0.25
+    largest: float = 0.5
+
+
+RECIPE = Recipe()
 
 
 @dataclass(frozen=True)
 class Look:
-    """One point of the curve: iterations and CPU seconds so far, mean and least misses of an order, least of all."""
+    """One point of the curve: iterations and CPU seconds so far, mean misses of the orders drawn in this iteration.
+
+    least: the fewest of one of its orders; best: so far. likeliest: misses of the order that takes the likeliest
+    connections; kept: the fewest of those so far.
+    """
 
     iteration: int
     seconds: float
     mean: float
     least: int
     best: int
+    likeliest: int
+    kept: int
 
 
 @dataclass(eq=False)
 class State:
     """A run: its parameters, Adam's moments, the generator, and what it found. memory: M, the cache holds M - 1.
 
-    best: int64[W], the order of fewest misses seen. features: float32[N, k] of the network's neurons.
+    kept: the parameters whose likeliest order was best. best: int64[W], the order of fewest misses seen.
+    features: float32[N, k] of the network's neurons.
     """
 
     seed: int
@@ -50,6 +83,7 @@ class State:
     features: npt.NDArray[np.float32]
     parameters: dict[str, torch.Tensor]
     moments: dict[str, tuple[torch.Tensor, torch.Tensor]]
+    kept: dict[str, torch.Tensor]
     generator: torch.Generator
     best: npt.NDArray[np.int64]
     iteration: int = 0
@@ -57,12 +91,14 @@ class State:
     curve: list[Look] = field(default_factory=list)
 
 
-def begin(network: Network, *, memory: int, seed: int = 0, n_features: int = FEATURES, width: int = WIDTH) -> State:
+def begin(network: Network, *, memory: int, seed: int = 0, recipe: Recipe = RECIPE) -> State:
     """Return a run that has not begun. memory: M >= 3."""
     generator = torch.Generator().manual_seed(seed)
-    parameters = initial(n_features, width, generator)
+    parameters = initial(recipe.features, recipe.width, generator)
     moments = {name: (torch.zeros_like(each), torch.zeros_like(each)) for name, each in parameters.items()}
-    return State(seed, memory, features(network, n_features), parameters, moments, generator, np.zeros(0, np.int64))
+    kept = {name: each.clone() for name, each in parameters.items()}
+    found = features(network, recipe.features)
+    return State(seed, memory, found, parameters, moments, kept, generator, np.zeros(0, np.int64))
 
 
 def train(
@@ -72,6 +108,7 @@ def train(
     iterations: int | None = None,
     seconds: float | None = None,
     after: Callable[[State], Any] | None = None,
+    recipe: Recipe = RECIPE,
 ) -> State:
     """Go on with a run until it has so many iterations or CPU seconds in all; `after` is called after each iteration.
 
@@ -79,20 +116,24 @@ def train(
     """
     torch.set_num_threads(1)
     graph = Graph(state.features, network.sources, network.targets)
-    world = frontiers(network, BATCH, state.memory - 1)
+    world = frontiers(network, 1 + recipe.batch, state.memory - 1)
     weights = {name: each.requires_grad_() for name, each in state.parameters.items()}
-    optimiser = _optimiser(state, weights)
+    optimiser = _optimiser(state, weights, recipe, network.n_connections)
     began, spent = time.process_time(), state.seconds
-    least = state.curve[-1].best if state.curve else np.iinfo(np.int64).max
+    least, kept = (state.curve[-1].best, state.curve[-1].kept) if state.curve else (NEVER, NEVER)
     while (iterations is None or state.iteration < iterations) and (seconds is None or state.seconds < seconds):
-        made = play(weights, graph, world, state.generator, keep=True)
+        made = play(weights, graph, world, state.generator, greedy=1, keep=True)
         total = made.misses.sum(axis=0)
         if total.min() < least:
             least, state.best = int(total.min()), made.edges[:, int(total.argmin())].copy()
-        learn(weights, optimiser, graph, made, state.generator)
+        if total[0] <= kept:  # of equals the last, which has learned more
+            kept, state.kept = int(total[0]), {name: each.detach().clone() for name, each in weights.items()}
+        _learn(weights, optimiser, graph, made, state, recipe)
         state.iteration += 1
         state.seconds = spent + time.process_time() - began
-        state.curve.append(Look(state.iteration, state.seconds, float(total.mean()), int(total.min()), least))
+        drawn = total[1:]
+        look = Look(state.iteration, state.seconds, float(drawn.mean()), int(drawn.min()), least, int(total[0]), kept)
+        state.curve.append(look)
         state.moments = {
             name: (optimiser.state[each]["exp_avg"], optimiser.state[each]["exp_avg_sq"])
             for name, each in weights.items()
@@ -103,50 +144,57 @@ def train(
     return state
 
 
-def advantages(misses: npt.NDArray[np.int64], value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def advantages(
+    misses: npt.NDArray[np.int64], value: torch.Tensor, recipe: Recipe = RECIPE
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Return float32[W, B] generalised advantages and returns of rewards -misses, less their mean."""
     reward = torch.from_numpy(-(misses - misses.mean())).float()
     found, ahead = torch.zeros_like(value), torch.zeros(value.shape[1])
     for step in range(len(value) - 1, -1, -1):
         following = value[step + 1] if step + 1 < len(value) else 0.0
-        ahead = reward[step] + DISCOUNT * following - value[step] + DISCOUNT * TRACE * ahead
+        ahead = reward[step] + recipe.discount * following - value[step] + recipe.discount * recipe.trace * ahead
         found[step] = ahead
     return found, found + value
 
 
-def learn(
+def _learn(
     weights: dict[str, torch.Tensor],
     optimiser: torch.optim.Adam,
     graph: Graph,
     made: Episodes,
-    generator: torch.Generator,
+    state: State,
+    recipe: Recipe,
 ) -> None:
-    """Take the gradient steps of one iteration."""
-    advantage, target = advantages(made.misses, made.value)
+    """Take the gradient steps of one iteration; the first order, the likeliest, is not learned from."""
+    cooled = max(recipe.coldest, 0.5 ** (state.iteration / recipe.half))
+    for group in optimiser.param_groups:
+        group["lr"] = recipe.rate * cooled
+    advantage, target = advantages(made.misses[:, 1:], made.value[:, 1:], recipe)
     advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
-    for _ in range(EPOCHS):
-        for chosen in torch.randperm(len(made.seen), generator=generator).split(STEPS):
+    for _ in range(recipe.epochs):
+        for chosen in torch.randperm(len(made.seen), generator=state.generator).split(recipe.steps):
             seen = [made.seen[step] for step in chosen.tolist()]
             widest = max(frontier.shape[1] for frontier, _ in seen)
-            frontier = torch.cat([functional.pad(f, (0, widest - f.shape[1]), value=-1) for f, _ in seen])
-            logits, value = forward(weights, graph, frontier, torch.cat([cache for _, cache in seen]))
+            frontier = torch.cat([functional.pad(f[1:], (0, widest - f.shape[1]), value=-1) for f, _ in seen])
+            cache = torch.cat([each[1:] for _, each in seen])
+            logits, value = forward(weights, graph, tables(weights, graph), frontier, cache)
             logs = logits.log_softmax(-1)
             entropy = -(logs.exp() * logs.clamp(min=-50)).sum(-1).mean()
-            now = logs.gather(1, made.places[chosen].reshape(-1, 1))[:, 0]
-            ratio = (now - made.log_probability[chosen].reshape(-1)).exp()
+            now = logs.gather(1, made.places[chosen, 1:].reshape(-1, 1))[:, 0]
+            ratio = (now - made.log_probability[chosen, 1:].reshape(-1)).exp()
             gain = advantage[chosen].reshape(-1)
-            policy = torch.min(ratio * gain, ratio.clamp(1 - CLIP, 1 + CLIP) * gain).mean()
+            policy = torch.min(ratio * gain, ratio.clamp(1 - recipe.clip, 1 + recipe.clip) * gain).mean()
             wrong = functional.mse_loss(value, target[chosen].reshape(-1))
             optimiser.zero_grad()
-            (CRITIC * wrong - policy - ENTROPY * entropy).backward()
-            torch.nn.utils.clip_grad_norm_(list(weights.values()), LARGEST)
+            (recipe.critic * wrong - policy - recipe.entropy * cooled * entropy).backward()
+            torch.nn.utils.clip_grad_norm_(list(weights.values()), recipe.largest)
             optimiser.step()
 
 
-def _optimiser(state: State, weights: dict[str, torch.Tensor]) -> torch.optim.Adam:
-    """Return Adam over the parameters, with the moments of the run so far."""
-    optimiser = torch.optim.Adam(list(weights.values()), RATE)
-    updates = float(state.iteration * EPOCHS * -(-len(state.best) // STEPS))
+def _optimiser(state: State, weights: dict[str, torch.Tensor], recipe: Recipe, steps: int) -> torch.optim.Adam:
+    """Return Adam over the parameters, with the moments of the run so far; an order has so many steps."""
+    optimiser = torch.optim.Adam(list(weights.values()), recipe.rate)
+    updates = float(state.iteration * recipe.epochs * -(-steps // recipe.steps))
     for name, weight in weights.items() if state.iteration else ():
         first, second = state.moments[name]
         optimiser.state[weight] = {"step": torch.tensor(updates), "exp_avg": first, "exp_avg_sq": second}
