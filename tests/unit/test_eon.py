@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from oracles.eon_oracle import policy
 from typer.testing import CliRunner
 
 import edgewatt as ew
@@ -18,7 +19,6 @@ from edgewatt.orders.eon import lru_misses, train_seeds  # noqa: E402
 from reorder.learning.eon.checkpoint import read, write  # noqa: E402
 from reorder.learning.eon.episodes import frontiers, likeliest, observed  # noqa: E402
 from reorder.learning.eon.policy import Graph, forward, tables  # noqa: E402
-from reorder.learning.eon.spectrum import features  # noqa: E402
 from reorder.learning.eon.training import advantages, begin, train  # noqa: E402
 
 pytestmark = pytest.mark.application
@@ -35,18 +35,6 @@ def trained(network, tmp_path_factory):
     return path, train_seeds(network, memory=6, iterations=3, output=path)[0]
 
 
-def test_features_are_eigenvectors_of_the_laplacian(network):
-    found = features(network, 12) / np.sqrt(network.n_neurons)
-    laplacian = np.zeros((network.n_neurons, network.n_neurons))
-    for s, t in zip(network.sources, network.targets, strict=True):
-        laplacian[s, t] = laplacian[t, s] = -1
-    laplacian -= np.diag(laplacian.sum(axis=1))
-    largest = np.linalg.eigvalsh(laplacian)[::-1][:12]
-    assert np.allclose(laplacian @ found, found * largest, atol=1e-5)
-    assert np.allclose(found.T @ found, np.eye(12), atol=1e-5)
-    assert features(network, 100)[:, network.n_neurons :].any() == False  # noqa: E712
-
-
 def test_the_policy_does_not_know_the_order_of_frontier_and_cache(network, trained):
     state = trained[1]
     graph, world = Graph(state.features, network.sources, network.targets), frontiers(network, 1, 5)
@@ -61,6 +49,29 @@ def test_the_policy_does_not_know_the_order_of_frontier_and_cache(network, train
     wide, same = forward(state.parameters, graph, known, padded, cache)
     assert torch.allclose(wide[:, : logits.shape[1]], logits, atol=1e-5) and torch.allclose(same, value, atol=1e-5)
     assert (wide.softmax(-1)[:, logits.shape[1] :] == 0).all()
+
+
+def test_the_network_is_the_oracles(network, trained):
+    state = trained[1]
+    graph, world = Graph(state.features, network.sources, network.targets), frontiers(network, 3, 5)
+    rng = np.random.default_rng(0)
+    for _ in range(12):
+        frontier, cache = observed(world)
+        logits, value = forward(
+            state.parameters,
+            graph,
+            tables(state.parameters, graph),
+            torch.from_numpy(frontier),
+            torch.from_numpy(cache),
+        )
+        chances = logits.softmax(-1).numpy()
+        held = {name: each.numpy() for name, each in state.parameters.items()}
+        for b, size in enumerate(world.size):
+            seen = (frontier[b, :size], cache[b][cache[b] >= 0])
+            wanted, worth = policy(held, state.features, network.sources, network.targets, *seen)
+            assert chances[b, :size] == pytest.approx(wanted, abs=1e-5) and not chances[b, size:].any()
+            assert float(value[b]) == pytest.approx(worth, abs=1e-5)
+        world.step(rng.integers(world.size))
 
 
 def test_advantages_are_discounted_sums_of_what_came_unexpected():

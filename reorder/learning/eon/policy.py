@@ -18,24 +18,10 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from reorder.learning.eon.contents import shapes
+
 Parameters = Mapping[str, Any]
 NOTHING = -1e9  # the logit of what is not there
-
-LINEAR = {  # name: inputs and outputs in units of (features, width)
-    "edge": ((2, 0), (0, 1)), "node": ((1, 0), (0, 1)), "query": ((0, 1), (0, 1)), "key": ((0, 1), (0, 1)),
-    "value": ((0, 1), (0, 1)), "mixed": ((0, 1), (0, 1)), "asks": ((0, 1), (0, 1)), "offers": ((0, 1), (0, 1)),
-    "seen_key": ((0, 1), (0, 1)), "seen_value": ((0, 1), (0, 1)), "critic": ((0, 1), (0, 1)),
-}  # fmt: skip
-
-
-def shapes(features: int, width: int) -> dict[str, tuple[int, ...]]:
-    """Return the shape of every parameter."""
-    result: dict[str, tuple[int, ...]] = {}
-    for name, (inputs, outputs) in LINEAR.items():
-        n_in, n_out = (a * features + b * width for a, b in (inputs, outputs))
-        result[f"{name}.weight"], result[f"{name}.bias"] = (n_out, n_in), (n_out,)
-    result |= {"norm.weight": (width,), "norm.bias": (width,), "empty": (width,), "sentinel": (width,)}
-    return result | {"critic_out.weight": (1, width), "critic_out.bias": (1,)}
 
 
 def initial(features: int, width: int, generator: torch.Generator) -> dict[str, torch.Tensor]:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import torch
 from torch.nn import functional
 
+from reorder.learning.eon.contents import Look
 from reorder.learning.eon.episodes import Episodes, frontiers, play
 from reorder.learning.eon.policy import Graph, forward, initial, tables
 from reorder.learning.eon.spectrum import features
@@ -51,23 +52,6 @@ class Recipe:
 
 
 RECIPE = Recipe()
-
-
-@dataclass(frozen=True)
-class Look:
-    """One point of the curve: iterations and CPU seconds so far, mean misses of the orders drawn in this iteration.
-
-    least: the fewest of one of its orders; best: so far. likeliest: misses of the order that takes the likeliest
-    connections; kept: the fewest of those so far.
-    """
-
-    iteration: int
-    seconds: float
-    mean: float
-    least: int
-    best: int
-    likeliest: int
-    kept: int
 
 
 @dataclass(eq=False)

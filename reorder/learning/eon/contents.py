@@ -1,0 +1,143 @@
+"""What a checkpoint of EON holds, read and checked array by array; needs no PyTorch."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError
+from safetensors.numpy import load
+
+from traces.base.errors import InputError, brief
+from traces.base.memory import claim
+from traces.work.checks import check_order
+from traces.work.network import Network
+
+VERSION = 2
+KINDS = ("parameter", "kept", "first", "second")  # the parameters, those of the best likeliest order, Adam's moments
+
+LINEAR = {  # name: inputs and outputs in units of (features, width)
+    "edge": ((2, 0), (0, 1)), "node": ((1, 0), (0, 1)), "query": ((0, 1), (0, 1)), "key": ((0, 1), (0, 1)),
+    "value": ((0, 1), (0, 1)), "mixed": ((0, 1), (0, 1)), "asks": ((0, 1), (0, 1)), "offers": ((0, 1), (0, 1)),
+    "seen_key": ((0, 1), (0, 1)), "seen_value": ((0, 1), (0, 1)), "critic": ((0, 1), (0, 1)),
+}  # fmt: skip
+
+
+def shapes(features: int, width: int) -> dict[str, tuple[int, ...]]:
+    """Return the shape of every parameter."""
+    result: dict[str, tuple[int, ...]] = {}
+    for name, (inputs, outputs) in LINEAR.items():
+        n_in, n_out = (a * features + b * width for a, b in (inputs, outputs))
+        result[f"{name}.weight"], result[f"{name}.bias"] = (n_out, n_in), (n_out,)
+    result |= {"norm.weight": (width,), "norm.bias": (width,), "empty": (width,), "sentinel": (width,)}
+    return result | {"critic_out.weight": (1, width), "critic_out.bias": (1,)}
+
+
+@dataclass(frozen=True)
+class Look:
+    """One point of the curve: iterations and CPU seconds so far, mean misses of the orders drawn in this iteration.
+
+    least: the fewest of one of its orders; best: so far. likeliest: misses of the order that takes the likeliest
+    connections; kept: the fewest of those so far.
+    """
+
+    iteration: int
+    seconds: float
+    mean: float
+    least: int
+    best: int
+    likeliest: int
+    kept: int
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """A checkpoint's arrays. made: {kind: {parameter: float32 array}}; generator: uint8, PyTorch's state of it.
+
+    features, best, curve, seed, memory, iteration, seconds: as in training.State.
+    """
+
+    made: dict[str, dict[str, npt.NDArray[np.float32]]]
+    features: npt.NDArray[np.float32]
+    generator: npt.NDArray[np.uint8]
+    best: npt.NDArray[np.int64]
+    curve: list[Look]
+    seed: int
+    memory: int
+    iteration: int
+    seconds: float
+
+
+def fingerprint(network: Network) -> str:
+    """Return what tells one network from another for an order: neurons and connections as they are numbered."""
+    digest = hashlib.sha256(str(network.n_neurons).encode())
+    for ends in (network.sources, network.targets):
+        digest.update(np.ascontiguousarray(ends, "<i8").tobytes())
+    return digest.hexdigest()
+
+
+def contents(path: str | Path, network: Network | None = None) -> Contents:
+    """Return what a checkpoint holds. network: the one it goes on with, or is used on.
+
+    Raises InputError naming the file for what is no checkpoint, is damaged, or holds numbers that cannot be; with
+    `network`, for a checkpoint of another one.
+    """
+    arrays, about = _read(Path(path))
+
+    def need(name: str, dtype: str, shape: tuple[int | None, ...]) -> np.ndarray:
+        array = arrays.get(name)
+        fits = array is not None and array.dtype == dtype and len(array.shape) == len(shape)
+        if array is None or not fits or any(n not in (None, m) for n, m in zip(shape, array.shape, strict=True)):
+            raise InputError(f"{path}: a checkpoint of EON holds {name!r} as {dtype} of shape {shape}")
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise InputError(f"{path}: {name!r} holds numbers that are not finite")
+        return array
+
+    found = need("features", "float32", (None, None))
+    width = len(need("parameter.norm.weight", "float32", (None,)))
+    wanted = shapes(found.shape[1], width)
+    made = {kind: {name: need(f"{kind}.{name}", "float32", of).copy() for name, of in wanted.items()} for kind in KINDS}
+    generator = need("generator", "uint8", (None,)).copy()
+    best = need("best", "int64", (None,)).copy()
+    curve = [
+        Look(int(i), s, mean, *map(int, rest))
+        for i, s, mean, *rest in need("curve", "float64", (None, len(Look.__dataclass_fields__))).tolist()
+    ]
+    if network is not None:
+        if about["network"] != fingerprint(network):
+            raise InputError(f"{path}: trained for another network ({about['name']}); EON is trained for one")
+        if len(found) != network.n_neurons:
+            raise InputError(f"{path}: features of {len(found)} neurons, the network has {network.n_neurons}")
+        if len(best):
+            check_order(network, best)
+    return Contents(
+        made, found.copy(), generator, best, curve, about["seed"], about["memory"], about["iteration"], about["seconds"]
+    )
+
+
+def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    try:
+        claim(2 * path.stat().st_size, str(path))
+        raw = path.read_bytes()
+        arrays = load(raw)
+        header = json.loads(raw[8 : 8 + int.from_bytes(raw[:8], "little")])
+        about = json.loads(header["__metadata__"]["eon"])
+        if about["version"] != VERSION:
+            raise InputError(f"{path}: a checkpoint of version {about['version']}, this program reads {VERSION}")
+        kinds = {"seed": int, "memory": int, "iteration": int, "seconds": float, "network": str, "name": str}
+        if any(type(about[name]) is not kind for name, kind in kinds.items()):
+            raise ValueError("its description")
+        if about["memory"] < 3 or not 0 <= about["seed"] < 2**63 or about["iteration"] < 0:
+            raise ValueError("its description")
+    except InputError:
+        raise
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except (SafetensorError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise InputError(f"{path}: no checkpoint of `edgewatt learn eon`, or damaged ({brief(error)})") from error
+    return arrays, about
