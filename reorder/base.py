@@ -84,6 +84,15 @@ class Make(Protocol):
     def __call__(self, network: Network, task: Task, parameters: Any) -> Ordering: ...
 
 
+@dataclass(frozen=True)
+class Explanation:
+    """Why an order came about, for a page: a heading, a few sentences and tables of texts (heads, rows)."""
+
+    title: str
+    words: str
+    tables: tuple[tuple[tuple[str, ...], tuple[tuple[str, ...], ...]], ...]
+
+
 F = TypeVar("F", bound=Make)
 
 
@@ -98,6 +107,7 @@ class Method:
     extra: the extra of this distribution that it needs; None: it needs none.
     suits: whether it can order a network at all; None: every network.
     tries: names of the other methods that it may take an order from; None: it asks none.
+    explain: why an order of its own came about, as tables for a page; None: it does not say.
     """
 
     make: Make
@@ -108,6 +118,7 @@ class Method:
     suits: Callable[[Network], bool] | None = None
     whole_rows: bool = False
     tries: Callable[[], Iterable[str]] | None = None
+    explain: Callable[[Network, Task, Ordering], Explanation | None] | None = None
 
     def __call__(self, network: Network, task: Task, parameters: Any) -> Ordering:
         """Make an order, unchecked: for portfolios and tests; others call reorder.order.order."""
@@ -130,11 +141,12 @@ class Orderings(Registry[Method]):
         suits: Callable[[Network], bool] | None = None,
         whole_rows: bool = False,
         tries: Callable[[], Iterable[str]] | None = None,
+        explain: Callable[[Network, Task, Ordering], Explanation | None] | None = None,
     ) -> Callable[[F], F]:
         """Return a decorator that adds a function under `name` and leaves it as it is. Fields as in Method."""
 
         def add(make: F) -> F:
-            method = Method(make, searches, portfolio, start, extra, suits, whole_rows, tries)
+            method = Method(make, searches, portfolio, start, extra, suits, whole_rows, tries, explain)
             super(Orderings, self).register(name, summary=summary, parameters=parameters)(method)
             return make
 

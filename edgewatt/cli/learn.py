@@ -29,6 +29,9 @@ def learn_order(
     output: str = typer.Option(
         "weights.json", "-o", "--output", parser=written, metavar="FILE", help="Where to write the weights."
     ),
+    page: str = typer.Option(
+        None, "--page", parser=written, metavar="FILE", help="Write a page with the learning curves and the weights."
+    ),
     json_file: str = typer.Option(
         None,
         "--json",
@@ -40,7 +43,7 @@ def learn_order(
     """Train the weights of the `learned` ordering by CMA-ES on the exact objective and write them to a file.
 
     Your own networks: every third is kept for validation; of one or two, generated networks of --kind are.
-    Example:  edgewatt learn order --kind sparse --seconds 60 -o sparse.json
+    Example:  edgewatt learn order --kind sparse --seconds 60 -o sparse.json --page sparse.html
     Example:  edgewatt order net.npz -m learned -s weights=sparse.json
     """
     from edgewatt.cli.order import read_value
@@ -69,6 +72,11 @@ def learn_order(
         )  # fmt: skip
     with whole_file(output) as stream:
         stream.write(weights_file(list(found.sets)))
+    if page is not None:
+        from edgewatt.orders.learning_pages import weights_page
+
+        with whole_file(page) as stream:
+            stream.write(weights_page(Path(output).stem, found, len(validation)).encode())
     result = {
         "weights": output,
         "sets": [one.as_dict() for one in found.sets],
@@ -90,7 +98,7 @@ def learn_eon(
     network: str = typer.Argument(..., metavar="NETWORK", help="The network to find an order for: a file."),
     memory: int = typer.Option(100, "--memory", "-M", help="Fast memory M; EON's LRU cache holds M - 1 neurons."),
     seconds: float = typer.Option(None, "--seconds", help="CPU seconds of each seed in all (default 120)."),
-    iterations: int = typer.Option(None, "--iterations", min=1, help="Iterations of 32 orders, instead of seconds."),
+    iterations: int = typer.Option(None, "--iterations", min=1, help="Iterations of 16 orders, instead of seconds."),
     seeds: str = typer.Option("0", "--seeds", help="A training for each; the best of them is written."),
     output: str = typer.Option(
         "eon.safetensors", "-o", "--output", parser=written, metavar="FILE", help="Where the checkpoint goes."
@@ -119,7 +127,7 @@ def learn_eon(
     """
     from edgewatt.cli.parts.output import progress, say, show_table, write_json
     from edgewatt.orders.eon import against_others, train_seeds
-    from edgewatt.orders.eon_page import learning_page
+    from edgewatt.orders.learning_pages import eon_page
     from traces.base.errors import InputError
     from traces.base.files import whole_file
 
@@ -134,7 +142,7 @@ def learn_eon(
     rows = against_others(wanted, memory, runs[0])
     if page is not None:
         with whole_file(page) as stream:
-            stream.write(learning_page(wanted.name or Path(network).name, memory, runs, rows).encode())
+            stream.write(eon_page(wanted.name or Path(network).name, memory, runs, rows).encode())
     result = {
         "checkpoint": str(output),
         "misses": dict(rows),

@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from edgewatt.judging.judge import MachineView
 from edgewatt.reporting.escaping import text
-from edgewatt.reporting.frame import asset, frame
+from edgewatt.reporting.frame import asset, frame, table
 from hwmodel.fastmemory.iomodel import count_io, gap, io_bounds
 from hwmodel.fastmemory.occupancy import KINDS, Occupancy, occupancy
-from reorder.base import Ordering
+from reorder.base import ORDERINGS, Ordering, Task
 from reorder.limits.bounds import NetworkBound, lower_bound
 from reorder.order import order as make_order
 from traces.work.network import Network
@@ -63,7 +63,9 @@ def explain_page(
     }  # fmt: skip
     settings = f"M = {memory}, policy {policy}, pinning {pinning}, seed {ordering.seed}"
     body = asset("explain_order.html").format(
-        sentence=text(_sentence(sides, lower, bound)), machine="" if view is None else machine_part(view)
+        sentence=text(_sentence(sides, lower, bound)),
+        machine="" if view is None else machine_part(view),
+        reasons=_reasons(network, ordering, Task(memory, policy, pinning)),
     )
     return frame(
         f"{network.name}, ordered by {ordering.method}",
@@ -73,6 +75,16 @@ def explain_page(
         data=data,
         scripts=[asset("explain_order.js")],
     )
+
+
+def _reasons(network: Network, ordering: Ordering, task: Task) -> str:
+    """Return what the method of an order says of how it came about; nothing where it does not say."""
+    method = ORDERINGS[ordering.method].item if ordering.method in ORDERINGS else None
+    said = None if method is None or method.explain is None else method.explain(network, task, ordering)
+    if said is None:
+        return ""
+    tables = "".join(f'<div class="panel">{table(heads, rows)}</div>' for heads, rows in said.tables)
+    return f'<h2>{text(said.title)}</h2><p class="soft">{text(said.words)}</p>{tables}'
 
 
 def machine_part(view: MachineView) -> str:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from statistics import fmean
 
-from reorder.base import ORDERINGS, Ordering, Task
+from reorder.base import ORDERINGS, Explanation, Ordering, Task
 from reorder.search.budget import Best, Budget, Scorer, at_least
 from reorder.search.intervals import Items
 from reorder.search.keys import two_optimal_order
+from reorder.search.reasons import reasons
 from reorder.search.residency import cold_moves
 from reorder.search.rolling import slot_choices
 from reorder.search.streaming import (
@@ -56,11 +58,77 @@ class LearnedParameters:
         at_least("moves", self.moves, 0)
 
 
+MOST_EXPLAINED = 1_000_000  # connections
+TERMS = {  # of a score, in words
+    "waiting items": "open items that wait for it",
+    "log_unserved_over_pending": "targets to come over those open now",
+    "computed": "it was computed",
+    "log_unserved": "targets to come",
+    "last_use": "its last use",
+    "log_left": "connections the items have left",
+    "share_left": "share the items have left",
+    "log_in_degree": "the items' in-degree",
+    "one_over_left": "the items' last connections",
+    "out_degree": "what the items feed",
+    "feeds_others": "the items feed others",
+    "unfinished_share": "the items' unfinished sources",
+    "age": "the items' age",
+    "depth": "the items' depth",
+    "one far ahead": "one item far ahead",
+}
+
+
+def why_streamed(network: Network, task: Task, ordering: Ordering) -> Explanation | None:
+    """Return the terms of choices of the pass that an order of `learned` came from."""
+    file = ordering.parameters.get("weights")
+    sets = read_weights(file) if file else shipped_weights()
+    weights = next((one for one in sets if one.name == ordering.parameters.get("set")), None)
+    if weights is None:
+        return None
+    title = "Why a source was streamed"
+    if network.n_connections > MOST_EXPLAINED:
+        return Explanation(title, f"Choices are not followed above {MOST_EXPLAINED:,} connections.", ())
+    choices = reasons(Items(network), ordering.parameters["slots"], weights)
+    both = [(one.chosen, one.other) for one in choices if one.other is not None]
+    gain = {name: [a.terms[name] - b.terms[name] for a, b in both] for name in TERMS}
+    means = (
+        (words, *(fmean(one.terms[name] for one in side) for side in zip(*both, strict=True)), fmean(gain[name]))
+        for name, words in TERMS.items()
+        if both
+    )
+    shown = sorted((row for row in means if any(row[1:])), key=lambda row: -abs(row[3]))
+    tipped = [
+        max(TERMS, key=lambda name: one.chosen.terms[name] - one.other.terms[name]) if one.other else ""
+        for one in choices
+    ]
+    rows = tuple(
+        (
+            f"{one.served:.0%}", str(one.chosen.source), f"{one.chosen.served:,} of {one.chosen.left:,}",
+            f"{one.chosen.score:.2f}", str(one.other.source) if one.other else "none",
+            f"{one.chosen.score - one.other.score:.2f}" if one.other else "", TERMS.get(tip, ""),
+        )
+        for one, tip in zip(choices, tipped, strict=True)
+    )  # fmt: skip
+    return Explanation(
+        title,
+        f"The pass with the weights {weights.name}, {len(choices)} of its choices: the finished source of the highest "
+        "score went past the open items next. Its log score is a sum of terms; the first table has their means over "
+        "these choices, for the source that was streamed and for the next best. What the swaps after the pass changed "
+        "is not in them.",
+        (
+            (("term", "streamed", "next best", "difference"),
+             tuple((words, f"{a:+.3f}", f"{b:+.3f}", f"{gain:+.3f}") for words, a, b, gain in shown)),
+            (("after", "source", "serves, of targets to come", "log score", "next best", "ahead by", "most by"), rows),
+        ),
+    )  # fmt: skip
+
+
 @ORDERINGS.register(
     "learned",
     summary="one pass: partial sums stay, the source that helps them most streams next; trained weights",
     parameters=LearnedParameters,
     portfolio=3.5,
+    explain=why_streamed,
 )
 def learned(network: Network, task: Task, parameters: LearnedParameters) -> Ordering:
     """Run the greedy with one set of weights after another; two-optimal where time is up before the first is done."""
@@ -90,7 +158,8 @@ def learned(network: Network, task: Task, parameters: LearnedParameters) -> Orde
         state = streamed(items, best.found["slots"], weights)
         if state is not None and moves:
             cold_moves(items, state, best, moves, best.found)
-    return best.ordering("learned", best.found, budget.over)
+    given = {} if parameters.weights is None else {"weights": parameters.weights}
+    return best.ordering("learned", {**best.found, **given}, budget.over)
 
 
 def stream_into(items: Items, best: Best, slots: int, weights: Weights, rival: Rival) -> None:

@@ -220,6 +220,19 @@ class Rival:
         return loads > LOSING * float(np.interp(finished, self.finished, self.loads))
 
 
+def streaming_of(items: Items, slots: int, weights: Weights, *, record: bool = False) -> Streaming:
+    """Return a run of the greedy that has not begun. record: it remembers its choices."""
+    n, w = len(items.items), len(items.edges)
+    start, target = items.by_source
+    depth = items.network.depth[items.items].astype(np.int32)
+    window = max(FEWEST, (LOOKED_AT + LOOKED_AT_PER_CONNECTION * w) // n)
+    return Streaming(
+        items.start, items.source, start, target, items.own, items.item, depth, slots, int(slots * weights.early),
+        np.array(weights.stream), np.array(weights.factor), np.array(weights.open), window,
+        max(WIDEST, WIDEST_PER_SLOT * slots), LOOKED_AT, record=record,
+    )  # fmt: skip
+
+
 def stream_items(
     items: Items, slots: int, weights: Weights, budget: Budget | None = None, rival: Rival | None = None
 ) -> State | None:
@@ -227,16 +240,9 @@ def stream_items(
 
     rival: the best run so far with these slots; this run becomes it when it ends with fewer loads.
     """
-    n, w = len(items.items), len(items.edges)
+    n = len(items.items)
     slots = min(slots, n)
-    start, target = items.by_source
-    depth = items.network.depth[items.items].astype(np.int32)
-    window = max(FEWEST, (LOOKED_AT + LOOKED_AT_PER_CONNECTION * w) // n)
-    run = Streaming(
-        items.start, items.source, start, target, items.own, items.item, depth, slots, int(slots * weights.early),
-        np.array(weights.stream), np.array(weights.factor), np.array(weights.open), window,
-        max(WIDEST, WIDEST_PER_SLOT * slots), LOOKED_AT,
-    )  # fmt: skip
+    run = streaming_of(items, slots, weights)
     own = Rival()
     at_once = SOURCES_AT_ONCE if rival is None else max(64, min(SOURCES_AT_ONCE, len(items.sources) // LOOKS))
     while not run.run(at_once):

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from browser import CHROMIUM, opened
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles.random_networks import dags
 
 from edgewatt.reporting.explain_order import explain_page
 from hwmodel.fastmemory.iomodel import count_io
 from hwmodel.fastmemory.occupancy import occupancy
+from reorder.edges.learned import TERMS
 from reorder.order import order
+from reorder.search.intervals import Items
+from reorder.search.reasons import reasons
+from reorder.search.streaming import shipped_weights, weights_file
 from traces.generators.networks import random_layered
 from traces.work.network import Network
 
@@ -48,6 +56,27 @@ def test_the_page_is_self_contained_and_escaped(network: Network) -> None:
     assert data["sides"][0]["total"] == count_io(named, found, memory=12).total
     assert sum(count for _, count in data["sides"][0]["costs"]) == data["sides"][0]["total"]
     assert "@" not in re.sub(r"@(media|charset)", "", page)
+
+
+def test_the_page_says_why_a_source_was_streamed(network: Network, tmp_path: Path) -> None:
+    page = explain_page(network, order(network, "learned", memory=12), memory=12)
+    assert "Why a source was streamed" in page and "open items that wait for it" in page
+    weights = tmp_path / "own.json"
+    weights.write_bytes(weights_file([replace(shipped_weights()[1], name="<b>mine")]))
+    own = explain_page(network, order(network, "learned", memory=12, weights=str(weights)), memory=12)
+    assert "weights &lt;b&gt;mine" in own
+    assert "Why a source" not in explain_page(network, order(network, "two-optimal", memory=12), memory=12)
+    made = replace(order(network, "learned", memory=12), parameters={"set": "gone"})
+    assert "Why a source" not in explain_page(network, made, memory=12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(dags(), st.integers(1, 8), st.sampled_from(range(len(shipped_weights()))))
+def test_what_was_streamed_has_the_highest_score(made: Network, slots: int, which: int) -> None:
+    for choice in reasons(Items(made), slots, shipped_weights()[which]):
+        assert choice.other is None or choice.chosen.score >= choice.other.score - 1e-6
+        assert choice.chosen.score == pytest.approx(sum(choice.chosen.terms.values()))
+        assert 0 < choice.chosen.served <= choice.chosen.left and set(choice.chosen.terms) == set(TERMS)
 
 
 def test_a_construction_and_a_single_connection_have_pages() -> None:

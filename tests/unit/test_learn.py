@@ -169,10 +169,13 @@ def test_the_command(tmp_path: Path) -> None:
     pytest.importorskip("cmaes", reason="needs the extra 'learn'")
     path = tmp_path / "w.json"
     command = ["learn", "order", "--kind", "sparse", "--seconds", "2", "--seeds", "3", "-o", str(path), "--json", "-"]
+    command += ["--page", str(tmp_path / "p.html")]
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.output
     result = json.loads(done.stdout)
     assert result["sets"][0]["made_with"]["seed"] == 3 and result["curve"] and read_weights(path)[0].name == "w-3"
+    page = (tmp_path / "p.html").read_text()
+    assert "<polyline" in page and "seed 3" in page and "stream: log_left" in page
     bad = CliRunner().invoke(app, ["learn", "order", "--seeds", "x", "-o", str(path)])
     assert isinstance(bad.exception, InputError) and "--seeds x" in str(bad.exception)
 
