@@ -1,6 +1,6 @@
 """EON on the networks of its paper: misses of its orders beside EGO, Connection Reordering and annealing, seed by seed.
 
-    python scripts/bench_eon.py [--iterations 100] [--seeds 1,2,3,4,5] [--json FILE]
+    python scripts/bench_eon.py [--iterations 200] [--seeds 1,2,3,4,5] [--json FILE]
 
 CPU time, one thread. The cache is an LRU of seven neurons (M = 8).
 """
@@ -29,9 +29,10 @@ NETWORKS = {
 def main() -> None:
     """Print a line a network and seed, then medians."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--iterations", type=int, default=100, help="of a training")
+    parser.add_argument("--iterations", type=int, default=200, help="of a training")
     parser.add_argument("--seeds", default="1,2,3,4,5", help="of networks and trainings")
     parser.add_argument("--json", type=Path, help="append misses and curves here, a line a training")
+    parser.add_argument("--keep", type=Path, help="folder of checkpoints: go on from those that are there")
     parser.add_argument("--only", default="", help="networks whose name begins so")
     given = parser.parse_args()
     for name, make in NETWORKS.items():
@@ -45,7 +46,11 @@ def main() -> None:
                 began = time.process_time()
                 made = ew.order(network, other, memory=MEMORY, policy="lru", seed=seed)
                 seconds[other], row[other] = time.process_time() - began, lru_misses(network, made.edges, MEMORY)
-            (state,) = train_seeds(network, memory=MEMORY, seeds=(seed,), iterations=given.iterations)
+            kept = given.keep and given.keep / f"{name[:9]}-{seed}.safetensors".replace(" ", "-")
+            (state,) = train_seeds(
+                network, memory=MEMORY, seeds=(seed,), iterations=given.iterations, output=kept,
+                resume=kept if kept and kept.exists() else None,
+            )  # fmt: skip
             graph = Graph(state.features, network.sources, network.targets)
             began = time.process_time()
             _, greedy = likeliest(state.kept, graph, network, MEMORY - 1)

@@ -15,7 +15,7 @@ from reorder.base import ORDERINGS, Explanation, Ordering, Task
 from reorder.search.budget import Best, Budget, Scorer, at_least
 from reorder.search.intervals import Items
 from reorder.search.keys import two_optimal_order
-from reorder.search.reasons import reasons
+from reorder.search.reasons import Choice, reasons
 from reorder.search.residency import cold_moves
 from reorder.search.rolling import slot_choices
 from reorder.search.streaming import (
@@ -89,25 +89,27 @@ def why_streamed(network: Network, task: Task, ordering: Ordering) -> Explanatio
     if network.n_connections > MOST_EXPLAINED:
         return Explanation(title, f"Choices are not followed above {MOST_EXPLAINED:,} connections.", ())
     choices = reasons(Items(network), ordering.parameters["slots"], weights)
-    both = [(one.chosen, one.other) for one in choices if one.other is not None]
-    gain = {name: [a.terms[name] - b.terms[name] for a, b in both] for name in TERMS}
-    means = (
-        (words, *(fmean(one.terms[name] for one in side) for side in zip(*both, strict=True)), fmean(gain[name]))
+    both = [(one.chosen.terms, one.other.terms) for one in choices if one.other is not None]
+    means: list[tuple[str, float, float]] = [
+        (words, fmean(a[name] for a, _ in both), fmean(b[name] for _, b in both))
         for name, words in TERMS.items()
         if both
-    )
-    shown = sorted((row for row in means if any(row[1:])), key=lambda row: -abs(row[3]))
-    tipped = [
-        max(TERMS, key=lambda name: one.chosen.terms[name] - one.other.terms[name]) if one.other else ""
-        for one in choices
     ]
+    shown = sorted((row for row in means if any(row[1:])), key=lambda row: -abs(row[1] - row[2]))
+
+    def most(one: Choice) -> str:
+        if one.other is None:
+            return ""
+        ahead = {name: one.chosen.terms[name] - one.other.terms[name] for name in TERMS}
+        return TERMS[max(ahead, key=lambda name: ahead[name])]
+
     rows = tuple(
         (
             f"{one.served:.0%}", str(one.chosen.source), f"{one.chosen.served:,} of {one.chosen.left:,}",
             f"{one.chosen.score:.2f}", str(one.other.source) if one.other else "none",
-            f"{one.chosen.score - one.other.score:.2f}" if one.other else "", TERMS.get(tip, ""),
+            f"{one.chosen.score - one.other.score:.2f}" if one.other else "", most(one),
         )
-        for one, tip in zip(choices, tipped, strict=True)
+        for one in choices
     )  # fmt: skip
     return Explanation(
         title,
@@ -117,7 +119,7 @@ def why_streamed(network: Network, task: Task, ordering: Ordering) -> Explanatio
         "is not in them.",
         (
             (("term", "streamed", "next best", "difference"),
-             tuple((words, f"{a:+.3f}", f"{b:+.3f}", f"{gain:+.3f}") for words, a, b, gain in shown)),
+             tuple((words, f"{a:+.3f}", f"{b:+.3f}", f"{a - b:+.3f}") for words, a, b in shown)),
             (("after", "source", "serves, of targets to come", "log score", "next best", "ahead by", "most by"), rows),
         ),
     )  # fmt: skip

@@ -248,7 +248,8 @@ def stream_items(
     while not run.run(at_once):
         if budget is not None and budget.over:
             return None
-        own.finished.append(run.finished), own.loads.append(run.loads)
+        own.finished.append(run.finished)
+        own.loads.append(run.loads)
         if rival is not None and rival.beats(run.finished, run.loads, n):
             return None
     opens, drops = run.state()

@@ -44,7 +44,7 @@ class Recipe:
     trace: float = 0.95
     rate: float = 3e-3
     entropy: float = 0.01
-    half: float = 60.0
+    half: float = 100.0
     coldest: float = 0.1
     clip: float = 0.2
     critic: float = 0.25
