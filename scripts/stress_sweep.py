@@ -352,9 +352,11 @@ def signals(folder: Path, moments: int, seed: int) -> dict[str, Any]:
         number = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)[moment % 3]
         process = start(config, results, "-j", "2", new_session=True)
         before = _stamps(results)
-        if pick.random() < 0.8:
-            _working(process)
-        time.sleep(pick.uniform(0, 2.5))
+        if pick.random() < 0.8:  # most come while points are computed
+            wanted = len(before) + pick.randrange(12)
+            while len(_stamps(results)) < wanted and process.poll() is None:
+                time.sleep(0.02)
+        time.sleep(pick.uniform(0, 0.5))
         with_group = pick.random() < 0.5
         workers = workers_of(process.pid)
         with contextlib.suppress(ProcessLookupError):

@@ -18,6 +18,7 @@ from hwmodel.processor.calibration import processor_for
 from hwmodel.processor.cost import LINE_BYTES, TERMS, Processor, features
 from hwmodel.processor.inference import CompiledInference, compile_inference
 from hwmodel.processor.work import ordered_work
+from traces.base.checks import whole_number
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.work.network import Network
@@ -104,6 +105,8 @@ def bench(
     """
     if isinstance(batch, bool) or not isinstance(batch, int) or not 1 <= batch <= 1 << 20:
         raise InputError(f"batch must be an integer from 1 to {1 << 20}, not {batch!r}")
+    if lanes is not None:
+        whole_number(lanes, "lanes", most=1 << 14)
     layers_of(network)  # refuses what libraries cannot compute, before anything is measured
     vectors = _vectors(network, batch, inputs, seed)
     with one_core():

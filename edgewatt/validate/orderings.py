@@ -43,10 +43,10 @@ def read_order(path: Path) -> npt.NDArray[np.int64]:
         raise InputError(f"{path}: cannot be read as an order ({getattr(error, 'strerror', None) or error})") from error
     numbers = []
     for number, line in enumerate(lines, 1):
-        if line.strip():
-            if not is_whole(line.strip()):
-                raise InputError(f"{path}:{number}: {line.strip()[:40]!r} is not a connection index")
-            numbers.append(int(line))
+        if word := line.strip():  # which takes separators away that int() refuses
+            if not is_whole(word):
+                raise InputError(f"{path}:{number}: {word[:40]!r} is not a connection index")
+            numbers.append(int(word))
     return np.array(numbers, np.int64)
 
 

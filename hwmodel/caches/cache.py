@@ -234,6 +234,10 @@ class CacheLevel:
             "unused_prefetches": k.waiting,
         }
 
+    def check(self, op: npt.ArrayLike, address: npt.ArrayLike, size: npt.ArrayLike) -> None:
+        """Raise InputError for accesses that no cache takes: of no byte, or not ending below 2^63."""
+        self._checked(op, address, size)
+
     def _checked(self, op: npt.ArrayLike, address: npt.ArrayLike, size: npt.ArrayLike) -> tuple[Any, Any, Any]:
         from cython_ext.cache.level import first_bad_access
 

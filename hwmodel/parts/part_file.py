@@ -138,8 +138,10 @@ def _choose(tree: Tree) -> None:
     if not isinstance(chosen, list) or not all(isinstance(name, str) for name in chosen):
         tree.complain(("with",), f"must be a list of options of the part, not {chosen!r}")
         return
-    for name in chosen:
-        if not isinstance(options, dict) or not isinstance(options.get(name), dict):
+    for at, name in enumerate(chosen):
+        if name in chosen[:at]:
+            tree.complain(("with",), f"option {name!r} is given twice")
+        elif not isinstance(options, dict) or not isinstance(options.get(name), dict):
             known = options if isinstance(options, dict) else {}
             tree.complain(("with",), f"the part has no option {name!r}{did_you_mean(name, list(known))}")
         elif set(options[name]) & {"extends", "with", "options", "name"}:

@@ -74,6 +74,8 @@ def compile_inference(
         split = "lanes" if threads == 1 or lanes >= 16 * threads else "targets"
     level = kernel.level_number(simd)
     given = None if calibration is None else checked_inputs(network, calibration)
+    if given is not None and not np.isfinite(given).all():
+        raise InputError("calibration: inputs that are typical are finite numbers")
     return CompiledInference(work, int(lanes), dtype, int(threads), split, level, given)
 
 

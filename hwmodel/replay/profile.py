@@ -155,6 +155,7 @@ def profile_caches(
     accesses, first_lines = 0, []
     for chunk in slices(trace):
         accesses += len(chunk)
+        levels[0].check(chunk.op, chunk.address, chunk.size)
         op, address, size, stream = chunk.op, chunk.address, np.asarray(chunk.size, np.uint16), chunk.stream
         for k, level in enumerate(levels):
             lines, access = touched_lines(address, size, level.spec.line_bytes)

@@ -15,9 +15,11 @@ import numpy as np
 from reorder.patches import msf_cnn
 from reorder.patches.blocks import Block, make_block
 from reorder.patches.chain import Chain
+from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
 
 TILES = (1, 2, 4, 8)
+MOST_LAYERS = 128  # of a chain: the work grows with the fourth power, 80 layers take half a minute
 MODES = ("whole", "rows", "lines", "mixed")
 COUNTINGS = ("exact", "msf-cnn")
 
@@ -84,7 +86,11 @@ def patch_front(
         raise unknown_name("counting", counting, COUNTINGS)
     if weight_buffer < 0:
         raise InputError(f"weight_buffer is {weight_buffer}: at least 0 bytes")
+    for tile in tiles:
+        whole_number(tile, "tiles", most=1 << 40)
     n = len(chain.layers)
+    if n > MOST_LAYERS:
+        raise InputError(f"{chain.name}: {n} layers, at most {MOST_LAYERS} are weighed together: cut the chain")
     if counting == "msf-cnn":
         if offchip:
             raise InputError("counting 'msf-cnn' knows no off-chip bytes: use 'exact'")
