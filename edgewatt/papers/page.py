@@ -137,7 +137,8 @@ def _claims_table(rows: list[Row]) -> str:
         f"<td><b>{text(r['verdict'])}</b><br><small>{text(r['because'])}</small></td></tr>"
         for r in sorted(rows, key=lambda row: not row["measured"])
     )
-    return f"<table><thead><tr>{''.join(f'<th>{h}</th>' for h in heads)}</tr></thead><tbody>{body}</tbody></table>"
+    head = "".join(f"<th>{h}</th>" for h in heads)
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _section(catalogue: Catalogue, run: Reproduction, figure: Figure) -> str:

@@ -40,23 +40,20 @@ const inside = (element) => {
 };
 const isDark = () => document.documentElement.classList.contains("dark");
 const views = {}; /* name -> Vega view of a drawn chart */
+let lighten = (spec) => ({ spec }); /* the page may take over what is too much for Vega */
 const drawnHooks = []; /* called with (name, view, spec) after each drawing */
-/* The tooltip of one of very many points: what the table has of it. */
-const rowTip = (row, sanitize) => {
-  const lines = (data.columns ?? []).filter(([key]) => row[key] !== undefined && key !== "hash").slice(0, 14)
-    .map(([key, head, digits, factor]) => `<tr><td class="key">${sanitize(head)}</td><td class="value">${sanitize(digits === null ? row[key] : +((digits < 0 ? 100 : factor) * row[key]).toPrecision(5))}</td></tr>`);
-  return `<table>${lines.join("")}</table>`;
-};
 async function drawOne(name, spec) {
-  const rows = spec.data?.name ? sets[spec.data.name] : spec.data?.values ?? []; /* a chart may bring values of its own */
-  const many = rows.length > 1500, width = inside(place(name)), dark = isDark();
-  const full = { ...fitted(spec, width), ...(spec.data?.name && { datasets: { [spec.data.name]: rows.map((row) => ({ ...row })) } }) };
+  const light = lighten(spec), given = light.spec.data?.name;
+  const rows = light.rows ?? (given ? sets[given] : spec.data?.values ?? []); /* a chart may bring values of its own */
+  const dense = rows.length > 1500, width = inside(place(name)), dark = isDark();
+  const full = { ...fitted(light.spec, width), ...(given && { datasets: { [given]: rows.map((row) => ({ ...row })) } }) };
   views[name]?.finalize();
   const { view } = await window.vegaEmbed(place(name), full, {
-    config: theme(dark, width), renderer: many ? "canvas" : "svg", tooltip: { theme: dark ? "dark" : "light", ...(many && { formatTooltip: rowTip }) },
+    config: theme(dark, width), renderer: dense ? "canvas" : "svg", tooltip: { theme: dark ? "dark" : "light" },
     actions: { export: true, source: false, compiled: false, editor: false },
   });
   views[name] = view;
+  light.drawn?.(place(name), view, name);
   for (const hook of drawnHooks) hook(name, view, spec);
 }
 const current = () => data.charts; /* the page may put its own specifications here */
@@ -64,6 +61,7 @@ const specs = { of: current };
 async function draw() {
   for (const [name, spec] of Object.entries(specs.of())) await drawOne(name, spec);
   document.body.dataset.charts = String(Object.keys(views).length);
+  document.body.dataset.drawings = String(1 + Number(document.body.dataset.drawings ?? 0));
   document.body.dataset.drawn ??= String(Math.round(performance.now()));
 }
 let drawing = Promise.resolve(); /* one drawing after the other */

@@ -3,22 +3,28 @@ const points = sets.rows ?? [];
 const choice = { brush: null, hidden: {}, words: null, ranges: {} };
 const listeners = [];
 let mask = null, chosenCount = points.length;
-function within(row) {
-  if (choice.brush) for (const [key, [low, high]] of Object.entries(choice.brush)) if (!(row[key] >= low && row[key] <= high)) return false;
-  for (const [key, values] of Object.entries(choice.hidden)) if (values.has(row[key])) return false;
-  for (const test of Object.values(choice.ranges)) if (!test(row)) return false;
-  return !choice.words || choice.words(row);
+/* One byte a point, 1 where every condition holds. */
+function masked() {
+  const on = new Uint8Array(points.length).fill(1), keep = (test) => { for (let i = 0; i < on.length; i++) if (on[i] && !test(i)) on[i] = 0; };
+  for (const [key, [low, high]] of Object.entries(choice.brush ?? {})) {
+    const values = column(key);
+    keep((i) => values[i] >= low && values[i] <= high);
+  }
+  for (const [key, values] of Object.entries(choice.hidden)) if (values.size) keep((i) => !values.has(points[i][key]));
+  for (const test of Object.values(choice.ranges)) keep((i) => test(points[i]));
+  if (choice.words) keep((i) => choice.words(points[i]));
+  return on;
 }
 const restricted = () => choice.brush || choice.words || Object.keys(choice.ranges).length || Object.values(choice.hidden).some((set) => set.size);
 let pending = false;
 function choose() {
   if (pending) return;
   pending = true;
-  setTimeout(() => { pending = false; apply(); }, 0); /* one answer to several events */
+  requestAnimationFrame(() => { pending = false; apply(); }); /* one answer to the events of a frame */
 }
 function apply() {
   const start = performance.now();
-  mask = restricted() ? points.map(within) : null;
+  mask = restricted() ? masked() : null;
   chosenCount = mask ? mask.reduce((n, on) => n + on, 0) : points.length;
   for (const listen of listeners) listen();
   for (const [name, view] of Object.entries(views)) show(name, view);
@@ -29,8 +35,23 @@ function apply() {
   document.body.dataset.interaction = String(Math.round(performance.now() - start));
 }
 function show(name, view) {
+  if (shows[name]) return shows[name](mask);
   try { view.signal("chosen", mask).run(); } catch { /* a chart of a plug-in without the parameter shows all */ }
 }
+/* Very many points: what many.js draws and counts is told here what is chosen. */
+const shows = {};
+lighten = (spec) => {
+  const { spec: light, groups, marks } = lightened(spec);
+  if (groups) return { spec: light, rows: counted(groups, mask), drawn: (_, view, name) => { shows[name] = (on) => view.data("groups", counted(groups, on)).run(); } };
+  if (!marks) return { spec: light };
+  const drawn = (place, view, name) => {
+    const paint = canvasUnder(place, view, marks);
+    shows[name] = paint;
+    paint(mask);
+    try { view.addSignalListener("zoom", () => requestAnimationFrame(() => paint(mask))); } catch { /* a chart that does not zoom */ }
+  };
+  return { spec: light, rows: points.filter((row) => row.on_front), drawn };
+};
 const clearing = [];
 document.getElementById("clear").addEventListener("click", () => {
   if (choice.brush) queue(() => drawOne("energy_time", specs.of().energy_time)); /* anew, without the brush */

@@ -142,7 +142,7 @@ def render(records: Sequence[Record], data: ReportData, drawn: Mapping[str, Spec
     return frame(data.title, body, style=asset("report.css"), data=payload, scripts=[script], charts=True)
 
 
-_SCRIPTS = ("charts.js", "choice.js", "tradeoff.js", "parallel.js", "table.js", "record.js")
+_SCRIPTS = ("charts.js", "many.js", "choice.js", "tradeoff.js", "parallel.js", "table.js", "record.js")
 _NUMBERS = (  # what an axis may show, and its title
     ("time_ns", "time"), ("energy_pj", "energy"), ("io_energy_pj", "IO energy"), ("dram_energy_pj", "DRAM energy"),
     ("onchip_energy_pj", "on-chip energy"), ("bytes", "bytes moved"), ("ones", "ones"), ("toggles", "toggles"),

@@ -42,6 +42,32 @@ function conditions(text) {
     return (item) => words.every((word) => item.text.includes(word));
   });
 }
+/* Lines of the table are made once and filled again: a choice changes little of what they say. */
+const lines = [];
+function newLine() {
+  const line = document.createElement("tr"), texts = columns.map((column) => {
+    const cell = line.insertCell();
+    if (column.digits !== null) cell.className = "number";
+    else cell.dir = "auto";
+    return cell.appendChild(document.createTextNode(""));
+  });
+  const made = { line, texts, index: -1, full: [] };
+  line.addEventListener("click", () => openRecord(made.index));
+  return made;
+}
+function fill(made, { row, index }) {
+  made.line.className = `${row.on_front ? "front" : ""} ${index === data.baseline ? "baseline" : ""}`.trim();
+  if (made.index === index) return made.line;
+  made.index = index;
+  columns.forEach((column, k) => {
+    const full = cellText(row[column.key], column.digits, column.factor);
+    if (made.full[k] === full) return;
+    made.full[k] = full;
+    made.texts[k].data = column.key === "hash" ? full.slice(0, 10) : full;
+    made.texts[k].parentElement.title = full;
+  });
+  return made.line;
+}
 function update() {
   found = mask ? rows.filter((item) => mask[item.index]) : rows;
   if (sorted.key !== null) {
@@ -61,21 +87,9 @@ function update() {
     cell.setAttribute("aria-sort", on ? (sorted.down ? "descending" : "ascending") : "none");
     cell.textContent = columns.find((c) => c.key === cell.dataset.key).head + (on ? (sorted.down ? " ▼" : " ▲") : "");
   }
-  body.replaceChildren(...found.slice(page * PAGE, (page + 1) * PAGE).map(({ row, index }) => {
-    const line = document.createElement("tr");
-    if (row.on_front) line.classList.add("front");
-    if (index === data.baseline) line.classList.add("baseline");
-    for (const column of columns) {
-      const cell = line.insertCell();
-      const full = cellText(row[column.key], column.digits, column.factor);
-      cell.textContent = column.key === "hash" ? full.slice(0, 10) : full;
-      cell.title = full;
-      if (column.digits !== null) cell.className = "number";
-      else cell.dir = "auto";
-    }
-    line.addEventListener("click", () => openRecord(index));
-    return line;
-  }));
+  const shown = found.slice(page * PAGE, (page + 1) * PAGE);
+  while (lines.length < shown.length) lines.push(newLine());
+  body.replaceChildren(...shown.map((item, k) => fill(lines[k], item)));
   document.getElementById("count").textContent = `${found.length} of ${rows.length} points`;
   document.getElementById("pages").textContent = pages > 1 ? `page ${page + 1} of ${pages}` : "";
   document.querySelector(".pager").hidden = pages < 2;

@@ -1,23 +1,24 @@
 """Every page in headless Chromium: from a phone to a wide screen, light and dark, linked charts, 10,000 points."""
 
-import html
-import http.server
 import json
 import re
 import shutil
-import subprocess
-import threading
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from browser import CHROMIUM, Browser
+from typer.testing import CliRunner
 
 import edgewatt as ew
+from edgewatt.cli import app
 from edgewatt.reporting.data import gather
 from edgewatt.reporting.page import render
 from edgewatt.results.record import Record, content_hash
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+ROOT = Path(__file__).parents[2]
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found: install it to run the browser tests"),
@@ -35,125 +36,139 @@ SWEEP: dict[str, Any] = {
 }
 
 
+KINDS = {  # page -> the module that makes it
+    "report": "edgewatt/reporting/page.py",
+    "explain": "edgewatt/reporting/explain_order.py",
+    "pays": "edgewatt/orders/pays_page.py",
+    "cache": "edgewatt/reporting/cache_page.py",
+    "schedule": "edgewatt/operators/arena_map.py",
+    "arena": "edgewatt/reporting/arena_page.py",
+    "patches": "edgewatt/reporting/patches_page.py",
+    "papers": "edgewatt/papers/page.py",
+    "bench": "edgewatt/bench/page.py",
+    "learning": "edgewatt/orders/eon_page.py",
+}
+
+
+def test_every_kind_of_page_is_looked_at() -> None:
+    frames = re.compile(r"^from edgewatt\.reporting\.(frame import .*\bframe\b|page import drawing)", re.M)
+    found = {str(p.relative_to(ROOT)) for p in (ROOT / "edgewatt").rglob("*.py") if frames.search(p.read_text())}
+    assert found == set(KINDS.values()), "a page is made somewhere that no browser has seen"
+
+
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def browser() -> Iterator[Browser]:
+    browser = Browser()
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one page of each kind."""
     folder = tmp_path_factory.mktemp("pages")
     ew.sweep(SWEEP, results=folder / "a", executor="inline")
     more = {**SWEEP, "base": {**SWEEP["base"], "dram": {"part": "hbm2"}}}
     ew.sweep(more, results=folder / "b", executor="inline")
     (folder / "figure.csv").write_text("memory,io,series\n6,300,printed\n8,280,printed\n12,250,printed\n")
     ew.report([folder / "a", folder / "b"], folder / "report.html", overlays=[folder / "figure.csv"])
-    network = ew.load_sweep({"network": NETWORK}).points and _network()
-    best = ew.order(network, "connection-reordering", memory=8, iterations=300)
+    _network_pages(folder)
+    _operator_pages(folder)
+    small: dict[str, Any] = {"results": folder / "papers", "seeds": 2, "iterations": 30, "executor": "inline"}
+    io = ["network.generate.width=12", "fast_memory.size=8"]
+    density = ew.reproduce("gleinig-2c", overrides=[*io, "grid={network.generate.density: [0.2, 0.5]}"], **small)
+    ew.paper_page([density, ew.reproduce("gleinig-4", overrides=io, **small)], folder / "papers.html")
+    return folder
+
+
+def _network_pages(folder: Path) -> None:
+    from edgewatt.bench.page import bench_page
+    from edgewatt.orders.eon_page import learning_page
     from edgewatt.orders.pays_page import pays_page
     from edgewatt.reporting.cache_page import cache_page
     from edgewatt.reporting.explain_order import explain_page
     from hwmodel.replay.profile import parse_level, profile_caches
+    from traces.generators.networks import uniform_layers
     from traces.trace_readers import open_trace
 
+    network = uniform_layers([14, 14, 14], 0.4, seed=0)
+    best = ew.order(network, "connection-reordering", memory=8, iterations=300)
     (folder / "explain.html").write_text(explain_page(network, best, memory=8))
     study = ew.pays(network, best, system="scratchpad-8k", sizes=[4096, 8192], timing="replay")
     (folder / "pays.html").write_text(pays_page(study))
-    shipped = Path(__file__).parents[2] / "configs" / "examples" / "traces" / "small.din"
-    profile = profile_caches(open_trace(shipped, None), [parse_level("8KiB:64:4:lru")])
+    profile = profile_caches(
+        open_trace(ROOT / "configs/examples/traces/small.din", None), [parse_level("8KiB:64:4:lru")]
+    )
     (folder / "cache.html").write_text(cache_page(profile, "small.din"))
-    _schedule(folder / "schedule.html")
-    return {name: folder / f"{name}.html" for name in ("report", "explain", "pays", "cache", "schedule")}
+    bench_page([ew.bench(network, batch=4, peers=["scipy"])], folder / "bench.html")
+    curve = [SimpleNamespace(iteration=i, seconds=i / 2, mean=90 - i, least=80 - i, best=80 - i) for i in range(9)]
+    runs = [SimpleNamespace(seed=k, iteration=8, seconds=4.0, curve=curve[: 9 - k]) for k in range(2)]
+    (folder / "learning.html").write_text(learning_page("a network", 8, runs, [("ego", 75), ("learned", 70)]))  # type: ignore[arg-type]
 
 
-def _network() -> Any:
-    from traces.generators.networks import uniform_layers
-
-    return uniform_layers([14, 14, 14], 0.4, seed=0)
-
-
-def _schedule(path: Path) -> None:
+def _operator_pages(folder: Path) -> None:
     from edgewatt.operators.figures import draw
 
     graph = ew.randwire(n=8, seed=0)
-    draw(graph, ew.schedule(graph), path)
-
-
-WATCH = "<script>window.addEventListener('error',e=>document.documentElement.dataset.failed=e.message)</script>"
-GATHER = """<script>window.addEventListener('message', (e) => {
-  document.body.dataset['w' + e.data.width] = JSON.stringify(e.data); })</script>"""
-
-
-def browse(target: Path, tmp_path: Path, size: str, seconds: int, dark: bool = False) -> dict[str, str]:
-    """Return the data attributes of body and root after so many seconds of the page's own clock.
-
-    seconds: 0 for the real clock; the page is then done when its modules are.
-    """
-    command = [
-        str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
-        "--allow-file-access-from-files", "--disable-background-networking",
-        f"--user-data-dir={tmp_path / 'profile'}", f"--window-size={size}",
-        *([f"--virtual-time-budget={1000 * seconds}"] if seconds else []), "--dump-dom",
-        *(["--blink-settings=preferredColorScheme=0"] if dark else []), target.as_uri(),
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=180)
-    assert done.returncode == 0, done.stderr
-    tags = "".join(re.findall(r"<(?:body|html)([^>]*)>", done.stdout)[:2])
-    return {key: html.unescape(value) for key, value in re.findall(r'data-([\w-]+)="([^"]*)"', tags)}
-
-
-def with_script(page: Path, script: str, copy: Path) -> Path:
-    head, _, tail = page.read_text().replace("<main>", f"{WATCH}<main>", 1).rpartition("</body>")
-    copy.write_text(f"{head}<script type=module>{script}</script></body>{tail}")
-    return copy
+    draw(graph, ew.schedule(graph), folder / "schedule.html")
+    rows = ["id,lower,upper,size", "a,0,2,300", "b,0,1,200", "c,1,4,400", "d,2,4,300", "e,3,6,300"]
+    (folder / "buffers.csv").write_text("\n".join(rows) + "\n")
+    shutil.copy(ROOT / "configs/examples/chains/basic-residual-64.csv", folder / "layers.csv")
+    for command, source in (("arena", "buffers.csv"), ("patches", "layers.csv")):
+        done = CliRunner().invoke(app, [command, str(folder / source), "--page", str(folder / f"{command}.html")])
+        assert done.exit_code == 0, done.output
 
 
 LOOKS = """
-const tell = () => {
-  const root = document.documentElement, said = document.body.dataset;
-  const inner = (element) => element.scrollWidth > element.clientWidth + 1;
-  const own = [...document.querySelectorAll('.chart, .scroll, .panel, pre')];
-  const beyond = (e) => e.getBoundingClientRect().right > window.innerWidth + 1;
-  const wide = [...document.querySelectorAll('main *')].filter((e) => beyond(e) && !own.some((o) => o.contains(e)));
-  said.width = String(window.innerWidth);
-  said.scrolls = String(inner(root));
-  said.wide = wide.slice(0, 3).map((e) => e.tagName + e.className).join(' ');
-  said.clipped = [...document.querySelectorAll('.chart')].filter(inner).map((e) => e.id).join(' ');
-  const rgb = (text) => text.match(/[0-9.]+/g).slice(0, 3).map(Number);
-  const light = (c) => rgb(c).map((v) => v / 255).map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
-    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
-  const style = getComputedStyle(document.body), a = light(style.color), b = light(style.backgroundColor);
-  said.contrast = ((Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)).toFixed(1);
-  said.dark = String(root.classList.contains('dark'));
-  said.heading = document.querySelector('header h1').textContent;
-  const cards = [...document.querySelectorAll('.chart')];
-  const filled = (card) => card.querySelector('svg, canvas')?.getBoundingClientRect().height ?? 1e9;
-  said.empty = cards.filter((card) => card.clientHeight - filled(card) > 140).map((c) => c.id).join(' ');
-  if (window.parent !== window) window.parent.postMessage({ ...said, failed: root.dataset.failed ?? '' }, '*');
-};
-setTimeout(tell, 9000);
+const root = document.documentElement, said = {};
+const inner = (element) => element.scrollWidth > element.clientWidth + 1;
+const own = [...document.querySelectorAll('.chart, .scroll, .panel, pre')];
+const beyond = (e) => e.getBoundingClientRect().right > window.innerWidth + 1;
+const wide = [...document.querySelectorAll('main *')].filter((e) => beyond(e) && !own.some((o) => o.contains(e)));
+said.width = window.innerWidth;
+said.scrolls = inner(root);
+said.wide = wide.slice(0, 3).map((e) => e.tagName + e.className).join(' ');
+said.clipped = [...document.querySelectorAll('.chart')].filter(inner).map((e) => e.id).join(' ');
+const rgb = (text) => text.match(/[0-9.]+/g).slice(0, 3).map(Number);
+const light = (c) => rgb(c).map((v) => v / 255).map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+  .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+const style = getComputedStyle(document.body), a = light(style.color), b = light(style.backgroundColor);
+said.contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+said.dark = root.classList.contains('dark');
+said.heading = document.querySelector('header h1').textContent;
+const filled = (card) => card.querySelector('svg, canvas')?.getBoundingClientRect().height ?? 1e9;
+const hollow = (card) => card.clientHeight - filled(card) > 140;
+said.empty = [...document.querySelectorAll('.chart')].filter(hollow).map((card) => card.id).join(' ');
+said.asked = performance.getEntriesByType('resource').map((e) => e.name).join(' ');
+said.error = document.body.dataset.error ?? '';
+return said;
 """
-
-
 WIDTHS = (390, 800, 1280, 1600)
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("name", ["report", "explain", "pays", "cache", "schedule"])
-def test_pages_fit_every_screen(pages: dict[str, Path], tmp_path: Path, name: str, dark: bool) -> None:
-    copy = with_script(pages[name], LOOKS, tmp_path / "page.html")
-    frames = "".join(f"<iframe src='{copy.name}' style='width:{w}px;height:900px;border:0'></iframe>" for w in WIDTHS)
-    (tmp_path / "frames.html").write_text(f"<body style='margin:0'>{GATHER}{frames}</body>")
-    found = browse(tmp_path / "frames.html", tmp_path, "1700,4000", 25, dark)
-    for width in WIDTHS:
-        said = json.loads(found[f"w{width}"])
-        assert not said.get("failed") and "error" not in said, said
-        assert said["width"] == str(width) and said["dark"] == str(dark).lower(), said
-        assert (said["scrolls"], said["wide"]) == ("false", ""), said
-        if name == "report":
-            assert (said["clipped"], said["empty"]) == ("", ""), said
-        assert float(said["contrast"]) >= 7, said
+@pytest.mark.parametrize("name", KINDS)
+def test_pages_fit_every_screen(browser: Browser, pages: Path, name: str, dark: bool) -> None:
+    path = pages / f"{name}.html"
+    drawn = "document.body.dataset.drawn" if "window.vegaEmbed(" in path.read_text() else "true"
+    with browser.page(path, WIDTHS[0], dark=dark) as page:
+        page.wait(drawn)
+        for width in WIDTHS:
+            if width != WIDTHS[0]:
+                before = page.run("return Number(document.body.dataset.drawings ?? -1);")
+                page.resize(width)
+                page.wait("true" if before < 0 else f"document.body.dataset.drawings > {before}")
+            said = page.run(LOOKS)
+            assert (page.failures, said["error"], said["asked"]) == ([], "", ""), said
+            assert (said["width"], said["dark"]) == (width, dark), said
+            assert (said["scrolls"], said["wide"]) == (False, ""), said
+            if name == "report":
+                assert (said["clipped"], said["empty"]) == ("", ""), said
+            assert said["contrast"] >= 7 and said["heading"], said
 
 
 LINKS = """
 const said = document.body.dataset, wait = (ms) => new Promise((done) => setTimeout(done, ms));
-while (!said.drawn) await wait(200);
-await wait(1000);
 const rows = () => document.querySelectorAll('#table tbody tr').length;
 said.all = document.getElementById('count').textContent;
 const box = document.querySelector('#chart-energy_time svg').getBoundingClientRect();
@@ -207,13 +222,15 @@ symbol.dispatchEvent(new PointerEvent('click', place));
 await wait(500);
 said.clicked = String(document.getElementById('record').open);
 said.sticky = getComputedStyle(document.querySelector('#table td')).position;
-said.finished = 'true';
+return { ...said };
 """
 
 
-def test_charts_are_linked_and_a_point_opens_its_record(pages: dict[str, Path], tmp_path: Path) -> None:
-    said = browse(with_script(pages["report"], LINKS, tmp_path / "page.html"), tmp_path, "1280,1400", 40)
-    assert said.get("finished") == "true" and "error" not in said and not said.get("failed"), said
+def test_charts_are_linked_and_a_point_opens_its_record(browser: Browser, pages: Path) -> None:
+    with browser.page(pages / "report.html", 1280, 1400) as page:
+        page.wait("document.body.dataset.drawn")
+        said = page.run(LINKS)
+        assert page.failures == [] and "error" not in said, said
     assert said["all"] == "96 of 96 points"
     assert 0 < int(said["brushed"]) < 96 and said["counted"] == f"{said['brushed']} of 96 points", said
     assert said["cleared"] == "96" and said["chip"] == "48" and said["words"] == "48", said
@@ -222,8 +239,8 @@ def test_charts_are_linked_and_a_point_opens_its_record(pages: dict[str, Path], 
     assert said["sticky"] == "sticky"
 
 
-def test_several_sweeps_seeds_and_a_digitised_figure(pages: dict[str, Path]) -> None:
-    text = pages["report"].read_text()
+def test_several_sweeps_seeds_and_a_digitised_figure(pages: Path) -> None:
+    text = (pages / "report.html").read_text()
     data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])  # type: ignore[index]
     assert ["sweep", "sweep", None, 1] in data["columns"] and "What differs: sweep (a, b)" in text
     seeds = data["charts"]["spread"]["data"]["values"]
@@ -254,63 +271,76 @@ def ten_thousand() -> str:
 
 TIMES = """
 const said = document.body.dataset, wait = (ms) => new Promise((done) => setTimeout(done, ms));
-while (!said.drawn) await wait(50);
-const filter = document.getElementById('filter');
-const took = [];
-for (const text of ['time µs < 100', 'L1 ways = 4', 'L1 size (bytes) > 4096', '']) {
-  filter.value = text;
+const seen = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 0))));
+const took = {}, counts = {}, times = (name, ms) => (took[name] ??= []).push(Math.round(ms));
+const timed = async (name, act) => {
   const start = performance.now();
-  filter.dispatchEvent(new Event('input'));
-  await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
-  took.push(performance.now() - start);
+  act();
+  await seen();
+  times(name, performance.now() - start);
+  counts[name] = document.getElementById('count').textContent;
+  await wait(150);
+};
+const filter = document.getElementById('filter');
+for (const text of ['time µs < 100', 'L1 ways = 4', 'L1 size (bytes) > 4096', ''])
+  await timed('words', () => { filter.value = text; filter.dispatchEvent(new Event('input')); });
+const chart = document.querySelector('#chart-energy_time'), box = chart.querySelector('svg').getBoundingClientRect();
+const at = (t, type, on) => {
+  const x = box.left + t * box.width, y = box.top + t * box.height;
+  (on ?? document.elementFromPoint(x, y)).dispatchEvent(
+    new PointerEvent(type, { bubbles: true, clientX: x, clientY: y, view: window }));
+};
+at(0.25, 'pointerdown');
+for (const t of [0.3, 0.4, 0.5, 0.6]) await timed('brush', () => at(t, 'pointermove', window));
+at(0.6, 'pointerup', window);
+await timed('clear', () => document.getElementById('clear').click());
+await wait(1000);
+const canvas = document.querySelector('#parallel canvas'), c = canvas.getBoundingClientRect();
+canvas.setPointerCapture = () => {};
+const drag = (type, y) => canvas.dispatchEvent(new PointerEvent(type,
+  { bubbles: true, clientX: c.left + 24, clientY: c.top + y, pointerId: 1 }));
+drag('pointerdown', 60);
+for (const y of [90, 120, 150]) await timed('range', () => drag('pointermove', y));
+drag('pointerup', 150);
+await timed('clear', () => document.getElementById('clear').click());
+await timed('sort', () => document.querySelectorAll('#table th')[3].click());
+for (const [id, value] of [['axis-colour', 'L1_ways'], ['axis-x', 'ones']]) {
+  const select = document.getElementById(id);
+  select.value = [...select.options].some((o) => o.value === value) ? value : select.options[1].value;
+  delete said.axes;
+  const start = performance.now();
+  select.dispatchEvent(new Event('change'));
+  while (!said.axes) await wait(1);
+  await seen();
+  times('axes', performance.now() - start);
 }
-for (const chip of [0, 1]) {
-  const button = document.querySelectorAll('#chips button')[chip];
-  if (!button) continue;
-  button.click();
-  await wait(400);
-  took.push(Number(said.interaction));
+const picture = chart.querySelector('canvas.points'), p = picture.getBoundingClientRect();
+const colours = new Set(picture.getContext('2d').getImageData(0, 0, picture.width, picture.height).data).size;
+let tip = '';
+for (let k = 1; k < 40 && !tip; k++) for (let m = 1; m < 40 && !tip; m++) {
+  const place = { bubbles: true, clientX: p.left + p.width * k / 40, clientY: p.top + p.height * m / 40 };
+  chart.querySelector('svg').dispatchEvent(new PointerEvent('pointermove', place));
+  if (m % 8) continue;
+  await seen();
+  tip = chart.querySelector('.tip').hidden ? '' : chart.querySelector('.tip').textContent;
 }
-said.took = took.map(Math.round).join(' ');
-said.finished = 'true';
-window.parent.postMessage({ ...said }, '*');
+return { drawn: Number(said.drawn), took, counts, colours, tip };
 """
 
 
-def test_ten_thousand_points(ten_thousand: str, tmp_path: Path) -> None:
-    """On the real clock, which is printed and not asserted: it depends on what else the machine does."""
+def test_ten_thousand_points(browser: Browser, ten_thousand: str, tmp_path: Path) -> None:
+    """Drawn in 5 s, an answer in 200 ms: printed, and asserted with room for a machine that does other work as well."""
     (tmp_path / "many.html").write_text(ten_thousand)
-    with_script(tmp_path / "many.html", TIMES, tmp_path / "timed.html")
-    finished = threading.Event()
-
-    class Held(http.server.BaseHTTPRequestHandler):
-        """Answers when the page has reported: until then the browser does not think the frame complete."""
-
-        def do_GET(self) -> None:
-            if self.path == "/done":
-                finished.set()
-            finished.wait(60)
-            self.send_response(204)
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Held)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    place = f"http://127.0.0.1:{server.server_port}"
-    (tmp_path / "frame.html").write_text(
-        f"<body><script>window.addEventListener('message', (e) => {{ Object.assign(document.body.dataset, e.data); "
-        f"new Image().src = '{place}/done'; }})</script><img src='{place}/wait'>"
-        "<iframe src='timed.html' style='width:1280px;height:1300px'></iframe></body>"
-    )
-    try:
-        said = browse(tmp_path / "frame.html", tmp_path, "1400,1400", 0)
-    finally:
-        finished.set()
-        server.shutdown()
-        server.server_close()
-    assert said.get("finished") == "true" and "error" not in said, said
+    with browser.page(tmp_path / "many.html", 1280, 1300) as page:
+        page.wait("document.body.dataset.drawn")
+        said = page.run(TIMES)
+        assert page.failures == [], page.failures
     print(f"drawn after {said['drawn']} ms, interactions {said['took']} ms, {len(ten_thousand)} bytes")
-    assert said["drawn"] and said["took"], said
+    assert said["took"].keys() == {"words", "brush", "clear", "range", "sort", "axes"}
+    chosen = {name: int(text.split()[0]) for name, text in said["counts"].items()}
+    assert (
+        chosen["words"] == chosen["clear"] == 10_000 and 0 < chosen["brush"] < 10_000 and 0 < chosen["range"] < 10_000
+    )
+    assert said["colours"] > 8 and "energy" in said["tip"], "points are drawn, and one under the pointer is told"
+    assert said["drawn"] < 60_000 and max(max(times) for times in said["took"].values()) < 5_000
     assert len(ten_thousand) < 12_000_000

@@ -13,11 +13,13 @@ from edgewatt.reporting.chart import (
     quantity,
     titles,
     varying_fields,
+    written_tooltips,
 )
 from edgewatt.reporting.data import ReportData
 
 _FORMATS = ["fp32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2", "int8", "int4"]
 _BARS = ("stride", "format")
+_MEDIANS = (("energy_pj", "energy", ""), ("io_energy_pj", "IO energy", ""), ("dram_energy_pj", "DRAM energy", ""))
 MAX_BARS = 6
 
 
@@ -42,12 +44,20 @@ def energy_bars(data: ReportData) -> Spec | None:
     alone = {"legend": None} if len(colours) == 1 else {}
     by = named[x] if alone else f"{named[x]} and {named[colour]}"
     columns = min(len(shown), 2)
+    names = dict.fromkeys(["ordering", x, colour])
+    written, tips = written_tooltips(*((f, named[f], "") for f in names), *_MEDIANS, ("points", "points", ",d"))
     width = max(120, (WIDTH - 40) // columns)
     return {
         **base(f"Energy by {by}", "rows", subtitle="median where several points share both"),
         "transform": [
             {"filter": IS_CHOSEN},
             *([{"filter": {"field": "ordering", "oneOf": shown}}] if len(orderings) > len(shown) else []),
+            {
+                "aggregate": [{"op": "count", "as": "points"}]
+                + [{"op": "median", "field": field, "as": field} for field, _, _ in _MEDIANS],
+                "groupby": list(dict.fromkeys(["ordering", x, colour])),
+            },
+            *written,
         ],
         "facet": {
             "field": "ordering",
@@ -66,17 +76,9 @@ def energy_bars(data: ReportData) -> Spec | None:
                 "x": {"field": x, "type": "nominal", "title": named[x], "sort": places,
                       "axis": {"labelAngle": -30 if len(places) > 2 else 0}},
                 "xOffset": {"field": colour, "type": "nominal", "sort": colours},
-                "y": {**quantity("energy_pj", "energy (pJ)"), "aggregate": "median"},
+                "y": {**quantity("energy_pj", "energy"), "stack": None},
                 "color": category(colour, named[colour], data.rows, sort=colours) | alone,
-                "tooltip": [
-                    {"field": "ordering", "type": "nominal"},
-                    {"field": x, "type": "nominal"},
-                    {"field": colour, "type": "nominal"},
-                    {"field": "energy_pj", "aggregate": "median", "title": "energy (pJ)", "format": ",.0f"},
-                    {"field": "io_energy_pj", "aggregate": "median", "title": "IO energy (pJ)", "format": ",.0f"},
-                    {"field": "dram_energy_pj", "aggregate": "median", "title": "DRAM energy (pJ)", "format": ",.0f"},
-                    {"aggregate": "count", "title": "points"},
-                ],
+                "tooltip": tips,
             },
         },
     }  # fmt: skip
