@@ -10,7 +10,7 @@ SOURCES := setup.py setup.cfg pyproject.toml $(wildcard cython_ext/*/*.pyx cytho
 # What stands beside the kernels in a copy: members of other distributions compile against the headers.
 SHIPPED := cython_ext/__init__.py $(wildcard cython_ext/*/__init__.py cython_ext/*/*.h cython_ext/*/*/*.h)
 
-.PHONY: quickstart test lint types debug-test sanitize docs clean
+.PHONY: quickstart test lint types debug-test sanitize docs dist clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -72,6 +72,15 @@ endef
 
 docs: $(VENV)/.installed-test
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
+
+# A source distribution and a wheel for this machine, checked; then the source distribution alone, in an empty environment.
+dist: $(VENV)/.installed-test
+	rm -rf dist build/empty
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	$(PYTHON) -m venv build/empty
+	build/empty/bin/python -m pip install -q "$$(echo dist/edgewatt-*.tar.gz)"
+	cd build/empty && bin/edgewatt doctor && bin/edgewatt run quickstart -o results
 
 clean:
 	rm -rf build dist docs/_build *.egg-info cython_ext/*/*.so cython_ext/*/*.c cython_ext/*/*.cpp cython_ext/*/*.html

@@ -70,9 +70,9 @@ def read_with_paths(path: str | Path) -> Document:
 
 
 def as_document(config: str | Path | Mapping[str, Any]) -> Document:
-    """Return a configuration as a document: a file, a shipped sweep's name, or a mapping given to the façade."""
+    """Return a configuration as a document: a file, the name of a shipped sweep or example, or a mapping given to the façade."""
     if not isinstance(config, Mapping):
-        return read_with_paths(_shipped_sweep(config))
+        return read_with_paths(_shipped_file(config))
     document = Document(_plain(config, 0))
     for place in _places(document.data, ()):
         mark = Mark("config" + "".join(f"[{step!r}]" for step in place))
@@ -81,17 +81,18 @@ def as_document(config: str | Path | Mapping[str, Any]) -> Document:
     return document
 
 
-def _shipped_sweep(name: str | Path) -> Path:
-    """Return the file of a shipped sweep's name; anything else is a path already."""
+def _shipped_file(name: str | Path) -> Path:
+    """Return the file of a shipped sweep's or example's name; anything else is a path already."""
     path = Path(name)
     if path.suffix or len(path.parts) != 1 or path.exists():
         return path
-    known = shipped_names("sweeps")
+    known = {each: folder for folder in ("examples", "sweeps") for each in shipped_names(folder)}
     if path.name not in known:
         raise InputError(
-            f"{printable(path.name)}: no such file, and no shipped sweep of that name{did_you_mean(path.name, known)}"
+            f"{printable(path.name)}: no such file, and no shipped sweep or example of that name"
+            f"{did_you_mean(path.name, known)}"
         )
-    return shipped_path("sweeps", path.name)
+    return shipped_path(known[path.name], path.name)
 
 
 def _plain(value: Any, depth: int) -> Any:

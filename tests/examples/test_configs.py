@@ -138,7 +138,7 @@ def test_named_pieces(cache: str, bus: str) -> None:
         (["compare", "file", "file"], 2, "damaged"),
         (["rerun", "nonesuch.json"], 2, "cannot be read"),
         (["list", "orderigns"], 2, "did you mean 'orderings'"),
-        (["sweep", "memory-prats"], 2, "memory-prats: no such file, and no shipped sweep of that name (did you mean"),
+        (["sweep", "memory-prats"], 2, "memory-prats: no such file, and no shipped sweep or example of that name"),
     ],
 )
 def test_command_line_errors(
