@@ -70,7 +70,7 @@ def read_with_paths(path: str | Path) -> Document:
 
 
 def as_document(config: str | Path | Mapping[str, Any]) -> Document:
-    """Return a configuration as a document: a file, the name of a shipped sweep or example, or a mapping given to the façade."""
+    """Return a configuration as a document: a file, a shipped sweep's or example's name, or a mapping."""
     if not isinstance(config, Mapping):
         return read_with_paths(_shipped_file(config))
     document = Document(_plain(config, 0))
