@@ -26,7 +26,7 @@
 
 enum { EDGEWATT_BASELINE = 0, EDGEWATT_LEVEL_AVX2 = 1, EDGEWATT_LEVEL_AVX512 = 2 };
 
-static int edgewatt_simd_level(void) {
+static inline int edgewatt_simd_level(void) {
     static int level = -1; /* a race here only repeats the same computation */
     if (level >= 0) return level;
     int found = EDGEWATT_BASELINE;

@@ -187,7 +187,7 @@ full:
     *into = sink;
 }
 
-static void edgewatt_fill(edgewatt_walk *walk, edgewatt_sink *out) {
+static inline void edgewatt_fill(edgewatt_walk *walk, edgewatt_sink *out) {
     if (walk->lanes == 1 && out->size8)
         edgewatt_fill_any(walk, out, 1, 1);
     else if (out->size8)

@@ -35,7 +35,7 @@ def test_parts_add_up_and_ends_are_beside_memory():
         assert set(parts) == set(PARTS) and sum(parts.values()) == pytest.approx(row["energy_pj"])
         assert parts["on-chip memory"] == row["onchip_energy_pj"] and parts["compute"] == row["compute_energy_pj"]
         end = next(each for each in ends if each["point"] == label)
-        assert end["low"] < row["energy_pj"] < end["high"]
+        assert end["low_pj"] < row["energy_pj"] < end["high_pj"]
     energy = found[0].results["energy_pj"]
     memory = energy["interface"] + energy["dram"]
     assert row_of(found[0])["energy_low_pj"] == pytest.approx(memory + energy["beside_memory_low"])

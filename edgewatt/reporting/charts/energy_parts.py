@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgewatt.reporting.chart import CHARTS, PALETTE, Spec, base, quantity, tooltip
+from edgewatt.reporting.chart import CHARTS, PALETTE, Spec, base, quantity, tooltip, written_tooltips
 from edgewatt.reporting.data import ReportData
 
 PARTS = ("DRAM", "IO", "strobes, clock, commands", "on-chip memory", "compute")
@@ -23,32 +23,35 @@ def energy_parts(data: ReportData) -> Spec | None:
     rows = [data.rows[i] for i in list(dict.fromkeys([*first, *by_energy]))[:MOST_BARS]]
     bars = [bar for row in rows for bar in _bars(row)]
     ranges = [
-        {"point": row["label"], "low": row["energy_low_pj"], "high": row["energy_high_pj"]}
+        {"point": row["label"], "low_pj": row["energy_low_pj"], "high_pj": row["energy_high_pj"]}
         for row in rows
         if row.get("energy_low_pj") is not None
     ]
     places = [row["label"] for row in rows]
     y = {"field": "point", "type": "nominal", "title": None, "sort": places, "axis": {"labelLimit": 220}}
+    written, tips = written_tooltips(("point", "point", ""), ("part", "part", ""), ("pj", "energy", ""))
+    ends_written, ends_tips = written_tooltips(("point", "point", ""), ("low_pj", "low", ""), ("high_pj", "high", ""))
     stacks: dict[str, Any] = {
+        "transform": written,
         "mark": {"type": "bar"},
         "encoding": {
             "y": y,
-            "x": {**quantity("pj", "energy (pJ)"), "stack": "zero"},
+            "x": {**quantity("pj", "energy"), "stack": "zero"},
             "color": {"field": "part", "type": "nominal", "title": None, "sort": list(PARTS),
                       "scale": {"domain": list(PARTS), "range": PALETTE}},
             "order": {"field": "order"},
-            "tooltip": tooltip(("point", "point", ""), ("part", "part", ""), ("pj", "energy (pJ)", ",.0f"),
-                               ("share", "share", ".1%")),
+            "tooltip": [*tips, *tooltip(("share", "share", ".1%"))],
         },
     }  # fmt: skip
     ends: dict[str, Any] = {
         "data": {"values": ranges},
+        "transform": ends_written,
         "mark": {"type": "rule", "strokeWidth": 1.5},
         "encoding": {
             "y": y,
-            "x": quantity("low", "energy (pJ)"),
-            "x2": {"field": "high"},
-            "tooltip": tooltip(("point", "point", ""), ("low", "low (pJ)", ",.0f"), ("high", "high (pJ)", ",.0f")),
+            "x": quantity("low_pj", "energy"),
+            "x2": {"field": "high_pj"},
+            "tooltip": ends_tips,
         },
     }
     subtitle = "line: range of the estimates of on-chip memory and arithmetic" if ranges else ""
