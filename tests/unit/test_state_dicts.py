@@ -132,6 +132,24 @@ def test_patterns_of_zeros() -> None:
     assert zero_pattern(dense) == "" == zero_pattern(dense * (rng.random((64, 64)) < 0.3))
 
 
+def test_every_file_of_matrices_says_its_pattern(tmp_path: Path) -> None:
+    import scipy.io
+    import scipy.sparse
+    from safetensors.numpy import save_file
+
+    dense = np.tile([1.0, 0.0, 0.0, 2.0], (16, 4)).astype(np.float32)
+    scipy.sparse.save_npz(tmp_path / "a.npz", scipy.sparse.csr_array(dense))
+    scipy.io.mmwrite(tmp_path / "b.mtx", scipy.sparse.csr_array(dense))
+    save_file({"c": dense}, tmp_path / "c.safetensors")
+    for name in ("a.npz", "b.mtx", "c.safetensors"):
+        (said,) = [note for note in load(tmp_path / name).notes if "sparse" in note]
+        assert said.endswith("is 2:4 sparse: at most 2 of 4 consecutive inputs are not zero"), said
+        turned = load(tmp_path / name, orientation="rows-are-inputs")
+        assert not [note for note in turned.notes if "2:4" in note], "its groups run along the outputs"
+    many = load([tmp_path / "a.npz", tmp_path / "a.npz"])
+    assert sum("2:4" in note for note in many.notes) == 2
+
+
 def test_the_command_line_says_what_was_read(tmp_path: Path) -> None:
     path, _ = lenet(tmp_path)
     command = [sys.executable, "-m", "edgewatt", "order", str(path), "-M", "20", "-m", "two-optimal", "--image=10x10",

@@ -85,7 +85,7 @@ def _told(tensors: dict[str, dict[str, Any]], layers: Sequence[Layer], unrolled:
         said.append(f"left {len(left)} tensors: {_few(shapes)}")
     if not unrolled and any(len(tensors[name]["shape"]) == 4 for name in left):
         said.append("convolutions are read with the size of the input image: image=(height, width), --image HxW")
-    for layer in layers:
+    for layer in layers if unrolled else ():  # of matrices `from_layers` says it
         pattern = zero_pattern(np.asarray(layer.weights, np.float32))
         if pattern:
             said.append(f"{layer.name} is {pattern}")

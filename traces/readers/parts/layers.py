@@ -11,8 +11,10 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError, unknown_name
 from traces.base.memory import claim
+from traces.readers.parts.patterns import zero_pattern
 from traces.work.network import MAX_NEURONS, Network, is_real
 
+MOST_LOOKED_AT = 1 << 24  # places of a layer's dense form, a byte each
 ORIENTATIONS = ("rows-are-outputs", "rows-are-inputs")
 
 
@@ -111,6 +113,7 @@ def from_layers(
             layer=np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts]),
             activation=activation,
             name=name,
+            notes=_patterns(layers, outputs_first),
         )
     except InputError as error:
         raise InputError(f"{layers[0].where}: {error}") from None
@@ -120,6 +123,19 @@ def dense_layer(values: np.ndarray, where: str, *, bias: np.ndarray | None = Non
     """Return the non-zero entries of a dense matrix as a layer."""
     rows, columns = np.nonzero(values)
     return Matrix(rows, columns, values[rows, columns], (values.shape[0], values.shape[1]), where, bias=bias)
+
+
+def _patterns(layers: Sequence[Matrix], outputs_first: bool) -> tuple[str, ...]:
+    """Say which layers' zeros follow a pattern; a layer whose dense form is too large to look at is passed over."""
+    said = []
+    for matrix in layers:
+        if matrix.shape[0] * matrix.shape[1] > MOST_LOOKED_AT:
+            continue
+        kept = np.zeros(matrix.shape, bool)
+        kept[matrix.rows, matrix.columns] = True if matrix.values is None else matrix.values != 0
+        if pattern := zero_pattern(kept if outputs_first else kept.T):
+            said.append(f"{matrix.where} is {pattern}")
+    return tuple(said)
 
 
 def _check(matrix: Matrix) -> None:
