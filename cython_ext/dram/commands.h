@@ -105,7 +105,7 @@ static inline void made_good(const dram_engine *e, dram_bank *bank) {
 /* Record a command and let every constraint that follows from it hold. `bank` is NULL for a rank command. */
 static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank, const dram_node *node) {
     dram_rank *rank = &e->rank[r];
-    const int64_t(*gap)[COMMANDS][COMMANDS] = e->c.gap;
+    int64_t(*gap)[COMMANDS][COMMANDS] = e->c.gap;
     account(rank, t);
     rank->count[command]++;
     const int n_ready = e->n_ready;

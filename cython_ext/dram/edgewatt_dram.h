@@ -1,6 +1,6 @@
 /* edgewatt_dram: the DRAM engine as a C library, to take the place of another memory model inside a simulator.
  *
- * In one C file of your program (C, not C++):
+ * In one C or C++ (11 or later) file of your program:
  *
  *     #define EDGEWATT_DRAM_IMPLEMENTATION
  *     #include "dram/edgewatt_dram.h"
@@ -97,7 +97,7 @@ static void collect_done(edgewatt_dram *m) {
             int64_t size = 2 * m->heap_size + 64;
             void *grown = realloc(m->heap, (size_t)size * sizeof *m->heap);
             if (!grown) { m->short_of_memory = 1; return; }
-            m->heap = grown;
+            m->heap = EW_FOR(m->heap) grown;
             m->heap_size = size;
         }
         int64_t at = m->heap_length++;
@@ -173,7 +173,7 @@ static int read_config(FILE *file, dram_config *c, int64_t *channels, int64_t *w
            (int64_t)1 << bits[FIELD_GROUP] <= c->groups && (int64_t)1 << bits[FIELD_RANK] <= c->ranks;
 }
 
-static void *refuse(char *error, size_t size, const char *path, const char *why, FILE *file) {
+static edgewatt_dram *refuse(char *error, size_t size, const char *path, const char *why, FILE *file) {
     if (error && size) snprintf(error, size, "%s: %s", path, why);
     if (file) fclose(file);
     return NULL;
@@ -191,7 +191,7 @@ edgewatt_dram *edgewatt_dram_open(const char *path, edgewatt_dram_done done, voi
     if (!read_config(file, &config, &channels, &width))
         return refuse(error, size, path, "a number is missing or out of range", file);
     fclose(file);
-    edgewatt_dram *m = calloc(1, sizeof *m);
+    edgewatt_dram *m = (edgewatt_dram *)calloc(1, sizeof *m);
     if (m) m->memory = dram_new(&config, (int)channels, 1, (int)width, 1024, 0, 0);
     if (!m || !m->memory) {
         free(m);

@@ -256,7 +256,7 @@ static int run_alone(dram_engine *e, int64_t limit) {
             unpack_levels(e);
             for (int r = 0; r < e->c.ranks; r++) account(&e->rank[r], settled);
             if (!before) {
-                before = malloc(sizeof *before);
+                before = EW_FOR(before) malloc(sizeof *before);
                 if (before) *before = *e;
                 state = idle_state(e, settled);
                 base = settled;

@@ -19,6 +19,12 @@ enum { PAGE_OPEN, PAGE_CLOSED, PAGE_ADAPTIVE };
 enum { REFRESH_NONE, REFRESH_ALL_BANK, REFRESH_PER_BANK };
 enum { RUN_DONE, RUN_NEEDS_INPUT, RUN_OUTPUT_FULL, RUN_SLICE, RUN_STUCK };
 
+#ifdef __cplusplus /* C++ does not turn void * into other pointers by itself */
+#define EW_FOR(pointer) (decltype(pointer))
+#else
+#define EW_FOR(pointer)
+#endif
+
 #define NEVER INT64_MAX
 #define NONE (-1)
 
@@ -221,7 +227,7 @@ static void channel_free(dram_engine *e) {
 }
 
 static dram_engine *channel_new(const dram_config *config, int number, dram_output *out, int64_t trace_size) {
-    dram_engine *e = calloc(1, sizeof *e);
+    dram_engine *e = (dram_engine *)calloc(1, sizeof *e);
     if (!e) return NULL;
     e->c = *config;
     e->n_banks = config->ranks * config->groups * config->banks_per_group;
@@ -239,15 +245,15 @@ static dram_engine *channel_new(const dram_config *config, int number, dram_outp
         for (int x = 0; x < 16; x++) e->rank[r].refreshes[x] = -((int64_t)1 << 40);
     e->out = out;
     e->trace_size = trace_size ? trace_size + TRACE_MARGIN : 0;
-    e->pool = calloc((size_t)e->pool_size, sizeof *e->pool);
-    e->chains = malloc((size_t)chains * sizeof *e->chains);
-    e->free_nodes = malloc((size_t)e->pool_size * sizeof *e->free_nodes);
-    e->read_queue = malloc((size_t)config->read_entries * sizeof *e->read_queue);
-    e->write_queue = malloc((size_t)config->write_entries * sizeof *e->write_queue);
-    e->opened = malloc((size_t)e->pool_size * sizeof *e->opened);
-    e->flight_done = malloc((size_t)e->flight_size * sizeof *e->flight_done);
-    e->flight_port = malloc((size_t)e->flight_size * sizeof *e->flight_port);
-    e->trace = e->trace_size ? malloc((size_t)e->trace_size * sizeof *e->trace) : NULL;
+    e->pool = EW_FOR(e->pool) calloc((size_t)e->pool_size, sizeof *e->pool);
+    e->chains = EW_FOR(e->chains) malloc((size_t)chains * sizeof *e->chains);
+    e->free_nodes = EW_FOR(e->free_nodes) malloc((size_t)e->pool_size * sizeof *e->free_nodes);
+    e->read_queue = EW_FOR(e->read_queue) malloc((size_t)config->read_entries * sizeof *e->read_queue);
+    e->write_queue = EW_FOR(e->write_queue) malloc((size_t)config->write_entries * sizeof *e->write_queue);
+    e->opened = EW_FOR(e->opened) malloc((size_t)e->pool_size * sizeof *e->opened);
+    e->flight_done = EW_FOR(e->flight_done) malloc((size_t)e->flight_size * sizeof *e->flight_done);
+    e->flight_port = EW_FOR(e->flight_port) malloc((size_t)e->flight_size * sizeof *e->flight_port);
+    e->trace = e->trace_size ? EW_FOR(e->trace) malloc((size_t)e->trace_size * sizeof *e->trace) : NULL;
     if (!e->pool || !e->chains || !e->free_nodes || !e->read_queue || !e->write_queue || !e->opened || !e->flight_done ||
         !e->flight_port || (e->trace_size && !e->trace)) {
         channel_free(e);
@@ -299,7 +305,7 @@ static void dram_free(dram_memory *m) {
 static dram_memory *dram_new(
     const dram_config *config, int n_channels, int n_ports, int width, int64_t done_size, int64_t trace_size, int sent
 ) {
-    dram_memory *m = calloc(1, sizeof *m);
+    dram_memory *m = (dram_memory *)calloc(1, sizeof *m);
     if (!m) return NULL;
     for (; m->n_channels < n_channels; m->n_channels++) {
         m->channel[m->n_channels] = channel_new(config, m->n_channels, &m->out, trace_size);
@@ -311,17 +317,17 @@ static dram_memory *dram_new(
     /* A command can complete many merged reads. */
     m->out.done_limit = done_size + (int64_t)n_channels * m->channel[0]->pool_size;
     size_t size = (size_t)(m->out.done_limit + (int64_t)n_channels * (m->channel[0]->pool_size + 2) + 1);
-    m->out.done_id = malloc(size * sizeof *m->out.done_id);
-    m->out.done_cycle = malloc(size * sizeof *m->out.done_cycle);
-    m->out.done_accepted = malloc(size * sizeof *m->out.done_accepted);
+    m->out.done_id = EW_FOR(m->out.done_id) malloc(size * sizeof *m->out.done_id);
+    m->out.done_cycle = EW_FOR(m->out.done_cycle) malloc(size * sizeof *m->out.done_cycle);
+    m->out.done_accepted = EW_FOR(m->out.done_accepted) malloc(size * sizeof *m->out.done_accepted);
     if (sent) {
-        m->out.sent_id = malloc(size * sizeof *m->out.sent_id);
-        m->out.unsent_id = malloc(size * sizeof *m->out.unsent_id);
-        m->out.sent_channel = malloc(size);
+        m->out.sent_id = EW_FOR(m->out.sent_id) malloc(size * sizeof *m->out.sent_id);
+        m->out.unsent_id = EW_FOR(m->out.unsent_id) malloc(size * sizeof *m->out.unsent_id);
+        m->out.sent_channel = EW_FOR(m->out.sent_channel) malloc(size);
     }
     m->answered_size = (int64_t)(config->latency + 1) * width + 1; /* each is back after `latency` clocks */
-    m->answered_done = malloc((size_t)m->answered_size * sizeof *m->answered_done);
-    m->answered_port = malloc((size_t)m->answered_size);
+    m->answered_done = EW_FOR(m->answered_done) malloc((size_t)m->answered_size * sizeof *m->answered_done);
+    m->answered_port = EW_FOR(m->answered_port) malloc((size_t)m->answered_size);
     if (!m->answered_done || !m->answered_port || !m->out.done_id || !m->out.done_cycle || !m->out.done_accepted ||
         (sent && !(m->out.sent_id && m->out.unsent_id && m->out.sent_channel))) {
         dram_free(m);

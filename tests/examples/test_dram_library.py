@@ -30,6 +30,32 @@ def program(tmp_path_factory):
     return folder / "main"
 
 
+@pytest.mark.parametrize(
+    ("compiler", "standard", "name"),
+    [("cc", "c11", "library.c"), ("c++", "c++11", "library.cpp"), ("c++", "c++17", "library.cpp")],
+)
+def test_it_compiles_as_c_and_as_cpp_without_a_warning(tmp_path, compiler, standard, name):
+    if not shutil.which(compiler):
+        pytest.skip("needs a C and a C++ compiler")
+    source = tmp_path / name
+    source.write_text((HERE / "library.c").read_text())
+    flags = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-std={standard}", f"-I{include_folder()}"]
+    subprocess.run([compiler, *flags, "-c", source, "-o", tmp_path / "library.o"], check=True)
+    subprocess.run(
+        [
+            "c++",
+            *flags[:4],
+            "-std=c++17",
+            flags[-1],
+            HERE / "main.cpp",
+            tmp_path / "library.o",
+            "-o",
+            tmp_path / "main",
+        ],
+        check=True,
+    )
+
+
 def play(program, folder, part, controller, address, write, arrival):
     """Return the clocks at which requests were done, CPU seconds and statistics of the compiled program."""
     write_library_file(folder / "part.edram", part, controller)
