@@ -14,7 +14,7 @@ from edgewatt.cli.parts.output import say
 def dram(
     trace: Path = typer.Argument(..., metavar="TRACE", help="Requests: DRAMsim3, Ramulator 2, DRAMSys ... or our npz."),
     part: str = typer.Option("lpddr4-3200", help="Shipped part or a part file (YAML)."),
-    format: str = typer.Option(None, help="Format of the trace, if the file does not show it."),
+    format: str = typer.Option(None, "--format", "--from", help="Format of the trace, if the file does not show it."),
     controller: list[str] = typer.Option(
         [], "--set", metavar="KEY=VALUE", help="Controller parameter, e.g. --set page_policy=closed; repeatable."
     ),
@@ -73,18 +73,18 @@ def dram(
     least, most = energy_range(loaded, lambda p: sum(core_energy_pj(result.counts, p).values()))
     core = core_rows(result.counts, loaded)
     rows, wire_rows = explain_rows(core), explain_rows(wires)
-    p50, p95, p99 = result.latency_percentiles(reads)
+    p50, p95, p99 = result.latency_percentiles(reads) if result.counts.reads else (None, None, None)
     edges, histogram = result.latency_histogram(reads)
     report: dict[str, Any] = {
         "part": loaded.name,
         "requests": len(address),
         "total_cycles": result.total_cycles,
         "time_ns": result.time_ns,
-        "mean_read_latency_cycles": result.mean_read_latency_cycles,
+        "mean_read_latency_cycles": result.mean_read_latency_cycles if result.counts.reads else None,
         "read_latency_p50_cycles": p50,
         "read_latency_p95_cycles": p95,
         "read_latency_p99_cycles": p99,
-        "read_latency_max_cycles": result.counts.max_read_latency_cycles,
+        "read_latency_max_cycles": result.counts.max_read_latency_cycles if result.counts.reads else None,
         "read_latency_histogram": [
             {"from_cycles": int(low), "requests": int(n)} for low, n in zip(edges, histogram, strict=False) if n
         ],
@@ -121,10 +121,13 @@ def dram(
     if not write_json(report, json_file):
         plain = [(key, report[key]) for key in ("part", "requests", "total_cycles", "row_hits", "row_conflicts")]
         plain += [
-            (key, report[key]) for key in report if key.startswith("read_latency_p") or key.endswith("max_cycles")
+            (key, report[key])
+            for key in report
+            if (key.startswith("read_latency_p") or key.endswith("max_cycles")) and report[key] is not None
         ]
         numbers = ("time_ns", "mean_read_latency_cycles", "mean_requests_in_memory", "core_energy_pj")
-        plain += [(key, f"{report[key]:.1f}") for key in (*numbers, "interface_energy_pj", "total_energy_pj")]
+        shown = [key for key in (*numbers, "interface_energy_pj", "total_energy_pj") if report[key] is not None]
+        plain += [(key, f"{report[key]:.1f}") for key in shown]
         plain.append(("core energy between", f"{least:.1f} and {most:.1f}"))
         if machine is None:
             plain.append(("wires counted", "strobes, clocks and commands; DQ needs the bytes of whole bursts"))

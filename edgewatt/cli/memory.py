@@ -17,7 +17,7 @@ def cache(
         metavar="SIZE:LINE:WAYS:POLICY",
         help="A cache level, the engine's first; repeatable. Policies: `edgewatt list cache-policies`.",
     ),
-    format: str = typer.Option(None, help="Format of the trace, if the file does not show it."),
+    format: str = typer.Option(None, "--format", "--from", help="Format of the trace, if the file does not show it."),
     sets: int = typer.Option(1, help="Sets of the caches of the miss curve (1: fully associative)."),
     region_bytes: int = typer.Option(None, help="Cut the addresses into pieces of so many bytes."),
     page: Path = typer.Option(

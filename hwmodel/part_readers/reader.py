@@ -124,12 +124,16 @@ def import_part(
     if base is None and found.standard not in BASES:
         raise InputError(
             f"{path}: no shipped part is of standard {found.standard!r}{did_you_mean(found.standard, list(BASES))}: "
-            "name the part to take wires and command levels from (base)"
+            "name the part to take wires and command levels from (base, --base on the command line)"
         )
     if "tRFCpb" in found.timing and "IDD5PB" not in load_part(base or BASES[found.standard]).currents.idd_ma:
         del found.timing["tRFCpb"]
         found.unused.append("per-bank refresh (no current for it)")
-    data = _part_data(found, base or BASES[found.standard], name or found.name, Path(path).name)
+    for plain in ("tRRD", "tCCD", "tWTR"):  # where a file makes no difference within a bank group, neither do we
+        if plain in found.timing:
+            found.timing.setdefault(f"{plain}_L", found.timing[plain])
+    called = Path(path).stem if "/" in found.name else found.name  # some files give the page they were read from
+    data = _part_data(found, base or BASES[found.standard], name or called, Path(path).name)
     try:
         return Imported(data, load_part(data), tuple(found.unused))
     except InputError as error:

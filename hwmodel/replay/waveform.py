@@ -61,6 +61,8 @@ def export_waveform(
     """
     if not 1 <= bursts <= MOST_BURSTS or first < 0:
         raise InputError(f"a window has 1 to {MOST_BURSTS} bursts and begins at 0 or later, not {bursts} from {first}")
+    if not trace.has_data:
+        raise InputError("a waveform shows the bytes moved, and this trace has addresses only")
     found = _without_part(trace, machine, first + bursts) if machine.part is None else _on_part(
         trace, machine, channel, first, first + bursts
     )  # fmt: skip
@@ -74,8 +76,6 @@ def export_waveform(
 
 
 def _without_part(trace: Trace, machine: Machine, end: int) -> _Window:
-    if not trace.has_data:
-        raise InputError("a waveform shows the bytes moved, and this trace has addresses only")
     data, stream, write, n = [], [], [], 0
     for chunk in burst_trace(trace, machine):
         assert chunk.payload is not None

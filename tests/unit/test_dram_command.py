@@ -138,3 +138,12 @@ def test_what_was_sent_must_be_taken():
     with pytest.raises(RuntimeError, match="take_sent"):
         while memory.run() == kernel.OUTPUT_FULL:
             memory.take_done()
+
+
+def test_writes_alone_have_no_read_latency(tmp_path):
+    file = tmp_path / "writes.trc"
+    file.write_text("\n".join(f"0x{k * 32:X} WRITE {k * 20}" for k in range(50)) + "\n")
+    shown = CliRunner().invoke(app, ["dram", str(file), "--from", "dramsim3"])
+    assert shown.exit_code == 0 and "latency" not in shown.output and "row_hits" in shown.output
+    report = json.loads(CliRunner().invoke(app, ["dram", str(file), "--json", "-"]).stdout)
+    assert report["mean_read_latency_cycles"] is None and report["read_latency_p99_cycles"] is None

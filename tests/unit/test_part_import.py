@@ -164,3 +164,19 @@ def test_hostile_files(tmp_path):
     with pytest.raises(InputError, match="part reader"):
         import_part(written(tmp_path, LPDDR4), format="dramsim3")
     assert set(PART_READERS) >= {"dramsys", "ramulator2"}
+
+
+def test_a_standard_without_bank_groups_on_a_base_with_them(tmp_path):
+    """DDR3 on DDR4's wires: what holds within a group is what holds between banks; a page is no name."""
+    data = copy.deepcopy(LPDDR4)
+    data["memspec"] |= {"memoryType": "DDR3", "memoryId": "https://example.org/data-sheet"}
+    data["memspec"]["memarchitecturespec"] |= {"burstLength": 8, "width": 8, "nbrOfDevices": 8}
+    data["memspec"]["memtimingspec"] |= {"RRD": 5, "CCD": 4, "WTR": 6, "RL": 11, "WL": 8}
+    file = tmp_path / "ddr3.json"
+    file.write_text(json.dumps(data))
+    with pytest.raises(InputError, match=r"standard 'DDR3'.*--base on the command line"):
+        import_part(file)
+    part = import_part(file, base="ddr4-3200-x8").part
+    t = part.timing
+    assert (part.name, t.tRRD_L, t.tCCD_L, t.tWTR_L) == ("ddr3", t.tRRD, t.tCCD, t.tWTR)
+    assert part.organisation.bank_groups == 1
