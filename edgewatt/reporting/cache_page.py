@@ -9,6 +9,7 @@ from edgewatt.reporting.frame import frame, plot, table
 from hwmodel.replay.profile import CacheProfile, MissCurve
 
 _WIDTH, _HEIGHT, _LEFT, _BELOW = 860, 300, 56, 40
+_RIGHT, _ABOVE = 34, 16  # room for words that a phone shows larger
 
 
 def cache_page(found: CacheProfile, name: str) -> str:
@@ -18,7 +19,7 @@ def cache_page(found: CacheProfile, name: str) -> str:
     parts = [
         f'<section class="verdict"><p>{found.accesses:,} accesses, {curve.lookups:,} line look-ups.</p></section>',
         f"<h2>Misses over size</h2><p>LRU, {curve.line_bytes}-byte lines, {kind}; exact at every size.</p>",
-        f'<div class="card">{_picture(curve)}</div>',
+        f'<div class="card large-words">{_picture(curve)}</div>',
     ]
     for k, level in enumerate(found.levels, 1):
         spec, counts = level.spec, level.counts
@@ -43,21 +44,21 @@ def _picture(curve: MissCurve) -> str:
     span = max(sizes[-1] - sizes[0], 1.0)
 
     def x(size: float) -> float:
-        return _LEFT + (size - sizes[0]) / span * (_WIDTH - _LEFT - 16)
+        return _LEFT + (size - sizes[0]) / span * (_WIDTH - _LEFT - _RIGHT)
 
     def y(ratio: float) -> float:
-        return 10 + (1 - ratio) * (_HEIGHT - _BELOW - 10)
+        return _ABOVE + (1 - ratio) * (_HEIGHT - _BELOW - _ABOVE)
 
     line = " ".join(f"{x(s):.1f},{y(r):.1f}" for s, r in zip(sizes, ratios, strict=True))
     marks = [f'<circle cx="{x(s):.1f}" cy="{y(r):.1f}" r="3.5"/>' for s, r in zip(sizes, ratios, strict=True)]
-    every = max(1, len(sizes) // 8)
+    every = -(-len(sizes) // 8)
     ticks = [
-        f'<text x="{x(s):.1f}" y="{_HEIGHT - 18}" text-anchor="middle">{_short(size)}</text>'
+        f'<text x="{x(s):.1f}" y="{_HEIGHT - 12}" text-anchor="middle">{_short(size)}</text>'
         for k, (s, size) in enumerate(zip(sizes, curve.size_bytes.tolist(), strict=True))
         if k % every == 0
     ]
     grid = [
-        f'<line x1="{_LEFT}" x2="{_WIDTH - 16}" y1="{y(r):.1f}" y2="{y(r):.1f}" stroke="var(--line)"/>'
+        f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y(r):.1f}" y2="{y(r):.1f}" stroke="var(--line)"/>'
         f'<text x="{_LEFT - 8}" y="{y(r) + 4:.1f}" text-anchor="end">{r:.2f}</text>'
         for r in (0, 0.25, 0.5, 0.75, 1)
     ]
