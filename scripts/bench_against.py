@@ -89,8 +89,101 @@ def memory(found: dict[str, float]) -> None:
         found[f"DRAM, {kind}"] = best(lambda arrays=arrays: simulate(*arrays, part=part))
 
 
+def networks(found: dict[str, float]) -> None:
+    """Time making, checking, keeping and running a network of 786,432 connections."""
+    import tempfile
+
+    import edgewatt as ew
+
+    radix_net = first("traces.generators.radixnet:radix_net", "traces.generate_radixnet:radix_net")
+    native = first("traces.readers.native:save", "traces.network:save", "traces.readers.npz:save")
+    forward = first("traces.work.forward:forward", "traces.forward:forward")
+    to_bits = first("traces.formats:to_bits")
+    make = lambda: radix_net([[2] * 6], [16] * 7, blocks=4, batch_rows=60)  # noqa: E731
+    network = make()
+    shuffled = np.random.default_rng(0).permutation(network.n_connections)
+    with tempfile.TemporaryDirectory() as folder:
+        file = f"{folder}/network.npz"
+        native(network, file)
+        found["network, make"] = best(make, 5)
+        found["network, check"] = best(network.with_, 5)
+        found["network, reorder and check"] = best(lambda: network.in_order(shuffled), 5)
+        found["network, save"] = best(lambda: native(network, file), 5)
+        found["network, load"] = best(lambda: ew.load(file), 5)
+        found["network, forward pass"] = best(lambda: forward(network), 5)
+        found["network, to int8"] = best(lambda: to_bits(network.weights, "int8"), 5)
+
+
+def orders(found: dict[str, float]) -> None:
+    """Time counts, constructions and searches on 4 x 500 neurons at 10 %, M = 100."""
+    import edgewatt as ew
+
+    random_layered = first("traces.generators.networks:random_layered", "traces.generate:random_layered")
+    network = random_layered(4, 500, 0.1, seed=1)
+    for policy in ("min", "lru", "rr"):
+        found[f"I/Os, {policy}"] = best(lambda policy=policy: ew.count_io(network, memory=100, policy=policy))
+        reorder = lambda policy=policy: ew.order(  # noqa: E731
+            network, "connection-reordering", memory=100, policy=policy, iterations=150
+        )
+        found[f"connection reordering, {policy}"] = best(reorder, 3)
+    for method in ("two-optimal", "by-source", "depth-first", "ego", "go", "output-stationary"):
+        found[f"order, {method}"] = best(lambda method=method: ew.order(network, method, memory=100), 3)
+    anneal = lambda: ew.order(network, "residency", memory=100, moves=150_000)  # noqa: E731
+    found["order, residency, 150,000 moves"] = best(anneal, 3)
+
+
+def operators(found: dict[str, float]) -> None:
+    """Time schedules of generated graphs, with the allocator of version 0.1.0."""
+    import edgewatt as ew
+
+    for name, graph in (
+        ("darts_v2", lambda: ew.cell("darts_v2")), ("amoebanet", lambda: ew.cell("amoebanet")),
+        ("randwire ws32", lambda: ew.randwire("ws", 32)), ("randwire ws48", lambda: ew.randwire("ws", 48)),
+    ):  # fmt: skip
+        found[f"schedule, {name}"] = best(lambda graph=graph: ew.schedule(graph(), allocator="linear"))
+
+
+def wires(found: dict[str, float]) -> None:
+    """Time encoders on 8 MB, and tuple orders of 3,000 tuples."""
+    import scipy.sparse
+
+    import edgewatt as ew
+
+    data = np.random.default_rng(0).integers(0, 256, 1 << 23).astype(np.uint8)
+    for chain in ("raw", "dbi-dc", "dbi-ac", "base-xor+dbi-dc", "base-xor-zdr", "transition"):
+        found[f"encode, {chain}"] = best(lambda chain=chain: ew.encode(data, chain, element_bytes=2), 5)
+    matrix = scipy.sparse.random(20, 1500, 0.1, "csr", random_state=1, dtype=np.float32)
+    for stride in (32, 128):
+        reorder = lambda stride=stride: ew.order_tuples(  # noqa: E731
+            matrix, value_format="fp16", stride=stride, effort=0.2
+        )
+        found[f"tuples, stride {stride}"] = best(reorder, 3)
+
+
+def points(found: dict[str, float]) -> None:
+    """Time a sweep of 96 small points into a fresh folder, and again where all are finished."""
+    import tempfile
+
+    import edgewatt as ew
+
+    network = {"generate": {"kind": "random-layered", "n_layers": 3, "width": 16, "density": 0.3}}
+    base = {"network": network, "fast_memory": {"size": 8}, "caches": [{"size_bytes": 1024, "ways": 2}]}
+    grid = {"encoder": ["raw", "dbi-dc"], "seed": list(range(24)), "fast_memory.size": [6, 8]}
+
+    def sweep(folder: str) -> None:
+        ew.sweep({"base": base, "grid": grid}, results=folder, executor="inline")
+
+    with tempfile.TemporaryDirectory() as folder:
+        runs = iter(range(100))
+        found["sweep, 96 points"] = best(lambda: sweep(f"{folder}/{next(runs)}"), 5)
+        found["sweep, 96 finished points"] = best(lambda: sweep(f"{folder}/0"), 5)
+
+
 _ENGINE = ("load_part", "simulate_dram")
-SECTIONS = {"lookups": lookups, "traces": traces, "memory": memory}
+SECTIONS = {
+    "lookups": lookups, "traces": traces, "memory": memory, "networks": networks, "orders": orders,
+    "operators": operators, "wires": wires, "points": points,
+}  # fmt: skip
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -40,6 +41,7 @@ NAMED_BY = {
 """Field of a point -> kind of the member that it names (a chain of encoders names several, a list one for each)."""
 
 
+@cache
 def registry(kind: str) -> Registry[Any]:
     """Return the registry of a kind of KINDS; its members load when they are asked for."""
     module, name = KINDS[kind]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -45,22 +45,36 @@ class Member:
 
 def to_json(value: Any) -> Any:
     """Return dataclasses, mappings and sequences as plain JSON values."""
+    if value is None or type(value) in _PLAIN:
+        return value
     if hasattr(value, "to_json"):
         return value.to_json()
     if dataclasses.is_dataclass(value):
         found = {}
-        for field in dataclasses.fields(value):
-            item = getattr(value, field.name)
-            if not (field.metadata.get(LATER) and item == _default(field)):
-                found[field.name] = _without(to_json(item), field.metadata.get(OMIT, ()))
+        for name, is_later, default, omitted in _fields(type(value)):
+            item = getattr(value, name)
+            if not (is_later and item == (default() if callable(default) else default)):
+                found[name] = _without(to_json(item), omitted)
         return found
     if isinstance(value, Mapping):
         return {str(key): to_json(item) for key, item in value.items()}
     return [to_json(item) for item in value] if isinstance(value, tuple | list) else value
 
 
+_PLAIN = (str, int, float, bool)
+
+
+@cache
+def _fields(kind: type) -> tuple[tuple[str, bool, Any, tuple[str, ...]], ...]:
+    """Return name, whether it was added later, default (or what makes it) and omitted names of each field."""
+    return tuple(
+        (field.name, bool(field.metadata.get(LATER)), _default(field), field.metadata.get(OMIT, ()))
+        for field in dataclasses.fields(kind)
+    )
+
+
 def _default(field: dataclasses.Field[Any]) -> Any:
-    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory
 
 
 def _without(value: Any, names: tuple[str, ...]) -> Any:
@@ -69,21 +83,30 @@ def _without(value: Any, names: tuple[str, ...]) -> Any:
 
 def from_json(kind: Any, value: Any) -> Any:
     """Build what the type `kind` says from JSON values; keys that a dataclass does not have are left alone."""
-    if isinstance(kind, type) and hasattr(kind, "from_json"):
-        return kind.from_json(value)
-    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
-        hints = _hints(kind)
-        return kind(**{key: from_json(hint, value[key]) for key, hint in hints.items() if key in value})
-    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if origin is tuple and arguments[1:] == (...,):
-        return tuple(from_json(arguments[0], item) for item in value)
-    if origin in (typing.Union, types.UnionType) and value is not None:
-        inner = [argument for argument in arguments if argument is not type(None)]
-        return from_json(inner[0], value) if len(inner) == 1 else value
-    return value
+    reader = _reader(kind)
+    return value if reader is None else reader(value)
+
+
+Reader = Callable[[Any], Any]
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
-    hints = typing.get_type_hints(kind)
-    return {field.name: hints[field.name] for field in dataclasses.fields(kind) if field.init}
+def _reader(kind: Any) -> Reader | None:
+    """Return what builds a type from JSON values; None for plain values, which stay as they are."""
+    if isinstance(kind, type) and hasattr(kind, "from_json"):
+        return kind.from_json  # type: ignore[no-any-return]
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+        hints = typing.get_type_hints(kind)
+        fields = [(field.name, _reader(hints[field.name])) for field in dataclasses.fields(kind) if field.init]
+        return lambda value: kind(
+            **{key: value[key] if reader is None else reader(value[key]) for key, reader in fields if key in value}
+        )
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is tuple and arguments[1:] == (...,):
+        item = _reader(arguments[0])
+        return tuple if item is None else lambda value: tuple(map(item, value))
+    if origin in (typing.Union, types.UnionType):
+        inner = [argument for argument in arguments if argument is not type(None)]
+        one = _reader(inner[0]) if len(inner) == 1 else None
+        return None if one is None else lambda value: None if value is None else one(value)
+    return None

@@ -19,6 +19,8 @@ def plugins_of(config: Mapping[str, Any], paths: Mapping[str, list[str]]) -> dic
     """
     found: dict[str, list[dict[str, str]]] = {}
     for path, kind in NAMED_BY.items():
+        if not registry(kind).has_outside():
+            continue
         for name in dict.fromkeys(_with_tried(kind, _named(config, path.split(".")))):
             _note(found, path.split(".")[0], kind, name)
     for field, (kind, reader) in _READERS.items():

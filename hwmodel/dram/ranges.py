@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
 from hwmodel.parts.part import Part
+
+T = TypeVar("T")
 
 
 def scaled(part: Part, name: str, factor: float) -> Part:
@@ -27,11 +30,23 @@ def scaled(part: Part, name: str, factor: float) -> Part:
     return replace(part, interface=replace(part.interface, wires={**part.interface.wires, group: changed}))
 
 
+def _ends(part: Part) -> list[list[Part]]:
+    return [[scaled(part, name, end) for end in ends] for name, ends in part.ranges.items()]
+
+
+def kept(part: Part, make: Callable[[Part], T]) -> T:
+    """Return what `make` makes of a part, made once for as long as the part lives (as by functools.cached_property)."""
+    if make.__qualname__ not in part.__dict__:
+        part.__dict__[make.__qualname__] = make(part)
+    made: T = part.__dict__[make.__qualname__]
+    return made
+
+
 def energy_range(part: Part, energy: Callable[[Part], float]) -> tuple[float, float]:
     """Return (least, most) of an energy, a function of the part, over the ranges of its estimates; in its unit."""
     nominal = energy(part)
     least = most = nominal
-    for name, ends in part.ranges.items():
-        moved = [energy(scaled(part, name, end)) - nominal for end in ends]
+    for ends in kept(part, _ends):
+        moved = [energy(end) - nominal for end in ends]
         least, most = least + min(0.0, *moved), most + max(0.0, *moved)
     return least, most

@@ -6,13 +6,13 @@ commands were issued. Flag wires that the part has no DBI pins for are taken to 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hwmodel.bus import WireCounts
 from hwmodel.dram.command_table import command_rows
-from hwmodel.dram.energy import EnergyRow, core_rows, interface_rows, wire_constants_pj
+from hwmodel.dram.energy import EnergyRow, core_constants_pj, core_rows, interface_rows, wire_constants_pj
 from hwmodel.dram.interface import WAYS, GroupCounts, InterfaceCounts, data_clock, running_wires, strobes
-from hwmodel.dram.ranges import energy_range
+from hwmodel.dram.ranges import energy_range, kept
 from hwmodel.dram.result import DramCounts
 from hwmodel.machine import Machine
 from hwmodel.parts.part import Part
@@ -53,18 +53,49 @@ def replay_energy(result: ReplayResult, machine: Machine) -> ReplayEnergy:
     assert result.dram is not None
     part = load_part(machine.part)
     core = tuple(row for row in core_rows(result.dram.counts, part) if row.count)
-    groups, extra = _data_groups(result, part, machine.flag_wires)
-    bursts = (int(result.total.way_bursts[0].sum()), int(result.total.way_bursts[1].sum()))
-    groups += timed_groups(result.dram.counts, bursts, result.dram.end_cycle, part)
-    counts = InterfaceCounts(tuple(groups), sum(bursts), 0)
-    return ReplayEnergy((*interface_rows(counts, part), *extra), core)
+    return ReplayEnergy(_wire_rows(*_wires(result, machine, part), part), core)
 
 
 def memory_range_pj(result: ReplayResult, machine: Machine) -> tuple[float, float]:
     """Return (least, most) of a replay's energy of wires and core, over the ranges of the part's estimates."""
-    return energy_range(
-        load_part(machine.part), lambda part: replay_energy(result, replace(machine, part=part)).total_pj
-    )
+    part = load_part(machine.part)
+    counts = _wires(result, machine, part)  # counted once: estimates change constants only
+    nominal = replay_energy(result, machine)
+
+    def energy(changed: Part) -> float:
+        core, wires = nominal.core_pj, nominal.interface_pj
+        if changed.currents is not part.currents:
+            constants = kept(changed, core_constants_pj)
+            core = sum(row.count * constants[row.term][1] for row in nominal.core)
+        if changed.interface is not part.interface:
+            wires = sum(row.energy_pj for row in _wire_rows(*counts, changed))
+        return wires + core
+
+    return energy_range(part, energy)
+
+
+def _wires(
+    result: ReplayResult, machine: Machine, part: Part
+) -> tuple[InterfaceCounts, list[tuple[str, list[GroupCounts]]]]:
+    """Return what the wires did, and by direction the flag wires that are no DBI pins."""
+    assert result.dram is not None
+    groups, extra = _data_groups(result, part, machine.flag_wires)
+    bursts = (int(result.total.way_bursts[0].sum()), int(result.total.way_bursts[1].sum()))
+    groups += timed_groups(result.dram.counts, bursts, result.dram.end_cycle, part)
+    return InterfaceCounts(tuple(groups), sum(bursts), 0), extra
+
+
+def _wire_rows(
+    counts: InterfaceCounts, extra: list[tuple[str, list[GroupCounts]]], part: Part
+) -> tuple[EnergyRow, ...]:
+    """Return the rows of all wires; flag wires that are no DBI pins are taken to be driven like DQ wires."""
+    rows = list(interface_rows(counts, part))
+    for way, groups in extra:
+        static, rise = wire_constants_pj(part, "dq", way, part.beat_ns)
+        costly = sum(g.zeros if part.interface.costly_level == 0 else g.ones for g in groups)
+        rows.append(EnergyRow(f"extra_{way}_static", costly, "unit intervals", static))
+        rows.append(EnergyRow(f"extra_{way}_dynamic", sum(g.rising for g in groups), "rising edges", rise))
+    return tuple(rows)
 
 
 def timed_groups(counts: DramCounts, bursts: tuple[int, int], end_cycle: int, part: Part) -> list[GroupCounts]:
@@ -88,8 +119,10 @@ def _command_group(counts: DramCounts, part: Part) -> GroupCounts:
     return GroupCounts("ca", "write", ui_ns, n_ones, driven - n_ones, edges, 2 * edges, ones, rising)
 
 
-def _data_groups(result: ReplayResult, part: Part, flag_wires: int) -> tuple[list[GroupCounts], list[EnergyRow]]:
-    """Return DQ and DBI by direction, and the rows of flag wires that are no DBI pins.
+def _data_groups(
+    result: ReplayResult, part: Part, flag_wires: int
+) -> tuple[list[GroupCounts], list[tuple[str, list[GroupCounts]]]]:
+    """Return DQ and DBI by direction, and the flag wires that are no DBI pins.
 
     flag_wires: how many the encoder chain drives beside each lane; the first is the DBI pin where the part has one.
     """
@@ -109,10 +142,7 @@ def _data_groups(result: ReplayResult, part: Part, flag_wires: int) -> tuple[lis
         if total.way_extra_wires is not None:
             beside.append(_group("extra", way, total.way_extra_wires, k, (flag_wires - 1) * n_bytes, part))
         if beside:
-            static, rise = wire_constants_pj(part, "dq", way, part.beat_ns)
-            costly = sum(g.zeros if part.interface.costly_level == 0 else g.ones for g in beside)
-            extra.append(EnergyRow(f"extra_{way}_static", costly, "unit intervals", static))
-            extra.append(EnergyRow(f"extra_{way}_dynamic", sum(g.rising for g in beside), "rising edges", rise))
+            extra.append((way, beside))
     return groups, extra
 
 

@@ -137,6 +137,10 @@ class Registry(Mapping[str, Entry[T]]):
                 continue
         return found
 
+    def has_outside(self) -> bool:
+        """Return whether a member may be another's: one that an entry point names, or that is registered already."""
+        return bool(self._plugins) or any(entry.origin is not None for entry in self._entries.values())
+
     @cached_property
     def _plugins(self) -> dict[str, Any]:
         return {point.name: point for point in _entry_points() if point.group == self.entry_point_group}
