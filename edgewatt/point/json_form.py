@@ -51,7 +51,7 @@ def to_json(value: Any) -> Any:
         return value.to_json()
     if dataclasses.is_dataclass(value):
         found = {}
-        for name, is_later, default, omitted in _fields(type(value)):
+        for name, is_later, default, omitted in _fields(value.__class__):
             item = getattr(value, name)
             if not (is_later and item == (default() if callable(default) else default)):
                 found[name] = _without(to_json(item), omitted)
@@ -94,7 +94,8 @@ Reader = Callable[[Any], Any]
 def _reader(kind: Any) -> Reader | None:
     """Return what builds a type from JSON values; None for plain values, which stay as they are."""
     if isinstance(kind, type) and hasattr(kind, "from_json"):
-        return kind.from_json  # type: ignore[no-any-return]
+        read: Reader = kind.from_json
+        return read
     if isinstance(kind, type) and dataclasses.is_dataclass(kind):
         hints = typing.get_type_hints(kind)
         fields = [(field.name, _reader(hints[field.name])) for field in dataclasses.fields(kind) if field.init]
