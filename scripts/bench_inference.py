@@ -120,14 +120,21 @@ DRIVER = """
 #include <stdio.h>
 #include <stdlib.h>
 #include "inference/runs.h"
+static void *table(const char *name, long words) {
+    void *found = aligned_alloc(4096, (words * 4 / 4096 + 2) * 4096);
+    FILE *file = fopen(name, "rb");
+    if (!file || fread(found, 4, words, file) != (size_t)words) exit(1);
+    return found;
+}
 int main(int argc, char **argv) {
-    long words = atol(argv[2]), bytes = atol(argv[3]), lanes = atol(argv[4]), times = atol(argv[6]);
-    uint32_t *stream = aligned_alloc(4096, (words * 4 / 4096 + 2) * 4096);
-    char *rows = aligned_alloc(4096, (2 * bytes / 4096 + 2) * 4096);
-    FILE *file = fopen(argv[1], "rb");
-    if (argc < 7 || !file || fread(stream, 4, words, file) != (size_t)words) return 1;
-    memset(rows, 0, 2 * bytes);
-    for (long t = 0; t < times; t++) ew_columns(stream, stream + words, rows, rows + bytes, lanes, atoi(argv[5]), 1);
+    long n[6];
+    for (int k = 0; k < 6; k++) n[k] = atol(argv[k + 1]);
+    const ew_run *runs = table("runs", n[0]);
+    const char *places = table("places", n[1]), *weights = table("weights", n[2]);
+    char *rows = aligned_alloc(4096, (2 * n[3] / 4096 + 2) * 4096);
+    memset(rows, 0, 2 * n[3]);
+    for (long t = 0; t < n[5]; t++)
+        ew_columns(runs, runs + (n[0] - 16) / 4, places, weights, rows, rows + n[3], n[4], atoi(argv[7]), 1);
     return 0;
 }
 """
@@ -145,13 +152,14 @@ def misses() -> Results:
         )
         for name, network, method, found in unseen():
             made = compile_inference(network, found, lanes=lanes)
-            end = int(made._first[-1])
-            made._words[:end].tofile(here / "stream")
+            for table, words in zip(("runs", "places", "weights"), made._stream, strict=True):
+                words.tofile(here / table)
+            numbers = [*map(len, made._stream), made.arena_bytes, lanes]
             counts = []
             for times in (2, 3):
                 command = [
                     "valgrind", "--tool=cachegrind", "--cache-sim=yes", f"--D1={l1},12,64", "--cachegrind-out-file=out",
-                    "./driver", "stream", str(end), str(made.arena_bytes), str(lanes), str(made._kind), str(times),
+                    "./driver", *map(str, (*numbers, times, made._kind)),
                 ]  # fmt: skip
                 done = subprocess.run(command, cwd=here, check=True, capture_output=True, text=True)
                 line = next(x for x in done.stderr.splitlines() if "D1  misses" in x)

@@ -10,12 +10,14 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, 
 from libc.string cimport memcpy
 
 cdef extern from "inference/runs.h" nogil:
-    enum: EW_F32, EW_BF16, EW_INT8, EW_NARROW, EW_LINE_UNITS, EW_UNIT, EW_HEADER, EW_HEADER_INT8, EW_MAX_RUN, EW_ACTIVATION_SHIFT
+    enum: EW_F32, EW_BF16, EW_INT8, EW_NARROW, EW_LINE_UNITS, EW_UNIT, EW_HEADER_INT8, EW_MAX_RUN, EW_ACTIVATION_SHIFT
     uint32_t EW_FIRST, EW_LAST, EW_WIDE, EW_OUTSIDE
-    void ew_columns(const uint32_t *, const uint32_t *, char *, const char *, int64_t, int, int)
+    ctypedef struct ew_run:
+        pass
+    void ew_columns(const ew_run *, const ew_run *, const char *, const char *, char *, const char *, int64_t, int, int)
 
 cdef extern from "inference/single.h" nogil:
-    void ew_single(const uint32_t *, const uint32_t *, float *, const float *, int, int)
+    void ew_single(const ew_run *, const ew_run *, const char *, const char *, float *, const float *, int, int)
 
 cdef extern from "inference/int8.h" nogil:
     void ew_int8(const uint32_t *, const uint32_t *, char *, const char *, int64_t, int)
@@ -38,7 +40,8 @@ NARROW_PLACES = 1 << 16
 LINE_UNITS = EW_LINE_UNITS
 UNIT_BYTES = EW_UNIT
 LEVELS = ("baseline", "avx2", "avx512")
-PAD_WORDS = 16  # the last vector of a run may be read past its end
+RUN_WORDS = 4  # of a run of a float stream
+PAD_WORDS = 16  # the last vector of a run, and the quad behind the last run, may be read past the end
 SUM_PLACES = np.array([ew_sum_place(k) for k in range(64)])
 
 
@@ -65,59 +68,54 @@ def float_stream(const int32_t[::1] sources, const int32_t[::1] targets, const f
                  const int64_t[::1] starts, const uint32_t[::1] place, const float[::1] start_values,
                  const uint8_t[::1] activation, const int64_t[::1] in_degree, const uint8_t[::1] outside,
                  const uint32_t[::1] input_place, int kind, uint32_t line_units):
-    """Return (words uint32, first word of every run int64[R + 1]) of a float stream.
+    """Return the tables (runs, places, weights) of a float stream, uint32 each, RUN_WORDS per run.
 
     place: offset of each neuron's row, in units. outside: of each run, whether its sources are rows of the table of
     inputs; input_place: their offsets there. start_values: bias of each neuron. activation: code of each neuron.
     kind: F32, or BF16 (weights are rounded to nearest, ties to even), plus NARROW for 16-bit
-    sources, which count in `line_units` units.
+    places, which count in `line_units` units.
     """
-    cdef int64_t n_runs = starts.shape[0] - 1, w = sources.shape[0], r, k, n, at = 0
+    cdef int64_t n_runs = starts.shape[0] - 1, r, k, n, quad = 0
     cdef bint bf16 = kind & EW_BF16, narrow = kind & EW_NARROW
-    cdef int64_t halves = ((np.diff(np.asarray(starts)) + 1) // 2).sum()
-    size = EW_HEADER * n_runs + (halves if narrow else w) + (halves if bf16 else w)
-    words = np.zeros(size + PAD_WORDS, np.uint32)
-    first = np.empty(n_runs + 1, np.int64)
-    cdef uint32_t[::1] word = words
+    cdef int64_t quads = ((np.diff(np.asarray(starts)) + 3) // 4).sum()
+    if quads >= 2**32:
+        raise ValueError("more than 2^34 connections")
+    runs = np.zeros(RUN_WORDS * n_runs + PAD_WORDS, np.uint32)
+    place_words = np.zeros(quads * (2 if narrow else 4) + PAD_WORDS, np.uint32)
+    weight_words = np.zeros(quads * (2 if bf16 else 4) + PAD_WORDS, np.uint32)
+    cdef uint32_t[::1] run = runs
+    cdef uint32_t[::1] wide_place = place_words
+    cdef uint16_t[::1] narrow_place = place_words.view(np.uint16)
+    cdef uint32_t[::1] weight_f32 = weight_words
+    cdef uint16_t[::1] weight_bf16 = weight_words.view(np.uint16)
     cdef const uint32_t[::1] weight_bits = np.asarray(weights).view(np.uint32)
     cdef const uint32_t[::1] start_bits = np.asarray(start_values).view(np.uint32)
-    cdef int64_t[::1] begin = first
     cdef int64_t[::1] seen = np.zeros(in_degree.shape[0], np.int64)
-    cdef uint32_t head, bits, half
+    cdef uint32_t bits, at
     cdef const uint32_t *source_place
     cdef int32_t t
     with nogil:
         for r in range(n_runs):
-            begin[r] = at
             t = targets[starts[r]]
             n = starts[r + 1] - starts[r]
-            head = _head(seen, t, n, in_degree[t], activation[t])
             source_place = &input_place[0] if outside[r] else &place[0]
-            word[at] = place[t]
-            word[at + 1] = head | (EW_OUTSIDE if outside[r] else 0)
-            word[at + 2] = start_bits[t]
-            at += EW_HEADER
-            if not narrow:
-                for k in range(n):
-                    word[at + k] = source_place[sources[starts[r] + k]]
-                at += n
-            else:
-                for k in range(n):
-                    half = source_place[sources[starts[r] + k]] // line_units
-                    word[at + k // 2] |= half << (16 * (k % 2))
-                at += (n + 1) // 2
-            if not bf16:
-                for k in range(n):
-                    word[at + k] = weight_bits[starts[r] + k]
-                at += n
-            else:
-                for k in range(n):
-                    bits = weight_bits[starts[r] + k]
-                    half = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
-                    word[at + k // 2] |= half << (16 * (k % 2))
-                at += (n + 1) // 2
-    begin[n_runs] = at
-    return words, first
+            run[4 * r] = place[t]
+            run[4 * r + 1] = _head(seen, t, n, in_degree[t], activation[t]) | (EW_OUTSIDE if outside[r] else 0)
+            run[4 * r + 2] = start_bits[t]
+            run[4 * r + 3] = <uint32_t>quad
+            for k in range(n):
+                at = source_place[sources[starts[r] + k]]
+                bits = weight_bits[starts[r] + k]
+                if narrow:
+                    narrow_place[4 * quad + k] = <uint16_t>(at // line_units)
+                else:
+                    wide_place[4 * quad + k] = at
+                if bf16:
+                    weight_bf16[4 * quad + k] = <uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16)
+                else:
+                    weight_f32[4 * quad + k] = bits
+            quad += (n + 3) // 4
+    return runs, place_words, weight_words
 
 
 def int8_stream(const int32_t[::1] sources, const int32_t[::1] targets, const int8_t[::1] weights,
@@ -271,50 +269,59 @@ def write_bytes(uintptr_t table, const int64_t[::1] offsets, const int64_t[::1] 
                         batch.strides[1] // 4, min(lanes, batch.shape[0] - first), &scales[0], &zeros[0], level)
 
 
-def execute(const uint32_t[::1] words, const int64_t[:, ::1] segments, int64_t[::1] meeting, uintptr_t arena,
-            uintptr_t table, int64_t columns, int kind, int level):
-    """Work through segments (first word, end word) of the stream, for `columns` lanes of every row.
+def execute(tables, const int64_t[:, ::1] segments, int64_t[::1] meeting, uintptr_t arena, uintptr_t table,
+            int64_t columns, int kind, int level):
+    """Work through segments (first word, end word) of the runs of a stream, for `columns` lanes of every row.
 
-    arena, table: addresses of the first rows (of the first lane wanted) of the arena and of the table of inputs, aligned
-    to 64 bytes; columns: 1 (rows of one float), else a multiple of 16, of 64 for int8. meeting: int64[2] of zeros shared
-    by all threads of a layer-parallel run, which wait for each other after every segment, then meeting[1] is their
-    number; empty where there is one thread.
+    tables: of float_stream, or the words of int8_stream and nothing, nothing. arena, table: addresses of the first rows
+    (of the first lane wanted) of the arena and of the table of inputs, aligned to 64 bytes; columns: 1 (rows of one
+    float), else a multiple of 16, of 64 for int8. meeting: int64[2] of zeros shared by all threads of a layer-parallel
+    run, which wait for each other after every segment, then meeting[1] is their number; empty where there is one thread.
     """
+    cdef const uint32_t[::1] runs = tables[0], places = tables[1], weights = tables[2]
     cdef int64_t s, n = segments.shape[0]
-    cdef const uint32_t *base = &words[0]
+    cdef const uint32_t *base = &runs[0]
+    cdef const char *places_at = <const char *>&places[0] if places.shape[0] else NULL
+    cdef const char *weights_at = <const char *>&weights[0] if weights.shape[0] else NULL
     with nogil:
         for s in range(n):
-            _stream(base + segments[s, 0], base + segments[s, 1], <char *>arena, <const char *>table, columns, kind, level)
+            _stream(base + segments[s, 0], base + segments[s, 1], places_at, weights_at, <char *>arena,
+                    <const char *>table, columns, kind, level)
             if meeting.shape[0]:
                 ew_barrier(&meeting[0], meeting[1])
 
 
-cdef inline void _stream(const uint32_t *p, const uint32_t *end, char *values, const char *inputs, int64_t columns,
-                         int kind, int level) noexcept nogil:
+cdef inline void _stream(const uint32_t *p, const uint32_t *end, const char *places, const char *weights, char *values,
+                         const char *inputs, int64_t columns, int kind, int level) noexcept nogil:
+    cdef const ew_run *run = <const ew_run *>p
+    cdef const ew_run *last = <const ew_run *>end
+    if p == end:
+        return
     if kind == EW_INT8:
         ew_int8(p, end, values, inputs, columns, level)
     elif columns == 1:
-        ew_single(p, end, <float *>values, <const float *>inputs, kind, level)
+        ew_single(run, last, places, weights, <float *>values, <const float *>inputs, kind, level)
     else:
-        ew_columns(p, end, values, inputs, columns, kind, level)
+        ew_columns(run, last, places, weights, values, inputs, columns, kind, level)
 
 
 cdef class Passes:
     """Passes without the GIL: input vectors into the table of inputs, the stream, rows out.
 
-    words, end: the stream. columns: values of a row, pitch: its bytes. fed: columns of the batch that go into the table,
+    tables: of the stream (see execute); end: words of its runs. columns: values of a row, pitch: its bytes. fed: columns of the batch that go into the table,
     fed_to: where; copied_from: rows of the table that go to rows of the arena too, copied_to: where; output_rows: the
     outputs' rows; table_bytes: of one pass. All places are offsets in bytes.
     """
 
-    cdef const uint32_t[::1] words
+    cdef const uint32_t[::1] runs, places, weights
     cdef const int64_t[::1] fed, fed_to, copied_from, copied_to, output_rows
     cdef int64_t end, columns, pitch, table_bytes
     cdef int kind, level
 
-    def __init__(self, words, int64_t end, int64_t columns, int kind, int level, fed, fed_to, copied_from, copied_to,
+    def __init__(self, tables, int64_t end, int64_t columns, int kind, int level, fed, fed_to, copied_from, copied_to,
                  output_rows, int64_t pitch, int64_t table_bytes):
-        self.words, self.end, self.columns, self.pitch, self.kind, self.level = words, end, columns, pitch, kind, level
+        self.runs, self.places, self.weights = tables
+        self.end, self.columns, self.pitch, self.kind, self.level = end, columns, pitch, kind, level
         self.fed, self.fed_to, self.copied_from, self.copied_to = fed, fed_to, copied_from, copied_to
         self.output_rows, self.table_bytes = output_rows, table_bytes
 
@@ -351,7 +358,9 @@ cdef class Passes:
         cdef bint packed = batch is None
         cdef char *values = <char *>arena
         cdef char *inputs
-        cdef const uint32_t *p = &self.words[0]
+        cdef const uint32_t *p = &self.runs[0]
+        cdef const char *places = <const char *>&self.places[0] if self.places.shape[0] else NULL
+        cdef const char *weights = <const char *>&self.weights[0] if self.weights.shape[0] else NULL
         with nogil:
             vector = first
             while vector < n:
@@ -362,7 +371,7 @@ cdef class Passes:
                 else:
                     self._pack(inputs, batch, vector, here)
                 self._enter(values, inputs)
-                _stream(p, p + self.end, values, inputs, self.columns, self.kind, self.level)
+                _stream(p, p + self.end, places, weights, values, inputs, self.columns, self.kind, self.level)
                 if o_n:
                     ew_rows_out(values, &self.output_rows[0], o_n, &out[0, vector], n, here)
                 vector += step

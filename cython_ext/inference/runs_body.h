@@ -4,10 +4,10 @@
  *   QUAD: four weights at a time, LOAD_QUAD_F32 / LOAD_QUAD_BF16 (pointer), PICK(quad, 0..3): one of them in all places.
  *
  * What limits the inner loop is loads (two vectors of 64 bytes, or four smaller ones, per cycle on Zen 5), so weights
- * are loaded four at a time and spread by shuffles, and so are source offsets (two at a time where they need 32 bits).
- * Partial sums stay in registers
- * for a whole run. Rows of fewer than 8 vectors use SETS independent sums per place to cover the latency of the
- * additions; they are added at the end of the run.
+ * are loaded four at a time and spread by shuffles, and so are source offsets. Both are loaded one quad ahead, across
+ * the ends of runs: rows are then never waited for by the loads that say where they are (10 % on Zen 5).
+ * Partial sums stay in registers for a whole run. Rows of fewer than 8 vectors use SETS independent sums per place to
+ * cover the latency of the additions; they are added at the end of the run.
  */
 #define EW_CAT2(a, b) a##b
 #define EW_CAT(a, b) EW_CAT2(a, b)
@@ -21,89 +21,113 @@
         EW_EACH sum[(set) * NV + v] = FMA(factor, LOAD(row + v * WIDTH), sum[(set) * NV + v]); \
     } while (0)
 
-TARGET static inline __attribute__((always_inline)) void EW_NAME(ew_run_)(
-    const uint32_t *p, uint32_t n, char *values, const char *inputs, const int NV, const int SETS, const int BF16, const int NARROW) {
-    V sum[16];
-    const uint32_t head = p[1], kind = EW_ACTIVATION(head);
-    const float start = ew_float(p[2]);
-    float *target = (float *)(values + (size_t)p[0] * EW_UNIT);
-    const char *const from = head & EW_OUTSIDE ? inputs : values;
-    const uint32_t *wide = p + EW_HEADER;
-    const uint16_t *narrow = (const uint16_t *)wide;
-    const float *f32 = (const float *)(wide + (NARROW ? (n + 1) / 2 : n));
-    const uint16_t *bf16 = (const uint16_t *)f32;
-    if (head & EW_FIRST) {
-        const V bias = SET1(kind == EW_CLIPPED ? 0.0f : start);
-        EW_EACH sum[v] = bias;
-    } else {
-        EW_EACH sum[v] = LOAD(target + v * WIDTH);
-    }
-    _Pragma("GCC unroll 16") for (int v = NV; v < NV * SETS; v++) sum[v] = SET1(0.0f);
-    uint32_t i = 0;
-    for (; i + 4 <= n; i += 4) {
-        const QUAD quad = BF16 ? LOAD_QUAD_BF16(bf16 + i) : LOAD_QUAD_F32(f32 + i);
-        size_t place[4];
-        ew_four_places(place, wide + i, narrow + i, NARROW);
-        EW_ADD_ROW(place[0], 0, PICK(quad, 0));
-        EW_ADD_ROW(place[1], 1 % SETS, PICK(quad, 1));
-        EW_ADD_ROW(place[2], 2 % SETS, PICK(quad, 2));
-        EW_ADD_ROW(place[3], 3 % SETS, PICK(quad, 3));
-    }
-    for (; i < n; i++)
-        EW_ADD_ROW(NARROW ? (size_t)narrow[i] * EW_LINE_UNITS : wide[i], 0, SET1(BF16 ? ew_bf16(bf16 + i) : f32[i]));
-    _Pragma("GCC unroll 4") for (int s = 1; s < SETS; s++) EW_EACH sum[v] = ADD(sum[v], sum[s * NV + v]);
-    if (head & EW_LAST) {
-        const V zero = SET1(0.0f);
-        if (kind == EW_RELU) {
-            EW_EACH sum[v] = MAX(sum[v], zero);
-        } else if (kind == EW_CLIPPED) {
-            const V bias = SET1(start), most = SET1(EW_CLIP);
-            EW_EACH sum[v] = NOT_ZERO(sum[v], MIN(MAX(ADD(sum[v], bias), zero), most));
+/* Sets place[0..3], in units, and the quad of weights to those that were loaded last, and loads the next. */
+#define EW_TAKE_QUAD                                                                                    \
+    size_t place[4];                                                                                    \
+    ew_four_places(place, pair, NARROW);                                                                \
+    const V w0 = PICK(quad, 0), w1 = PICK(quad, 1), w2 = PICK(quad, 2), w3 = PICK(quad, 3);             \
+    EW_LOAD_QUAD
+#define EW_LOAD_QUAD                                                                                    \
+    memcpy(pair, places, NARROW ? 8 : 16);                                                              \
+    quad = BF16 ? LOAD_QUAD_BF16((const uint16_t *)weights) : LOAD_QUAD_F32((const float *)weights);    \
+    places += NARROW ? 8 : 16;                                                                          \
+    weights += BF16 ? 8 : 16;
+
+TARGET static inline __attribute__((always_inline)) void EW_NAME(ew_stream_)(
+    const ew_run *run, const ew_run *end, const char *places, const char *weights, char *values, const char *inputs,
+    const int NV, const int SETS, const int BF16, const int NARROW) {
+    uint64_t pair[2];
+    QUAD quad;
+    places += (size_t)run->quad * (NARROW ? 8 : 16);
+    weights += (size_t)run->quad * (BF16 ? 8 : 16);
+    EW_LOAD_QUAD
+    for (; run < end; run++) {
+        V sum[16];
+        const uint32_t head = run->head, kind = EW_ACTIVATION(head);
+        float *target = (float *)(values + (size_t)run->target * EW_UNIT);
+        const char *const from = head & EW_OUTSIDE ? inputs : values;
+        uint32_t n = head & EW_MAX_RUN;
+        if (head & EW_FIRST) {
+            const V bias = SET1(kind == EW_CLIPPED ? 0.0f : run->start);
+            EW_EACH sum[v] = bias;
+        } else {
+            EW_EACH sum[v] = LOAD(target + v * WIDTH);
         }
+        _Pragma("GCC unroll 16") for (int v = NV; v < NV * SETS; v++) sum[v] = SET1(0.0f);
+        for (; n >= 4; n -= 4) {
+            EW_TAKE_QUAD
+            EW_ADD_ROW(place[0], 0, w0);
+            EW_ADD_ROW(place[1], 1 % SETS, w1);
+            EW_ADD_ROW(place[2], 2 % SETS, w2);
+            EW_ADD_ROW(place[3], 3 % SETS, w3);
+        }
+        if (n) {
+            EW_TAKE_QUAD
+            (void)w3;
+            if (n == 1) {
+                EW_ADD_ROW(place[0], 0, w0);
+            } else if (n == 2) {
+                EW_ADD_ROW(place[0], 0, w0);
+                EW_ADD_ROW(place[1], 1 % SETS, w1);
+            } else {
+                EW_ADD_ROW(place[0], 0, w0);
+                EW_ADD_ROW(place[1], 1 % SETS, w1);
+                EW_ADD_ROW(place[2], 2 % SETS, w2);
+            }
+        }
+        _Pragma("GCC unroll 4") for (int s = 1; s < SETS; s++) EW_EACH sum[v] = ADD(sum[v], sum[s * NV + v]);
+        if (head & EW_LAST) {
+            const V zero = SET1(0.0f);
+            if (kind == EW_RELU) {
+                EW_EACH sum[v] = MAX(sum[v], zero);
+            } else if (kind == EW_CLIPPED) {
+                const V bias = SET1(run->start), most = SET1(EW_CLIP);
+                EW_EACH sum[v] = NOT_ZERO(sum[v], MIN(MAX(ADD(sum[v], bias), zero), most));
+            }
+        }
+        EW_EACH STORE(target + v * WIDTH, sum[v]);
     }
-    EW_EACH STORE(target + v * WIDTH, sum[v]);
 }
 
-#define EW_STREAM(NVEC, SETS, BF16, NARROW, name)                                                \
-    TARGET static void EW_NAME(name)(const uint32_t *p, const uint32_t *end, char *values, const char *inputs) { \
-        while (p < end) {                                                                        \
-            const uint32_t n = p[1] & EW_MAX_RUN;                                                \
-            EW_NAME(ew_run_)(p, n, values, inputs, NVEC, SETS, BF16, NARROW);                            \
-            p += EW_HEADER + (NARROW ? (n + 1) / 2 : n) + (BF16 ? (n + 1) / 2 : n);              \
-        }                                                                                        \
+#define EW_ARGUMENTS \
+    const ew_run *run, const ew_run *end, const char *places, const char *weights, char *values, const char *inputs
+#define EW_STREAM(NV, SETS, BF16, NARROW, name)                                                        \
+    TARGET static void EW_NAME(name)(EW_ARGUMENTS) {                                                   \
+        EW_NAME(ew_stream_)(run, end, places, weights, values, inputs, NV, SETS, BF16, NARROW);        \
     }
-#define EW_WIDTHS(BF16, NARROW, name)              \
-    EW_STREAM(8, 1, BF16, NARROW, EW_CAT(name, 8_)) \
-    EW_STREAM(4, 2, BF16, NARROW, EW_CAT(name, 4_)) \
-    EW_STREAM(2, 4, BF16, NARROW, EW_CAT(name, 2_)) \
-    EW_STREAM(1, 4, BF16, NARROW, EW_CAT(name, 1_)) \
-    static void EW_NAME(name)(const uint32_t *p, const uint32_t *end, char *values, const char *inputs,              \
-                              int64_t vectors) {                                                                     \
-        (vectors == 8   ? EW_NAME(EW_CAT(name, 8_))                                                                  \
-         : vectors == 4 ? EW_NAME(EW_CAT(name, 4_))                                                                  \
-         : vectors == 2 ? EW_NAME(EW_CAT(name, 2_))                                                                  \
-                        : EW_NAME(EW_CAT(name, 1_)))(p, end, values, inputs);                                                \
+#define EW_WIDTHS(BF16, NARROW, name)                                                                  \
+    EW_STREAM(8, 1, BF16, NARROW, EW_CAT(name, 8_))                                                    \
+    EW_STREAM(4, 2, BF16, NARROW, EW_CAT(name, 4_))                                                    \
+    EW_STREAM(2, 4, BF16, NARROW, EW_CAT(name, 2_))                                                    \
+    EW_STREAM(1, 4, BF16, NARROW, EW_CAT(name, 1_))                                                    \
+    static void EW_NAME(name)(EW_ARGUMENTS, int64_t vectors) {                                         \
+        (vectors == 8   ? EW_NAME(EW_CAT(name, 8_))                                                    \
+         : vectors == 4 ? EW_NAME(EW_CAT(name, 4_))                                                    \
+         : vectors == 2 ? EW_NAME(EW_CAT(name, 2_))                                                    \
+                        : EW_NAME(EW_CAT(name, 1_)))(run, end, places, weights, values, inputs);       \
     }
 EW_WIDTHS(0, 0, ew_f32_)
 EW_WIDTHS(1, 0, ew_bf16_)
 EW_WIDTHS(0, 1, ew_f32_narrow_)
 EW_WIDTHS(1, 1, ew_bf16_narrow_)
 
-/* Works through the stream for `columns` floats of every row from `values` on, at most 8 vectors at a time. */
-static void EW_NAME(ew_columns_)(const uint32_t *p, const uint32_t *end, char *values, const char *inputs,
-                                 int64_t columns, int kind) {
+/* Works through runs for `columns` floats of every row from `values` on, at most 8 vectors at a time. */
+static void EW_NAME(ew_columns_)(EW_ARGUMENTS, int64_t columns, int kind) {
     for (int64_t left = columns / WIDTH; left > 0;) {
         const int64_t now = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
         (kind == EW_F32    ? EW_NAME(ew_f32_)
          : kind == EW_BF16 ? EW_NAME(ew_bf16_)
          : kind & EW_BF16  ? EW_NAME(ew_bf16_narrow_)
-                           : EW_NAME(ew_f32_narrow_))(p, end, values, inputs, now);
+                           : EW_NAME(ew_f32_narrow_))(run, end, places, weights, values, inputs, now);
         values += now * WIDTH * sizeof(float);
         inputs += now * WIDTH * sizeof(float);
         left -= now;
     }
 }
 
+#undef EW_ARGUMENTS
+#undef EW_TAKE_QUAD
+#undef EW_LOAD_QUAD
 #undef EW_WIDTHS
 #undef EW_STREAM
 #undef EW_ADD_ROW

@@ -63,17 +63,18 @@ EDGEWATT_AVX2 static inline float ew_dot_avx2(const uint32_t *wide, const uint16
 }
 #endif
 
-#define EW_SINGLE(TARGET, level, NARROW, name)                                                                    \
-    TARGET static void name(const uint32_t *p, const uint32_t *end, float *values, const float *inputs) {         \
-        while (p < end) {                                                                                         \
-            const uint32_t n = p[1] & EW_MAX_RUN, kind = EW_ACTIVATION(p[1]), *source = p + EW_HEADER;            \
-            const uint32_t *weight = source + (NARROW ? (n + 1) / 2 : n);                                         \
-            const float start = ew_float(p[2]), *const from = p[1] & EW_OUTSIDE ? inputs : values;                \
-            float sum = !(p[1] & EW_FIRST) ? values[p[0]] : kind == EW_CLIPPED ? 0.0f : start;                    \
-            sum += ew_dot_##level(source, (const uint16_t *)source, (const float *)weight, n, from, NARROW);      \
-            values[p[0]] = p[1] & EW_LAST ? ew_finish(sum, start, kind) : sum;                                    \
-            p = weight + n;                                                                                       \
-        }                                                                                                         \
+#define EW_SINGLE(TARGET, level, NARROW, name)                                                                      \
+    TARGET static void name(const ew_run *run, const ew_run *end, const char *places, const char *weights,          \
+                            float *values, const float *inputs) {                                                   \
+        for (; run < end; run++) {                                                                                  \
+            const uint32_t n = run->head & EW_MAX_RUN, kind = EW_ACTIVATION(run->head);                             \
+            const char *const place = places + (size_t)run->quad * (NARROW ? 8 : 16);                               \
+            const float *const weight = (const float *)(weights + (size_t)run->quad * 16);                          \
+            const float *const from = run->head & EW_OUTSIDE ? inputs : values;                                     \
+            float sum = !(run->head & EW_FIRST) ? values[run->target] : kind == EW_CLIPPED ? 0.0f : run->start;     \
+            sum += ew_dot_##level((const uint32_t *)place, (const uint16_t *)place, weight, n, from, NARROW);       \
+            values[run->target] = run->head & EW_LAST ? ew_finish(sum, run->start, kind) : sum;                     \
+        }                                                                                                           \
     }
 EW_SINGLE(, baseline, 0, ew_single_baseline)
 EW_SINGLE(, baseline, 1, ew_single_narrow_baseline)
@@ -82,16 +83,16 @@ EW_SINGLE(EDGEWATT_AVX2, avx2, 0, ew_single_avx2)
 EW_SINGLE(EDGEWATT_AVX2, avx2, 1, ew_single_narrow_avx2)
 #endif
 
-static void ew_single(const uint32_t *p, const uint32_t *end, float *values, const float *inputs, int kind,
-                      int level) {
+static void ew_single(const ew_run *run, const ew_run *end, const char *places, const char *weights, float *values,
+                      const float *inputs, int kind, int level) {
 #if EDGEWATT_X86
     if (level >= EDGEWATT_LEVEL_AVX2) {
-        (kind & EW_NARROW ? ew_single_narrow_avx2 : ew_single_avx2)(p, end, values, inputs);
+        (kind & EW_NARROW ? ew_single_narrow_avx2 : ew_single_avx2)(run, end, places, weights, values, inputs);
         return;
     }
 #endif
     (void)level;
-    (kind & EW_NARROW ? ew_single_narrow_baseline : ew_single_baseline)(p, end, values, inputs);
+    (kind & EW_NARROW ? ew_single_narrow_baseline : ew_single_baseline)(run, end, places, weights, values, inputs);
 }
 
 #endif

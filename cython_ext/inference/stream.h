@@ -1,12 +1,16 @@
-/* The stream of work: one header per run (consecutive connections of one target), then its sources, then its weights.
+/* The stream of work: runs (consecutive connections of one target), their sources, and their weights.
  *
- * 32-bit words. Offsets of rows are in units of EW_UNIT bytes (of 4 where a row is one float), so that an address is
- * one scaled addition and 2^32 units reach 32 GiB. Sources of a narrow stream are 16-bit numbers of 64-byte lines
- * (of floats where a row is one float).
- *   float header:   target row, connections | flags, start or bias (float)
- *   integer header: target row, connections | flags, start (int32), sum row, multiplier (float), zero point (int32)
- * Sources of a run are rows of the arena, or (EW_OUTSIDE) rows of the table that the input vectors arrive in.
- * Weights follow the sources, padded to whole words: float32, bf16, or int8 in groups of 4 (their sources padded too).
+ * A float stream is three tables. Runs: ew_run. Places: where the source of each connection is, 32 bits, or 16 in a
+ * narrow stream. Weights: float32 or bf16. The connections of a run come in quads, the last one padded (with what is
+ * not used), so that four places and four weights are one aligned load each.
+ * An integer stream is one table of 32-bit words, per run a header
+ *   target row, connections | flags, start (int32), sum row, multiplier (float), zero point (int32),
+ * its sources, and its int8 weights in groups of 4 (their sources padded too).
+ *
+ * Offsets of rows are in units of EW_UNIT bytes (of 4 where a row is one float), so that an address is one scaled
+ * addition and 2^32 units reach 32 GiB. Places of a narrow stream are numbers of 64-byte lines (of floats where a row
+ * is one float). Sources of a run are rows of the arena, or (EW_OUTSIDE) rows of the table that the input vectors
+ * arrive in.
  */
 #ifndef EDGEWATT_INFERENCE_STREAM_H
 #define EDGEWATT_INFERENCE_STREAM_H
@@ -19,10 +23,17 @@
 
 enum {
     EW_UNIT = 8,
-    EW_HEADER = 3,
     EW_HEADER_INT8 = 6,
     EW_MAX_RUN = (1 << 26) - 1,
 };
+
+typedef struct {
+    uint32_t target; /* offset of its row */
+    uint32_t head;   /* connections | flags */
+    float start;     /* bias */
+    uint32_t quad;   /* the first of its quads */
+} ew_run;
+
 #define EW_FIRST 0x80000000u /* nothing has been added to the target yet */
 #define EW_LAST 0x40000000u  /* the target is finished by this run */
 #define EW_WIDE 0x20000000u  /* int8: keep the finished 32-bit sums too (outputs) */
@@ -45,16 +56,11 @@ static inline float ew_float(uint32_t word) {
 static inline float ew_bf16(const uint16_t *weight) { return ew_float((uint32_t)*weight << 16); }
 
 /* Offsets of four sources, in units, by few loads: the kernels are limited by loads. */
-static inline __attribute__((always_inline)) void ew_four_places(size_t place[4], const uint32_t *wide,
-                                                                 const uint16_t *narrow, const int is_narrow) {
-    uint64_t pair[2];
-    if (is_narrow) {
-        memcpy(pair, narrow, 8);
-        for (int k = 0; k < 4; k++) place[k] = (size_t)(uint16_t)(pair[0] >> (16 * k)) * EW_LINE_UNITS;
-    } else {
-        memcpy(pair, wide, 16);
-        for (int k = 0; k < 4; k++) place[k] = (uint32_t)(pair[k / 2] >> (32 * (k % 2)));
-    }
+static inline __attribute__((always_inline)) void ew_four_places(size_t place[4], const uint64_t pair[2],
+                                                                 const int is_narrow) {
+    for (int k = 0; k < 4; k++)
+        place[k] = is_narrow ? (size_t)(uint16_t)(pair[0] >> (16 * k)) * EW_LINE_UNITS
+                             : (uint32_t)(pair[k / 2] >> (32 * (k % 2)));
 }
 
 #define EW_CLIP 32.0f /* the Graph Challenge's upper limit of an activation */

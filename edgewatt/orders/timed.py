@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from hwmodel.processor.cost import Processor
+from hwmodel.processor.work import ordered_work
 from reorder import order as engine
 from reorder.base import Ordering
 from reorder.search.objectives import IOTerm, Objective
@@ -14,8 +17,10 @@ from traces.base.progress import Progress
 from traces.work.network import Network
 
 LANES = (32, 64, 128)
-TILES = (24, 32, 48, 64, 96, 128, 160, 192, 256, 320, 384, 512)
-"""Sources per tile that are tried: what a first cache of 16 to 128 KiB holds at the lanes above."""
+TILES = (32, 48, 64, 96, 128, 176, 256, 384)
+"""Most sources per tile that are tried: what a first cache of 16 to 128 KiB holds at the lanes above."""
+FUSED = (512, 1024, 2048)
+"""Most neurons per block of two layers that are tried: what a second cache holds."""
 
 
 @dataclass(frozen=True)
@@ -56,26 +61,36 @@ def fastest_order(
     memory: int = 100,
     progress: Progress | None = None,
 ) -> Fastest:
-    """Return the order and lanes with the least predicted time for a batch, among orders by layers in tiles of sources.
+    """Return the order and lanes with the least predicted time for a batch, among orders of long runs.
 
     Inside a layer, all targets take their sources of one tile before the next tile begins, so that the tile's rows stay
-    in the first cache; without a tile it is target after target, the order of CSR. O(W) per candidate.
+    in the first cache; without a tile it is target after target, the order of CSR. Or two layers go at a time, in blocks
+    of neurons. In a tile, targets come by id, or those that are alike side by side. O(W) per candidate.
     """
-    choices: list[int | None] = [None, *TILES]
     best: tuple[float, int, Ordering] | None = None
     csr = float("inf")
-    for number, tile in enumerate(choices):
-        if tile is None:
-            found = engine.order(network, "two-optimal", memory=memory)
-        else:
-            found = engine.order(network, "tiles", memory=memory, targets=1, sources=tile, outer="sources")
-        for width in lanes:
-            seconds = processor.seconds(network, found, lanes=width, batch=batch)
-            if tile is None:
-                csr = min(csr, seconds)
-            if best is None or seconds < best[0]:
-                best = seconds, width, found
+    widths = np.bincount(network.depth)
+    blocks = [most for most in FUSED if len(widths) > 2 and most < widths[1::2].max()]
+    tiles = [most for most in TILES[::-1] if most < widths.max()]
+    sizes: list[dict[str, Any]] = [{}, *({"fused": most} for most in blocks), *({"sources": most} for most in tiles)]
+    for number, size in enumerate(sizes):
+        worse = True  # even if all rows stayed in L1: then smaller tiles are worse, too, as their runs are shorter
+        for alike in (False, True):
+            found = engine.order(network, "long-runs", memory=memory, **size, alike=alike)
+            work = ordered_work(network, found)
+            for width in lanes:
+                if best and processor.seconds(network, work, lanes=width, batch=batch, cached=True) >= best[0]:
+                    continue
+                worse = False
+                seconds = processor.seconds(network, work, lanes=width, batch=batch)
+                csr = csr if size or alike else min(csr, seconds)
+                if best is None or seconds < best[0]:
+                    best = seconds, width, found
+            if worse:
+                break
         if progress:
-            progress(number + 1, len(choices), "orders")
+            progress(number + 1, len(sizes), "orders")
+        if worse and "sources" in size:
+            break
     assert best is not None
     return Fastest(best[2], best[1], best[0], csr)

@@ -25,19 +25,22 @@ SAMPLES = 7
 WIDTHS = ((48, 48, 48), (300, 300, 300, 300), (400, 400, 400), (800, 800, 400), (1500, 1000, 64), (1000, 3000, 1000))
 DENSITIES = (0.01, 0.04, 0.15)
 TILES = (None, 256, 96, 32)  # sources per tile; None: targets one after the other
-LANES = (64, 128)
-REMEMBERED = (1000, 2000, 4000, 8000, 16000, 32000)
+LANES = (32, 64, 128)
+REMEMBERED = (1000, 2000, 4000, 5700, 8000, 11300, 16000, 32000)
 """Numbers of run lengths that a branch predictor may keep from pass to pass: the best fit decides."""
 
 
-def tiled(network: Network, tile: int | None) -> np.ndarray:
-    """Return int64[W]: by depth of the target, tile of sources, target; None: one tile."""
+def tiled(network: Network, tile: int | None, alike: bool) -> np.ndarray:
+    """Return int64[W]: by depth of the target, tile of sources, target; None: one tile. alike: in a tile by run length
+    first."""
     by_depth = np.lexsort((np.arange(network.n_neurons), network.depth))
     depth = network.depth[by_depth]
     place = np.empty(network.n_neurons, np.int64)
     place[by_depth] = np.arange(network.n_neurons) - np.searchsorted(depth, depth)
     tiles = place[network.sources] // (tile or network.n_neurons)
-    return np.lexsort((network.sources, network.targets, tiles, network.depth[network.targets]))
+    _, run, lengths = np.unique(tiles * network.n_neurons + network.targets, return_inverse=True, return_counts=True)
+    length = lengths[run] if alike else np.zeros(len(run), np.int64)
+    return np.lexsort((network.sources, network.targets, length, tiles, network.depth[network.targets]))
 
 
 def probe_cases() -> Iterator[tuple[Network, np.ndarray, int]]:
@@ -45,13 +48,16 @@ def probe_cases() -> Iterator[tuple[Network, np.ndarray, int]]:
     for seed, widths in enumerate(WIDTHS):
         for density in DENSITIES:
             network = uniform_layers(widths, density, seed=1000 + seed)
-            for tile in TILES:
-                for lanes in LANES:
-                    yield network, tiled(network, tile), lanes
+            for number, tile in enumerate(TILES):
+                for alike in (False, True) if number % 2 == 0 else ((seed + number) % 2 == 0,):
+                    order = tiled(network, tile, alike)
+                    for lanes in LANES:
+                        yield network, order, lanes
             by_source = np.lexsort((network.targets, network.sources, network.depth[network.targets]))
-            yield network, by_source, LANES[seed % 2]
             shuffled = np.lexsort((np.random.default_rng(seed).random(len(by_source)), network.depth[network.targets]))
-            yield network, shuffled, LANES[1 - seed % 2]
+            for order in (by_source, shuffled):
+                for lanes in LANES[1:]:
+                    yield network, order, lanes
 
 
 def calibrate(progress: Progress | None = None, simd: str | None = None) -> Processor:
@@ -75,8 +81,8 @@ def calibrate(progress: Progress | None = None, simd: str | None = None) -> Proc
         hidden = remembered * np.array([SURPRISE_LINES * 16 / lanes for _, _, lanes in cases])
         table[:, TERMS.index("surprise")] = np.maximum(0, table[:, TERMS.index("surprise")] - hidden)
         found[remembered] = fit(table, np.array(seconds))
-    remembered = min(found, key=lambda r: found[r][1])
-    nanoseconds, error = found[remembered]
+    remembered = min(found, key=lambda r: found[r][2])
+    nanoseconds, error, _ = found[remembered]
     when = time.strftime("%Y-%m-%d")
     source = f"measured by edgewatt on {platform.machine()} {cpu_name()}, {when}, thread CPU time"
     return Processor(limits, nanoseconds, remembered, LEVELS[level_number(simd)], len(cases), error, source)

@@ -1,13 +1,16 @@
 """A model of the time of an order: runs, lines of values by the level they come from, and the stream.
 
-    seconds of a pass = c + a * runs + b * stored lines + d * connection lines + e * lines from L2
-                        + f * lines beyond L2 + g * lines of the stream + h * surprises
+    seconds of a pass = c + a * runs + b * quads + d * stored lines + e * jumped lines + f * connection lines
+                        + g * lines from L2 + h * lines beyond L2 + i * lines written beyond L2
+                        + j * lines of the stream + k * surprises
 
-A *line* is 64 bytes; a row of values has lanes/16 of them. Lines from L2 and beyond it are what set-associative LRU
-caches of the processor's sizes fill in one pass of many (hwmodel.processor.traffic). A *surprise* is a run of another
-length than the one before, beyond the number of runs that the branch predictor remembers from pass to pass; wide rows
-hide part of it (4 / lines). A stream of more than half of L3 comes from memory in every pass, at the bandwidth measured
-there. Inputs are packed: copying them is not part of a pass.
+A *line* is 64 bytes; a row of values has lanes/16 of them. A *quad* is four connections of a run, whose places and
+weights are loaded together. Lines from L2, from beyond it and written beyond it are what set-associative LRU caches of
+the processor's sizes move in one pass of many (hwmodel.processor.traffic). A stored line is *jumped* to where the run's
+target is not the next neuron: the caches' own prefetchers have not brought it. A *surprise* is a run of another length
+than the one before, beyond the number of runs that the branch predictor remembers from pass to pass; wide rows hide part
+of it (4 / lines). A stream of more than half of L3 comes from memory in every pass, at the bandwidth measured there.
+Inputs are packed: copying them is not part of a pass.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hwmodel.processor.limits import Limits
-from hwmodel.processor.traffic import LINE_BYTES, row_bytes, traffic
+from hwmodel.processor.traffic import LINE_BYTES, Traffic, row_bytes, traffic
 from hwmodel.processor.work import OrderedWork, ordered_work
 from traces.base.errors import InputError, did_you_mean
 from traces.base.files import whole_file
@@ -30,16 +33,19 @@ from traces.work.network import Network
 TERMS = (
     "pass",
     "run",
+    "quad",
     "stored_line",
+    "jumped_line",
     "connection_line",
     "l2_line",
     "far_line",
+    "far_written_line",
     "stream_line",
     "surprise",
 )
 KIND = "processor"
 SURPRISE_LINES = 4  # a surprise counts once at so many lines a row; wider rows hide part of it
-FORM = 2
+FORM = 3
 """Of the terms and limits: system files of another form are measured again."""
 
 
@@ -48,15 +54,25 @@ def rows_held(cache_bytes: int, lanes: int) -> int:
     return max(3, cache_bytes // row_bytes(lanes))
 
 
-def features(work: OrderedWork, lanes: int, limits: Limits, remembered: int) -> npt.NDArray[np.float64]:
-    """Return float64[8], how often each of TERMS occurs in one pass. O(W)."""
+def features(
+    work: OrderedWork, lanes: int, limits: Limits, remembered: int, *, cached: bool = False
+) -> npt.NDArray[np.float64]:
+    """Return float64[terms], how often each of TERMS occurs in one pass. O(W). cached: as if all rows stayed in
+    L1 and no run was a surprise."""
     lines = row_bytes(lanes) // LINE_BYTES
-    moved = traffic(work, lanes, limits.caches)
-    surprises = int(np.count_nonzero(np.diff(np.diff(work.starts))))
-    surprise = max(0, surprises - remembered) * SURPRISE_LINES / lines
-    runs, w = len(work.starts) - 1, len(work.sources)
-    stream = (12 * runs + 6 * w) / LINE_BYTES
-    return np.array([1.0, runs, runs * lines, w * lines, moved.l1_fills, moved.l2_fills, stream, surprise])
+    moved = Traffic(0, 0, 0, 0) if cached else traffic(work, lanes, limits.caches)
+    lengths = np.diff(work.starts)
+    runs, w = len(lengths), len(work.sources)
+    quads = int((-(-lengths // 4)).sum())
+    jumps = int((np.diff(work.targets[work.starts[:-1]]) != 1).sum())
+    surprise = max(0, int(np.count_nonzero(np.diff(lengths))) - remembered) * SURPRISE_LINES / lines
+    surprise = 0.0 if cached else surprise
+    found = {
+        "pass": 1, "run": runs, "quad": quads, "stored_line": runs * lines, "jumped_line": jumps * lines,
+        "connection_line": w * lines, "l2_line": moved.l1_fills, "far_line": moved.l2_fills,
+        "far_written_line": moved.l2_written, "stream_line": (16 * runs + 24 * quads) / LINE_BYTES, "surprise": surprise,
+    }  # fmt: skip
+    return np.array([found[term] for term in TERMS], np.float64)
 
 
 def l1_misses(work: OrderedWork, lanes: int, l1: tuple[int, int], stream_bytes: int) -> int:
@@ -80,11 +96,20 @@ class Processor:
     median_error: float
     source: str
 
-    def seconds(self, network: Network, order: Any = None, *, lanes: int = 128, batch: int | None = None) -> float:
-        """Predict thread CPU seconds of inference of `batch` vectors (default: one pass) in the given order."""
+    def seconds(
+        self, network: Network, order: Any = None, *, lanes: int = 128, batch: int | None = None, cached: bool = False
+    ) -> float:
+        """Predict thread CPU seconds of inference of `batch` vectors (default: one pass) in the given order.
+
+        order: an Ordering, int[W], None (the network's own), or OrderedWork. cached: as if all rows stayed in the first
+        cache and the lengths of runs were known: a lower bound that takes less work.
+        """
         work = order if isinstance(order, OrderedWork) else ordered_work(network, order)
         cost = np.array([self.nanoseconds[term] for term in TERMS])
-        counts, stream = features(work, lanes, self.limits, self.remembered_runs), TERMS.index("stream_line")
+        counts, stream = (
+            features(work, lanes, self.limits, self.remembered_runs, cached=cached),
+            TERMS.index("stream_line"),
+        )
         if counts[stream] * LINE_BYTES > self.limits.l3_bytes / 2:  # more than stays in a cache that others use, too
             cost[stream] = max(cost[stream], LINE_BYTES / self.limits.dram_gbs)
         one = float(counts @ cost) * 1e-9
@@ -94,10 +119,10 @@ class Processor:
         """Return (ns of a run, [(M, ns of an I/O of a fast memory of M)]): what depends on the order, for searches."""
         lines = row_bytes(lanes) / LINE_BYTES
         ns = self.nanoseconds
-        run = ns["run"] + ns["stored_line"] * lines + ns["stream_line"] * 12 / LINE_BYTES
+        run = ns["run"] + ns["stored_line"] * lines + ns["stream_line"] * 16 / LINE_BYTES
         levels = [
             (rows_held(self.limits.l1_bytes, lanes), ns["l2_line"] * lines),
-            (rows_held(self.limits.l2_bytes, lanes), ns["far_line"] * lines),
+            (rows_held(self.limits.l2_bytes, lanes), (ns["far_line"] + ns["far_written_line"]) * lines),
         ]
         return run, [(memory, weight) for memory, weight in levels if weight > 0]
 
@@ -109,13 +134,15 @@ class Processor:
             stream.write(yaml.safe_dump({"kind": KIND, **asdict(self)}, sort_keys=False).encode())
 
 
-def fit(table: npt.NDArray[np.float64], seconds: npt.NDArray[np.float64]) -> tuple[dict[str, float], float]:
-    """Return (nanoseconds of each term, median relative error): least squares of relative errors, none negative."""
+def fit(table: npt.NDArray[np.float64], seconds: npt.NDArray[np.float64]) -> tuple[dict[str, float], float, float]:
+    """Return (nanoseconds of each term, median relative error, mean square of relative errors): least squares of
+    relative errors, none negative."""
     from scipy.optimize import nnls
 
     found, _ = nnls(table / seconds[:, None], np.ones(len(seconds)))
     error = np.abs(table @ found / seconds - 1)
-    return dict(zip(TERMS, (float(x) * 1e9 for x in found), strict=True)), float(np.median(error))
+    nanoseconds = dict(zip(TERMS, (float(x) * 1e9 for x in found), strict=True))
+    return nanoseconds, float(np.median(error)), float(np.mean(error**2))
 
 
 def load_processor(path: str | Path) -> Processor:

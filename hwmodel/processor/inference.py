@@ -135,10 +135,11 @@ class CompiledInference:
         if dtype != "int8" and most <= kernel.NARROW_PLACES * line:
             self._kind |= kernel.NARROW
         if dtype != "int8":
-            self._words, self._first = kernel.float_stream(
+            self._stream = kernel.float_stream(
                 work.sources, work.targets, work.weights, work.starts, self._place, work.biases, work.activation,
                 work.network.in_degree, work.outside.view(np.uint8), self._table_place, self._kind, line,
             )  # fmt: skip
+            self._first = kernel.RUN_WORDS * np.arange(self.runs + 1)
             self._passes = self._made_passes()
         elif self._calibration is not None:
             self._need_integers(self._calibration)
@@ -156,9 +157,9 @@ class CompiledInference:
         lengths = np.diff(self._work.starts)
         if self.dtype == "int8":
             return int((24 + 20 * (-(-lengths // 4))).sum())
-        weights = 4 * -(-lengths // 2) if self.dtype == "bf16" else 4 * lengths
-        sources = 4 * -(-lengths // 2) if self._kind & kernel.NARROW else 4 * lengths
-        return int((12 + sources + weights).sum())
+        weights = 2 if self.dtype == "bf16" else 4
+        places = 2 if self._kind & kernel.NARROW else 4
+        return int((16 + 4 * -(-lengths // 4) * (weights + places)).sum())
 
     @property
     def arena_bytes(self) -> int:
@@ -266,7 +267,7 @@ class CompiledInference:
             else:
                 whole = np.array([[0, self._first[-1]]])
                 kernel.execute(
-                    self._words, whole, np.zeros(0, np.int64), arena.address, table, self._columns, self._kind,
+                    self._stream, whole, np.zeros(0, np.int64), arena.address, table, self._columns, self._kind,
                     self._level,
                 )  # fmt: skip
             self._take_out(arena, out[:, vector : vector + self.lanes])
@@ -287,7 +288,7 @@ class CompiledInference:
 
         def part(number: int) -> None:
             kernel.execute(
-                self._words, self._thread_segments[number], meeting, self._arenas[0].address, table, self._columns,
+                self._stream, self._thread_segments[number], meeting, self._arenas[0].address, table, self._columns,
                 self._kind, self._level,
             )  # fmt: skip
 
@@ -340,7 +341,7 @@ class CompiledInference:
         copied = self._work.copied
         rows = self._row[self.network.inputs[self._work.fed_inputs][copied]]
         return kernel.Passes(
-            self._words, int(self._first[-1]), self._columns, self._kind, self._level, self._work.fed_inputs,
+            self._stream, int(self._first[-1]), self._columns, self._kind, self._level, self._work.fed_inputs,
             self._table_row * self._pitch, self._table_row[copied] * self._pitch, rows * self._pitch, self._output_rows,
             self._pitch, self._table_bytes,
         )  # fmt: skip
@@ -376,5 +377,7 @@ class CompiledInference:
         self._calibration = batch if self._calibration is None else self._calibration
         found = quantize(self._work, exact.neurons(self._calibration))
         self._integers = IntegerLayout(self._work, found, self._row, self._n_rows, self._columns)
-        self._words, self._first = self._integers.stream(self._place, self._table_place)
+        words, self._first = self._integers.stream(self._place, self._table_place)
+        nothing = np.zeros(0, np.uint32)
+        self._stream = words, nothing, nothing
         self._passes = self._made_passes()

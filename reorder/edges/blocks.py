@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -155,6 +155,69 @@ def tiles(network: Network, task: Task, parameters: TilesParameters) -> Ordering
             best.work += 1
             best.offer(by_tiles(network, **shape), **shape)
     return best.ordering("tiles", best.found, budget.over)
+
+
+@dataclass(frozen=True)
+class LongRunsParameters:
+    """sources: most sources of a tile; None: all. fused: most neurons of a block of two layers; None: layer by layer.
+
+    alike: targets of equal run lengths (then least sources) follow each other; else they come by id.
+    """
+
+    sources: int | None = None
+    fused: int | None = None
+    alike: bool = False
+
+    def __post_init__(self) -> None:
+        at_least("sources", self.sources, 1)
+        at_least("fused", self.fused, 1)
+
+
+def by_long_runs(network: Network, sources: int | None, fused: int | None, alike: bool) -> Int64Array:
+    """Return the order of `long_runs`: keys are sorted, so it is O(W log W)."""
+    s, t, depth = network.sources, network.targets, network.depth
+    by_depth = np.argsort(depth, kind="stable")
+    width = np.bincount(depth)
+    place = np.empty(network.n_neurons, np.int64)  # among the neurons of the same depth
+    place[by_depth] = np.arange(network.n_neurons) - (np.cumsum(width) - width)[depth[by_depth]]
+
+    def part(neurons: Int64Array, most: int | None) -> Int64Array:
+        across = width[depth[neurons]]
+        return place[neurons] * -(-across // (most or network.n_neurons)) // across
+
+    tile = part(s, sources)
+    level, block = depth[t], np.zeros(len(t), np.int64)
+    if fused is not None:  # depths 1 and 2, 3 and 4, ...: neurons of the first are used up block by block
+        first = level % 2 == 1
+        block = np.where(first, part(t, fused), np.where(depth[s] == level - 1, part(s, fused), 0))
+        tile = np.where(first, tile, tile + (depth[s] == level - 1) * (1 + int(tile.max())))
+        level = (level + 1) // 2
+    keys = [level, block, depth[t], tile]
+    if alike:
+        run = sorted_by(*keys, t, s)
+        ends = np.flatnonzero(np.diff(np.column_stack([k[run] for k in (*keys, t)]), axis=0).any(axis=1)) + 1
+        starts = np.concatenate(([0], ends))
+        lengths = np.diff(np.append(starts, len(run)))
+        for value in (lengths, s[run[starts]]):
+            key = np.empty(len(run), np.int64)
+            key[run] = np.repeat(value, lengths)
+            keys.append(key)
+    return sorted_by(*keys, t, s)
+
+
+@ORDERINGS.register(
+    "long-runs",
+    summary="for processors: target after target, by equal tiles of a layer's sources, two layers at a time if wished",
+    parameters=LongRunsParameters,
+)
+def long_runs(network: Network, task: Task, parameters: LongRunsParameters) -> Ordering:
+    """Walk layer by layer; inside a layer all targets take their sources of one tile before the next tile begins.
+
+    The rows of a tile stay in a cache, and sums in registers for a whole run. With `fused`, a block of the neurons of
+    every other layer is computed, and used up by the next layer before the next block, so that less of it lives at once.
+    """
+    edges = by_long_runs(network, parameters.sources, parameters.fused, parameters.alike)
+    return Ordering(edges, "long-runs", {k: v for k, v in asdict(parameters).items() if v})
 
 
 def by_frontier(items: Items) -> Int64Array:

@@ -206,7 +206,7 @@ def test_bad_inputs_are_named() -> None:
 
 def test_runs_and_stream_are_counted() -> None:
     made = compile_inference(small(), [0, 1, 2])
-    assert (made.runs, made.stream_bytes) == (3, 3 * 12 + 3 * (4 + 4))
+    assert (made.runs, made.stream_bytes) == (3, 3 * 16 + 3 * 4 * (2 + 4))
     assert compile_inference(small(), [1, 0, 2]).runs == 2
     assert compile_inference(small(), [1, 0, 2], algorithm="literal").runs == 3
     assert made.run(np.zeros((0, 1))).shape == (0, 1)
