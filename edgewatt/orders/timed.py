@@ -64,8 +64,8 @@ def fastest_order(
     """Return the order and lanes with the least predicted time for a batch, among orders of long runs.
 
     Inside a layer, all targets take their sources of one tile before the next tile begins, so that the tile's rows stay
-    in the first cache; without a tile it is target after target, the order of CSR. Or two layers go at a time, in blocks
-    of neurons. In a tile, targets come by id, or those that are alike side by side. O(W) per candidate.
+    in the first cache; without a tile it is target after target, the order of CSR. Or two layers go at a time, in
+    blocks of neurons. In a tile, targets come by id, or those that are alike side by side. O(W) per candidate.
     """
     best: tuple[float, int, Ordering] | None = None
     csr = float("inf")

@@ -7,10 +7,10 @@
 A *line* is 64 bytes; a row of values has lanes/16 of them. A *quad* is four connections of a run, whose places and
 weights are loaded together. Lines from L2, from beyond it and written beyond it are what set-associative LRU caches of
 the processor's sizes move in one pass of many (hwmodel.processor.traffic). A stored line is *jumped* to where the run's
-target is not the next neuron: the caches' own prefetchers have not brought it. A *surprise* is a run of another length
-than the one before, beyond the number of runs that the branch predictor remembers from pass to pass; wide rows hide part
-of it (4 / lines). A stream of more than half of L3 comes from memory in every pass, at the bandwidth measured there.
-Inputs are packed: copying them is not part of a pass.
+target is not the next neuron: the caches' own prefetchers have not brought it. A *surprise* is a run of another
+length than the one before, beyond the number of runs that the branch predictor remembers from pass to pass; wide rows
+hide part of it (4 / lines). A stream of more than half of L3 comes from memory in every pass, at the bandwidth measured
+there. Inputs are packed: copying them is not part of a pass.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def features(
     found = {
         "pass": 1, "run": runs, "quad": quads, "stored_line": runs * lines, "jumped_line": jumps * lines,
         "connection_line": w * lines, "l2_line": moved.l1_fills, "far_line": moved.l2_fills,
-        "far_written_line": moved.l2_written, "stream_line": (16 * runs + 24 * quads) / LINE_BYTES, "surprise": surprise,
+        "far_written_line": moved.l2_written, "stream_line": (16 * runs + 24 * quads) / LINE_BYTES,
+        "surprise": surprise,
     }  # fmt: skip
     return np.array([found[term] for term in TERMS], np.float64)
 

@@ -214,7 +214,7 @@ def long_runs(network: Network, task: Task, parameters: LongRunsParameters) -> O
     """Walk layer by layer; inside a layer all targets take their sources of one tile before the next tile begins.
 
     The rows of a tile stay in a cache, and sums in registers for a whole run. With `fused`, a block of the neurons of
-    every other layer is computed, and used up by the next layer before the next block, so that less of it lives at once.
+    every other layer is computed, and used up by the next layer before the next block: less of it lives at once.
     """
     edges = by_long_runs(network, parameters.sources, parameters.fused, parameters.alike)
     return Ordering(edges, "long-runs", {k: v for k, v in asdict(parameters).items() if v})
