@@ -51,6 +51,7 @@ debug-test: $(VENV)/.installed-test
 
 # The kernels under AddressSanitizer and UndefinedBehaviorSanitizer; what runs in threads under ThreadSanitizer.
 # The interpreter is not instrumented: the runtime is loaded before it, and its leaks are not ours to find.
+# Inference alone runs kernels in threads (tuple orders and searches use processes); it needs no suppressions.
 SANITIZED := tests/unit tests/property tests/conformance
 THREADED  := $(wildcard tests/*/test_inference*.py)
 

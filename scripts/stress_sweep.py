@@ -89,7 +89,7 @@ def workers_of(pid: int) -> list[int]:
 def _working(process: subprocess.Popen[bytes]) -> None:
     """Wait until a sweep has workers, or has ended."""
     while not workers_of(process.pid) and process.poll() is None:
-        time.sleep(0.02)
+        time.sleep(0.05)
 
 
 def canonical(folder: Path) -> dict[str, str]:
@@ -355,7 +355,7 @@ def signals(folder: Path, moments: int, seed: int) -> dict[str, Any]:
         if pick.random() < 0.8:  # most come while points are computed
             wanted = len(before) + pick.randrange(12)
             while len(_stamps(results)) < wanted and process.poll() is None:
-                time.sleep(0.02)
+                time.sleep(0.05)
         time.sleep(pick.uniform(0, 0.5))
         with_group = pick.random() < 0.5
         workers = workers_of(process.pid)

@@ -10,10 +10,6 @@ from typing import Any
 _ESCAPES = re.compile(r"\\\\|\\ud[89ab]..\\ud[c-f]..|(\\ud[89a-f]..|\\u202[89])")  # a backslash, a pair, what goes
 
 
-NO_SCRIPT = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-"""For the head of a page without scripts: should anything slip through, the browser runs none."""
-
-
 def text(value: object) -> str:
     """Return a value as text of an HTML element or attribute; control characters but line ends are shown as such."""
     shown = "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in str(value))
