@@ -34,7 +34,7 @@ EFFORT = 0.1
 FORMATS = ("fp16", "int8")
 STRIDES = (32, 64, 128, 256, 512)
 CHANNELS = 48  # of a convolution's 192 output channels, in the default selection
-PLAYED_CHANNELS = 16  # of a convolution's 192 output channels, where the GPU model plays it
+PLAYED_CHANNELS = 16  # of these, those that the GPU model plays in the default selection
 REFERENCE = ("ad01_dense0_d10", "resnet8_conv7_d20")
 ENCODERS = ("dbi-dc", "base-xor+dbi-dc", "base-xor-zdr+dbi-dc")
 
@@ -73,11 +73,18 @@ class Layer:
         yield y.astype(np.float16), "write"
 
 
-def names() -> list[str]:
-    """Return the layers that can be had here."""
+def names(full: bool) -> list[str]:
+    """Return the layers that can be had here; with `full` the wide example, which is like the small one, too."""
     folder = os.environ.get("EDGEWATT_REFERENCE")
     found = [name for name in REFERENCE if folder and (Path(folder) / "cdr" / f"{name}.npz").is_file()]
-    return ["synthetic fc7", "synthetic fc7, shared", "digits_small", "digits_wide", *found, "synthetic conv4"]
+    return [
+        "synthetic fc7",
+        "synthetic fc7, shared",
+        "digits_small",
+        *(["digits_wide"] if full else []),
+        *found,
+        "synthetic conv4",
+    ]
 
 
 @cache

@@ -50,7 +50,10 @@ def times_of(network: Network, ways: Mapping[str, Way], peers: Sequence[str], ba
         steps: dict[str, Any] = {}
         for name, compiled in made.items():
             steps[name] = packed_step(compiled, vectors)
-        found, missing, _ = peer_steps(network, vectors, peers, made[first].neurons(vectors))
+        found: dict[str, Any] = {}
+        missing: Any = {}
+        if peers:
+            found, missing, _ = peer_steps(network, vectors, peers, made[first].neurons(vectors))
         with one_thread():
             measured = measure(steps | found, seed=seed)
     return {

@@ -21,6 +21,8 @@ from edgewatt.reporting.frame import asset, frame
 from edgewatt.reporting.page import columnar
 from traces.base.errors import InputError
 
+VERDICTS = ("agrees", "agrees under a reading", "differs", "not measured")
+
 Row = dict[str, Any]
 Run = Reproduction | StudyRun
 
@@ -41,6 +43,7 @@ def _claim_row(
 ) -> Row:
     row: Row = {
         "claim": claim.says,
+        "paper": catalogue.papers[claim.paper].title,
         "where": f"{short(catalogue.papers[claim.paper])}, {claim.where}",
         "theirs": "",
         "ours": "",
@@ -128,17 +131,39 @@ def _measurements(reproductions: Sequence[Run]) -> dict[str, list[Measurement]]:
     return {r.name: measure(figures[r.name], r.records) for r in reproductions if isinstance(r, Reproduction)}
 
 
+CLAIM_HEADS = ("printed, in our words", "the paper's method, as we ran it", "our method", "verdict")
+
+
 def _claims_table(rows: list[Row]) -> str:
-    muted = ' class="muted"'
-    heads = ("printed, in our words", "the paper's method, as we ran it", "our method", "verdict")
+    """One table, paper by paper; claims whose figures were not run come last."""
+    papers: dict[str, list[Row]] = {}
+    for row in rows:
+        papers.setdefault(row["paper"], []).append(row)
     body = "".join(
-        f"<tr{'' if r['measured'] else muted}><td>{text(r['claim'])}<br><small>{text(r['where'])}</small></td>"
-        f"<td>{_list(r['theirs'])}</td><td>{_list(r['ours'])}</td>"
-        f"<td><b>{text(r['verdict'])}</b><br><small>{text(r['because'])}</small></td></tr>"
-        for r in sorted(rows, key=lambda row: not row["measured"])
+        f'<tr class="paper"><th colspan="4">{text(title)}<br><small>{text(_tally(claims))}</small></th></tr>'
+        + "".join(_claim_line(row) for row in sorted(claims, key=lambda row: not row["measured"]))
+        for title, claims in papers.items()
     )
-    head = "".join(f"<th>{h}</th>" for h in heads)
+    head = "".join(f"<th>{h}</th>" for h in CLAIM_HEADS)
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _claim_line(row: Row) -> str:
+    cells = (
+        f"{text(row['claim'])}<br><small>{text(row['where'])}</small>",
+        _list(row["theirs"]),
+        _list(row["ours"]),
+        f"<b>{text(row['verdict'])}</b><br><small>{text(row['because'])}</small>",
+    )
+    body = "".join(f'<td data-head="{text(h)}">{cell}</td>' for h, cell in zip(CLAIM_HEADS, cells, strict=True))
+    muted = "" if row["measured"] else ' class="muted"'
+    return f"<tr{muted}>{body}</tr>"
+
+
+def _tally(claims: list[Row]) -> str:
+    """How many claims have which verdict."""
+    counts = {verdict: sum(c["verdict"] == verdict for c in claims) for verdict in VERDICTS}
+    return f"{len(claims)} claims; " + ", ".join(f"{verdict}: {count}" for verdict, count in counts.items() if count)
 
 
 def _section(catalogue: Catalogue, run: Reproduction, figure: Figure) -> str:

@@ -53,7 +53,9 @@ def test_every_study_has_its_text_and_its_jobs_differ() -> None:
 
 def test_a_study_runs_resumes_and_makes_its_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = STUDIES["ego-misses"].item
-    small = [{"kind": kind, "layers": 2, "seed": seed} for kind in ("random", "radix") for seed in (1, 2)]
+    small = [
+        {"kind": kind, "layers": 2, "seed": seed, "rows": [4, 64]} for kind in ("random", "radix") for seed in (1, 2)
+    ]
     entry = Entry("ego-misses", replace(study, jobs=lambda full: small), "", None)
     monkeypatch.setitem(STUDIES._entries, "ego-misses", entry)
     first = ew.reproduce("ego-misses", results=tmp_path, executor="inline", seeds=1)
@@ -125,7 +127,7 @@ def test_figures_share_the_points_they_have_in_common(tmp_path: Path) -> None:
 def test_names_may_be_beginnings() -> None:
     assert chosen(["gleinig-2"]) == ["gleinig-2a", "gleinig-2b", "gleinig-2c", "gleinig-2d"]
     assert chosen(["all"]) == [*CATALOGUE.figures, *CATALOGUE.studies]
-    assert chosen(["serenity"]) == ["serenity-memory", "serenity-search"]
+    assert chosen(["serenity"]) == ["serenity-memory", "serenity-orders", "serenity-search"]
     with pytest.raises(InputError, match="did you mean"):
         chosen(["gleinig-2e"])
 
@@ -198,12 +200,27 @@ SMALLEST: dict[str, Job] = {
     "cdr-strides": {"layer": "digits_small", "format": "int8", "effort": 0.0},
     "cdr-ones": {"layer": "digits_small", "effort": 0.0, "bases": [32, "matrix"], "strides": [32, "row"]},
     "cdr-search": {"stride": 32},
-    "ego-misses": {"kind": "random", "layers": 2, "density": 0.01, "seed": 1},
+    "ego-misses": {"kind": "random", "layers": 2, "density": 0.01, "seed": 1, "rows": [64]},
     "gleinig-policies": {"seed": 1, "iterations": 100},
     "serenity-memory": {"graph": "NASNet normal cell"},
     "gleinig-clock": {"panel": "7a", "x": 0.1, "network": {"width": 30}, "iterations": 10, "seed": 1},
-    "ego-clock": {"kind": "random", "layers": 2, "density": 0.01, "seed": 1},
+    "ego-clock": {"kind": "toy", "layers": 2, "density": 0.05, "seed": 1},
+    "eon-frontier": {"width": 16, "layers": 2, "density": 0.05, "orders": 2, "seed": 1},
+    "serenity-orders": {"graph": "RandWire WS32 seed 0"},
 }
+
+
+def test_a_dense_layer_is_ready_at_once_whatever_the_order() -> None:
+    job = {"width": 5, "layers": 3, "density": 1.0, "orders": 9, "seed": 1}
+    assert STUDIES["eon-frontier"].item.compute(job) == {"connections": 75, "start": 25, "longest": 25}
+
+
+def test_the_guide_has_every_claim_and_every_figure() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "papers.md").read_text()
+    for claim in CATALOGUE.claims:
+        assert f"| {claim.says} | {claim.where} |" in guide
+    for name in (*CATALOGUE.figures, *CATALOGUE.studies):
+        assert f"`{name}`" in guide, name
 
 
 @pytest.mark.parametrize("name", SMALLEST)
@@ -229,5 +246,5 @@ def test_the_command_lists_runs_and_writes_its_claims(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, [*wanted, *changes, "--json", "-"], catch_exceptions=False)
     assert done.exit_code == 0
     claims = json.loads(done.output)["claims"]
-    assert [c["measured"] for c in claims][:3] == [True, True, False]
+    assert [c["measured"] for c in claims][:5] == [True, True, True, True, False]
     assert (tmp_path / "papers.html").exists()

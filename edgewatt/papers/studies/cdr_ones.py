@@ -22,7 +22,7 @@ def jobs(full: bool) -> list[dict[str, Any]]:
     """One job a layer; with `full` every stride and distance, three times the effort, and all of a convolution."""
     every = {"bases": BASES, "strides": WITHIN} if full else FEWER
     job = {"effort": 3 * EFFORT if full else EFFORT, **{name: list(values) for name, values in every.items()}}
-    return [{"layer": name, **job} | ({} if full else {"channels": CHANNELS}) for name in names()]
+    return [{"layer": name, **job} | ({} if full else {"channels": CHANNELS}) for name in names(full)]
 
 
 def compute(job: Job) -> dict[str, Any]:
@@ -118,6 +118,15 @@ def _one_base(done: Done) -> tuple[str, str]:
     return f"{np.median(values):.1f} % ({min(values):.1f} to {max(values):.1f})", ""
 
 
+def _frequent_bases(done: Done) -> tuple[str, str]:
+    def saved(base: str) -> str:
+        values = [100 * (1 - after / before) for _, r in done for before, after in [r["bases"][base]]]
+        return f"{np.median(values):.1f} % with a base every {base} bytes"
+
+    known = [b for b in map(str, BASES) if b.isdigit() and all(b in r["bases"] for _, r in done)]
+    return "; ".join(map(saved, known)), ""
+
+
 def _bfloat16(done: Done) -> tuple[str, str]:
     def share(which: str) -> str:
         values = [100 * (r["formats"][which]["values"] / r["formats"]["fp16"]["values"] - 1) for _, r in done]
@@ -139,6 +148,12 @@ STUDIES.register("cdr-ones", summary="Figures 12, 13 and 15: ones by stride, bas
         jobs,
         compute,
         tables,
-        {"sensitivity": _sensitivity, "one-base": _one_base, "bfloat16": _bfloat16, "both-formats": _both_formats},
+        {
+            "sensitivity": _sensitivity,
+            "one-base": _one_base,
+            "frequent-bases": _frequent_bases,
+            "bfloat16": _bfloat16,
+            "both-formats": _both_formats,
+        },
     )
 )

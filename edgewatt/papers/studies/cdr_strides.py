@@ -33,14 +33,15 @@ GIVEN = "as given"
 
 def jobs(full: bool) -> list[dict[str, Any]]:
     """One job a layer and format; with `full` three times the effort, and all of a convolution's output channels."""
-    more: dict[str, Any] = {"effort": 3 * EFFORT} if full else {"effort": EFFORT, "channels": CHANNELS}
-    return [{"layer": name, "format": value_format} | more for name in names() for value_format in FORMATS]
+    fewer = {"channels": CHANNELS, "played": PLAYED_CHANNELS}
+    more: dict[str, Any] = {"effort": 3 * EFFORT} if full else {"effort": EFFORT, **fewer}
+    return [{"layer": name, "format": value_format} | more for name in names(full) for value_format in FORMATS]
 
 
 def compute(job: Job) -> dict[str, Any]:
     """Play the layer in the order given and reordered within each stride."""
     whole, value_format = layer(job["layer"]).first(job.get("channels")), job["format"]
-    played = whole.first(PLAYED_CHANNELS)
+    played = whole.first(job.get("played"))
     found: dict[str, Any] = {}
     for stride in (GIVEN, *STRIDES):
         order = None if stride == GIVEN else ordered(whole.matrix, stride, value_format, effort=job["effort"]).positions
@@ -145,6 +146,46 @@ def _slowdown(done: Done) -> tuple[str, str]:
     return f"at most {most(False)} on fully connected layers, {most(True)} on convolutions", ""
 
 
+def _free_of_time(done: Done) -> tuple[str, str]:
+    """How many cases have a stride that costs no time, and the longest such stride."""
+    free = [free_strides(r) for _, r in done]
+    longest = sorted(max(strides) for strides in free if strides)
+    span = f"; the longest such stride is {longest[0]} to {longest[-1]}" if longest else ""
+    return f"{len(longest)} of {len(done)} layers and formats have one{span}", ""
+
+
+def _shared_values(done: Done) -> tuple[str, str]:
+    """IO energy against Base+XOR in the order given, with shared values and without, at each one's best free stride."""
+    parts = []
+    for name in ("synthetic fc7, shared", "synthetic fc7"):
+        found = [f[0][1] for job, r in done if job["layer"] == name and (f := best(r, "io_pj"))]
+        parts.append(f"{100 * float(np.mean(found)):.1f} %" if found else "not run")
+    return f"{parts[0]} with 32 shared values; {parts[1]} without", ""
+
+
+def _by_format(done: Done) -> tuple[str, str]:
+    """IO energy against Base+XOR in the order given, by format."""
+    parts = []
+    for value_format in FORMATS:
+        mine = [(job, r) for job, r in done if job["format"] == value_format]
+        saved = [f[0][1] for _, r in mine if (f := best(r, "io_pj"))]
+        parts.append(f"{value_format} {100 * float(np.mean(saved)):.1f} %" if saved else f"{value_format} not run")
+    return "; ".join(parts), ""
+
+
+def _l1(done: Done) -> tuple[str, str]:
+    """Figure 14's layer: accesses and load misses of the L1 by stride, against the order given."""
+    found = [r for job, r in done if job["layer"] == "synthetic fc7, shared" and job["format"] == FORMATS[0]]
+    if not found:
+        return "not run", ""
+    (result,) = found
+    parts = []
+    for what, name in (("l1_accesses", "accesses"), ("l1_misses", "load misses")):
+        changes = ", ".join(change(result[str(s)][what], result[GIVEN][what]) for s in STRIDES)
+        parts.append(f"{name} {changes}")
+    return "; ".join(parts) + f" at strides {', '.join(map(str, STRIDES))}", ""
+
+
 STUDIES.register("cdr-strides", summary="Figures 8, 9, 10 and 14: energy, time and L1 traffic by stride")(
     Study(
         jobs,
@@ -159,6 +200,10 @@ STUDIES.register("cdr-strides", summary="Figures 8, 9, 10 and 14: energy, time a
             "dram-base-xor": _free("dram_pj", 1, np.mean),
             "dram-base-xor-most": _free("dram_pj", 1, np.max),
             "slowdown": _slowdown,
+            "free-of-time": _free_of_time,
+            "shared-values": _shared_values,
+            "by-format": _by_format,
+            "l1": _l1,
         },
     )
 )

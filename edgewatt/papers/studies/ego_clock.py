@@ -1,8 +1,8 @@
-"""Kamatar 2023, Figures 3, 4a, 5a and 6a: connections per second on the processor at hand.
+"""Kamatar 2023, Figures 3, 4a, 5a, 6a and 7a: connections per second on the processor at hand.
 
 The paper does not say how many input vectors run at once, nor whether a partial sum stays in a register: one vector and
 128 are timed, in the program's own way (every connection loads and stores its target) and by runs. Its threads are not
-repeated: everything runs on one core.
+repeated: everything runs on one core. Figure 7a's toy networks are 16 wide; EON's own order is not timed.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ READINGS = ("runs", "literal")
 RADIX, MORE_RADIX = (2, 8), (2, 4, 8, 16, 120)
 RANDOM, MORE_RANDOM = (4,), (2, 4, 8, 16)
 MORE_DENSITIES = (0.01, 0.1, 0.2)
+TOY, MORE_TOY = (16,), (2, 4, 8, 16)
 
 
 def jobs(full: bool) -> list[dict[str, Any]]:
@@ -29,6 +30,7 @@ def jobs(full: bool) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = [{"kind": "radix", "layers": n} for n in (MORE_RADIX if full else RADIX)]
     found += [{"kind": "random", "layers": n, "density": 0.05} for n in (MORE_RANDOM if full else RANDOM)]
     found += [{"kind": "random", "layers": 4, "density": d} for d in (MORE_DENSITIES if full else ())]
+    found += [{"kind": "toy", "layers": n, "density": 0.05} for n in (MORE_TOY if full else TOY)]
     return [job | {"seed": s, "processor": this_processor()} for job in found for s in SEEDS]
 
 
@@ -42,7 +44,8 @@ def compute(job: Job) -> dict[str, Any]:
     if job["layers"] <= max(MORE_RANDOM):
         orders["ego"] = ew.order(network, "ego", memory=100).edges
     ways = {f"{name}, {how}": Way(order, how) for name, order in orders.items() for how in READINGS}
-    return {str(batch): times_of(network, ways, PEERS, batch, job["seed"]) for batch in BATCHES}
+    peers = () if job["kind"] == "toy" else PEERS  # neurons without connections are in no layer of theirs
+    return {str(batch): times_of(network, ways, peers, batch, job["seed"]) for batch in BATCHES}
 
 
 def _key(job: Job) -> tuple[str, int, float]:
@@ -100,6 +103,37 @@ def _libraries(done: Done) -> tuple[str, str]:
     return f"every connection stores: {words[0]}", words[1]
 
 
+def _deep(done: Done) -> tuple[str, str]:
+    """Against SciPy on the challenge's first depth, which takes --full."""
+    found = {key: results for key, results in _groups(done).items() if key[1] == max(MORE_RADIX)}
+    if not found:
+        return "not run (--full)", ""
+    (results,) = found.values()
+
+    def words(how: str) -> str:
+        ratios = {(b, p): _ratio(results, b, p, f"layerwise, {how}") for p in PEERS for b in map(str, BATCHES)}
+        return ", ".join(
+            f"{peer} {ratio:.1f} times with {batch}" for (batch, peer), ratio in ratios.items() if ratio is not None
+        )
+
+    return f"every connection stores: {words('literal')} vectors", f"{words('runs')} vectors"
+
+
+def _toy(done: Done) -> tuple[str, str]:
+    """How far apart the orders are on a network of 16 neurons a layer, the slowest against the fastest."""
+    parts = []
+    for how in ("literal", "runs"):
+        spread = []
+        for key, results in _groups(done).items():
+            for batch in map(str, BATCHES) if key[0] == "toy" else ():
+                times = [
+                    median(r[batch]["us"][f"{o}, {how}"] for r in results) for o in ("layerwise", "unsorted", "ego")
+                ]
+                spread.append(max(times) / min(times))
+        parts.append(f"{how}: up to {max(spread):.2f} times apart" if spread else f"{how} not run")
+    return "; ".join(parts), ""
+
+
 def _ego(kind: str, base: str) -> Any:
     def words(done: Done) -> tuple[str, str]:
         parts = []
@@ -112,12 +146,18 @@ def _ego(kind: str, base: str) -> Any:
     return words
 
 
-STUDIES.register("ego-clock", summary="Figures 3, 4a, 5a and 6a: connections per second on the processor at hand")(
+STUDIES.register("ego-clock", summary="Figures 3, 4a, 5a, 6a and 7a: connections per second on the processor at hand")(
     Study(
         jobs,
         compute,
         tables,
-        {"libraries": _libraries, "radix": _ego("radix", "layerwise"), "random": _ego("random", "unsorted")},
+        {
+            "libraries": _libraries,
+            "deep": _deep,
+            "radix": _ego("radix", "layerwise"),
+            "random": _ego("random", "unsorted"),
+            "toy": _toy,
+        },
         alone=True,
     )
 )

@@ -29,7 +29,7 @@ def jobs(full: bool) -> list[dict[str, Any]]:
     """A job a network; none without PyTorch."""
     if find_spec("torch") is None:
         return []
-    cases = [("random 5 %", layers) for layers in ((2, 4, 8) if full else (2, 4))]
+    cases = [("random 5 %", layers) for layers in ((2, 4, 8) if full else (4,))]
     cases += [("random 20 %", 4), ("RadiX-Net", 4)] if full else []
     iterations = ITERATIONS_FULL if full else ITERATIONS
     return [{"kind": k, "layers": n, "iterations": iterations, "seed": s} for k, n in cases for s in SEEDS]

@@ -131,6 +131,45 @@ def _reordered(done: Done) -> tuple[str, str]:
     return "; ".join(words), f"{min(fastest):.2f} to {max(fastest):.2f} times"
 
 
+def _by_density(done: Done) -> tuple[str, str]:
+    """What reordering gains along Figure 7a."""
+    words = []
+    for how in READINGS:
+        gains = ((x, _ratio(r, f"two-optimal, {how}", f"reordered, {how}")) for x, r in _along(done, "7a").items())
+        words.append(f"{how}: " + ", ".join(f"{_shown(gain)} at {x:g}" for x, gain in gains))
+    return "; ".join(words), ""
+
+
+def _along(done: Done, panel: str) -> dict[float, list[Any]]:
+    """Return the results along a panel's axis, with the baseline that Figure 7a has at 10 %."""
+    groups = _groups(done)
+    base = {} if panel == "7a" else {BASE[VARIES[panel]]: groups.get(("7a", BASE["density"]), [])}
+    found = base | {x: results for (name, x), results in groups.items() if name == panel}
+    return {x: results for x, results in sorted(found.items()) if results}
+
+
+def _by_size(done: Done) -> tuple[str, str]:
+    """MKL's time over that of the two-optimal order along Figures 7b and 7c."""
+
+    def words(fast: str) -> str:
+        return "; ".join(
+            f"{VARIES[panel]}: "
+            + ", ".join(f"{_shown(_ratio(r, 'mkl', fast), 1)} at {x:g}" for x, r in _along(done, panel).items())
+            for panel in ("7b", "7c")
+        )
+
+    return words("two-optimal, runs"), words("fastest")
+
+
+def _dense(done: Done) -> tuple[str, str]:
+    """MKL's time over ours on the fully connected network, which takes --full."""
+    results = _along(done, "7a").get(1.0)
+    if not results:
+        return "not run (--full)", ""
+    before, ours = (_ratio(results, "mkl", fast) for fast in ("two-optimal, runs", "fastest"))
+    return f"{_shown(before)} times", f"{_shown(ours)} times"
+
+
 def _bert(done: Done) -> tuple[str, str]:
     results = [r for (panel, _), group in _groups(done).items() if panel == "8" for r in group]
     if not results:
@@ -146,5 +185,18 @@ def _bert(done: Done) -> tuple[str, str]:
 
 
 STUDIES.register("gleinig-clock", summary="Figures 7 and 8: time on the processor at hand, against MKL")(
-    Study(jobs, compute, tables, {"mkl": _mkl, "reordered": _reordered, "bert": _bert}, alone=True)
+    Study(
+        jobs,
+        compute,
+        tables,
+        {
+            "mkl": _mkl,
+            "reordered": _reordered,
+            "by-density": _by_density,
+            "by-size": _by_size,
+            "dense": _dense,
+            "bert": _bert,
+        },
+        alone=True,
+    )
 )

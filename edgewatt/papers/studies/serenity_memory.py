@@ -15,8 +15,9 @@ PAPERS_ALLOCATOR = "linear"  # that of TensorFlow Lite when the paper was writte
 
 
 def jobs(full: bool) -> list[dict[str, Any]]:
-    """One job a graph; those of the reference data only where they are."""
-    return [{"graph": entry["name"]} for entry in settings()["graphs"] if available(entry)]
+    """One job a graph; those of the reference data only where they are, the largest with `full`."""
+    wanted = (entry for entry in settings()["graphs"] if full or not entry.get("full"))
+    return [{"graph": entry["name"]} for entry in wanted if available(entry)]
 
 
 def compute(job: Job) -> dict[str, Any]:

@@ -1,0 +1,57 @@
+"""What the papers' studies count, against every order of small graphs and networks."""
+
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import schedule_oracle as oracle
+from oracles.random_graphs import graphs
+from oracles.random_networks import dags
+
+from edgewatt.papers.studies.eon_frontier import ready_at_once
+from edgewatt.papers.studies.serenity_orders import count_orders
+from traces.work.network import Network
+from traces.work.opgraph import OpGraph
+
+
+@settings(deadline=None)
+@given(graphs(most=6))
+def test_every_order_of_a_graph_is_counted_by_its_peak(graph: OpGraph) -> None:
+    before = [oracle.predecessors(graph, v) for v in range(graph.n_nodes)]
+    alike: Counter[int] = Counter()
+    drawn: Counter[int] = Counter()
+
+    def go_on(order: list[int], weight: Fraction) -> None:
+        ready = [v for v in range(graph.n_nodes) if v not in order and before[v] <= set(order)]
+        if not ready:
+            alike[oracle.peak(graph, order)] += 1
+            drawn[oracle.peak(graph, order)] += weight  # type: ignore[assignment]
+        for v in ready:
+            go_on([*order, v], weight / len(ready))
+
+    go_on([], Fraction(1))
+    orders, shares = count_orders(graph)
+    assert orders == sum(alike.values())
+    assert shares.keys() == alike.keys()
+    for peak, (share, weight) in shares.items():
+        assert share == pytest.approx(alike[peak] / orders)
+        assert weight == pytest.approx(float(drawn[peak]))
+
+
+@settings(deadline=None)
+@given(dags(max_neurons=6, max_connections=7), st.integers(0, 9))
+def test_ready_connections_are_those_whose_source_is_done(network: Network, seed: int) -> None:
+    def ready(done: frozenset[int]) -> list[int]:
+        open_ = {int(network.targets[e]) for e in range(network.n_connections) if e not in done}
+        return [e for e in range(network.n_connections) if e not in done and int(network.sources[e]) not in open_]
+
+    reachable, most = {frozenset[int]()}, 0
+    while reachable:
+        most = max(most, *(len(ready(done)) for done in reachable))
+        reachable = {done | {e} for done in reachable for e in ready(done)}
+    runs = [ready_at_once(network, np.random.default_rng([seed, k])) for k in range(60)]
+    assert {start for start, _ in runs} == {len(ready(frozenset()))}
+    assert len(ready(frozenset())) <= max(longest for _, longest in runs) <= most
