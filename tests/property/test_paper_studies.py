@@ -16,6 +16,8 @@ from edgewatt.papers.studies.serenity_orders import count_orders
 from traces.work.network import Network
 from traces.work.opgraph import OpGraph
 
+pytestmark = pytest.mark.application
+
 
 @settings(deadline=None)
 @given(graphs(most=6))
