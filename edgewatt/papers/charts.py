@@ -58,7 +58,7 @@ def chart(name: str, figure: Figure, rows: list[Row]) -> Spec:
         "type": "quantitative",
         "title": figure.x.title,
         "scale": {**({"type": "log"} if log else {"zero": False}), "nice": False, "padding": 12},
-        "axis": {"format": numbers, **({"values": _marks(figure, rows)} if log else {})},
+        "axis": {"format": numbers, "values": _marks(figure, rows), "labelOverlap": "greedy"},
     }
     y: Spec = {
         "field": "value",
@@ -107,7 +107,7 @@ def chart(name: str, figure: Figure, rows: list[Row]) -> Spec:
 
 
 def _marks(figure: Figure, rows: list[Row]) -> list[float]:
-    """Return where a logarithmic axis has its ticks: the values that were run, or powers of ten along a curve."""
+    """Return where the axis has its ticks: the values that were run, or powers of ten along a curve."""
     values = sorted({row["x"] for row in rows})
     if figure.shows != "curve":
         return values
