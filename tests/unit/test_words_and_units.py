@@ -81,6 +81,12 @@ def test_a_key_at_the_wrong_place_says_where_it_belongs() -> None:
         assert f"did you mean '{place}'" in str(caught.value), str(caught.value)
 
 
+def test_a_configuration_given_as_a_network_is_named(tmp_path: Path) -> None:
+    (tmp_path / "my.yaml").write_text("network: {}")
+    with pytest.raises(InputError, match=r"this is a configuration, no network: `edgewatt run "):
+        ew.load(tmp_path / "my.yaml")
+
+
 def test_gap_is_per_cent_in_every_table(tmp_path: Path) -> None:
     from traces.generators.theory import dense_layers
     from traces.readers.native import save

@@ -150,6 +150,8 @@ def _files(
         if not file.is_file():
             raise InputError(f"{file}: {'is a folder, not a file' if file.is_dir() else 'no such file'}{_near(file)}")
         if file.suffix.lower() not in known:
+            if file.suffix.lower() in (".yaml", ".yml"):
+                raise InputError(f"{file}: this is a configuration, no network: `edgewatt run {file}` computes it")
             raise InputError(f"{file}: unknown kind of file {file.suffix!r}{did_you_mean(file.suffix, known)}")
     suffixes = sorted({file.suffix.lower() for file in files})
     if len(suffixes) > 1:
