@@ -8,7 +8,8 @@ import struct
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,6 +23,21 @@ _STREAM_DAMAGE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, 
 _DAMAGE = (*_STREAM_DAMAGE, ValueError, RuntimeError, IndexError, KeyError)
 
 
+@contextmanager
+def _named(path: str | Path, kind: str) -> Iterator[None]:
+    """Turn what reading a file raises into an InputError that names it."""
+    try:
+        yield
+    except InputError:
+        raise
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except _DAMAGE as error:
+        raise InputError(f"{path}: damaged or no {kind} file ({brief(error)})") from error
+
+
 def read_npz(path: str | Path, names: Iterable[str] | None = None) -> dict[str, np.ndarray]:
     """Return the arrays of an npz file by name (only those of `names` that are there, if given).
 
@@ -31,57 +47,33 @@ def read_npz(path: str | Path, names: Iterable[str] | None = None) -> dict[str, 
     wanted = None if names is None else set(names)
     arrays: dict[str, np.ndarray] = {}
     total = 0
-    try:
-        with zipfile.ZipFile(path) as archive:
-            for member in archive.infolist():
-                name = member.filename.removesuffix(".npy")
-                if name == member.filename or (wanted is not None and name not in wanted):
-                    continue
-                if name in arrays:
-                    raise InputError(f"{path}: array {name!r} is stored twice")
-                total += member.file_size
-                claim(total, str(path), "its arrays")
-                with archive.open(member) as stream:
-                    arrays[name] = _read_array(stream, member.file_size, f"{path}: array {name!r}")
-    except InputError:
-        raise
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except _DAMAGE as error:
-        raise InputError(f"{path}: damaged or no npz file ({brief(error)})") from error
+    with _named(path, "npz"), zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            name = member.filename.removesuffix(".npy")
+            if name == member.filename or (wanted is not None and name not in wanted):
+                continue
+            if name in arrays:
+                raise InputError(f"{path}: array {name!r} is stored twice")
+            total += member.file_size
+            claim(total, str(path), "its arrays")
+            with archive.open(member) as stream:
+                arrays[name] = _read_array(stream, member.file_size, f"{path}: array {name!r}")
     return arrays
 
 
 def read_npy(path: str | Path) -> np.ndarray:
     """Return the array of an npy file, checked like those of an npz. Raises InputError naming the file."""
-    try:
+    with _named(path, "npy"):
         size = Path(path).stat().st_size
         claim(size, str(path))
         with Path(path).open("rb") as stream:
             return _read_array(stream, size, f"{path}: the array")
-    except InputError:
-        raise
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except _DAMAGE as error:
-        raise InputError(f"{path}: damaged or no npy file ({brief(error)})") from error
 
 
 def npz_names(path: str | Path) -> set[str]:
     """Return the names of an npz file's arrays. Raises InputError naming the file."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return {name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")}
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except _DAMAGE as error:
-        raise InputError(f"{path}: damaged or no npz file ({brief(error)})") from error
+    with _named(path, "npz"), zipfile.ZipFile(path) as archive:
+        return {name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")}
 
 
 def read_npy_header(stream: IO[bytes], where: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
