@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-
 from reorder.arena.base import ALLOCATORS, PlacementTask
 from reorder.base import Progress
 from reorder.schedule.arena import arena_of
-from reorder.schedule.base import SCHEDULERS, ScheduleTask
+from reorder.schedule.base import ScheduleTask
 from reorder.schedule.improve import Effort, local_search
 from reorder.schedule.operator_problem import OperatorProblem, Order
+from reorder.schedule.state_search import best_first
 
 
-def rounded_problem(problem: OperatorProblem, alignment: int) -> OperatorProblem:
-    """Return the problem with every buffer as large as the room it takes where offsets are aligned."""
-    nodes = tuple(
-        replace(node, outputs=tuple(replace(t, n_bytes=-(-t.n_bytes // alignment) * alignment) for t in node.outputs))
-        for node in problem.graph.nodes
-    )
-    return OperatorProblem(problem.graph.with_(nodes=nodes), problem.work_bytes)
-
-
-def aligned_order(problem: OperatorProblem, alignment: int, task: ScheduleTask) -> tuple[Order, int]:
+def aligned_order(problem: OperatorProblem, start: Order, alignment: int, task: ScheduleTask) -> tuple[Order, int]:
     """Return (the order of least peak where every buffer takes its aligned room, a height no order's arena is below).
 
-    Of the buffers that are live together all but the highest take their room: the bound is that peak less the most that
-    one buffer leaves unused. It holds for every placement of every order.
+    start: an order to beat. Of the buffers that are live together all but the highest take their room: the bound is that
+    peak less the most that one buffer leaves unused. It holds for every placement of every order.
     """
-    entry = SCHEDULERS["best-first"]
-    found = entry.item(rounded_problem(problem, alignment), task, entry.make_parameters({}))
-    return found.order, found.lower_bound_bytes - int((-problem.graph.buffer_bytes % alignment).max())
+    spare = -problem.graph.buffer_bytes % alignment
+    rounded = problem.with_sizes(problem.graph.buffer_bytes + spare)
+    found = best_first(rounded, start=start, deadline=task.deadline, progress=task.progress)
+    return found.order, found.lower_bound_bytes - int(spare.max())
 
 
 def least_arena(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, chain
@@ -65,11 +66,19 @@ class OperatorProblem:
         outputs = self.graph.output_buffers
         return np.array([name in outputs for name in self.graph.buffers], np.uint8)
 
+    def with_sizes(self, buffer_bytes: npt.NDArray[np.int64]) -> OperatorProblem:
+        """Return the same problem with other sizes of its buffers (the tensors of its graph keep theirs)."""
+        graph = copy(self.graph)
+        graph.__dict__["buffer_bytes"] = buffer_bytes
+        made = OperatorProblem(graph, self.work_bytes)
+        for name in ("work", "buffer_rows", "kept", "_forwards", "_backwards"):  # none of them depends on sizes
+            made.__dict__[name] = getattr(self, name)
+        return made
+
     @cached_property
     def compiled(self) -> Any:
         """The cython_ext.schedule.schedule.Graph of this problem."""
-        rows: dict[str, Any] = {"before": self.graph.predecessors, "after": self.graph.successors, **self.buffer_rows}
-        return self._compile(rows, self.kept, 0)
+        return self._compile(self._forwards, 0)
 
     @cached_property
     def reversed(self) -> Any:
@@ -79,6 +88,23 @@ class OperatorProblem:
         Bytes live between and during the steps of an order are those of the reversed order here, so a search may start
         from either end. (Only footprints are meaningful on it.)
         """
+        return self._compile(self._backwards, int(self.graph.buffer_bytes[self.kept != 0].sum()))
+
+    def _compile(self, arrays: Mapping[str, Any], start: int) -> Any:
+        import cython_ext.schedule.schedule as kernel
+
+        sized = {**arrays, "bytes": np.ascontiguousarray(self.graph.buffer_bytes)}
+        return kernel.Graph(self.graph.n_nodes, len(self.graph.buffers), sized, start)
+
+    @cached_property
+    def _forwards(self) -> dict[str, Any]:
+        """What `compiled` is made of, sizes apart."""
+        rows: dict[str, Any] = {"before": self.graph.predecessors, "after": self.graph.successors, **self.buffer_rows}
+        return {"kept": self.kept, "work": self.work, **self._arrays(rows)}
+
+    @cached_property
+    def _backwards(self) -> dict[str, Any]:
+        """What `reversed` is made of, sizes apart."""
         flip = self.graph.n_nodes - 1
         rows: dict[str, Any] = {
             "before": [[flip - u for u in row] for row in self.graph.successors[::-1]],
@@ -87,18 +113,10 @@ class OperatorProblem:
             "reads": [[] for _ in self.graph.nodes],
             "touches": self.buffer_rows["writes"][::-1],
         }
-        start = int(self.graph.buffer_bytes[self.kept != 0].sum())
-        return self._compile(rows, np.zeros_like(self.kept), start, forwards=False)
+        work = np.ascontiguousarray(self.work[::-1])
+        return {"kept": np.zeros_like(self.kept), "work": work, **self._arrays(rows)}
 
-    def _compile(
-        self,
-        rows: Mapping[str, Sequence[Sequence[int]]],
-        kept: npt.NDArray[np.uint8],
-        start: int,
-        forwards: bool = True,
-    ) -> Any:
-        import cython_ext.schedule.schedule as kernel
-
+    def _arrays(self, rows: Mapping[str, Sequence[Sequence[int]]]) -> dict[str, Any]:
         def by_buffer(of_nodes: Sequence[Sequence[int]]) -> list[list[int]]:
             found: list[list[int]] = [[] for _ in self.graph.buffers]
             for v, buffers in enumerate(of_nodes):
@@ -106,18 +124,14 @@ class OperatorProblem:
                     found[b].append(v)
             return found
 
-        arrays: dict[str, Any] = {
-            "bytes": np.ascontiguousarray(self.graph.buffer_bytes),
-            "kept": kept,
-            "work": np.ascontiguousarray(self.work if forwards else self.work[::-1]),
-        }
+        arrays: dict[str, Any] = {}
         for name, values in (
             *rows.items(),
             ("writers", by_buffer(rows["writes"])),
             ("users", by_buffer(rows["touches"])),
         ):
             arrays[f"{name}_start"], arrays[name] = _rows(values)
-        return kernel.Graph(self.graph.n_nodes, len(self.graph.buffers), arrays, start)
+        return arrays
 
     @cached_property
     def costs(self) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -148,14 +149,13 @@ def schedule(
     placed = place(order, found.peak_bytes)
     searches = ALLOCATORS[allocator].item.rule is None  # a rule's height says nothing of what an order needs
     if placed.n_bytes > found.peak_bytes and objective in ("peak", "arena") and searches and not found.given:
-        aligned, bound = aligned_order(problem, step, task)
+        aligned, bound = aligned_order(problem, order, step, task)
         floor = max(floor, bound)
     else:
-        aligned = order
-    if objective == "arena" or (placed.n_bytes > floor and aligned is not order):
-        starts = [
-            o for o in (found.order, aligned, *simple_orders(problem)) if problem.costs.peak(o) <= found.peak_bytes
-        ]
+        aligned = None
+    if objective == "arena" or (placed.n_bytes > floor and aligned is not None):
+        others = ([] if aligned is None else [aligned], simple_orders(problem))
+        starts = [o for o in (found.order, *chain(*others)) if problem.costs.peak(o) <= found.peak_bytes]
         order, late = least_arena(
             problem, starts, allocator, goal=floor, peak_cap=found.peak_bytes, alignment=step, **limits
         )

@@ -183,5 +183,6 @@ STUDIES.register("serenity-memory", summary="Figures 10 to 13: memory, traffic a
             "rewritten-peak": _cell_a("rewritten", "peak"),
             "times": _times,
         },
+        version=2,  # soft budgeting restarts and steps geometrically: other states, times and orders than before
     )
 )
