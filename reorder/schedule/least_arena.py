@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+
 from reorder.arena.base import ALLOCATORS, PlacementTask
 from reorder.base import Progress
 from reorder.schedule.arena import arena_of
@@ -15,8 +16,8 @@ from reorder.schedule.state_search import best_first
 def aligned_order(problem: OperatorProblem, start: Order, alignment: int, task: ScheduleTask) -> tuple[Order, int]:
     """Return (the order of least peak where every buffer takes its aligned room, a height no order's arena is below).
 
-    start: an order to beat. Of the buffers that are live together all but the highest take their room: the bound is that
-    peak less the most that one buffer leaves unused. It holds for every placement of every order.
+    start: an order to beat. Of the buffers that are live together all but the highest take their room: the bound is
+    that peak less the most that one buffer leaves unused. It holds for every placement of every order.
     """
     spare = -problem.graph.buffer_bytes % alignment
     rounded = problem.with_sizes(problem.graph.buffer_bytes + spare)
