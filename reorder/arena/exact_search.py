@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,13 @@ KEPT = 8  # preferences that are tried in every round: those of the start and dr
 # of the logarithms of width, size, largest load, mean load and number of neighbours, by which drawn preferences sort
 WEIGHTS = (0.3, 0.5, 7.0, -1.0, 0.3)
 SPREADS = (1.0, 1.0, 3.0, 2.0, 1.0)
+PREFERENCES = (  # what buffers are sorted by, and whether parts are ranked anew by their load
+    (("load", "width", "area"), True),
+    (("load", "area", "width"), True),
+    (("load", "sections", "area"), False),
+    (("width", "area", "load"), True),
+    (("load", "size", "width"), False),
+)
 MISSES = 2  # heights that a round asks for in vain
 
 
@@ -72,31 +80,27 @@ class _Decider:
         change = np.zeros(n_sections + 1, np.int64)
         np.add.at(change, first, self.units)
         np.add.at(change, last, -self.units)
-        load = np.cumsum(change)[:-1]
-        fullest = np.array([load[a:b].max() for a, b in zip(first.tolist(), last.tolist(), strict=True)])
-        sums = np.concatenate(([0], np.cumsum(load)))
-        near = np.searchsorted(np.sort(first), last) - np.searchsorted(np.sort(last), first, side="right")
+        self.load, self.first, self.last = np.cumsum(change)[:-1], first, last
         width = buffers.upper[self.used] - buffers.lower[self.used]
-        mean = (sums[last] - sums[first]) / (last - first)
-        self.features = np.log(np.stack([a.astype(float) for a in (width, self.units, fullest, mean, near)], axis=1))
-        self.random = np.random.default_rng(0)
-        keys = {
-            "load": fullest,
+        self.keys = {
+            "load": np.array([self.load[a:b].max() for a, b in zip(first.tolist(), last.tolist(), strict=True)]),
             "width": width,
             "sections": last - first,
             "area": width.astype(float) * self.units,
             "size": self.units,
         }
-        self.preferences = [
-            (self._ranks([keys[name] for name in names]), by_load)
-            for names, by_load in (
-                (("load", "width", "area"), True),
-                (("load", "area", "width"), True),
-                (("load", "sections", "area"), False),
-                (("width", "area", "load"), True),
-                (("load", "size", "width"), False),
-            )
-        ]
+        self.preferences: list[tuple[tuple[str, ...] | Any, bool]] = list(PREFERENCES)
+        self.random = np.random.default_rng(0)
+
+    @cached_property
+    def features(self) -> Any:
+        """float64[n, 5]: what drawn preferences sort by, see WEIGHTS."""
+        sums = np.concatenate(([0], np.cumsum(self.load)))
+        mean = (sums[self.last] - sums[self.first]) / (self.last - self.first)
+        ended = np.searchsorted(np.sort(self.last), self.first, side="right")
+        near = np.searchsorted(np.sort(self.first), self.last) - ended
+        found = (self.keys["width"], self.units, self.keys["load"], mean, near)
+        return np.log(np.stack([a.astype(float) for a in found], axis=1))
 
     @staticmethod
     def _ranks(keys: list[Any]) -> Any:
@@ -115,7 +119,9 @@ class _Decider:
 
         A leash of drawn ones is twice as long as in the round before, where `limit` is four times as large.
         """
-        yield from [(ranks, by_load, limit) for ranks, by_load in self.preferences]
+        for names, by_load in tuple(self.preferences):
+            given = isinstance(names, tuple)
+            yield self._ranks([self.keys[name] for name in names]) if given else names, by_load, limit
         short = int(SHORT_NODES * len(self.used) * math.sqrt(limit / (FIRST_NODES * len(self.used))))
         for k in range(len(self.preferences) * limit // short):
             weights = self.random.normal(WEIGHTS, SPREADS)
@@ -129,14 +135,14 @@ class _Decider:
         """
         top = np.ascontiguousarray((capacity - self.bytes) // self.unit)
         units = -(-capacity // self.unit)
-        for ranks, by_load, most in self._starts(limit):
+        for k, (ranks, by_load, most) in enumerate(self._starts(limit)):
             if self.left <= 0 or self.late:
                 break
             status = self.search.run(units, top, ranks, min(most, self.left), by_load, self._stop)
             self.spent += self.search.nodes
             self.left -= self.search.nodes
             if status == self.kernel.FOUND:
-                others = [kept for kept in self.preferences if kept[0] is not ranks]
+                others = [kept for i, kept in enumerate(self.preferences) if i != k]
                 self.preferences = [(ranks, by_load), *others][:KEPT]  # what was lucky is asked first
                 offset = np.zeros(self.count, np.int64)
                 offset[self.used] = self.search.offsets() * self.unit
