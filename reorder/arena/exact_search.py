@@ -25,9 +25,9 @@ MAX_PAIRS = 50_000_000  # overlapping pairs that are held (4 bytes each)
 FIRST_NODES, GROWTH = 16, 4  # per buffer, of the first start; factor between rounds
 SHORT_NODES = 8  # per buffer, of the first starts of preferences that are drawn
 KEPT = 8  # preferences that are tried in every round: those of the start and drawn ones that were lucky
-# of the logarithms of width, size, largest load, mean load and number of neighbours, by which drawn preferences sort
-WEIGHTS = (0.3, 0.5, 7.0, -1.0, 0.3)
-SPREADS = (1.0, 1.0, 3.0, 2.0, 1.0)
+# weights of the logarithms of width, size, largest load, mean load and number of neighbours, by which drawn preferences
+# sort, and their spreads: one half starts where the load is largest, the other one anywhere
+DRAWN = (((0.3, 0.5, 7.0, -1.0, 0.3), (1.0, 1.0, 3.0, 2.0, 1.0)), ((0.0,) * 5, (1.0, 1.0, 6.0, 3.0, 1.0)))
 PREFERENCES = (  # what buffers are sorted by, and whether parts are ranked anew by their load
     (("load", "width", "area"), True),
     (("load", "area", "width"), True),
@@ -94,7 +94,7 @@ class _Decider:
 
     @cached_property
     def features(self) -> Any:
-        """float64[n, 5]: what drawn preferences sort by, see WEIGHTS."""
+        """float64[n, 5]: what drawn preferences sort by, see DRAWN."""
         sums = np.concatenate(([0], np.cumsum(self.load)))
         mean = (sums[self.last] - sums[self.first]) / (self.last - self.first)
         ended = np.searchsorted(np.sort(self.last), self.first, side="right")
@@ -124,7 +124,7 @@ class _Decider:
             yield self._ranks([self.keys[name] for name in names]) if given else names, by_load, limit
         short = int(SHORT_NODES * len(self.used) * math.sqrt(limit / (FIRST_NODES * len(self.used))))
         for k in range(len(self.preferences) * limit // short):
-            weights = self.random.normal(WEIGHTS, SPREADS)
+            weights = self.random.normal(*DRAWN[k // 2 % 2])
             yield self._ranks([self.features @ weights]), bool(k % 2), short
 
     def decide(self, capacity: int, limit: int) -> tuple[Int64Array | None, int]:
