@@ -10,6 +10,7 @@ from libc.stdint cimport int8_t, int32_t, int64_t
 
 cdef int64_t SLICE = 1 << 10  # stages between two looks at Ctrl-C
 cdef int64_t WIDEST = 1 << 13  # targets not open yet of a source that still makes them more likely to open
+cdef int64_t LOOKED_UP = 32  # targets of a source for each open one, above which the open ones are looked up
 
 cdef enum:
     WAITING, OPEN, FINISHED, DROPPED  # an item's life; inputs are FINISHED from the start, never resident
@@ -97,17 +98,39 @@ cdef void open_item(Rolling *r, int64_t v) noexcept nogil:
                 make_ready(r, t)
 
 
+cdef inline int64_t place_of(const Rolling *r, int64_t s, int64_t t) noexcept nogil:
+    """The first place among the connections of s, which are sorted by target, whose target is not below t."""
+    cdef int64_t low = r.out_start[s], high = r.out_start[s + 1], middle
+    while low < high:
+        middle = (low + high) >> 1
+        if r.out_target[middle] < t:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+cdef inline void process(Rolling *r, int64_t s, int64_t k) noexcept nogil:
+    if not r.done[k]:
+        r.done[k] = 1
+        r.remaining[r.out_target[k]] -= 1
+        r.unserved[s] -= 1
+
+
 cdef void serve(Rolling *r, int64_t s) noexcept nogil:
-    """Process every connection of s into open targets."""
-    cdef int64_t k, t
+    """Process every connection of s into open targets; where s has far more targets, the open ones are looked up."""
+    cdef int64_t k, j, end = r.out_start[s + 1]
     if r.pending[s] == 0:
         return
-    for k in range(r.out_start[s], r.out_start[s + 1]):
-        t = r.out_target[k]
-        if r.life[t] == OPEN and not r.done[k]:
-            r.done[k] = 1
-            r.remaining[t] -= 1
-            r.unserved[s] -= 1
+    if end - r.out_start[s] > LOOKED_UP * r.n_open:
+        for j in range(r.n_open):
+            k = place_of(r, s, r.open_list[j])
+            if k < end and r.out_target[k] == r.open_list[j]:
+                process(r, s, k)
+    else:
+        for k in range(r.out_start[s], end):
+            if r.life[r.out_target[k]] == OPEN:
+                process(r, s, k)
     r.pending[s] = 0
     heat(r, s)
 
