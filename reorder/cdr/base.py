@@ -29,6 +29,10 @@ class TupleOrderMethod:
     objectives: frozenset[str] = frozenset(OBJECTIVES)
     guards: tuple[str, ...] = ()
 
+    def guards_of(self, problem: TupleProblem) -> tuple[str, ...]:
+        """Return the guards that are worth their time on this problem."""
+        return self.guards
+
     def order(
         self,
         problem: TupleProblem,

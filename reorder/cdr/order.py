@@ -135,7 +135,7 @@ def order_tuples(
 
 def _guarded(request: TupleRequest, problem: TupleProblem, found: Int64Array) -> Int64Array:
     """Return the found order, or the cheapest of the method's guards where one is cheaper."""
-    for name in request.member.guards:
+    for name in request.member.guards_of(problem):
         other = np.arange(problem.size, dtype=np.int64) if name == "given" else order_all(problem, name)
         if objective_cost(problem, other) < objective_cost(problem, found):
             found = other

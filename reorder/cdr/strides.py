@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain, pairwise
+
 import numpy as np
 
 import cython_ext.cdr.tuples as kernels
@@ -9,7 +11,7 @@ from reorder.cdr.base import TupleOrderMethod
 from reorder.cdr.tuple_problem import CostModel, Int64Array, TupleProblem
 from traces.base.progress import Progress
 
-MAX_STRIDE = 4096  # longer strides are presorted and searched in pieces of this size: neighbour lists cost n^2
+MAX_STRIDE = 4096  # longer strides are searched in pieces of this size: neighbour lists cost n^2
 _SLICE_TUPLES = 2048  # a kernel call takes about half a second at most, so that Ctrl-C and progress work
 
 
@@ -84,17 +86,19 @@ def sort_strides(problem: TupleProblem, order: Int64Array, first: int, last: int
     order[start:stop] = order[start:stop][np.lexsort((*keys, stride))]
 
 
-def cut_long_strides(problem: TupleProblem, order: Int64Array, first: int, last: int) -> tuple[int, int, Int64Array]:
-    """Presort long strides, so that like stands with like, and return the bounds of pieces short enough to search."""
-    keys = [f.bits[order[problem.bounds[first] : problem.bounds[last]]] for f in reversed(problem.fields)]
+def presort(problem: TupleProblem, order: Int64Array, first: int, last: int, longest: int) -> None:
+    """Sort the strides of more than `longest` tuples by what they send, so that like stands with like."""
     lengths = np.diff(problem.bounds[first : last + 1])
-    long = np.repeat(lengths > MAX_STRIDE, lengths)
+    if lengths.max(initial=0) <= longest:
+        return
+    keys = [f.bits[order[problem.bounds[first] : problem.bounds[last]]] for f in reversed(problem.fields)]
+    short = np.repeat(lengths <= longest, lengths)
     for key in keys:
-        key[~long] = 0
+        key[short] = 0
     sort_strides(problem, order, first, last, keys)
-    cuts = [
-        np.arange(a, b, MAX_STRIDE)
-        for a, b in zip(problem.bounds[first:last], problem.bounds[first + 1 :], strict=False)
-    ]
-    bounds = np.concatenate((*cuts, [problem.bounds[last]])).astype(np.int64)
-    return 0, len(bounds) - 1, bounds
+
+
+def pieces(bounds: Int64Array, longest: int, offset: int = 0) -> Int64Array:
+    """Return the bounds of strides cut into pieces of `longest` tuples; the first piece is shorter by `offset`."""
+    cuts = [[a, *range(int(a) + longest - offset, int(b), longest)] for a, b in pairwise(bounds)]
+    return np.array([*chain.from_iterable(cuts), bounds[-1]], np.int64)

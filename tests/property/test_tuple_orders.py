@@ -288,3 +288,13 @@ def test_a_killed_run_continues(tmp_path, monkeypatch):
     resumed = order_tuples(matrix, **kind, checkpoint=file, progress=lambda d, t, x: done.append(d))
     assert done[0] > 300
     assert (resumed.positions == order_tuples(matrix, **kind).positions).all()
+
+
+def test_a_row_longer_than_one_search_gets_below_greedy():
+    rng = np.random.default_rng(5)
+    columns = np.cumsum(rng.integers(1, 6, 4500)) - 1
+    matrix = sp.csr_matrix((rng.standard_normal(4500).astype(np.float32), columns, [0, 4500]), (1, 30_000))
+    asked = {"value_format": "fp16", "stride": "row", "bound": False}
+    found = order_tuples(matrix, effort=0, **asked)
+    assert sorted(found.positions) == list(range(4500))
+    assert found.cost < order_tuples(matrix, method="greedy", **asked).cost
