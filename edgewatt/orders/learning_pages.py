@@ -124,7 +124,7 @@ def _picture(curves: Sequence[Curve], label: str, style: str, mark: float | None
         for v in (low, (low + high) / 2, high)
     ]
     lines += [
-        f'<text x="{x(s):.1f}" y="{_HEIGHT - 18}" text-anchor="{"end" if s == longest else "middle"}">{s:.0f} s</text>'
+        f'<text x="{x(s):.1f}" y="{_HEIGHT - 18}" text-anchor="{"end" if s == longest else "middle"}">{s:.3g} s</text>'
         for s in (0, longest / 4, longest / 2, 3 * longest / 4, longest)
     ]
     return plot(_WIDTH, _HEIGHT, label, "".join(lines))

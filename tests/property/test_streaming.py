@@ -1,15 +1,20 @@
 """The kernel of learned orders against the definition of its rule, and its bounds on any network."""
 
+import random
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.random_networks import dags
 from oracles.streaming_oracle import Stream, random_weights
 
+from cython_ext.edges.intervals import grouped
 from cython_ext.edges.streaming import Streaming
 from reorder.base import check_order
 from reorder.search.intervals import Items
-from reorder.search.streaming import stream_items
+from reorder.search.streaming import Rival, shipped_weights, stream_items
+from traces.generators.networks import random_layered
 from traces.work.network import Network
 
 
@@ -33,6 +38,47 @@ def test_every_choice_has_the_best_score(network: Network, slots: int, seed: int
     opens, drops = run.state()
     assert opens.tolist() == oracle.opens and sorted(drops.tolist()) == sorted(oracle.drops)
     assert run.finished == len(items.items)
+
+
+@settings(max_examples=100, deadline=None)
+@given(dags(), st.integers(1, 8), st.integers(1, 4), st.integers(0, 300), st.integers(0, 2**32 - 1))
+def test_bounded_looks_leave_nothing_out(network: Network, slots: int, window: int, credit: int, seed: int) -> None:
+    items = Items(network)
+    weights = random_weights(np.random.default_rng(seed))
+    start, target = items.by_source
+    run = Streaming(
+        items.start, items.source, start, target, items.own, items.item,
+        network.depth[items.items].astype(np.int32), slots, int(slots * weights.early), np.array(weights.stream),
+        np.array(weights.factor), np.array(weights.open), window, 2, credit,
+    )  # fmt: skip
+    while not run.run(3):
+        assert run.finished < len(items.items)
+    for part in run.state():
+        assert sorted(part) == list(range(len(items.items)))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(0, 6), max_size=40), st.randoms(use_true_random=False))
+def test_grouped_is_a_stable_sort(keys: list[int], shuffle: random.Random) -> None:
+    array = np.array(keys, np.int32)
+    assert grouped(array, 7).tolist() == np.argsort(array, kind="stable").tolist()
+    first = list(range(len(keys)))
+    shuffle.shuffle(first)
+    found = grouped(array, 7, np.array(first, np.int32))
+    assert found.tolist() == sorted(first, key=lambda place: keys[place])
+    with pytest.raises(ValueError, match=r"key 7 is not in \[0, 7\)"):
+        grouped(np.array([*keys, 7], np.int32), 7)
+
+
+def test_a_run_that_falls_behind_is_given_up() -> None:
+    items = Items(random_layered(3, 80, 0.1, seed=1))
+    good, bad = shipped_weights()[0], random_weights(np.random.default_rng(3))
+    rival = Rival()
+    assert stream_items(items, 20, good, rival=rival) is not None
+    known = list(rival.loads)
+    assert known[-1] > known[1] > 0 and rival.finished[-1] == len(items.items)
+    assert stream_items(items, 20, bad, rival=rival) is None and rival.loads == known
+    assert stream_items(items, 20, bad) is not None
 
 
 @settings(max_examples=100, deadline=None)
