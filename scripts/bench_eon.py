@@ -46,7 +46,7 @@ def main() -> None:
                 began = time.process_time()
                 made = ew.order(network, other, memory=MEMORY, policy="lru", seed=seed)
                 seconds[other], row[other] = time.process_time() - began, lru_misses(network, made.edges, MEMORY)
-            kept = given.keep and given.keep / f"{name[:9]}-{seed}.safetensors".replace(" ", "-")
+            kept = given.keep and given.keep / f"{name}-{seed}.safetensors".replace(",", "").replace(" ", "-")
             (state,) = train_seeds(
                 network, memory=MEMORY, seeds=(seed,), iterations=given.iterations, output=kept,
                 resume=kept if kept and kept.exists() else None,
