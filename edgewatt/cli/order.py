@@ -100,6 +100,7 @@ def order_network(
     from edgewatt.orders.images import read_image, read_windows
     from edgewatt.orders.ordering import PROCESSOR_LANES, judge_for, order
     from edgewatt.orders.timed import speed_up, time_objective
+    from edgewatt.results.quantities import duration
     from hwmodel.processor.calibration import processor_for
     from traces.base.errors import InputError
     from traces.base.files import whole_file
@@ -184,9 +185,10 @@ def order_network(
         if view is not None:
             say(view.sentence)
         elif timed:
+            ours, theirs = (duration(1e3 * timed[key]) for key in ("predicted_us", "csr_us"))
             say(
-                f"predicted time of a pass of {lanes} vectors: {timed['predicted_us']:.1f} us, target after target "
-                f"(CSR) {timed['csr_us']:.1f} us: {timed['times_faster_than_csr']:.2f} times as fast"
+                f"predicted time of a pass of {lanes} vectors: {ours}, target after target (CSR) {theirs}: "
+                f"{timed['times_faster_than_csr']:.2f} times as fast"
             )
 
 

@@ -1,10 +1,12 @@
 """What people write and read: sizes with units, names in any case, engineering notation, keys at the wrong place."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -85,6 +87,14 @@ def test_a_configuration_given_as_a_network_is_named(tmp_path: Path) -> None:
     (tmp_path / "my.yaml").write_text("network: {}")
     with pytest.raises(InputError, match=r"this is a configuration, no network: `edgewatt run "):
         ew.load(tmp_path / "my.yaml")
+
+
+def test_predicted_times_have_prefixes(tmp_path: Path) -> None:
+    scipy.sparse.save_npz(tmp_path / "w.npz", scipy.sparse.random(30, 20, density=0.2, random_state=0))
+    command = ["order", str(tmp_path / "w.npz"), "-M", "9", "-m", "two-optimal", "--objective", "time"]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    assert re.search(r"of 64 vectors: [\d.]+ [nµm]s, target after target \(CSR\) [\d.]+ [nµm]s: ", done.output)
 
 
 def test_gap_is_per_cent_in_every_table(tmp_path: Path) -> None:
