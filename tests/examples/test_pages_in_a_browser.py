@@ -46,7 +46,7 @@ KINDS = {  # page -> the module that makes it
     "patches": "edgewatt/reporting/patches_page.py",
     "papers": "edgewatt/papers/page.py",
     "bench": "edgewatt/bench/page.py",
-    "learning": "edgewatt/orders/eon_page.py",
+    "learning": "edgewatt/orders/learning_pages.py",
 }
 
 
@@ -83,7 +83,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _network_pages(folder: Path) -> None:
     from edgewatt.bench.page import bench_page
-    from edgewatt.orders.eon_page import learning_page
+    from edgewatt.orders.learning_pages import eon_page
     from edgewatt.orders.pays_page import pays_page
     from edgewatt.reporting.cache_page import cache_page
     from edgewatt.reporting.explain_order import explain_page
@@ -101,9 +101,9 @@ def _network_pages(folder: Path) -> None:
     )
     (folder / "cache.html").write_text(cache_page(profile, "small.din"))
     bench_page([ew.bench(network, batch=4, peers=["scipy"])], folder / "bench.html")
-    curve = [SimpleNamespace(iteration=i, seconds=i / 2, mean=90 - i, least=80 - i, best=80 - i) for i in range(9)]
+    curve = [SimpleNamespace(iteration=i, seconds=i / 2, mean=90 - i, kept=80 - i, best=80 - i) for i in range(9)]
     runs = [SimpleNamespace(seed=k, iteration=8, seconds=4.0, curve=curve[: 9 - k]) for k in range(2)]
-    (folder / "learning.html").write_text(learning_page("a network", 8, runs, [("ego", 75), ("learned", 70)]))  # type: ignore[arg-type]
+    (folder / "learning.html").write_text(eon_page("a network", 8, runs, [("ego", 75), ("learned", 70)]))  # type: ignore[arg-type]
 
 
 def _operator_pages(folder: Path) -> None:

@@ -21,7 +21,7 @@ import edgewatt.papers.page as papers
 from edgewatt.bench.comparison import OURS, Comparison, Row
 from edgewatt.bench.page import bench_page
 from edgewatt.operators.figures import figure
-from edgewatt.orders.eon_page import learning_page
+from edgewatt.orders.learning_pages import eon_page
 from edgewatt.orders.pays import METRICS, Pays
 from edgewatt.orders.pays_page import pays_page
 from edgewatt.papers.claims import load_catalogue
@@ -154,9 +154,9 @@ def patches_html(text: str) -> str:
 
 
 def learning_html(text: str) -> str:
-    curve = [SimpleNamespace(seconds=float(k), mean=9.0 - k, best=8 - k) for k in range(3)]
+    curve = [SimpleNamespace(seconds=float(k), mean=9.0 - k, kept=8 - k, best=8 - k) for k in range(3)]
     run = SimpleNamespace(seed=0, iteration=2, seconds=3.0, curve=curve)
-    return learning_page("net " + text, 6, [run], [("ego", 7), (text, 9)])  # type: ignore[list-item]
+    return eon_page("net " + text, 6, [run], [("ego", 7), (text, 9)])  # type: ignore[list-item]
 
 
 class Elements(HTMLParser):
@@ -205,7 +205,7 @@ PAGES = {
     "cache_page",
     "explain_order",
     "pays_page",
-    "eon_page",
+    "learning_pages",
 }  # of these modules
 
 
