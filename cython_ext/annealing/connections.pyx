@@ -233,17 +233,12 @@ cdef class _Counter:
         return sources.shape[0] + counts[0] + counts[1] + counts[2]
 
 
-cdef inline uint64_t _draw(uint64_t *state) noexcept nogil:
-    """splitmix64 (Steele et al. 2014): small, seedable from any integer, and easy to repeat elsewhere."""
-    state[0] += <uint64_t> 0x9E3779B97F4A7C15u
-    cdef uint64_t z = state[0]
-    z = (z ^ (z >> 30)) * <uint64_t> 0xBF58476D1CE4E5B9u
-    z = (z ^ (z >> 27)) * <uint64_t> 0x94D049BB133111EBu
-    return z ^ (z >> 31)
+cdef extern from "common/random.h" nogil:
+    uint64_t ew_random(uint64_t *)
 
 
 cdef inline double _unit(uint64_t *state) noexcept nogil:
-    return <double> (_draw(state) >> 11) * (1.0 / 9007199254740992.0)
+    return <double> (ew_random(state) >> 11) * (1.0 / 9007199254740992.0)
 
 
 cdef class Annealer:

@@ -6,6 +6,7 @@
 #define EDGEWATT_CDR_SEARCH_H
 
 #include "cdr/cost.h"
+#include "common/random.h"
 
 enum { CDR_NEAR = 8, CDR_LIGHT = 8, CDR_SEGMENT = 8, CDR_REACH = 16 };
 
@@ -27,14 +28,8 @@ typedef struct {
     uint64_t random;
 } cdr_search;
 
-static inline uint64_t cdr_random(uint64_t *state) { /* splitmix64 */
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
 static inline int cdr_below(uint64_t *state, int limit) {
-    return (int)(((cdr_random(state) >> 32) * (uint64_t)limit) >> 32);
+    return (int)(((ew_random(state) >> 32) * (uint64_t)limit) >> 32);
 }
 static inline int cdr_at(const cdr_search *q, int slot, int a, int b) {
     return cdr_cost(q->s, q->s->slot_class[slot], a, b);

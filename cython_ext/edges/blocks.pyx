@@ -10,13 +10,8 @@ cdef double UNIT = 1.0 / 9007199254740992.0  # 2^-53
 cdef int64_t SLICE = 1 << 14  # swaps between two looks at Ctrl-C
 
 
-cdef inline uint64_t next_random(uint64_t *state) noexcept nogil:
-    """splitmix64 (Steele, Lea, Flood 2014)."""
-    state[0] += <uint64_t> 0x9E3779B97F4A7C15
-    cdef uint64_t z = state[0]
-    z = (z ^ (z >> 30)) * <uint64_t> 0xBF58476D1CE4E5B9
-    z = (z ^ (z >> 27)) * <uint64_t> 0x94D049BB133111EB
-    return z ^ (z >> 31)
+cdef extern from "common/random.h" nogil:
+    uint64_t ew_random(uint64_t *)
 
 
 cdef inline int64_t below(uint64_t random, int64_t n) noexcept nogil:
@@ -46,7 +41,7 @@ def swap_blocks(const int32_t[::1] start, const int32_t[::1] source, int32_t[::1
         temperature = hot * power(cold / hot, <double> done / swaps)
         with nogil:
             for k in range(done, stop):
-                i, j = below(next_random(&state), n), below(next_random(&state), n)
+                i, j = below(ew_random(&state), n), below(ew_random(&state), n)
                 a, b = i // size, j // size
                 if a == b:
                     continue
@@ -64,7 +59,7 @@ def swap_blocks(const int32_t[::1] start, const int32_t[::1] source, int32_t[::1
                     s = source[e]
                     if shared[s] == k + 1:
                         delta += (1 if count[a, s] == 0 else 0) - (1 if count[b, s] == 1 else 0)
-                if delta > 0 and (next_random(&state) >> 11) * UNIT >= exp(-<double> delta / temperature):
+                if delta > 0 and (ew_random(&state) >> 11) * UNIT >= exp(-<double> delta / temperature):
                     continue
                 for e in range(start[v], start[v + 1]):
                     count[a, source[e]] -= 1
