@@ -77,6 +77,7 @@ def test_a_job_that_fails_leaves_the_others(tmp_path: Path, monkeypatch: pytest.
         return {"value": job["seed"]}
 
     study = Study(lambda full: [{"seed": 1}, {"seed": 2}], compute, lambda done: [])
+    assert "ego-misses" in STUDIES  # all are imported now, whatever test ran before
     monkeypatch.setitem(STUDIES._entries, "ego-misses", Entry("ego-misses", study, "", None))
     found = run_study("ego-misses", results=tmp_path, workers=0)
     assert found.failed == ["2: no such layer here"] and [r for _, r in found.done] == [{"value": 1}]
