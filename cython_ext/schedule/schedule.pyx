@@ -54,6 +54,10 @@ cdef extern from "schedule/improve.h" nogil:
                        int32_t *, int32_t *, int32_t *, int64_t *, int64_t *, int64_t)
     void sc_random_order(const sg_graph *, sg_point *, uint64_t *, int32_t *)
 
+cdef extern from "schedule/constructive.h" nogil:
+    int sk_kahn(const sg_graph *, int, int32_t *)
+    int sk_greedy(const sg_graph *, int32_t *)
+
 cdef extern from "schedule/search.h" nogil:
     ctypedef struct ss_state:
         int64_t peak
@@ -110,6 +114,20 @@ cdef class Graph:
         a = arrays["writers"]; self.g.writers = &a[0]
         a = arrays["users_start"]; self.g.users_start = &a[0]
         a = arrays["users"]; self.g.users = &a[0]
+
+    def kahn(self, bint stack):
+        """Return an order of Kahn's algorithm (int32[n])."""
+        cdef int32_t[::1] order = np.empty(self.g.n_nodes, np.int32)
+        if sk_kahn(&self.g, stack, &order[0]):
+            raise MemoryError("operator scheduling: not enough memory")
+        return np.asarray(order)
+
+    def greedy(self):
+        """Return the greedy order (int32[n])."""
+        cdef int32_t[::1] order = np.empty(self.g.n_nodes, np.int32)
+        if sk_greedy(&self.g, &order[0]):
+            raise MemoryError("operator scheduling: not enough memory")
+        return np.asarray(order)
 
 
 cdef class Costs:

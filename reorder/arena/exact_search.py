@@ -83,7 +83,7 @@ class _Decider:
         self.load, self.first, self.last = np.cumsum(change)[:-1], first, last
         width = buffers.upper[self.used] - buffers.lower[self.used]
         self.keys = {
-            "load": np.array([self.load[a:b].max() for a, b in zip(first.tolist(), last.tolist(), strict=True)]),
+            "load": np.maximum.reduceat(np.append(self.load, 0), np.stack((first, last), axis=1).ravel())[::2],
             "width": width,
             "sections": last - first,
             "area": width.astype(float) * self.units,

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
-from collections import deque
-
 import numpy as np
 
 from reorder.schedule.operator_problem import OperatorProblem, Order
@@ -21,69 +18,18 @@ def kahn(problem: OperatorProblem, *, stack: bool = False) -> Order:
     Operators without predecessors enter in file order; the successors of each operator follow, in file order, as their
     last predecessor goes. This is the schedule of TensorFlow Lite and the hard budget of Ahn et al. 2020, Algorithm 2.
     """
-    graph = problem.graph
-    pending = [len(ids) for ids in graph.predecessors]
-    ready = deque(v for v, count in enumerate(pending) if not count)
-    order = []
-    while ready:
-        v = ready.pop() if stack else ready.popleft()
-        order.append(v)
-        for u in graph.successors[v]:
-            pending[u] -= 1
-            if not pending[u]:
-                ready.append(u)
-    return np.array(order, np.int32)
+    order: Order = problem.compiled.kahn(stack)
+    return order
 
 
 def greedy(problem: OperatorProblem) -> Order:
     """Always run the ready operator that leaves the fewest live bytes (ties: smaller transient, then file order).
 
-    The change an operator makes only shrinks as others run, and only when they share a buffer with it, so candidates
-    wait in a heap and are weighed again when a neighbour has run. O(edges x log).
+    What an operator adds changes only when a buffer that it shares is first written or has one user left, so candidates
+    wait in a heap and are weighed again then. O(edges x log).
     """
-    graph = problem.graph
-    size = graph.buffer_bytes.tolist()
-    kept = problem.kept.tolist()
-    writes, touches = problem.buffer_rows["writes"], problem.buffer_rows["touches"]
-    users: list[list[int]] = [[] for _ in size]
-    for v, buffers in enumerate(touches):
-        for b in buffers:
-            users[b].append(v)
-    left = [len(ids) for ids in users]
-    begun = [False] * len(size)
-    pending = [len(ids) for ids in graph.predecessors]
-    done = [False] * graph.n_nodes
-
-    def weigh(v: int) -> tuple[int, int, int]:
-        allocated = sum([size[b] for b in writes[v] if not begun[b]])
-        freed = sum([size[b] for b in touches[v] if left[b] == 1 and not kept[b]])
-        return allocated - freed, allocated, v
-
-    current = {v: weigh(v) for v, count in enumerate(pending) if not count}
-    heap = sorted(current.values())
-    order = []
-    while heap:
-        entry = heapq.heappop(heap)
-        v = entry[2]
-        if done[v] or current[v] != entry:
-            continue
-        done[v] = True
-        order.append(v)
-        stale: set[int] = set()
-        for b in touches[v]:
-            left[b] -= 1
-            first_write = b in writes[v] and not begun[b]
-            begun[b] = begun[b] or b in writes[v]
-            if first_write or left[b] == 1:
-                stale.update(u for u in users[b] if u in current and not done[u])
-        for u in graph.successors[v]:
-            pending[u] -= 1
-            if not pending[u]:
-                stale.add(u)
-        for u in stale:
-            current[u] = weigh(u)
-            heapq.heappush(heap, current[u])
-    return np.array(order, np.int32)
+    order: Order = problem.compiled.greedy()
+    return order
 
 
 def random_peaks(problem: OperatorProblem, count: int, seed: int = 0) -> np.ndarray:

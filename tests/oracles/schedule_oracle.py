@@ -80,6 +80,17 @@ def optimal_peak(graph: OpGraph) -> tuple[int, int]:
     return level[frozenset(range(graph.n_nodes))], n_downsets
 
 
+def kahn(graph: OpGraph, stack: bool) -> list[int]:
+    before = [predecessors(graph, v) for v in range(graph.n_nodes)]
+    ready = [v for v in range(graph.n_nodes) if not before[v]]
+    order: list[int] = []
+    while ready:
+        v = ready.pop(-1 if stack else 0)
+        order.append(v)
+        ready += [u for u in range(graph.n_nodes) if v in before[u] and before[u] <= set(order)]
+    return order
+
+
 def greedy(graph: OpGraph) -> list[int]:
     order: list[int] = []
     done: set[int] = set()

@@ -46,6 +46,8 @@ def test_costs_match_the_oracle(graph: OpGraph, seed: int, blocks: int, block_by
         graph, order, blocks * block_bytes, block_bytes
     )
     assert constructive.greedy(problem).tolist() == oracle.greedy(graph)
+    for stack in (False, True):
+        assert constructive.kahn(problem, stack=stack).tolist() == oracle.kahn(graph, stack)
 
 
 @settings(max_examples=120, deadline=None)

@@ -1,0 +1,131 @@
+/* Orders made without search: Kahn's algorithm with a queue or a stack, and greedily by the bytes that stay live. */
+#ifndef EDGEWATT_SCHEDULE_CONSTRUCTIVE_H
+#define EDGEWATT_SCHEDULE_CONSTRUCTIVE_H
+
+#include "schedule/graph.h"
+
+/* Operators without predecessors enter in file order; the successors of each follow, in file order, as their last
+ * predecessor goes. Returns -1 where memory is short. */
+static inline int sk_kahn(const sg_graph *g, int stack, int32_t *order) {
+    int32_t n = g->n_nodes, count = 0, waiting = 0;
+    int32_t *pending = (int32_t *)malloc((size_t)n * 4), *ready = (int32_t *)malloc((size_t)n * 4);
+    if (!pending || !ready) {
+        free(pending);
+        free(ready);
+        return -1;
+    }
+    for (int32_t v = 0; v < n; v++)
+        if (!(pending[v] = g->before_start[v + 1] - g->before_start[v])) ready[waiting++] = v;
+    for (int32_t head = 0; stack ? waiting > 0 : head < waiting; head++) {
+        int32_t v = stack ? ready[--waiting] : ready[head];
+        order[count++] = v;
+        for (int32_t i = g->after_start[v]; i < g->after_start[v + 1]; i++)
+            if (!--pending[g->after[i]]) ready[waiting++] = g->after[i];
+    }
+    free(pending);
+    free(ready);
+    return 0;
+}
+
+typedef struct { int64_t change, allocated; int32_t v; } sk_entry; /* bytes that v leaves more, and allocates */
+
+static inline int sk_before(const sk_entry *a, const sk_entry *b) {
+    if (a->change != b->change) return a->change < b->change;
+    return a->allocated != b->allocated ? a->allocated < b->allocated : a->v < b->v;
+}
+
+static inline void sk_push(sk_entry *heap, int64_t *count, sk_entry entry) {
+    int64_t at = (*count)++;
+    for (; at && sk_before(&entry, &heap[(at - 1) / 2]); at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2];
+    heap[at] = entry;
+}
+
+static inline sk_entry sk_pop(sk_entry *heap, int64_t *count) {
+    sk_entry top = heap[0], last = heap[--*count];
+    int64_t at = 0;
+    for (int64_t child = 1; child < *count; child = 2 * at + 1) {
+        if (child + 1 < *count && sk_before(&heap[child + 1], &heap[child])) child++;
+        if (!sk_before(&heap[child], &last)) break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = last;
+    return top;
+}
+
+typedef struct {
+    int32_t *pending;  /* node -> predecessors that have not run */
+    int32_t *left;     /* buffer -> users that have not run */
+    uint8_t *begun;    /* buffer -> a writer has run */
+    uint8_t *state;    /* node -> 0 waits, 1 ready, 2 has run */
+    sk_entry *weight;  /* node -> its present entry */
+    sk_entry *heap;
+    int64_t n_heap;
+} sk_greedy_state;
+
+static inline void sk_weigh(const sg_graph *g, sk_greedy_state *s, int32_t v) {
+    sk_entry entry = {0, 0, v};
+    for (int32_t i = g->writes_start[v]; i < g->writes_start[v + 1]; i++)
+        if (!s->begun[g->writes[i]]) entry.allocated += g->bytes[g->writes[i]];
+    entry.change = entry.allocated;
+    for (int32_t i = g->touches_start[v]; i < g->touches_start[v + 1]; i++)
+        if (s->left[g->touches[i]] == 1 && !g->kept[g->touches[i]]) entry.change -= g->bytes[g->touches[i]];
+    s->weight[v] = entry;
+    sk_push(s->heap, &s->n_heap, entry);
+}
+
+/* Always run the ready operator that leaves the fewest live bytes (ties: smaller transient, then file order). What an
+ * operator adds only changes when a buffer that it shares is first written or has one user left, so it is weighed again
+ * then: O(edges x log). Returns -1 where memory is short. */
+static inline int sk_greedy(const sg_graph *g, int32_t *order) {
+    size_t n = (size_t)g->n_nodes, nb = (size_t)g->n_buffers, users = (size_t)g->users_start[nb];
+    sk_greedy_state s;
+    memset(&s, 0, sizeof s);
+    s.pending = (int32_t *)malloc(n * 4);
+    s.left = (int32_t *)malloc(nb * 4);
+    s.begun = (uint8_t *)calloc(nb, 1);
+    s.state = (uint8_t *)calloc(n, 1);
+    s.weight = (sk_entry *)malloc(n * sizeof *s.weight);
+    s.heap = (sk_entry *)malloc((n + 2 * users) * sizeof *s.heap);
+    int bad = !s.pending || !s.left || !s.begun || !s.state || !s.weight || !s.heap;
+    if (!bad) {
+        int32_t count = 0;
+        for (size_t b = 0; b < nb; b++) s.left[b] = g->users_start[b + 1] - g->users_start[b];
+        for (int32_t v = 0; v < g->n_nodes; v++)
+            if (!(s.pending[v] = g->before_start[v + 1] - g->before_start[v])) {
+                s.state[v] = 1;
+                sk_weigh(g, &s, v);
+            }
+        while (s.n_heap) {
+            sk_entry top = sk_pop(s.heap, &s.n_heap);
+            int32_t v = top.v;
+            if (s.state[v] == 2 || top.change != s.weight[v].change || top.allocated != s.weight[v].allocated) continue;
+            s.state[v] = 2;
+            order[count++] = v;
+            for (int32_t i = g->touches_start[v]; i < g->touches_start[v + 1]; i++) s.left[g->touches[i]]--;
+            for (int32_t i = g->writes_start[v]; i < g->writes_start[v + 1]; i++)
+                if (!s.begun[g->writes[i]]) s.begun[g->writes[i]] = 2; /* by this operator */
+            for (int32_t i = g->touches_start[v]; i < g->touches_start[v + 1]; i++) {
+                int32_t b = g->touches[i];
+                if (s.begun[b] != 2 && s.left[b] != 1) continue;
+                s.begun[b] = s.begun[b] != 0;
+                for (int32_t k = g->users_start[b]; k < g->users_start[b + 1]; k++)
+                    if (s.state[g->users[k]] == 1) sk_weigh(g, &s, g->users[k]);
+            }
+            for (int32_t i = g->after_start[v]; i < g->after_start[v + 1]; i++)
+                if (!--s.pending[g->after[i]]) {
+                    s.state[g->after[i]] = 1;
+                    sk_weigh(g, &s, g->after[i]);
+                }
+        }
+    }
+    free(s.pending);
+    free(s.left);
+    free(s.begun);
+    free(s.state);
+    free(s.weight);
+    free(s.heap);
+    return bad ? -1 : 0;
+}
+
+#endif
