@@ -24,6 +24,91 @@ typedef struct {
     int64_t live_at_start;                  /* 0; in a reversed graph the outputs */
 } sg_graph;
 
+/* Rows listed by what they hold: to[to_start[x]] ... are the rows that hold x, ascending. */
+static inline void sg_transpose(int32_t rows, const int32_t *start, const int32_t *values, int32_t columns,
+                                int32_t *to_start, int32_t *to) {
+    memset(to_start, 0, ((size_t)columns + 1) * 4);
+    for (int32_t i = 0; i < start[rows]; i++) to_start[values[i] + 1]++;
+    for (int32_t x = 0; x < columns; x++) to_start[x + 1] += to_start[x];
+    for (int32_t row = 0; row < rows; row++)
+        for (int32_t i = start[row]; i < start[row + 1]; i++) to[to_start[values[i]]++] = row;
+    for (int32_t x = columns; x > 0; x--) to_start[x] = to_start[x - 1];
+    to_start[0] = 0;
+}
+
+/* Set what follows from before, writes and reads: after, touches, writers, users. Returns the block that holds them, NULL
+ * where memory is short. */
+static inline void *sg_complete(sg_graph *g) {
+    size_t n = (size_t)g->n_nodes + 1, m = (size_t)g->n_buffers + 1, edges = (size_t)g->before_start[n - 1];
+    size_t written = (size_t)g->writes_start[n - 1], touched = written + (size_t)g->reads_start[n - 1];
+    int32_t *block = (int32_t *)malloc((2 * n + 2 * m + edges + written + 2 * touched) * 4), *touches = block + n;
+    if (!block) return NULL;
+    int32_t *after_start = touches + touched, *after = after_start + n, *writers_start = after + edges;
+    int32_t *writers = writers_start + m, *users_start = writers + written, *users = users_start + m, count = 0;
+    for (int32_t v = 0; v < g->n_nodes; v++) {
+        block[v] = count;
+        for (int32_t i = g->reads_start[v]; i < g->reads_start[v + 1]; i++) touches[count++] = g->reads[i];
+        for (int32_t i = g->writes_start[v]; i < g->writes_start[v + 1]; i++) touches[count++] = g->writes[i];
+    }
+    block[n - 1] = count;
+    sg_transpose(g->n_nodes, g->before_start, g->before, g->n_nodes, after_start, after);
+    sg_transpose(g->n_nodes, g->writes_start, g->writes, g->n_buffers, writers_start, writers);
+    sg_transpose(g->n_nodes, block, touches, g->n_buffers, users_start, users);
+    g->touches_start = block, g->touches = touches;
+    g->after_start = after_start, g->after = after;
+    g->writers_start = writers_start, g->writers = writers;
+    g->users_start = users_start, g->users = users;
+    return block;
+}
+
+/* Make r the reversed graph of g (OperatorProblem.reversed). Returns the block that holds its rows, NULL where memory is
+ * short. */
+static inline void *sg_reverse(const sg_graph *g, sg_graph *r) {
+    size_t n = (size_t)g->n_nodes + 1, m = (size_t)g->n_buffers + 1, edges = (size_t)g->before_start[n - 1];
+    size_t written = (size_t)g->writes_start[n - 1], touched = (size_t)g->touches_start[n - 1];
+    size_t words = 5 * n + 2 * m + 2 * edges + 2 * touched + 2 * written;
+    int64_t *work = (int64_t *)malloc(n * 8 + words * 4 + m);
+    if (!work) return NULL;
+    int32_t *before_start = (int32_t *)(work + n), *before = before_start + n, *after_start = before + edges;
+    int32_t *after = after_start + n, *writes_start = after + edges, *writes = writes_start + n;
+    int32_t *reads_start = writes + touched, *touches_start = reads_start + n, *touches = touches_start + n;
+    int32_t *writers_start = touches + written, *writers = writers_start + m;
+    int32_t *users_start = writers + touched, *users = users_start + m;
+    uint8_t *kept = (uint8_t *)(users + written);
+    int32_t n_before = 0, n_after = 0, n_writes = 0, n_touches = 0, last = g->n_nodes - 1;
+    *r = *g;
+    r->live_at_start = 0;
+    for (int32_t at = 0; at <= g->n_nodes; at++) {
+        before_start[at] = n_before;
+        after_start[at] = n_after;
+        writes_start[at] = n_writes;
+        touches_start[at] = n_touches;
+        reads_start[at] = 0;
+        if (at > last) break;
+        int32_t v = last - at;
+        for (int32_t i = g->after_start[v]; i < g->after_start[v + 1]; i++) before[n_before++] = last - g->after[i];
+        for (int32_t i = g->before_start[v]; i < g->before_start[v + 1]; i++) after[n_after++] = last - g->before[i];
+        for (int32_t i = g->touches_start[v]; i < g->touches_start[v + 1]; i++)
+            if (!g->kept[g->touches[i]]) writes[n_writes++] = g->touches[i];
+        for (int32_t i = g->writes_start[v]; i < g->writes_start[v + 1]; i++) touches[n_touches++] = g->writes[i];
+        work[at] = g->work[v];
+    }
+    for (int32_t b = 0; b < g->n_buffers; b++)
+        if (g->kept[b]) r->live_at_start += g->bytes[b];
+    memset(kept, 0, m);
+    sg_transpose(g->n_nodes, writes_start, writes, g->n_buffers, writers_start, writers);
+    sg_transpose(g->n_nodes, touches_start, touches, g->n_buffers, users_start, users);
+    r->before_start = before_start, r->before = before;
+    r->after_start = after_start, r->after = after;
+    r->writes_start = writes_start, r->writes = writes;
+    r->reads_start = reads_start, r->reads = before;
+    r->touches_start = touches_start, r->touches = touches;
+    r->writers_start = writers_start, r->writers = writers;
+    r->users_start = users_start, r->users = users;
+    r->work = work, r->kept = kept;
+    return work;
+}
+
 static inline int sg_has(const uint64_t *set, int32_t v) { return (int)((set[v >> 6] >> (v & 63)) & 1); }
 static inline void sg_put(uint64_t *set, int32_t v) { set[v >> 6] |= (uint64_t)1 << (v & 63); }
 static inline void sg_drop(uint64_t *set, int32_t v) { set[v >> 6] &= ~((uint64_t)1 << (v & 63)); }

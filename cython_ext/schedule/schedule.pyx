@@ -29,6 +29,8 @@ cdef extern from "schedule/graph.h" nogil:
         const int64_t *work
         const uint8_t *kept
         int64_t live_at_start
+    void *sg_complete(sg_graph *)
+    void *sg_reverse(const sg_graph *, sg_graph *)
     ctypedef struct sg_point:
         int64_t live
     int sg_point_new(const sg_graph *, sg_point *)
@@ -82,38 +84,60 @@ NO_STATE = 0xFFFFFFFF
 
 
 cdef class Graph:
-    """The arrays of reorder.schedule.operator_problem.OperatorProblem, kept alive for the kernels."""
+    """The rows of reorder.schedule.operator_problem.OperatorProblem for the kernels.
+
+    before: node -> its predecessors, writes, reads: node -> buffers; each (start int32[n + 1], values int32[...]), where
+    one value more than needed keeps empty ones addressable. sizes: int64[buffers], work: int64[n], kept: uint8[buffers].
+    """
 
     cdef sg_graph g
-    cdef object arrays
+    cdef void *block
+    cdef object alive  # what the pointers lead to, `block` apart
 
-    def __init__(self, int n_nodes, int n_buffers, dict arrays, int64_t live_at_start=0):
-        cdef const int32_t[::1] a
-        cdef const int64_t[::1] sizes = arrays["bytes"]
-        cdef const int64_t[::1] work = arrays["work"]
-        cdef const uint8_t[::1] kept = arrays["kept"]
-        self.arrays = arrays
-        self.g.n_nodes = n_nodes
-        self.g.n_buffers = n_buffers
-        self.g.words = (n_nodes + 63) // 64
-        self.g.live_at_start = live_at_start
+    def __cinit__(self):
+        self.block = NULL
+
+    def __dealloc__(self):
+        free(self.block)
+
+    def __init__(self, before, writes, reads, const int64_t[::1] sizes, const int64_t[::1] work,
+                 const uint8_t[::1] kept):
+        cdef const int32_t[::1] before_start = before[0], befores = before[1], writes_start = writes[0]
+        cdef const int32_t[::1] written = writes[1], reads_start = reads[0], read = reads[1]
+        cdef int32_t n = work.shape[0]
+        assert n > 0 and kept.shape[0] == sizes.shape[0] > 0
+        assert before_start.shape[0] == writes_start.shape[0] == reads_start.shape[0] == n + 1
+        self.g.n_nodes = n
+        self.g.n_buffers = sizes.shape[0]
+        self.g.words = (n + 63) // 64
         self.g.bytes = &sizes[0]
         self.g.work = &work[0]
         self.g.kept = &kept[0]
-        a = arrays["before_start"]; self.g.before_start = &a[0]
-        a = arrays["before"]; self.g.before = &a[0]
-        a = arrays["after_start"]; self.g.after_start = &a[0]
-        a = arrays["after"]; self.g.after = &a[0]
-        a = arrays["writes_start"]; self.g.writes_start = &a[0]
-        a = arrays["writes"]; self.g.writes = &a[0]
-        a = arrays["reads_start"]; self.g.reads_start = &a[0]
-        a = arrays["reads"]; self.g.reads = &a[0]
-        a = arrays["touches_start"]; self.g.touches_start = &a[0]
-        a = arrays["touches"]; self.g.touches = &a[0]
-        a = arrays["writers_start"]; self.g.writers_start = &a[0]
-        a = arrays["writers"]; self.g.writers = &a[0]
-        a = arrays["users_start"]; self.g.users_start = &a[0]
-        a = arrays["users"]; self.g.users = &a[0]
+        self.g.before_start, self.g.before = &before_start[0], &befores[0]
+        self.g.writes_start, self.g.writes = &writes_start[0], &written[0]
+        self.g.reads_start, self.g.reads = &reads_start[0], &read[0]
+        self.alive = before, writes, reads, sizes, work, kept
+        self.block = sg_complete(&self.g)
+        if self.block == NULL:
+            raise MemoryError("operator scheduling: not enough memory")
+
+    def reversed(self):
+        """Return the graph run backwards: operator v is number n - 1 - v there."""
+        cdef Graph made = Graph.__new__(Graph)
+        made.alive = self
+        made.block = sg_reverse(&self.g, &made.g)
+        if made.block == NULL:
+            raise MemoryError("operator scheduling: not enough memory")
+        return made
+
+    def with_sizes(self, const int64_t[::1] sizes):
+        """Return the same graph with other sizes of its buffers."""
+        assert sizes.shape[0] == self.g.n_buffers
+        cdef Graph made = Graph.__new__(Graph)
+        made.g = self.g
+        made.g.bytes = &sizes[0]
+        made.alive = self, sizes
+        return made
 
     def kahn(self, bint stack):
         """Return an order of Kahn's algorithm (int32[n])."""

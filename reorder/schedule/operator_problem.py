@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -71,14 +71,18 @@ class OperatorProblem:
         graph = copy(self.graph)
         graph.__dict__["buffer_bytes"] = buffer_bytes
         made = OperatorProblem(graph, self.work_bytes)
-        for name in ("work", "buffer_rows", "kept", "_forwards", "_backwards"):  # none of them depends on sizes
+        for name in ("work", "buffer_rows", "kept"):  # none of them depends on sizes
             made.__dict__[name] = getattr(self, name)
+        made.__dict__["compiled"] = self.compiled.with_sizes(buffer_bytes)
         return made
 
     @cached_property
     def compiled(self) -> Any:
         """The cython_ext.schedule.schedule.Graph of this problem."""
-        return self._compile(self._forwards, 0)
+        import cython_ext.schedule.schedule as kernel
+
+        rows = (_rows(each) for each in (self.graph.predecessors, self.buffer_rows["writes"], self.buffer_rows["reads"]))
+        return kernel.Graph(*rows, np.ascontiguousarray(self.graph.buffer_bytes), self.work, self.kept)
 
     @cached_property
     def reversed(self) -> Any:
@@ -88,50 +92,7 @@ class OperatorProblem:
         Bytes live between and during the steps of an order are those of the reversed order here, so a search may start
         from either end. (Only footprints are meaningful on it.)
         """
-        return self._compile(self._backwards, int(self.graph.buffer_bytes[self.kept != 0].sum()))
-
-    def _compile(self, arrays: Mapping[str, Any], start: int) -> Any:
-        import cython_ext.schedule.schedule as kernel
-
-        sized = {**arrays, "bytes": np.ascontiguousarray(self.graph.buffer_bytes)}
-        return kernel.Graph(self.graph.n_nodes, len(self.graph.buffers), sized, start)
-
-    @cached_property
-    def _forwards(self) -> dict[str, Any]:
-        """What `compiled` is made of, sizes apart."""
-        rows: dict[str, Any] = {"before": self.graph.predecessors, "after": self.graph.successors, **self.buffer_rows}
-        return {"kept": self.kept, "work": self.work, **self._arrays(rows)}
-
-    @cached_property
-    def _backwards(self) -> dict[str, Any]:
-        """What `reversed` is made of, sizes apart."""
-        flip = self.graph.n_nodes - 1
-        rows: dict[str, Any] = {
-            "before": [[flip - u for u in row] for row in self.graph.successors[::-1]],
-            "after": [[flip - u for u in row] for row in self.graph.predecessors[::-1]],
-            "writes": [[b for b in row if not self.kept[b]] for row in self.buffer_rows["touches"][::-1]],
-            "reads": [[] for _ in self.graph.nodes],
-            "touches": self.buffer_rows["writes"][::-1],
-        }
-        work = np.ascontiguousarray(self.work[::-1])
-        return {"kept": np.zeros_like(self.kept), "work": work, **self._arrays(rows)}
-
-    def _arrays(self, rows: Mapping[str, Sequence[Sequence[int]]]) -> dict[str, Any]:
-        def by_buffer(of_nodes: Sequence[Sequence[int]]) -> list[list[int]]:
-            found: list[list[int]] = [[] for _ in self.graph.buffers]
-            for v, buffers in enumerate(of_nodes):
-                for b in buffers:
-                    found[b].append(v)
-            return found
-
-        arrays: dict[str, Any] = {}
-        for name, values in (
-            *rows.items(),
-            ("writers", by_buffer(rows["writes"])),
-            ("users", by_buffer(rows["touches"])),
-        ):
-            arrays[f"{name}_start"], arrays[name] = _rows(values)
-        return arrays
+        return self.compiled.reversed()
 
     @cached_property
     def costs(self) -> Any:
