@@ -66,13 +66,39 @@ def fit(const int64_t[::1] lower, const int64_t[::1] upper, const int64_t[::1] s
     return height, np.asarray(offset)
 
 
+def sections(const int64_t[::1] lower, const int64_t[::1] upper, const int64_t[::1] by_lower,
+             const int64_t[::1] by_upper):
+    """Return (first, last, count), see reorder.arena.exact_search.sections. by_lower, by_upper: buffers by begin, end."""
+    cdef int64_t n = lower.shape[0], i, e = 0, b, now = 0
+    cdef bint ended = False
+    assert upper.shape[0] == n and by_lower.shape[0] == n and by_upper.shape[0] == n and n > 0
+    cdef int32_t[::1] first = np.empty(n, np.int32), last = np.empty(n, np.int32)
+    with nogil:
+        for i in range(n):
+            b = by_lower[i]
+            while upper[by_upper[e]] <= lower[b]:
+                last[by_upper[e]] = now + 1
+                e += 1
+                ended = True
+            if ended:
+                now += 1
+                ended = False
+            first[b] = now
+        while e < n:
+            last[by_upper[e]] = now + 1
+            e += 1
+    return np.asarray(first), np.asarray(last), now + 1
+
+
 cdef class Search:
     """The search of one set of buffers, run at one capacity after another.
 
     size: int64[n] > 0, in units of the alignment. first, last: int32[n], the sections in which buffer i is live,
-    half-open, each below n_sections.
+    half-open, each below n_sections. load: int64[n_sections], units live in each; most: int64[n], the largest load in
+    which each buffer is live.
     """
 
+    cdef readonly object load, most
     cdef ar_search q
     cdef dict arrays
     cdef object stop
@@ -94,6 +120,7 @@ cdef class Search:
             near_start[i + 1] = pairs
         cdef int32_t[::1] near = np.zeros(pairs + 1, np.int32), live = np.zeros(members + 1, np.int32)
         cdef int32_t[::1] next_live = np.zeros(n_sections + 1, np.int32)
+        cdef int64_t[::1] load = np.zeros(n_sections, np.int64), most = np.zeros(n, np.int64)
         pairs = 0
         for i in range(n):
             for j in range(n):
@@ -109,6 +136,11 @@ cdef class Search:
             for s in range(first[i], last[i]):
                 live[next_live[s]] = i
                 next_live[s] += 1
+                load[s] += size[i]
+        for i in range(n):
+            for s in range(first[i], last[i]):
+                most[i] = max(most[i], load[s])
+        self.load, self.most = np.asarray(load), np.asarray(most)
         self.arrays = {"size": size, "first": first, "last": last, "near_start": near_start, "near": near,
                        "live_start": live_start, "live": live}
         self.q.n = n

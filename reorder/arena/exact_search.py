@@ -55,12 +55,11 @@ def sections(lower: Int64Array, upper: Int64Array) -> tuple[Any, Any, int]:
     A section is a maximal set of buffers that are live together: a new one begins where a buffer begins after another
     has ended.
     """
-    begins, ends = np.unique(lower), np.sort(upper)
-    ended = np.searchsorted(ends, begins, side="right")
-    section = np.concatenate(([0], np.cumsum(ended[1:] > ended[:-1])))
-    first = section[np.searchsorted(begins, lower)]
-    last = section[np.searchsorted(begins, upper, side="left") - 1] + 1
-    return first.astype(np.int32), last.astype(np.int32), int(section[-1]) + 1
+    import cython_ext.arena.arena as kernel
+
+    begins, ends = np.argsort(lower, kind="stable"), np.argsort(upper, kind="stable")
+    first, last, count = kernel.sections(lower, upper, begins, ends)
+    return first, last, int(count)
 
 
 class _Decider:
@@ -75,31 +74,32 @@ class _Decider:
         self.count = buffers.count
         self.bytes = buffers.size[self.used]
         self.units = np.ascontiguousarray(-(-self.bytes // self.unit))
-        first, last, n_sections = sections(buffers.lower[self.used], buffers.upper[self.used])
-        self.search = kernel.Search(self.units, first, last, n_sections, MAX_PAIRS)
-        change = np.zeros(n_sections + 1, np.int64)
-        np.add.at(change, first, self.units)
-        np.add.at(change, last, -self.units)
-        self.load, self.first, self.last = np.cumsum(change)[:-1], first, last
-        width = buffers.upper[self.used] - buffers.lower[self.used]
+        lower, upper = buffers.lower[self.used], buffers.upper[self.used]
+        self.first, self.last, n_sections = sections(lower, upper)
+        self.search = kernel.Search(self.units, self.first, self.last, n_sections, MAX_PAIRS)
+        width = upper - lower
         self.keys = {
-            "load": np.maximum.reduceat(np.append(self.load, 0), np.stack((first, last), axis=1).ravel())[::2],
+            "load": self.search.most,
             "width": width,
-            "sections": last - first,
+            "sections": self.last - self.first,
             "area": width.astype(float) * self.units,
             "size": self.units,
         }
         self.preferences: list[tuple[tuple[str, ...] | Any, bool]] = list(PREFERENCES)
-        self.random = np.random.default_rng(0)
+
+    @cached_property
+    def random(self) -> np.random.Generator:
+        """Where drawn preferences come from."""
+        return np.random.default_rng(0)
 
     @cached_property
     def features(self) -> Any:
         """float64[n, 5]: what drawn preferences sort by, see DRAWN."""
-        sums = np.concatenate(([0], np.cumsum(self.load)))
+        sums = np.concatenate(([0], np.cumsum(self.search.load)))
         mean = (sums[self.last] - sums[self.first]) / (self.last - self.first)
         ended = np.searchsorted(np.sort(self.last), self.first, side="right")
         near = np.searchsorted(np.sort(self.first), self.last) - ended
-        found = (self.keys["width"], self.units, self.keys["load"], mean, near)
+        found = (self.keys["width"], self.units, self.search.most, mean, near)
         return np.log(np.stack([a.astype(float) for a in found], axis=1))
 
     @staticmethod

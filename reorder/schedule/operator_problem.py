@@ -81,8 +81,8 @@ class OperatorProblem:
         """The cython_ext.schedule.schedule.Graph of this problem."""
         import cython_ext.schedule.schedule as kernel
 
-        rows = (_rows(each) for each in (self.graph.predecessors, self.buffer_rows["writes"], self.buffer_rows["reads"]))
-        return kernel.Graph(*rows, np.ascontiguousarray(self.graph.buffer_bytes), self.work, self.kept)
+        rows = (self.graph.predecessors, self.buffer_rows["writes"], self.buffer_rows["reads"])
+        return kernel.Graph(*map(_rows, rows), np.ascontiguousarray(self.graph.buffer_bytes), self.work, self.kept)
 
     @cached_property
     def reversed(self) -> Any:

@@ -168,8 +168,8 @@ def schedule(
         proved, truncated = total == 0, truncated or late
     peak = int(problem.costs.peak(order))
     if order is not found.order:
-        placed = place(order, max(peak, floor) if objective != "traffic" else peak)
-    if placed.n_bytes > (found.peak_bytes if order is found.order else max(peak, floor)):
+        placed = place(order, max(peak, floor))
+    if placed.n_bytes > max(peak, floor):
         lowest = place(order, None)  # the capacity sought cannot be met: as low as can be
         placed = min(placed, lowest, key=lambda at: at.n_bytes)
     if objective == "arena":

@@ -1,17 +1,20 @@
 """Generated graphs against stored numbers (made by the oracles: scripts/golden_schedule.py)."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from edgewatt.operators.orders import load_graph
+from reorder.arena.base import ALLOCATORS, Allocator, Buffers, Placement, PlacementTask
 from reorder.rewriting.rewrite import rewrite_graph
 from reorder.schedule import constructive
 from reorder.schedule.arena import arena
 from reorder.schedule.operator_problem import OperatorProblem
 from reorder.schedule.schedule import schedule
 from reorder.schedule.traffic import offchip_traffic
+from traces.work.opgraph import Operator, OpGraph, Tensor
 
 GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "schedule.json").read_text())
 
@@ -34,3 +37,21 @@ def test_generated_graphs(golden: dict) -> None:
         "kahn_traffic_65536": [traffic.read_bytes, traffic.written_bytes],
     } == golden
     assert schedule(graph).proved
+
+
+def test_an_arena_at_its_bound_is_placed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    tensors = [Tensor(f"t{i}", (100,), 100, f"t{i}") for i in range(3)]
+    nodes = [Operator(f"n{i}", "OP", (f"t{i - 1}",) if i else (), (t,)) for i, t in enumerate(tensors)]
+    graph = OpGraph("chain", tuple(nodes), ("t2",))
+    entry = ALLOCATORS["exact"]
+    asked: list[int | None] = []
+
+    class Counted(Allocator):
+        def place(self, buffers: Buffers, task: PlacementTask, parameters: object) -> Placement:
+            asked.append(task.capacity)
+            return entry.item.place(buffers, task, parameters)
+
+    monkeypatch.setitem(ALLOCATORS._entries, "exact", replace(entry, item=Counted()))
+    found = schedule(graph)
+    assert (found.peak_bytes, found.arena_bytes, found.arena_lower_bound_bytes) == (200, 228, 228)
+    assert asked == [200]
