@@ -206,6 +206,7 @@ cdef class Search:
         cdef int status
         with nogil:
             status = ar_run(&self.q)
+        self.stop = None  # which holds its owner, that holds this search
         if status == NO_MEMORY:
             raise MemoryError("arena placement: out of memory")
         error, self.arrays["error"] = self.arrays.get("error"), None
