@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from cython_ext.edges.blocks import frontier as frontier_order
 from cython_ext.edges.blocks import swap_blocks
+from cython_ext.edges.near import near_runs
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.search.budget import Best, Budget, Scorer, at_least
 from reorder.search.intervals import Items
@@ -161,20 +162,24 @@ def tiles(network: Network, task: Task, parameters: TilesParameters) -> Ordering
 class LongRunsParameters:
     """sources: most sources of a tile; None: all. fused: most neurons of a block of two layers; None: layer by layer.
 
-    alike: targets of equal run lengths (then least sources) follow each other; else they come by id.
+    alike: targets of equal run lengths (then least sources) follow each other; else they come by id. near: how many
+    neurons stay in a cache: next comes the target with most of its sources among those used last (ties: as alike).
     """
 
     sources: int | None = None
     fused: int | None = None
     alike: bool = False
+    near: int | None = None
 
     def __post_init__(self) -> None:
         at_least("sources", self.sources, 1)
         at_least("fused", self.fused, 1)
+        at_least("near", self.near, 1)
 
 
-def by_long_runs(network: Network, sources: int | None, fused: int | None, alike: bool) -> Int64Array:
-    """Return the order of `long_runs`: keys are sorted, so it is O(W log W)."""
+def by_long_runs(network: Network, parameters: LongRunsParameters) -> Int64Array:
+    """Return the order of `long_runs`: keys are sorted, so it is O(W log W), and what `near_runs` says for `near`."""
+    fused, near = parameters.fused, parameters.near
     s, t, depth = network.sources, network.targets, network.depth
     by_depth = np.argsort(depth, kind="stable")
     width = np.bincount(depth)
@@ -185,7 +190,7 @@ def by_long_runs(network: Network, sources: int | None, fused: int | None, alike
         across = width[depth[neurons]]
         return place[neurons] * -(-across // (most or network.n_neurons)) // across
 
-    tile = part(s, sources)
+    tile = part(s, parameters.sources)
     level, block = depth[t], np.zeros(len(t), np.int64)
     if fused is not None:  # depths 1 and 2, 3 and 4, ...: neurons of the first are used up block by block
         first = level % 2 == 1
@@ -193,16 +198,31 @@ def by_long_runs(network: Network, sources: int | None, fused: int | None, alike
         tile = np.where(first, tile, tile + (depth[s] == level - 1) * (1 + int(tile.max())))
         level = (level + 1) // 2
     keys = [level, block, depth[t], tile]
-    if alike:
+    if parameters.alike or near:
         run = sorted_by(*keys, t, s)
-        ends = np.flatnonzero(np.diff(np.column_stack([k[run] for k in (*keys, t)]), axis=0).any(axis=1)) + 1
-        starts = np.concatenate(([0], ends))
-        lengths = np.diff(np.append(starts, len(run)))
-        for value in (lengths, s[run[starts]]):
+        starts = _changes([k[run] for k in (*keys, t)])
+        lengths = np.diff(starts)
+        for value in (lengths, s[run[starts[:-1]]]):
             key = np.empty(len(run), np.int64)
             key[run] = np.repeat(value, lengths)
             keys.append(key)
-    return sorted_by(*keys, t, s)
+    edges = sorted_by(*keys, t, s)
+    if near and len(edges):
+        starts = _changes([k[edges] for k in (*keys[:4], t)])
+        groups = np.searchsorted(starts, _changes([k[edges] for k in keys[:4]]))
+        lengths = np.diff(starts)
+        found = near_runs(s[edges], t[edges], starts, groups, network.n_neurons, near)
+        first = np.cumsum(lengths[found]) - lengths[found]
+        edges = edges[np.repeat(starts[found] - first, lengths[found]) + np.arange(len(edges))]
+    return edges
+
+
+def _changes(keys: list[Int64Array]) -> Int64Array:
+    """Return where stretches of equal keys begin, and their length."""
+    different = np.zeros(max(0, len(keys[0]) - 1), bool)
+    for key in keys:
+        different |= key[1:] != key[:-1]
+    return np.concatenate(([0], np.flatnonzero(different) + 1, [len(keys[0])]))
 
 
 @ORDERINGS.register(
@@ -214,9 +234,10 @@ def long_runs(network: Network, task: Task, parameters: LongRunsParameters) -> O
     """Walk layer by layer; inside a layer all targets take their sources of one tile before the next tile begins.
 
     The rows of a tile stay in a cache, and sums in registers for a whole run. With `fused`, a block of the neurons of
-    every other layer is computed, and used up by the next layer before the next block: less of it lives at once.
+    every other layer is computed, and used up by the next layer before the next block: less of it lives at once. With
+    `near`, targets that share sources follow each other, so that more of these are still in the cache.
     """
-    edges = by_long_runs(network, parameters.sources, parameters.fused, parameters.alike)
+    edges = by_long_runs(network, parameters)
     return Ordering(edges, "long-runs", {k: v for k, v in asdict(parameters).items() if v})
 
 
