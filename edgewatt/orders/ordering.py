@@ -9,7 +9,7 @@ from typing import Any
 from edgewatt.judging.judge import LANES, MachineJudge, order_on_machine
 from edgewatt.judging.renumber import Renumbered, renumber_on_machine
 from edgewatt.orders.pays_machine import machine_of
-from edgewatt.orders.timed import fastest_order, time_objective
+from edgewatt.orders.timed import LIMIT_S, fastest_order, time_objective
 from hwmodel.machine import Machine
 from hwmodel.processor.calibration import processor_for
 from reorder import order as engine
@@ -88,7 +88,9 @@ def order(
     if method == "auto":
         if parameters:
             raise InputError(f"method 'auto' takes no {next(iter(parameters))!r} with objective 'time'")
-        return fastest_order(network, processor, lanes=(lanes,), memory=memory, progress=progress).ordering
+        return fastest_order(
+            network, processor, lanes=(lanes,), memory=memory, time_limit_s=time_limit_s or LIMIT_S, progress=progress
+        ).ordering
     return engine.order(
         network, method, memory=memory, policy=policy, pinning=pinning,
         objective=time_objective(processor, network, lanes), seed=seed, time_limit_s=time_limit_s, progress=progress,

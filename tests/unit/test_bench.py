@@ -163,6 +163,17 @@ def test_the_fastest_order_is_legal_and_predicted_no_slower_than_csr(system: str
         ew.order(network, "auto", memory=100, target="this-cpu")
 
 
+def test_the_search_for_the_fastest_order_keeps_its_limit_and_repeats() -> None:
+    network = uniform_layers([1000, 3000], 0.01)
+    found = [fastest_order(network, PROCESSOR) for _ in range(2)]
+    assert found[0].complete and (found[0].ordering.edges == found[1].ordering.edges).all()
+    assert found[0].ordering.parameters.get("near") and found[0].predicted_s < found[0].csr_s
+    first = fastest_order(network, PROCESSOR, time_limit_s=0.0)
+    assert not first.complete and first.ordering.parameters == {} and first.predicted_s == first.csr_s
+    plain = ew.order(network, "two-optimal", memory=100)
+    assert (first.ordering.edges == plain.edges).all()
+
+
 def _task():  # type: ignore[no-untyped-def]
     from reorder.base import Task
 

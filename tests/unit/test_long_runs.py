@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.near_oracle import near_oracle
 
+from cython_ext.edges.near import near_runs
 from hwmodel.processor.inference import compile_inference
+from hwmodel.processor.traffic import traffic
+from hwmodel.processor.work import ordered_work
 from reorder.order import order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered, uniform_layers
@@ -24,10 +28,10 @@ def runs_of(network: Network, **parameters: object) -> tuple[np.ndarray, np.ndar
 @settings(max_examples=40, deadline=None)
 @given(
     st.integers(1, 5), st.integers(0, 2**16), st.none() | st.integers(1, 12), st.none() | st.integers(1, 12),
-    st.booleans(), st.booleans(),
+    st.booleans(), st.none() | st.integers(1, 12), st.booleans(),
 )  # fmt: skip
 def test_it_is_legal_on_any_network(
-    layers: int, seed: int, sources: int | None, fused: int | None, alike: bool, skips: bool
+    layers: int, seed: int, sources: int | None, fused: int | None, alike: bool, near: int | None, skips: bool
 ) -> None:
     network = random_layered(layers + 1, 9, 0.4, seed=seed)
     if skips:  # connections over a layer
@@ -36,8 +40,30 @@ def test_it_is_legal_on_any_network(
             np.append(network.sources, more[:, 0]), np.append(network.targets, more[:, 1]), network.n_neurons,
             inputs=network.inputs, outputs=network.outputs,
         )  # fmt: skip
-    found = order(network, "long-runs", memory=10, sources=sources, fused=fused, alike=alike)
+    found = order(network, "long-runs", memory=10, sources=sources, fused=fused, alike=alike, near=near)
     processing_arrays(network, found)  # a permutation, sources before they are used
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**16), st.integers(1, 30), st.integers(1, 6), st.integers(1, 8))
+def test_near_takes_the_run_with_most_sources_in_the_window(seed: int, runs: int, groups: int, capacity: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = 12
+    lengths = rng.integers(1, 5, runs)
+    starts = np.concatenate(([0], np.cumsum(lengths)))
+    sources = np.concatenate([rng.permutation(n)[:length] for length in lengths])
+    targets = np.repeat(rng.integers(0, n, runs), lengths)
+    inner = np.sort(rng.choice(np.arange(1, runs), min(groups, runs) - 1, replace=False))
+    bounds = np.concatenate(([0], inner, [runs]))
+    found = near_runs(sources, targets, starts, bounds, n, capacity)
+    assert found.tolist() == near_oracle(sources.tolist(), targets.tolist(), starts.tolist(), bounds.tolist(), capacity)
+
+
+def test_near_finds_more_sources_in_a_cache() -> None:
+    network = uniform_layers([300, 300], 0.02)
+    made = [ordered_work(network, order(network, "long-runs", memory=10, near=near)) for near in (None, 64)]
+    lines = [traffic(work, 64, ((1 << 14, 8), (1 << 20, 16))) for work in made]
+    assert lines[1].l1_fills < 0.85 * lines[0].l1_fills
 
 
 def test_without_options_it_is_target_after_target() -> None:
