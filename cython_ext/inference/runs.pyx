@@ -6,6 +6,7 @@ the stream: stream.h. All arrays are in processing order and have been checked b
 
 import numpy as np
 
+from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uintptr_t
 from libc.string cimport memcpy
 
@@ -308,9 +309,10 @@ cdef inline void _stream(const uint32_t *p, const uint32_t *end, const char *pla
 cdef class Passes:
     """Passes without the GIL: input vectors into the table of inputs, the stream, rows out.
 
-    tables: of the stream (see execute); end: words of its runs. columns: values of a row, pitch: its bytes. fed: columns of the batch that go into the table,
-    fed_to: where; copied_from: rows of the table that go to rows of the arena too, copied_to: where; output_rows: the
-    outputs' rows; table_bytes: of one pass. All places are offsets in bytes.
+    tables: of the stream (see execute); end: words of its runs. columns: values of a row, pitch: its bytes. fed:
+    columns of the batch that go into the table, fed_to: where; copied_from: rows of the table that go to rows of the
+    arena too, copied_to: where; output_rows: the outputs' rows; table_bytes: of one pass. All places are offsets in
+    bytes.
     """
 
     cdef const uint32_t[::1] runs, places, weights
@@ -346,32 +348,41 @@ cdef class Passes:
         for k in range(self.copied_to.shape[0]):
             memcpy(values + self.copied_to[k], table + self.copied_from[k], self.pitch)
 
-    def run(self, uintptr_t arena, uintptr_t table, const float[:, :] batch, float[:, ::1] out, int64_t first,
-            int64_t lanes, int64_t step):
-        """Do the passes that begin at vector `first` and every `step` further. out: float32[O, B].
+    def run(self, uintptr_t arena, uintptr_t table, const float[:, :] batch, out, int64_t first, int64_t lanes,
+            int64_t step):
+        """Do the passes that begin at vector `first` and every `step` further. out: float32[O, B], C-contiguous.
 
         batch None: the tables of all passes lie at `table`, one after the other; else `table` has room for one.
         """
-        cdef int64_t vector, here, n = out.shape[1], o_n = out.shape[0]
-        if lanes > self.columns or o_n != self.output_rows.shape[0] or (batch is not None and batch.shape[0] != n):
-            raise ValueError("sizes that do not fit")
-        cdef bint packed = batch is None
-        cdef char *values = <char *>arena
+        cdef Py_buffer view
+        PyObject_GetBuffer(out, &view, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE)  # of short runs, a memoryview is 1 %
+        try:
+            if (view.ndim != 2 or view.itemsize != 4 or lanes > self.columns
+                    or view.shape[0] != self.output_rows.shape[0]
+                    or (batch is not None and batch.shape[0] != view.shape[1])):
+                raise ValueError("sizes that do not fit")
+            with nogil:
+                self._run(<char *>arena, <char *>table, batch, batch is None, <float *>view.buf, view.shape[1], first,
+                          lanes, step)
+        finally:
+            PyBuffer_Release(&view)
+
+    cdef void _run(self, char *values, char *table, const float[:, :] batch, bint packed, float *out, int64_t n,
+                   int64_t first, int64_t lanes, int64_t step) noexcept nogil:
+        cdef int64_t vector = first, here
         cdef char *inputs
         cdef const uint32_t *p = &self.runs[0]
         cdef const char *places = <const char *>&self.places[0] if self.places.shape[0] else NULL
         cdef const char *weights = <const char *>&self.weights[0] if self.weights.shape[0] else NULL
-        with nogil:
-            vector = first
-            while vector < n:
-                here = min(lanes, n - vector)
-                inputs = <char *>table
-                if packed:
-                    inputs += vector // lanes * self.table_bytes
-                else:
-                    self._pack(inputs, batch, vector, here)
-                self._enter(values, inputs)
-                _stream(p, p + self.end, places, weights, values, inputs, self.columns, self.kind, self.level)
-                if o_n:
-                    ew_rows_out(values, &self.output_rows[0], o_n, &out[0, vector], n, here)
-                vector += step
+        while vector < n:
+            here = min(lanes, n - vector)
+            inputs = table
+            if packed:
+                inputs += vector // lanes * self.table_bytes
+            else:
+                self._pack(inputs, batch, vector, here)
+            self._enter(values, inputs)
+            _stream(p, p + self.end, places, weights, values, inputs, self.columns, self.kind, self.level)
+            if self.output_rows.shape[0]:
+                ew_rows_out(values, &self.output_rows[0], self.output_rows.shape[0], out + vector, n, here)
+            vector += step

@@ -124,6 +124,9 @@ class CompiledInference:
         self._place = in_units(self._row * (self._pitch // unit))
         self._out = np.flatnonzero(work.network.in_degree > 0) if keep_all else work.network.outputs
         self._output_rows = self._row[self._out] * self._pitch
+        self._n_out = len(self._out)
+        self._alone = threads == 1 and dtype != "int8"
+        self._spare: list[tuple[Arena, Arena]] = []  # rows, and room for inputs, that no call uses at the moment
         self._integers: IntegerLayout | None = None
         self._kind = DTYPES[dtype]
         line = 1 if self._columns == 1 else kernel.LINE_UNITS
@@ -144,8 +147,6 @@ class CompiledInference:
         elif self._calibration is not None:
             self._need_integers(self._calibration)
 
-    # -- what it is ------------------------------------------------------------------------------------------------
-
     @property
     def runs(self) -> int:
         """Maximal stretches of one target ('literal': connections)."""
@@ -163,34 +164,34 @@ class CompiledInference:
 
     @property
     def arena_bytes(self) -> int:
-        """Bytes of the rows of values (and of 32-bit sums) and of the tables of inputs of all threads."""
+        """Bytes of the rows of values (and of 32-bit sums) and of the tables of inputs of all threads, for one call."""
         return (self._rows_bytes + self._table_bytes) * (1 if self._by_targets else self.threads)
 
     @property
     def _rows_bytes(self) -> int:
         return self._n_rows * self._pitch + (self._integers.sum_bytes if self._integers is not None else 0)
 
-    # -- running ---------------------------------------------------------------------------------------------------
-
     def run(self, inputs: npt.ArrayLike | PackedInputs) -> Float32:
         """Return the outputs, float32[B, O], of float32[B, I] inputs; columns in the order of `network.outputs`.
 
         Inputs are copied to where the kernels read them, in whole rows (faster) where input vectors lie side by side
         (the transpose of an array [I, B]); those that `pack` returned are read where they are. The result is the
-        transpose of an array [O, B]. The GIL is released; calls from several threads wait for each other. Raises
+        transpose of an array [O, B]. The GIL is released. Calls from several threads go on side by side, in rows of
+        their own, where the network was compiled for one thread and no int8; else they wait for each other. Raises
         InputError for a wrong shape or type, and inputs that another compiled network has packed.
         """
         if isinstance(inputs, PackedInputs):
             if inputs.owner is not self:
                 raise InputError("these inputs were packed by another compiled network: each packs its own")
-            out = np.empty((len(self._output_rows), inputs.n_vectors), np.float32)
-            with self._lock:
-                self._run(inputs, out)
-            return out.T
-        batch = checked_inputs(self.network, inputs)
-        out = np.empty((len(self._output_rows), len(batch)), np.float32)
-        with self._lock:
-            self._run(batch, out)
+            out = np.empty((self._n_out, inputs.n_vectors), np.float32)
+            if self._alone:  # every Python call counts: a small network takes microseconds
+                self._in_spare_room(inputs.tables, None, out)
+                return out.T
+            batch: Float32 | PackedInputs = inputs
+        else:
+            batch = checked_inputs(self.network, inputs)
+            out = np.empty((self._n_out, len(batch)), np.float32)
+        self._run(batch, out)
         return out.T
 
     def pack(self, inputs: npt.ArrayLike) -> PackedInputs:
@@ -223,8 +224,7 @@ class CompiledInference:
         part = self._keeping_all
         fed = np.flatnonzero(network.in_degree > 0)
         kept = np.empty((len(fed), len(batch)), np.float32)
-        with part._lock:
-            part._run(batch, kept)
+        part._run(batch, kept)
         out[fed] = kept
         if self.dtype == "int8":
             assert part._integers is not None
@@ -239,8 +239,24 @@ class CompiledInference:
             self._work, self._asked, self.dtype, self.threads, self.split, self._level, self._calibration, True
         )
 
+    def _in_spare_room(self, tables: Arena | None, batch: Float32 | None, out: Float32) -> None:
+        """All passes by one thread, in an arena that no other call uses. tables: packed inputs, else batch."""
+        try:
+            arena, own = self._spare.pop()
+        except IndexError:
+            arena, own = self._new_arena(), Arena(self._table_bytes)
+        self._passes.run(arena.address, (tables or own).address, batch, out, 0, self.lanes, self.lanes)
+        self._spare.append((arena, own))
+
     def _run(self, inputs: Float32 | PackedInputs, out: Float32) -> None:
         tables, batch = (inputs.tables, None) if isinstance(inputs, PackedInputs) else (None, inputs)
+        if self._alone:
+            self._in_spare_room(tables, batch, out)
+            return
+        with self._lock:
+            self._run_together(tables, batch, out)
+
+    def _run_together(self, tables: Arena | None, batch: Float32 | None, out: Float32) -> None:
         if batch is not None:
             self._need_integers(batch)
         if self.dtype != "int8" and not self._by_targets:
@@ -324,8 +340,6 @@ class CompiledInference:
         else:
             self._integers.read(arena, self._out, out)
 
-    # -- laying out ------------------------------------------------------------------------------------------------
-
     def _shared_out(self, work: OrderedWork) -> OrderedWork:
         """Return the work sorted by (phase, thread), and remember which runs are whose."""
         network = work.network
@@ -351,17 +365,19 @@ class CompiledInference:
         """Room for the inputs of one pass, one per thread."""
         return [Arena(self._table_bytes) for _ in range(1 if self._by_targets else self.threads)]
 
+    def _new_arena(self) -> Arena:
+        """Rows of one thread, those of constants filled."""
+        ids, values = self._work.constants
+        arena = Arena(self._rows_bytes)
+        if self._integers is None:
+            arena.rows(self._pitch, np.float32)[self._row[ids]] = values[:, None]
+        else:
+            arena.rows(self._pitch, np.uint8)[self._row[ids]] = self._integers.steps(ids, values)[:, None]
+        return arena
+
     @cached_property
     def _arenas(self) -> list[Arena]:
-        found = []
-        ids, values = self._work.constants
-        for _ in range(1 if self._by_targets else self.threads):
-            arena = Arena(self._rows_bytes)
-            if self._integers is None:
-                arena.rows(self._pitch, np.float32)[self._row[ids]] = values[:, None]
-            else:
-                arena.rows(self._pitch, np.uint8)[self._row[ids]] = self._integers.steps(ids, values)[:, None]
-            found.append(arena)
+        found = [self._new_arena() for _ in range(1 if self._by_targets else self.threads)]
         if self._by_targets:
             word_of = self._first[np.searchsorted(self._work.starts, self._groups)]
             bounds = word_of.reshape(-1)

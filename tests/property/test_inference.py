@@ -1,5 +1,6 @@
 """Inference on the processor against the definition: every neuron, any order, every SIMD level."""
 
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
@@ -149,6 +150,22 @@ def test_threads_change_nothing(threads: int, dtype: str, lanes: int, split: str
     more = compile_inference(network, lanes=lanes, dtype=dtype, threads=threads, split=split, calibration=batch)
     np.testing.assert_array_equal(more.run(batch), one.run(batch))
     np.testing.assert_array_equal(more.neurons(batch[:20]), one.neurons(batch[:20]))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bf16", "int8"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_calls_from_several_threads_do_not_mix(dtype: str, threads: int) -> None:
+    network = random_layered(4, 200, 0.3, seed=4)
+    batches = [np.random.default_rng(k).random((150, 200), np.float32) for k in range(4)]
+    made = compile_inference(network, lanes=64, dtype=dtype, threads=threads, calibration=batches[0])
+    expected = [made.run(batch).copy() for batch in batches]
+
+    def call(k: int) -> bool:
+        batch = batches[k % 4] if k % 3 else made.pack(batches[k % 4])
+        return bool((made.run(batch) == expected[k % 4]).all())
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(call, range(40)))
 
 
 def test_an_order_by_source_is_shared_out_too() -> None:
