@@ -116,7 +116,9 @@ class _Search:
         yield size, self.lanes
         yield {**size, "alike": True}, self.lanes
         w = self.network.n_connections
-        length, fan_out = (w / max(1, np.count_nonzero(d)) for d in (self.network.in_degree, self.network.out_degree))
+        length, fan_out = (
+            w / max(1, int(np.count_nonzero(d))) for d in (self.network.in_degree, self.network.out_degree)
+        )
         for width in self.lanes if "sources" not in size and w * fan_out <= NEAR_WORK else ():
             rows = rows_held(self.processor.limits.l1_bytes, width)
             if NEAR_RUNS * length <= rows:
