@@ -185,11 +185,14 @@ def _point_of(source: str, overrides: list[str], number: int) -> tuple[Trace, Ma
     from edgewatt.point.compute import Computation
     from edgewatt.point.machine import build_machine
     from edgewatt.point.memo import Memo
+    from edgewatt.point.steps import STEPS
     from traces.base.errors import InputError
 
     chosen = _choose(source, overrides, number)
     if chosen.machine.gpu is not None:
         raise InputError(f"{source}: a GPU's sparse products are played, not traced: leave `gpu` out to export a trace")
+    if not STEPS["trace"].when(chosen):
+        raise InputError(f"{source}: 'measure: io' counts I/Os alone, which leave no trace: add -s measure=all")
     trace: Trace = Computation(chosen, Memo())["trace"]
     return trace, build_machine(chosen)
 

@@ -48,7 +48,10 @@ def _encoder_checks(point: Point) -> list[Check]:
     from edgewatt.point.compute import Computation
     from edgewatt.point.machine import build_machine
     from edgewatt.point.memo import Memo
+    from edgewatt.point.steps import STEPS
 
+    if not STEPS["trace"].when(point):
+        return []  # I/Os alone, or a GPU's products: nothing crosses a bus
     if point.order is not None:
         own = replace(point.order, ordering=Member("two-optimal"), stride=Member("none"))
         point = replace(point, order=own)

@@ -54,6 +54,15 @@ def test_what_cannot_be_exported_is_refused_and_nothing_is_written(tmp_path, mon
     assert not list(tmp_path.iterdir())
 
 
+def test_ios_alone_have_no_trace(tmp_path):
+    (tmp_path / "c.yaml").write_text(f"base: {QUICKSTART}\ngrid: {{measure: [io]}}\n")
+    with pytest.raises(InputError, match="'measure: io' counts I/Os alone, which leave no trace: .* -s measure=all"):
+        export(tmp_path / "c.yaml", "-f", "dinero", "-o", tmp_path / "a.din")
+    assert "records of accesses" in export(
+        tmp_path / "c.yaml", "-s", "measure=all", "-f", "dinero", "-o", tmp_path / "a"
+    )
+
+
 def test_a_recorded_trace_is_exported_with_its_machine(tmp_path):
     source = config_root() / "examples" / "external-trace.yaml"
     assert "records of bursts" in export(source, "-f", "dramsim3", "--level", "bursts", "-o", tmp_path / "out.trace")

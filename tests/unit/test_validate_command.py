@@ -91,6 +91,14 @@ def test_a_configuration_is_loaded_and_its_controller_obeys_the_part() -> None:
     assert failures(checks) == []
 
 
+@pytest.mark.parametrize("own", ["measure: io", "gpu: {sms: 2}\ntiming: replay"], ids=["I/Os alone", "GPU"])
+def test_a_configuration_without_a_trace_has_no_bytes_to_check(tmp_path: Path, own: str) -> None:
+    config = tmp_path / "c.yaml"
+    config.write_text(f"network: {{generate: {{kind: uniform-layers, widths: [8, 8], density: 0.5}}}}\n{own}\n")
+    checks = run_checks(config=config)
+    assert len(checks) >= 3 and failures(checks) == []
+
+
 def test_a_bad_configuration_is_named_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text("orderings: [two-optimal]\nfast_memory: {size: 2}\n")
     with pytest.raises(InputError, match=r"bad\.yaml:2:21: must be at least 3, not 2"):
