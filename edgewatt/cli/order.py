@@ -265,7 +265,7 @@ def pays_command(
     from pathlib import Path
 
     from edgewatt.cli.parts.output import progress, show_table, write_json
-    from edgewatt.orders.pays import METRICS, WORDS, kib, pays
+    from edgewatt.orders.pays import METRICS, WORDS, change, kib, pays
     from edgewatt.orders.pays_page import pays_page
     from reorder.order import order as make_order
     from traces.base.errors import InputError
@@ -294,7 +294,7 @@ def pays_command(
     if write_json(found.as_dict(), json_file):
         return
     rows = [
-        (str(p.choice), kib(p.size_bytes), str(p.memory), *(f"{-100 * p.saving(metric):+.1f}" for metric in METRICS))
+        (str(p.choice), kib(p.size_bytes), str(p.memory), *(change(p.saving(metric)) for metric in METRICS))
         for p in found.points
     ]
     heads = ("machine", "on-chip", "M", *(f"{WORDS[metric]} %" for metric in METRICS))

@@ -278,6 +278,10 @@ def _verdict(
     crossings: Mapping[str, Mapping[str, tuple[tuple[int, bool], ...]]],
 ) -> str:
     mine = [point for point in points if point.choice == choice]
+    text = f"{names[0]} against {names[1]} on {choice}: "
+    sizes = f"from {kib(mine[0].size_bytes)} to {kib(mine[-1].size_bytes)}"
+    if all(point.order == point.against for point in mine):
+        return f"{text}the order changes nothing on this machine {sizes}: I/Os, bytes, energy and time are the same"
     parts, not_in = [], []
     for metric in METRICS:
         best = max(mine, key=lambda point: point.saving(metric))
@@ -290,19 +294,35 @@ def _verdict(
         gaps = sum(not saves for size, saves in crossings[str(choice)][metric] if start <= size < last)
         but = f", but for {gaps} stretch{'es' if gaps > 1 else ''} between" if gaps else ""
         parts.append(f"it pays in {WORDS[metric]} from {kib(start)} {end}{but} (most at {kib(best.size_bytes)}: "
-                     f"{-100 * best.saving(metric):+.1f} %)")  # fmt: skip
+                     f"{change(best.saving(metric))} %)")  # fmt: skip
     if not_in:
         words = f"{', '.join(not_in[:-1])} and {not_in[-1]}" if len(not_in) > 1 else not_in[0]
         words = words if parts else f"anything ({words})"
-        parts.append(f"it does not pay in {words} from {kib(mine[0].size_bytes)} to {kib(mine[-1].size_bytes)}")
+        parts.append(f"it does not pay in {words} {sizes}")
     by_energy = sorted(mine, key=lambda point: point.saving("energy"))
     best = by_energy[-1] if by_energy[-1].saving("energy") > 0 else by_energy[0]  # what it saves most, or loses most
-    stream, moved, term, energy = best.reason()
-    text = f"{names[0]} against {names[1]} on {choice}: " + "; ".join(parts)
-    return (
-        f"{text}. The reason at {kib(best.size_bytes)}: {stream} moves {moved / 1e3:+.1f} kB, and the energy term "
-        f"{term} changes by {'+' if energy > 0 else ''}{engineering(energy * 1e-12, 'J')}."
-    )
+    return f"{text}{'; '.join(parts)}. The reason at {kib(best.size_bytes)}: {because_of(best)}."
+
+
+def because_of(point: PayPoint) -> str:
+    """Say what explains the change at a point: the stream and the energy term that change most, if any does."""
+    stream, moved, term, energy = point.reason()
+    if not moved and not energy:
+        return "every stream moves as many bytes at the same energy, at other times"
+    bytes_ = f"{stream} moves {_signed(moved, 'B')}" if moved else "every stream moves as many bytes"
+    joules = f"the energy term {term} changes by {_signed(energy * 1e-12, 'J')}" if energy else "no energy term changes"
+    return f"{bytes_}, and {joules}"
+
+
+def change(saving: float) -> str:
+    """Write a saving as the change in per cent; what rounds to nothing has no sign."""
+    text = f"{-100 * saving:+.1f}"
+    return "0.0" if float(text) == 0 else text
+
+
+def _signed(value: float, unit: str) -> str:
+    few = isinstance(value, int) and abs(value) < 1000
+    return f"{value:+d} {unit}" if few else f"{'+' if value > 0 else ''}{engineering(value, unit)}"
 
 
 def kib(size_bytes: int) -> str:

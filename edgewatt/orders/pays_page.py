@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgewatt.orders.pays import METRICS, WORDS, Pays, kib
+from edgewatt.orders.pays import METRICS, WORDS, Pays, change, kib
 from edgewatt.reporting.escaping import text
 from edgewatt.reporting.frame import frame
 
@@ -38,7 +38,7 @@ def pays_page(found: Pays) -> str:
                 edge = last is not None and size <= last and after is not None and after > last
                 cells.append(
                     f'<td style="background:{_colour(saving)}"{" class=edge" if edge else ""} '
-                    f'title="{text(f"M = {point.memory}")}">{-100 * saving:+.1f}</td>'
+                    f'title="{text(f"M = {point.memory}")}">{change(saving)}</td>'
                 )
             says = "never pays" if last is None else "pays throughout" if metric in found.beyond[choice] else kib(last)
             rows.append(f"<tr><th>{text(choice)}</th>{''.join(cells)}<td>{says}</td></tr>")

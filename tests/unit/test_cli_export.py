@@ -56,7 +56,7 @@ def test_what_cannot_be_exported_is_refused_and_nothing_is_written(tmp_path, mon
 
 def test_ios_alone_have_no_trace(tmp_path):
     (tmp_path / "c.yaml").write_text(f"base: {QUICKSTART}\ngrid: {{measure: [io]}}\n")
-    with pytest.raises(InputError, match="'measure: io' counts I/Os alone, which leave no trace: .* -s measure=all"):
+    with pytest.raises(InputError, match=r"'measure: io' counts I/Os alone, which leave no trace: .* -s measure=all"):
         export(tmp_path / "c.yaml", "-f", "dinero", "-o", tmp_path / "a.din")
     assert "records of accesses" in export(
         tmp_path / "c.yaml", "-s", "measure=all", "-f", "dinero", "-o", tmp_path / "a"

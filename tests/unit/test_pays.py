@@ -12,11 +12,12 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
-from edgewatt.orders.pays import METRICS, Changes, changes_of
+from edgewatt.orders.pays import METRICS, Changes, Choice, PayPoint, because_of, changes_of
 from edgewatt.orders.pays_machine import legal_sizes
 from edgewatt.orders.pays_page import pays_page
 from traces.base.errors import InputError
 from traces.base.resources import shipped_names
+from traces.readers.native import save
 
 pytestmark = pytest.mark.application
 
@@ -105,6 +106,39 @@ def test_an_order_that_never_pays_is_said_once():
     found = ew.pays(ew.load(NETWORK), "by-source", system="scratchpad-8k", sizes=[4096, 8192], timing="replay")
     assert ": it does not pay in anything (I/Os, bytes, energy and time) from " in found.verdict
     assert found.verdict.count("does not pay") == 1 and "+0.0 kB" not in found.verdict
+
+
+def test_where_the_order_changes_nothing_that_is_said(tmp_path):
+    """A chain has one order; no stream and no term is named as a reason, and no change has a minus sign."""
+    n = 400
+    chain = ew.Network(
+        list(range(n - 1)), list(range(1, n)), n_neurons=n, inputs=[0], outputs=[n - 1], weights=np.ones(n - 1)
+    )
+    save(chain, tmp_path / "chain.npz")
+    found = ew.pays(chain, "auto", system="scratchpad-8k", timing="replay")
+    assert found.verdict == (
+        "auto against two-optimal on lpddr4-3200, fp32, 16 lanes, min: the order changes nothing on this machine from "
+        "1.125 KiB to 26.06 KiB: I/Os, bytes, energy and time are the same"
+    )
+    assert "-0.0" not in pays_page(found)
+    call = ["pays", str(tmp_path / "chain.npz"), "--order", "auto", "--system", "scratchpad-8k", "--timing", "replay"]
+    done = CliRunner().invoke(app, call)
+    assert done.exit_code == 0 and "-0.0" not in done.output and "changes nothing on this machine" in done.output
+
+
+def test_reasons_name_only_what_changes():
+    order = {"streams": {"ids": 8, "values": 20}, "terms": {"activate": 5.0}}
+    same = {"io": 1, "bytes": 28, "energy": 5.0, "time": 1.0}
+
+    def because(**other):
+        against = {**order, **same, **other}
+        return because_of(PayPoint(Choice("p", "fp32", 1, "min"), 1024, 3, {**order, **same}, against))
+
+    assert because(streams={"ids": 8, "values": 24}, bytes=32) == "values moves -4 B, and no energy term changes"
+    assert because(terms={"activate": 1.0}, energy=1.0) == (
+        "every stream moves as many bytes, and the energy term activate changes by +4.00 pJ"
+    )
+    assert because(time=3.0) == "every stream moves as many bytes at the same energy, at other times"
 
 
 def test_caches_vary_by_legal_sizes():
