@@ -8,12 +8,18 @@ from typing import Any
 import typer
 
 from edgewatt.cli.parts.guard import Commands, written
+from edgewatt.cli.parts.inputs import PART, reads
 from edgewatt.cli.parts.output import say
 
 
 def dram(
-    trace: Path = typer.Argument(..., metavar="TRACE", help="Requests: DRAMsim3, Ramulator 2, DRAMSys ... or our npz."),
-    part: str = typer.Option("lpddr4-3200", help="Shipped part or a part file (YAML)."),
+    trace: Path = typer.Argument(
+        ...,
+        metavar="TRACE",
+        parser=reads("a memory trace", "trace", to=Path),
+        help="Requests: DRAMsim3, Ramulator 2, DRAMSys ... or our npz.",
+    ),
+    part: str = typer.Option("lpddr4-3200", parser=PART, help="Shipped part or a part file (YAML)."),
     format: str = typer.Option(None, "--format", "--from", help="Format of the trace, if the file does not show it."),
     controller: list[str] = typer.Option(
         [], "--set", metavar="KEY=VALUE", help="Controller parameter, e.g. --set page_policy=closed; repeatable."
@@ -231,8 +237,8 @@ part_app = Commands(no_args_is_help=True, help="Work with memory parts.")
 
 @part_app.command()
 def library(
-    part: str = typer.Argument(..., help="Shipped part or a part file (YAML)."),
-    file: Path = typer.Argument(..., help="The file to write."),
+    part: str = typer.Argument(..., parser=PART, help="Shipped part or a part file (YAML)."),
+    file: str = typer.Argument(..., parser=written, metavar="OUTPUT", help="The file to write."),
     controller: list[str] = typer.Option([], "--set", metavar="KEY=VALUE", help="Controller parameter; repeatable."),
 ) -> None:
     """Write the file that the C library opens: the part and its controller, resolved to clocks.
@@ -248,7 +254,9 @@ def library(
 @part_app.command("import")
 def import_(
     file: Path = typer.Argument(..., help="DRAMSys JSON, or a Ramulator 2 DRAM section as YAML."),
-    output: Path = typer.Option(..., "--output", "-o", help="The part file (YAML) to write."),
+    output: str = typer.Option(
+        ..., "--output", "-o", parser=written, metavar="FILE", help="The part file (YAML) to write."
+    ),
     base: str = typer.Option(None, help="Part that gives wires and command levels (default: one of the standard)."),
     name: str = typer.Option(None, help="Name of the part (default: the file's own)."),
     format: str = typer.Option(None, help="dramsys or ramulator2, if the file does not show it."),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from edgewatt.cli.parts.guard import written
+from edgewatt.cli.parts.inputs import CONFIGURATIONS, NETWORKS, reads, refuse_other_kinds
 from edgewatt.cli.parts.output import say
 
 if TYPE_CHECKING:
@@ -18,7 +19,11 @@ _OVERRIDE = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace
 
 
 def export(
-    source: str = typer.Argument(..., help="A run configuration (YAML), or a trace file of any known format."),
+    source: str = typer.Argument(
+        ...,
+        parser=reads("a run configuration or a trace", *CONFIGURATIONS, *NETWORKS, "trace"),
+        help="A run configuration (YAML), a trace file of any known format, or (for C) a network.",
+    ),
     output: str = typer.Option(..., "-o", "--output", parser=written, metavar="FILE", help="The file to write."),
     format: str = typer.Option(
         ...,
@@ -73,6 +78,7 @@ def export(
     if format == "c":
         _export_c(source, overrides or [], point, dtype, output, json_file)
         return
+    refuse_other_kinds("a run configuration or a trace", (*CONFIGURATIONS, "trace"), source)
     if format == "matrix":
         _export_matrices(source, overrides or [], point, output, json_file)
         return

@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from edgewatt.cli.parts.guard import Commands, written
+from edgewatt.cli.parts.inputs import NETWORKS, reads
 
 TRAINING_SEED, VALIDATION_SEED = 1, 99  # of generated networks
 
@@ -17,7 +18,10 @@ learn = Commands(no_args_is_help=True, help="Train learned orders (extra `learn`
 @learn.command("order")
 def learn_order(
     network: list[str] = typer.Argument(
-        None, metavar="[NETWORK]...", help="Networks to train on; without any, generated ones of --kind."
+        None,
+        metavar="[NETWORK]...",
+        parser=reads("a network", *NETWORKS),
+        help="Networks to train on; without any, generated ones of --kind.",
     ),
     kind: str = typer.Option("mixed", "--kind", help="Generated networks: mixed, dense, sparse, roomy or local."),
     memory: int = typer.Option(100, "--memory", "-M", help="Fast memory for your own networks."),
@@ -95,7 +99,9 @@ def learn_order(
 
 @learn.command("eon")
 def learn_eon(
-    network: str = typer.Argument(..., metavar="NETWORK", help="The network to find an order for: a file."),
+    network: str = typer.Argument(
+        ..., metavar="NETWORK", parser=reads("a network", *NETWORKS), help="The network to find an order for: a file."
+    ),
     memory: int = typer.Option(100, "--memory", "-M", help="Fast memory M; EON's LRU cache holds M - 1 neurons."),
     seconds: float = typer.Option(None, "--seconds", help="CPU seconds of each seed in all (default 120)."),
     iterations: int = typer.Option(None, "--iterations", min=1, help="Iterations of 16 orders, instead of seconds."),

@@ -7,10 +7,16 @@ from pathlib import Path
 import typer
 
 from edgewatt.cli.parts.guard import written
+from edgewatt.cli.parts.inputs import PART, reads
 
 
 def cache(
-    trace: Path = typer.Argument(..., metavar="TRACE", help="A trace: our npz, Dinero, lackey, libCacheSim ..."),
+    trace: Path = typer.Argument(
+        ...,
+        metavar="TRACE",
+        parser=reads("a memory trace", "trace", to=Path),
+        help="A trace: our npz, Dinero, lackey, libCacheSim ...",
+    ),
     level: list[str] = typer.Option(
         ["32KiB:64:8:lru"],
         "--level",
@@ -80,7 +86,7 @@ def accelerator(
         None, "--partials", metavar="FILE", help="npz with layerN_partial: the partial sums of ws and is dataflows."
     ),
     configuration: Path = typer.Option(None, "--configuration", metavar="FILE", help="The run's .cfg file."),
-    part: str = typer.Option("lpddr4-3200", help="Shipped part or a part file (YAML)."),
+    part: str = typer.Option("lpddr4-3200", parser=PART, help="Shipped part or a part file (YAML)."),
     encoder: str = typer.Option("raw", help="Encoder or chain on the bus, e.g. base-xor+dbi-dc."),
     json_file: str = typer.Option(
         None, "--json", metavar="FILE", parser=written, help="Write the result as JSON ('-': standard output)."

@@ -8,17 +8,22 @@ import typer
 
 from edgewatt.cli.parts.completion import names_of
 from edgewatt.cli.parts.guard import written
+from edgewatt.cli.parts.inputs import MACHINE, NETWORKS, reads
 from edgewatt.cli.parts.output import read_value, say, split_parameter
 
 if TYPE_CHECKING:
     from traces.work.network import Network
 
+_ORDER = reads("an order of connections", "order")
 EXPLAIN_HELP = "Write a self-contained page that shows why this order costs what it does."
 
 
 def order_network(
     network: list[str] = typer.Argument(
-        ..., metavar="NETWORK...", help="A file or folder, or one matrix file per layer from input to output."
+        ...,
+        metavar="NETWORK...",
+        parser=reads("a network", *NETWORKS),
+        help="A file or folder, or one matrix file per layer from input to output.",
     ),
     method: str = typer.Option(
         None,
@@ -232,15 +237,20 @@ def _show_smallest(
 
 
 def pays_command(
-    network: list[str] = typer.Argument(..., metavar="NETWORK...", help="As of `edgewatt order`."),
-    order: str = typer.Option(
-        ..., "--order", metavar="METHOD|FILE", help="A method, or a file of `edgewatt order -o`."
+    network: list[str] = typer.Argument(
+        ..., metavar="NETWORK...", parser=reads("a network", *NETWORKS), help="As of `edgewatt order`."
     ),
-    against: str = typer.Option("two-optimal", "--against", metavar="METHOD|FILE", help="The order to compare with."),
+    order: str = typer.Option(
+        ..., "--order", metavar="METHOD|FILE", parser=_ORDER, help="A method, or a file of `edgewatt order -o`."
+    ),
+    against: str = typer.Option(
+        "two-optimal", "--against", metavar="METHOD|FILE", parser=_ORDER, help="The order to compare with."
+    ),
     system: str = typer.Option(
         "edge",
         "--system",
         autocompletion=names_of("systems"),
+        parser=MACHINE,
         help="A name of `edgewatt list systems`, or a YAML file.",
     ),
     size: list[int] = typer.Option([], "--size", metavar="BYTES", help="On-chip memory; may be repeated."),
@@ -278,7 +288,7 @@ def pays_command(
         raise InputError(f"{network[0]}: `edgewatt pays` needs a network of neurons, not an operator graph")
     for name in (order, against):
         if Path(name).suffix in (".npz", ".npy", ".txt") and not Path(name).exists():
-            raise InputError(f"no such file: {name}: --order and --against take a file of an order, or a method's name")
+            raise InputError(f"{name}: no such file: --order and --against take a file of an order, or a method's name")
     given = [
         make_order(loaded, "file", memory=3, path=name) if Path(name).exists() else name for name in (order, against)
     ]

@@ -5,11 +5,16 @@ from __future__ import annotations
 import typer
 
 from edgewatt.cli.parts.guard import written
+from edgewatt.cli.parts.inputs import PART, reads
 from edgewatt.cli.parts.output import say
 
 
 def order_tuples(
-    matrix: str = typer.Argument(..., help="A sparse matrix: SciPy npz, Matrix Market or safetensors."),
+    matrix: str = typer.Argument(
+        ...,
+        parser=reads("a sparse matrix", "matrix", "weights"),
+        help="A sparse matrix: SciPy npz, Matrix Market or safetensors.",
+    ),
     names: str = typer.Option(
         None, "--names", metavar="TENSOR", help="Which tensor of a file with several: a name, or a pattern it fits."
     ),
@@ -25,7 +30,9 @@ def order_tuples(
     ),
     objective: str = typer.Option("joint", help="Count values and ids ('joint'), 'values' or 'ids'."),
     metric: str = typer.Option("ones", help="ones (terminated bus), toggles (unterminated) or energy (of --part)."),
-    part: str = typer.Option(None, help="DRAM part whose constants weigh ones and edges, for --metric energy."),
+    part: str = typer.Option(
+        None, parser=PART, help="DRAM part whose constants weigh ones and edges, for --metric energy."
+    ),
     id_bits: int = typer.Option(16, help="8, 16 or 32."),
     block_bytes: int = typer.Option(32, help="A base is sent at every multiple of this."),
     base_interval: str = typer.Option(None, help="Bytes between bases instead, or 'row', or 'matrix'."),

@@ -5,15 +5,17 @@ from __future__ import annotations
 import typer
 
 from edgewatt.cli.parts.guard import written
+from edgewatt.cli.parts.inputs import CONFIGURATIONS, reads
 from edgewatt.cli.parts.output import say
 
+_RECORDS = reads("a record or a folder of results", "record", "results")
 _JSON = typer.Option(
     None, "--json", metavar="FILE", parser=written, help="Write the result as JSON ('-': standard output)."
 )
 
 
 def report(
-    results: list[str] = typer.Argument(..., help="Results folders or records; several stand side by side."),
+    results: list[str] = typer.Argument(..., parser=_RECORDS, help="Results folders or records; several side by side."),
     output: str = typer.Option(
         "report.html", "-o", "--output", parser=written, metavar="FILE", help="The page to write."
     ),
@@ -40,8 +42,8 @@ def report(
 
 
 def compare(
-    a: str = typer.Argument(..., help="Record or results folder."),
-    b: str = typer.Argument(..., help="Record or results folder."),
+    a: str = typer.Argument(..., parser=_RECORDS, help="Record or results folder."),
+    b: str = typer.Argument(..., parser=_RECORDS, help="Record or results folder."),
     json_file: str = _JSON,
 ) -> None:
     """Say what changed from A to B, in per cent, and which counts explain it.
@@ -58,7 +60,11 @@ def compare(
 
 
 def optimize(
-    file: str = typer.Argument(..., help="A sweep file with 'optimize:' (objectives, constraints, trials)."),
+    file: str = typer.Argument(
+        ...,
+        parser=reads("a sweep file", *CONFIGURATIONS),
+        help="A sweep file with 'optimize:' (objectives, constraints, trials).",
+    ),
     overrides: list[str] = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the file."),
     results: str = typer.Option(None, "-o", "--results", help="Results folder (default: results/FILE's name)."),
     executor: str = typer.Option("processes", help="processes, inline or dask."),

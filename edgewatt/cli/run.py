@@ -8,6 +8,7 @@ import typer
 
 from edgewatt.cli.parts.completion import names_of
 from edgewatt.cli.parts.guard import written
+from edgewatt.cli.parts.inputs import CONFIGURATIONS, MACHINE, NETWORKS, reads, refuse_other_kinds
 from edgewatt.cli.parts.output import say
 
 if TYPE_CHECKING:
@@ -22,12 +23,17 @@ _JSON = typer.Option(
 
 
 def run(
-    file: str = typer.Argument(..., help="A run configuration (YAML), or a network with --system."),
+    file: str = typer.Argument(
+        ...,
+        parser=reads("a run configuration", *CONFIGURATIONS, *NETWORKS),
+        help="A run configuration (YAML), or a network with --system.",
+    ),
     overrides: list[str] = _OVERRIDE,
     system: str = typer.Option(
         None,
         metavar="NAME",
         autocompletion=names_of("systems"),
+        parser=MACHINE,
         help="Run a network file on this machine (`edgewatt list systems`).",
     ),
     results: str = typer.Option("results", "-o", "--results", help="Folder for the records."),
@@ -60,11 +66,14 @@ def run(
 
 
 def init(
-    network: list[str] = typer.Argument(..., metavar="NETWORK...", help="As of `edgewatt order`."),
+    network: list[str] = typer.Argument(
+        ..., metavar="NETWORK...", parser=reads("a network", *NETWORKS), help="As of `edgewatt order`."
+    ),
     system: str = typer.Option(
         "scratchpad-8k",
         metavar="NAME",
         autocompletion=names_of("systems"),
+        parser=MACHINE,
         help="The machine (`edgewatt list systems`).",
     ),
     output: str = typer.Option(
@@ -95,20 +104,14 @@ def _configuration(file: str, system: str | None) -> Any:
         if Path(file).suffix in (".yaml", ".yml"):
             raise InputError(f"{file}: --system goes with a network file; in a configuration write 'system: {system}'")
         return {"network": {"file": file}, "system": system, "name": Path(file).name}
-    if Path(file).suffix.lower() in _NETWORKS and Path(file).exists():
-        raise InputError(
-            f"{file}: this is a network, no configuration: `edgewatt run {file} --system edge` runs it on a named "
-            f"machine, `edgewatt order {file}` orders it"
-        )
+    refuse_other_kinds("a run configuration", CONFIGURATIONS, file)
     return Path(file)
-
-
-_NETWORKS = (".npz", ".npy", ".mtx", ".safetensors", ".onnx", ".tflite", ".tsv")
 
 
 def sweep(
     file: str = typer.Argument(
         ...,
+        parser=reads("a sweep file", *CONFIGURATIONS),
         help="A sweep file ('base', 'grid', ...), a run configuration, or a name of `edgewatt list sweeps`.",
     ),
     overrides: list[str] = _OVERRIDE,
@@ -189,7 +192,7 @@ def sweep(
 
 
 def collect(
-    results: str = typer.Argument(..., help="Results folder."),
+    results: str = typer.Argument(..., parser=reads("a folder of results", "results"), help="Results folder."),
     output: str = typer.Option(
         ..., "-o", "--output", parser=written, metavar="FILE", help="Table to write: .parquet or .csv."
     ),
@@ -205,7 +208,9 @@ def collect(
 
 
 def show(
-    record: str = typer.Argument(..., help="A record (records/HASH.json)."),
+    record: str = typer.Argument(
+        ..., parser=reads("a record", "record", "results"), help="A record (records/HASH.json)."
+    ),
     json_file: str = _JSON,
 ) -> None:
     """Print one record: its configuration, what it counted, and where it was made.
@@ -233,7 +238,9 @@ def show(
 
 
 def rerun(
-    record: str = typer.Argument(..., help="A record (records/HASH.json)."),
+    record: str = typer.Argument(
+        ..., parser=reads("a record", "record", "results"), help="A record (records/HASH.json)."
+    ),
     json_file: str = _JSON,
 ) -> None:
     """Repeat the run behind a record and compare: exit status 1 if anything in its canonical part differs.
@@ -255,7 +262,12 @@ def rerun(
 
 
 def bench_network(
-    source: str = typer.Argument(None, metavar="CONFIG", help="A run configuration (YAML), or a network file."),
+    source: str = typer.Argument(
+        None,
+        metavar="CONFIG",
+        parser=reads("a run configuration or a network", *CONFIGURATIONS, *NETWORKS),
+        help="A run configuration (YAML), or a network file.",
+    ),
     batch: int = typer.Option(128, "--batch", "-b", help="Input vectors per call."),
     order: str = typer.Option(
         "time", "--order", help="time: the fastest predicted; own: the network's; config: the configuration's first."

@@ -7,6 +7,7 @@ from typing import Any
 import typer
 
 from edgewatt.cli.parts.guard import written
+from edgewatt.cli.parts.inputs import MACHINE, PART, reads
 from edgewatt.cli.parts.output import say
 
 ONCHIP_BYTES = (32 * 1024, 64 * 1024, 128 * 1024, 256 * 1024)
@@ -16,6 +17,7 @@ def schedule(
     model: str = typer.Argument(
         ...,
         metavar="MODEL",
+        parser=reads("a model", "model", "graph"),
         help="A .tflite, .onnx or .json file, or a generated graph: darts_v2, randwire-ws64-seed1.",
     ),
     objective: str = typer.Option(
@@ -35,12 +37,14 @@ def schedule(
     block_bytes: int = typer.Option(256, help="Blocks in which off-chip traffic moves."),
     budget_bytes: int = typer.Option(None, help="Fail unless the schedule fits in this memory."),
     recompute: int = typer.Option(0, min=0, help="Results that may be computed again where that lowers the peak."),
-    system: str = typer.Option(None, help="Machine for --objective energy: a name of configs/systems or a YAML file."),
+    system: str = typer.Option(
+        None, parser=MACHINE, help="Machine for --objective energy: a name of configs/systems or a YAML file."
+    ),
     time_limit: float = typer.Option(None, metavar="SECONDS", help="Stop then, with the best found and its bound."),
     evaluations: int = typer.Option(5_000, help="Orders the search for arena or traffic tries."),
     seed: int = typer.Option(0, help="Seed of that search and of the random orders in the figure."),
     part: str = typer.Option(
-        None, help="Also energy of the off-chip transfers on this DRAM, at --onchip-bytes (or 64 KiB)."
+        None, parser=PART, help="Also energy of the off-chip transfers on this DRAM, at --onchip-bytes (or 64 KiB)."
     ),
     encoder: str = typer.Option("raw", help="Encoder of its data wires, e.g. base-xor+dbi-dc."),
     output: str = typer.Option(
@@ -211,7 +215,10 @@ def _microjoules(pj: float | None) -> str:
 
 def arena(
     file: str = typer.Argument(
-        ..., metavar="FILE", help="CSV with columns id, lower, upper (half-open), size; with banks also traffic, bank."
+        ...,
+        metavar="FILE",
+        parser=reads("a table of buffers", "buffers"),
+        help="CSV with columns id, lower, upper (half-open), size; with banks also traffic, bank.",
     ),
     capacity: int = typer.Option(None, help="Any placement in so many bytes will do; without it, as low as can be."),
     alignment: int = typer.Option(1, help="Every offset is a multiple of it."),
@@ -296,6 +303,7 @@ def patches(
     model: str = typer.Argument(
         ...,
         metavar="MODEL",
+        parser=reads("a chain of layers", "layers", "model", "graph"),
         help="CSV with a line for each layer, or a .tflite or .onnx model that begins with a chain.",
     ),
     mode: list[str] = typer.Option([], help="Ways to run a block: rows, lines, mixed; may be repeated (default: all)."),
@@ -307,7 +315,7 @@ def patches(
         False, "--run", help="Run that plan (else that of least peak) in NumPy, compare the bits."
     ),
     part: str = typer.Option(
-        None, help="Also joules of the off-chip transfers on this DRAM, as a third thing to weigh."
+        None, parser=PART, help="Also joules of the off-chip transfers on this DRAM, as a third thing to weigh."
     ),
     encoder: str = typer.Option("raw", help="Encoder of its data wires, e.g. base-xor+dbi-dc."),
     weight_buffer_bytes: int = typer.Option(0, help="Buffer in which weights of a fused block stay while it runs."),

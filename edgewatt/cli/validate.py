@@ -7,22 +7,39 @@ from pathlib import Path
 import typer
 
 from edgewatt.cli.parts.guard import written
+from edgewatt.cli.parts.inputs import CONFIGURATIONS, MACHINE, NETWORKS, reads
 from edgewatt.cli.parts.output import say
+
+_ORDER = reads("an order of connections", "order", to=Path)
+_NETWORK = reads("a network", *NETWORKS, to=Path)
+_MATRIX = reads("a sparse matrix", "matrix", to=Path)
+_CONFIG = reads("a run configuration", *CONFIGURATIONS, to=Path)
 
 
 def validate(
     order: Path = typer.Option(
-        None, "--order", metavar="FILE", help="Check this order (npy, npz or one index a line)."
+        None, "--order", metavar="FILE", parser=_ORDER, help="Check this order (npy, npz or one index a line)."
     ),
-    network: Path = typer.Option(None, "--network", metavar="FILE", help="The network the order belongs to."),
+    network: Path = typer.Option(
+        None, "--network", metavar="FILE", parser=_NETWORK, help="The network the order belongs to."
+    ),
     system: str = typer.Option(
-        None, "--system", help="Also play the order on this machine (`edgewatt list systems`, or a YAML file)."
+        None,
+        "--system",
+        parser=MACHINE,
+        help="Also play the order on this machine (`edgewatt list systems`, or a YAML file).",
     ),
     lanes: int = typer.Option(16, "--lanes", help="With --system: input vectors at a time."),
-    matrix: Path = typer.Option(None, "--matrix", metavar="FILE", help="The original sparse matrix (SciPy npz, mtx)."),
-    reordered: Path = typer.Option(None, "--reordered", metavar="FILE", help="The same matrix, its tuples reordered."),
+    matrix: Path = typer.Option(
+        None, "--matrix", metavar="FILE", parser=_MATRIX, help="The original sparse matrix (SciPy npz, mtx)."
+    ),
+    reordered: Path = typer.Option(
+        None, "--reordered", metavar="FILE", parser=_MATRIX, help="The same matrix, its tuples reordered."
+    ),
     stride: int = typer.Option(None, help="With --reordered: tuples may only move inside strides of this length."),
-    config: Path = typer.Option(None, "--config", metavar="FILE", help="Check a configuration and the parts it names."),
+    config: Path = typer.Option(
+        None, "--config", metavar="FILE", parser=_CONFIG, help="Check a configuration and the parts it names."
+    ),
     reference: Path = typer.Option(
         None, envvar="EDGEWATT_REFERENCE", metavar="DIR", help="Folder of reference numbers made by other simulators."
     ),

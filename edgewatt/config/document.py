@@ -168,8 +168,13 @@ def read_document(path: str | Path) -> Document:
         with path.open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
-        reason = "no such file" if isinstance(error, FileNotFoundError) else getattr(error, "strerror", None) or error
-        raise ConfigError([(Mark(printable(path)), f"cannot be read: {reason}")]) from error
+        if isinstance(error, FileNotFoundError):
+            said = "no such file"
+        elif isinstance(error, IsADirectoryError):
+            said = "is a folder: name the YAML file in it"
+        else:
+            said = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise ConfigError([(Mark(printable(path)), said)]) from error
     if len(raw) > MAX_BYTES:
         raise ConfigError([(Mark(printable(path)), f"is larger than {MAX_BYTES >> 20} MiB, too large to configure")])
     try:

@@ -175,16 +175,14 @@ def rerun(record: str | Path | Record) -> list[dict[str, Any]]:
     The files are looked for where the record says they lay, then beside the record. An outside member that has changed
     since is a difference, too. Raises InputError if a file is missing or has another content.
     """
+    from edgewatt.results.comparison import load_records
     from edgewatt.results.rows import flat
 
     if not isinstance(record, Record):
         path = Path(record)
         if path.is_dir():
             raise InputError(f"{path}: is a folder: name one record in it, such as records/HASH.json")
-        try:
-            record = Record.from_bytes(path.read_bytes(), str(path))
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+        (record,) = load_records(path)
         paths = {
             kind: [_find(name, path.parent) for name in names] for kind, names in record.provenance["paths"].items()
         }

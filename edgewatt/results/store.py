@@ -205,6 +205,8 @@ def _sync_folder(folder: Path) -> None:
 def open_results(folder: str | Path) -> Store:
     """Return the store of an existing results folder. Raises InputError if there is none."""
     store = Store(folder)
+    if not Path(folder).exists():
+        raise InputError(f"{folder}: no such file or folder")
     if not store.records.is_dir():
         raise InputError(f"{folder}: no results here: expected a folder with 'records/', as `edgewatt sweep` writes it")
     return store

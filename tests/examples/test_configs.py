@@ -127,7 +127,7 @@ def test_named_pieces(cache: str, bus: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
-        (["run", "nonesuch.yaml"], 2, "nonesuch.yaml: cannot be read: no such file"),
+        (["run", "nonesuch.yaml"], 2, "nonesuch.yaml: no such file"),
         (["run", "QUICKSTART", "-s", "encoder=dbi-dd"], 2, "did you mean 'dbi-dc'"),
         (["run", "QUICKSTART", "-o", "/dev/null/results"], 2, "choose another folder"),
         (["run", "QUICKSTART", "-o", "file/results"], 2, "choose another folder"),
@@ -136,7 +136,7 @@ def test_named_pieces(cache: str, bus: str) -> None:
         (["report", "."], 2, "no results here"),
         (["collect", ".", "-o", "x.xls"], 2, ".parquet or .csv"),
         (["compare", "file", "file"], 2, "damaged"),
-        (["rerun", "nonesuch.json"], 2, "cannot be read"),
+        (["rerun", "nonesuch.json"], 2, "nonesuch.json: no such file or folder"),
         (["list", "orderigns"], 2, "did you mean 'orderings'"),
         (["sweep", "memory-prats"], 2, "memory-prats: no such file, and no shipped sweep or example of that name"),
     ],

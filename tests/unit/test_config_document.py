@@ -58,7 +58,7 @@ def test_files(tmp_path: Path) -> None:
         read_document(tmp_path / "latin.yaml")
     with pytest.raises(ConfigError, match="no such file"):
         read_document(tmp_path / "absent.yaml")
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match="is a folder: name the YAML file in it"):
         read_document(tmp_path)
     with pytest.raises(ConfigError, match="cannot be read"):
         read_document("a\0b")

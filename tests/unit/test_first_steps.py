@@ -28,7 +28,7 @@ def test_a_network_runs_on_a_named_machine(tmp_path: Path) -> None:
     same = ew.run({"network": {"file": NETWORK}, "system": "edge"})[0]
     assert row["hash"] == same.hash and row["network"] == Path(NETWORK).name
     _, text = call("run", NETWORK, "-o", str(out))
-    assert "this is a network, no configuration" in text and "edgewatt order" in text
+    assert "this is a network, not a run configuration" in text and "edgewatt order" in text
     (tmp_path / "x.yaml").write_text("network: {}")
     assert "write 'system: edge'" in call("run", str(tmp_path / "x.yaml"), "--system", "edge")[1]
 

@@ -1,6 +1,7 @@
 """Commands as careless people use them: inputs are kept, matrices are chosen, what was read is said."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from edgewatt.cli import app
 from edgewatt.cli.parts.guard import written
 from reorder.cdr.files import read_matrix
 from traces.base.errors import InputError
+from traces.base.resources import shipped_path
 from traces.generators.theory import dense_layers
 from traces.readers.native import save
 
@@ -37,6 +39,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "s.yaml").write_text("base: c.yaml\ngrid: {fast_memory.size: [7, 8]}\n")
     (tmp_path / "buffers.csv").write_text("id,lower,upper,size\na,0,2,8\nb,1,3,8\n")
     (tmp_path / "a.din").write_text("0 0\n1 20\n0 40\n")
+    shutil.copy(shipped_path("dram", "lpddr4-3200"), tmp_path / "part.yaml")
     return tmp_path
 
 
@@ -50,6 +53,7 @@ def folder(tmp_path: Path) -> Path:
         ("cache a.din --page a.din", "a.din"), ("export a.din -f dinero -o a.din", "a.din"),
         ("dram a.din --commands a.din", "a.din"), ("validate --network net.npz --json net.npz", "net.npz"),
         ("learn order net.npz -o net.npz", "net.npz"),
+        ("part library part.yaml part.yaml", "part.yaml"), ("part import part.yaml -o part.yaml", "part.yaml"),
     ],
 )  # fmt: skip
 def test_no_output_is_an_input(folder: Path, command: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,9 +89,9 @@ def test_every_option_that_names_a_file_to_write_is_declared() -> None:
     for command in commands(app):
         for parameter in inspect.signature(command.callback).parameters.values():
             option = parameter.default
-            if (getattr(option, "metavar", None) == "FILE" and (option.help or "").startswith("Write")) or (
-                "--json" in (getattr(option, "param_decls", None) or ())
-            ):
+            said, names = getattr(option, "help", None) or "", getattr(option, "param_decls", None) or ()
+            writes = getattr(option, "metavar", None) == "FILE" and said.startswith("Write")
+            if writes or "to write" in said or {"--json", "--output"} & set(names):
                 assert option.parser is written, f"{command.callback.__name__} {parameter.name}"
 
 

@@ -85,7 +85,8 @@ def shown(value: object) -> str:
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return ``" (did you mean 'x'?)"`` for the closest known name, else the known names, to end a message with."""
     names = sorted({each[:_LONGEST] for each in known})  # they may come from a file
-    close = difflib.get_close_matches(str(name)[:_LONGEST], names[:1000], n=1)
+    begun = [each for each in names if len(str(name)) > 2 and each.lower().startswith(str(name).lower())]
+    close = begun or difflib.get_close_matches(str(name)[:_LONGEST], names[:1000], n=1)
     if close:
         return f" (did you mean {close[0]!r}?)"
     more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""

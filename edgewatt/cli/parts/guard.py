@@ -1,4 +1,7 @@
-"""No output replaces an input: a command declares which of its options name files it writes; the check is here."""
+"""What is checked of every command: no output replaces an input, and a file of another kind is named.
+
+A command declares which of its options name files it writes (`written`) and what it reads (`inputs.reads`).
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import typer
+
+from edgewatt.cli.parts.inputs import Reads
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -37,6 +42,7 @@ class Commands(typer.Typer):
 
 def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a command with its outputs checked, and an option for doing it all the same."""
+    function = _explained(function)
     signature = inspect.signature(function)
     outputs = [p.name for p in signature.parameters.values() if getattr(p.default, "parser", None) is written]
     if not outputs:
@@ -56,6 +62,28 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
         parameters=[*(p.replace(kind=p.KEYWORD_ONLY) for p in signature.parameters.values()), parameter]
     )
     run.__annotations__ = {**function.__annotations__, "force": bool}
+    return run
+
+
+def _explained(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command that, where it fails on a file of a kind that it does not read, says what the file is."""
+    parameters = inspect.signature(function).parameters.values()
+    inputs = {p.name: p.default.parser for p in parameters if isinstance(getattr(p.default, "parser", None), Reads)}
+    if not inputs:
+        return function
+
+    @functools.wraps(function)
+    def run(**values: Any) -> Any:
+        from traces.base.errors import InputError
+
+        try:
+            return function(**values)
+        except InputError as error:
+            for name, reads in inputs.items():
+                if said := reads.explain(values[name], str(error)):
+                    raise InputError(said) from error
+            raise
+
     return run
 
 

@@ -20,6 +20,7 @@ SUMS = {*WEIGHTED, "ADD"}
 SAME_NUMBERS = {"QUANTIZE", "DEQUANTIZE", "IDENTITY", "DROPOUT"}
 RESHAPED = {"RESHAPE", "FLATTEN", "SQUEEZE"}
 LAST = {"SOFTMAX", "LOGSOFTMAX", "LOGISTIC"}
+AS_OPERATORS = "`edgewatt schedule` takes it as operators, as ew.load(..., kind='opgraph') reads it"
 RECTIFIERS = {"RELU": "", "RELU6": "RELU6 is read as ReLU: values above 6 are not clipped"}
 
 
@@ -57,7 +58,7 @@ class _Model:
                 axis = int(self.graph.constants[node.constants[0]].reshape(-1)[0])
                 self._split(node, axis, at)
             elif len(node.outputs) != 1:
-                raise InputError(f"{at} writes several tensors: read it with kind='opgraph'")
+                raise InputError(f"{at} writes several tensors: {AS_OPERATORS}")
             else:
                 self._operator(node, at)
         outputs = [self._given(name, self.where) for name in self.graph.outputs]
@@ -88,7 +89,7 @@ class _Model:
             self._add_constant(node, at)
         elif node.op in RECTIFIERS and len(node.inputs) == 1:
             if len(self.graph.successors[self.graph.producer[node.inputs[0]]]) > 1:
-                raise InputError(f"{at}: what it rectifies is read by others too: read it with kind='opgraph'")
+                raise InputError(f"{at}: what it rectifies is read by others too: {AS_OPERATORS}")
             self.ids[name] = self._given(node.inputs[0], at)
             self._rectify(self.ids[name], node.op)
         elif node.op in ("AVERAGE_POOL_2D", "MAX_POOL_2D", "MEAN"):
@@ -106,8 +107,7 @@ class _Model:
             self.ids[name] = self._joined(parts, axis, node, at)
         else:
             raise InputError(
-                f"{at} has no place in a network of convolutions and fully connected layers: "
-                "read it with kind='opgraph'"
+                f"{at} has no place in a network of convolutions and fully connected layers: {AS_OPERATORS}"
             )
 
     def _weighted(self, node: Operator, at: str) -> Callable[[Ids | None], Ids]:
@@ -262,7 +262,7 @@ class _Model:
 
     def _given(self, name: str, at: str) -> Ids:
         if name not in self.ids:
-            raise InputError(f"{at} reads {name!r}, which is no layer's result alone: read it with kind='opgraph'")
+            raise InputError(f"{at} reads {name!r}, which is no layer's result alone: {AS_OPERATORS}")
         return self.ids[name]
 
     def _image(self, shape: tuple[int, ...], at: str) -> Ids:

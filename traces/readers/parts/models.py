@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
+from traces.readers.parts.model_network import AS_OPERATORS, unroll_model
 from traces.work.opgraph import INPUT, Operator, OpGraph
 from traces.work.quantized import real_values
 
@@ -67,8 +68,6 @@ def to_network(graph: OpGraph) -> Network:
     from traces.readers.parts.layers import from_layers
 
     if not _is_chain(graph):
-        from traces.readers.parts.model_network import unroll_model
-
         try:
             return unroll_model(graph)
         except InputError:
@@ -81,7 +80,7 @@ def to_network(graph: OpGraph) -> Network:
     for node in graph.nodes:
         at = f"{where}operator {node.name!r} ({node.op})"
         if len(node.inputs) > 1 or any(len(graph.successors[graph.producer[name]]) > 1 for name in node.inputs):
-            raise InputError(f"{at}: the model is no chain of layers: read it with kind='opgraph'")
+            raise InputError(f"{at}: the model is no chain of layers: {AS_OPERATORS}")
         if (
             node.op == INPUT
             or node.op in PASSING
@@ -96,7 +95,7 @@ def to_network(graph: OpGraph) -> Network:
         elif node.op in ("ADD", "MATMUL") and layers and len(node.constants) == 1 and layers[-1].bias is None:
             layers[-1] = _with_bias(graph, node, layers[-1], at)
         else:
-            raise InputError(f"{at} has no place in a network of fully connected layers: read it with kind='opgraph'")
+            raise InputError(f"{at} has no place in a network of fully connected layers: {AS_OPERATORS}")
     if not layers:
         raise InputError(f"{where}the model has no fully connected layer with weights")
     inner = set(activations[:-1]) or {activations[-1]}

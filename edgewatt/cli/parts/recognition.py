@@ -1,0 +1,214 @@
+"""What a file is: the one place that knows the kinds of files people have, and which command reads each."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+_HEAD_BYTES = 1 << 16
+_PARSED_BYTES = 1 << 22  # no larger mapping is read only to say what it is
+
+
+@dataclass(frozen=True)
+class Look:
+    """A file as far as one must look to say what it is."""
+
+    path: Path
+    head: bytes
+
+    @property
+    def suffix(self) -> str:
+        return self.path.suffix.lower()
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """The keys of a YAML or JSON mapping."""
+        if self.suffix not in (".yaml", ".yml", ".json") or self.path.stat().st_size > _PARSED_BYTES:
+            return frozenset()
+        text = self.path.read_text("utf-8-sig")
+        if self.suffix == ".json":
+            found = json.loads(text)
+        else:
+            import yaml
+
+            found = yaml.safe_load(text)
+        return frozenset(map(str, found)) if isinstance(found, dict) else frozenset()
+
+    @cached_property
+    def arrays(self) -> frozenset[str]:
+        """The names of an npz file's arrays."""
+        from traces.base.archive import npz_names
+
+        return frozenset(npz_names(self.path)) if self.head.startswith(b"PK") else frozenset()
+
+    @cached_property
+    def columns(self) -> frozenset[str]:
+        """The names in the first line of a CSV file."""
+        first = self.head.partition(b"\n")[0].decode("utf-8", "replace")
+        return frozenset(name.strip().strip('"') for name in first.split(",")) if self.suffix == ".csv" else frozenset()
+
+
+def _is_trace(look: Look) -> bool:
+    from traces.trace_readers.reader import TRACE_READERS
+    from traces.trace_readers.source import Source
+
+    source = Source.of(look.path)  # which unpacks
+    with source.open() as stream:
+        head = stream.read(_HEAD_BYTES)
+    found = [entry.item for entry in TRACE_READERS.sound().values()]
+    return any(each.recognises(head, source.n_bytes) for each in found if not each.last_resort)
+
+
+def _is_sweep(look: Look) -> bool:
+    from edgewatt.config.sections import keys_of
+    from edgewatt.config.sweep_file import SweepConfig
+
+    return "base" in look.keys and look.keys <= keys_of(SweepConfig).keys()
+
+
+def _is_system(look: Look) -> bool:
+    from edgewatt.config.models import SystemFile
+    from edgewatt.config.sections import keys_of
+
+    return bool(look.keys) and look.keys <= keys_of(SystemFile).keys()
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file. noun: with its article. advice: which command reads it, {file} in its place."""
+
+    noun: str
+    advice: str
+    fits: Callable[[Look], bool]
+
+
+KINDS = {
+    "model": Kind(
+        "a model",
+        "`edgewatt schedule {file}` orders its operators, `edgewatt order {file}` the connections of a chain of layers",
+        lambda look: look.suffix in (".onnx", ".tflite") or look.head[4:8] == b"TFL3",
+    ),
+    "weights": Kind(
+        "a file of weights",
+        "`edgewatt order {file}` orders their connections, `edgewatt run {file} --system edge` runs them on a machine",
+        lambda look: look.suffix == ".safetensors",
+    ),
+    "network": Kind(
+        "a network",
+        "`edgewatt order {file}` orders it, `edgewatt run {file} --system edge` runs it on a machine",
+        lambda look: "edgewatt_network" in look.arrays or look.suffix == ".tsv",
+    ),
+    "matrix": Kind(
+        "a sparse matrix",
+        "`edgewatt order-tuples {file}` orders its tuples, `edgewatt order {file}` takes it as a network's layer",
+        lambda look: (
+            {"format", "shape", "data"} <= look.arrays
+            or look.suffix == ".mtx"
+            or look.head.lower().startswith(b"%%matrixmarket")
+        ),
+    ),
+    "order": Kind(
+        "an order of connections",
+        "`edgewatt pays NETWORK --order {file}` says whether it pays, `edgewatt validate --network NETWORK --order "
+        "{file}` checks it",
+        lambda look: "edges" in look.arrays,
+    ),
+    "record": Kind(
+        "a record",
+        "`edgewatt show {file}` prints it, `edgewatt rerun {file}` repeats it",
+        lambda look: look.head.startswith(b'{"schema":') and b'"canonical":' in look.head,
+    ),
+    "graph": Kind(
+        "an operator graph", "`edgewatt schedule {file}` orders its operators", lambda look: "nodes" in look.keys
+    ),
+    "sweep": Kind("a sweep file", "`edgewatt sweep {file}` computes it", _is_sweep),
+    "configuration": Kind(
+        "a run configuration",
+        "`edgewatt run {file}` computes it",
+        lambda look: bool(look.keys & {"network", "trace", "orderings"}),
+    ),
+    "part": Kind(
+        "a memory part",
+        "`edgewatt dram TRACE --part {file}` plays a trace on it, and a configuration names it as dram.part",
+        lambda look: bool(look.keys & {"extends", "organisation", "timing"}),
+    ),
+    "system": Kind("a machine", "`edgewatt run NETWORK --system {file}` runs a network on it", _is_system),
+    "buffers": Kind(
+        "a table of buffers",
+        "`edgewatt arena {file}` places them",
+        lambda look: {"id", "lower", "upper", "size"} <= look.columns,
+    ),
+    "layers": Kind(
+        "a chain of layers",
+        "`edgewatt patches {file}` runs it patch by patch",
+        lambda look: {"kind", "kernel", "in_h"} <= look.columns,
+    ),
+    "table": Kind(
+        "a table of collected results",
+        "`edgewatt report` and `edgewatt compare` take the folder that it was collected from",
+        lambda look: {"hash", "config.seed"} <= look.columns or look.head.startswith(b"PAR1"),
+    ),
+    "page": Kind(
+        "a page", "open it in a browser", lambda look: look.head.lstrip().lower().startswith((b"<!doctype", b"<html"))
+    ),
+    "trace": Kind(
+        "a memory trace",
+        "`edgewatt cache {file}` plays it through caches, `edgewatt dram {file}` on a memory part",
+        lambda look: "meta.json" in look.arrays or _is_trace(look),
+    ),
+    "results": Kind(
+        "a folder of results",
+        "`edgewatt report {file}` draws it, `edgewatt compare {file} OTHER` compares it with another",
+        lambda look: False,  # a folder, see `kind_of`
+    ),
+}
+"""Kinds of files, the surest signs first."""
+
+
+def kind_of(path: Path) -> str | None:
+    """Return which of KINDS a file or folder is, None where nothing is sure. Never raises for what a file holds."""
+    from traces.base.errors import EdgewattError
+
+    try:
+        if path.is_dir():
+            return "results" if (path / "records").is_dir() else None
+        if not path.is_file():  # a pipe is not to be read twice
+            return None
+        with path.open("rb") as stream:
+            look = Look(path, stream.read(_HEAD_BYTES))
+    except (OSError, ValueError):
+        return None
+    for name, kind in KINDS.items():
+        try:
+            if kind.fits(look):
+                return name
+        except (EdgewattError, OSError, ValueError, RecursionError, _yaml_error()):
+            continue
+    return None
+
+
+def _yaml_error() -> type[Exception]:
+    import yaml
+
+    return yaml.YAMLError
+
+
+def told(file: str, kind: str, wanted: str) -> str:
+    """Return the message for a file of one of KINDS where something else is wanted."""
+    found = KINDS[kind]
+    return f"{file}: this is {found.noun}, not {wanted}: {found.advice.replace('{file}', shlex.quote(file))}"
+
+
+def beside(missing: Path) -> str | None:
+    """Return the path of the file beside a missing one that has the name most like its own."""
+    try:
+        names = [entry.name for entry in missing.parent.iterdir()][:1000]
+    except OSError:
+        return None
+    close = difflib.get_close_matches(missing.name, names, n=1)
+    return str(missing.with_name(close[0])) if close else None
