@@ -5,6 +5,8 @@ import numpy as np
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 
+from cython_ext.common.checks cimport need
+
 cdef extern from "arena/fit.h" nogil:
     int64_t af_fit(int64_t, const int64_t *, const int64_t *, const int64_t *, const int64_t *, int64_t, int, int64_t *,
                    int64_t *)
@@ -57,7 +59,8 @@ def fit(const int64_t[::1] lower, const int64_t[::1] upper, const int64_t[::1] s
     Returns (height, offsets int64[n]).
     """
     cdef int64_t n = lower.shape[0], height
-    assert upper.shape[0] == n and size.shape[0] == n and sequence.shape[0] == n and alignment > 0
+    need(upper.shape[0] == n and size.shape[0] == n and sequence.shape[0] == n and alignment > 0,
+         "arrays of one length, an alignment above 0")
     cdef int64_t[::1] offset = np.zeros(n, np.int64), by_offset = np.empty(n, np.int64)
     if n == 0:
         return 0, np.asarray(offset)
@@ -107,10 +110,10 @@ cdef class Search:
                  int64_t max_pairs):
         cdef int32_t n = size.shape[0], i, j, s
         cdef int64_t pairs = 0, members = 0
-        assert n > 0 and first.shape[0] == n and last.shape[0] == n and n_sections > 0
+        need(n > 0 and first.shape[0] == n and last.shape[0] == n and n_sections > 0, "arrays of one length, not empty")
         cdef int32_t[::1] near_start = np.zeros(n + 1, np.int32), live_start = np.zeros(n_sections + 1, np.int32)
         for i in range(n):
-            assert size[i] > 0 and 0 <= first[i] < last[i] <= n_sections
+            need(size[i] > 0 and 0 <= first[i] < last[i] <= n_sections, "blocks have a size and live in known sections")
             members += last[i] - first[i]
             for j in range(n):
                 if i != j and first[i] < last[j] and first[j] < last[i]:
@@ -191,7 +194,7 @@ cdef class Search:
         offsets. nodes: placements to try. stop: called now and then; a true value ends the search.
         """
         cdef int32_t[::1] order = np.array(rank, np.int32)
-        assert top.shape[0] == self.q.n and rank.shape[0] == self.q.n
+        need(top.shape[0] == self.q.n and rank.shape[0] == self.q.n, "one place for each block")
         self.q.capacity = capacity
         self.q.top = &top[0]
         self.q.rank = &order[0]

@@ -2,6 +2,8 @@
 
 from libc.stdint cimport int32_t, int64_t
 
+from cython_ext.common.checks cimport need
+
 import numpy as np
 
 
@@ -15,7 +17,7 @@ def stack_distances(const int64_t[::1] previous):
     result_of = np.empty(n, np.int64)
     cdef int64_t[::1] result = result_of
     cdef int32_t[::1] tree = np.zeros(n + 1, np.int32)  # of marks at the last use of each line so far
-    assert n < 2**31
+    need(n < 2**31, "at most 2**31 - 1 uses")
     with nogil:
         for i in range(n):
             before = previous[i]

@@ -3,6 +3,8 @@
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
 
+from cython_ext.common.checks cimport need
+
 cdef extern from "cdr/cost.h" nogil:
     enum:
         CDR_OPEN
@@ -101,7 +103,7 @@ def order_strides(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_wo
     cdef uint64_t state
     cdef int failed = 0
     _check(out_words, in_words, keep, slot_class, end_class, bounds, first, last, order)
-    assert method != EXACT_METHOD or longest <= MAX_EXACT
+    need(method != EXACT_METHOD or longest <= MAX_EXACT, "exact orders at most 16 tuples")
     _reserve(&space, &s, words, longest, keep, dbi, symmetric)
     try:
         with nogil:
@@ -183,9 +185,9 @@ def stride_bounds(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_wo
 
 cdef int64_t _longest(const int64_t[::1] bounds, int64_t first, int64_t last) except -1:
     cdef int64_t k, longest = 1
-    assert 0 <= first <= last < bounds.shape[0]
+    need(0 <= first <= last < bounds.shape[0], "no such strides")
     for k in range(first, last):
-        assert 0 <= bounds[k + 1] - bounds[k] < 2**30
+        need(0 <= bounds[k + 1] - bounds[k] < 2**30, "a stride holds 0 to 2**30 - 1 tuples")
         longest = max(longest, bounds[k + 1] - bounds[k])
     return longest
 
@@ -194,11 +196,14 @@ cdef int _check(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_word
                 const uint8_t[::1] slot_class, const uint8_t[::1] end_class, const int64_t[::1] bounds, int64_t first,
                 int64_t last, int64_t[::1] order) except -1:
     cdef int64_t total = order.shape[0], words = out_words.shape[1], i
-    assert words in (1, 2) and in_words.shape[1] == words and keep.shape[1] == words and keep.shape[0] == CDR_CLASSES
-    assert out_words.shape[0] == total and in_words.shape[0] == total and slot_class.shape[0] == total
-    assert 0 <= bounds[0] <= bounds[first] and bounds[last] <= total and end_class.shape[0] == bounds.shape[0] - 1
+    need(words in (1, 2) and in_words.shape[1] == words and keep.shape[1] == words and keep.shape[0] == CDR_CLASSES,
+         "a tuple has one or two words, in all arrays alike")
+    need(out_words.shape[0] == total and in_words.shape[0] == total and slot_class.shape[0] == total,
+         "one row for each tuple")
+    need(0 <= bounds[0] <= bounds[first] and bounds[last] <= total and end_class.shape[0] == bounds.shape[0] - 1,
+         "strides lie inside the order, each with its end")
     for i in range(max(bounds[first] - 1, 0), min(bounds[last] + 1, total)):  # what these strides and their ends read
-        assert 0 <= order[i] < total
+        need(0 <= order[i] < total, "a tuple outside the matrix")
     return 0
 
 

@@ -8,6 +8,8 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
 
+from cython_ext.common.checks cimport need
+
 
 cdef class Frontiers:
     """`count` orders begun at once. capacity: neurons that a cache holds, 2 or more.
@@ -25,8 +27,9 @@ cdef class Frontiers:
 
     def __init__(self, const int64_t[::1] sources, const int64_t[::1] targets, const int64_t[::1] in_degree,
                  const int64_t[::1] out_start, const int64_t[::1] out_edges, int64_t count, int64_t capacity):
-        assert count >= 1 and capacity >= 2
-        assert out_start.shape[0] == in_degree.shape[0] + 1 and out_edges.shape[0] == sources.shape[0]
+        need(count >= 1 and capacity >= 2, "at least one order, a capacity of at least 2")
+        need(out_start.shape[0] == in_degree.shape[0] + 1 and out_edges.shape[0] == sources.shape[0],
+             "arrays of another network")
         self._sources, self._targets, self._in_degree = sources, targets, in_degree
         self._start, self._edges = out_start, out_edges
         self._count, self._capacity = count, capacity
@@ -57,9 +60,9 @@ cdef class Frontiers:
         cdef int32_t edge
         edges, misses = np.empty(self._count, np.int64), np.empty(self._count, np.int64)
         cdef int64_t[::1] edges_view = edges, misses_view = misses
-        assert place.shape[0] == self._count
+        need(place.shape[0] == self._count, "one place for each order")
         for b in range(self._count):
-            assert 0 <= place[b] < self._size[b], "a place outside the frontier"
+            need(0 <= place[b] < self._size[b], "a place outside the frontier")
         with nogil:
             for b in range(self._count):
                 k, last = place[b], self._size[b] - 1

@@ -4,6 +4,8 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
 
+from cython_ext.common.checks cimport need
+
 
 def latest_opens(const int32_t[::1] drops, const int32_t[::1] wish, int64_t slots):
     """Return int32[n]: the items in order of opening. O(n log n).
@@ -54,7 +56,7 @@ def grouped(const int32_t[::1] keys, int64_t groups, const int32_t[::1] first=No
     order = np.empty(w, np.int32)
     cdef int32_t[::1] out = order
     cdef int64_t[::1] at = np.zeros(groups + 1, np.int64)
-    assert first is None or first.shape[0] == w
+    need(first is None or first.shape[0] == w, "one flag for each key")
     for k in range(w):
         if keys[k] < 0 or keys[k] >= groups:
             raise ValueError(f"key {keys[k]} is not in [0, {groups})")

@@ -9,6 +9,8 @@ import numpy as np
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
+from cython_ext.common.checks cimport need
+
 cdef extern from "wires/encode.h" nogil:
     ctypedef struct ew_totals:
         int64_t ones
@@ -48,7 +50,8 @@ def encode_xor_dbi(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] flags
     cdef int64_t n = data.shape[0], ones = 0
     if n == 0:
         return 0
-    assert out.shape[0] >= n and (not dbi or flags.shape[0] >= (n + 7) // 8) and history.shape[0] >= element_bytes
+    need(out.shape[0] >= n and (not dbi or flags.shape[0] >= (n + 7) // 8) and history.shape[0] >= element_bytes,
+         "room for data, flags and history")
     cdef uint8_t none = 0
     cdef uint8_t *flag_bytes = &flags[0] if dbi else &none
     cdef const uint8_t *before = &history[0] if history.shape[0] else &none
@@ -66,7 +69,7 @@ def dbi_totals(const uint8_t[::1] data, uint8_t[::1] level, uint8_t[::1] flag_le
     cdef ew_totals totals
     if n == 0:
         return 0, 0
-    assert n % lanes == 0 and flag_level.shape[0] == lanes
+    need(n % lanes == 0 and flag_level.shape[0] == lanes, "whole beats of all lanes")
     with nogil:
         totals = ew_dbi_totals(&data[0], n, lanes, &level[0], &flag_level[0])
     return totals.ones, totals.toggles
@@ -86,11 +89,13 @@ def count_wires(const uint8_t[::1] data, flags, const int64_t[::1] ends, const i
     cdef const uint8_t *flag_bytes = NULL
     cdef const uint8_t *bytes_ = NULL
     cdef uint8_t rest = 0xff if idle_level else 0
-    assert lanes <= 64 and counts.shape[2] == 9 * lanes and counts.shape[1] == 3
-    assert flag_level.shape[0] == lanes and streams.shape[0] == segments and idles.shape[0] == segments
+    need(lanes <= 64 and counts.shape[2] == 9 * lanes and counts.shape[1] == 3,
+         "at most 64 lanes, counts for three streams")
+    need(flag_level.shape[0] == lanes and streams.shape[0] == segments and idles.shape[0] == segments,
+         "a level for each lane, a stream for each segment")
     if flags is not None and n:
         flag_view = flags
-        assert flag_view.shape[0] >= (n + 7) // 8
+        need(flag_view.shape[0] >= (n + 7) // 8, "a flag for each byte")
         flag_bytes = &flag_view[0]
     if n:
         bytes_ = &data[0]
@@ -317,7 +322,7 @@ def code_bit_difference(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] 
     cdef int64_t w, words = data.shape[0] // 8, k, best, entries = table.shape[0] - 1
     cdef uint64_t x, plain
     cdef int distance, nearest
-    assert out.shape[0] >= 8 * words and index.shape[0] >= words
+    need(out.shape[0] >= 8 * words and index.shape[0] >= words, "room for data and index")
     with nogil:
         for w in range(words):
             memcpy(&x, &data[8 * w], 8)
@@ -350,7 +355,7 @@ def reorder_lines(const uint8_t[::1] data, uint8_t[::1] out, int64_t[::1] order,
     cdef int64_t line, k, j, b, best, start
     cdef int distance, nearest
     cdef uint8_t taken[4096]
-    assert beats <= 4096 and order.shape[0] == lines * beats
+    need(beats <= 4096 and order.shape[0] == lines * beats, "at most 4096 beats, an order for each")
     with nogil:
         for line in range(lines):
             start = line * line_bytes

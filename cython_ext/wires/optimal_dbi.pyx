@@ -2,6 +2,8 @@
 
 from libc.stdint cimport int64_t, uint8_t
 
+from cython_ext.common.checks cimport need
+
 
 cdef extern from *:
     """
@@ -37,7 +39,8 @@ def encode_optimal_dbi(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] f
     cdef double plain, turned
     cdef uint8_t came[2][MOST_BEATS]
     cdef int choice, was
-    assert out.shape[0] >= n and flags.shape[0] >= (n + 7) // 8 and block_bytes <= MOST_BEATS * lanes
+    need(out.shape[0] >= n and flags.shape[0] >= (n + 7) // 8 and block_bytes <= MOST_BEATS * lanes,
+         "room for data and flags, blocks of the most beats")
     with nogil:
         start = 0
         while start < n:

@@ -61,6 +61,8 @@ def export_waveform(
     """
     if not 1 <= bursts <= MOST_BURSTS or first < 0:
         raise InputError(f"a window has 1 to {MOST_BURSTS} bursts and begins at 0 or later, not {bursts} from {first}")
+    if machine.part is None and channel != 0:
+        raise InputError(f"channel {channel} does not exist: a machine without a part has channel 0 alone")
     if not trace.has_data:
         raise InputError("a waveform shows the bytes moved, and this trace has addresses only")
     found = _without_part(trace, machine, first + bursts) if machine.part is None else _on_part(

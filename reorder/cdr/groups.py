@@ -100,6 +100,8 @@ def order_all(
         results = _inline(_Runner(*made_from), todo, open_groups)
     for k, part in results:
         first, last = todo[k]
+        if wrong := _wrong(part, problem.bounds, todo[k]):
+            raise InputError(f"tuple order {entry.name!r}: what it returns for strides {first} to {last - 1} {wrong}")
         order[problem.bounds[first] : problem.bounds[last]] = part
         done += len(part)
         if store:
@@ -196,25 +198,27 @@ def _text(array: np.ndarray) -> str:
 
 
 def _checked(parts: dict[str, np.ndarray], bounds: Int64Array, todo: list[tuple[int, int]]) -> dict[str, Int64Array]:
-    """Return the groups of a checkpoint, each an order of its own slots that keeps every tuple in its stride."""
+    """Return the groups of a checkpoint; InputError where one is no order of its own strides."""
     for name, part in parts.items():
         number = name.removeprefix("group_")
         if not (number.isascii() and number.isdecimal() and name == f"group_{int(number[:12])}"):
             raise InputError(f"checkpoint: no group is called {name!r}: damaged")
         if int(number) >= len(todo):
             raise InputError(f"checkpoint: {name!r} is beyond the {len(todo)} groups of this matrix: damaged")
-        first, last = todo[int(number)]
-        start, stop = int(bounds[first]), int(bounds[last])
-        if part.dtype != np.int64 or part.shape != (stop - start,):
-            raise InputError(
-                f"checkpoint: {name!r} holds {part.dtype} of shape {part.shape}, int64 of {stop - start} is wanted: "
-                "damaged"
-            )
-        if not len(part):
-            continue
-        if part.min() < start or part.max() >= stop or np.bincount(part - start, minlength=len(part)).max() > 1:
-            raise InputError(f"checkpoint: {name!r} is no permutation of slots {start} to {stop - 1}: damaged")
-        stride = np.repeat(np.arange(last - first), np.diff(bounds[first : last + 1]))
-        if (stride[part - start] != stride).any():
-            raise InputError(f"checkpoint: {name!r} moves a tuple out of its stride: damaged")
+        if wrong := _wrong(part, bounds, todo[int(number)]):
+            raise InputError(f"checkpoint: {name!r} {wrong}: damaged")
     return parts
+
+
+def _wrong(part: np.ndarray, bounds: Int64Array, group: tuple[int, int]) -> str:
+    """Say why an array is no order of a group's slots that keeps every tuple in its stride, or nothing."""
+    first, last = group
+    start, stop = int(bounds[first]), int(bounds[last])
+    if part.dtype != np.int64 or part.shape != (stop - start,):
+        return f"holds {part.dtype} of shape {part.shape}, int64 of {stop - start} is wanted"
+    if not len(part):
+        return ""
+    if part.min() < start or part.max() >= stop or np.bincount(part - start, minlength=len(part)).max() > 1:
+        return f"is no permutation of slots {start} to {stop - 1}"
+    stride = np.repeat(np.arange(last - first), np.diff(bounds[first : last + 1]))
+    return "moves a tuple out of its stride" if (stride[part - start] != stride).any() else ""

@@ -1,6 +1,8 @@
 """Checkpoints of tuple orders: what is not one's own work is never trusted with a kernel."""
 
 import io
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +13,7 @@ import scipy.sparse
 
 import edgewatt as ew
 import reorder.cdr.groups as groups
+from reorder.cdr.base import TUPLE_ORDERS
 from reorder.cdr.order import TupleOrder
 from traces.base.errors import InputError
 
@@ -157,21 +160,67 @@ def test_a_bomb_is_not_unfolded(
         ordered(matrix, path)
 
 
-def test_the_kernel_refuses_an_order_out_of_range(matrix: scipy.sparse.csr_matrix) -> None:
-    from cython_ext.cdr.tuples import GREEDY, order_strides
-    from reorder.cdr.request import Storage, StoredTuples, Wires
+BAD_ORDERS = """
+import numpy as np
+from cython_ext.cdr.tuples import EXACT, GREEDY, order_strides, stride_bounds
 
-    storage = Storage("csr", "fp16", 16, 8, "row", "packed")
-    problem = StoredTuples.of(matrix, storage).problem(
-        storage, Wires("base-xor+dbi-dc", 32, None, "joint", "ones", None, None)
-    )
-    m, last = problem.model, len(problem.bounds) - 1
-    for bad in (-1, problem.size, 10**12):
-        for place in (0, problem.size // 2, problem.size - 1):
-            order = np.arange(problem.size)
-            order[place] = bad
-            with pytest.raises(AssertionError):
-                order_strides(
-                    m.out, m.into, m.keep, m.slot_class, m.end_class, problem.bounds, 0, last, order, GREEDY, True, 0.0,
-                    0, m.dbi, m.symmetric,
-                )  # fmt: skip
+n, words = 24, np.arange(24, dtype=np.uint64)[:, None]
+keep, slots = np.zeros((8, 1), np.uint64), np.zeros(n, np.uint8)
+ends = np.full(2, 255, np.uint8)
+
+
+def call(order, bounds=(0, 8, n), method=GREEDY, keep=keep, words=words):
+    given = words, words, keep, slots, ends, np.array(bounds), 0, 2, order
+    order_strides(*given, method, True, 0.0, 0, True, True)
+    stride_bounds(*given, 1, True, True, np.zeros(2))
+
+
+def refused(why, **given):
+    try:
+        call(**{"order": np.arange(n), **given})
+    except ValueError as error:
+        assert why in str(error), error
+    else:
+        raise SystemExit(f"not refused: {why}")
+
+
+call(np.arange(n))
+for bad in (-1, n, 10**12):
+    for place in (0, n // 2, n - 1):
+        order = np.arange(n)
+        order[place] = bad
+        refused("a tuple outside the matrix", order=order)
+refused("strides lie inside the order", bounds=(0, 8, n + 1))
+refused("a stride holds 0 to", bounds=(0, 8, 7))
+refused("exact orders at most 16 tuples", bounds=(0, 17, n), method=EXACT)
+refused("in all arrays alike", keep=keep[:7])
+refused("one row for each tuple", words=words[:-1])
+"""
+
+
+@pytest.mark.parametrize("optimise", [(), ("-O",)], ids=["python", "python -O"])
+def test_the_kernel_refuses_what_it_would_read_beyond(optimise: tuple[str, ...]) -> None:
+    """Nor does `python -O`, which leaves assertions out, let it."""
+    ran = subprocess.run([sys.executable, *optimise, "-c", BAD_ORDERS], capture_output=True, text=True, timeout=100)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_a_method_that_loses_tuples_is_named(
+    matrix: scipy.sparse.csr_matrix, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A member of another distribution may return anything: it is looked at before it is used or kept."""
+    path = tmp_path / "c.npz"
+    for wrong, words in (
+        (lambda at: at[::-1], "moves a tuple out of its stride"),
+        (lambda at: at[0], "is no permutation"),
+        (lambda at: at + 10**9, "is no permutation"),
+    ):
+
+        def order(self, problem, order, first, last, seed, parameters, progress, wrong=wrong):  # type: ignore[no-untyped-def]
+            start, stop = problem.bounds[first], problem.bounds[last]
+            order[start:stop] = wrong(order[start:stop].copy())
+
+        monkeypatch.setattr(type(TUPLE_ORDERS["greedy"].item), "order", order)
+        with pytest.raises(InputError, match=f"tuple order 'greedy': what it returns for strides 0 to .* {words}"):
+            ew.order_tuples(matrix, value_format="fp16", stride=8, method="greedy", checkpoint=path)
+        assert not path.exists()

@@ -121,6 +121,11 @@ def test_what_a_waveform_refuses(tmp_path):
     ):
         with pytest.raises(InputError, match=words):
             export_waveform(given, machine, tmp_path / "a.vcd", **more)
+    for channel in (-1, 1):
+        with pytest.raises(
+            InputError, match=f"channel {channel} does not exist: a machine without a part has channel 0"
+        ):
+            export_waveform(trace, Machine((), "raw", bus=BusSpec(1, 8)), tmp_path / "a.vcd", channel=channel)
     assert not (tmp_path / "a.vcd").exists()
 
 
