@@ -322,6 +322,7 @@ def patches(
     plans: int = typer.Option(40, min=2, help="Plans that get their joules, spread over the front."),
     seed: int = typer.Option(0, help="Seed of the input and weights that are drawn."),
     batch: int = typer.Option(None, help="Value of the first dimension where an .onnx model leaves it open."),
+    time_limit: float = typer.Option(None, metavar="SECONDS", help="Stop then, with the best found."),
     page: str = typer.Option(None, parser=written, metavar="FILE", help="Write a page with the front."),
     json_file: str = typer.Option(
         None, "--json", metavar="FILE", parser=written, help="Write the result as JSON ('-': standard output)."
@@ -331,20 +332,25 @@ def patches(
 
     Example:  edgewatt patches layers.csv --part lpddr4-3200 --factor 1.3 --run --page front.html
     """
-    from edgewatt.cli.parts.output import show_table, write_json
+    import time
+
+    from edgewatt.cli.parts.output import progress, show_table, write_json
     from edgewatt.operators.patches import check_plan
     from edgewatt.operators.patches import patches as find
     from edgewatt.operators.words import front_in_words, plan_rows
     from reorder.patches.front import MODES, TILES
     from traces.base.errors import InputError
 
-    front = find(
-        model, modes=mode or MODES, tiles=tile or TILES, counting=counting, weight_buffer=weight_buffer_bytes,
-        part=part, encoder=encoder, most=plans, seed=seed, batch=batch,
-    )  # fmt: skip
+    started = time.monotonic()
+    with progress("patches") as report:
+        front = find(
+            model, modes=mode or MODES, tiles=tile or TILES, counting=counting, weight_buffer=weight_buffer_bytes,
+            part=part, encoder=encoder, most=plans, seed=seed, batch=batch, time_limit_s=time_limit, progress=report,
+        )  # fmt: skip
     rows = plan_rows(front)
     words = front_in_words(front, rows)
     summary: dict[str, Any] = {"model": model, "counting": counting, "plans": rows, "left": list(front.left)}
+    summary["truncated"] = front.truncated
     chosen = None
     if run or peak_bytes is not None or factor is not None:
         chosen = front.best(peak_bytes, factor)
@@ -354,12 +360,18 @@ def patches(
         say_chosen = f"chosen: {rows[chosen]['peak']:,} B at {rows[chosen]['factor']:.3f}: {rows[chosen]['blocks']}"
         words.append(say_chosen)
     if run and chosen is not None:
-        found = check_plan(front.chain, front.plans[chosen], weight_buffer=weight_buffer_bytes, seed=seed)
+        left = None if time_limit is None else max(1e-9, time_limit - (time.monotonic() - started))
+        with progress("run") as report:
+            found = check_plan(
+                front.chain, front.plans[chosen], weight_buffer=weight_buffer_bytes, seed=seed, time_limit_s=left,
+                progress=report,
+            )  # fmt: skip
         summary["run"] = found
         words.append(
+            "run in NumPy: not finished within the time limit" if found is None else
             f"run in NumPy: {'equal to layer by layer, bit by bit' if found['equal'] else 'NOT EQUAL'}; "
             f"{found['peak_bytes']:,} B held, {found['multiplications']:,} multiplications"
-        )
+        )  # fmt: skip
     if page is not None:
         from edgewatt.reporting.patches_page import patches_page
         from traces.base.files import whole_file

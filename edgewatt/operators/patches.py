@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +12,14 @@ import numpy as np
 
 from edgewatt.operators.orders import load_graph
 from reorder.patches.chain import Chain, read_chain
-from reorder.patches.execute import Int8, random_weights, run_plan, run_whole
+from reorder.patches.execute import Int8, claim_run, random_weights, run_plan, run_whole
 from reorder.patches.from_graph import chain_of
 from reorder.patches.front import MODES, TILES, PatchPlan, patch_front
 from reorder.patches.transfers import INPUT, OUTPUT, transfers
 from traces.access.trace import LOAD, STORE, STREAMS, Chunk, Memory, Region, Trace
+from traces.base.limit import Limit, TimeIsUp
+from traces.base.memory import claim
+from traces.base.progress import Progress
 
 PIECE_BYTES = 128  # of one access
 ALIGNMENT = 256
@@ -27,13 +31,15 @@ READS, WRITES, WEIGHTS = (STREAMS.index(name) for name in ("inputs", "outputs", 
 class PatchFront:
     """chain; plans: undominated, from the lowest peak; left: operators behind the chain that are not part of it.
 
-    energy: of each plan, as of `plan_energy`, None where it was not asked for.
+    energy: of each plan, as of `plan_energy`, None where it was not asked for or the time limit came before.
+    truncated: the time limit came before all blocks and cuts were weighed, or all energies found.
     """
 
     chain: Chain
     plans: tuple[PatchPlan, ...]
     left: tuple[str, ...] = ()
     energy: tuple[dict[str, Any] | None, ...] = ()
+    truncated: bool = False
 
     def best(self, peak_bytes: int | None = None, factor: float | None = None) -> int | None:
         """Return the plan of fewest multiplications within a peak, or of least peak within a factor; None without."""
@@ -68,6 +74,8 @@ def patches(
     most: int = 40,
     seed: int = 0,
     batch: int | None = None,
+    time_limit_s: float | None = None,
+    progress: Progress | None = None,
 ) -> PatchFront:
     """Return the plans of a chain that no other one beats in peak memory and multiplications, and in joules.
 
@@ -76,18 +84,27 @@ def patches(
     reorder.patches.front.patch_front. part: a memory; off-chip bytes are then weighed too, and the plans that are kept
     (at most `most`, spread over the front; all that are undominated in the first two stay as far as they fit) get the
     energy of their transfers. Weights and input are drawn (seed): wires then carry random bytes, an estimate.
+    time_limit_s: wall-clock limit of it all once the model is read; see PatchFront for what is there then.
     """
     chain, left = (model, ()) if isinstance(model, Chain) else load_chain(model, batch)
-    rules = {"modes": modes, "tiles": tiles, "weight_buffer": weight_buffer}
-    plans = patch_front(chain, counting=counting, offchip=part is not None, **rules)  # type: ignore[arg-type]
+    limit = Limit(time_limit_s, progress)
+    plans = patch_front(
+        chain, modes=modes, tiles=tiles, counting=counting, offchip=part is not None, weight_buffer=weight_buffer,
+        limit=limit,
+    )  # fmt: skip
     if part is None:
-        return PatchFront(chain, tuple(plans), left, (None,) * len(plans))
+        return PatchFront(chain, tuple(plans), left, (None,) * len(plans), limit.reached)
     chosen = _spread(plans, most)
-    data = _Data(chain, seed)
-    energy = tuple(
-        plan_energy(chain, plan, part=part, encoder=encoder, weight_buffer=weight_buffer, data=data) for plan in chosen
-    )
-    return PatchFront(chain, tuple(chosen), left, energy)
+    energy: list[dict[str, Any] | None] = [None] * len(chosen)
+    with contextlib.suppress(TimeIsUp):
+        limit.check()
+        data = _Data(chain, seed, limit)
+        for k, plan in enumerate(chosen):
+            limit.check(k, len(chosen), "plans played on the memory")
+            energy[k] = plan_energy(
+                chain, plan, part=part, encoder=encoder, weight_buffer=weight_buffer, data=data, limit=limit
+            )
+    return PatchFront(chain, tuple(chosen), left, tuple(energy), limit.reached)
 
 
 def _spread(plans: list[PatchPlan], most: int) -> list[PatchPlan]:
@@ -108,20 +125,33 @@ def _spread(plans: list[PatchPlan], most: int) -> list[PatchPlan]:
 class _Data:
     """Bytes of input, weights and output of a chain, drawn and computed once."""
 
-    def __init__(self, chain: Chain, seed: int) -> None:
+    def __init__(self, chain: Chain, seed: int, limit: Limit) -> None:
+        claim_run(chain)
         first = chain.layers[0]
         self.given = np.random.default_rng(seed).integers(-128, 128, (first.in_h, first.in_w, first.in_c), np.int8)
         self.weights = random_weights(chain, seed + 1)
-        self.result = run_whole(chain, self.given, self.weights)
+        self.result = run_whole(chain, self.given, self.weights, limit)
 
 
-def check_plan(chain: Chain, plan: PatchPlan, *, weight_buffer: int = 0, seed: int = 0) -> dict[str, Any]:
+def check_plan(
+    chain: Chain,
+    plan: PatchPlan,
+    *,
+    weight_buffer: int = 0,
+    seed: int = 0,
+    time_limit_s: float | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any] | None:
     """Run a plan in NumPy and compare it with the chain run layer by layer, bit by bit.
 
-    Keys: equal, peak_bytes, multiplications, offchip_bytes, as measured.
+    Keys: equal, peak_bytes, multiplications, offchip_bytes, as measured. None where the time limit came before.
     """
-    data = _Data(chain, seed)
-    found, tally = run_plan(chain, plan, data.given, data.weights, weight_buffer=weight_buffer)
+    limit = Limit(time_limit_s, progress)
+    try:
+        data = _Data(chain, seed, limit)
+        found, tally = run_plan(chain, plan, data.given, data.weights, weight_buffer=weight_buffer, limit=limit)
+    except TimeIsUp:
+        return None
     return {"equal": bool(np.array_equal(found, data.result)), **vars(tally)}
 
 
@@ -133,8 +163,12 @@ def plan_energy(
     encoder: str = "raw",
     weight_buffer: int = 0,
     data: _Data | None = None,
+    limit: Limit | None = None,
 ) -> dict[str, Any]:
-    """Play a plan's off-chip transfers on a memory. Keys: bytes, io_pj, interface_pj, core_pj, total_pj, time_ns."""
+    """Play a plan's off-chip transfers on a memory. Keys: bytes, io_pj, interface_pj, core_pj, total_pj, time_ns.
+
+    Raises TimeIsUp where the limit's time is over before.
+    """
     from hwmodel.energy.replay import replay_energy
     from hwmodel.machine import BusSpec, Machine
     from hwmodel.parts.part_file import load_part
@@ -144,7 +178,8 @@ def plan_energy(
     o = loaded.organisation
     bus = BusSpec(bus_bytes=o.byte_lanes, block_bytes=o.burst_bytes)
     machine = Machine((), encoder=encoder, element_bytes=1, bus=bus, part=loaded)
-    result = replay(_trace(chain, plan, data or _Data(chain, 0), weight_buffer), machine)
+    limit = limit or Limit()
+    result = replay(_trace(chain, plan, data or _Data(chain, 0, limit), weight_buffer, limit), machine)
     energy = replay_energy(result, machine)
     assert result.dram is not None
     return {
@@ -157,7 +192,7 @@ def plan_energy(
     }
 
 
-def _trace(chain: Chain, plan: PatchPlan, data: _Data, weight_buffer: int) -> Trace:
+def _trace(chain: Chain, plan: PatchPlan, data: _Data, weight_buffer: int, limit: Limit) -> Trace:
     contents: dict[int, Int8] = {INPUT: data.given, OUTPUT: data.result, **dict(enumerate(data.weights))}
     address, regions, at = {}, [], 0
     for key, values in contents.items():
@@ -165,6 +200,7 @@ def _trace(chain: Chain, plan: PatchPlan, data: _Data, weight_buffer: int) -> Tr
         address[key] = at
         regions.append(Region(name, at, values.size))
         at += -(-values.size // ALIGNMENT) * ALIGNMENT
+    claim(2 * at, chain.name, "what a plan moves")
     image = np.zeros(at, np.uint8)
     flat = {key: np.ascontiguousarray(values).reshape(-1).view(np.uint8) for key, values in contents.items()}
     for key, raw in flat.items():
@@ -178,6 +214,7 @@ def _trace(chain: Chain, plan: PatchPlan, data: _Data, weight_buffer: int) -> Tr
         payload: list[Any] = []
         waiting = 0
         for key, first, size in transfers(chain, plan, weight_buffer=weight_buffer):
+            limit.check()
             offsets = np.arange(0, size, PIECE_BYTES)
             starts.append(address[key] + first + offsets)
             sizes.append(np.minimum(PIECE_BYTES, size - offsets))

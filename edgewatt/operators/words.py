@@ -151,6 +151,8 @@ def front_in_words(front: Any, plans: list[dict[str, Any]]) -> list[str]:
         f"{len(plans)} plans: from {low['peak']:,} B at {low['factor']:.3f} times the multiplications to "
         f"{high['peak']:,} B at {high['factor']:.3f}.",
     ]
+    if front.truncated:
+        found.append("Stopped at the time limit: plans of what was weighed until then.")
     if front.left:
         found.append(f"Not part of the chain: {len(front.left)} operators from {front.left[0]!r} on.")
     return found

@@ -23,8 +23,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from reorder.patches.chain import Chain
 
 
@@ -62,18 +60,24 @@ def rows_made(chain: Chain, first: int, last: int, tile: int) -> list[int]:
     Rows beyond a tensor are not counted.
     """
     height = chain.layers[last].out_h
-    starts = np.arange(0, height, tile)
-    stops = starts + tile  # a last tile that is not full is computed from all its rows all the same
+    tiles = -(-height // tile)
+    first_row, end, step = 0, tile, tile  # of the first tile; a last one that is not full is computed as a whole
     found = []
     for layer in reversed(chain.layers[first : last + 1]):
-        found.append(int((np.clip(stops, 0, layer.out_h) - np.clip(starts, 0, layer.out_h)).sum()))
-        starts, stops = (
-            starts * layer.stride - layer.padding,
-            (stops - 1) * layer.stride - layer.padding + layer.kernel,
-        )
+        found.append(_within(end, step, tiles, layer.out_h) - _within(first_row, step, tiles, layer.out_h))
+        first_row = first_row * layer.stride - layer.padding
+        end = (end - 1) * layer.stride - layer.padding + layer.kernel
+        step *= layer.stride
     height = chain.layers[first].in_h
-    found.append(int((np.clip(stops, 0, height) - np.clip(starts, 0, height)).sum()))
+    found.append(_within(end, step, tiles, height) - _within(first_row, step, tiles, height))
     return found[::-1]
+
+
+def _within(start: int, step: int, count: int, height: int) -> int:
+    """Return the sum of start + i * step for i below count, each cut to 0 to height."""
+    low = min(count, max(0, -(start // step)))  # the first that is not below 0
+    high = min(count, max(low, -((start - height) // step)))  # the first that is not below height
+    return (high - low) * start + (high * (high - 1) - low * (low - 1)) // 2 * step + (count - high) * height
 
 
 def _work_by_rows(chain: Chain, first: int, last: int, tile: int) -> int:

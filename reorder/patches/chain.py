@@ -107,7 +107,7 @@ def _layer(row: dict[str, str | None], names: Sequence[str], where: str) -> Laye
         if name == "adds" and not word:
             continue
         if not (word.isascii() and word.isdecimal()) or len(word) > 12:
-            raise InputError(f"{where}: {name} is {word[:40]!r}: a whole number is wanted")
+            raise InputError(f"{where}: {name} is {word[:40]!r}: a whole number of at most 12 digits is wanted")
         values[name] = int(word)
     return Layer(kind=(row["kind"] or "").strip(), **values)  # type: ignore[arg-type]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +17,12 @@ import numpy.typing as npt
 from reorder.patches.blocks import Block, rows_made, tile_rows, window
 from reorder.patches.chain import Chain, Layer
 from reorder.patches.front import PatchPlan
+from traces.base.limit import Limit
+from traces.base.memory import claim
 
 Int8 = npt.NDArray[np.int8]
 SHIFT = 7
+PIECE = 1 << 24  # multiplications between two looks at the clock
 
 
 @dataclass
@@ -37,42 +41,73 @@ def _clip(values: npt.NDArray[np.int64]) -> Int8:
     return np.clip(values, -128, 127).astype(np.int8)
 
 
-def _layer(layer: Layer, padded: Int8, weights: Int8) -> Int8:
+def _layer(layer: Layer, padded: Int8, weights: Int8, limit: Limit) -> Int8:
     """Apply a layer to input that holds its padding: int8[h, w, c] -> int8[out rows, out columns, c]."""
     k, s = layer.kernel, layer.stride
     rows, columns = (padded.shape[0] - k) // s + 1, (padded.shape[1] - k) // s + 1
-    total = np.zeros((rows, columns, layer.out_c), np.int64)
-    for y in range(k):
-        for x in range(k):
-            part = padded[y : y + rows * s : s, x : x + columns * s : s][:rows, :columns].astype(np.int64)
-            w = weights[y, x].astype(np.int64)
-            total += part @ w if layer.kind == "conv" else part * w
-    return _clip(total >> SHIFT)
+    out = np.empty((rows, columns, layer.out_c), np.int8)
+    channels = max(1, PIECE // layer.per_value)
+    across = max(1, channels // layer.out_c)
+    down = max(1, across // columns)
+    for top in range(0, rows, down):
+        for left in range(0, columns, across):
+            for first in range(0, layer.out_c, channels):
+                place = np.s_[top : top + down, left : left + across, first : first + channels]
+                made = out[place]
+                total = np.zeros(made.shape, np.int64)
+                for y in range(k):
+                    limit.check(text="running")
+                    for x in range(k):
+                        part = padded[y + top * s :: s, x + left * s :: s][: made.shape[0], : made.shape[1]]
+                        w = weights[y, x, ..., first : first + channels].astype(np.int64)
+                        if layer.kind == "conv":
+                            total += part.astype(np.int64) @ w
+                        else:
+                            total += part[..., first : first + channels].astype(np.int64) * w
+                out[place] = _clip(total >> SHIFT)
+    return out
 
 
-def run_whole(chain: Chain, given: Int8, weights: Sequence[Int8]) -> Int8:
-    """Run layer by layer."""
+def claim_run(chain: Chain) -> None:
+    """Raise InputError unless tensors, weights and the buffers of any plan fit into memory."""
+    tensors = sum(layer.in_values for layer in chain.layers) + chain.layers[-1].out_values
+    widest = max((a.in_h + 2 * a.padding) * (a.in_w + 2 * a.padding) * a.in_c + 9 * a.out_values for a in chain.layers)
+    claim(tensors + widest + sum(layer.weights for layer in chain.layers), chain.name, "running it in NumPy")
+
+
+def run_whole(chain: Chain, given: Int8, weights: Sequence[Int8], limit: Limit | None = None) -> Int8:
+    """Run layer by layer. Raises TimeIsUp where the limit's time is over before."""
+    limit = limit or Limit()
     inputs: list[Int8] = []
     for layer, w in zip(chain.layers, weights, strict=True):
         inputs.append(given)
         p = layer.padding
-        given = _layer(layer, np.pad(given, ((p, p), (p, p), (0, 0))), w)
+        given = _layer(layer, np.pad(given, ((p, p), (p, p), (0, 0))), w, limit)
         if layer.adds is not None:
             given = _clip(given.astype(np.int64) + inputs[layer.adds])
     return given
 
 
 def run_plan(
-    chain: Chain, plan: PatchPlan, given: Int8, weights: Sequence[Int8], *, weight_buffer: int = 0
+    chain: Chain,
+    plan: PatchPlan,
+    given: Int8,
+    weights: Sequence[Int8],
+    *,
+    weight_buffer: int = 0,
+    limit: Limit | None = None,
 ) -> tuple[Int8, Tally]:
-    """Run a plan block by block; return the output and what it took. weight_buffer: as the plan was made with."""
-    tally = Tally()
+    """Run a plan block by block; return the output and what it took. weight_buffer: as the plan was made with.
+
+    Raises TimeIsUp where the limit's time is over before.
+    """
+    tally, limit = Tally(), limit or Limit()
     made = {0: given}  # inputs of layers that are held whole
     for block in plan.blocks:
         total = sum(layer.weights for layer in chain.layers[block.first : block.last + 1])
         kept = block.mode == "whole" or total <= weight_buffer
         tally.offchip_bytes += total if kept else 0
-        out = _run_block(chain, block, made, weights, tally, kept)
+        out = _run_block(chain, block, made, weights, tally, limit, kept)
         end = block.last + 1
         made = {k: v for k, v in made.items() if any(a.adds == k for a in chain.layers[end:])}
         made[end] = out
@@ -82,7 +117,7 @@ def run_plan(
 
 
 def _run_block(
-    chain: Chain, block: Block, made: dict[int, Int8], weights: Sequence[Int8], tally: Tally, kept: bool
+    chain: Chain, block: Block, made: dict[int, Int8], weights: Sequence[Int8], tally: Tally, limit: Limit, kept: bool
 ) -> Int8:
     first, last = block.first, block.last
     end = chain.layers[last]
@@ -97,7 +132,7 @@ def _run_block(
     held += out.size if last < len(chain.layers) - 1 else 0
     if block.mode == "whole":
         p = end.padding
-        out[:] = _layer(end, np.pad(made[first], ((p, p), (p, p), (0, 0))), weights[last])
+        out[:] = _layer(end, np.pad(made[first], ((p, p), (p, p), (0, 0))), weights[last], limit)
         if end.adds is not None:
             out[:] = _clip(out.astype(np.int64) + made[end.adds])
         tally.multiplications += out.size * end.per_value
@@ -105,15 +140,16 @@ def _run_block(
             tally.offchip_bytes += rows_made(chain, 0, 0, 1)[0] * end.in_w * end.in_c
         tally.peak_bytes = max(tally.peak_bytes, held)
         return out
+    run: dict[str, Any] = {"limit": limit, "kept": kept, "loaded": loaded}
     if block.mode in ("lines", "mixed"):
-        stream = _Stream(chain, block, made, weights, tally, axis=0, rows=None, top=0, kept=kept, loaded=loaded)
+        stream = _Stream(chain, block, made, weights, tally, axis=0, rows=None, top=0, **run)
         for y in range(end.out_h):
             out[y] = stream.slice_of(last, y)
         tally.peak_bytes = max(tally.peak_bytes, held + stream.values + stream.head_values)
         return out
     for y in range(0, end.out_h, block.tile):
         rows = tile_rows(chain, first, last, block.tile)
-        stream = _Stream(chain, block, made, weights, tally, axis=1, rows=rows, top=y, kept=kept, loaded=loaded)
+        stream = _Stream(chain, block, made, weights, tally, axis=1, rows=rows, top=y, **run)
         tile = np.stack([stream.slice_of(last, x) for x in range(end.out_w)], axis=1)
         out[y : y + block.tile] = tile[: end.out_h - y]
         tally.peak_bytes = max(tally.peak_bytes, held + stream.values)
@@ -137,6 +173,7 @@ class _Stream:
         axis: int,
         rows: list[tuple[int, int]] | None,
         top: int,
+        limit: Limit,
         kept: bool,
         loaded: bool,
     ) -> None:
@@ -152,7 +189,7 @@ class _Stream:
         self.next: dict[int, int] = {}
         self.tops: dict[int, int] = {}  # layer -> first row of its input in this tile; of the last one's output
         self.kept: dict[int, deque[tuple[int, Int8]]] = {}
-        self.rows = rows
+        self.rows, self.limit = rows, limit
         self.values = 0
         self.weights_kept, self.input_loaded = kept, loaded
         self.tops[block.last + 1] = top
@@ -217,8 +254,8 @@ class _Stream:
         head = Block(first, split, "rows", 1, 0, 0)
         rows = tile_rows(self.chain, first, split, 1)
         stream = _Stream(
-            self.chain, head, self.made, self.weights, self.tally, axis=1, rows=rows, top=index, kept=self.weights_kept,
-            loaded=self.input_loaded,
+            self.chain, head, self.made, self.weights, self.tally, axis=1, rows=rows, top=index, limit=self.limit,
+            kept=self.weights_kept, loaded=self.input_loaded,
         )  # fmt: skip
         self.head_values = stream.values
         return np.stack([stream.slice_of(split, x)[0] for x in range(self.chain.layers[split].out_w)])
@@ -233,9 +270,9 @@ class _Stream:
         stacked = np.stack(list(ring), axis=self.axis)
         if self.axis == 0:
             p = layer.padding
-            out = _layer(layer, np.pad(stacked, ((0, 0), (p, p), (0, 0))), self.weights[at])[0]
+            out = _layer(layer, np.pad(stacked, ((0, 0), (p, p), (0, 0))), self.weights[at], self.limit)[0]
         else:
-            out = _layer(layer, stacked, self.weights[at])[:, 0]
+            out = _layer(layer, stacked, self.weights[at], self.limit)[:, 0]
             there = self._rows_of(at + 1, len(out))
             out[~there] = 0
         if self.axis == 0 and not self.weights_kept:

@@ -17,11 +17,15 @@ from reorder.patches.blocks import Block, make_block
 from reorder.patches.chain import Chain
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
+from traces.base.limit import Limit
+from traces.base.memory import claim
 
 TILES = (1, 2, 4, 8)
 MOST_LAYERS = 128  # of a chain: the work grows with the fourth power, 80 layers take half a minute
 MODES = ("whole", "rows", "lines", "mixed")
 COUNTINGS = ("exact", "msf-cnn")
+WAY_BYTES = 200  # of one way to reach a cut, of those that are weighed in three things
+MOST_WAYS = 1 << 17  # before the dominated ones are dropped
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,7 @@ def patch_front(
     counting: str = "exact",
     offchip: bool = False,
     weight_buffer: int = 0,
+    limit: Limit | None = None,
 ) -> list[PatchPlan]:
     """Return the undominated plans (peak bytes against multiplications), from the lowest peak to the fewest.
 
@@ -75,10 +80,13 @@ def patch_front(
     counting: 'exact', what a run takes, or 'msf-cnn', what that optimiser states (reorder.patches.msf_cnn; blocks by
     single rows only, whatever `modes` and `tiles` say).
     offchip: off-chip bytes are a third thing that plans are weighed by. weight_buffer: bytes in which weights of a
-    fused block stay while it runs.
+    fused block stay while it runs. limit: once its time is over, the plans of the blocks that were weighed so far are
+    returned, layer by layer among them.
     Exact for the model of reorder.patches.blocks: every cut into blocks of these kinds is weighed. O(P * n^2) for P
-    different block memories; with `offchip` in proportion to the undominated plans of all prefixes.
+    different block memories; with `offchip` in proportion to the undominated plans of all prefixes, which may be very
+    many: InputError where they do not fit into memory.
     """
+    limit = limit or Limit()
     for mode in modes:
         if mode not in MODES:
             raise unknown_name("way to run a block", mode, MODES)
@@ -96,16 +104,21 @@ def patch_front(
             raise InputError("counting 'msf-cnn' knows no off-chip bytes: use 'exact'")
         if any(layer.adds is not None for layer in chain.layers):
             raise InputError(f"{chain.name}: counting 'msf-cnn' knows no residual additions: use 'exact'")
-        found: Iterator[Block | None] = (msf_cnn.make_block(chain, a, b) for a in range(n) for b in range(a, n))
+        cuts = [(a, a) for a in range(n)] + [(a, b) for a in range(n) for b in range(a + 1, n)]
+        found: Iterator[Block | None] = (msf_cnn.make_block(chain, a, b) for a, b in cuts)
     else:
         found = _blocks(chain, modes, tiles, weight_buffer)
-    blocks = sorted(
-        (b for b in found if b is not None), key=lambda b: (b.peak_bytes, b.multiplications, b.offchip_bytes)
-    )
-    return _three(chain, blocks) if offchip else _two(chain, blocks)
+    usable: list[Block] = []
+    for block in found:  # single layers come first: there is always a plan of them
+        if block is not None:
+            usable.append(block)
+        if limit.over(len(usable), None, "blocks") and len(usable) >= n:
+            break
+    usable.sort(key=lambda b: (b.peak_bytes, b.multiplications, b.offchip_bytes))
+    return _three(chain, usable, limit) if offchip else _two(chain, usable, limit)
 
 
-def _two(chain: Chain, usable: list[Block]) -> list[PatchPlan]:
+def _two(chain: Chain, usable: list[Block], limit: Limit) -> list[PatchPlan]:
     """For each memory that a block may take: the fewest multiplications with blocks that take no more."""
     n = len(chain.layers)
     cost = np.full((n, n), np.inf)
@@ -116,8 +129,8 @@ def _two(chain: Chain, usable: list[Block]) -> list[PatchPlan]:
         if block.multiplications < cost[block.first, block.last]:
             cost[block.first, block.last] = block.multiplications
             chosen[block.first, block.last] = block
-        if k + 1 < len(usable) and usable[k + 1].peak_bytes == block.peak_bytes:
-            continue
+        if k + 1 < len(usable) and (limit.over(k, len(usable), "cuts") or usable[k + 1].peak_bytes == block.peak_bytes):
+            continue  # once the time is over only the last step is taken, with all blocks
         best, start = np.full(n + 1, np.inf), np.zeros(n + 1, np.int64)
         best[0] = 0
         for end in range(n):
@@ -134,8 +147,11 @@ def _two(chain: Chain, usable: list[Block]) -> list[PatchPlan]:
     return plans
 
 
-def _three(chain: Chain, usable: list[Block]) -> list[PatchPlan]:
-    """Extend the undominated plans of each prefix by every block that begins behind it."""
+def _three(chain: Chain, usable: list[Block], limit: Limit) -> list[PatchPlan]:
+    """Extend the undominated plans of each prefix by every block that begins behind it.
+
+    Once the time is over, by single layers alone.
+    """
     n = len(chain.layers)
     by_end: list[list[Block]] = [[] for _ in range(n)]
     for block in usable:
@@ -147,14 +163,22 @@ def _three(chain: Chain, usable: list[Block]) -> list[PatchPlan]:
         for block in by_end[last]:
             pairs.setdefault(block.first, []).append(block)
         ways: list[tuple[int, int, int, Block, int]] = []
-        for first, several in pairs.items():
+        most = MOST_WAYS
+        for first in sorted(pairs, reverse=True):  # the layer alone comes first
+            several = pairs[first]
             kept = _undominated([(b.peak_bytes, b.multiplications, b.offchip_bytes) for b in several])
             for k in kept:
+                if first < last and limit.over(last, n, "layers"):
+                    break
                 b = several[k]
+                claim(WAY_BYTES * (len(ways) + len(labels[first])), chain.name, "weighing memory, work and transfers")
                 ways += [
                     (max(p, b.peak_bytes), w + b.multiplications, d + b.offchip_bytes, b, i)
                     for i, (p, w, d) in enumerate(labels[first])
                 ]
+                if len(ways) > most:
+                    ways = [ways[j] for j in _undominated([way[:3] for way in ways])]
+                    most = max(MOST_WAYS, 2 * len(ways))
         best = _undominated([way[:3] for way in ways])
         labels.append([ways[k][:3] for k in best])
         came.append([ways[k][3:] for k in best])

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reorder.patches import msf_cnn
-from reorder.patches.blocks import make_block
+from reorder.patches.blocks import _within, make_block
 from reorder.patches.chain import Chain, Layer, read_chain
 from reorder.patches.execute import random_weights, run_plan, run_whole
 from reorder.patches.front import _undominated, patch_front
@@ -203,3 +203,9 @@ def test_what_is_no_chain_is_refused(tmp_path: Path) -> None:
     file.write_text("kind,kernel\n")
     with pytest.raises(InputError, match="line 1: no column 'stride'"):
         read_chain(file)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(-50, 50), st.integers(1, 9), st.integers(0, 40), st.integers(0, 60))
+def test_rows_within_a_tensor_are_summed_at_once(start: int, step: int, count: int, height: int) -> None:
+    assert _within(start, step, count, height) == sum(min(max(start + i * step, 0), height) for i in range(count))

@@ -1,6 +1,7 @@
 """`edgewatt patches`: fronts, joules, runs and pages; chains out of models."""
 
 import json
+import time
 from pathlib import Path
 
 import numpy as np
@@ -121,3 +122,58 @@ def test_the_page_draws_without_errors(tmp_path: Path) -> None:
     dom, said = opened(page, tmp_path / "profile")
     assert "Uncaught" not in said and "CONSOLE" not in said
     assert "data-drawn=" in dom and "times the multiplications" in dom
+
+
+RUN, PLAYED = ["--run", "--factor", "9"], ["--part", "lpddr4-3200"]
+LIMITS = {
+    "many layers": ([("conv", 3, 1, 1)] * 100, 64, 64, 4, []),
+    "many plans": ([("conv", k % 3 * 2 + 1, 1, k % 3) for k in range(60)], 97, 61, 3, PLAYED),
+    "much work": ([("conv", 1, 1, 0), ("conv", 9, 1, 4), ("conv", 1, 1, 0)], 1 << 10, 1 << 10, 100, RUN),
+    "one line": ([("conv", 1, 1, 0), ("conv", 1, 1, 0)], 1, 1 << 22, 64, [*PLAYED, *RUN]),
+    "large kernels": ([("depthwise", 999, 1, 499)] * 2, 999, 999, 1, RUN),
+    "all transfers": ([("conv", 1, 1, 0)] * 3, 1 << 12, 1, 1 << 9, PLAYED),
+}  # fmt: skip
+
+
+def written(path: Path, spec: list[tuple[str, int, int, int]], height: int, width: int, channels: int) -> Path:
+    lines = ["kind,kernel,stride,padding,in_h,in_w,in_c,out_h,out_w,out_c,adds"]
+    for kind, kernel, stride, padding in spec:
+        lines.append(f"{kind},{kernel},{stride},{padding},{height},{width},{channels},{height},{width},{channels},")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_a_time_limit_holds(name: str, tmp_path: Path) -> None:
+    """Of the front, its joules and the run together, on chains that would take minutes to days."""
+    spec, height, width, channels, more = LIMITS[name]
+    file = written(tmp_path / "c.csv", spec, height, width, channels)
+    began = time.process_time()
+    done = CliRunner().invoke(app, ["patches", str(file), *more, "--time-limit", "1", "--json", "-"])
+    assert time.process_time() - began < 4
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["truncated"] or found["run"] is None
+    assert found["plans"][-1]["factor"] <= 1  # layer by layer is there at least
+
+
+def test_a_limit_that_is_not_met_changes_nothing() -> None:
+    chain = read_chain(EXAMPLES / "basic-residual-64.csv")
+    for part in (None, "lpddr4-3200"):
+        free, limited = (
+            ew.patches(chain, modes=("lines", "rows"), part=part, most=3, time_limit_s=s) for s in (None, 1e6)
+        )
+        assert free.plans == limited.plans and free.energy == limited.energy and not limited.truncated
+    with pytest.raises(InputError, match="a time limit of 0 s: it must be above 0"):
+        ew.patches(chain, time_limit_s=0)
+
+
+@pytest.mark.parametrize("mode", ["rows", "lines", "mixed"])
+def test_heights_are_counted_not_walked(mode: str, tmp_path: Path) -> None:
+    """9 x 10^11 rows of one value: the front needs none of them; running them is refused for its memory."""
+    file = written(tmp_path / "c.csv", [("conv", 1, 1, 0)] * 3, 9 * 10**11, 1, 1)
+    front = ew.patches(str(file), modes=(mode,))
+    assert front.plans[-1].multiplications == 27 * 10**11
+    for more in (RUN, PLAYED):
+        done = CliRunner().invoke(app, ["patches", str(file), "--mode", mode, *more])
+        assert isinstance(done.exception, InputError) and "bytes of memory, more than the bound" in str(done.exception)
