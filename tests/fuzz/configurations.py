@@ -1,6 +1,10 @@
 """Damage to configurations: each is refused with file, line and column, or runs; nothing crashes, hangs or eats memory.
 
-python -m fuzz.configurations 5000        (from tests/)
+python -m fuzz.configurations 5000 [FIRST]        (from tests/)
+
+A configuration may ask for as much work as it likes (4 x 10^9 steps of a search): then it says how far it is, and ends
+when it is told to. A run that reports is stopped after some seconds, as Ctrl-C does it; one that is silent for 20 s of
+computing hangs.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from pathlib import Path
 import edgewatt as ew
 from traces.base.errors import EdgewattError
 
-SECONDS, MEMORY_BYTES = 20, 2 << 30
+SILENT_S, ENOUGH_S, MEMORY_BYTES = 20, 4, 2 << 30
 WORDS = [
     "null", "true", "-1", "0", "1e308", "1e999", ".inf", ".nan", '"8"', "[]", "{}", "[[]]", "yes", "~", "<script>",
     "../../etc/passwd", "*x", "!!python/name:os.system", "2000000000000000000000", "'", '"', "{", "}", "[", "]", ":",
@@ -126,52 +130,78 @@ dram: {part: lpddr4-3200}
 }
 
 
-class _TooLong(Exception):
-    pass
+class _Silent(Exception):
+    """Nothing was heard of a run for too long."""
+
+
+class _Stopped(Exception):
+    """A run that reports was told to stop."""
+
+
+def heard_of(config: str) -> None:
+    """Run a configuration and listen to it. Raises _Silent, _Stopped, or what the run raises."""
+    began = time.process_time()
+
+    def listen(done: int, total: int | None, text: str) -> None:
+        signal.setitimer(signal.ITIMER_PROF, SILENT_S)
+        if time.process_time() - began > ENOUGH_S:
+            raise _Stopped
+
+    def silent(number: int, frame: object) -> None:
+        raise _Silent
+
+    before = signal.signal(signal.SIGPROF, silent)
+    signal.setitimer(signal.ITIMER_PROF, SILENT_S)
+    try:
+        ew.run(config, progress=listen)
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def damaged(pick: random.Random) -> str:
+    """Return one of the configurations, damaged."""
+    lines = pick.choice(list(BASES.values())).splitlines()
+    for _ in range(pick.choice((1, 1, 2, 3))):
+        pick.choice([*MUTATIONS, *[change_number] * 6])(lines, pick)
+        lines = lines or [""]
+    return "\n".join(lines)
 
 
 def main() -> int:
     """Damage the configurations so often and run what is still one; exit status 1 on a find."""
-    cases = int(sys.argv[1])
+    first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    cases = range(first, first + int(sys.argv[1]))
     os.environ.setdefault("EDGEWATT_MAX_BYTES", "1536M")
-    finds, refused, ran, long = 0, 0, 0, 0
-
-    def stop(number: int, frame: object) -> None:
-        raise _TooLong
-
-    signal.signal(signal.SIGPROF, stop)
+    finds, refused, ran, stopped = 0, 0, 0, 0
     with tempfile.TemporaryDirectory() as scratch, contextlib.chdir(scratch):
         Path("small.din").write_text("".join(f"{'rw'[k % 2]} {64 * k:x} 4\n" for k in range(40)))
-        for case in range(cases):
-            pick = random.Random(case)
-            lines = pick.choice(list(BASES.values())).splitlines()
-            for _ in range(pick.choice((1, 1, 2, 3))):
-                pick.choice([*MUTATIONS, *[change_number] * 6])(lines, pick)
-                lines = lines or [""]
-            text = "\n".join(lines)
+        for case in cases:
+            text = damaged(random.Random(case))
             Path("c.yaml").write_text(text, encoding="utf-8", newline="")
             before, wrong = _peak_bytes(), ""
-            signal.setitimer(signal.ITIMER_PROF, SECONDS)
             started = time.process_time()
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    ew.run("c.yaml")
+                    heard_of("c.yaml")
                 ran += 1
             except EdgewattError:
                 refused += 1
-            except _TooLong:
-                long += 1
-                wrong = f"more than {SECONDS} s"
+            except _Stopped:
+                stopped += 1
+            except _Silent:
+                wrong = f"silent for {SILENT_S} s"
             except BaseException as error:
                 wrong = f"{type(error).__name__}: {error}"
-            signal.setitimer(signal.ITIMER_PROF, 0)
             if _peak_bytes() - before > MEMORY_BYTES:
                 wrong = wrong or "more than 2 GB"
             if wrong:
                 finds += 1
                 print(f"case {case}: {wrong[:300]}: after {time.process_time() - started:.0f} s: {text!r}", flush=True)
-    print(f"{cases} configurations: {refused} refused, {ran} ran, {long} ran longer than {SECONDS} s; {finds} finds")
+            if (case + 1) % 500 == 0:
+                print(f"to case {case}: {refused} refused, {ran} ran, {stopped} stopped, {finds} finds", flush=True)
+    print(f"{len(cases)} configurations: {refused} refused, {ran} ran, {stopped} stopped as asked; {finds} finds")
     return int(finds > 0)
 
 

@@ -2,13 +2,16 @@
 
 import random
 import re
+import sys
 from pathlib import Path
 
 import pytest
+from fuzz import configurations
 from fuzz.configurations import MUTATIONS, WORDS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import edgewatt as ew
 from edgewatt.config import ConfigError
 from edgewatt.sweeps.plan import load_sweep
 from traces.base.resources import config_root
@@ -63,3 +66,33 @@ def test_arbitrary_bytes(tmp_path_factory: pytest.TempPathFactory, data: bytes) 
     file.write_bytes(data)
     with pytest.raises(ConfigError):
         load_sweep(file)
+
+
+def test_a_slice_of_damaged_configurations_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refused, or run: see `python -m fuzz.configurations`."""
+    monkeypatch.setattr(sys, "argv", ["fuzz.configurations", "60"])
+    monkeypatch.setenv("EDGEWATT_MAX_BYTES", "1G")
+    assert configurations.main() == 0
+
+
+@pytest.mark.parametrize("iterations", [2**32, 2**62])
+def test_work_without_end_reports_and_can_be_stopped(iterations: int, tmp_path: Path) -> None:
+    """As many steps as are asked for are a legal wish: progress is heard, and an exception out of it ends the run."""
+    text = f"""network: {{generate: {{kind: random-layered, n_layers: 2, width: 6, density: 0.5}}}}
+orderings: [{{kind: connection-reordering, iterations: {iterations}}}]
+measure: io
+"""
+    file = tmp_path / "c.yaml"
+    file.write_text(text)
+    heard = []
+
+    def listen(done: int, total: int | None, text: str) -> None:
+        heard.append(text)
+        if len(heard) > 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ew.run(file, progress=listen)
+    assert any(f"of {iterations}" in text for text in heard)
+    limited = ew.run(file, overrides=["search.time_limit_s=0.2"])
+    assert limited[0].canonical["results"]["ordering"]["truncated"]
