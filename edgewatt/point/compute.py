@@ -17,7 +17,7 @@ from edgewatt.point.model import Point
 from edgewatt.point.network_steps import curve_seconds
 from edgewatt.point.plugins import plugins_of
 from edgewatt.point.steps import OPTIONAL, Step, inputs, needed, own_identity, present
-from edgewatt.results.record import Record, content_hash
+from edgewatt.results.record import Record, content_hash, of_our_shape
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 
@@ -183,15 +183,18 @@ def rerun(record: str | Path | Record) -> list[dict[str, Any]]:
         if path.is_dir():
             raise InputError(f"{path}: is a folder: name one record in it, such as records/HASH.json")
         (record,) = load_records(path)
-        paths = {
-            kind: [_find(name, path.parent) for name in names] for kind, names in record.provenance["paths"].items()
-        }
+        folder: Path | None = path.parent
     else:
-        paths = dict(record.provenance["paths"])
-    point = Point.from_config(
-        record.config, paths, str(record.provenance.get("name", "")), plugins=plugins_of(record.config, paths)
-    )
-    again = compute(point, Memo())
+        folder = None
+    with of_our_shape(f"record {record.hash}"):
+        paths = {
+            kind: [name if folder is None else _find(name, folder) for name in names]
+            for kind, names in record.provenance["paths"].items()
+        }
+        point = Point.from_config(
+            record.config, paths, str(record.provenance.get("name", "")), plugins=plugins_of(record.config, paths)
+        )
+        again = compute(point, Memo())
     config = {key: value for key, value in record.config.items() if key != "plugins"}  # read or not, it is the same
     config |= {"plugins": point.plugins} if point.plugins else {}
     canonical = {**again.canonical, "config": config, "hash": content_hash(config)}

@@ -17,7 +17,7 @@ from edgewatt.reporting.overlay import overlaid
 from edgewatt.reporting.words import summary
 from edgewatt.results.comparison import load_records
 from edgewatt.results.quantities import SCALES, prefixed
-from edgewatt.results.record import Record
+from edgewatt.results.record import Record, of_our_shape
 from edgewatt.results.rows import flat
 from traces.base.errors import InputError
 
@@ -64,8 +64,9 @@ def report(
     from traces.base.files import whole_file
 
     records, data = read_results(results, title)
-    drawn = overlaid(charts(data), overlays)
-    page = render(records, data, drawn)
+    with of_our_shape("a record"):
+        drawn = overlaid(charts(data), overlays)
+        page = render(records, data, drawn)
     with whole_file(output) as stream:
         stream.write(page.encode("utf-8", "backslashreplace"))
     return [str(output), *(save_figures(drawn, datasets(data), str(figures)) if figures else [])]
@@ -101,7 +102,8 @@ def read_results(
         headings.append(heading)
     several = sweeps if len(places) > 1 else None
     heading = title or " | ".join(dict.fromkeys(headings))
-    return records, gather(records, title=heading, baseline=baseline, failed=failed, sweeps=several)
+    with of_our_shape("a record"):
+        return records, gather(records, title=heading, baseline=baseline, failed=failed, sweeps=several)
 
 
 def _distinct(places: Sequence[Path]) -> list[str]:

@@ -78,15 +78,15 @@ def _csv(rows: list[dict[str, Any]], columns: list[str]) -> bytes:
     import csv
 
     text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({key: _harmless(value) for key, value in row.items()} for row in rows)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([_harmless(key) for key in columns])
+    writer.writerows([_harmless(row.get(key, "")) for key in columns] for row in rows)
     return text.getvalue().encode("utf-8", "backslashreplace")
 
 
 def _harmless(value: Any) -> Any:
     """Keep spreadsheets from running a text as a formula."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t") else value
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
 
 
 def _parquet(rows: list[dict[str, Any]], columns: list[str]) -> bytes:
@@ -103,6 +103,8 @@ def _parquet(rows: list[dict[str, Any]], columns: list[str]) -> bytes:
 
 def _one_type(values: list[Any]) -> list[Any]:
     kinds = {type(value) for value in values if value is not None}
+    if any(type(value) is int and not -(2**63) <= value < 2**63 for value in values):
+        kinds = {int, str}  # beyond what a column of numbers holds
     if kinds <= {int, float}:
         return [None if v is None else float(v) for v in values] if float in kinds else values
     return values if len(kinds) <= 1 else [None if v is None else str(v) for v in values]

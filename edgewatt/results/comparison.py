@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edgewatt.results.record import Record
+from edgewatt.results.record import Record, of_our_shape
 from edgewatt.results.rows import METRICS, flat, row_of, value_in_words
 from edgewatt.results.store import open_results
 from edgewatt.results.swept import Axis, swept_axes, varying_keys
@@ -88,12 +88,14 @@ def compare(a: str | Path, b: str | Path) -> Comparison:
     first, second = load_records(a), load_records(b)
     if len(first) == 1 and len(second) == 1:
         return Comparison([_pair(first[0], second[0])])
-    pairs = _match(first, second)
+    with of_our_shape(f"a record of {a} or {b}"):
+        pairs = _match(first, second)
     if not pairs:
         raise InputError(f"{a} and {b} have no points in common that could be compared")
     rows = [row_of(x) for x, _ in pairs]
     named = [key for key in _NAMED if len({row.get(key) for row in rows}) > 1]
-    axes = swept_axes([x.config for x, _ in pairs])
+    with of_our_shape(f"a record of {a}"):
+        axes = swept_axes([x.config for x, _ in pairs])
     found = [_pair(x, y, named, rows[i], [(axis, axis.values[i]) for axis in axes]) for i, (x, y) in enumerate(pairs)]
     return Comparison(found, (len(first) - len(pairs), len(second) - len(pairs)))
 
@@ -135,7 +137,14 @@ def _pair(
     row: Mapping[str, Any] | None = None,
     swept: Sequence[tuple[Axis, Any]] = (),
 ) -> dict[str, Any]:
-    row_a, row_b = row or row_of(a), row_of(b)
+    with of_our_shape(f"record {a.hash} or {b.hash}"):
+        return _pair_of(a, b, named, row or row_of(a), swept)
+
+
+def _pair_of(
+    a: Record, b: Record, named: Sequence[str], row_a: Mapping[str, Any], swept: Sequence[tuple[Axis, Any]]
+) -> dict[str, Any]:
+    row_b = row_of(b)
     sections = [key for key in a.config.keys() | b.config.keys() if a.config.get(key) != b.config.get(key)]
     flat_a, flat_b = (flat({key: r.config[key] for key in sections if key in r.config}) for r in (a, b))
     differs = {

@@ -4,17 +4,33 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from traces.base.errors import InputError
+from traces.base.errors import EdgewattError, InputError, brief
 from traces.base.shown import Shown
 
 SCHEMA = 1
 """Version of the record's layout. A reader of version n reads every version up to n."""
 
 HASH_DIGITS = 24
+
+
+@contextmanager
+def of_our_shape(where: str) -> Iterator[None]:
+    """Turn what reading a record's parts raises into an InputError: its checksum may be right, its content not ours.
+
+    where: which record, in words. The error that was raised is its cause.
+    """
+    try:
+        yield
+    except EdgewattError:
+        raise
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError) as error:
+        what = f"{type(error).__name__}: {brief(error)}"
+        raise InputError(f"{where}: its content is not what edgewatt writes ({what})") from error
 
 
 def canonical_json(value: Any) -> str:
@@ -41,6 +57,13 @@ class Record(Shown):
     __repr__ = Shown.__repr__
 
     def _facts(self) -> dict[str, object]:
+        try:
+            with of_our_shape("record"):
+                return self._told()
+        except InputError:  # to show what is wrong never fails
+            return {"point": self.hash[:8], "content": "not edgewatt's"}
+
+    def _told(self) -> dict[str, object]:
         from edgewatt.results.quantities import duration, energy
 
         kinds = {key: self.config[key]["kind"] for key in ("ordering", "stride") if key in self.config}
@@ -91,6 +114,10 @@ class Record(Shown):
             schema, checksum = data["schema"], data["sha256"]
             canonical, provenance = data["canonical"], data["provenance"]
             config_hash = canonical["hash"]
+            if not all(isinstance(part, dict) for part in (canonical["config"], canonical["results"], provenance)):
+                raise TypeError("config, results and provenance are objects")
+            if type(provenance.get("counts_version", 1)) is not int:
+                raise TypeError("counts_version is a whole number")
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise InputError(f"{where}: the record is damaged ({type(error).__name__}: {error})") from error
         if not isinstance(schema, int) or schema > SCHEMA:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from types import NoneType
 from typing import Any
 
-from edgewatt.results.record import Record
+from edgewatt.results.record import Record, of_our_shape
 from traces.base.errors import InputError
 
 
@@ -88,7 +89,23 @@ def value_in_words(title: str, value: Any) -> str:
 
 
 def row_of(record: Record) -> dict[str, Any]:
-    """Return the numbers of one record as a flat row. Energies in pJ, times in ns; absent where meaningless."""
+    """Return the numbers of one record as a flat row. Energies in pJ, times in ns; absent where meaningless.
+
+    Raises InputError for a record that edgewatt did not write.
+    """
+    with of_our_shape(f"record {record.hash}"):
+        row = _row_of(record)
+        for key, value in row.items():
+            if type(value) not in (_NUMBERS if key in METRICS else _SCALARS):
+                raise TypeError(f"{key} is {str(value)[:40]!r}")
+        return row
+
+
+_NUMBERS = (int, float, NoneType)
+_SCALARS = (*_NUMBERS, str, bool)
+
+
+def _row_of(record: Record) -> dict[str, Any]:
     config, results = record.config, record.results
     row: dict[str, Any] = {"hash": record.hash, "name": record.provenance.get("name", "")}
     row |= config_columns(config)

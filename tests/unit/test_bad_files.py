@@ -118,6 +118,14 @@ def test_numbers_that_int_does_not_read_are_no_numbers(tmp_path: Path, number: s
             read_run(tmp_path / "run", {})
 
 
+@pytest.mark.parametrize("offset", [-1, 2**63, 2**64, 10**30])
+def test_scale_sim_addresses_beyond_64_bits(tmp_path: Path, offset: int) -> None:
+    (tmp_path / "layer0").mkdir()
+    (tmp_path / "a.cfg").write_text(SCALESIM.replace("OfmapOffset=200", f"OfmapOffset={offset}"))
+    with pytest.raises(InputError, match=r"a.cfg: OfmapOffset is .* 0 to 2\^62 is wanted"):
+        read_run(tmp_path, {})
+
+
 def test_a_count_may_not_ask_for_all_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bytes counted a billion times over would be walked in tens of gigabytes."""
     monkeypatch.setenv("EDGEWATT_MAX_BYTES", "2G")

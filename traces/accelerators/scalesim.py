@@ -23,11 +23,12 @@ import numpy as np
 
 from traces.access.trace import Chunk, Memory, Trace
 from traces.base.checks import is_whole
-from traces.base.errors import InputError, brief
+from traces.base.errors import InputError, brief, shown
 
 TENSORS = ("ifmap", "filter", "ofmap")
 STREAM = {"ifmap": 3, "filter": 0, "ofmap": 5}  # inputs, values, outputs of traces.access.trace.STREAMS
 _MOST_BYTES = 1 << 31
+_MOST_OFFSET = 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,6 +204,9 @@ def _configuration(folder: Path, given: str | Path | None) -> tuple[dict[str, in
         padded = parser.get("run_presets", "InterfaceBandwidth", fallback="CALC").strip().upper() == "CALC"
     except (OSError, UnicodeDecodeError, configparser.Error, ValueError) as error:
         raise InputError(f"{files[0]}: not a SCALE-Sim configuration: {brief(error)}") from error
+    for tensor, offset in offsets.items():
+        if not 0 <= offset <= _MOST_OFFSET:
+            raise InputError(f"{files[0]}: {tensor.capitalize()}Offset is {shown(offset)}: 0 to 2^62 is wanted")
     return offsets, padded
 
 

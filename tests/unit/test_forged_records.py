@@ -1,0 +1,99 @@
+"""Records whose checksums are right and whose content is not edgewatt's: read by every command that reads results."""
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import edgewatt as ew
+from edgewatt.point.compute import rerun
+from edgewatt.reporting.page import report
+from edgewatt.results.collection import collect, frame
+from edgewatt.results.comparison import compare
+from edgewatt.results.record import Record, content_hash
+from edgewatt.results.store import Store
+from traces.base.errors import InputError
+
+pytestmark = pytest.mark.application
+
+CONFIG: dict[str, Any] = {
+    "network": {"generate": {"kind": "random-layered", "n_layers": 2, "width": 6, "density": 0.5}},
+    "orderings": ["two-optimal", {"kind": "connection-reordering", "iterations": 50}],
+    "caches": [{"size_bytes": 8192, "line_bytes": 32, "ways": 2, "policy": "lru"}],
+    "dram": {"part": "lpddr4-3200"},
+    "technology": "lop-45nm",
+}
+WORDS = [None, True, -1, 0, 1e308, "x", "</script><script>x", "\x1b[31m", [], {}, [[1]], {"a": 1}, 2**70, "9" * 500]
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the place of every value inside a JSON value."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value[:4]) if isinstance(value, list) else ()
+    for key, item in inside:
+        yield (*path, key)
+        yield from places(item, (*path, key))
+
+
+def forged(record: Record, pick: random.Random) -> Record:
+    """Return a record with one or two other values, hashed again."""
+    canonical, provenance = json.loads(json.dumps([record.canonical, record.provenance]))
+    for _ in range(pick.choice((1, 1, 2))):
+        part = pick.choice([canonical["config"], canonical["results"], canonical["results"], provenance])
+        *way, last = pick.choice(list(places(part)) or [("new",)])
+        for key in way:
+            part = part[key]
+        if pick.random() < 0.3 and isinstance(part, dict):
+            part.pop(last, None)
+        else:
+            part[last] = pick.choice(WORDS)
+    return Record(canonical | {"hash": content_hash(canonical["config"])}, provenance)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("whole")
+    ew.run(CONFIG, results=folder)
+    return folder
+
+
+def test_a_forged_record_is_an_input_error(whole: Path, tmp_path: Path) -> None:
+    records = list(Store(whole))
+    ways = {
+        "collect": lambda folder: collect(folder, tmp_path / "o.csv"),
+        "parquet": lambda folder: collect(folder, tmp_path / "o.parquet"),
+        "frame": lambda folder: frame(Store(folder)),
+        "compare": lambda folder: compare(whole, folder),
+        "repr": lambda folder: [(repr(record), record._repr_html_()) for record in Store(folder)],
+        "rerun": lambda folder: rerun(next((folder / "records").glob("*.json"))),
+        "report": lambda folder: report(folder, tmp_path / "r.html"),
+    }
+    refused = dict.fromkeys(ways, 0)
+    for case in range(60):
+        pick = random.Random(case)
+        store = Store(tmp_path / f"{case}").open()
+        for record in records:
+            store.put(forged(record, pick))
+        for name, read in ways.items():
+            if name in ("report", "rerun") and case % 4:
+                continue  # they take a tenth of a second each
+            try:
+                read(store.folder)
+            except InputError as error:
+                refused[name] += 1
+                assert len(str(error)) < 1000
+    assert refused["repr"] < min(refused["collect"], refused["compare"]), refused
+    page = tmp_path / "r.html"
+    assert not page.exists() or "<script>x" not in page.read_text()
+
+
+def test_what_a_spreadsheet_would_run_is_text(whole: Path, tmp_path: Path) -> None:
+    record = next(iter(Store(whole)))
+    config = {**record.config, "x": "@x", "y": "\r+y"}
+    store = Store(tmp_path / "s").open()
+    store.put(Record({**record.canonical, "config": config, "hash": content_hash(config)}, record.provenance))
+    collect(store.folder, tmp_path / "o.csv")
+    text = (tmp_path / "o.csv").read_bytes()
+    assert b"'@x" in text and b"'\r+y" in text
