@@ -118,17 +118,19 @@ class Record(Shown):
                 raise TypeError("config, results and provenance are objects")
             if type(provenance.get("counts_version", 1)) is not int:
                 raise TypeError("counts_version is a whole number")
+            fits = checksum == _checksum(*_parts(text)) or checksum == _checksum(
+                canonical_json(canonical), canonical_json(provenance)
+            )
+            named = config_hash == content_hash(canonical["config"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise InputError(f"{where}: the record is damaged ({type(error).__name__}: {error})") from error
         if not isinstance(schema, int) or schema > SCHEMA:
             raise InputError(
                 f"{where}: record schema {schema!r} is newer than this edgewatt reads ({SCHEMA}): update it"
             )
-        if checksum != _checksum(*_parts(text)) and checksum != _checksum(
-            canonical_json(canonical), canonical_json(provenance)
-        ):
+        if not fits:
             raise InputError(f"{where}: the record is damaged (its checksum does not fit its content)")
-        if config_hash != content_hash(canonical.get("config")):
+        if not named:
             raise InputError(f"{where}: the record's hash does not fit its configuration")
         return cls(canonical, provenance)
 

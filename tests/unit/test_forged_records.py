@@ -97,3 +97,13 @@ def test_what_a_spreadsheet_would_run_is_text(whole: Path, tmp_path: Path) -> No
     collect(store.folder, tmp_path / "o.csv")
     text = (tmp_path / "o.csv").read_bytes()
     assert b"'@x" in text and b"'\r+y" in text
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e400", "NaN", "1" + 5000 * "0"])
+def test_numbers_that_json_has_not(whole: Path, number: str) -> None:
+    raw = next((whole / "records").glob("*.json")).read_text()
+    for key in ('"seed":', '"edgewatt":', '"time_ns":'):
+        place = raw.index(key) + len(key)
+        damaged = raw[:place] + number + raw[raw.index(",", place) :]
+        with pytest.raises(InputError, match="r.json: the record is damaged"):
+            Record.from_bytes(damaged.encode(), "r.json")
