@@ -113,26 +113,31 @@ class Record(Shown):
             data = json.loads(text)
             schema, checksum = data["schema"], data["sha256"]
             canonical, provenance = data["canonical"], data["provenance"]
-            config_hash = canonical["hash"]
-            if not all(isinstance(part, dict) for part in (canonical["config"], canonical["results"], provenance)):
-                raise TypeError("config, results and provenance are objects")
-            if type(provenance.get("counts_version", 1)) is not int:
-                raise TypeError("counts_version is a whole number")
-            fits = checksum == _checksum(*_parts(text)) or checksum == _checksum(
-                canonical_json(canonical), canonical_json(provenance)
-            )
-            named = config_hash == content_hash(canonical["config"])
+            wrong = "" if isinstance(schema, int) and schema <= SCHEMA else "newer"
+            wrong = wrong or _wrong(canonical, provenance, checksum, text)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise InputError(f"{where}: the record is damaged ({type(error).__name__}: {error})") from error
-        if not isinstance(schema, int) or schema > SCHEMA:
+        if wrong == "newer":
             raise InputError(
                 f"{where}: record schema {schema!r} is newer than this edgewatt reads ({SCHEMA}): update it"
             )
-        if not fits:
-            raise InputError(f"{where}: the record is damaged (its checksum does not fit its content)")
-        if not named:
-            raise InputError(f"{where}: the record's hash does not fit its configuration")
+        if wrong:
+            raise InputError(f"{where}: {wrong}")
         return cls(canonical, provenance)
+
+
+def _wrong(canonical: Any, provenance: Any, checksum: Any, text: str) -> str:
+    """Say what is wrong with a record's parts, or nothing; other values than JSON's raise."""
+    name = canonical["hash"]
+    if not all(isinstance(part, dict) for part in (canonical["config"], canonical["results"], provenance)):
+        raise TypeError("config, results and provenance are objects")
+    if type(provenance.get("counts_version", 1)) is not int:
+        raise TypeError("counts_version is a whole number")
+    if checksum != _checksum(*_parts(text)) and checksum != _checksum(
+        canonical_json(canonical), canonical_json(provenance)
+    ):
+        return "the record is damaged (its checksum does not fit its content)"
+    return "" if name == content_hash(canonical["config"]) else "the record's hash does not fit its configuration"
 
 
 def _parts(text: str) -> tuple[str, str]:
