@@ -129,7 +129,9 @@ class Record(Shown):
 def _wrong(canonical: Any, provenance: Any, checksum: Any, text: str) -> str:
     """Say what is wrong with a record's parts, or nothing; other values than JSON's raise."""
     name = canonical["hash"]
-    if not all(isinstance(part, dict) for part in (canonical["config"], canonical["results"], provenance)):
+    if not all(
+        isinstance(part, dict) for part in (canonical.get("config", {}), canonical.get("results", {}), provenance)
+    ):
         raise TypeError("config, results and provenance are objects")
     if type(provenance.get("counts_version", 1)) is not int:
         raise TypeError("counts_version is a whole number")
@@ -137,7 +139,7 @@ def _wrong(canonical: Any, provenance: Any, checksum: Any, text: str) -> str:
         canonical_json(canonical), canonical_json(provenance)
     ):
         return "the record is damaged (its checksum does not fit its content)"
-    return "" if name == content_hash(canonical["config"]) else "the record's hash does not fit its configuration"
+    return "" if name == content_hash(canonical.get("config")) else "the record's hash does not fit its configuration"
 
 
 def _parts(text: str) -> tuple[str, str]:
