@@ -145,7 +145,7 @@ def test_two_writers_of_one_record(tmp_path: Path) -> None:
     code = (
         "import sys; sys.path[:0] = sys.argv[2:]\n"
         "from edgewatt.results.store import Store; from edgewatt.results.record import *\n"
-        "c = {'n': 1}; r = Record({'config': c, 'hash': content_hash(c), 'results': 'x' * 20000})\n"
+        "c = {'n': 1}; r = Record({'config': c, 'hash': content_hash(c), 'results': {'x': 'x' * 20000}})\n"
         "s = Store(sys.argv[1])\n"
         "for _ in range(300): s.put(r)\n"
     )
