@@ -17,9 +17,8 @@ from reorder.patches.from_graph import chain_of
 from reorder.patches.front import MODES, TILES, PatchPlan, patch_front
 from reorder.patches.transfers import INPUT, OUTPUT, transfers
 from traces.access.trace import LOAD, STORE, STREAMS, Chunk, Memory, Region, Trace
-from traces.base.limit import Limit, TimeIsUp
 from traces.base.memory import claim
-from traces.base.progress import Progress
+from traces.base.progress import Limit, Progress, TimeIsUp
 
 PIECE_BYTES = 128  # of one access
 ALIGNMENT = 256

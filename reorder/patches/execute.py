@@ -17,8 +17,8 @@ import numpy.typing as npt
 from reorder.patches.blocks import Block, rows_made, tile_rows, window
 from reorder.patches.chain import Chain, Layer
 from reorder.patches.front import PatchPlan
-from traces.base.limit import Limit
 from traces.base.memory import claim
+from traces.base.progress import Limit
 
 Int8 = npt.NDArray[np.int8]
 SHIFT = 7

@@ -17,8 +17,8 @@ from reorder.patches.blocks import Block, make_block
 from reorder.patches.chain import Chain
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
-from traces.base.limit import Limit
 from traces.base.memory import claim
+from traces.base.progress import Limit
 
 TILES = (1, 2, 4, 8)
 MOST_LAYERS = 128  # of a chain: the work grows with the fourth power, 80 layers take half a minute

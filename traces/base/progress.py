@@ -1,8 +1,46 @@
-"""How long work reports that it is still under way."""
+"""How work reports that it is still under way, and a limit of time that everything a command does asks."""
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
+
+from traces.base.errors import InputError
 
 Progress = Callable[[int, int | None, str], None]
 """Called with (work done, total work or None where it is not known, short text)."""
+
+REPORT_S = 0.1  # between two reports of progress
+
+
+class TimeIsUp(Exception):
+    """Work that cannot be left half done was left: there is no result of it."""
+
+
+class Limit:
+    """Wall-clock seconds from now on (None: none). reached: whether it has ended anything.
+
+    Raises InputError for a limit that is not above 0.
+    """
+
+    def __init__(self, seconds: float | None = None, progress: Progress | None = None) -> None:
+        if seconds is not None and not seconds > 0:
+            raise InputError(f"a time limit of {seconds} s: it must be above 0")
+        self._progress, self._next = progress, 0.0
+        self._deadline = math.inf if seconds is None else time.monotonic() + seconds
+        self.reached = False
+
+    def over(self, done: int = 0, total: int | None = None, text: str = "") -> bool:
+        """Report progress now and then; return whether the time is over."""
+        now = time.monotonic()
+        if self._progress is not None and text and now >= self._next:
+            self._next = now + REPORT_S
+            self._progress(done, total, text)
+        self.reached = self.reached or now >= self._deadline
+        return self.reached
+
+    def check(self, done: int = 0, total: int | None = None, text: str = "") -> None:
+        """Raise TimeIsUp where the time is over: for work that has no result before its end."""
+        if self.over(done, total, text):
+            raise TimeIsUp
