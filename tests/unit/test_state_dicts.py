@@ -150,6 +150,64 @@ def test_every_file_of_matrices_says_its_pattern(tmp_path: Path) -> None:
     assert sum("2:4" in note for note in many.notes) == 2
 
 
+def _pruned() -> tuple[np.ndarray, np.ndarray]:
+    """A kernel [8, 8, 3, 3] whose groups of four inputs hold two weights, and a matrix 16 x 32 of blocks of 8 x 8."""
+    rng = np.random.default_rng(6)
+    groups = rng.random((8, 3, 3, 2, 4)).astype(np.float32) + 0.1
+    groups[rng.permuted(np.broadcast_to(np.arange(4), groups.shape), axis=-1) < 2] = 0
+    kernel = groups.reshape(8, 3, 3, 8).transpose(0, 3, 1, 2)  # along the input channels
+    blocks = np.kron(np.array([[1, 0, 0, 1], [0, 1, 0, 0]]), np.ones((8, 8)))
+    return np.ascontiguousarray(kernel), (rng.random((16, 32)) * blocks + blocks).astype(np.float32)
+
+
+def _onnx(path: Path, convolution: bool) -> None:
+    onnx = pytest.importorskip("onnx")
+    kernel, blocks = _pruned()
+    h, matrix = onnx.helper, kernel.transpose(0, 2, 3, 1).reshape(-1, 16)[:32]
+    nodes = [h.make_node("Conv", ["x", "k"], ["c"]), h.make_node("Relu", ["c"], ["r"])]
+    nodes += [h.make_node("Flatten", ["r"], ["f"]), h.make_node("Gemm", ["f", "m"], ["y"], transB=1)]
+    if not convolution:
+        nodes = [h.make_node("Gemm", ["x", "k"], ["c"], transB=1), h.make_node("Relu", ["c"], ["r"])]
+        nodes.append(h.make_node("Gemm", ["r", "m"], ["y"], transB=1))
+    first = {"k": kernel if convolution else matrix, "m": blocks}
+    constants = [onnx.numpy_helper.from_array(np.ascontiguousarray(each), name) for name, each in first.items()]
+    given = h.make_tensor_value_info("x", 1, [1, 8, 4, 4] if convolution else [1, 16])
+    graph = h.make_graph(nodes, "m", [given], [h.make_tensor_value_info("y", 1, [1, 16])], constants)
+    path.write_bytes(h.make_model(graph).SerializeToString())
+
+
+def _tflite(path: Path, convolution: bool) -> None:
+    pytest.importorskip("tflite")
+    from model_files import make_tflite
+
+    kernel, blocks = _pruned()
+    stored = np.ascontiguousarray(kernel.transpose(0, 2, 3, 1))  # OHWI
+    if convolution:
+        tensors = [("x", (1, 4, 4, 8)), ("k", (8, 3, 3, 8)), ("c", (1, 2, 2, 8)), ("m", (16, 32)), ("y", (1, 16))]
+        options = {"StrideH": 1, "StrideW": 1, "DilationHFactor": 1, "DilationWFactor": 1, "Padding": 1,
+                   "FusedActivationFunction": 1}  # fmt: skip
+        operators = [("CONV_2D", [0, 1], [2], "Conv2DOptions", options), ("FULLY_CONNECTED", [2, 3], [4])]
+        data = {1: stored, 3: blocks}
+    else:
+        tensors = [("x", (1, 16)), ("k", (32, 16)), ("c", (1, 32)), ("m", (16, 32)), ("y", (1, 16))]
+        relu = {"FusedActivationFunction": 1}
+        operators = [("FULLY_CONNECTED", [0, 1], [2], "FullyConnectedOptions", relu), ("FULLY_CONNECTED", [2, 3], [4])]
+        data = {1: stored.reshape(-1, 16)[:32], 3: blocks}
+    path.write_bytes(make_tflite(operators, tensors, data, outputs=(4,)))
+
+
+@pytest.mark.parametrize("convolution", [True, False], ids=["unrolled", "chain"])
+@pytest.mark.parametrize("suffix", ["onnx", "tflite"])
+def test_models_say_their_patterns(tmp_path: Path, suffix: str, convolution: bool) -> None:
+    path = tmp_path / f"m.{suffix}"
+    {"onnx": _onnx, "tflite": _tflite}[suffix](path, convolution)
+    network = load(path, kind="network")
+    first, second = (note for note in network.notes if "sparse" in note)
+    assert first.endswith("is 2:4 sparse: at most 2 of 4 consecutive inputs are not zero"), network.notes
+    assert second.endswith("is block-sparse: blocks of 8 x 8, 38% of them kept"), network.notes
+    assert str(path) in first and "operator '" in first
+
+
 def test_the_command_line_says_what_was_read(tmp_path: Path) -> None:
     path, _ = lenet(tmp_path)
     command = [sys.executable, "-m", "edgewatt", "order", str(path), "-M", "20", "-m", "two-optimal", "--image=10x10",

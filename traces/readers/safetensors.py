@@ -14,7 +14,6 @@ from traces.base.errors import InputError, brief, did_you_mean
 from traces.base.memory import claim
 from traces.readers.parts.layers import Matrix, dense_layer, from_layers
 from traces.readers.parts.names import natural_key
-from traces.readers.parts.patterns import zero_pattern
 from traces.readers.parts.state_dict import Layer, chain
 from traces.readers.reader import NETWORK_READERS, MatrixReader, ReadOptions
 from traces.work.network import Network
@@ -75,7 +74,7 @@ def _layers(tensors: dict[str, dict[str, Any]], chosen: Sequence[str], path: str
 
 
 def _told(tensors: dict[str, dict[str, Any]], layers: Sequence[Layer], unrolled: bool) -> list[str]:
-    """Say what was read, what was left, and the patterns of zeros that were found."""
+    """Say what was read and what was left."""
     taken = {layer.name for layer in layers}
     taken |= {f"{layer.name.removesuffix('.weight')}.bias" for layer in layers if layer.bias is not None}
     left = sorted(tensors.keys() - taken, key=natural_key)
@@ -85,10 +84,6 @@ def _told(tensors: dict[str, dict[str, Any]], layers: Sequence[Layer], unrolled:
         said.append(f"left {len(left)} tensors: {_few(shapes)}")
     if not unrolled and any(len(tensors[name]["shape"]) == 4 for name in left):
         said.append("convolutions are read with the size of the input image: image=(height, width), --image HxW")
-    for layer in layers if unrolled else ():  # of matrices `from_layers` says it
-        pattern = zero_pattern(np.asarray(layer.weights, np.float32))
-        if pattern:
-            said.append(f"{layer.name} is {pattern}")
     return said
 
 

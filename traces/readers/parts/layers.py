@@ -11,10 +11,9 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError, unknown_name
 from traces.base.memory import claim
-from traces.readers.parts.patterns import zero_pattern
+from traces.readers.parts.patterns import MOST_LOOKED_AT, zero_pattern
 from traces.work.network import MAX_NEURONS, Network, is_real
 
-MOST_LOOKED_AT = 1 << 24  # places of a layer's dense form, a byte each
 ORIENTATIONS = ("rows-are-outputs", "rows-are-inputs")
 
 

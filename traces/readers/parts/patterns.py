@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+MOST_LOOKED_AT = 1 << 24  # places of a layer's dense form, a byte each
 _GROUPS = ((1, 4), (2, 4), (2, 8), (4, 8))  # (most non-zeros, of so many), the stricter first
 _BLOCKS = (64, 32, 16, 8, 4)
 _FULL = 0.9  # share of a kept block that must be non-zero

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError
 from traces.readers.parts.layers import claim_network
+from traces.readers.parts.patterns import MOST_LOOKED_AT, zero_pattern
 from traces.work.network import MAX_NEURONS, Network
 
 Ids = npt.NDArray[np.int64]
@@ -109,6 +110,7 @@ class Unrolled:
                 f"{where}: weights of shape {list(kernel.shape)} in {groups} groups do not fit {channels} channels"
             )
         size = window.output((height, width), (rows, columns), where)
+        self._tell_pattern(kernel, where)
         out = self._results(out, (outputs, *size), where)
         o, i, r, s = np.nonzero(kernel)
         weights = kernel[o, i, r, s]
@@ -137,6 +139,7 @@ class Unrolled:
         given = given.ravel()
         if matrix.ndim != 2 or matrix.shape[1] != len(given):
             raise InputError(f"{where}: weights of shape {list(matrix.shape)} do not fit {len(given)} inputs")
+        self._tell_pattern(matrix, where)
         out = self._results(out, (matrix.shape[0],), where)
         row, column = np.nonzero(matrix)
         self._connect(given[column], out[row], matrix[row, column], self.n_weights + np.arange(len(row)))
@@ -199,6 +202,11 @@ class Unrolled:
         flat = np.concatenate(self.biases)
         flat[out.ravel()] += np.repeat(bias, out.size // len(bias))
         self.biases = [flat]
+
+    def _tell_pattern(self, weights: npt.NDArray[np.float32], where: str) -> None:
+        pattern = zero_pattern(weights) if weights.size <= MOST_LOOKED_AT else ""
+        if pattern:
+            self.notes.append(f"{where} is {pattern}")
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
