@@ -21,6 +21,7 @@ from hwmodel.processor.work import ordered_work
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
 from traces.base.progress import Progress
+from traces.base.units import in_one_unit
 from traces.work.network import Network
 
 OURS, AGAIN, CSR = "edgewatt", "edgewatt, again (A/A)", "edgewatt, target after target"
@@ -228,12 +229,13 @@ def one_thread() -> Any:
 
 def summary(result: Comparison) -> list[Mapping[str, object]]:
     """Return the rows of the table that people read."""
+    unit, times = in_one_unit([row.microseconds for row in result.rows], 1e-6, "s")
     return [
         {
             "what": row.name,
-            "us": f"{row.microseconds:.1f}",
+            unit: time,
             "times ours": f"{row.times:.2f} ({row.low:.2f} to {row.high:.2f})",
             "GFLOP/s": f"{row.gflops:.1f}",
         }
-        for row in result.rows
+        for row, time in zip(result.rows, times, strict=True)
     ]

@@ -9,6 +9,7 @@ from edgewatt.bench.comparison import OURS, Comparison, summary
 from edgewatt.reporting.escaping import text
 from edgewatt.reporting.frame import frame, plot, table
 from traces.base.files import whole_file
+from traces.base.units import duration
 
 WIDTH, BAR = 760, 26
 PLOT_HEIGHT, LEFT, BOTTOM = 360, 70, 46
@@ -35,7 +36,7 @@ def _section(result: Comparison) -> str:
         f"{100 * result.fma_share:.0f} % of the multiply-add peak."
     )
     if result.predicted_microseconds:
-        words += f" The cost model predicted {result.predicted_microseconds:.1f} us."
+        words += f" The cost model predicted {duration(1e3 * result.predicted_microseconds)}."
     warning = ""
     if not result.steady:
         warning = f"<p class='warn'>The A/A control is {result.aa:.2f}: not steady; do not believe the ratios.</p>"
@@ -62,7 +63,7 @@ def _bars(result: Comparison) -> str:
         shapes.append(
             f"<text x='215' y='{y + 17}' text-anchor='end'>{text(row.name)}</text>"
             f"<rect x='222' y='{y + 4}' width='{width:.1f}' height='{BAR - 8}' fill='{colour}'/>"
-            f"<text x='{228 + width:.1f}' y='{y + 17}'>{row.microseconds:.1f} µs, {row.times:.2f} x</text>"
+            f"<text x='{228 + width:.1f}' y='{y + 17}'>{duration(1e3 * row.microseconds)}, {row.times:.2f} x</text>"
         )
     height = BAR * len(result.rows) + 4
     return plot(WIDTH, height, "time per batch", "".join(shapes))

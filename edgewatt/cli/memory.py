@@ -110,6 +110,7 @@ def accelerator(
     from traces.accelerators.counts import read_counts
     from traces.accelerators.scalesim import read_run
     from traces.base.archive import read_npz
+    from traces.base.units import duration, energy, in_one_unit
 
     arrays = read_npz(tensors)
     loaded = load_part(part)
@@ -139,19 +140,23 @@ def accelerator(
         ]  # fmt: skip
     if write_json(report, json_file):
         return
-    rows = []
+    rows: list[tuple[str, ...]] = []
+    spent: list[tuple[float, float | None]] = []
     for layer in layers:
         for each in layer.tensors:
             numbers = (each.moved_bytes, each.reads, each.writes, each.ones, each.toggles)
-            energy = f"{(each.wire_pj + each.burst_pj) / 1000:,.1f}"
-            rows.append((str(layer.layer), each.tensor, *(f"{n:,}" for n in numbers), energy, ""))
-        rows.append(
-            (str(layer.layer), "shared", "", "", "", "", "", f"{layer.shared_pj / 1000:,.1f}", f"{layer.time_ns:,.0f}")
-        )
-    columns = ("layer", "tensor", "bytes", "reads", "writes", "ones", "toggles", "nJ", "ns")
+            rows.append((str(layer.layer), each.tensor, *(f"{n:,}" for n in numbers)))
+            spent.append((each.wire_pj + each.burst_pj, None))
+        rows.append((str(layer.layer), "shared", *[""] * 5))
+        spent.append((layer.shared_pj, layer.time_ns))
+    joules, energies = in_one_unit([pj for pj, _ in spent], 1e-12, "J")
+    seconds, times = in_one_unit([ns for _, ns in spent], 1e-9, "s")
+    rows = [(*row, *cells) for row, *cells in zip(rows, energies, times, strict=True)]
+    columns = ("layer", "tensor", "bytes", "reads", "writes", "ones", "toggles", joules, seconds)
     show_table(columns, rows, title=f"{run.name} on {loaded.name}, {encoder}", numeric=columns[2:])
+    all_pj, all_ns = sum(layer.total_pj for layer in layers), sum(layer.time_ns for layer in layers)
     say(
-        f"{sum(layer.total_pj for layer in layers) / 1e6:.3f} uJ in {sum(layer.time_ns for layer in layers):,.0f} ns; "
+        f"{energy(all_pj, 4)} in {duration(all_ns, 4)}; "
         "'shared' is activates, background, refresh, strobes, clock and commands"
     )
     if counted is not None:

@@ -38,12 +38,16 @@ def order_network(
     policy: str = typer.Option("min", "--policy", help="Eviction: min, lru or rr."),
     pinning: str = typer.Option("literal", "--pinning", help="literal or pin_both."),
     objective: str = typer.Option(
-        "io",
+        None,
         "--objective",
-        help="io, runs, time, or a mapping as '{kind: weighted, a: 2, b: 1}'; with --system energy, time or bytes.",
+        help="io (default), runs, time, or a mapping as '{kind: weighted, a: 2, b: 1}'; with --system energy (default "
+        "there), time or bytes.",
     ),
     system: str = typer.Option(
-        None, "--system", help="For energy, time or bytes: a name of `edgewatt list systems`, or a YAML file."
+        None,
+        "--system",
+        parser=MACHINE,
+        help="Order for this machine and show what it costs there: a name of `edgewatt list systems`, or a YAML file.",
     ),
     layout: str = typer.Option(None, "--layout", help="With --system: of all orders (default: tuples)."),
     value_format: str = typer.Option(None, "--format", help="With --system: number format of the weights."),
@@ -105,10 +109,10 @@ def order_network(
     from edgewatt.orders.images import read_image, read_windows
     from edgewatt.orders.ordering import PROCESSOR_LANES, judge_for, order
     from edgewatt.orders.timed import speed_up, time_objective
-    from edgewatt.results.quantities import duration
     from hwmodel.processor.calibration import processor_for
     from traces.base.errors import InputError
     from traces.base.files import whole_file
+    from traces.base.units import duration
     from traces.layouts.layout import Layout
     from traces.readers import load
     from traces.readers.native import save
@@ -131,7 +135,7 @@ def order_network(
         _show_smallest(loaded, method, dict(map(split_parameter, parameter)), seed, time_limit, output, json_file)
         return
     method = method or "auto"
-    wish = read_value(objective)
+    wish = read_value(objective or ("io" if system is None else "energy"))
     judge: Any = None
     if system is not None:
         given = Layout(kind=layout or "auto", value_format=value_format or "fp32", lanes=lanes or LANES)

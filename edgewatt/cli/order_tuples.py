@@ -75,6 +75,7 @@ def order_tuples(
     from reorder.cdr.files import WRITERS, read_matrix, write_matrix
     from traces.base.checks import is_whole
     from traces.base.errors import InputError, did_you_mean
+    from traces.base.units import duration
     from traces.work.prune import prune_matrix
 
     if output is not None and Path(output).suffix.lower() not in WRITERS:
@@ -89,7 +90,7 @@ def order_tuples(
         best, times = choose_tuple_stride(given, value_format=value_format, id_bits=id_bits, part=part or "lpddr4-3200")
         for tried, ns in times.items():
             label = "as given" if tried is None else f"stride {tried}"
-            say(f"{label}: {ns:.0f} ns ({100 * ns / times[None] - 100:+.2f} %)", err=True)
+            say(f"{label}: {duration(ns, 4)} ({100 * ns / times[None] - 100:+.2f} %)", err=True)
         stride = str(best)
     with progress("order-tuples") as update:
         found = order(

@@ -300,6 +300,7 @@ def bench_network(
     from edgewatt.cli.parts.output import progress, show_table, write_json
     from hwmodel.processor.calibration import calibrate as measure_processor
     from traces.base.errors import InputError, unknown_name
+    from traces.base.units import duration
 
     if calibrate is not None:
         with progress("probe") as update, one_core():
@@ -330,7 +331,7 @@ def bench_network(
     say(f"A/A control {result.aa:.3f} ({'steady' if result.steady else 'NOT STEADY: do not believe ratios'})")
     say(f"{result.fma_share:.0%} of the multiply-add peak of {result.processor.limits.fma_gflops:.0f} GFLOP/s")
     if result.predicted_microseconds:
-        say(f"the cost model predicted {result.predicted_microseconds:.1f} us")
+        say(f"the cost model predicted {duration(1e3 * result.predicted_microseconds)}")
     for name, reason in result.missing.items():
         say(f"skipped {name}: {reason}")
     if page:

@@ -184,6 +184,7 @@ def schedule(
 def _print(result: Any, rows: list[dict[str, Any]], sizes: tuple[int, ...], read_s: float, search_s: float) -> None:
     from edgewatt.cli.parts.output import show_table
     from edgewatt.operators.words import arena_in_words, proof_in_words
+    from traces.base.units import energy, engineering
 
     def name(size: int) -> str:
         return f"off-chip B at {size // 1024} KiB" if size % 1024 == 0 else f"off-chip B at {size} B"
@@ -194,9 +195,7 @@ def _print(result: Any, rows: list[dict[str, Any]], sizes: tuple[int, ...], read
     if "energy" in rows[0]:
         at = rows[0]["energy_onchip_bytes"] / 1024
         terms = (("data wires", "io_pj"), ("all wires", "interface_pj"), ("DRAM core", "core_pj"))
-        lines += [
-            (f"{text}, µJ at {at:g} KiB", [_microjoules(row["energy"][key]) for row in rows]) for text, key in terms
-        ]
+        lines += [(f"{text} at {at:g} KiB", [energy(row["energy"][key]) for row in rows]) for text, key in terms]
     columns = [f"{row['order']} order" if row["order"] == "file" else row["order"] for row in rows]
     show_table(
         ("", *columns),
@@ -206,11 +205,8 @@ def _print(result: Any, rows: list[dict[str, Any]], sizes: tuple[int, ...], read
     )
     say(proof_in_words(result))
     say(arena_in_words(result))
-    say(f"{result.states:,} states; read in {1000 * read_s:.1f} ms, scheduled in {1000 * search_s:.1f} ms")
-
-
-def _microjoules(pj: float | None) -> str:
-    return "-" if pj is None else f"{pj / 1e6:,.2f}"
+    times = [engineering(seconds, "s") for seconds in (read_s, search_s)]
+    say(f"{result.states:,} states; read in {times[0]}, scheduled in {times[1]}")
 
 
 def arena(
@@ -338,6 +334,7 @@ def patches(
     from edgewatt.operators.patches import check_plan
     from edgewatt.operators.patches import patches as find
     from edgewatt.operators.words import front_in_words, plan_rows
+    from edgewatt.reporting.patches_page import plan_table
     from reorder.patches.front import MODES, TILES
     from traces.base.errors import InputError
 
@@ -380,17 +377,8 @@ def patches(
             stream.write(patches_page(f"{front.chain.name}: patch by patch", words, rows).encode())
     if write_json(summary, json_file):
         return
-    columns = ("peak B", "multiplications", "factor", "off-chip B", "µJ", "blocks")
-    show_table(
-        columns,
-        [
-            (f"{p['peak']:,}", f"{p['multiplications']:,}", f"{p['factor']:.3f}", f"{p['offchip']:,}",
-             "-" if p["uj"] is None else f"{p['uj']:,.2f}", p["blocks"])
-            for p in rows
-        ],
-        title=front.chain.name,
-        numeric=columns[:5],
-    )  # fmt: skip
+    columns, cells = plan_table(rows)
+    show_table(columns, cells, title=front.chain.name, numeric=columns[:5])
     for line in words:
         say(line)
     for path in (page, json_file):

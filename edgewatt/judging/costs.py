@@ -11,6 +11,7 @@ from hwmodel.machine import Machine
 from hwmodel.replay import ReplayResult
 from traces.access.trace import STREAMS
 from traces.base.errors import InputError
+from traces.base.units import engineering
 from traces.layouts.layout import Layout
 from traces.work.network import Network
 
@@ -76,6 +77,22 @@ def largest_change(cost: dict[str, Any], other: dict[str, Any], key: str) -> tup
     change = {name: cost[key].get(name, 0) - other[key].get(name, 0) for name in names}
     largest = max(names, key=lambda name: abs(change[name]))
     return largest, change[largest]
+
+
+def change_in_words(cost: dict[str, Any], other: dict[str, Any]) -> str:
+    """Say which stream and which energy term change most from `other` to `cost`; what does not change is not named."""
+    stream, moved = largest_change(cost, other, "streams")
+    term, pj = largest_change(cost, other, "terms")
+    if not moved and not pj:
+        return "every stream moves as many bytes at the same energy, at other times"
+    bytes_ = f"{stream} moves {_signed(moved, 'B')}" if moved else "every stream moves as many bytes"
+    joules = f"the energy term {term} changes by {_signed(pj * 1e-12, 'J')}" if pj else "no energy term changes"
+    return f"{bytes_}, and {joules}"
+
+
+def _signed(value: float, unit: str) -> str:
+    few = isinstance(value, int) and abs(value) < 1000
+    return f"{value:+d} {unit}" if few else f"{'+' if value > 0 else ''}{engineering(value, unit)}"
 
 
 def _stream_bytes(result: ReplayResult) -> dict[str, int]:

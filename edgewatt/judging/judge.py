@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from edgewatt.judging.costs import check_timing, costs_of, largest_change, rows_of
+from edgewatt.judging.costs import change_in_words, check_timing, costs_of, rows_of
 from hwmodel.machine import Machine
 from reorder import order as engine
 from reorder.base import ORDERINGS, Ordering
@@ -17,11 +17,11 @@ from reorder.search.objectives import MACHINE_OBJECTIVES, Objective, io
 from traces.access.build import build_trace
 from traces.base.errors import InputError, unknown_name
 from traces.base.progress import Progress
+from traces.base.units import engineering
 from traces.layouts.kind import LAYOUTS
 from traces.layouts.layout import AUTO, AUTO_CHOICE, BEST, Layout
 from traces.work.network import Network
 
-UNITS = {"energy": "pJ", "time": "ns", "bytes": "bytes"}
 LANES = 16  # vectors of one pass where nothing else is said, as `edgewatt pays` has it
 TRIED = ("two-optimal", "output-stationary", "blocks", "tiles", "depth-first")  # what a surrogate alone learns from
 
@@ -175,13 +175,11 @@ def sentence(judge: MachineJudge, name: str, cost: Mapping[str, Any], plain: Map
     """Say in one sentence whether an order pays on the judge's machine against two-optimal, and why."""
     what = judge.objective
     mine, other = float(cost[what]), float(plain[what])
-    stream, moved = largest_change(dict(cost), dict(plain), "streams")
-    term, pj = largest_change(dict(cost), dict(plain), "terms")
     change = (mine - other) / other if other else 0.0
     where = f"{describe_machine(judge.machine)}, {judge.layout.lanes} lanes, layout {judge.layout.kind}"
     amounts = f"{write_amount(other, what)} for two-optimal and {write_amount(mine, what)} for {name}"
     figures = f"{amounts}, {100 * change:+.1f} %"
-    because = f"{stream} moves {moved / 1e3:+.1f} kB, and the energy term {term} changes by {pj / 1e3:+.1f} nJ"
+    because = change_in_words(dict(cost), dict(plain))
     if mine < other:
         return f"It pays in {what} on {where}: {figures}, because {because}."
     if mine == other:
@@ -199,6 +197,5 @@ def describe_machine(machine: Machine) -> str:
 
 def write_amount(value: float, what: str) -> str:
     """Write a cost with a unit that fits."""
-    if what == "bytes":
-        return f"{value / 1e3:,.1f} kB"
-    return f"{value / 1e6:.4g} uJ" if what == "energy" else f"{value / 1e3:.4g} us"
+    factor, unit = {"bytes": (1.0, "B"), "energy": (1e-12, "J"), "time": (1e-9, "s")}[what]
+    return engineering(value * factor, unit, 4)

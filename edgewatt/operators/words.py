@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from reorder.patches.blocks import make_block
+from traces.base.units import duration, energy
 
 
 def proof_in_words(result: Any) -> str:
@@ -24,8 +25,8 @@ def proof_in_words(result: Any) -> str:
     if result.objective == "energy":
         found, tried = result.details["energy"]["total_pj"], result.details["candidates_pj"]
         return (
-            f"off-chip energy of {found / 1e6:,.2f} µJ: the least of {len(tried)} orders, the most is "
-            f"{tried[-1] / 1e6:,.2f} µJ; its peak is {result.peak_bytes:,} B, {bound}"
+            f"off-chip energy of {energy(found)}: the least of {len(tried)} orders, the most is {energy(tried[-1])}; "
+            f"its peak is {result.peak_bytes:,} B, {bound}"
         )
     word = "none can have less" if result.proved else "the best found"
     return f"off-chip traffic of {result.traffic_bytes:,} B: {word}; its peak is {result.peak_bytes:,} B, {bound}"
@@ -64,9 +65,9 @@ def banks_in_words(placed: Any) -> list[str]:
         lines.append(f"{bank.name}: {int((placed.bank == k).sum())} buffers in {height:,} B{room}")
     known = "proved, no placement takes less"
     if not placed.proved:
-        known = f"no placement takes less than {placed.lower_bound_ns / 1000:,.3f} µs"
+        known = f"no placement takes less than {duration(placed.lower_bound_ns, 4)}"
     lines.append(
-        f"traffic takes {placed.time_ns / 1000:,.3f} µs, {placed.spill_ns / 1000:,.3f} µs of it for the "
+        f"traffic takes {duration(placed.time_ns, 4)}, {duration(placed.spill_ns, 4)} of it for the "
         f"{placed.spilled_bytes:,} B outside the fastest bank: {known}"
     )
     return lines
@@ -133,10 +134,10 @@ def plan_rows(front: Any) -> list[dict[str, Any]]:
             "multiplications": plan.multiplications,
             "factor": plan.factor,
             "offchip": plan.offchip_bytes,
-            "uj": None if energy is None else energy["total_pj"] / 1e6,
+            "uj": None if spent is None else spent["total_pj"] / 1e6,
             "blocks": blocks_in_words(plan.blocks),
         }
-        for plan, energy in zip(front.plans, front.energy, strict=True)
+        for plan, spent in zip(front.plans, front.energy, strict=True)
     ]
 
 

@@ -19,9 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from edgewatt.judging.costs import largest_change
+from edgewatt.judging.costs import change_in_words
 from edgewatt.orders.pays_machine import MOST_PROBES, Study, legal_sizes, machine_of
-from edgewatt.results.quantities import engineering
 from hwmodel.machine import Machine
 from reorder.base import Ordering
 from traces.base.errors import InputError
@@ -63,10 +62,9 @@ class PayPoint:
         base = float(self.against[metric])
         return (base - float(self.order[metric])) / base if base else 0.0
 
-    def reason(self) -> tuple[str, float, str, float]:
-        """Return the stream whose bytes change most with the change, and the energy term with the change in pJ."""
-        one, other = dict(self.order), dict(self.against)
-        return *largest_change(one, other, "streams"), *largest_change(one, other, "terms")
+    def reason(self) -> str:
+        """Return the stream and the energy term that change most, in words."""
+        return change_in_words(dict(self.order), dict(self.against))
 
 
 @dataclass(frozen=True)
@@ -301,28 +299,13 @@ def _verdict(
         parts.append(f"it does not pay in {words} {sizes}")
     by_energy = sorted(mine, key=lambda point: point.saving("energy"))
     best = by_energy[-1] if by_energy[-1].saving("energy") > 0 else by_energy[0]  # what it saves most, or loses most
-    return f"{text}{'; '.join(parts)}. The reason at {kib(best.size_bytes)}: {because_of(best)}."
-
-
-def because_of(point: PayPoint) -> str:
-    """Say what explains the change at a point: the stream and the energy term that change most, if any does."""
-    stream, moved, term, energy = point.reason()
-    if not moved and not energy:
-        return "every stream moves as many bytes at the same energy, at other times"
-    bytes_ = f"{stream} moves {_signed(moved, 'B')}" if moved else "every stream moves as many bytes"
-    joules = f"the energy term {term} changes by {_signed(energy * 1e-12, 'J')}" if energy else "no energy term changes"
-    return f"{bytes_}, and {joules}"
+    return f"{text}{'; '.join(parts)}. The reason at {kib(best.size_bytes)}: {best.reason()}."
 
 
 def change(saving: float) -> str:
     """Write a saving as the change in per cent; what rounds to nothing has no sign."""
     text = f"{-100 * saving:+.1f}"
     return "0.0" if float(text) == 0 else text
-
-
-def _signed(value: float, unit: str) -> str:
-    few = isinstance(value, int) and abs(value) < 1000
-    return f"{value:+d} {unit}" if few else f"{'+' if value > 0 else ''}{engineering(value, unit)}"
 
 
 def kib(size_bytes: int) -> str:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from edgewatt.reporting.data import ReportData
-from edgewatt.results.quantities import SCALES
 from traces.base.registry import Registry
+from traces.base.units import SCALES
 
 Spec = dict[str, Any]
 
@@ -109,7 +109,7 @@ def quantity(field: str, title: str, **more: Any) -> Spec:
 
 
 def engineering_expression(value: str, factor: float, unit: str, digits: str = "") -> str:
-    """Return a Vega expression that writes a value as `edgewatt.results.quantities.engineering` does."""
+    """Return a Vega expression that writes a value as `traces.base.units.engineering` does."""
     return f"replace(format({value} * {factor!r}, '{digits}~s'), /([^0-9.−-]*)$/, ' $1') + '{unit}'"
 
 

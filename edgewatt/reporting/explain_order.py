@@ -16,6 +16,7 @@ from hwmodel.fastmemory.occupancy import KINDS, Occupancy, occupancy
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.limits.bounds import NetworkBound, lower_bound
 from reorder.order import order as make_order
+from traces.base.units import in_one_unit
 from traces.work.network import Network
 
 PIXELS = 280  # of the picture of edges, each way
@@ -90,24 +91,25 @@ def _reasons(network: Network, ordering: Ordering, task: Task) -> str:
 def machine_part(view: MachineView) -> str:
     """Return the part of the page about a machine: the sentence, bytes per stream and energy terms of both orders."""
     parts = [f"<h2>On the machine</h2><p>{text(view.sentence)}</p>"]
-    for title, key, unit in (("Bytes over the memory bus", "streams", "kB"), ("Energy", "terms", "nJ")):
+    for title, key, factor, si in (("Bytes over the memory bus", "streams", 1.0, "B"), ("Energy", "terms", 1e-12, "J")):
         mine, other = view.cost[key], view.plain[key]
         names = sorted(mine.keys() | other.keys(), key=lambda name: -max(mine.get(name, 0), other.get(name, 0)))
         rows = [(name, mine.get(name, 0), other.get(name, 0)) for name in names]
         rows = [row for row in rows if row[1] or row[2]]
         rows.append(("all", sum(row[1] for row in rows), sum(row[2] for row in rows)))
+        unit, cells = in_one_unit([cell for row in rows for cell in row[1:]], factor, si)
         heads = (title, f"{view.name}, {unit}", f"two-optimal, {unit}", "change")
         head = "".join(f"<th>{text(each)}</th>" for each in heads)
-        body = "".join(_machine_row(name, now / 1e3, was / 1e3) for name, now, was in rows)
+        body = "".join(_machine_row(*row, *cells[2 * k : 2 * k + 2]) for k, row in enumerate(rows))
         parts.append(f'<div class="panel scroll"><table><tr>{head}</tr>{body}</table></div>')
     return "\n".join(parts)
 
 
-def _machine_row(name: str, now: float, was: float) -> str:
+def _machine_row(name: str, now: float, was: float, shown: str, before: str) -> str:
     change = now - was
-    share = f"{100 * change / was:+.1f} %" if was else "new"
+    share = "0" if not change else f"{100 * change / was:+.1f} %" if was else "new"
     kind = "good" if change < 0 else "bad" if change > 0 else "soft"
-    cells = f'<td>{now:,.1f}</td><td>{was:,.1f}</td><td class="{kind}">{share}</td>'
+    cells = f'<td>{shown}</td><td>{before}</td><td class="{kind}">{share}</td>'
     return f"<tr><td>{text(name)}</td>{cells}</tr>"
 
 

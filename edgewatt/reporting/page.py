@@ -16,10 +16,10 @@ from edgewatt.reporting.frame import asset, frame
 from edgewatt.reporting.overlay import overlaid
 from edgewatt.reporting.words import summary
 from edgewatt.results.comparison import load_records
-from edgewatt.results.quantities import SCALES, prefixed
 from edgewatt.results.record import Record, of_our_shape
 from edgewatt.results.rows import flat
 from traces.base.errors import InputError
+from traces.base.units import SCALES, prefixed
 
 _COLUMNS = (  # key, head, digits after the point (None: text)
     ("network", "network", None), ("trace", "trace", None), ("ordering", "ordering", None), ("stride", "stride", None),

@@ -12,8 +12,8 @@ function shade(v) {
 }
 if (energies.length) {
   document.getElementById("key").hidden = false;
-  document.getElementById("low").textContent = low.toPrecision(3);
-  document.getElementById("high").textContent = high.toPrecision(3);
+  document.getElementById("low").textContent = plans.find((p) => p.uj === low).energy;
+  document.getElementById("high").textContent = plans.find((p) => p.uj === high).energy;
 }
 const LEFT = 52, RIGHT = 14, TOP = 10, BELOW = 34, canvas = document.getElementById("front");
 const xs = plans.map((p) => Math.log(Math.max(1, p.peak))), ys = plans.map((p) => p.factor);
@@ -40,7 +40,7 @@ function draw() {
   });
   const p = plans[chosen];
   document.getElementById("at").textContent = `${number(p.peak)} B at ${p.factor.toFixed(3)} times the multiplications, ${number(p.offchip)} B off-chip`
-    + (p.uj === null ? "" : `, ${p.uj.toPrecision(4)} µJ`) + `. Layers: ${p.blocks}.`;
+    + (p.uj === null ? "" : `, ${p.energy}`) + `. Layers: ${p.blocks}.`;
   document.querySelectorAll("tbody tr").forEach((row, k) => row.classList.toggle("chosen", k === chosen));
   document.body.dataset.drawn = String(plans.length); document.body.dataset.plan = String(chosen);
 }

@@ -7,6 +7,17 @@ from typing import Any
 
 from edgewatt.reporting.escaping import text
 from edgewatt.reporting.frame import asset, frame
+from traces.base.units import engineering, in_one_unit
+
+
+def plan_table(plans: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return heads and cells of the table of plans, their energies in one unit."""
+    unit, energies = in_one_unit([plan["uj"] for plan in plans], 1e-6, "J")
+    cells: list[tuple[str, ...]] = [
+        (f"{p['peak']:,}", f"{p['multiplications']:,}", f"{p['factor']:.3f}", f"{p['offchip']:,}", spent, p["blocks"])
+        for p, spent in zip(plans, energies, strict=True)
+    ]
+    return ("peak B", "multiplications", "factor", "off-chip B", unit, "blocks"), cells
 
 
 def patches_page(title: str, words: Sequence[str], plans: Sequence[Mapping[str, Any]]) -> str:
@@ -14,17 +25,20 @@ def patches_page(title: str, words: Sequence[str], plans: Sequence[Mapping[str, 
 
     plans: peak (bytes), factor, multiplications, offchip (bytes), uj (microjoules or None), blocks (text), by peak.
     """
-    columns = ("peak B", "multiplications", "factor", "off-chip B", "µJ", "blocks")
+    columns, table = plan_table(plans)
     rows = []
-    for p in plans:
-        cells = [f"{p['peak']:,}", f"{p['multiplications']:,}", f"{p['factor']:.3f}", f"{p['offchip']:,}"]
-        cells.append("-" if p["uj"] is None else f"{p['uj']:,.2f}")
+    for *cells, blocks in table:
         numbers = "".join(f'<td class="number">{cell}</td>' for cell in cells)
-        rows.append(f'<tr>{numbers}<td class="blocks">{text(p["blocks"])}</td></tr>')
+        rows.append(f'<tr>{numbers}<td class="blocks">{text(blocks)}</td></tr>')
     body = asset("patches_page.html").format(
         words="".join(f"<p>{text(line)}</p>" for line in words),
         head="".join(f"<th>{name}</th>" for name in columns),
         rows="".join(rows),
     )
     style, script = asset("patches_page.css"), asset("patches_page.js")
-    return frame(title, body, style=style, data={"plans": list(plans)}, scripts=[script])
+    shown = [{**plan, "energy": _energy(plan["uj"])} for plan in plans]
+    return frame(title, body, style=style, data={"plans": shown}, scripts=[script])
+
+
+def _energy(uj: float | None) -> str:
+    return engineering(None if uj is None else uj * 1e-6, "J", 4)

@@ -6,8 +6,8 @@ from typing import Any
 
 from edgewatt.reporting.chart import in_order, titles, varying_fields
 from edgewatt.reporting.data import ReportData
-from edgewatt.results.quantities import duration, energy
 from edgewatt.results.rows import value_in_words
+from traces.base.units import duration, energy
 
 Row = dict[str, Any]
 

@@ -64,7 +64,7 @@ class Record(Shown):
             return {"point": self.hash[:8], "content": "not edgewatt's"}
 
     def _told(self) -> dict[str, object]:
-        from edgewatt.results.quantities import duration, energy
+        from traces.base.units import duration, energy
 
         kinds = {key: self.config[key]["kind"] for key in ("ordering", "stride") if key in self.config}
         spent = self.results.get("energy_pj", {}).get("total")

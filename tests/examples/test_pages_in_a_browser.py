@@ -83,7 +83,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _network_pages(folder: Path) -> None:
     from edgewatt.bench.page import bench_page
+    from edgewatt.judging.judge import view_on_machine
     from edgewatt.orders.learning_pages import eon_page
+    from edgewatt.orders.ordering import judge_for
     from edgewatt.orders.pays_page import pays_page
     from edgewatt.reporting.cache_page import cache_page
     from edgewatt.reporting.explain_order import explain_page
@@ -93,7 +95,8 @@ def _network_pages(folder: Path) -> None:
 
     network = uniform_layers([14, 14, 14], 0.4, seed=0)
     best = ew.order(network, "connection-reordering", memory=8, iterations=300)
-    (folder / "explain.html").write_text(explain_page(network, best, memory=8))
+    view = view_on_machine(judge_for(network, "energy", "scratchpad-8k", lanes=4), best)
+    (folder / "explain.html").write_text(explain_page(network, best, memory=8, view=view))
     study = ew.pays(network, best, system="scratchpad-8k", sizes=[4096, 8192], timing="replay")
     (folder / "pays.html").write_text(pays_page(study))
     profile = profile_caches(

@@ -12,7 +12,10 @@ from browser import CHROMIUM, opened
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.random_networks import dags
+from typer.testing import CliRunner
 
+from edgewatt.cli import app
+from edgewatt.reporting.escaping import text
 from edgewatt.reporting.explain_order import explain_page
 from hwmodel.fastmemory.iomodel import count_io
 from hwmodel.fastmemory.occupancy import occupancy
@@ -21,7 +24,9 @@ from reorder.order import order
 from reorder.search.intervals import Items
 from reorder.search.reasons import reasons
 from reorder.search.streaming import shipped_weights, weights_file
+from traces.base.units import energy
 from traces.generators.networks import random_layered
+from traces.readers.native import save
 from traces.work.network import Network
 
 pytestmark = pytest.mark.application
@@ -56,6 +61,21 @@ def test_the_page_is_self_contained_and_escaped(network: Network) -> None:
     assert data["sides"][0]["total"] == count_io(named, found, memory=12).total
     assert sum(count for _, count in data["sides"][0]["costs"]) == data["sides"][0]["total"]
     assert "@" not in re.sub(r"@(media|charset)", "", page)
+
+
+@pytest.mark.parametrize("method", ["by-source", "two-optimal"])
+def test_the_page_has_the_machine_of_an_order_made_for_one(network: Network, tmp_path: Path, method: str) -> None:
+    """`--system` alone is enough; amounts have prefixes that fit, and what is equal is not called a change."""
+    save(network, tmp_path / "net.npz")
+    call = ["order", str(tmp_path / "net.npz"), "--system", "edge", "-m", method, "--explain", str(tmp_path / "x.html")]
+    done = CliRunner().invoke(app, [*call, "--json", str(tmp_path / "x.json")])
+    assert done.exit_code == 0, done.output
+    page, found = (tmp_path / "x.html").read_text(), json.loads((tmp_path / "x.json").read_text())["machine"]
+    assert "<h2>On the machine</h2>" in page and text(found["sentence"]) in page
+    joules = sum(found[method]["terms"].values())
+    head = re.search(r"<th>Energy</th><th>[^<]*, (.?J)</th>", page)
+    assert head and f"<tr><td>all</td><td>{energy(joules).split(' ')[0]}</td>" in page.split("<th>Energy</th>")[1]
+    assert " +0" not in found["sentence"] and not re.search(r">[+-]0\.0 %<", page)
 
 
 def test_the_page_says_why_a_source_was_streamed(network: Network, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
-from edgewatt.orders.pays import METRICS, Changes, Choice, PayPoint, because_of, changes_of
+from edgewatt.orders.pays import METRICS, Changes, Choice, PayPoint, changes_of
 from edgewatt.orders.pays_machine import legal_sizes
 from edgewatt.orders.pays_page import pays_page
 from traces.base.errors import InputError
@@ -132,7 +132,7 @@ def test_reasons_name_only_what_changes():
 
     def because(**other):
         against = {**order, **same, **other}
-        return because_of(PayPoint(Choice("p", "fp32", 1, "min"), 1024, 3, {**order, **same}, against))
+        return PayPoint(Choice("p", "fp32", 1, "min"), 1024, 3, {**order, **same}, against).reason()
 
     assert because(streams={"ids": 8, "values": 24}, bytes=32) == "values moves -4 B, and no energy term changes"
     assert because(terms={"activate": 1.0}, energy=1.0) == (

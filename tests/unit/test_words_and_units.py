@@ -14,9 +14,8 @@ from typer.testing import CliRunner
 import edgewatt as ew
 from edgewatt.cli import app
 from edgewatt.config import ConfigError
-from edgewatt.results.quantities import duration, energy, engineering, in_one_unit, significant
 from traces.base.errors import InputError
-from traces.base.units import size_in_bytes
+from traces.base.units import duration, energy, engineering, in_one_unit, significant, size_in_bytes
 
 pytestmark = pytest.mark.application
 
@@ -95,6 +94,19 @@ def test_predicted_times_have_prefixes(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.output
     assert re.search(r"of 64 vectors: [\d.]+ [nµm]s, target after target \(CSR\) [\d.]+ [nµm]s: ", done.output)
+
+
+def test_no_prefix_is_written_by_hand() -> None:
+    """Every energy and time that people read goes through `traces.base.units`."""
+    by_hand = re.compile(r"\} ?([pnuµm]J|[nuµm]s|[kM]B)\b|\"[ ]?([nuµ]J|[nuµ]s|kB)\"")
+    found = [
+        f"{path.name}:{number}: {line.strip()}"
+        for folder in ("cli", "judging", "operators", "orders", "reporting", "bench", "sweeps", "results")
+        for path in (Path(__file__).parents[2] / "edgewatt" / folder).rglob("*.py")
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if by_hand.search(line) and path.name != "swept.py"
+    ]
+    assert not found, "\n".join(found)
 
 
 def test_gap_is_per_cent_in_every_table(tmp_path: Path) -> None:

@@ -1,14 +1,22 @@
-"""Sizes as people write them: 8192, '8 KiB', '8KiB', '1.5 MiB', '64 kB'."""
+"""Sizes as people write them (8192, '8 KiB', '8KiB', '64 kB'), and amounts as people read them (engineering notation).
+
+There is one function for every table, page and sentence.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from fractions import Fraction
+from math import floor, log10
 
 from traces.base.errors import InputError
 
 _SIZE = re.compile(r"\s*([0-9]{1,18}(?:\.[0-9]{1,9})?)\s*([kmgt]?i?b?)\s*", re.IGNORECASE)
 _POWER = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+_PREFIXES = {-15: "f", -12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T"}
+SCALES = {"pj": (1e-12, "J"), "ns": (1e-9, "s"), "us": (1e-6, "s"), "bytes": (1.0, "B")}
+"""Unit at the end of a column's name -> (factor to the SI unit, its symbol)."""
 
 
 def is_size(text: str) -> bool:
@@ -28,3 +36,54 @@ def size_in_bytes(text: str) -> int:
     if size.denominator != 1:
         raise InputError(f"{text!r} is no whole number of bytes")
     return int(size)
+
+
+def engineering(value: float | None, unit: str, digits: int = 3) -> str:
+    """Write a value of an SI unit: 1.05e-4, 'J' -> '105 µJ'; '-' where there is none."""
+    if value is None:
+        return "-"
+    power = _power([value], digits)
+    return f"{significant(value / 10.0**power, digits)} {_PREFIXES[power]}{unit}"
+
+
+def energy(pj: float | None, digits: int = 3) -> str:
+    """Write an energy given in pJ."""
+    return engineering(None if pj is None else pj * 1e-12, "J", digits)
+
+
+def duration(ns: float | None, digits: int = 3) -> str:
+    """Write a time given in ns."""
+    return engineering(None if ns is None else ns * 1e-9, "s", digits)
+
+
+def prefixed(values: Sequence[float | None], unit: str) -> tuple[float, str]:
+    """Return the power of ten and the unit with its prefix that suit a column of values of an SI unit."""
+    power = _power([value for value in values if value is not None], 3)
+    return 10.0**power, f"{_PREFIXES[power]}{unit}"
+
+
+def in_one_unit(values: Sequence[float | None], factor: float, unit: str, digits: int = 3) -> tuple[str, list[str]]:
+    """Return the unit above a column, and its cells; ``value * factor`` is in the SI unit."""
+    scaled = [None if value is None else value * factor for value in values]
+    by, name = prefixed(scaled, unit)
+    return name, ["-" if value is None else significant(value / by, digits) for value in scaled]
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """Write a number with so many significant digits, without an exponent; whole digits are kept."""
+    if value == 0:
+        return "0"
+    places = digits - 1 - floor(log10(abs(value)))
+    rounded = round(value, max(0, places))
+    if rounded and floor(log10(abs(rounded))) > floor(log10(abs(value))):
+        places -= 1  # 9.996 -> 10.0
+    return f"{rounded:.{max(0, places)}f}"
+
+
+def _power(values: Sequence[float], digits: int) -> int:
+    """Return the multiple of 3 at which the largest value, rounded, has one to three whole digits."""
+    largest = max((abs(value) for value in values), default=0.0)
+    if largest == 0:
+        return 0
+    size = floor(log10(float(f"{largest:.{digits - 1}e}")))
+    return min(max(3 * (size // 3), min(_PREFIXES)), max(_PREFIXES))
