@@ -49,7 +49,7 @@ def dram(
     from edgewatt.cli.parts.output import show_table, write_json
     from hwmodel.dram.checker import check_trace
     from hwmodel.dram.command_table import from_trace
-    from hwmodel.dram.energy import core_energy_pj, core_rows
+    from hwmodel.dram.energy import core_rows
     from hwmodel.dram.energy import explain as explain_rows
     from hwmodel.dram.engine import controller_spec, load_part, simulate_dram
     from hwmodel.dram.memory_kernel import effective_part
@@ -76,8 +76,8 @@ def dram(
     )
     reads = np.concatenate([chunk.op for chunk in chunks]) == 0 if chunks else np.zeros(0, bool)
     wires = _wires(result, loaded) if machine is None else _data_wires(opened.memory, chunks, arrivals, machine, result)
-    least, most = energy_range(loaded, lambda p: sum(core_energy_pj(result.counts, p).values()))
     core = core_rows(result.counts, loaded)
+    least, most = energy_range(loaded, core)
     rows, wire_rows = explain_rows(core), explain_rows(wires)
     p50, p95, p99 = result.latency_percentiles(reads) if result.counts.reads else (None, None, None)
     edges, histogram = result.latency_histogram(reads)

@@ -113,7 +113,7 @@ def simulate(
     With 'replay', a kept pass through the same caches does as well, and one engine makes all accesses.
     """
     from hwmodel.energy.onchip import onchip_energy
-    from hwmodel.energy.replay import memory_range_pj, replay_energy
+    from hwmodel.energy.replay import replay_energy
 
     if timing == "system":
         assert isinstance(trace, Trace)
@@ -122,7 +122,7 @@ def simulate(
         result, time_ns, system = _replay(trace, machine, progress)
     assert result.dram is not None
     energy = replay_energy(result, machine)
-    memory_low, memory_high = memory_range_pj(result, machine)
+    memory_low, memory_high = energy.range_pj(machine.part)
     rows = [*energy.interface, *energy.core]
     onchip: dict[str, Any] = {}
     beside = 0.0

@@ -7,18 +7,18 @@ rising edges x C x VDDQ x swing. Every term is a row `count x constant = energy`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from hwmodel.coding.stage import WireCosts
-from hwmodel.parts.part import Part
+from hwmodel.parts.part import Part, kept
 
 if TYPE_CHECKING:
-    from hwmodel.dram.interface import InterfaceCounts
+    from hwmodel.dram.interface import GroupCounts, InterfaceCounts
     from hwmodel.dram.result import DramCounts
 
 
@@ -38,6 +38,25 @@ class EnergyRow:
     def energy_pj(self) -> float:
         """Count times constant."""
         return self.count * self.constant_pj
+
+
+@dataclass(frozen=True)
+class WireRow(EnergyRow):
+    """One term of a wire group in one direction ('read' or 'write').
+
+    kind: 'static' (unit intervals at the costly level) or 'dynamic' (rising edges). driver: the group whose drivers its
+    wires have. ui_ns: the unit interval.
+    """
+
+    group: str
+    way: str
+    kind: str
+    driver: str
+    ui_ns: float
+
+
+DATA_WIRES = frozenset({"dq", "dbi", "extra"})
+"""Groups whose levels the data decide."""
 
 
 def core_constants_pj(part: Part) -> dict[str, tuple[str, float]]:
@@ -102,7 +121,8 @@ def _core_rows(bank: np.ndarray, rank: np.ndarray, background: np.ndarray, part:
         "refresh_two_banks": issued["REF2b"],
         "self_refresh": int(clocks[4]),
     }
-    return [EnergyRow(term, events[term], unit, constant) for term, (unit, constant) in core_constants_pj(part).items()]
+    constants = kept(part, core_constants_pj)
+    return [EnergyRow(term, events[term], unit, constant) for term, (unit, constant) in constants.items()]
 
 
 def core_energy_pj(counts: DramCounts, part: Part) -> dict[str, float]:
@@ -146,7 +166,7 @@ class InterfaceEnergy:
     """
 
     counts: InterfaceCounts
-    rows: tuple[EnergyRow, ...]
+    rows: tuple[WireRow, ...]
     data_bits: int
 
     @property
@@ -154,9 +174,8 @@ class InterfaceEnergy:
         """Energy per wire group: static, dynamic and total, read and write added."""
         result: dict[str, dict[str, float]] = {}
         for row in self.rows:
-            group, _, kind = row.term.split("_")
-            entry = result.setdefault(group, {"static": 0.0, "dynamic": 0.0, "total": 0.0})
-            entry[kind] += row.energy_pj
+            entry = result.setdefault(row.group, {"static": 0.0, "dynamic": 0.0, "total": 0.0})
+            entry[row.kind] += row.energy_pj
             entry["total"] += row.energy_pj
         return result
 
@@ -173,15 +192,22 @@ class InterfaceEnergy:
     @property
     def total_data_pj(self) -> float:
         """Energy of DQ and DBI, the part that the data decide."""
-        return sum(row.energy_pj for row in self.rows if row.term.startswith(("dq_", "dbi_")))
+        return sum(row.energy_pj for row in self.rows if row.group in DATA_WIRES)
 
 
-def wire_constants_pj(part: Part, group: str, way: str, ui_ns: float) -> tuple[float, float]:
-    """Return (pJ of one unit interval at the costly level, pJ of one rising edge) of a wire of a group."""
+class WireConstants(NamedTuple):
+    """pJ of one unit interval at the costly level, and of one rising edge."""
+
+    static: float
+    dynamic: float
+
+
+def wire_constants_pj(part: Part, group: str, way: str, ui_ns: float) -> WireConstants:
+    """Return what a wire of a group costs in one direction, with unit intervals of ui_ns."""
     wires = part.interface.wires[group]
     resistance = wires.read_r_eq_ohm if way == "read" else wires.write_r_eq_ohm
     static = 1e3 * part.interface.vddq_v**2 / resistance * ui_ns if resistance else 0.0
-    return static, wires.read_rise_pj if way == "read" else wires.write_rise_pj
+    return WireConstants(static, wires.read_rise_pj if way == "read" else wires.write_rise_pj)
 
 
 def data_wire_costs(part: str | Path | Mapping[str, Any] | Part) -> WireCosts:
@@ -195,15 +221,24 @@ def data_wire_costs(part: str | Path | Mapping[str, Any] | Part) -> WireCosts:
     return WireCosts(static if level == 1 else 0.0, static if level == 0 else 0.0, rise)
 
 
-def interface_rows(counts: InterfaceCounts, part: Part) -> tuple[EnergyRow, ...]:
+def interface_rows(counts: InterfaceCounts, part: Part) -> tuple[WireRow, ...]:
     """Return the energy of the wires, two rows per group and direction: GROUP_WAY_static and GROUP_WAY_dynamic."""
-    rows = []
+    rows: list[WireRow] = []
     for group in counts.groups:
-        static, rise = wire_constants_pj(part, group.group, group.way, group.ui_ns)
-        costly = group.zeros if part.interface.costly_level == 0 else group.ones
-        rows.append(EnergyRow(f"{group.group}_{group.way}_static", costly, "unit intervals", static))
-        rows.append(EnergyRow(f"{group.group}_{group.way}_dynamic", group.rising, "rising edges", rise))
+        rows += wire_rows(group.group, group.group, [group], part)
     return tuple(rows)
+
+
+def wire_rows(name: str, driver: str, counts: Sequence[GroupCounts], part: Part) -> tuple[WireRow, WireRow]:
+    """Return the two rows of wires of one direction that are called `name` and driven like the group `driver`."""
+    way, ui_ns = counts[0].way, counts[0].ui_ns
+    each = wire_constants_pj(part, driver, way, ui_ns)
+    costly = sum(g.zeros if part.interface.costly_level == 0 else g.ones for g in counts)
+    rising = sum(g.rising for g in counts)
+    return (
+        WireRow(f"{name}_{way}_static", costly, "unit intervals", each.static, name, way, "static", driver, ui_ns),
+        WireRow(f"{name}_{way}_dynamic", rising, "rising edges", each.dynamic, name, way, "dynamic", driver, ui_ns),
+    )
 
 
 def interface_energy(

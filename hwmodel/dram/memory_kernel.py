@@ -12,7 +12,7 @@ from hwmodel.dram.constraints import gap_table
 from hwmodel.dram.controller import PAGE_POLICIES, ControllerSpec
 from hwmodel.dram.result import DramCounts, DramResult
 from hwmodel.parts.commands import COMMANDS
-from hwmodel.parts.part import AddressMap, Part
+from hwmodel.parts.part import AddressMap, Part, kept
 from traces.base.errors import EdgewattError, InputError
 
 # A run in which a request waits while no burst is served for this many refresh intervals makes no progress.
@@ -37,13 +37,13 @@ def open_memory(
     ports: sources of requests. requests_per_clock: None takes the controller's. trace: keep every command. sent: tell
     which requests drove the wires, in what order.
     """
-    t = kernel_tables(part, controller)
+    t = kept(part, kernel_tables, controller)
     return kernel.Memory(
         t.settings,
         t.gap,
         t.wire_cycles,
         t.fields,
-        [_level_codes(command_rows(part, name)) for name in COMMANDS],
+        t.levels,
         n_channels=part.organisation.channels,
         n_ports=ports,
         width=controller.requests_per_clock if requests_per_clock is None else requests_per_clock,
@@ -57,13 +57,15 @@ class KernelTables:
     """A part and a controller as the compiled engine takes them.
 
     settings: scalars in clocks. gap: int64[scope, from, to]. wire_cycles: int64[command], clocks on the command wires.
-    fields: int32[n, 4], the address map as kind, source, bits, target.
+    fields: int32[n, 4], the address map as kind, source, bits, target. levels: int16[beat, wire] of each command's
+    levels as codes of the engine, None where it has no rows.
     """
 
     settings: dict[str, int]
     gap: np.ndarray
     wire_cycles: np.ndarray
     fields: np.ndarray
+    levels: list[np.ndarray | None]
 
 
 def effective_part(part: Part, controller: ControllerSpec) -> Part:
@@ -146,6 +148,7 @@ def kernel_tables(part: Part, controller: ControllerSpec) -> KernelTables:
         gap_table(part, read_dbi=controller.read_dbi),
         np.array(wires, np.int64),
         np.array(fields_of_map, np.int32),
+        [_level_codes(command_rows(part, name)) for name in COMMANDS],
     )
 
 

@@ -5,13 +5,13 @@ Energy is linear in each of them, so the ends of its range over all of them toge
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
 
-from hwmodel.parts.part import Part
+import numpy as np
 
-T = TypeVar("T")
+from hwmodel.dram.energy import EnergyRow, WireRow, core_constants_pj, wire_constants_pj
+from hwmodel.parts.part import Part, kept
 
 
 def scaled(part: Part, name: str, factor: float) -> Part:
@@ -30,23 +30,27 @@ def scaled(part: Part, name: str, factor: float) -> Part:
     return replace(part, interface=replace(part.interface, wires={**part.interface.wires, group: changed}))
 
 
-def _ends(part: Part) -> list[list[Part]]:
-    return [[scaled(part, name, end) for end in ends] for name, ends in part.ranges.items()]
+def energy_range(part: Part, core: Sequence[EnergyRow], wires: Sequence[WireRow] = ()) -> tuple[float, float]:
+    """Return (least, most) in pJ of the energy of rows of a part's core and wires, over the ranges of its estimates."""
+    names = tuple(row.term for row in core), tuple((row.driver, row.way, row.ui_ns, row.kind) for row in wires)
+    of_core, of_wires = kept(part, _constants_at_ends, *names)
+    nominal, *ends = _sums(wires, of_wires) + _sums(core, of_core)
+    moved = (np.array(ends) - nominal).reshape(-1, 2)
+    least, most = np.minimum(moved, 0.0).min(axis=1), np.maximum(moved, 0.0).max(axis=1)
+    return float(sum(least.tolist(), nominal)), float(sum(most.tolist(), nominal))
 
 
-def kept(part: Part, make: Callable[[Part], T]) -> T:
-    """Return what `make` makes of a part, made once for as long as the part lives (as by functools.cached_property)."""
-    if make.__qualname__ not in part.__dict__:
-        part.__dict__[make.__qualname__] = make(part)
-    made: T = part.__dict__[make.__qualname__]
-    return made
+def _constants_at_ends(
+    part: Part, terms: tuple[str, ...], wires: tuple[tuple[str, str, float, str], ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the constants of rows, float64[1 + 2 x ranges, rows]: of the part, then with each constant at its ends."""
+    parts = [part, *(scaled(part, name, end) for name, ends in part.ranges.items() for end in ends)]
+    core = [[constants[term][1] for term in terms] for constants in map(core_constants_pj, parts)]
+    interface = [[getattr(wire_constants_pj(p, *wire), kind) for *wire, kind in wires] for p in parts]
+    return np.array(core), np.array(interface)
 
 
-def energy_range(part: Part, energy: Callable[[Part], float]) -> tuple[float, float]:
-    """Return (least, most) of an energy, a function of the part, over the ranges of its estimates; in its unit."""
-    nominal = energy(part)
-    least = most = nominal
-    for ends in kept(part, _ends):
-        moved = [energy(end) - nominal for end in ends]
-        least, most = least + min(0.0, *moved), most + max(0.0, *moved)
-    return least, most
+def _sums(rows: Sequence[EnergyRow], constants: np.ndarray) -> np.ndarray:
+    """Return the energy of the rows in pJ with each set of constants, added up in the order of the rows."""
+    energy = constants * np.array([row.count for row in rows], float)
+    return energy.cumsum(axis=1)[:, -1] if rows else np.zeros(len(constants))

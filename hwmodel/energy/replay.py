@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from hwmodel.bus import WireCounts
 from hwmodel.dram.command_table import command_rows
-from hwmodel.dram.energy import EnergyRow, core_constants_pj, core_rows, interface_rows, wire_constants_pj
+from hwmodel.dram.energy import DATA_WIRES, EnergyRow, WireRow, core_rows, interface_rows, wire_rows
 from hwmodel.dram.interface import WAYS, GroupCounts, InterfaceCounts, data_clock, running_wires, strobes
-from hwmodel.dram.ranges import energy_range, kept
+from hwmodel.dram.ranges import energy_range
 from hwmodel.dram.result import DramCounts
 from hwmodel.machine import Machine
 from hwmodel.parts.part import Part
@@ -24,13 +24,13 @@ from hwmodel.replay import ReplayResult
 class ReplayEnergy:
     """Rows `count x constant = energy` of the wires and of the DRAM core."""
 
-    interface: tuple[EnergyRow, ...]
+    interface: tuple[WireRow, ...]
     core: tuple[EnergyRow, ...]
 
     @property
     def io_pj(self) -> float:
         """Energy of DQ, DBI and extra wires: what the data decide."""
-        return sum(row.energy_pj for row in self.interface if row.term.startswith(("dq_", "dbi_", "extra_")))
+        return sum(row.energy_pj for row in self.interface if row.group in DATA_WIRES)
 
     @property
     def interface_pj(self) -> float:
@@ -47,6 +47,10 @@ class ReplayEnergy:
         """Energy of wires and core."""
         return self.interface_pj + self.core_pj
 
+    def range_pj(self, part: Part) -> tuple[float, float]:
+        """Return (least, most) of the energy of wires and core over the ranges of the part's estimates."""
+        return energy_range(part, self.core, self.interface)
+
 
 def replay_energy(result: ReplayResult, machine: Machine) -> ReplayEnergy:
     """Return the energy of a replay that ran with a DRAM part; DQ and DBI only where the trace has data."""
@@ -56,27 +60,7 @@ def replay_energy(result: ReplayResult, machine: Machine) -> ReplayEnergy:
     return ReplayEnergy(_wire_rows(*_wires(result, machine, part), part), core)
 
 
-def memory_range_pj(result: ReplayResult, machine: Machine) -> tuple[float, float]:
-    """Return (least, most) of a replay's energy of wires and core, over the ranges of the part's estimates."""
-    part = load_part(machine.part)
-    counts = _wires(result, machine, part)  # counted once: estimates change constants only
-    nominal = replay_energy(result, machine)
-
-    def energy(changed: Part) -> float:
-        core, wires = nominal.core_pj, nominal.interface_pj
-        if changed.currents is not part.currents:
-            constants = kept(changed, core_constants_pj)
-            core = sum(row.count * constants[row.term][1] for row in nominal.core)
-        if changed.interface is not part.interface:
-            wires = sum(row.energy_pj for row in _wire_rows(*counts, changed))
-        return wires + core
-
-    return energy_range(part, energy)
-
-
-def _wires(
-    result: ReplayResult, machine: Machine, part: Part
-) -> tuple[InterfaceCounts, list[tuple[str, list[GroupCounts]]]]:
+def _wires(result: ReplayResult, machine: Machine, part: Part) -> tuple[InterfaceCounts, list[list[GroupCounts]]]:
     """Return what the wires did, and by direction the flag wires that are no DBI pins."""
     assert result.dram is not None
     groups, extra = _data_groups(result, part, machine.flag_wires)
@@ -85,17 +69,10 @@ def _wires(
     return InterfaceCounts(tuple(groups), sum(bursts), 0), extra
 
 
-def _wire_rows(
-    counts: InterfaceCounts, extra: list[tuple[str, list[GroupCounts]]], part: Part
-) -> tuple[EnergyRow, ...]:
+def _wire_rows(counts: InterfaceCounts, extra: list[list[GroupCounts]], part: Part) -> tuple[WireRow, ...]:
     """Return the rows of all wires; flag wires that are no DBI pins are taken to be driven like DQ wires."""
-    rows = list(interface_rows(counts, part))
-    for way, groups in extra:
-        static, rise = wire_constants_pj(part, "dq", way, part.beat_ns)
-        costly = sum(g.zeros if part.interface.costly_level == 0 else g.ones for g in groups)
-        rows.append(EnergyRow(f"extra_{way}_static", costly, "unit intervals", static))
-        rows.append(EnergyRow(f"extra_{way}_dynamic", sum(g.rising for g in groups), "rising edges", rise))
-    return tuple(rows)
+    beside = (row for groups in extra for row in wire_rows("extra", "dq", groups, part))
+    return (*interface_rows(counts, part), *beside)
 
 
 def timed_groups(counts: DramCounts, bursts: tuple[int, int], end_cycle: int, part: Part) -> list[GroupCounts]:
@@ -121,7 +98,7 @@ def _command_group(counts: DramCounts, part: Part) -> GroupCounts:
 
 def _data_groups(
     result: ReplayResult, part: Part, flag_wires: int
-) -> tuple[list[GroupCounts], list[tuple[str, list[GroupCounts]]]]:
+) -> tuple[list[GroupCounts], list[list[GroupCounts]]]:
     """Return DQ and DBI by direction, and the flag wires that are no DBI pins.
 
     flag_wires: how many the encoder chain drives beside each lane; the first is the DBI pin where the part has one.
@@ -142,7 +119,7 @@ def _data_groups(
         if total.way_extra_wires is not None:
             beside.append(_group("extra", way, total.way_extra_wires, k, (flag_wires - 1) * n_bytes, part))
         if beside:
-            extra.append((way, beside))
+            extra.append(beside)
     return groups, extra
 
 

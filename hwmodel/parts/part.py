@@ -7,13 +7,15 @@ constants is said to be derived.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from traces.base.checks import is_whole
 from traces.base.errors import InputError
 from traces.base.shown import Shown
+
+T = TypeVar("T")
 
 
 def later(default: Any = 0) -> Any:
@@ -365,3 +367,13 @@ class Part(Shown):
     def estimates(self) -> tuple[str, ...]:
         """Names of the constants that are estimates."""
         return tuple(name for name, constant in self.constants.items() if constant.estimate)
+
+
+def kept(part: Part, make: Callable[..., T], *arguments: Hashable) -> T:
+    """Return make(part, *arguments), made once for as long as the part lives (as by functools.cached_property)."""
+    made: dict[Any, Any] = part.__dict__.setdefault("_kept", {})
+    key = (make, *arguments)
+    if key not in made:
+        made[key] = make(part, *arguments)
+    found: T = made[key]
+    return found
