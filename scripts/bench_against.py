@@ -1,32 +1,24 @@
-"""CPU time of one checkout over that of another, in alternating processes: python scripts/bench_against.py OLD NEW
+"""CPU time of one checkout over that of another: python scripts/bench_against.py OLD NEW
 
-OLD, NEW: checkouts with built kernels; OLD may be version 0.1.0, whose modules lay elsewhere. Shares are best time over
-best time. Results: docs/performance/caches.md.
+OLD, NEW: checkouts with built kernels; OLD may be version 0.1.0, whose modules lay elsewhere. A process of each makes
+the same call in turns, so that both see the same moments of a busy machine. Two shares are printed: least time over
+least time, and the median of the shares of the rounds. Results: docs/performance/caches.md.
 """
 
+# ruff: noqa: B023 - a call is made before its loop goes on
 from __future__ import annotations
 
 import argparse
-import json
+import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-CALLS = 7
-
-
-def best(work: Callable[[], Any], calls: int = CALLS) -> float:
-    """Return the least thread CPU time of some calls."""
-    spent = []
-    for _ in range(calls):
-        start = time.thread_time()
-        work()
-        spent.append(time.thread_time() - start)
-    return min(spent)
+Calls = Iterator[tuple[str, Callable[[], Any]]]
 
 
 def first(*places: str) -> Any:
@@ -42,8 +34,8 @@ def first(*places: str) -> Any:
     raise ImportError(places)
 
 
-def lookups(found: dict[str, float]) -> None:
-    """Time 2^20 look-ups of four streams under four policies."""
+def lookups() -> Calls:
+    """2^20 look-ups of four streams under four policies."""
     level_of = first("hwmodel.caches.cache:CacheLevel", "hwmodel.cache:CacheLevel")
     spec = first("hwmodel.caches.spec:CacheSpec", "hwmodel.machine:CacheSpec")
     n, rng = 1 << 20, np.random.default_rng(1)
@@ -54,13 +46,12 @@ def lookups(found: dict[str, float]) -> None:
     for policy in ("lru", "fifo", "random", "plru"):
         for name, address in streams.items():
             kernel = level_of(spec(32768, 64, 8, policy=policy))._kernel
-            for emit in (False, True):
-                what = f"{policy}, {name}, {'with the transactions' if emit else 'counts only'}"
-                found[what] = best(lambda k=kernel, a=address, e=emit: k.access(op, a, size, e))
+            yield f"{policy}, {name}, counts only", lambda: kernel.access(op, address, size, False)
+            yield f"{policy}, {name}, with the transactions", lambda: kernel.access(op, address, size, True)
 
 
-def traces(found: dict[str, float]) -> None:
-    """Time laying out, walking and replaying a network of 1.4 million connections."""
+def traces() -> Calls:
+    """Laying out, walking and replaying a network of 1.4 million connections."""
     from bench_replay import layered
 
     build = first("traces.access.build:build_trace", "traces.build:build_trace")
@@ -69,28 +60,27 @@ def traces(found: dict[str, float]) -> None:
     network = layered([1024, 1024, 1024, 512], 0.35)
     for kind in ("csr", "tuples"):
         trace = build(network, layout=kind)
-        found[f"{kind}, lay out"] = best(lambda kind=kind: build(network, layout=kind))
-        found[f"{kind}, walk"] = best(lambda trace=trace: sum(map(len, trace)))
+        yield f"{kind}, lay out", lambda: build(network, layout=kind)
+        yield f"{kind}, walk", lambda: sum(map(len, trace))
         for size in (32768, 2048):
             for part in (None, "lpddr4-3200"):
                 made = machine((spec(size, 64, 8),), encoder="base-xor+dbi-dc", part=part)
-                what = f"{kind}, replay {size >> 10} KiB{', DRAM' if part else ''}"
-                found[what] = best(lambda trace=trace, made=made: replay(trace, made), 5)
+                yield f"{kind}, replay {size >> 10} KiB{', DRAM' if part else ''}", lambda: replay(trace, made)
 
 
-def memory(found: dict[str, float]) -> None:
-    """Time the DRAM engine."""
+def memory() -> Calls:
+    """The DRAM engine."""
     from bench_dram import stream
 
     load, simulate = (first(f"hwmodel.dram.engine:{name}", f"hwmodel.dram:{name}") for name in _ENGINE)
     part = load("lpddr4-3200")
     for kind in ("sequential", "random"):
         arrays = stream(kind, 100_000)
-        found[f"DRAM, {kind}"] = best(lambda arrays=arrays: simulate(*arrays, part=part))
+        yield f"DRAM, {kind}", lambda: simulate(*arrays, part=part)
 
 
-def networks(found: dict[str, float]) -> None:
-    """Time making, checking, keeping and running a network of 786,432 connections."""
+def networks() -> Calls:
+    """Making, checking, keeping and running a network of 786,432 connections."""
     import tempfile
 
     import edgewatt as ew
@@ -105,63 +95,62 @@ def networks(found: dict[str, float]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = f"{folder}/network.npz"
         native(network, file)
-        found["network, make"] = best(make, 5)
-        found["network, check"] = best(network.with_, 5)
-        found["network, reorder and check"] = best(lambda: network.in_order(shuffled), 5)
-        found["network, save"] = best(lambda: native(network, file), 5)
-        found["network, load"] = best(lambda: ew.load(file), 5)
-        found["network, forward pass"] = best(lambda: forward(network), 5)
-        found["network, to int8"] = best(lambda: to_bits(network.weights, "int8"), 5)
+        yield "network, make", make
+        yield "network, check", network.with_
+        yield "network, reorder and check", lambda: network.in_order(shuffled)
+        yield "network, save", lambda: native(network, file)
+        yield "network, load", lambda: ew.load(file)
+        yield "network, forward pass", lambda: forward(network)
+        yield "network, to int8", lambda: to_bits(network.weights, "int8")
 
 
-def orders(found: dict[str, float]) -> None:
-    """Time counts, constructions and searches on 4 x 500 neurons at 10 %, M = 100."""
+def orders() -> Calls:
+    """Counts, constructions and searches on 4 x 500 neurons at 10 %, M = 100."""
     import edgewatt as ew
 
     random_layered = first("traces.generators.networks:random_layered", "traces.generate:random_layered")
     network = random_layered(4, 500, 0.1, seed=1)
     for policy in ("min", "lru", "rr"):
-        found[f"I/Os, {policy}"] = best(lambda policy=policy: ew.count_io(network, memory=100, policy=policy))
-        reorder = lambda policy=policy: ew.order(  # noqa: E731
+        yield f"I/Os, {policy}", lambda: ew.count_io(network, memory=100, policy=policy)
+        reorder = lambda: ew.order(  # noqa: E731
             network, "connection-reordering", memory=100, policy=policy, iterations=150
         )
-        found[f"connection reordering, {policy}"] = best(reorder, 3)
+        yield f"connection reordering, {policy}", reorder
     for method in ("two-optimal", "by-source", "depth-first", "ego", "go", "output-stationary"):
-        found[f"order, {method}"] = best(lambda method=method: ew.order(network, method, memory=100), 3)
-    anneal = lambda: ew.order(network, "residency", memory=100, moves=150_000)  # noqa: E731
-    found["order, residency, 150,000 moves"] = best(anneal, 3)
+        yield f"order, {method}", lambda: ew.order(network, method, memory=100)
+    yield "order, residency, 150,000 moves", lambda: ew.order(network, "residency", memory=100, moves=150_000)
 
 
-def operators(found: dict[str, float]) -> None:
-    """Time schedules of generated graphs, with the allocator of version 0.1.0."""
+def operators() -> Calls:
+    """Schedules of generated graphs, with the allocator of version 0.1.0."""
     import edgewatt as ew
 
-    for name, graph in (
+    for name, make in (
         ("darts_v2", lambda: ew.cell("darts_v2")), ("amoebanet", lambda: ew.cell("amoebanet")),
         ("randwire ws32", lambda: ew.randwire("ws", 32)), ("randwire ws48", lambda: ew.randwire("ws", 48)),
     ):  # fmt: skip
-        found[f"schedule, {name}"] = best(lambda graph=graph: ew.schedule(graph(), allocator="linear"))
+        graph = make()
+        yield f"schedule, {name}", lambda: ew.schedule(graph, allocator="linear")
+        yield f"make the graph, {name}", make
 
 
-def wires(found: dict[str, float]) -> None:
-    """Time encoders on 8 MB, and tuple orders of 3,000 tuples."""
+def wires() -> Calls:
+    """Encoders on 8 MB, and tuple orders of 3,000 tuples."""
     import scipy.sparse
 
     import edgewatt as ew
 
     data = np.random.default_rng(0).integers(0, 256, 1 << 23).astype(np.uint8)
     for chain in ("raw", "dbi-dc", "dbi-ac", "base-xor+dbi-dc", "base-xor-zdr", "transition"):
-        found[f"encode, {chain}"] = best(lambda chain=chain: ew.encode(data, chain, element_bytes=2), 5)
+        yield f"encode, {chain}", lambda: ew.encode(data, chain, element_bytes=2)
     matrix = scipy.sparse.random(20, 1500, 0.1, "csr", random_state=1, dtype=np.float32)
     for stride in (32, 128):
-        reorder = lambda stride=stride: ew.order_tuples(  # noqa: E731
-            matrix, value_format="fp16", stride=stride, effort=0.2
-        )
-        found[f"tuples, stride {stride}"] = best(reorder, 3)
+        reorder = lambda: ew.order_tuples(matrix, value_format="fp16", stride=stride, effort=0.2)  # noqa: E731
+        yield f"tuples, stride {stride}", reorder
 
 
-def points(found: dict[str, float]) -> None:
-    """Time a sweep of 96 small points into a fresh folder, and again where all are finished."""
+def points() -> Calls:
+    """A sweep of 96 small points into a fresh folder, by both timings and without a machine, and of finished points."""
     import tempfile
 
     import edgewatt as ew
@@ -170,13 +159,15 @@ def points(found: dict[str, float]) -> None:
     base = {"network": network, "fast_memory": {"size": 8}, "caches": [{"size_bytes": 1024, "ways": 2}]}
     grid = {"encoder": ["raw", "dbi-dc"], "seed": list(range(24)), "fast_memory.size": [6, 8]}
 
-    def sweep(folder: str) -> None:
-        ew.sweep({"base": base, "grid": grid}, results=folder, executor="inline")
+    def sweep(folder: str, **fields: str) -> None:
+        ew.sweep({"base": {**base, **fields}, "grid": grid}, results=folder, executor="inline")
 
     with tempfile.TemporaryDirectory() as folder:
-        runs = iter(range(100))
-        found["sweep, 96 points"] = best(lambda: sweep(f"{folder}/{next(runs)}"), 5)
-        found["sweep, 96 finished points"] = best(lambda: sweep(f"{folder}/0"), 5)
+        runs = iter(range(1000))
+        for timing in ("replay", "system"):
+            yield f"sweep, 96 points, {timing}", lambda: sweep(f"{folder}/{next(runs)}", timing=timing)
+        yield "sweep, 96 points, I/O model", lambda: sweep(f"{folder}/{next(runs)}", measure="io")
+        yield "sweep, 96 finished points", lambda: sweep(f"{folder}/0", timing="replay")
 
 
 _ENGINE = ("load_part", "simulate_dram")
@@ -186,36 +177,72 @@ SECTIONS = {
 }  # fmt: skip
 
 
+class Tree:
+    """A process in which one checkout makes the calls of a section, each when it is asked to."""
+
+    def __init__(self, tree: str, section: str) -> None:
+        paths = [tree, f"{tree}/scripts"]
+        program = f"import sys; sys.path[:0] = {paths!r}; __name__ = 'tree'; exec(open({__file__!r}).read())"
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-c", f"{program}; answer({section!r})"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def ask(self, text: str) -> str:
+        """Send a line and return the answer. Ends the program where the checkout fails."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(f"{text}\n")
+        self.process.stdin.flush()
+        found = self.process.stdout.readline()
+        return found.strip() if found else sys.exit(f"{self.process.args}: ended")
+
+
+def answer(section: str) -> None:
+    """Tell the next call of a section for `next`, the thread CPU seconds that it takes for `time`."""
+    calls, work = SECTIONS[section](), None
+    out, sys.stdout = sys.stdout, sys.stderr
+    for line in sys.stdin:
+        if line.strip() == "next":
+            name, work = next(calls, ("", None))
+            print(name, file=out, flush=True)
+        else:
+            start = time.thread_time()
+            work()
+            print(time.thread_time() - start, file=out, flush=True)
+
+
+def compare(old: Tree, new: Tree, seconds: float, rounds: int) -> tuple[float, float, int]:
+    """Make a call in turns for some seconds and at least 3 rounds; return least over least, the median, the rounds."""
+    spent: list[tuple[float, float]] = []
+    end = time.monotonic() + seconds
+    for tree in (old, new):
+        tree.ask("time")  # the first call of each fills its caches
+    while len(spent) < 3 or (time.monotonic() < end and len(spent) < rounds):
+        first, second = (old, new) if len(spent) % 2 == 0 else (new, old)
+        both = {first: float(first.ask("time"))}
+        both[second] = float(second.ask("time"))
+        spent.append((both[old], both[new]))
+    before, after = zip(*spent, strict=True)
+    return min(after) / min(before), statistics.median(b / a for a, b in spent), len(spent)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("old")
     parser.add_argument("new")
     parser.add_argument("--section", choices=SECTIONS, action="append")
-    parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--only", default="", help="calls whose name holds this")
+    parser.add_argument("--seconds", type=float, default=6.0, help="for each call, both checkouts together")
+    parser.add_argument("--rounds", type=int, default=40)
     given = parser.parse_args()
     for section in given.section or SECTIONS:
-        times: dict[str, dict[str, list[float]]] = {}
-        for k in range(given.pairs):
-            for tree in (given.old, given.new) if k % 2 == 0 else (given.new, given.old):
-                paths = [tree, f"{tree}/scripts"]
-                program = f"import sys; sys.path[:0] = {paths!r}; exec(open({__file__!r}).read())"
-                done = subprocess.run(
-                    [sys.executable, "-P", "-c", f"__name__ = 'one'; {program}; one({section!r})"],
-                    capture_output=True, text=True, check=False,
-                )  # fmt: skip
-                if done.returncode:
-                    sys.exit(done.stderr)
-                for what, seconds in json.loads(done.stdout).items():
-                    times.setdefault(what, {}).setdefault(tree, []).append(seconds)
-        for what, spent in times.items():
-            print(f"{what:50} {min(spent[given.new]) / min(spent[given.old]):.3f}", flush=True)
-
-
-def one(section: str) -> None:
-    """Print the seconds of one section as JSON."""
-    found: dict[str, float] = {}
-    SECTIONS[section](found)
-    print(json.dumps(found))
+        old, new = Tree(given.old, section), Tree(given.new, section)
+        while name := old.ask("next"):
+            if new.ask("next") != name:
+                sys.exit(f"{section}: the checkouts differ in what they call")
+            if given.only in name:
+                least, median, rounds = compare(old, new, given.seconds, given.rounds)
+                print(f"{name:50} {least:.3f} {median:.3f} ({rounds} rounds)", flush=True)
 
 
 if __name__ == "__main__":

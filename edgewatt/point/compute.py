@@ -16,7 +16,7 @@ from edgewatt.point.memo import Memo
 from edgewatt.point.model import Point
 from edgewatt.point.network_steps import curve_seconds
 from edgewatt.point.plugins import plugins_of
-from edgewatt.point.steps import OPTIONAL, Step, inputs, needed, own_identity, present
+from edgewatt.point.steps import OPTIONAL, Step, inputs, own_identity, own_steps, steps_of
 from edgewatt.results.record import Record, content_hash, of_our_shape
 from traces.base.errors import InputError
 from traces.base.progress import Progress
@@ -30,12 +30,13 @@ class Computation:
 
     def __init__(self, point: Point, memo: Memo, progress: Progress | None = None, keep: Collection[str] = ()) -> None:
         self.point, self.memo, self.progress, self.keep = point, memo, progress, frozenset(keep)
+        self.steps = steps_of(point)
         self._results: dict[str, Any] = {}
         self._keys: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> Any:
         """Return the result of a step, or of what stands in for it; None if the point has neither."""
-        step = present(self.point, name)
+        step = self.steps[name]
         if step is None:
             return None
         if step.name not in self._results:
@@ -69,7 +70,7 @@ class Computation:
 
     def _identity(self, step: Step) -> dict[str, Any]:
         """Return what a step's result depends on: its own fields, and what it can see of the steps before it."""
-        before = {asked: self._key(given) for asked, given in inputs(self.point, step).items()}
+        before = {asked: self._key(given) for asked, given in inputs(self.steps, step).items()}
         return {**own_identity(self.point, step), "before": before}
 
     def _key(self, step: Step) -> str:
@@ -115,7 +116,7 @@ def compute(point: Point, memo: Memo, progress: Progress | None = None, *, keep:
     start, cpu, made, damaged = time.perf_counter(), time.process_time(), dict(memo.made), len(memo.damaged)
     steps = Computation(point, memo, progress, keep)
     results: dict[str, Any] = {}
-    for step in needed(point):
+    for step in own_steps(steps.steps):
         if step.reports is not None and step.name not in OPTIONAL:
             results |= step.reports(steps[step.name])
     seconds = curve_seconds(steps["ordering"]) if point.order is not None else []
@@ -156,7 +157,7 @@ def make_task(point: Point, *, stages: str | None, keep: Collection[str] = ()) -
 def answer(task: Mapping[str, Any]) -> dict[str, Any]:
     """Compute one task of an executor: JSON values in, JSON values out. An exception becomes a recorded failure."""
     try:
-        point = Point.from_config(task["config"], task["paths"], task["name"])
+        point = Point.named(task["config"], task["paths"], task["name"], task["hash"])
         record = compute(point, process_memo(task["stages"]), keep=task["keep"])
     except Exception as error:
         failure = {

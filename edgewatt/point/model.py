@@ -6,7 +6,7 @@ name. A field added later is declared with `json_form.later`, so that older poin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -190,7 +190,10 @@ class Point:
         name: str = "",
         plugins: Mapping[str, Any] | None = None,
     ) -> Point:
-        """Return the point whose `config` this is. plugins: in place of those that the configuration tells of."""
+        """Return the point that a configuration describes; defaults of fields that came later may stand in it or not.
+
+        plugins: in place of those that the configuration tells of.
+        """
         recorded = "trace" in config
         return cls(
             work=from_json(TraceWork if recorded else NetworkWork, config),
@@ -202,6 +205,13 @@ class Point:
             paths=paths,
             name=name,
         )
+
+    @classmethod
+    def named(cls, config: dict[str, Any], paths: Mapping[str, list[str]], name: str, point_hash: str) -> Point:
+        """Return the point of that `config` and `hash`, which another process took from it."""
+        point = cls.from_config(config, paths, name)
+        point.__dict__.update(config=config, hash=point_hash)
+        return point
 
     @cached_property
     def config(self) -> Mapping[str, Any]:
@@ -215,21 +225,11 @@ class Point:
         """Return the content hash of the configuration: the point's name in a store."""
         return content_hash(self.config)
 
-    def field(self, path: str) -> Any:
-        """Return a value of the configuration by its dotted key. Raises KeyError if the point has none."""
+    def field(self, path: str, default: Any = None) -> Any:
+        """Return a value of the configuration by its dotted key; `default` if the point has none."""
         value: Any = self.config
         for step in path.split("."):
+            if not isinstance(value, dict) or step not in value:
+                return default
             value = value[step]
         return value
-
-    def has(self, path: str) -> bool:
-        """Return whether the configuration has this dotted key."""
-        try:
-            self.field(path)
-        except KeyError:
-            return False
-        return True
-
-    def fields(self) -> Iterator[str]:
-        """Yield the keys of the configuration."""
-        return iter(self.config)

@@ -1,12 +1,12 @@
 """The steps of a point, in one table: the fields each reads, the steps before it, how it is made and what is kept.
 
 Everything else that has to know how points hang together is derived from the table: which results two points share
-(`identities`, `shared`), what a sweep would compute (`needed`), what the memo keeps, and what a record holds.
+(`identities`, `shared`), what a sweep would compute (`own_steps`), what the memo keeps, and what a record holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -197,38 +197,47 @@ OPTIONAL = frozenset({"cache_pass"})
 """Steps that are made only for points that share them."""
 
 
-def needed(point: Point) -> list[Step]:
-    """Return the steps of a point, in the order in which they can be made."""
-    return [step for step in STEPS.values() if step.when(point)]
+StepsOf = Mapping[str, Step | None]
 
 
-def inputs(point: Point, step: Step) -> dict[str, Step]:
-    """Return the steps before a step that the point has, by the name that the step knows them by."""
+def steps_of(point: Point) -> StepsOf:
+    """Return name -> the step of that name, or what stands in for it in this point; None if nothing does."""
+    found: dict[str, Step | None] = {}
+    for name, step in STEPS.items():
+        found[name] = step if step.when(point) else found[step.after[0]] if step.after else None
+    return found
+
+
+def own_steps(steps: StepsOf) -> list[Step]:
+    """Return the steps that a point has itself, in the order in which they can be made."""
+    return [step for name, step in steps.items() if step is STEPS[name]]
+
+
+def inputs(steps: StepsOf, step: Step) -> dict[str, Step]:
+    """Return the steps before a step that a point has, by the name that the step knows them by."""
     found = {}
     for name in step.after:
-        before = present(point, name)
+        before = steps[name]
         if before is not None and name not in OPTIONAL:
             found[name] = before
     return found
 
 
-def present(point: Point, name: str) -> Step | None:
-    """Return the step of that name, or what stands in for it in this point; None if nothing does."""
-    step = STEPS[name]
-    while not step.when(point):
-        if not step.after:
-            return None
-        step = STEPS[step.after[0]]
-    return step
-
-
 def own_identity(point: Point, step: Step) -> dict[str, Any]:
     """Return what a step depends on besides the steps before it, as JSON values."""
-    fields = {path: point.field(path) for path in (*step.reads, *step.reads_also(point)) if point.has(path)}
-    roots = {path.split(".")[0] for path in fields}
-    outside = {key: value for key, value in point.plugins.items() if key in roots}
-    derived = {name: derive(point) for name, derive in step.derived.items()}
-    return {"fields": fields, **({"plugins": outside} if outside else {}), **({"derived": derived} if derived else {})}
+    paths = (*step.reads, *step.reads_also(point))
+    fields = {path: value for path in paths if (value := point.field(path, _ABSENT)) is not _ABSENT}
+    found: dict[str, Any] = {"fields": fields}
+    if point.plugins:
+        roots = {path.split(".")[0] for path in fields}
+        outside = {key: value for key, value in point.plugins.items() if key in roots}
+        found |= {"plugins": outside} if outside else {}
+    if step.derived:
+        found["derived"] = {name: derive(point) for name, derive in step.derived.items()}
+    return found
+
+
+_ABSENT = object()
 
 
 def identities(point: Point) -> dict[str, str]:
@@ -237,23 +246,26 @@ def identities(point: Point) -> dict[str, str]:
     A step that depends on a file which cannot be read is left out: computing the point will say so.
     """
     found: dict[str, str] = {}
-    for step in needed(point):
+    steps = steps_of(point)
+    for step in own_steps(steps):
         try:
             own = own_identity(point, step)
         except InputError:
             continue
-        before = {asked: found.get(given.name) for asked, given in inputs(point, step).items()}
+        before = {asked: found.get(given.name) for asked, given in inputs(steps, step).items()}
         found[step.name] = content_hash([step.name, own, before])
     return found
 
 
-def shared(points: Iterable[Point]) -> dict[str, list[str]]:
-    """Return, for each point that shares optional steps with another one, the names of those steps."""
+def shared(named: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
+    """Return, for each point that shares optional steps with another one, the names of those steps.
+
+    named: hash of each point -> its `identities`.
+    """
     users: dict[tuple[str, str], list[str]] = {}
-    for point in points:
-        names = identities(point)
+    for point_hash, names in named.items():
         for step in OPTIONAL & names.keys():
-            users.setdefault((step, names[step]), []).append(point.hash)
+            users.setdefault((step, names[step]), []).append(point_hash)
     found: dict[str, list[str]] = {}
     for (step, _), sharers in users.items():
         for point_hash in sharers if len(sharers) > 1 else ():

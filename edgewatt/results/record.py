@@ -17,6 +17,8 @@ SCHEMA = 1
 
 HASH_DIGITS = 24
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
 
 @contextmanager
 def of_our_shape(where: str) -> Iterator[None]:
@@ -35,7 +37,7 @@ def of_our_shape(where: str) -> Iterator[None]:
 
 def canonical_json(value: Any) -> str:
     """Write JSON values in the one form that is hashed and compared: sorted keys, no spaces, shortest floats."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return _CANONICAL.encode(value)
 
 
 def content_hash(value: Any) -> str:

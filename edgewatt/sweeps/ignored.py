@@ -22,8 +22,9 @@ def ignored_settings(points: Iterable[Point]) -> list[str]:
     found = []
     for key, why in _UNSEEN.items():
         # a GPU's memory is open-loop by itself, and the file has said so
-        values = {canonical_json(p.field(key)) for p in replayed if p.has(key) and p.machine.gpu is None}
-        without = any(not p.has(key) for p in replayed)
+        settings = [p.field(key) for p in replayed if p.machine.gpu is None]
+        values = {canonical_json(setting) for setting in settings if setting is not None}
+        without = any(p.field(key) is None for p in replayed)
         if len(values) + without > 1 or (key == "engines" and values):
             found.append(f"{key} {why}")
     if not found:

@@ -160,8 +160,9 @@ class _Course:
 
     def __init__(self, found: Results, points: list[Point], todo: list[Point], claims: Claims, resume: bool) -> None:
         self.found, self.store, self.claims, self.resume = found, found.store, claims, resume
-        self.open = leaders_first(todo)
-        self._keep = shared(points) if todo else {}
+        named = {point.hash: identities(point) for point in points} if todo else {}
+        self.open = leaders_first(todo, named)
+        self._keep = shared(named)
         self._failed_before = {point.hash: self.store.failure_mark(point.hash) for point in todo}
         self._stages = str((self.store.folder / "stages").absolute())  # a worker may live in another folder
 
@@ -243,13 +244,16 @@ def _todo(found: Results, resume: bool, retry_failed: bool) -> list[Point]:
     return todo
 
 
-def leaders_first(points: list[Point]) -> list[Point]:
-    """Put one point of every distinct ordering first, so that workers do not wait for each other's orderings."""
+def leaders_first(points: list[Point], named: Mapping[str, Mapping[str, str]]) -> list[Point]:
+    """Put one point of every distinct ordering first, so that workers do not wait for each other's orderings.
+
+    named: hash of each point -> its identities.
+    """
     leaders: list[Point] = []
     others: list[Point] = []
     seen: set[str] = set()
     for point in points:
-        key = identities(point).get("ordering", point.hash)
+        key = named[point.hash].get("ordering", point.hash)
         (others if key in seen else leaders).append(point)
         seen.add(key)
     return leaders + others

@@ -9,7 +9,7 @@ import pytest
 import edgewatt as ew
 from edgewatt.point.expand import points_of
 from edgewatt.point.model import Point
-from edgewatt.point.steps import STEPS, identities, inputs, needed, shared
+from edgewatt.point.steps import STEPS, identities, inputs, own_steps, shared, steps_of
 from edgewatt.results.record import Record, canonical_json, content_hash
 from edgewatt.results.rows import row_of
 from traces.base.resources import config_root
@@ -69,8 +69,9 @@ def test_every_field_is_read_by_a_step(name: str, monkeypatch: pytest.MonkeyPatc
 def test_steps_come_after_what_they_ask_for() -> None:
     point = one(strides=8, accuracy=True)
     seen: set[str] = set()
-    for step in needed(point):
-        assert {given.name for given in inputs(point, step).values()} <= seen
+    steps = steps_of(point)
+    for step in own_steps(steps):
+        assert {given.name for given in inputs(steps, step).values()} <= seen
         seen.add(step.name)
     assert seen == set(STEPS), "a network with a tuple order has every step"
 
@@ -96,9 +97,9 @@ def test_passes_are_shared_behind_the_caches() -> None:
     plan = ew.load_sweep(
         {"base": {"network": NETWORK, "timing": "replay"}, "grid": {"encoder": ["raw", "dbi-dc"], "seed": [0, 1]}}
     )
-    assert set(shared(plan.points).values().__iter__().__next__()) == {"cache_pass"}
-    assert len(shared(plan.points)) == 4
-    assert shared(plan.points[:1]) == {}
+    named = {point.hash: identities(point) for point in plan.points}
+    assert shared(named) == {point_hash: ["cache_pass"] for point_hash in named} and len(named) == 4
+    assert shared({plan.points[0].hash: named[plan.points[0].hash]}) == {}
 
 
 def test_run_takes_what_the_command_takes(tmp_path: Path) -> None:
