@@ -13,7 +13,7 @@ import types
 import typing
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, ValidationError, ValidationInfo, create_model
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
@@ -30,6 +30,10 @@ class Section(BaseModel):
     """A mapping of a configuration: unknown keys and loose types are errors."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        """Return the section itself, which nothing changes: pydantic copies defaults."""
+        return self
 
 
 def keys_of(section: type[BaseModel]) -> dict[str, Any]:
@@ -95,9 +99,14 @@ class _Filling(Section):
 
     def build(self) -> Any:
         """Return the dataclass that this section fills. Raises InputError where its own checks do."""
-        names = {item.name for item in dataclasses.fields(self._fills)}
-        values = {name: getattr(self, name) for name in type(self).model_fields if name in names}
+        values = {name: getattr(self, name) for name in _filled_fields(type(self))}
         return self._fills(**{name: v.build() if isinstance(v, _Filling) else v for name, v in values.items()})
+
+
+@cache
+def _filled_fields(section: type[_Filling]) -> list[str]:
+    names = {item.name for item in dataclasses.fields(section._fills)}
+    return [name for name in section.model_fields if name in names]
 
 
 class Named:

@@ -32,7 +32,8 @@ class Computation:
         self.point, self.memo, self.progress, self.keep = point, memo, progress, frozenset(keep)
         self.steps = steps_of(point)
         self._results: dict[str, Any] = {}
-        self._keys: dict[str, str] = {}
+        self._names: dict[str, str] = {}
+        self._contents: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> Any:
         """Return the result of a step, or of what stands in for it; None if the point has neither."""
@@ -56,28 +57,32 @@ class Computation:
 
         if step.keep == "nothing":
             return make()
-        identity = self._identity(step)
+        name = self._name(step)
         if step.keep == "memory":
-            return self.memo.value(step.name, identity, make)
+            return self.memo.value(step.name, name, make)
         if step.keep == "arrays":
 
             def check(arrays: dict[str, np.ndarray]) -> None:
                 if step.check is not None:
                     step.check(arrays, self)
 
-            return self.memo.arrays(step.name, identity, make, check)
-        return _unpacked(self.memo.arrays(step.name, identity, pack, _unpacked))
+            return self.memo.arrays(step.name, name, make, check)
+        return _unpacked(self.memo.arrays(step.name, name, pack, _unpacked))
 
-    def _identity(self, step: Step) -> dict[str, Any]:
-        """Return what a step's result depends on: its own fields, and what it can see of the steps before it."""
-        before = {asked: self._key(given) for asked, given in inputs(self.steps, step).items()}
-        return {**own_identity(self.point, step), "before": before}
+    def _name(self, step: Step) -> str:
+        """Return the hash of what a step's result depends on: its own fields, and what it can see of those before."""
+        if step.name not in self._names:
+            before = {asked: self._seen(given) for asked, given in inputs(self.steps, step).items()}
+            self._names[step.name] = content_hash([step.name, own_identity(self.point, step), before])
+        return self._names[step.name]
 
-    def _key(self, step: Step) -> str:
-        if step.name not in self._keys:
-            seen = step.content(self[step.name]) if step.content is not None else self._identity(step)
-            self._keys[step.name] = content_hash([step.name, seen])
-        return self._keys[step.name]
+    def _seen(self, step: Step) -> str:
+        """Return what later steps see of a step: its name, or that of its content."""
+        if step.content is None:
+            return self._name(step)
+        if step.name not in self._contents:
+            self._contents[step.name] = step.content(self[step.name])
+        return self._contents[step.name]
 
 
 def _unpacked(arrays: dict[str, np.ndarray]) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class Member:
 
 def to_json(value: Any) -> Any:
     """Return dataclasses, mappings and sequences as plain JSON values."""
-    if value is None or type(value) in _PLAIN:
+    if type(value) in _PLAIN:
         return value
     if hasattr(value, "to_json"):
         return value.to_json()
@@ -54,14 +54,14 @@ def to_json(value: Any) -> Any:
         for name, is_later, default, omitted in _fields(value.__class__):
             item = getattr(value, name)
             if not (is_later and item == (default() if callable(default) else default)):
-                found[name] = _without(to_json(item), omitted)
+                found[name] = item if type(item) in _PLAIN else _without(to_json(item), omitted)
         return found
     if isinstance(value, Mapping):
         return {str(key): to_json(item) for key, item in value.items()}
     return [to_json(item) for item in value] if isinstance(value, tuple | list) else value
 
 
-_PLAIN = (str, int, float, bool)
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 @cache
@@ -97,11 +97,7 @@ def _reader(kind: Any) -> Reader | None:
         read: Reader = kind.from_json
         return read
     if isinstance(kind, type) and dataclasses.is_dataclass(kind):
-        hints = typing.get_type_hints(kind)
-        fields = [(field.name, _reader(hints[field.name])) for field in dataclasses.fields(kind) if field.init]
-        return lambda value: kind(
-            **{key: value[key] if reader is None else reader(value[key]) for key, reader in fields if key in value}
-        )
+        return _dataclass_reader(kind)
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is tuple and arguments[1:] == (...,):
         item = _reader(arguments[0])
@@ -111,3 +107,46 @@ def _reader(kind: Any) -> Reader | None:
         one = _reader(inner[0]) if len(inner) == 1 else None
         return None if one is None else lambda value: None if value is None else one(value)
     return None
+
+
+def _dataclass_reader(kind: Any) -> Reader:
+    """Return what builds a dataclass; one that nothing can change is built once for the same values."""
+    hints = typing.get_type_hints(kind)
+    fields = [(field.name, _reader(hints[field.name])) for field in dataclasses.fields(kind) if field.init]
+
+    def read(value: Any) -> Any:
+        return kind(
+            **{key: value[key] if reader is None else reader(value[key]) for key, reader in fields if key in value}
+        )
+
+    if not _unchangeable(kind):
+        return read
+    made: dict[str, Any] = {}
+    names = [name for name, _ in fields]
+
+    def read_once(value: Any) -> Any:
+        text = repr([(name, value[name]) for name in names if name in value])  # tells 1 from 1.0 and from true
+        found = made.get(text)
+        if found is None:
+            found = read(value)
+            if len(made) >= MOST_KEPT:
+                made.clear()
+            made[text] = found
+        return found
+
+    return read_once
+
+
+MOST_KEPT = 1024
+"""Objects of one dataclass that are kept, to be given to other points with the same values."""
+
+
+@cache
+def _unchangeable(hint: Any) -> bool:
+    """Return whether all values of a type are immutable: plain ones, and tuples and frozen dataclasses of such."""
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        frozen: bool = hint.__dataclass_params__.frozen  # type: ignore[attr-defined]
+        return frozen and all(map(_unchangeable, typing.get_type_hints(hint).values()))
+    if typing.get_origin(hint) in (tuple, typing.Union, types.UnionType):
+        return all(_unchangeable(inner) for inner in typing.get_args(hint) if inner is not ...)
+    return hint in _PLAIN

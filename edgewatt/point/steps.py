@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal, Protocol
 
 from edgewatt.point import io_steps, machine, network_steps
@@ -240,14 +241,17 @@ def own_identity(point: Point, step: Step) -> dict[str, Any]:
 _ABSENT = object()
 
 
-def identities(point: Point) -> dict[str, str]:
+def identities(point: Point, wanted: frozenset[str] = frozenset(STEPS)) -> dict[str, str]:
     """Return step -> what names its result before anything is computed, for the steps that the point has.
 
-    A step that depends on a file which cannot be read is left out: computing the point will say so.
+    wanted: the steps that are asked for; those before them are named, too. A step that depends on a file which cannot
+    be read is left out: computing the point will say so.
     """
     found: dict[str, str] = {}
-    steps = steps_of(point)
+    steps, named = steps_of(point), _with_those_before(wanted)
     for step in own_steps(steps):
+        if step.name not in named:
+            continue
         try:
             own = own_identity(point, step)
         except InputError:
@@ -255,6 +259,15 @@ def identities(point: Point) -> dict[str, str]:
         before = {asked: found.get(given.name) for asked, given in inputs(steps, step).items()}
         found[step.name] = content_hash([step.name, own, before])
     return found
+
+
+@cache
+def _with_those_before(names: frozenset[str]) -> frozenset[str]:
+    found = set(names)
+    for name, step in reversed(STEPS.items()):
+        if name in found:
+            found.update(step.after)
+    return frozenset(found)
 
 
 def shared(named: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:

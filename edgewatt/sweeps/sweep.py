@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from edgewatt.point.compute import make_task, run_points
 from edgewatt.point.model import Point
-from edgewatt.point.steps import identities, shared
+from edgewatt.point.steps import OPTIONAL, identities, shared
 from edgewatt.results.claims import Claims
 from edgewatt.results.collection import frame
 from edgewatt.results.record import Record
@@ -160,7 +160,8 @@ class _Course:
 
     def __init__(self, found: Results, points: list[Point], todo: list[Point], claims: Claims, resume: bool) -> None:
         self.found, self.store, self.claims, self.resume = found, found.store, claims, resume
-        named = {point.hash: identities(point) for point in points} if todo else {}
+        wanted = OPTIONAL | {"ordering"}
+        named = {point.hash: identities(point, wanted) for point in points} if todo else {}
         self.open = leaders_first(todo, named)
         self._keep = shared(named)
         self._failed_before = {point.hash: self.store.failure_mark(point.hash) for point in todo}

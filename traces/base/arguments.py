@@ -75,7 +75,9 @@ def check_fields(instance: Any) -> None:
     for name, check, wanted in _fields_of(kind):  # type: ignore[arg-type]
         value = getattr(instance, name)
         try:
-            object.__setattr__(instance, name, check(value))
+            plain = check(value)
+            if plain is not value:
+                object.__setattr__(instance, name, plain)
         except _WrongTypeError:
             raise InputError(_complaint(f"{kind.__name__} {name}", value, wanted)) from None
         except _OutOfRangeError as error:
@@ -172,6 +174,8 @@ def _any_of(checks: list[Check]) -> Check:
 
 
 def _int(value: Any) -> int:
+    if type(value) is int and -_FAR <= value < _FAR:
+        return value
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise _WrongTypeError
     if not -_FAR <= value < _FAR:

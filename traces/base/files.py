@@ -12,6 +12,7 @@ import stat
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import IO
 
@@ -24,14 +25,19 @@ def create_beside(path: Path) -> tuple[int, str]:
     The name holds host and process, for people, and random digits: processes on several machines, or in containers
     whose process ids are equal, share a folder without ever sharing a file. Raises OSError.
     """
-    stem = path.name.encode("utf-8", "surrogateescape")[:120].decode("utf-8", "ignore")
-    host = re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:40]
+    folder, stem = os.path.split(path)
+    stem = stem.encode("utf-8", "surrogateescape")[:120].decode("utf-8", "ignore")
     while True:
-        name = str(path.with_name(f".{stem}.{host}-{os.getpid()}-{secrets.token_hex(8)}"))
+        name = os.path.join(folder, f".{stem}.{_host()}-{os.getpid()}-{secrets.token_hex(8)}")
         try:
             return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666), name
         except FileExistsError:
             continue
+
+
+@cache
+def _host() -> str:
+    return re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:40]
 
 
 def replace_file(path: Path, data: bytes | memoryview, *, fsync: bool = False) -> None:

@@ -104,6 +104,9 @@ class Registry(Mapping[str, Entry[T]]):
     def __getitem__(self, name: str) -> Entry[T]:
         """Return a member; names are found in any case. Raises InputError with a suggestion if there is none."""
         self._look()
+        found = self._entries.get(name)
+        if found is not None:
+            return found
         name = self._spelt(name)
         if name not in self._entries and name in self._plugins:
             self._load_plugin(name)
