@@ -47,15 +47,16 @@ def to_json(value: Any) -> Any:
     """Return dataclasses, mappings and sequences as plain JSON values."""
     if type(value) in _PLAIN:
         return value
-    if hasattr(value, "to_json"):
-        return value.to_json()
-    if dataclasses.is_dataclass(value):
-        found = {}
-        for name, is_later, default, omitted in _fields(value.__class__):
-            item = getattr(value, name)
+    fields = _fields(type(value))
+    if fields is not None:
+        found, state = {}, value.__dict__
+        for name, is_later, default, omitted in fields:
+            item = state[name]
             if not (is_later and item == (default() if callable(default) else default)):
                 found[name] = item if type(item) in _PLAIN else _without(to_json(item), omitted)
         return found
+    if hasattr(value, "to_json"):
+        return value.to_json()
     if isinstance(value, Mapping):
         return {str(key): to_json(item) for key, item in value.items()}
     return [to_json(item) for item in value] if isinstance(value, tuple | list) else value
@@ -65,8 +66,10 @@ _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 @cache
-def _fields(kind: type) -> tuple[tuple[str, bool, Any, tuple[str, ...]], ...]:
-    """Return name, whether it was added later, default (or what makes it) and omitted names of each field."""
+def _fields(kind: type) -> tuple[tuple[str, bool, Any, tuple[str, ...]], ...] | None:
+    """Return name, whether it was added later, default (or what makes it) and omitted names of a dataclass's fields."""
+    if not dataclasses.is_dataclass(kind) or hasattr(kind, "to_json"):
+        return None
     return tuple(
         (field.name, bool(field.metadata.get(LATER)), _default(field), field.metadata.get(OMIT, ()))
         for field in dataclasses.fields(kind)

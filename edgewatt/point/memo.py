@@ -61,7 +61,7 @@ class Memo:
         if self.folder is None:
             arrays = self._make(kind, make)
         else:
-            path = self.folder / kind / f"{key}.npz"
+            path = Path(self.folder, kind, f"{key}.npz")
             found = _read(path, key, check)
             if not isinstance(found, dict):
                 with _locked(path.with_suffix(".lock")):

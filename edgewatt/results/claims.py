@@ -34,7 +34,7 @@ class Claims:
             import fcntl
         except ImportError:  # not a POSIX system
             return True
-        path = self.folder / name
+        path = os.path.join(self.folder, name)
         try:
             while True:
                 descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
@@ -58,12 +58,12 @@ class Claims:
         if descriptor is None:
             return
         with contextlib.suppress(OSError):
-            os.unlink(self.folder / name)
+            os.unlink(os.path.join(self.folder, name))
         with contextlib.suppress(OSError):
             os.close(descriptor)
 
 
-def _is_at(path: Path, descriptor: int) -> bool:
+def _is_at(path: str, descriptor: int) -> bool:
     try:
         return os.path.samestat(os.stat(path), os.fstat(descriptor))
     except FileNotFoundError:

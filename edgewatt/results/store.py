@@ -61,7 +61,8 @@ class Store:
         """Write a record. Raises StoreError naming the file if it cannot be written; nothing half-written is left."""
         path = self.path(record.hash)
         self._write(path, record.to_bytes())
-        (self.failures / path.name).unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(self.failures, path.name))
         return path
 
     def put_failure(self, config_hash: str, failure: dict[str, Any]) -> Path:
@@ -138,7 +139,7 @@ class Store:
     def failure_mark(self, config_hash: str) -> tuple[int, int] | None:
         """Return what tells one failure of a point from the next; None if there is none."""
         try:
-            state = os.stat(self.failures / f"{config_hash}.json")
+            state = os.stat(os.path.join(self.failures, f"{config_hash}.json"))
         except OSError:
             return None
         return state.st_ino, state.st_mtime_ns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,11 @@ class ChainFacts:
 
 def chain_facts(encoder: str) -> ChainFacts:
     """Return what a chain declares. Raises InputError for unknown encoders and senseless chains."""
-    stages = [ENCODERS[name].item for name in parse_chain(encoder)]
+    return _facts_of(tuple(ENCODERS[name].item for name in parse_chain(encoder)))
+
+
+@lru_cache(maxsize=256)
+def _facts_of(stages: tuple[type[Stage], ...]) -> ChainFacts:
     return ChainFacts(
         sum(stage.flag_wires for stage in stages),
         any(stage.inverts for stage in stages),

@@ -17,6 +17,7 @@ import cython_ext.dram.engine as kernel
 from hwmodel.dram.controller import ControllerSpec
 from hwmodel.dram.memory_kernel import (
     StuckError,
+    address_map,
     channel_of,
     check_addresses,
     collect_result,
@@ -24,7 +25,7 @@ from hwmodel.dram.memory_kernel import (
     stuck_error,
 )
 from hwmodel.dram.result import DramCounts, DramResult
-from hwmodel.parts.part import AddressMap, Part
+from hwmodel.parts.part import Part, kept
 from hwmodel.parts.part_file import load_part, part_names
 from traces.base.checks import as_array, whole_numbers
 from traces.base.errors import InputError, did_you_mean
@@ -119,7 +120,7 @@ class DramEngine:
     ) -> None:
         self.part = load_part(part)
         self.controller = controller_spec(controller)
-        self.map = AddressMap.parse(self.controller.address_map or self.part.address_map, self.part.organisation)
+        self.map = kept(self.part, address_map, self.controller.address_map)
         self.trace = trace
         self._ports = self.part.organisation.channels if self.controller.front_end == "independent" else 1
         self.memory = open_memory(

@@ -74,9 +74,14 @@ def effective_part(part: Part, controller: ControllerSpec) -> Part:
     return warm.fully_timed() if controller.full_timing else warm
 
 
+def address_map(part: Part, chosen: str | None) -> AddressMap:
+    """Return the address map of a part, or another one. Raises InputError where that does not fit the part."""
+    return AddressMap.parse(chosen or part.address_map, part.organisation)
+
+
 def kernel_tables(part: Part, controller: ControllerSpec) -> KernelTables:
     """Return the engine's tables. Raises InputError where the controller asks for what the part has not."""
-    address_map = AddressMap.parse(controller.address_map or part.address_map, part.organisation)
+    fields = address_map(part, controller.address_map).fields
     part = effective_part(part, controller)
     t, o = part.timing, part.organisation
     if controller.refresh == "per-bank" and not t.tRFCpb:
@@ -140,7 +145,7 @@ def kernel_tables(part: Part, controller: ControllerSpec) -> KernelTables:
     column_shift = (o.columns_per_burst - 1).bit_length()  # the address counts bursts, the command columns
     fields_of_map = [
         (kernel.FIELD_NAMES.index(f.name), f.source, f.bits, f.target + (column_shift if f.name == "column" else 0))
-        for f in address_map.fields
+        for f in fields
         if f.name in kernel.FIELD_NAMES
     ]
     return KernelTables(

@@ -14,7 +14,7 @@ from hwmodel.caches.spec import CacheSpec
 from hwmodel.machine import Machine
 from hwmodel.replay.engine_side import EngineSide
 from traces.access.lines import touched_lines
-from traces.access.trace import Chunk, Memory, Trace
+from traces.access.trace import STREAMS, Chunk, Memory, Trace
 from traces.base.errors import InputError
 
 SLICE_ACCESSES = 2**17  # accesses in flight: bounds memory (64-byte lines: 20 MB) and answers Ctrl-C
@@ -37,6 +37,12 @@ class Bursts:
 
     def __len__(self) -> int:
         return len(self.address)
+
+
+def count_requests(bursts: Bursts) -> Int64Array:
+    """Return int64[2 (reads, writes), len(STREAMS)] of bursts."""
+    kind = bursts.is_write * np.uint8(len(STREAMS)) + bursts.stream
+    return np.bincount(kind, minlength=2 * len(STREAMS)).reshape(2, len(STREAMS))
 
 
 class Uncached:

@@ -49,24 +49,34 @@ class InFlight:
     def served(self, sent: np.ndarray, channel: np.ndarray, unsent: np.ndarray) -> None:
         """Send the bursts that left, int64[n] numbers in the order of their commands with uint8[n] channels, over the
         wires of their channels, and forget int64[m] requests that have none."""
-        source, number = self.split(unsent)
-        for s, pending in enumerate(self.pending):
-            if len(mine := number[source == s]):
-                pending.drop(mine)
+        if len(unsent):
+            source, number = self.split(unsent)
+            for s, pending in enumerate(self.pending):
+                if len(mine := number[source == s]):
+                    pending.drop(mine)
         if not len(sent):
             return
-        source, number = self.split(sent)
-        data = np.empty((len(sent), self._size), np.uint8)
-        stream, write, which = (np.empty(len(sent), np.uint8) for _ in range(3))
-        for s, pending in enumerate(self.pending):
-            mine = np.flatnonzero(source == s) if len(self.pending) > 1 else slice(None)
-            stream[mine], write[mine], which[mine], data[mine] = pending.take(number[mine])
+        stream, write, which, data = self._take(sent)
         kind = (which * np.int64(2) + write) * len(STREAMS) + stream
         self.counts += np.bincount(kind, minlength=self.counts.size).reshape(self.counts.shape)
-        for c, wires in enumerate(self._wires or ()):
-            at = np.flatnonzero(channel == c) if len(self._wires or ()) > 1 else slice(None)
+        wires = self._wires or ()
+        for c, each in enumerate(wires):
+            at = np.flatnonzero(channel == c) if len(wires) > 1 else slice(None)
             if len(stream[at]):
-                wires.send(data[at].reshape(-1), stream[at], write[at], which[at])
+                each.send(data[at].reshape(-1), stream[at], write[at], which[at])
+
+    def _take(self, number: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Forget requests and return, in their order, stream, is_write, which and data of each."""
+        if len(self.pending) == 1:
+            return self.pending[0].take(number)
+        source, number = self.split(number)
+        n = len(number)
+        columns = (*(np.empty(n, np.uint8) for _ in range(3)), np.empty((n, self._size), np.uint8))
+        for s, pending in enumerate(self.pending):
+            mine = np.flatnonzero(source == s)
+            for column, taken in zip(columns, pending.take(number[mine]), strict=True):
+                column[mine] = taken
+        return columns
 
     def __len__(self) -> int:
         return sum(map(len, self.pending))
@@ -80,9 +90,10 @@ class Pending:
         self.total = 0
         self._new: list[tuple[np.ndarray, ...]] = []
         empty = np.zeros(0, np.uint8)
-        self._held: tuple[np.ndarray, ...] = (
+        self._none: tuple[np.ndarray, ...] = (
             np.zeros(0, np.int64), empty, empty, empty, np.zeros((0, block_bytes if has_data else 0), np.uint8)
         )  # fmt: skip
+        self._held = self._none
 
     def __len__(self) -> int:
         return len(self._held[0]) + sum(len(block[0]) for block in self._new)
@@ -114,13 +125,17 @@ class Pending:
 
     def _find(self, number: np.ndarray) -> np.ndarray:
         if self._new:
-            self._held = tuple(np.concatenate(c) for c in zip(self._held, *self._new, strict=True))
-            self._new.clear()
+            blocks = [self._held, *self._new] if len(self._held[0]) else self._new
+            self._held = blocks[0] if len(blocks) == 1 else tuple(map(np.concatenate, zip(*blocks, strict=True)))
+            self._new = []
         at = np.searchsorted(self._held[0], number)
         assert np.array_equal(self._held[0][at], number), "a burst was served twice or never asked for"
         return at
 
     def _forget(self, at: np.ndarray) -> None:
+        if len(at) == len(self._held[0]):
+            self._held = self._none
+            return
         keep = np.ones(len(self._held[0]), bool)
         keep[at] = False
         self._held = tuple(column[keep] for column in self._held)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ from hwmodel.caches.cache import CacheCounts
 from hwmodel.fastmemory.scratchpad import ScratchpadCounts
 from hwmodel.machine import Machine
 from hwmodel.replay.cache_pass import CachePass, KeptPass
-from hwmodel.replay.hierarchy import Bursts, open_loop_clock
+from hwmodel.replay.hierarchy import Bursts, count_requests, open_loop_clock
 from hwmodel.replay.in_flight import InFlight
 from traces.access.trace import STREAMS, Trace
 from traces.base.checks import whole_numbers
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 Int64Array = npt.NDArray[np.int64]
 
 RUN, FLUSH = 0, 1  # sets of wire counts
+HANDED_ON = 1 << 14  # bursts that go to the wires together: calls cost as much as some hundred bursts
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +81,12 @@ class Traffic:
         """Bursts on the wires: with a DRAM part, its RD and WR commands."""
         return int(self.way_bursts.sum())
 
-    @property
+    @cached_property
     def wires(self) -> WireCounts | None:
         """int64[len(STREAMS), ...]: both ways together."""
         return _both_ways(self.way_wires)
 
-    @property
+    @cached_property
     def extra_wires(self) -> WireCounts | None:
         """int64[len(STREAMS), ...]: both ways together."""
         return _both_ways(self.way_extra_wires)
@@ -136,7 +138,7 @@ class ReplayResult:
     multiply_adds: int = 0
     scratchpad: ScratchpadCounts | None = None
 
-    @property
+    @cached_property
     def total(self) -> Traffic:
         """Traffic with the final flush."""
         return self.run + self.flush
@@ -179,10 +181,12 @@ class Wires:
         which_set: npt.NDArray[np.uint8] | int = 0,
     ) -> None:
         """Send bursts: uint8[n * block_bytes] bytes, uint8[n] stream, direction and set of each."""
+        if not len(stream):
+            return
         coded = self._chain.encode(data, stream)
         # One segment per stretch of bursts of one stream and direction.
         kind = stream.astype(np.int64) + len(STREAMS) * (is_write + 2 * np.asarray(which_set, np.int64))
-        last = np.flatnonzero(np.r_[np.diff(kind) != 0, True]) if len(kind) else np.zeros(0, np.int64)
+        last = np.append(np.flatnonzero(kind[1:] != kind[:-1]), len(kind) - 1)
         ends, streams = (last + 1) * self._chain.sent_bytes, kind[last]
         self._bus.send(coded.data, coded.flags, ends=ends, streams=streams)
         if coded.extra is not None:
@@ -289,10 +293,10 @@ class _Meter:
                 raise InputError(f"bus block_bytes {machine.bus.block_bytes} is not the part's burst of {burst} bytes")
         self.wires = [Wires(machine, 2, description) for _ in range(n_channels)] if has_data else None
         self.in_flight = InFlight(machine.bus.block_bytes, 1, self.wires)
+        self.served: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
 
     def take(self, bursts: Bursts, which: int) -> None:
-        for write in (0, 1):
-            self.counts[which, write] += np.bincount(bursts.stream[bursts.is_write == write], minlength=len(STREAMS))
+        self.counts[which] += count_requests(bursts)
         if self.engine is None:
             if self.wires is not None:
                 assert bursts.data is not None
@@ -303,7 +307,7 @@ class _Meter:
             arrival = np.maximum(arrival, self.last_arrival)  # a final flush comes after everything recorded
             self.last_arrival = int(arrival[-1])
         self.in_flight.add(0, bursts, which)
-        self._served(self.engine.feed(bursts.address, bursts.is_write, arrival))
+        self._completed(self.engine.feed(bursts.address, bursts.is_write, arrival))
 
     def _arrival(self, bursts: Bursts) -> Int64Array:
         if self.arrival is None:
@@ -320,7 +324,8 @@ class _Meter:
             return None
         if self.arrival is not None and self.taken < len(self.arrival):
             raise InputError(f"arrival has {len(self.arrival)} clocks, the trace causes {self.taken} bursts")
-        self._served(self.engine.finish())
+        self._completed(self.engine.finish())
+        self._hand_on()
         assert len(self.in_flight) == 0, "a request was never served"
         return self.engine.result(np.zeros(0, np.int64))
 
@@ -328,8 +333,16 @@ class _Meter:
         bursts = self.counts if self.engine is None else self.in_flight.counts
         return wire_traffic(self.counts[which], bursts[which], self.wires, which)
 
-    def _served(self, completions: Completions) -> None:
-        self.in_flight.served(completions.sent, completions.sent_channel, completions.unsent)
+    def _completed(self, block: Completions) -> None:
+        """Keep what was served, to hand it on in larger blocks."""
+        self.served.append((block.sent, block.sent_channel, block.unsent))
+        if sum(len(sent) for sent, _, _ in self.served) >= HANDED_ON:
+            self._hand_on()
+
+    def _hand_on(self) -> None:
+        if self.served:
+            self.in_flight.served(*map(np.concatenate, zip(*self.served, strict=True)))
+        self.served = []
 
 
 def check_conservation(result: ReplayResult, final: tuple[CacheCounts, ...], machine: Machine) -> None:
@@ -374,7 +387,7 @@ def check_wires(result: ReplayResult, machine: Machine) -> None:
     if total.extra_wires is not None:
         groups.append((total.extra_wires, max(flag_wires - 1, 0)))
     for wires, driven in groups:
-        for counts in (wires.ones, wires.toggles, wires.rising):
-            per_wire = counts.sum(axis=0).reshape(machine.bus.bus_bytes, -1)
-            assert int(per_wire.min()) >= 0 and int(per_wire.max()) <= beats, "a wire did more than it was driven"
-            assert not per_wire[:, driven:].any(), f"{machine.encoder!r} drives wires it does not declare"
+        counts = np.stack((wires.ones, wires.toggles, wires.rising)).sum(axis=1)
+        per_wire = counts.reshape(3 * machine.bus.bus_bytes, -1)
+        assert int(per_wire.min()) >= 0 and int(per_wire.max()) <= beats, "a wire did more than it was driven"
+        assert not per_wire[:, driven:].any(), f"{machine.encoder!r} drives wires it does not declare"

@@ -17,7 +17,7 @@ from hwmodel.dram.result import DramResult
 from hwmodel.machine import Machine
 from hwmodel.parts.part import Part
 from hwmodel.replay import Traffic, Wires, wire_traffic
-from hwmodel.replay.hierarchy import Bursts
+from hwmodel.replay.hierarchy import Bursts, count_requests
 from hwmodel.replay.in_flight import InFlight
 from hwmodel.system.channels import Channels
 from hwmodel.system.request_log import RequestLog
@@ -77,10 +77,7 @@ class Memory:
 
         Raises InputError for addresses outside the part.
         """
-        for write in (0, 1):
-            self._asked[which, write] += np.bincount(
-                bursts.stream[bursts.is_write == write], minlength=len(STREAMS)
-            )  # fmt: skip
+        self._asked[which] += count_requests(bursts)
         check_addresses(bursts.address, self.channels.part, self._in_flight.pending[source].total)
         numbers = self._in_flight.add(source, bursts, which)
         if self.log is not None:

@@ -83,6 +83,7 @@ class Registry(Mapping[str, Entry[T]]):
         self.entry_point_group = entry_point_group
         self.folder = folder
         self._entries: dict[str, Entry[T]] = {}
+        self._holds_outside = False
         self._looked = folder is None
         self._lock = threading.RLock()
         _ALL.append(self)
@@ -96,6 +97,7 @@ class Registry(Mapping[str, Entry[T]]):
             frame = _registering_frame()
             module = str(frame.f_globals.get("__name__", ""))
             origin = self._origin(name, module, frame.f_code)
+            self._holds_outside |= origin is not None
             self._entries[name] = Entry(name, item, summary, parameters, module, origin)
             return item
 
@@ -142,7 +144,7 @@ class Registry(Mapping[str, Entry[T]]):
 
     def has_outside(self) -> bool:
         """Return whether a member may be another's: one that an entry point names, or that is registered already."""
-        return bool(self._plugins) or any(entry.origin is not None for entry in self._entries.values())
+        return bool(self._plugins) or self._holds_outside
 
     @cached_property
     def _plugins(self) -> dict[str, Any]:
