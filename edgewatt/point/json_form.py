@@ -66,7 +66,7 @@ _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 @cache
-def _fields(kind: type) -> tuple[tuple[str, bool, Any, tuple[str, ...]], ...] | None:
+def _fields(kind: Any) -> tuple[tuple[str, bool, Any, tuple[str, ...]], ...] | None:
     """Return name, whether it was added later, default (or what makes it) and omitted names of a dataclass's fields."""
     if not dataclasses.is_dataclass(kind) or hasattr(kind, "to_json"):
         return None

@@ -264,7 +264,7 @@ def identities(point: Point, wanted: frozenset[str] = frozenset(STEPS)) -> dict[
 @cache
 def _with_those_before(names: frozenset[str]) -> frozenset[str]:
     found = set(names)
-    for name, step in reversed(STEPS.items()):
+    for name, step in reversed(list(STEPS.items())):
         if name in found:
             found.update(step.after)
     return frozenset(found)

@@ -46,7 +46,9 @@ def _constants_at_ends(
     """Return the constants of rows, float64[1 + 2 x ranges, rows]: of the part, then with each constant at its ends."""
     parts = [part, *(scaled(part, name, end) for name, ends in part.ranges.items() for end in ends)]
     core = [[constants[term][1] for term in terms] for constants in map(core_constants_pj, parts)]
-    interface = [[getattr(wire_constants_pj(p, *wire), kind) for *wire, kind in wires] for p in parts]
+    interface = [
+        [getattr(wire_constants_pj(p, driver, way, ui_ns), kind) for driver, way, ui_ns, kind in wires] for p in parts
+    ]
     return np.array(core), np.array(interface)
 
 

@@ -93,7 +93,7 @@ class Pending:
         self._none: tuple[np.ndarray, ...] = (
             np.zeros(0, np.int64), empty, empty, empty, np.zeros((0, block_bytes if has_data else 0), np.uint8)
         )  # fmt: skip
-        self._held = self._none
+        self._held: tuple[np.ndarray, ...] = self._none
 
     def __len__(self) -> int:
         return len(self._held[0]) + sum(len(block[0]) for block in self._new)
