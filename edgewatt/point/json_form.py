@@ -47,7 +47,7 @@ def to_json(value: Any) -> Any:
     """Return dataclasses, mappings and sequences as plain JSON values."""
     if type(value) in _PLAIN:
         return value
-    fields = _fields(type(value))
+    fields = _fields(value.__class__)
     if fields is not None:
         found, state = {}, value.__dict__
         for name, is_later, default, omitted in fields:
