@@ -165,7 +165,7 @@ def misses() -> Results:
                 line = next(x for x in done.stderr.splitlines() if "D1  misses" in x)
                 counts.append(int(line.split()[3].replace(",", "")))
             measured = counts[1] - counts[0]
-            predicted = l1_misses(ordered_work(network, found), lanes, (l1, 12), made.stream_bytes)
+            predicted = l1_misses(ordered_work(network, found), lanes, (l1, 12))
             yield {
                 "network": name, "order": method, "d1_misses": measured, "predicted": predicted,
                 "ratio": round(predicted / measured, 3),

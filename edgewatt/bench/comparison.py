@@ -15,8 +15,9 @@ from edgewatt.bench.peer import PEERS, MissingPeer, Step
 from edgewatt.bench.rounds import LEAST_ROUNDS, Rounds, measure, one_core
 from edgewatt.orders.timed import fastest_order
 from hwmodel.processor.calibration import processor_for
-from hwmodel.processor.cost import LINE_BYTES, TERMS, Processor, features
+from hwmodel.processor.cost import Processor
 from hwmodel.processor.inference import CompiledInference, compile_inference
+from hwmodel.processor.traffic import LINE_BYTES, traffic
 from hwmodel.processor.work import ordered_work
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
@@ -181,8 +182,8 @@ def _bytes_from_l2(network: Network, order: Any, lanes: int, batch: int, process
     """Bytes from L2 and beyond for the batch, as the cost model counts them: rows missed by L1, and the stream."""
     if lanes == 1:
         return 0.0
-    counts = dict(zip(TERMS, features(ordered_work(network, order), lanes, processor.limits, 0).tolist(), strict=True))
-    return LINE_BYTES * (counts["l2_line"] + counts["stream_line"]) * -(-batch // lanes)
+    moved = traffic(ordered_work(network, order), lanes, processor.limits.caches)
+    return float(LINE_BYTES * (moved.l1_fills + moved.l1_stream) * -(-batch // lanes))
 
 
 def _row(title: str, measured: Rounds, work: int, error: float) -> Row:

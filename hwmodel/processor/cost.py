@@ -1,13 +1,13 @@
 """A model of the time of an order: runs, lines of values by the level they come from, and the stream.
 
     seconds of a pass = c + a * runs + b * quads + d * stored lines + e * jumped lines + f * connection lines
-                        + g * lines from L2 + h * lines beyond L2 + i * lines written beyond L2
-                        + j * lines of the stream + k * surprises
+                        + g * lines from L2 + h * lines beyond L2 + i * lines written beyond L2 + k * surprises
 
 A *line* is 64 bytes; a row of values has lanes/16 of them. A *quad* is four connections of a run, whose places and
-weights are loaded together. Lines from L2, from beyond it and written beyond it are what set-associative LRU caches of
-the processor's sizes move in one pass of many (hwmodel.processor.traffic). A stored line is *jumped* to where the run's
-target is not the next neuron: the caches' own prefetchers have not brought it. A *surprise* is a run of another
+weights are loaded together. Lines (of rows) from L2, from beyond it and written beyond it are what set-associative LRU
+caches of the processor's sizes move in one pass of many, while the stream goes through them, too
+(hwmodel.processor.traffic); the stream's own lines are fetched ahead and hidden. A stored line is *jumped* to where the
+run's target is not the next neuron: the caches' own prefetchers have not brought it. A *surprise* is a run of another
 length than the one before, beyond the number of runs that the branch predictor remembers from pass to pass; wide rows
 hide part of it (4 / lines). A stream of more than half of L3 comes from memory in every pass, at the bandwidth measured
 there. Inputs are packed: copying them is not part of a pass.
@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from hwmodel.processor.limits import Limits
 from hwmodel.processor.traffic import LINE_BYTES, Traffic, row_bytes, traffic
-from hwmodel.processor.work import OrderedWork, ordered_work
+from hwmodel.processor.work import RUN_BYTES, OrderedWork, ordered_work
 from traces.base.errors import InputError, did_you_mean
 from traces.base.files import whole_file
 from traces.base.plain_yaml import read_yaml
@@ -40,12 +40,11 @@ TERMS = (
     "l2_line",
     "far_line",
     "far_written_line",
-    "stream_line",
     "surprise",
 )
 KIND = "processor"
 SURPRISE_LINES = 4  # a surprise counts once at so many lines a row; wider rows hide part of it
-FORM = 3
+FORM = 4
 """Of the terms and limits: system files of another form are measured again."""
 
 
@@ -60,7 +59,7 @@ def features(
     """Return float64[terms], how often each of TERMS occurs in one pass. O(W). cached: as if all rows stayed in
     L1 and no run was a surprise."""
     lines = row_bytes(lanes) // LINE_BYTES
-    moved = Traffic(0, 0, 0, 0) if cached else traffic(work, lanes, limits.caches)
+    moved = Traffic(0, 0, 0, 0, 0, 0) if cached else traffic(work, lanes, limits.caches)
     lengths = np.diff(work.starts)
     runs, w = len(lengths), len(work.sources)
     quads = int((-(-lengths // 4)).sum())
@@ -70,15 +69,21 @@ def features(
     found = {
         "pass": 1, "run": runs, "quad": quads, "stored_line": runs * lines, "jumped_line": jumps * lines,
         "connection_line": w * lines, "l2_line": moved.l1_fills, "far_line": moved.l2_fills,
-        "far_written_line": moved.l2_written, "stream_line": (16 * runs + 24 * quads) / LINE_BYTES,
-        "surprise": surprise,
+        "far_written_line": moved.l2_written, "surprise": surprise,
     }  # fmt: skip
     return np.array([found[term] for term in TERMS], np.float64)
 
 
-def l1_misses(work: OrderedWork, lanes: int, l1: tuple[int, int], stream_bytes: int) -> int:
+def l1_misses(work: OrderedWork, lanes: int, l1: tuple[int, int]) -> int:
     """Predict misses of the first cache (bytes, ways) in one pass of many, nothing fitted: rows, and the stream."""
-    return traffic(work, lanes, (l1, (1 << 30, 16))).l1_fills + -(-stream_bytes // LINE_BYTES)
+    found = traffic(work, lanes, (l1, (1 << 30, 16)))
+    return found.l1_fills + found.l1_stream
+
+
+def stream_lines(work: OrderedWork) -> float:
+    """Lines of 64 bytes of the float32 stream of one pass, places of 2 bytes."""
+    lengths = np.diff(work.starts)
+    return float((RUN_BYTES * len(lengths) + 24 * (-(-lengths // 4)).sum()) / LINE_BYTES)
 
 
 @dataclass(frozen=True)
@@ -107,20 +112,17 @@ class Processor:
         """
         work = order if isinstance(order, OrderedWork) else ordered_work(network, order)
         cost = np.array([self.nanoseconds[term] for term in TERMS])
-        counts, stream = (
-            features(work, lanes, self.limits, self.remembered_runs, cached=cached),
-            TERMS.index("stream_line"),
-        )
-        if counts[stream] * LINE_BYTES > self.limits.l3_bytes / 2:  # more than stays in a cache that others use, too
-            cost[stream] = max(cost[stream], LINE_BYTES / self.limits.dram_gbs)
-        one = float(counts @ cost) * 1e-9
+        one = float(features(work, lanes, self.limits, self.remembered_runs, cached=cached) @ cost) * 1e-9
+        stream = stream_lines(work) * LINE_BYTES
+        if stream > self.limits.l3_bytes / 2:  # more than stays in a cache that others use, too
+            one += stream / self.limits.dram_gbs * 1e-9
         return one * (1 if batch is None else -(-batch // lanes))
 
     def weights(self, lanes: int) -> tuple[float, list[tuple[int, float]]]:
         """Return (ns of a run, [(M, ns of an I/O of a fast memory of M)]): what depends on the order, for searches."""
         lines = row_bytes(lanes) / LINE_BYTES
         ns = self.nanoseconds
-        run = ns["run"] + ns["stored_line"] * lines + ns["stream_line"] * 16 / LINE_BYTES
+        run = ns["run"] + ns["stored_line"] * lines
         levels = [
             (rows_held(self.limits.l1_bytes, lanes), ns["l2_line"] * lines),
             (rows_held(self.limits.l2_bytes, lanes), (ns["far_line"] + ns["far_written_line"]) * lines),

@@ -16,7 +16,7 @@ from hwmodel.processor.inputs import PackedInputs, checked_inputs
 from hwmodel.processor.integer import IntegerLayout
 from hwmodel.processor.phases import phases, shares
 from hwmodel.processor.quantization import quantize
-from hwmodel.processor.work import OrderedWork, in_units, ordered_work, spread
+from hwmodel.processor.work import OrderedWork, in_units, narrow_places, ordered_work, spread
 from traces.base.errors import InputError, unknown_name
 from traces.work.network import Network
 
@@ -134,8 +134,8 @@ class CompiledInference:
         table_place[fed] = self._table_row * (self._pitch // unit)
         self._table_place = in_units(table_place)
         self._table_bytes = table_rows * self._pitch
-        most = max(self._n_rows, table_rows) * (self._pitch // unit)
-        if dtype != "int8" and most <= kernel.NARROW_PLACES * line:
+        most = max(self._n_rows, table_rows)
+        if dtype != "int8" and (narrow_places(most, self._pitch) if line > 1 else most <= kernel.NARROW_PLACES):
             self._kind |= kernel.NARROW
         if dtype != "int8":
             self._stream = kernel.float_stream(

@@ -1,8 +1,9 @@
-"""What an order makes the first two caches move: rows of values in set-associative LRU caches, from pass to pass.
+"""What an order makes the first two caches move: rows of values, and the stream, in set-associative LRU caches.
 
 All lines of a row are used together and rows begin at multiples of their pitch, so a row stands for its lines: where a
 pitch is a power of two, a cache of rows with fewer sets counts exactly what the cache of lines would. The trace is the
-kernel's: a target is loaded when a run goes on with it and stored at the run's end; sums stay in registers between.
+kernel's: a target is loaded when a run goes on with it and stored at the run's end; sums stay in registers between. The
+stream's tables are read in pieces of a row's size, each when the run that it begins in begins.
 """
 
 from __future__ import annotations
@@ -14,22 +15,28 @@ import numpy.typing as npt
 
 from hwmodel.caches.cache import CacheLevel
 from hwmodel.machine import CacheSpec
-from hwmodel.processor.work import OrderedWork, spread
+from hwmodel.processor.work import RUN_BYTES, OrderedWork, narrow_places, spread
 
 LINE_BYTES = 64
 Caches = tuple[tuple[int, int], tuple[int, int]]
 """(bytes, ways) of the first two levels."""
 TABLE_ALIGNMENT = 2 << 20  # the arena and the table of inputs begin at huge pages
+STREAM_AT = 1 << 40  # beyond all rows
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """Lines of 64 bytes in one pass of many: filled into each level from beyond it, and written back from it."""
+    """Lines of 64 bytes in one pass of many: filled into each level from beyond it, and written back from it.
+
+    Fills are of rows; l1_stream and l2_stream: of the stream.
+    """
 
     l1_fills: int
     l1_written: int
     l2_fills: int
     l2_written: int
+    l1_stream: int
+    l2_stream: int
 
 
 def row_bytes(lanes: int) -> int:
@@ -63,21 +70,47 @@ def value_accesses(work: OrderedWork, pitch: int) -> tuple[npt.NDArray[np.uint8]
     return op, address.astype(np.uint64)
 
 
+def stream_pieces(work: OrderedWork, pitch: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
+    """Return (run, address) of every piece of `pitch` bytes of a float32 stream, table by table."""
+    lengths = np.diff(work.starts)
+    quads = -(-lengths // 4)
+    rows = max(work.rows(keep_all=False)[1], len(work.fed_inputs))
+    place_bytes = 2 if narrow_places(-(-rows // 16) * 16, pitch) else 4
+    runs, addresses, base = [], [], STREAM_AT
+    for bytes_of in (np.full(len(lengths), RUN_BYTES), quads * 4 * place_bytes, quads * 16):
+        ends = np.cumsum(bytes_of)
+        pieces = np.arange(-(-int(ends[-1]) // pitch)) * pitch
+        runs.append(np.searchsorted(ends, pieces, side="right"))
+        addresses.append(base + pieces)
+        base += (len(pieces) + 1) * pitch
+    return np.concatenate(runs), np.concatenate(addresses).astype(np.uint64)
+
+
+def accesses(work: OrderedWork, pitch: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint64]]:
+    """Return op and address of every access of one pass, to `pitch` bytes each: rows, and pieces of the stream."""
+    op, address = value_accesses(work, pitch)
+    run, piece = stream_pieces(work, pitch)
+    stored = np.flatnonzero(op)  # a run ends with its store
+    where = np.concatenate(([0], stored[:-1] + 1))[run]
+    return np.insert(op, where, 0), np.insert(address, where, piece)
+
+
 def traffic(work: OrderedWork, lanes: int, caches: Caches) -> Traffic:
     """Return what one pass of many moves. O(W)."""
     pitch = row_bytes(lanes)
-    op, address = value_accesses(work, pitch)
+    op, address = accesses(work, pitch)
     levels = [CacheLevel(_spec(size, ways, pitch)) for size, ways in caches]
     for _ in range(2):  # the second pass finds what the first one left
         before = [_moved(level) for level in levels]
         wanted = levels[0].access(op, address, np.full(len(op), pitch))
-        levels[1].count(wanted.is_write, wanted.address, wanted.size)
-    found = [
-        now - then
-        for level, old in zip(levels, before, strict=True)
-        for now, then in zip(_moved(level), old, strict=True)
-    ]
-    return Traffic(*found)
+        beyond = levels[1].access(wanted.is_write, wanted.address, wanted.size)
+    (l1, l1_written), (l2, l2_written) = (
+        np.subtract(_moved(level), old).tolist() for level, old in zip(levels, before, strict=True)
+    )
+    l1_stream, l2_stream = (
+        int(moved.size[moved.address >= STREAM_AT].sum(dtype=np.int64)) // LINE_BYTES for moved in (wanted, beyond)
+    )
+    return Traffic(l1 - l1_stream, l1_written, l2 - l2_stream, l2_written, l1_stream, l2_stream)
 
 
 def _moved(level: CacheLevel) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from traces.work.checks import processing_arrays
 from traces.work.network import Network
 
 ACTIVATION_CODES = {"identity": 0, "relu": 1, "clipped-relu": 2}
+RUN_BYTES = 4 * kernel.RUN_WORDS
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,15 +123,24 @@ def ordered_work(network: Network, order: Any, *, single_steps: bool = False) ->
 
 
 def spread(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return rows in another order inside each 16, so that every 2^k-th row does not fall into the same sets.
+    """Return rows in another order inside each 16, one of its own for every 16, so that no stride falls into few sets.
 
-    The lowest four bits are exchanged for their sum without carry with the bits above, four at a time: XOR-mapped
-    placement, known from interleaved memories. -1 (no row) stays.
+    Any 16 rows that follow each other still fall into all sets. The orders are those of hashes (splitmix64's last
+    step), the same every time: sums of the bits above (XOR-mapped placement) leave patterns in which caches fetch ahead
+    what is not needed. -1 (no row) stays.
     """
-    low, rest = rows & 15, rows >> 4
-    while (rest > 0).any():
-        low, rest = low ^ (rest & 15), rest >> 4
-    return np.where(rows < 0, rows, rows >> 4 << 4 | low)
+    if not len(rows) or rows.max() < 0:
+        return rows
+    hashed = np.arange((int(rows.max()) // 16 + 1) * 16, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
+        hashed = (hashed ^ hashed >> np.uint64(shift)) * np.uint64(factor)
+    place = np.argsort(hashed.reshape(-1, 16), axis=1, kind="stable").reshape(-1)
+    return np.where(rows < 0, rows, (rows & ~np.int64(15)) + place[rows])
+
+
+def narrow_places(rows: int, pitch: int) -> bool:
+    """Whether 16 bits say where each of so many rows is, in lines."""
+    return rows * pitch <= kernel.NARROW_PLACES * kernel.LINE_UNITS * kernel.UNIT_BYTES
 
 
 def in_units(places: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:

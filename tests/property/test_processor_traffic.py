@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hwmodel.processor.traffic import Traffic, row_bytes, traffic, value_accesses
+from hwmodel.processor.inference import compile_inference
+from hwmodel.processor.traffic import STREAM_AT, Traffic, accesses, row_bytes, stream_pieces, traffic, value_accesses
 from hwmodel.processor.work import OrderedWork, ordered_work, spread
 from tests.oracles.random_networks import random_order
 from tests.strategies import networks
+from traces.generators.networks import uniform_layers
 from traces.generators.radixnet import radix_net
 from traces.work.network import Network
 
@@ -20,12 +22,17 @@ class Lru:
 
     def __init__(self, size: int, ways: int) -> None:
         self.ways, self.sets = ways, [OrderedDict[int, bool]() for _ in range(size // 64 // ways)]
-        self.fills = self.written = 0
+        self.fills = self.written = self.streamed = 0
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        return self.fills, self.written, self.streamed
 
     def touch(self, line: int, write: bool, below: "Lru | None") -> None:
         held = self.sets[line % len(self.sets)]
         if line not in held:
-            self.fills += 1
+            self.fills += line < STREAM_AT // 64
+            self.streamed += line >= STREAM_AT // 64
             if len(held) == self.ways:
                 old, dirty = held.popitem(last=False)
                 if dirty:
@@ -41,14 +48,14 @@ class Lru:
 
 def plain(work: OrderedWork, lanes: int, caches: tuple[tuple[int, int], tuple[int, int]]) -> Traffic:
     first, second = Lru(*caches[0]), Lru(*caches[1])
-    op, address = value_accesses(work, row_bytes(lanes))
+    op, address = accesses(work, row_bytes(lanes))
     for _ in range(2):
-        before = first.fills, first.written, second.fills, second.written
+        before = first.counts + second.counts
         for write, start in zip(op.tolist(), address.tolist(), strict=True):
             for line in range(start // 64, (start + row_bytes(lanes)) // 64):
                 first.touch(line, bool(write), second)
-    after = first.fills, first.written, second.fills, second.written
-    return Traffic(*(a - b for a, b in zip(after, before, strict=True)))
+    l1, l1_written, l1_stream, l2, l2_written, l2_stream = np.subtract(first.counts + second.counts, before).tolist()
+    return Traffic(l1, l1_written, l2, l2_written, l1_stream, l2_stream)
 
 
 @settings(max_examples=60, deadline=None)
@@ -75,6 +82,20 @@ def test_accesses_are_those_of_the_kernel() -> None:
     assert address[2] == address[3] == address[5] and len(set(address.tolist())) == 5
     again = ordered_work(network.with_(weights=np.ones(4)), None, single_steps=True)
     assert value_accesses(again, 64)[0].tolist() == [0, 1, 0, 0, 1, 0, 1, 0, 1]  # the second step loads its target
+
+
+@pytest.mark.parametrize("lanes", [16, 64, 128])
+def test_pieces_of_the_stream_are_as_many_as_its_bytes(lanes: int) -> None:
+    network = uniform_layers([50, 60, 20], 0.3)
+    made, work = compile_inference(network, lanes=lanes), ordered_work(network, None)
+    pitch = row_bytes(lanes)
+    run, address = stream_pieces(work, pitch)
+    assert made.stream_bytes <= len(run) * pitch < made.stream_bytes + 3 * pitch
+    assert len(set(address.tolist())) == len(address) and run.max() < made.runs
+    op, everything = accesses(work, pitch)
+    assert len(op) == len(everything) == len(run) + len(value_accesses(work, pitch)[0])
+    rows = everything < STREAM_AT
+    assert everything[rows].tolist() == value_accesses(work, pitch)[1].tolist()
 
 
 @given(st.integers(0, 40))

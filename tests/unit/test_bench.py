@@ -16,7 +16,7 @@ from edgewatt.bench.peer import PEERS, MissingPeer
 from edgewatt.bench.rounds import measure
 from edgewatt.cli import app
 from edgewatt.orders.timed import fastest_order, time_objective
-from hwmodel.processor.cost import TERMS, Processor, features, fit, l1_misses, load_processor
+from hwmodel.processor.cost import TERMS, Processor, features, fit, l1_misses, load_processor, stream_lines
 from hwmodel.processor.inference import compile_inference
 from hwmodel.processor.limits import Limits, cache_bytes
 from hwmodel.processor.work import ordered_work
@@ -28,7 +28,7 @@ from traces.work.network import Network
 pytestmark = pytest.mark.application
 
 LIMITS = Limits(48 << 10, 1 << 20, 32 << 20, 490.0, 240.0, 108.0, 38.0, 250.0)
-NANOSECONDS = dict(zip(TERMS, (1800.0, 1.6, 0.3, 0.2, 0.05, 0.15, 0.16, 0.31, 0.2, 0.4, 6.3), strict=True))
+NANOSECONDS = dict(zip(TERMS, (1800.0, 1.6, 0.3, 0.2, 0.05, 0.15, 0.16, 0.31, 0.2, 6.3), strict=True))
 PROCESSOR = Processor(LIMITS, NANOSECONDS, 8000, "avx512", 180, 0.08, "an example")
 
 
@@ -144,8 +144,8 @@ def test_features_count_what_they_say() -> None:
     counts = dict(zip(TERMS, features(work, 64, LIMITS, 0).tolist(), strict=True))
     assert (counts["run"], counts["connection_line"], counts["stored_line"]) == (30, network.n_connections * 4, 120)
     assert counts["l2_line"] == counts["far_line"] == 0  # 60 rows of 256 bytes stay in L1 from pass to pass
-    assert l1_misses(work, 64, (48 << 10, 12), 640) == 10  # the stream
-    assert l1_misses(work, 64, (5 * 256, 5), 0) > 1000  # five rows
+    assert l1_misses(work, 64, (48 << 10, 12)) == 0  # the rows and the stream stay
+    assert l1_misses(work, 64, (5 * 256, 5)) > 1000  # five rows
 
 
 def test_the_fastest_order_is_legal_and_predicted_no_slower_than_csr(system: str) -> None:
@@ -165,7 +165,8 @@ def test_the_fastest_order_is_legal_and_predicted_no_slower_than_csr(system: str
 
 def test_the_search_for_the_fastest_order_keeps_its_limit_and_repeats() -> None:
     network = uniform_layers([1000, 3000], 0.01)
-    found = [fastest_order(network, PROCESSOR) for _ in range(2)]
+    processor = replace(PROCESSOR, median_error=0.03)
+    found = [fastest_order(network, processor) for _ in range(2)]
     assert found[0].complete and (found[0].ordering.edges == found[1].ordering.edges).all()
     assert found[0].ordering.parameters.get("near") and found[0].predicted_s < found[0].csr_s
     first = fastest_order(network, PROCESSOR, time_limit_s=0.0)
@@ -188,6 +189,5 @@ def test_a_stream_that_no_cache_holds_comes_from_memory_in_every_pass() -> None:
     network = random_layered(3, 40, 0.2)
     small = replace(PROCESSOR, limits=replace(LIMITS, l3_bytes=1024, dram_gbs=0.01))
     held = PROCESSOR.seconds(network, lanes=64)
-    lines = features(ordered_work(network, None), 64, LIMITS, 0)[TERMS.index("stream_line")]
     slower = small.seconds(network, lanes=64) - held
-    assert slower == pytest.approx(lines * (6400 - PROCESSOR.nanoseconds["stream_line"]) * 1e-9)
+    assert slower == pytest.approx(stream_lines(ordered_work(network, None)) * 6400 * 1e-9)
