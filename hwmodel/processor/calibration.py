@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from cython_ext.inference.runs import LEVELS, level_number
-from hwmodel.processor.cost import FORM, SURPRISE_LINES, TERMS, Processor, features, fit, load_processor
+from hwmodel.processor.cost import FORM, TERMS, Processor, exposed, features, fit, load_processor
 from hwmodel.processor.inference import compile_inference
 from hwmodel.processor.limits import measure_limits
+from hwmodel.processor.traffic import LINE_BYTES, row_bytes
 from hwmodel.processor.work import ordered_work
 from traces.base.errors import InputError
 from traces.base.progress import Progress
@@ -26,7 +27,7 @@ WIDTHS = ((48, 48, 48), (300, 300, 300, 300), (400, 400, 400), (800, 800, 400), 
 DENSITIES = (0.01, 0.04, 0.15)
 TILES = (None, 256, 96, 32)  # sources per tile; None: targets one after the other
 LANES = (32, 64, 128)
-REMEMBERED = (1000, 2000, 4000, 5700, 8000, 11300, 16000, 32000)
+REMEMBERED = (1000, 2000, 4000, 5700, 6700, 8000, 9500, 11300, 13500, 16000, 22000, 32000)
 """Numbers of run lengths that a branch predictor may keep from pass to pass: the best fit decides."""
 
 
@@ -78,7 +79,7 @@ def calibrate(progress: Progress | None = None, simd: str | None = None) -> Proc
     found = {}
     for remembered in REMEMBERED:
         table = np.array(counts)
-        hidden = remembered * np.array([SURPRISE_LINES * 16 / lanes for _, _, lanes in cases])
+        hidden = remembered * np.array([exposed(row_bytes(lanes) // LINE_BYTES) for _, _, lanes in cases])
         table[:, TERMS.index("surprise")] = np.maximum(0, table[:, TERMS.index("surprise")] - hidden)
         found[remembered] = fit(table, np.array(seconds))
     remembered = min(found, key=lambda r: found[r][2])

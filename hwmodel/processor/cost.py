@@ -1,7 +1,7 @@
 """A model of the time of an order: runs, lines of values by the level they come from, and the stream.
 
     seconds of a pass = c + a * runs + b * quads + d * stored lines + e * jumped lines + f * connection lines
-                        + g * lines from L2 + h * lines beyond L2 + i * lines written beyond L2 + k * surprises
+                        + g * lines from L2 + h * lines beyond L2 + i * lines written beyond L2 + j * surprises
 
 A *line* is 64 bytes; a row of values has lanes/16 of them. A *quad* is four connections of a run, whose places and
 weights are loaded together. Lines (of rows) from L2, from beyond it and written beyond it are what set-associative LRU
@@ -9,12 +9,13 @@ caches of the processor's sizes move in one pass of many, while the stream goes 
 (hwmodel.processor.traffic); the stream's own lines are fetched ahead and hidden. A stored line is *jumped* to where the
 run's target is not the next neuron: the caches' own prefetchers have not brought it. A *surprise* is a run of another
 length than the one before, beyond the number of runs that the branch predictor remembers from pass to pass; wide rows
-hide part of it (4 / lines). A stream of more than half of L3 comes from memory in every pass, at the bandwidth measured
-there. Inputs are packed: copying them is not part of a pass.
+hide part of it (by the square root of the lines). A stream of more than half of L3 comes from memory in every pass, at
+the bandwidth measured there. Inputs are packed: copying them is not part of a pass.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -43,9 +44,13 @@ TERMS = (
     "surprise",
 )
 KIND = "processor"
-SURPRISE_LINES = 4  # a surprise counts once at so many lines a row; wider rows hide part of it
 FORM = 4
 """Of the terms and limits: system files of another form are measured again."""
+
+
+def exposed(lines: int) -> float:
+    """How much of a surprise is not hidden by the work of rows of so many lines, in those of 4 lines."""
+    return math.sqrt(4 / lines)
 
 
 def rows_held(cache_bytes: int, lanes: int) -> int:
@@ -64,7 +69,7 @@ def features(
     runs, w = len(lengths), len(work.sources)
     quads = int((-(-lengths // 4)).sum())
     jumps = int((np.diff(work.targets[work.starts[:-1]]) != 1).sum())
-    surprise = max(0, int(np.count_nonzero(np.diff(lengths))) - remembered) * SURPRISE_LINES / lines
+    surprise = max(0, int(np.count_nonzero(np.diff(lengths))) - remembered) * exposed(lines)
     surprise = 0.0 if cached else surprise
     found = {
         "pass": 1, "run": runs, "quad": quads, "stored_line": runs * lines, "jumped_line": jumps * lines,
