@@ -123,7 +123,9 @@ def bench(
             else:
                 found = fastest_order(network, processor, batch=batch, lanes=(lanes,) if lanes else (32, 64, 128))
                 chosen, lanes = found.ordering, found.lanes
-                name += f": {found.ordering.method} {dict(found.ordering.parameters)}"
+                shape = found.ordering.parameters.items()
+                name += ": " + ", ".join([found.ordering.method, *(k if v is True else f"{k} {v}" for k, v in shape)])
+                name += "" if found.complete else " (of the candidates that the time limit left)"
         elif order is None:
             name = "the network's own"
         lanes = lanes or min(128, batch)

@@ -300,8 +300,10 @@ def bench_network(
     from edgewatt.cli.parts.output import progress, show_table, write_json
     from hwmodel.processor.calibration import calibrate as measure_processor
     from traces.base.errors import InputError, unknown_name
+    from traces.base.files import check_writable
     from traces.base.units import duration
 
+    check_writable(calibrate, output, json_file)
     if calibrate is not None:
         with progress("probe") as update, one_core():
             processor = measure_processor(update, simd)

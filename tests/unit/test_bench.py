@@ -1,6 +1,7 @@
 """The comparison with libraries, the cost model and its system file. Times are shown, never asserted."""
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -179,6 +180,18 @@ def _task():  # type: ignore[no-untyped-def]
     from reorder.base import Task
 
     return Task(100)
+
+
+@pytest.mark.parametrize("option", ["-o", "--json", "--calibrate"])
+def test_what_cannot_be_written_is_told_before_anything_is_measured(option: str, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    for module, name in (("edgewatt.bench.comparison", "bench"), ("hwmodel.processor.calibration", "calibrate")):
+        monkeypatch.setattr(sys.modules[module], name, lambda *a, **k: pytest.fail("measured"))
+    kept = tmp_path / "kept.html"
+    kept.write_text("kept")
+    source = "configs/examples/networks/digits_small.npz"
+    said = CliRunner().invoke(app, ["bench", source, "-o", str(kept), option, str(tmp_path / "none" / "x")])
+    assert said.exit_code != 0 and "cannot be written" in str(said.exception or said.output)
+    assert [p.name for p in tmp_path.iterdir()] == ["kept.html"] and kept.read_text() == "kept"
 
 
 def test_cache_sizes_are_positive() -> None:

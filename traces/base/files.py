@@ -140,6 +140,18 @@ def _pour(name: str, target: Path, state: os.stat_result | None) -> None:
         shutil.copyfileobj(source, sink)
 
 
+def check_writable(*paths: str | Path | None) -> None:
+    """Raise InputError now where `whole_file` would after minutes of work. None and '-' are no files."""
+    for path in paths:
+        if path is not None and path != "-":
+            with contextlib.suppress(_NothingToWriteError), whole_file(path):
+                raise _NothingToWriteError
+
+
+class _NothingToWriteError(Exception):
+    """Leaves `whole_file` without a file."""
+
+
 def refuse_inputs(output: str | Path | None, inputs: Iterable[str | Path], *, force: bool = False) -> None:
     """Raise InputError if an output is one of the files that are read, unless `force`."""
     if output is None or force:
