@@ -1,8 +1,10 @@
 /* An order of connections that can be changed and changed back: the moves of Connection Reordering.
  *
- * The order is a linked list; `label` grows along it, so two connections compare without positions. Each neuron keeps
- * its incoming and its outgoing connections in processing order; all incoming ones come first (topological). Hence the
- * connection a move stops at (Gleinig et al. 2023, section IV-A) is known at once:
+ * The order is a linked list; `label` grows along it, so two connections compare without positions. What is known of a
+ * connection lies side by side, and from time to time the connections are numbered along the order again, so that
+ * walking it reads memory in sequence. Each neuron keeps its incoming and its outgoing connections in processing order;
+ * all incoming ones come first (topological). Hence the connection a move stops at (Gleinig et al. 2023, section IV-A)
+ * is known at once:
  *   left:  the predecessor in the source's outgoing list, else the source's last incoming connection, else the front;
  *   right: the successor in the target's incoming list, else the target's first outgoing connection, else the end.
  * A move left leaves the source's outgoing list as it is and changes only the target's incoming list; right conversely. */
@@ -21,114 +23,209 @@ typedef struct {
     int64_t label;        /* its old label */
 } cr_move;
 
+enum { CR_POINT = 1, CR_MOVED = 2 };
+
+typedef struct {
+    int32_t next, prev; /* W stands before the first and after the last */
+    int32_t source, target;
+    int64_t label;
+    int64_t key[2];               /* keys of the accesses that follow those of source and target, see cr_next_key */
+    int32_t out_index, in_index;  /* places in the lists of source and target */
+    int32_t name;                 /* number in the initial order */
+    uint8_t mark;                 /* CR_POINT, CR_MOVED while the current moves are evaluated */
+} cr_edge;
+
 typedef struct {
     int64_t w, n;
-    const int32_t *source, *target;         /* [W], by connection */
-    const int64_t *out_start, *in_start;    /* [N + 1] */
-    int32_t *out_edges, *in_edges;          /* [W], by neuron, in processing order */
-    int32_t *out_index, *in_index;          /* [W] place of a connection in those two */
-    int32_t *next, *prev;                   /* [W + 1]; entry W stands before the first and after the last */
-    int64_t *label;                         /* [W] */
+    cr_edge *edges, *spare;              /* [W + 1]; entry W is the sentinel */
+    int32_t *number;                     /* [W] by name */
+    int32_t *renamed;                    /* [W] new numbers by old ones, of the last renumbering */
+    const int64_t *out_start, *in_start; /* [N + 1] */
+    int32_t *out_edges, *in_edges;       /* [W], by neuron, in processing order */
+    int64_t *first_key;                  /* [N] */
     int64_t runs;
     int32_t *window;  /* connections of the current window in their old order, then the one after it */
     int64_t n_window;
     cr_move *moves;   /* those that changed place, in the order of moving */
     int64_t n_moves;
+    int32_t *points;  /* connections at which the course of accesses may begin to differ, in the new order */
+    int64_t n_points;
     int left;         /* direction of the current moves */
-    int relabelled;   /* labels were renewed between the current moves */
+    int keyed;        /* keys are kept (MIN asks for them) */
 } cr_order;
 
-static inline int32_t cr_first(const cr_order *o) { return o->next[o->w]; }
+static inline int32_t cr_first(const cr_order *o) { return o->edges[o->w].next; }
 
+/* Key of the access of x = target (side 1) or source (side 0) of e that follows this one: 2 * label + side, INT64_MIN if
+ * it is the last. */
+static inline int64_t cr_next_key(const cr_order *o, int32_t e, int side) {
+    const cr_edge *edge = &o->edges[e];
+    if (side) {
+        const int32_t x = edge->target;
+        const int64_t k = edge->in_index + 1;
+        if (k < o->in_start[x + 1]) return 2 * o->edges[o->in_edges[k]].label + 1;
+        return o->out_start[x + 1] > o->out_start[x] ? 2 * o->edges[o->out_edges[o->out_start[x]]].label : INT64_MIN;
+    }
+    const int64_t k = edge->out_index + 1;
+    return k < o->out_start[edge->source + 1] ? 2 * o->edges[o->out_edges[k]].label : INT64_MIN;
+}
+
+/* The access of x before its k-th incoming (side 1) or outgoing one: the connection, or W; *side becomes its side. */
+static inline int32_t cr_access_before(const cr_order *o, int32_t x, int64_t k, int *side) {
+    if (!*side) {
+        if (k > o->out_start[x]) return o->out_edges[k - 1];
+        *side = 1;
+        k = o->in_start[x + 1];
+    }
+    return k > o->in_start[x] ? o->in_edges[k - 1] : (int32_t)o->w;
+}
+
+static inline void cr_rekey(cr_order *o, int32_t e, int side) { o->edges[e].key[side] = cr_next_key(o, e, side); }
+
+/* Let the access of x before its k-th incoming (side 1) or outgoing one know where that is. */
+static inline void cr_rekey_before(cr_order *o, int32_t x, int64_t k, int side) {
+    const int64_t key = 2 * o->edges[(side ? o->in_edges : o->out_edges)[k]].label + side;
+    const int32_t e = cr_access_before(o, x, k, &side);
+    if (e != o->w) o->edges[e].key[side] = key;
+}
+
+/* The k-th moved connection in ascending order of its old place. */
+static inline cr_move *cr_by_old_place(const cr_order *o, int64_t k) {
+    return &o->moves[o->left ? k : o->n_moves - 1 - k];
+}
+
+/* Renew all labels. The current moves keep labels for their old places, each before the unmoved connection of the
+ * window that follows it. */
 static void cr_relabel(cr_order *o) {
-    const int64_t step = 2 * (CR_SPAN / 2) / o->w; /* a quarter of the range stays free at both ends */
-    int64_t label = -(CR_SPAN / 2);
-    for (int32_t e = cr_first(o); e != o->w; e = o->next[e]) o->label[e] = label += step;
+    const int64_t step = CR_SPAN / (o->w + o->n_moves); /* a quarter of the range stays free at both ends */
+    int64_t label = -(CR_SPAN / 2), w = 0, passed = 0, until = 0;
+    int32_t e = o->w;
+    do {
+        e = o->edges[e].next;
+        while (passed < o->n_moves) { /* look for the next of the window that stays, and pass the old places before it */
+            while (until < o->n_moves && o->window[w] == cr_by_old_place(o, until)->edge) w++, until++;
+            if (o->window[w] != e) break;
+            for (; passed < until; passed++) cr_by_old_place(o, passed)->label = label += step;
+            w++;
+        }
+        if (e != o->w) o->edges[e].label = label += step;
+    } while (e != o->w);
+    if (!o->keyed) return;
+    for (int64_t x = 0; x < o->n; x++) o->first_key[x] = INT64_MIN;
+    for (int32_t e = o->edges[o->w].prev; e != o->w; e = o->edges[e].prev) {
+        cr_edge *edge = &o->edges[e];
+        edge->key[0] = o->first_key[edge->source];
+        edge->key[1] = o->first_key[edge->target];
+        o->first_key[edge->source] = 2 * edge->label;
+        o->first_key[edge->target] = 2 * edge->label + 1;
+    }
+}
+
+/* Number the connections along the order. */
+static void cr_renumber(cr_order *o) {
+    int32_t k = 0;
+    o->n_moves = 0;
+    for (int32_t e = cr_first(o); e != o->w; e = o->edges[e].next, k++) {
+        cr_edge *edge = &o->spare[k];
+        *edge = o->edges[e];
+        edge->prev = k ? k - 1 : (int32_t)o->w;
+        edge->next = k + 1;
+        o->in_edges[edge->in_index] = o->out_edges[edge->out_index] = k;
+        o->number[edge->name] = k;
+        o->renamed[e] = k;
+    }
+    o->spare[k].next = 0;
+    o->spare[k].prev = k - 1;
+    cr_edge *const edges = o->spare;
+    o->spare = o->edges;
+    o->edges = edges;
+    cr_relabel(o);
 }
 
 /* Borders between runs around the place between p and q (either may be the sentinel). */
 static inline int cr_border(const cr_order *o, int32_t p, int32_t q) {
-    return p != o->w && q != o->w && o->target[p] != o->target[q];
+    return p != o->w && q != o->w && o->edges[p].target != o->edges[q].target;
 }
 
 static inline void cr_unlink(cr_order *o, int32_t e) {
-    const int32_t p = o->prev[e], q = o->next[e];
+    const int32_t p = o->edges[e].prev, q = o->edges[e].next;
     o->runs += cr_border(o, p, q) - cr_border(o, p, e) - cr_border(o, e, q);
-    o->next[p] = q;
-    o->prev[q] = p;
+    o->edges[p].next = q;
+    o->edges[q].prev = p;
 }
 
 static inline void cr_link_after(cr_order *o, int32_t e, int32_t p) {
-    const int32_t q = o->next[p];
+    const int32_t q = o->edges[p].next;
     o->runs += cr_border(o, p, e) + cr_border(o, e, q) - cr_border(o, p, q);
-    o->next[p] = e;
-    o->prev[e] = p;
-    o->next[e] = q;
-    o->prev[q] = e;
+    o->edges[p].next = e;
+    o->edges[e].prev = p;
+    o->edges[e].next = q;
+    o->edges[q].prev = e;
 }
 
 /* A label between p and its successor, close to the end at which further connections are not expected; 0 on failure. */
 static int cr_label_after(const cr_order *o, int32_t p, int64_t *label) {
-    const int32_t q = o->next[p];
+    const int32_t q = o->edges[p].next;
     const int64_t step = CR_SPAN / o->w / 4 + 1;
     if (p == o->w && q == o->w) return *label = 0, 1;
-    if (p == o->w) return *label = o->label[q] - step, *label > -CR_SPAN;
-    if (q == o->w) return *label = o->label[p] + step, *label < CR_SPAN;
-    const int64_t gap = o->label[q] - o->label[p];
+    if (p == o->w) return *label = o->edges[q].label - step, *label > -CR_SPAN;
+    if (q == o->w) return *label = o->edges[p].label + step, *label < CR_SPAN;
+    const int64_t gap = o->edges[q].label - o->edges[p].label;
     if (gap < 2) return 0;
-    const int64_t part = gap / 16 ? gap / 16 : 1;
-    *label = o->left ? o->label[p] + part : o->label[q] - part;
+    const int64_t part = gap / 64 ? gap / 64 : 1;
+    *label = o->left ? o->edges[p].label + part : o->edges[q].label - part;
     return 1;
 }
 
-/* Let e stand at `place` in the list it lies in, shifting those in between by one. */
-static void cr_reindex(int32_t *edges, int32_t *index, int32_t e, int32_t place) {
-    int32_t at = index[e];
-    for (; at > place; at--) index[edges[at] = edges[at - 1]] = at;
-    for (; at < place; at++) index[edges[at] = edges[at + 1]] = at;
-    edges[place] = e;
-    index[e] = place;
-}
-
-/* Renew all labels between two moves of one window. The window was contiguous, so an old place is well described by the
- * unmoved connection that follows it. */
-static void cr_relabel_between_moves(cr_order *o) {
-    cr_relabel(o);
-    o->relabelled = 1;
-    int64_t w = o->n_window, k = o->n_moves - 1, label = CR_SPAN;
-    for (; w >= 0 && k >= 0; w--) { /* backwards through window and moves, both in old order */
-        cr_move *m = &o->moves[o->left ? k : o->n_moves - 1 - k];
-        if (o->window[w] == m->edge) {
-            m->label = label;
-            k--;
-        } else if (o->window[w] != o->w)
-            label = o->label[o->window[w]] - 1;
+/* Let e, moved along the order, stand at `place` in the list of its target (left) or source, shifting those in between
+ * by one. */
+static void cr_reindex(cr_order *o, int32_t e, int32_t place) {
+    const int side = o->left, other = !side;
+    int32_t *const list = side ? o->in_edges : o->out_edges;
+    cr_edge *const edge = &o->edges[e];
+    const int32_t from = side ? edge->in_index : edge->out_index, x = side ? edge->target : edge->source;
+    const int32_t step = place < from ? -1 : 1;
+    for (int32_t at = from; at != place; at += step) {
+        list[at] = list[at + step];
+        *(side ? &o->edges[list[at]].in_index : &o->edges[list[at]].out_index) = at;
     }
+    list[place] = e;
+    *(side ? &edge->in_index : &edge->out_index) = place;
+    if (!o->keyed) return;
+    cr_rekey_before(o, other ? edge->target : edge->source, other ? edge->in_index : edge->out_index, other);
+    cr_rekey_before(o, x, place, side);
+    if (place == from) return;
+    cr_rekey(o, e, side);
+    if (place < from)
+        cr_rekey(o, list[from], side);
+    else
+        cr_rekey_before(o, x, from, side);
 }
 
 /* Move e in direction o->left as published; 0 when the labels are used up. */
 static int cr_move_one(cr_order *o, int32_t e) {
-    const int32_t a = o->source[e], b = o->target[e];
+    cr_edge *const edge = &o->edges[e];
+    const int32_t a = edge->source, b = edge->target;
     int32_t after; /* e comes to stand right after this one */
     if (o->left) {
-        if (o->out_index[e] > o->out_start[a])
-            after = o->out_edges[o->out_index[e] - 1];
+        if (edge->out_index > o->out_start[a])
+            after = o->out_edges[edge->out_index - 1];
         else
             after = o->in_start[a + 1] > o->in_start[a] ? o->in_edges[o->in_start[a + 1] - 1] : (int32_t)o->w;
-        if (after == o->prev[e]) return 1;
+        if (after == edge->prev) return 1;
     } else {
         int32_t stop;
-        if (o->in_index[e] + 1 < o->in_start[b + 1])
-            stop = o->in_edges[o->in_index[e] + 1];
+        if (edge->in_index + 1 < o->in_start[b + 1])
+            stop = o->in_edges[edge->in_index + 1];
         else
             stop = o->out_start[b + 1] > o->out_start[b] ? o->out_edges[o->out_start[b]] : (int32_t)o->w;
-        if (stop == o->next[e]) return 1;
-        after = o->prev[stop];
+        if (stop == edge->next) return 1;
+        after = o->edges[stop].prev;
     }
     cr_move *m = &o->moves[o->n_moves];
     m->edge = e;
-    m->before = o->prev[e];
-    m->label = o->label[e];
+    m->before = edge->prev;
+    m->label = edge->label;
     int64_t label;
     cr_unlink(o, e);
     if (!cr_label_after(o, after, &label)) {
@@ -136,16 +233,16 @@ static int cr_move_one(cr_order *o, int32_t e) {
         return 0;
     }
     cr_link_after(o, e, after);
-    o->label[e] = label;
+    edge->label = label;
     o->n_moves++;
     if (o->left) {
-        int32_t place = m->index = o->in_index[e];
-        while (place > o->in_start[b] && o->label[o->in_edges[place - 1]] > label) place--;
-        cr_reindex(o->in_edges, o->in_index, e, place);
+        int32_t place = m->index = edge->in_index;
+        while (place > o->in_start[b] && o->edges[o->in_edges[place - 1]].label > label) place--;
+        cr_reindex(o, e, place);
     } else {
-        int32_t place = m->index = o->out_index[e];
-        while (place + 1 < o->out_start[a + 1] && o->label[o->out_edges[place + 1]] < label) place++;
-        cr_reindex(o->out_edges, o->out_index, e, place);
+        int32_t place = m->index = edge->out_index;
+        while (place + 1 < o->out_start[a + 1] && o->edges[o->out_edges[place + 1]].label < label) place++;
+        cr_reindex(o, e, place);
     }
     return 1;
 }
@@ -156,14 +253,9 @@ static void cr_undo(cr_order *o) {
         const cr_move *m = &o->moves[--o->n_moves];
         cr_unlink(o, m->edge);
         cr_link_after(o, m->edge, m->before);
-        o->label[m->edge] = m->label;
-        if (o->left)
-            cr_reindex(o->in_edges, o->in_index, m->edge, m->index);
-        else
-            cr_reindex(o->out_edges, o->out_index, m->edge, m->index);
+        o->edges[m->edge].label = m->label;
+        cr_reindex(o, m->edge, m->index);
     }
-    if (o->relabelled) cr_relabel(o);
-    o->relabelled = 0;
 }
 
 /* Move the connections of the window that starts at e and has up to `extra` more. */
@@ -171,20 +263,49 @@ static void cr_propose(cr_order *o, int32_t e, int64_t extra, int left) {
     o->left = left;
     o->n_window = 0;
     o->n_moves = 0;
-    o->relabelled = 0;
-    for (int64_t k = 0; k <= extra && e != o->w; k++, e = o->next[e]) o->window[o->n_window++] = e;
+    for (int64_t k = 0; k <= extra && e != o->w; k++, e = o->edges[e].next) o->window[o->n_window++] = e;
     o->window[o->n_window] = e;
     for (int64_t k = 0; k < o->n_window; k++) {
         const int32_t moving = o->window[left ? k : o->n_window - 1 - k];
         if (cr_move_one(o, moving)) continue;
-        cr_relabel_between_moves(o);
+        cr_relabel(o);
         cr_move_one(o, moving); /* now there is room */
     }
 }
 
-/* The k-th moved connection in ascending order of its old place. */
-static inline const cr_move *cr_by_old_place(const cr_order *o, int64_t k) {
-    return &o->moves[o->left ? k : o->n_moves - 1 - k];
+static void cr_sort_by_label(const cr_order *o, int32_t *edges, int64_t n) { /* shell sort: n is a few hundred */
+    int64_t step = 1;
+    while (step < n / 3) step = 3 * step + 1;
+    for (; step > 0; step /= 3)
+        for (int64_t k = step; k < n; k++) {
+            const int32_t e = edges[k];
+            const int64_t label = o->edges[e].label;
+            int64_t at = k;
+            for (; at >= step && o->edges[edges[at - step]].label > label; at -= step) edges[at] = edges[at - step];
+            edges[at] = e;
+        }
+}
+
+/* Collect and mark the places where the course may begin to differ: moved connections, and what follows a gap they
+ * left. */
+static void cr_find_points(cr_order *o) {
+    o->n_points = 0;
+    for (int64_t k = 0; k < o->n_moves; k++) {
+        const int32_t e = cr_by_old_place(o, k)->edge;
+        o->edges[e].mark = CR_POINT | CR_MOVED;
+        o->points[o->n_points++] = e;
+    }
+    for (int64_t k = 0; k < o->n_window; k++) {
+        const int32_t follower = o->window[k + 1];
+        if (!(o->edges[o->window[k]].mark & CR_MOVED) || follower == o->w || o->edges[follower].mark) continue;
+        o->edges[follower].mark = CR_POINT;
+        o->points[o->n_points++] = follower;
+    }
+    cr_sort_by_label(o, o->points, o->n_points);
+}
+
+static void cr_clear_points(cr_order *o) {
+    for (int64_t k = 0; k < o->n_points; k++) o->edges[o->points[k]].mark = 0;
 }
 
 #endif

@@ -1,4 +1,5 @@
-"""Connection Reordering (Gleinig et al. 2023, section IV): the annealing loop over cr_order.h, cr_count.h, cr_min.h.
+"""Connection Reordering (Gleinig et al. 2023, section IV): the annealing loop over connection_moves.h, recount.h
+and recount_min.h.
 
 The objective is linear: a * runs + the sum of w_k * io_k, each io_k the I/Os under one policy, pinning and memory size.
 """
@@ -15,25 +16,30 @@ from cython_ext.iomodel.counts import count as count_from_scratch
 cdef extern from "annealing/recount_min.h" nogil:
     ctypedef struct cr_move:
         int32_t edge
+    ctypedef struct cr_edge:
+        int32_t next, prev, source, target
+        int64_t label
+        int32_t out_index, in_index, name
+        uint8_t mark
     ctypedef struct cr_order:
         int64_t w, n
-        const int32_t *source
-        const int32_t *target
+        cr_edge *edges
+        cr_edge *spare
+        int32_t *number
+        int32_t *renamed
         const int64_t *out_start
         const int64_t *in_start
         int32_t *out_edges
         int32_t *in_edges
-        int32_t *out_index
-        int32_t *in_index
-        int32_t *next
-        int32_t *prev
-        int64_t *label
+        int64_t *first_key
         int64_t runs
         int32_t *window
         int64_t n_window
         cr_move *moves
         int64_t n_moves
-        int left, relabelled
+        int32_t *points
+        int64_t n_points
+        int left, keyed
     ctypedef struct cr_change:
         int64_t access
     ctypedef struct cr_counter:
@@ -45,12 +51,9 @@ cdef extern from "annealing/recount_min.h" nogil:
         cr_change *journal
         int64_t n_journal
         uint8_t *moved_flags
-        int32_t *points
-        int64_t n_points, n_old
+        int64_t n_old
         int64_t *stamp
-        int64_t *point_stamp
-        int64_t *moved_stamp
-        int64_t now, mark, round
+        int64_t now, mark
         int64_t *last
         int32_t *log
         int32_t *old_log
@@ -59,13 +62,16 @@ cdef extern from "annealing/recount_min.h" nogil:
         int64_t played
     ctypedef struct cr_span:
         int64_t start, end
-        int32_t edge, neuron
+        int32_t neuron
     ctypedef struct cr_min:
         int32_t *victim
         int32_t *moved_victim
         uint8_t *new_in
         uint8_t *old_in
+        int32_t *only_new
+        int32_t *only_new_at
         int32_t *member
+        int32_t *last
         int64_t *key
         int64_t *block_key
         int64_t block, n_blocks
@@ -73,7 +79,7 @@ cdef extern from "annealing/recount_min.h" nogil:
         int32_t *free_slots
         cr_span *spans
         cr_span *hot
-        int64_t n_spans, every, n_checkpoints, lost
+        int64_t n_spans, every, n_checkpoints
         int32_t *checkpoint
         int32_t *saved
         int32_t *saved_size
@@ -81,23 +87,33 @@ cdef extern from "annealing/recount_min.h" nogil:
         int32_t *rewritten
         int32_t *unhooked
     uint64_t CR_BASE
+    int CR_POINT
     int32_t cr_first(const cr_order *)
     void cr_relabel(cr_order *)
+    void cr_renumber(cr_order *)
     void cr_propose(cr_order *, int32_t, int64_t, int)
     void cr_undo(cr_order *)
+    void cr_find_points(cr_order *)
+    void cr_clear_points(cr_order *)
+    void cr_renumber_records(const cr_order *, void *, void *, int64_t)
     void cr_restore(cr_counter *, const cr_order *)
     void cr_count_changes(cr_counter *, const cr_order *, int)
     void cr_lru_segment(cr_counter *, const cr_order *, int32_t, int64_t *)
     void cr_rr_segment(cr_counter *, const cr_order *, int32_t, int64_t *)
     void cr_min_changes(cr_counter *, cr_min *, const cr_order *)
     void cr_min_restore(cr_counter *, cr_min *, const cr_order *)
-    void cr_min_segment(cr_counter *, cr_min *, const cr_order *, int64_t *)
+    int32_t cr_min_segment(cr_counter *, cr_min *, const cr_order *, int32_t, int64_t *)
     void cr_min_checkpoints(cr_counter *, cr_min *, const cr_order *)
 
 cdef enum:
     LRU = 0
     RR = 1
     MIN = 2
+    RENUMBER = 8  # connections are numbered along the order again when this share of them has moved
+
+EDGE = np.dtype(
+    [("next", "i4"), ("prev", "i4"), ("source", "i4"), ("target", "i4"), ("label", "i8"), ("keys", "i8", 2),
+     ("out_index", "i4"), ("in_index", "i4"), ("name", "i4"), ("mark", "u1")], align=True)  # cr_edge
 
 
 cdef class _Room:
@@ -148,11 +164,7 @@ cdef class _Counter:
         self.c.free_write = <const uint8_t *> self.room.copy(~computed | outputs, np.uint8)
         self.c.journal = <cr_change *> self.room.zeros(2 * w * sizeof(cr_change), np.uint8)
         self.c.moved_flags = <uint8_t *> self.room.zeros(2 * window, np.uint8)
-        self.c.points = <int32_t *> self.room.zeros(2 * window, np.int32)
         self.c.stamp = <int64_t *> self.room.zeros(n, np.int64)
-        self.c.point_stamp = <int64_t *> self.room.zeros(w, np.int64)
-        self.c.moved_stamp = <int64_t *> self.room.zeros(w, np.int64)
-        self.c.round = 1
         self.c.now = 1
         if policy == MIN:
             self._make_min(n, w, window)
@@ -175,17 +187,20 @@ cdef class _Counter:
         while self.s.block * self.s.block < capacity:
             self.s.block *= 2
         self.s.n_blocks = (capacity + self.s.block - 1) // self.s.block
+        self.s.only_new = <int32_t *> self.room.zeros(capacity + 1, np.int32)
+        self.s.only_new_at = <int32_t *> self.room.zeros(n, np.int32)
+        self.s.last = <int32_t *> self.room.zeros(capacity, np.int32)
         self.s.member = <int32_t *> self.room.zeros(capacity + 1, np.int32)
         self.s.key = <int64_t *> self.room.zeros(capacity, np.int64)
         self.s.block_key = <int64_t *> self.room.zeros(self.s.n_blocks, np.int64)
         self.s.place = <int32_t *> self.room.zeros(n, np.int32)
         self.s.free_slots = <int32_t *> self.room.zeros(capacity, np.int32)
-        self.s.spans = <cr_span *> self.room.zeros(6 * window * sizeof(cr_span), np.uint8)
-        self.s.hot = <cr_span *> self.room.zeros(6 * window * sizeof(cr_span), np.uint8)
+        self.s.spans = <cr_span *> self.room.zeros(4 * window * sizeof(cr_span), np.uint8)
+        self.s.hot = <cr_span *> self.room.zeros(4 * window * sizeof(cr_span), np.uint8)
         self.s.every = max(128, 2 * capacity)  # the saved sets then take no more room than the connections
         self.s.n_checkpoints = w // self.s.every + 1
         self.s.checkpoint = <int32_t *> self.room.zeros(w, np.int32, -1)
-        self.s.saved = <int32_t *> self.room.zeros(2 * self.s.n_checkpoints * capacity + 1, np.int32)
+        self.s.saved = <int32_t *> self.room.zeros(4 * self.s.n_checkpoints * capacity + 2, np.int32)
         self.s.saved_size = <int32_t *> self.room.zeros(2 * self.s.n_checkpoints, np.int32)
         self.s.version = <uint8_t *> self.room.zeros(self.s.n_checkpoints, np.uint8)
         self.s.rewritten = <int32_t *> self.room.zeros(self.s.n_checkpoints, np.int32)
@@ -195,19 +210,16 @@ cdef class _Counter:
         """Play the whole order once: every connection is a point, so nothing ends before the end."""
         cdef int64_t k, ignored = 0
         for k in range(o.w):
-            self.c.point_stamp[k] = self.c.round
+            o.edges[k].mark = CR_POINT
         if self.policy == LRU:
             cr_lru_segment(&self.c, o, cr_first(o), &ignored)
         elif self.policy == RR:
             cr_rr_segment(&self.c, o, cr_first(o), &ignored)
         else:
-            self.s.n_spans = 1
-            self.s.spans[0].start = o.label[cr_first(o)]
-            self.s.spans[0].edge = cr_first(o)
-            self.s.spans[0].neuron = -1
-            k = 0
-            cr_min_segment(&self.c, &self.s, o, &k)
+            cr_min_segment(&self.c, &self.s, o, cr_first(o), &ignored)
             cr_min_checkpoints(&self.c, &self.s, o)
+        for k in range(o.w):
+            o.edges[k].mark = 0
         self.c.n_journal = 0
         self.c.played = 0
 
@@ -223,8 +235,10 @@ cdef class _Counter:
         else:
             cr_restore(&self.c, o)
 
-    cdef void accept(self, const cr_order *o) noexcept nogil:
-        if self.policy == MIN and 8 * self.s.lost > self.s.n_checkpoints:
+    cdef void renumber(self, const cr_order *o) noexcept nogil:
+        cr_renumber_records(o, self.c.flags, self.c.journal, 2)
+        if self.policy == MIN:
+            cr_renumber_records(o, self.s.victim, self.c.journal, 8)
             cr_min_checkpoints(&self.c, &self.s, o)
 
     cdef int64_t recount(self, sources, targets):
@@ -248,7 +262,7 @@ cdef class Annealer:
     cdef cr_order o
     cdef list counters
     cdef double runs_weight, sigma
-    cdef int64_t window
+    cdef int64_t window, moved
     cdef bint incremental
     cdef uint64_t random
     cdef int32_t[::1] flat_sources, flat_targets, best_order
@@ -269,24 +283,27 @@ cdef class Annealer:
         out_degree = np.bincount(sources, minlength=n_neurons)
         reach = min(window, w) + 1
         self.o.w, self.o.n = w, n_neurons
-        self.o.source, self.o.target = &sources[0], &targets[0]
         self.o.in_start = <const int64_t *> room.copy(np.concatenate(([0], np.cumsum(in_degree))), np.int64)
         self.o.out_start = <const int64_t *> room.copy(np.concatenate(([0], np.cumsum(out_degree))), np.int64)
         by_target, by_source = np.argsort(targets, kind="stable"), np.argsort(sources, kind="stable")
-        index = np.empty(w, np.int32)
+        edges = np.zeros(w + 1, EDGE)
+        assert EDGE.itemsize == sizeof(cr_edge)
+        edges["next"], edges["prev"] = np.append(np.arange(1, w + 1), 0), np.arange(-1, w)
+        edges["prev"][0] = w
+        edges["source"][:w], edges["target"][:w], edges["name"][:w] = sources, targets, np.arange(w)
+        edges["in_index"][by_target] = edges["out_index"][by_source] = np.arange(w)
+        self.o.edges = <cr_edge *> room.copy(edges, EDGE)
+        self.o.spare = <cr_edge *> room.copy(edges, EDGE)
+        self.o.number = <int32_t *> room.copy(np.arange(w), np.int32)
+        self.o.renamed = <int32_t *> room.zeros(w, np.int32)
         self.o.in_edges = <int32_t *> room.copy(by_target, np.int32)
-        index[by_target] = np.arange(w)
-        self.o.in_index = <int32_t *> room.copy(index, np.int32)
         self.o.out_edges = <int32_t *> room.copy(by_source, np.int32)
-        index[by_source] = np.arange(w)
-        self.o.out_index = <int32_t *> room.copy(index, np.int32)
-        self.o.next = <int32_t *> room.copy(np.append(np.arange(1, w + 1), 0), np.int32)
-        self.o.prev = <int32_t *> room.copy(np.append(np.arange(-1, w), w - 1), np.int32)
-        self.o.prev[0] = <int32_t> w
-        self.o.label = <int64_t *> room.zeros(w, np.int64)
+        self.o.first_key = <int64_t *> room.zeros(n_neurons, np.int64)
         self.o.runs = 1 + np.count_nonzero(np.diff(targets))
         self.o.window = <int32_t *> room.zeros(reach + 1, np.int32)
+        self.o.points = <int32_t *> room.zeros(2 * reach, np.int32)
         self.o.moves = <cr_move *> room.zeros(reach * sizeof(cr_move), np.uint8)
+        self.o.keyed = incremental and any(policy == MIN for _, policy, _, _ in io_terms)
         cr_relabel(&self.o)
         self.best_order = np.arange(w, dtype=np.int32)
         self.flat_sources, self.flat_targets = np.array(sources), np.array(targets)
@@ -297,7 +314,7 @@ cdef class Annealer:
             if incremental:
                 counter.start(&self.o)
             self.counters.append(counter)
-        self.iteration = self.accepted = 0
+        self.iteration = self.accepted = self.moved = 0
         self.cost = self.best = self._cost()
         self.best_is_stored = True
 
@@ -309,8 +326,8 @@ cdef class Annealer:
         if not self.incremental and self.counters:
             e = cr_first(&self.o)
             for k in range(self.o.w):
-                self.flat_sources[k], self.flat_targets[k] = self.o.source[e], self.o.target[e]
-                e = self.o.next[e]
+                self.flat_sources[k], self.flat_targets[k] = self.o.edges[e].source, self.o.edges[e].target
+                e = self.o.edges[e].next
         for counter in self.counters:
             if self.incremental:
                 cost += counter.weight * counter.c.total
@@ -327,7 +344,7 @@ cdef class Annealer:
         cdef _Counter counter
         for k in range(iterations):
             self.iteration += 1
-            e = <int32_t> (<int64_t> (_unit(&self.random) * self.o.w))
+            e = self.o.number[<int64_t> (_unit(&self.random) * self.o.w)]
             extra = <int64_t> (_unit(&self.random) * self.window)
             left = _unit(&self.random) < 0.5
             chance = _unit(&self.random)
@@ -335,8 +352,10 @@ cdef class Annealer:
             if self.o.n_moves == 0:
                 continue
             if self.incremental:
+                cr_find_points(&self.o)
                 for counter in self.counters:
                     counter.change(&self.o)
+                cr_clear_points(&self.o)
             new_cost = self._cost()
             if new_cost < self.cost or chance < exp2(-(new_cost - self.cost) * real_power(self.iteration, self.sigma)):
                 self._accept(e, extra, left, new_cost)
@@ -359,16 +378,19 @@ cdef class Annealer:
         if new_cost < self.best:
             self.best = new_cost
             self.best_is_stored = False
-        if self.incremental:
+        self.moved += self.o.n_moves
+        if self.incremental and RENUMBER * self.moved > self.o.w:
+            self.moved = 0
+            cr_renumber(&self.o)
             for counter in self.counters:
-                counter.accept(&self.o)
+                counter.renumber(&self.o)
 
     cdef _store(self):
         cdef int64_t k
         cdef int32_t e = cr_first(&self.o)
         for k in range(self.o.w):
-            self.best_order[k] = e
-            e = self.o.next[e]
+            self.best_order[k] = self.o.edges[e].name
+            e = self.o.edges[e].next
         self.best_is_stored = True
 
     def current_order(self):
@@ -378,8 +400,8 @@ cdef class Annealer:
         cdef int64_t k
         cdef int32_t e = cr_first(&self.o)
         for k in range(self.o.w):
-            view[k] = e
-            e = self.o.next[e]
+            view[k] = self.o.edges[e].name
+            e = self.o.edges[e].next
         return order
 
     def best_found(self):

@@ -1,4 +1,4 @@
-/* I/Os of a changed order from those of the order before it, for LRU and RR (MIN: cr_min.h).
+/* I/Os of a changed order from those of the order before it, for LRU and RR (MIN: recount_min.h).
  *
  * In a topological order a neuron is first updated (as target), then used (as source). A miss at an update other than
  * the first costs a read and the write before it; of the misses at uses only the first one needs a write before it, and
@@ -28,15 +28,11 @@ typedef struct {
     int32_t *use_misses;       /* [N] misses at uses */
     const uint8_t *free_write; /* [N] 1: a miss at a use never adds a write (not computed, or an output) */
     cr_change *journal;        /* [2W] what the current evaluation has overwritten */
-    int64_t n_journal, old_total;
+    int64_t n_journal;
     uint8_t *moved_flags;      /* [2 * window] old flags of the moves, by old place */
     int64_t n_old;             /* moves whose old place has been passed */
-    int32_t *points;           /* connections at which the course may begin to differ, in the new order */
-    int64_t n_points;
     int64_t *stamp;            /* [N] */
-    int64_t *point_stamp;      /* [W] the round in which it was a point */
-    int64_t *moved_stamp;      /* [W] the round in which it was moved */
-    int64_t now, mark, round;  /* never reset, so that stamps need no clearing */
+    int64_t now, mark;         /* never reset, so that stamps need no clearing */
     int64_t *last;             /* [N] LRU: time of the last access; RR: segment in which the value is resident */
     int32_t *log, *old_log;    /* LRU: access stream; RR: pushes, new and old */
     uint64_t *salt;            /* [N] RR: odd random numbers for hashing */
@@ -50,7 +46,7 @@ static inline void cr_charge(cr_counter *c, const cr_order *o, int64_t access, i
         c->total += 2 * sign;
         return;
     }
-    const int32_t a = o->source[access >> 1];
+    const int32_t a = o->edges[access >> 1].source;
     const int had = c->use_misses[a] > 0;
     c->use_misses[a] += sign;
     c->total += sign + (c->free_write[a] ? 0 : (c->use_misses[a] > 0) - had);
@@ -75,37 +71,19 @@ static void cr_restore(cr_counter *c, const cr_order *o) {
     }
 }
 
-static void cr_sort_by_label(const cr_order *o, int32_t *edges, int64_t n) { /* shell sort: n is a few hundred */
-    int64_t step = 1;
-    while (step < n / 3) step = 3 * step + 1;
-    for (; step > 0; step /= 3)
-        for (int64_t k = step; k < n; k++) {
-            const int32_t e = edges[k];
-            int64_t at = k;
-            for (; at >= step && o->label[edges[at - step]] > o->label[e]; at -= step) edges[at] = edges[at - step];
-            edges[at] = e;
-        }
+/* Note the flags of the moves by their old places, and begin. */
+static void cr_note_moved(cr_counter *c, const cr_order *o) {
+    c->n_journal = 0;
+    c->n_old = 0;
+    for (int64_t k = 0; k < o->n_moves; k++)
+        memcpy(c->moved_flags + 2 * k, c->flags + 2 * (int64_t)cr_by_old_place(o, k)->edge, 2);
 }
 
-/* Collect the places where the course may begin to differ: moved connections, and what follows a gap they left. */
-static void cr_find_points(cr_counter *c, const cr_order *o) {
-    c->n_points = 0;
-    c->n_old = 0;
-    c->round++;
-    for (int64_t k = 0; k < o->n_moves; k++) {
-        const cr_move *m = cr_by_old_place(o, k);
-        c->moved_stamp[m->edge] = c->round;
-        c->points[c->n_points++] = m->edge;
-        c->moved_flags[2 * k] = c->flags[2 * (int64_t)m->edge];
-        c->moved_flags[2 * k + 1] = c->flags[2 * (int64_t)m->edge + 1];
-    }
-    for (int64_t k = 0; k < o->n_window; k++) {
-        const int32_t follower = o->window[k + 1];
-        if (c->moved_stamp[o->window[k]] == c->round && follower != o->w && c->moved_stamp[follower] != c->round)
-            c->points[c->n_points++] = follower;
-    }
-    for (int64_t k = 0; k < c->n_points; k++) c->point_stamp[c->points[k]] = c->round;
-    cr_sort_by_label(o, c->points, c->n_points);
+/* Number the records anew, as the connections have been. What is in `scratch` is lost. */
+static void cr_renumber_records(const cr_order *o, void *records, void *scratch, int64_t size) {
+    for (int64_t e = 0; e < o->w; e++)
+        memcpy((char *)scratch + size * o->renamed[e], (const char *)records + size * e, (size_t)size);
+    memcpy(records, scratch, (size_t)(size * o->w));
 }
 
 /* ---- LRU: the state is the last C distinct values touched, so a change is forgotten after C distinct values ------ */
@@ -114,8 +92,8 @@ static void cr_lru_segment(cr_counter *c, const cr_order *o, int32_t e, int64_t 
     const int64_t capacity = c->capacity, base = c->now; /* times below base are before this segment */
     int32_t *const log = c->log;                         /* access at time base + k */
     int64_t used = 0, tail, now, fresh = 0, mark = ++c->mark;
-    for (int32_t p = o->prev[e]; p != o->w && used < capacity; p = o->prev[p]) {
-        const int32_t sides[2] = {o->target[p], o->source[p]};
+    for (int32_t p = o->edges[e].prev; p != o->w && used < capacity; p = o->edges[p].prev) {
+        const int32_t sides[2] = {o->edges[p].target, o->edges[p].source};
         for (int k = 0; k < 2 && used < capacity; k++) {
             if (c->stamp[sides[k]] == mark) continue;
             c->stamp[sides[k]] = mark;
@@ -126,16 +104,16 @@ static void cr_lru_segment(cr_counter *c, const cr_order *o, int32_t e, int64_t 
     }
     now = capacity;
     tail = now - used;
-    for (; e != o->w; e = o->next[e]) {
-        if (c->point_stamp[e] == c->round) {
+    for (; e != o->w; e = o->edges[e].next) {
+        if (o->edges[e].mark & CR_POINT) {
             fresh = 0;
             mark = ++c->mark;
         } else if (fresh >= capacity)
             break;
         int b_kept = 0;
-        const int32_t b = o->target[e];
+        const int32_t b = o->edges[e].target;
         for (int side = 0; side < 2; side++) {
-            const int32_t x = side ? b : o->source[e];
+            const int32_t x = side ? b : o->edges[e].source;
             const int miss = c->last[x] < base + tail && !(side && b_kept);
             if (miss && used < capacity)
                 used++;
@@ -156,11 +134,11 @@ static void cr_lru_segment(cr_counter *c, const cr_order *o, int32_t e, int64_t 
                 fresh++;
             }
         }
-        if (c->moved_stamp[e] == c->round) { /* its own values were not touched here in the old course */
+        if (o->edges[e].mark & CR_MOVED) { /* its own values were not touched here in the old course */
             fresh = 0;
             mark = ++c->mark;
         }
-        *end_label = o->label[e];
+        *end_label = o->edges[e].label;
         c->played += 2;
     }
     c->now = base + now;
@@ -214,9 +192,9 @@ static void cr_rr_segment(cr_counter *c, const cr_order *o, int32_t e, int64_t *
     const int64_t segment = ++c->mark, capacity = c->capacity;
     int32_t back[4];
     int64_t found = 0;
-    for (int32_t p = o->prev[e]; p != o->w && found < capacity; p = o->prev[p]) {
+    for (int32_t p = o->edges[e].prev; p != o->w && found < capacity; p = o->edges[p].prev) {
         const uint8_t *flags = c->flags + 2 * (int64_t)p;
-        const int32_t a = o->source[p], b = o->target[p];
+        const int32_t a = o->edges[p].source, b = o->edges[p].target;
         int n = 0;
         if (flags[1] & CR_MISS) back[n++] = b;
         if (flags[1] & CR_SKIP) back[n++] = a;
@@ -231,20 +209,20 @@ static void cr_rr_segment(cr_counter *c, const cr_order *o, int32_t e, int64_t *
         cr_push(c, &new, c->log[k]);
         cr_push(c, &old, c->log[k]);
     }
-    for (; e != o->w; e = o->next[e]) {
-        if (c->point_stamp[e] != c->round && new.hash == old.hash && new.used == old.used &&
+    for (; e != o->w; e = o->edges[e].next) {
+        if (!(o->edges[e].mark & CR_POINT) && new.hash == old.hash && new.used == old.used &&
             !memcmp(new.log + new.size - new.used, old.log + old.size - old.used, (size_t)new.used * sizeof *c->log))
             break;
         for (; c->n_old < o->n_moves; c->n_old++) {
             const cr_move *m = cr_by_old_place(o, c->n_old);
-            if (m->label > o->label[e]) break;
-            cr_rr_replay(c, &old, o->source[m->edge], o->target[m->edge], c->moved_flags + 2 * c->n_old);
+            if (m->label > o->edges[e].label) break;
+            cr_rr_replay(c, &old, o->edges[m->edge].source, o->edges[m->edge].target, c->moved_flags + 2 * c->n_old);
         }
-        const int32_t a = o->source[e], b = o->target[e];
-        if (c->moved_stamp[e] != c->round) cr_rr_replay(c, &old, a, b, c->flags + 2 * (int64_t)e);
+        const int32_t a = o->edges[e].source, b = o->edges[e].target;
+        if (!(o->edges[e].mark & CR_MOVED)) cr_rr_replay(c, &old, a, b, c->flags + 2 * (int64_t)e);
         cr_rr_access(c, o, &new, a, c->pin_both ? b : -1, 2 * (int64_t)e, segment);
         cr_rr_access(c, o, &new, b, a, 2 * (int64_t)e + 1, segment);
-        *end_label = o->label[e];
+        *end_label = o->edges[e].label;
         c->played += 2;
     }
 }
@@ -252,13 +230,11 @@ static void cr_rr_segment(cr_counter *c, const cr_order *o, int32_t e, int64_t *
 /* ---- both ------------------------------------------------------------------------------------------------------ */
 
 static void cr_count_changes(cr_counter *c, const cr_order *o, int is_lru) {
-    c->n_journal = 0;
-    c->old_total = c->total;
-    cr_find_points(c, o);
+    cr_note_moved(c, o);
     int64_t end_label = INT64_MIN;
-    for (int64_t k = 0; k < c->n_points; k++) {
-        const int32_t e = c->points[k];
-        if (o->label[e] <= end_label) continue;
+    for (int64_t k = 0; k < o->n_points; k++) {
+        const int32_t e = o->points[k];
+        if (o->edges[e].label <= end_label) continue;
         if (is_lru)
             cr_lru_segment(c, o, e, &end_label);
         else

@@ -1,4 +1,4 @@
-/* MIN: I/Os of a changed order from those of the order before it (the frame is that of cr_count.h).
+/* MIN: I/Os of a changed order from those of the order before it (the frame is that of recount.h).
  *
  * MIN's state is the set of resident values with a later use (dead ones count as free slots). The course of a changed
  * order can differ only at changed places and while a value is resident whose next use has changed, which can only be
@@ -12,8 +12,8 @@
 
 typedef struct {
     int64_t start, end; /* labels between which the next use of `neuron` has changed */
-    int32_t edge;       /* the connection to start playing with */
-    int32_t neuron;     /* or -1: only play this place */
+    int32_t edge;       /* the connection at `start` */
+    int32_t neuron;
 } cr_span;
 
 typedef struct {
@@ -21,19 +21,23 @@ typedef struct {
     int32_t *moved_victim;    /* [2 * window] */
     uint8_t *new_in, *old_in; /* [N] */
     int64_t differing;        /* values in which the two sets differ */
+    int32_t *only_new;        /* [C + 1] those in the new set alone */
+    int32_t *only_new_at;     /* [N] their places there */
+    int64_t n_only_new;
     int32_t *member;          /* [C] the new set, by slot; -1: free */
+    int32_t *last;            /* [C] the last access, 2 * connection + side */
     int64_t *key;             /* [C] 2 * label + side of the next use; not above the present: unknown as yet */
-    int64_t *block_key;       /* highest key of each block of slots (or a lower bound of no live key, see cr_new_drop) */
+    int64_t *block_key;       /* at least the highest key of each block of slots */
     int64_t block, n_blocks;  /* slots per block */
     int32_t *place;           /* [N] slot of a member */
     int32_t *free_slots;      /* [C] */
     int64_t n_free;
-    cr_span *spans, *hot;     /* [6 * window]; hot: those begun whose value may be resident */
+    cr_span *spans, *hot;     /* [4 * window]; hot: those begun whose value may be resident */
     int64_t n_spans, n_hot;
     int64_t every;            /* connections between two checkpoints */
-    int64_t n_checkpoints, lost;
+    int64_t n_checkpoints;
     int32_t *checkpoint;      /* [W] number of the checkpoint before this connection, or -1 */
-    int32_t *saved;           /* [2][n_checkpoints][C] members, in two versions */
+    int32_t *saved;           /* [2][n_checkpoints][C][2] members and their last accesses, in two versions */
     int32_t *saved_size;      /* [2][n_checkpoints] */
     uint8_t *version;         /* [n_checkpoints] the valid one */
     int32_t *rewritten;       /* checkpoints of which the current evaluation turned the version */
@@ -58,31 +62,64 @@ static void cr_min_restore(cr_counter *c, cr_min *s, const cr_order *o) {
     for (int64_t k = c->n_journal - 1; k >= 0; k--) s->victim[c->journal[k].access] = c->journal[k].victim;
     cr_restore(c, o);
     for (; s->n_rewritten; s->n_rewritten--) s->version[s->rewritten[s->n_rewritten - 1]] ^= 1;
-    for (; s->n_unhooked; s->n_unhooked -= 2) {
+    for (; s->n_unhooked; s->n_unhooked -= 2)
         s->checkpoint[s->unhooked[s->n_unhooked - 2]] = s->unhooked[s->n_unhooked - 1];
-        s->lost--;
-    }
 }
 
-/* ---- the new set and its next uses: a key changes only upwards, so block maxima cost one comparison -------------- */
+/* ---- the new set and its next uses ---------------------------------------------------------------------------- */
 
-static inline void cr_new_add(cr_min *s, int32_t x) {
+static inline void cr_put(cr_min *s, int32_t x) {
     const int32_t slot = s->free_slots[--s->n_free];
     s->new_in[x] = 1;
-    s->differing += s->old_in[x] ? -1 : 1;
     s->place[x] = slot;
     s->member[slot] = x;
     s->key[slot] = INT64_MIN;
 }
 
-/* The block maximum may stay too high if x is dead, but then it is not above the present, and no live key is below. */
-static inline void cr_new_drop(cr_min *s, int32_t x) {
+static inline void cr_take_out(cr_min *s, int32_t x) {
     const int32_t slot = s->place[x];
     s->new_in[x] = 0;
-    s->differing += s->old_in[x] ? 1 : -1;
     s->member[slot] = -1;
     s->key[slot] = INT64_MIN;
     s->free_slots[s->n_free++] = slot;
+}
+
+static inline void cr_join_only_new(cr_min *s, int32_t x) {
+    s->differing++;
+    s->only_new[s->only_new_at[x] = (int32_t)s->n_only_new++] = x;
+}
+
+static inline void cr_leave_only_new(cr_min *s, int32_t x) {
+    const int32_t other = s->only_new[--s->n_only_new];
+    s->differing--;
+    s->only_new[s->only_new_at[other] = s->only_new_at[x]] = other;
+}
+
+static inline void cr_new_add(cr_min *s, int32_t x) {
+    cr_put(s, x);
+    if (s->old_in[x])
+        s->differing--;
+    else
+        cr_join_only_new(s, x);
+}
+
+static inline void cr_new_drop(cr_min *s, int32_t x) {
+    cr_take_out(s, x);
+    if (s->old_in[x])
+        s->differing++;
+    else
+        cr_leave_only_new(s, x);
+}
+
+static inline void cr_old_set(cr_min *s, int32_t x, uint8_t in) {
+    if (s->old_in[x] == in) return;
+    s->old_in[x] = in;
+    if (!s->new_in[x])
+        s->differing += in ? 1 : -1;
+    else if (in)
+        cr_leave_only_new(s, x);
+    else
+        cr_join_only_new(s, x);
 }
 
 static inline void cr_need_at(cr_min *s, int32_t x, int64_t key) {
@@ -92,21 +129,29 @@ static inline void cr_need_at(cr_min *s, int32_t x, int64_t key) {
     if (key > *highest) *highest = key;
 }
 
-static inline int64_t cr_highest(const int64_t *key, int64_t n) {
-    int64_t highest = INT64_MIN;
-    for (int64_t k = 0; k < n; k++) highest = key[k] > highest ? key[k] : highest;
-    return highest;
-}
+enum { CR_FEW = 24 }; /* as many keys as finding the farthest of a hundred values by blocks looks at */
 
-static int32_t cr_take_farthest(cr_counter *c, cr_min *s) {
-    int64_t best = 0;
-    for (int64_t k = 1; k < s->n_blocks; k++) best = s->block_key[k] > s->block_key[best] ? k : best;
-    const int64_t from = best * s->block, size = from + s->block <= c->capacity ? s->block : c->capacity - from;
-    int64_t slot = from;
-    while (s->key[slot] != s->block_key[best]) slot++;
+/* Drop the value whose next use is farthest. among_only_new: it is none of those in both sets. */
+static int32_t cr_take_farthest(const cr_counter *c, cr_min *s, int among_only_new) {
+    int64_t slot = 0;
+    if (among_only_new && s->n_only_new <= CR_FEW) {
+        slot = s->place[s->only_new[0]];
+        for (int64_t k = 1; k < s->n_only_new; k++) {
+            const int64_t other = s->place[s->only_new[k]];
+            slot = s->key[other] > s->key[slot] ? other : slot;
+        }
+    } else
+        for (int64_t highest = 0, best_key = 1; highest != best_key;) { /* until a block's bound is a key of it */
+            int64_t best = 0;
+            for (int64_t k = 1; k < s->n_blocks; k++) best = s->block_key[k] > s->block_key[best] ? k : best;
+            const int64_t from = best * s->block, to = from + s->block < c->capacity ? from + s->block : c->capacity;
+            slot = from;
+            for (int64_t k = from + 1; k < to; k++) slot = s->key[k] > s->key[slot] ? k : slot;
+            highest = s->block_key[best];
+            best_key = s->block_key[best] = s->key[slot];
+        }
     const int32_t x = s->member[slot];
     cr_new_drop(s, x);
-    s->block_key[best] = cr_highest(s->key + from, size);
     return x;
 }
 
@@ -118,31 +163,24 @@ static void cr_new_clear(cr_counter *c, cr_min *s) {
         s->free_slots[s->n_free++] = (int32_t)slot;
     }
     for (int64_t k = 0; k < s->n_blocks; k++) s->block_key[k] = INT64_MIN;
-    s->differing = 0;
+    s->differing = s->n_only_new = 0;
 }
 
-static inline void cr_old_set(cr_min *s, int32_t x, uint8_t in) {
-    if (s->old_in[x] == in) return;
-    s->old_in[x] = in;
-    s->differing += s->new_in[x] == in ? -1 : 1;
-}
-
-/* Key of the access of x after access (e, side), -1 if there is none. */
-static inline int64_t cr_next_key(const cr_order *o, int32_t e, int side, int32_t x) {
-    if (side) {
-        const int32_t k = o->in_index[e] + 1;
-        if (k < o->in_start[x + 1]) return 2 * o->label[o->in_edges[k]] + 1;
-        return o->out_start[x + 1] > o->out_start[x] ? 2 * o->label[o->out_edges[o->out_start[x]]] : INT64_MIN;
+/* First entry of edges[from, to) whose label is at least `label`; looked for around `near`, in [from, to]. */
+static int64_t cr_lower_bound(const cr_order *o, const int32_t *edges, int64_t from, int64_t to, int64_t near,
+                              int64_t label) {
+    int64_t step = 1;
+    if (near < to && o->edges[edges[near]].label < label) {
+        for (from = near + 1; from + step <= to && o->edges[edges[from + step - 1]].label < label; step *= 2)
+            from += step;
+        if (from + step <= to) to = from + step - 1;
+    } else {
+        for (to = near; to - step >= from && o->edges[edges[to - step]].label >= label; step *= 2) to -= step;
+        if (to - step >= from) from = to - step + 1;
     }
-    const int32_t k = o->out_index[e] + 1;
-    return k < o->out_start[x + 1] ? 2 * o->label[o->out_edges[k]] : INT64_MIN;
-}
-
-/* First entry of edges[from, to) whose label is at least `label`. */
-static inline int64_t cr_lower_bound(const cr_order *o, const int32_t *edges, int64_t from, int64_t to, int64_t label) {
     while (from < to) {
         const int64_t middle = (from + to) / 2;
-        if (o->label[edges[middle]] < label)
+        if (o->edges[edges[middle]].label < label)
             from = middle + 1;
         else
             to = middle;
@@ -152,31 +190,33 @@ static inline int64_t cr_lower_bound(const cr_order *o, const int32_t *edges, in
 
 /* Key of the first access of x at or after `label`; there is one. */
 static int64_t cr_key_from(const cr_order *o, int32_t x, int64_t label) {
-    const int64_t in_end = o->in_start[x + 1];
-    const int64_t k = cr_lower_bound(o, o->in_edges, o->in_start[x], in_end, label);
-    if (k < in_end) return 2 * o->label[o->in_edges[k]] + 1;
-    return 2 * o->label[o->out_edges[cr_lower_bound(o, o->out_edges, o->out_start[x], o->out_start[x + 1], label)]];
+    const int64_t in = o->in_start[x], in_end = o->in_start[x + 1], out = o->out_start[x], out_end = o->out_start[x + 1];
+    const int64_t k = cr_lower_bound(o, o->in_edges, in, in_end, (in + in_end) / 2, label);
+    if (k < in_end) return 2 * o->edges[o->in_edges[k]].label + 1;
+    return 2 * o->edges[o->out_edges[cr_lower_bound(o, o->out_edges, out, out_end, (out + out_end) / 2, label)]].label;
 }
 
-/* Last connection of x before `label`, or the sentinel. */
-static int32_t cr_before(const cr_order *o, int32_t x, int64_t label) {
-    int64_t k = cr_lower_bound(o, o->out_edges, o->out_start[x], o->out_start[x + 1], label);
-    if (k > o->out_start[x]) return o->out_edges[k - 1];
-    k = cr_lower_bound(o, o->in_edges, o->in_start[x], o->in_start[x + 1], label);
-    return k > o->in_start[x] ? o->in_edges[k - 1] : (int32_t)o->w;
+/* Last connection of x before `label`, or the sentinel; looked for around the place `near` in the list of this side. */
+static int32_t cr_before(const cr_order *o, int32_t x, int64_t label, int side, int64_t near) {
+    const int64_t out = o->out_start[x], in = o->in_start[x], in_end = o->in_start[x + 1];
+    int64_t k = cr_lower_bound(o, o->out_edges, out, o->out_start[x + 1], side ? out : near, label);
+    if (k > out) return o->out_edges[k - 1];
+    k = cr_lower_bound(o, o->in_edges, in, in_end, side ? near : in_end, label);
+    return k > in ? o->in_edges[k - 1] : (int32_t)o->w;
 }
 
 /* ---- checkpoints ---------------------------------------------------------------------------------------------- */
 
 static inline int32_t *cr_saved(const cr_counter *c, const cr_min *s, int32_t number, int version) {
-    return s->saved + (version * s->n_checkpoints + number) * c->capacity;
+    return s->saved + (version * s->n_checkpoints + number) * 2 * c->capacity;
 }
 
 static void cr_save(cr_counter *c, cr_min *s, int32_t number) {
     const int version = s->version[number] ^= 1;
     int32_t *saved = cr_saved(c, s, number, version), n = 0;
     for (int64_t slot = 0; slot < c->capacity; slot++) {
-        saved[n] = s->member[slot];
+        saved[2 * n] = s->member[slot];
+        saved[2 * n + 1] = s->last[slot];
         n += s->member[slot] >= 0;
     }
     s->saved_size[version * s->n_checkpoints + number] = n;
@@ -186,40 +226,50 @@ static void cr_save(cr_counter *c, cr_min *s, int32_t number) {
 /* Play what is on record for connection e into the new set only. */
 static inline void cr_min_follow(const cr_counter *c, cr_min *s, const cr_order *o, int32_t e) {
     const int64_t at = 2 * (int64_t)e;
-    const int32_t x[2] = {o->source[e], o->target[e]};
+    const int32_t x[2] = {o->edges[e].source, o->edges[e].target};
     for (int side = 0; side < 2; side++) {
-        if (s->victim[at + side] >= 0) cr_new_drop(s, s->victim[at + side]);
-        if (c->flags[at + side] & CR_MISS) cr_new_add(s, x[side]);
+        if (s->victim[at + side] >= 0) cr_take_out(s, s->victim[at + side]);
+        if (c->flags[at + side] & CR_MISS) cr_put(s, x[side]);
     }
     for (int side = 0; side < 2; side++)
-        if (c->flags[at + side] & CR_DEAD) cr_new_drop(s, x[side]);
+        if (c->flags[at + side] & CR_DEAD)
+            cr_take_out(s, x[side]);
+        else
+            s->last[s->place[x[side]]] = (int32_t)(at + side);
 }
 
 /* Fill both sets with the state before connection e and before what was moved away from before it: there the courses
  * agree. (So a checkpoint at e itself is of no use.) */
 static void cr_min_begin(cr_counter *c, cr_min *s, const cr_order *o, int32_t e) {
-    int32_t p = o->prev[e];
+    int32_t p = o->edges[e].prev;
     cr_new_clear(c, s);
-    while (p != o->w && s->checkpoint[p] < 0) p = o->prev[p];
+    while (p != o->w && s->checkpoint[p] < 0) p = o->edges[p].prev;
     if (p == o->w)
         p = cr_first(o);
     else {
         const int32_t number = s->checkpoint[p];
         const int version = s->version[number];
         const int32_t *saved = cr_saved(c, s, number, version);
-        for (int32_t k = 0; k < s->saved_size[version * s->n_checkpoints + number]; k++) cr_new_add(s, saved[k]);
+        for (int32_t k = 0; k < s->saved_size[version * s->n_checkpoints + number]; k++) {
+            cr_put(s, saved[2 * k]);
+            s->last[s->place[saved[2 * k]]] = saved[2 * k + 1];
+        }
     }
-    for (; p != e; p = o->next[p]) {
+    for (; p != e; p = o->edges[p].next) {
         cr_min_follow(c, s, o, p);
         c->played++; /* two light accesses count as one */
     }
+    const int64_t label = o->edges[e].label;
     for (int64_t slot = 0; slot < c->capacity; slot++) {
         const int32_t x = s->member[slot];
         if (x < 0) continue;
         s->old_in[x] = 1;
-        cr_need_at(s, x, cr_key_from(o, x, o->label[e]));
+        /* Moves may have put another access between the noted last one and e. */
+        const cr_edge *last = &o->edges[s->last[slot] >> 1];
+        int64_t key = last->key[s->last[slot] & 1];
+        if (last->label >= label || key < 2 * label) key = cr_key_from(o, x, label);
+        cr_need_at(s, x, key);
     }
-    s->differing = 0;
 }
 
 /* ---- playing a span ------------------------------------------------------------------------------------------- */
@@ -233,23 +283,6 @@ static inline void cr_min_old(cr_min *s, int32_t a, int32_t b, const uint8_t *fl
     if (flags[1] & CR_DEAD) cr_old_set(s, b, 0);
 }
 
-static inline int32_t cr_min_load(cr_counter *c, cr_min *s, int32_t x, uint8_t *flags) {
-    int32_t victim = -1;
-    if (s->new_in[x]) return victim;
-    *flags |= CR_MISS;
-    if (!s->n_free) victim = cr_take_farthest(c, s);
-    cr_new_add(s, x);
-    return victim;
-}
-
-static inline void cr_min_keep(cr_min *s, int32_t x, int64_t key, uint8_t *flags) {
-    if (key == INT64_MIN) {
-        *flags |= CR_DEAD;
-        cr_new_drop(s, x);
-    } else
-        cr_need_at(s, x, key);
-}
-
 /* Whether a value with a changed next use is resident at `label`. */
 static inline int cr_any_hot(cr_min *s, int64_t label) {
     while (s->n_hot) {
@@ -260,39 +293,70 @@ static inline int cr_any_hot(cr_min *s, int64_t label) {
     return 0;
 }
 
+/* old_victim: [2] what the old course has evicted at this connection, or -1, as far as it is known to have been needed
+ * last of what both sets hold. */
+static inline int32_t cr_min_load(const cr_counter *c, cr_min *s, int32_t x, uint8_t *flags, const int32_t *old_victim) {
+    int32_t victim = -1;
+    if (s->new_in[x]) return victim;
+    *flags |= CR_MISS;
+    if (!s->n_free) {
+        int among_only_new = 0;
+        for (int side = 0; side < 2; side++)
+            among_only_new |= old_victim[side] >= 0 && s->new_in[old_victim[side]] && !s->old_in[old_victim[side]];
+        victim = cr_take_farthest(c, s, among_only_new);
+    }
+    cr_new_add(s, x);
+    return victim;
+}
+
+static inline void cr_min_keep(cr_min *s, int32_t x, int64_t key, int64_t access, uint8_t *flags) {
+    if (key == INT64_MIN) {
+        *flags |= CR_DEAD;
+        cr_new_drop(s, x);
+        return;
+    }
+    s->last[s->place[x]] = (int32_t)access;
+    cr_need_at(s, x, key);
+}
+
 /* Let the old course pass the old places before `label`. */
 static void cr_min_pass_old(cr_counter *c, cr_min *s, const cr_order *o, int64_t label) {
     for (; c->n_old < o->n_moves; c->n_old++) {
         const cr_move *m = cr_by_old_place(o, c->n_old);
         if (m->label > label) return;
-        cr_min_old(s, o->source[m->edge], o->target[m->edge], c->moved_flags + 2 * c->n_old,
+        cr_min_old(s, o->edges[m->edge].source, o->edges[m->edge].target, c->moved_flags + 2 * c->n_old,
                    s->moved_victim + 2 * c->n_old);
     }
 }
 
-/* Play from the k-th span's connection on; k moves past all spans that begin before the end. */
-static void cr_min_segment(cr_counter *c, cr_min *s, const cr_order *o, int64_t *k) {
-    int32_t e = s->spans[*k].edge;
+/* Play from connection e, a point or the begin of the k-th span, on; k moves past all spans that begin before the end.
+ * Return where the courses agree again. */
+static int32_t cr_min_segment(cr_counter *c, cr_min *s, const cr_order *o, int32_t e, int64_t *k) {
     cr_min_begin(c, s, o, e);
     s->n_hot = 0;
-    for (; e != o->w; e = o->next[e]) {
-        const int64_t label = o->label[e], at = 2 * (int64_t)e;
-        int wanted = c->point_stamp[e] == c->round;
+    for (; e != o->w; e = o->edges[e].next) {
+        const cr_edge *edge = &o->edges[e];
+        const int64_t label = edge->label, at = 2 * (int64_t)e;
+        const int hot = cr_any_hot(s, label); /* if so, the old course had other next uses in mind */
+        int wanted = edge->mark & CR_POINT;
         for (; *k < s->n_spans && s->spans[*k].start <= label; ++*k) {
             wanted = 1;
-            if (s->spans[*k].neuron >= 0) s->hot[s->n_hot++] = s->spans[*k];
+            s->hot[s->n_hot++] = s->spans[*k];
         }
         cr_min_pass_old(c, s, o, label);
-        if (!wanted && s->differing == 0 && !cr_any_hot(s, label)) break;
+        if (!wanted && !hot && s->differing == 0) break;
         if (s->checkpoint[e] >= 0) cr_save(c, s, s->checkpoint[e]);
-        const int32_t a = o->source[e], b = o->target[e];
-        if (c->moved_stamp[e] != c->round) cr_min_old(s, a, b, c->flags + at, s->victim + at);
+        const int32_t a = edge->source, b = edge->target;
+        int32_t victim[2] = {-1, -1}, old_victim[2] = {-1, -1};
         uint8_t flags[2] = {0, 0};
-        int32_t victim[2];
-        victim[0] = cr_min_load(c, s, a, flags);
-        victim[1] = cr_min_load(c, s, b, flags + 1); /* a's key is not above the present yet, so it is pinned */
-        cr_min_keep(s, a, cr_next_key(o, e, 0, a), flags);
-        cr_min_keep(s, b, cr_next_key(o, e, 1, b), flags + 1);
+        if (!(edge->mark & CR_MOVED)) {
+            cr_min_old(s, a, b, c->flags + at, s->victim + at);
+            if (!hot) memcpy(old_victim, s->victim + at, sizeof old_victim);
+        }
+        victim[0] = cr_min_load(c, s, a, flags, old_victim);
+        victim[1] = cr_min_load(c, s, b, flags + 1, old_victim); /* a's key is not above the present yet: a is pinned */
+        cr_min_keep(s, a, edge->key[0], at, flags);
+        cr_min_keep(s, b, edge->key[1], at + 1, flags + 1);
         cr_min_record(c, s, o, at, flags[0], victim[0]);
         cr_min_record(c, s, o, at + 1, flags[1], victim[1]);
         c->played += 2;
@@ -300,6 +364,7 @@ static void cr_min_segment(cr_counter *c, cr_min *s, const cr_order *o, int64_t 
     if (e == o->w) cr_min_pass_old(c, s, o, INT64_MAX); /* at the end every value is dead in both */
     for (int64_t slot = 0; slot < c->capacity; slot++)
         if (s->member[slot] >= 0) s->new_in[s->member[slot]] = s->old_in[s->member[slot]] = 0;
+    return e;
 }
 
 static void cr_add_span(cr_min *s, const cr_order *o, int32_t x, int32_t edge, int64_t end) {
@@ -307,52 +372,50 @@ static void cr_add_span(cr_min *s, const cr_order *o, int32_t x, int32_t edge, i
     cr_span *span = &s->spans[s->n_spans++];
     span->edge = edge;
     span->neuron = x;
-    span->start = o->label[edge];
+    span->start = o->edges[edge].label;
     span->end = end;
 }
 
 /* Whether access (e, x) was inserted where x was resident anyway: its next access hit in the old course, which had no
  * moved access in between. A nearer next use changes nothing then. */
 static int cr_min_harmless(const cr_counter *c, const cr_order *o, int32_t e, int side) {
-    const int32_t x = side ? o->target[e] : o->source[e];
+    const int32_t x = side ? o->edges[e].target : o->edges[e].source;
+    const int64_t k = (side ? o->edges[e].in_index : o->edges[e].out_index) + 1;
     int32_t follower;
     int follower_side = side;
-    if (side && o->in_index[e] + 1 == o->in_start[x + 1]) {
+    if (side && k == o->in_start[x + 1]) {
         if (o->out_start[x + 1] == o->out_start[x]) return 0;
         follower = o->out_edges[o->out_start[x]];
         follower_side = 0;
     } else if (side)
-        follower = o->in_edges[o->in_index[e] + 1];
-    else if (o->out_index[e] + 1 < o->out_start[x + 1])
-        follower = o->out_edges[o->out_index[e] + 1];
+        follower = o->in_edges[k];
+    else if (k < o->out_start[x + 1])
+        follower = o->out_edges[k];
     else
         return 0;
-    if (c->moved_stamp[follower] == c->round || c->flags[2 * (int64_t)follower + follower_side] & CR_MISS) return 0;
-    return !o->left || o->label[follower] < cr_by_old_place(o, 0)->label;
+    if (o->edges[follower].mark & CR_MOVED || c->flags[2 * (int64_t)follower + follower_side] & CR_MISS) return 0;
+    return !o->left || o->edges[follower].label < cr_by_old_place(o, 0)->label;
 }
 
-static void cr_min_find_spans(cr_counter *c, cr_min *s, const cr_order *o) {
+static void cr_min_find_spans(const cr_counter *c, cr_min *s, const cr_order *o) {
     s->n_spans = 0;
-    for (int64_t k = 0, w = 0; k < o->n_moves; k++) {
+    for (int64_t k = 0; k < o->n_moves; k++) {
         const cr_move *m = cr_by_old_place(o, k);
         const int32_t e = m->edge;
-        s->moved_victim[2 * k] = s->victim[2 * (int64_t)e];
-        s->moved_victim[2 * k + 1] = s->victim[2 * (int64_t)e + 1];
-        while (o->window[w] != e) w++;
-        int64_t f = w; /* the first unmoved connection behind the old place */
-        while (o->window[f] != o->w && c->moved_stamp[o->window[f]] == c->round) f++;
-        cr_add_span(s, o, -1, e, 0);
-        cr_add_span(s, o, -1, o->window[f], 0);
+        const cr_edge *edge = &o->edges[e];
+        memcpy(s->moved_victim + 2 * k, s->victim + 2 * (int64_t)e, 2 * sizeof *s->victim);
         for (int side = 0; side < 2; side++) {
-            const int32_t x = side ? o->target[e] : o->source[e];
-            cr_add_span(s, o, x, cr_before(o, x, m->label), m->label);
-            if (!cr_min_harmless(c, o, e, side)) cr_add_span(s, o, x, cr_before(o, x, o->label[e]), o->label[e]);
+            const int32_t x = side ? edge->target : edge->source;
+            const int64_t place = side ? edge->in_index : edge->out_index;
+            cr_add_span(s, o, x, cr_before(o, x, m->label, side, side == o->left ? m->index : place), m->label);
+            if (cr_min_harmless(c, o, e, side)) continue;
+            int before_side = side;
+            cr_add_span(s, o, x, cr_access_before(o, x, place, &before_side), edge->label);
         }
         if (s->checkpoint[e] >= 0) {
             s->unhooked[s->n_unhooked++] = e;
             s->unhooked[s->n_unhooked++] = s->checkpoint[e];
             s->checkpoint[e] = -1;
-            s->lost++;
         }
     }
     for (int64_t step = s->n_spans / 2; step > 0; step /= 2) /* shell sort by start */
@@ -368,7 +431,7 @@ static void cr_min_find_spans(cr_counter *c, cr_min *s, const cr_order *o) {
 static void cr_min_checkpoints(cr_counter *c, cr_min *s, const cr_order *o) {
     int64_t k = 0, number = 0;
     cr_new_clear(c, s);
-    for (int32_t e = cr_first(o); e != o->w; e = o->next[e], k++) {
+    for (int32_t e = cr_first(o); e != o->w; e = o->edges[e].next, k++) {
         s->checkpoint[e] = -1;
         if (k % s->every == 0 && number < s->n_checkpoints) {
             s->n_rewritten = 0;
@@ -376,16 +439,19 @@ static void cr_min_checkpoints(cr_counter *c, cr_min *s, const cr_order *o) {
         }
         cr_min_follow(c, s, o, e);
     }
-    s->n_rewritten = s->n_unhooked = s->lost = 0;
+    s->n_rewritten = s->n_unhooked = 0;
 }
 
 static void cr_min_changes(cr_counter *c, cr_min *s, const cr_order *o) {
-    c->n_journal = 0;
-    c->old_total = c->total;
+    cr_note_moved(c, o);
     s->n_rewritten = s->n_unhooked = 0;
-    cr_find_points(c, o);
     cr_min_find_spans(c, s, o);
-    for (int64_t k = 0; k < s->n_spans;) cr_min_segment(c, s, o, &k);
+    for (int64_t k = 0, point = 0; k < s->n_spans || point < o->n_points;) {
+        int32_t e = point < o->n_points ? o->points[point] : s->spans[k].edge;
+        if (k < s->n_spans && s->spans[k].start < o->edges[e].label) e = s->spans[k].edge;
+        e = cr_min_segment(c, s, o, e, &k);
+        while (point < o->n_points && (e == o->w || o->edges[o->points[point]].label < o->edges[e].label)) point++;
+    }
 }
 
 #endif
