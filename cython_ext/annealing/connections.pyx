@@ -9,7 +9,7 @@ import numpy as np
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport exp2
 from libc.math cimport pow as real_power
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
 
 from cython_ext.iomodel.counts import count as count_from_scratch
 
@@ -66,21 +66,21 @@ cdef extern from "annealing/recount_min.h" nogil:
     ctypedef struct cr_min:
         int32_t *victim
         int32_t *moved_victim
-        uint8_t *new_in
-        uint8_t *old_in
+        uint16_t *in_ "in"
         int32_t *only_new
         int32_t *only_new_at
         int32_t *member
         int32_t *last
         int64_t *key
         int64_t *block_key
-        int64_t block, n_blocks
+        int64_t block_shift, n_blocks
         int32_t *place
         int32_t *free_slots
         cr_span *spans
         cr_span *hot
         int64_t n_spans, every, n_checkpoints
         int32_t *checkpoint
+        int32_t *hook
         int32_t *saved
         int32_t *saved_size
         uint8_t *version
@@ -181,12 +181,11 @@ cdef class _Counter:
         capacity = self.c.capacity
         self.s.victim = <int32_t *> self.room.zeros(2 * w, np.int32, -1)
         self.s.moved_victim = <int32_t *> self.room.zeros(2 * window, np.int32)
-        self.s.new_in = <uint8_t *> self.room.zeros(n, np.uint8)
-        self.s.old_in = <uint8_t *> self.room.zeros(n, np.uint8)
-        self.s.block = 4  # about the root of C: finding the farthest looks at all blocks, then at one's slots
-        while self.s.block * self.s.block < capacity:
-            self.s.block *= 2
-        self.s.n_blocks = (capacity + self.s.block - 1) // self.s.block
+        self.s.in_ = <uint16_t *> self.room.zeros(n, np.uint16)
+        self.s.block_shift = 2  # about the root of C: finding the farthest looks at all blocks, then at one's slots
+        while 1 << 2 * self.s.block_shift < capacity:
+            self.s.block_shift += 1
+        self.s.n_blocks = (capacity - 1 >> self.s.block_shift) + 1
         self.s.only_new = <int32_t *> self.room.zeros(capacity + 1, np.int32)
         self.s.only_new_at = <int32_t *> self.room.zeros(n, np.int32)
         self.s.last = <int32_t *> self.room.zeros(capacity, np.int32)
@@ -200,6 +199,7 @@ cdef class _Counter:
         self.s.every = max(128, 2 * capacity)  # the saved sets then take no more room than the connections
         self.s.n_checkpoints = w // self.s.every + 1
         self.s.checkpoint = <int32_t *> self.room.zeros(w, np.int32, -1)
+        self.s.hook = <int32_t *> self.room.zeros(self.s.n_checkpoints, np.int32, -1)
         self.s.saved = <int32_t *> self.room.zeros(4 * self.s.n_checkpoints * capacity + 2, np.int32)
         self.s.saved_size = <int32_t *> self.room.zeros(2 * self.s.n_checkpoints, np.int32)
         self.s.version = <uint8_t *> self.room.zeros(self.s.n_checkpoints, np.uint8)

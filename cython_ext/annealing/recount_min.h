@@ -16,10 +16,12 @@ typedef struct {
     int32_t neuron;
 } cr_span;
 
+enum { CR_NEW = 1, CR_OLD = 2 };
+
 typedef struct {
     int32_t *victim;          /* [2W] value evicted at an access, or -1 */
     int32_t *moved_victim;    /* [2 * window] */
-    uint8_t *new_in, *old_in; /* [N] */
+    uint16_t *in;             /* [N] the sets that hold a value, CR_NEW and CR_OLD */
     int64_t differing;        /* values in which the two sets differ */
     int32_t *only_new;        /* [C + 1] those in the new set alone */
     int32_t *only_new_at;     /* [N] their places there */
@@ -28,7 +30,7 @@ typedef struct {
     int32_t *last;            /* [C] the last access, 2 * connection + side */
     int64_t *key;             /* [C] 2 * label + side of the next use; not above the present: unknown as yet */
     int64_t *block_key;       /* at least the highest key of each block of slots */
-    int64_t block, n_blocks;  /* slots per block */
+    int64_t block_shift, n_blocks; /* 2^block_shift slots are a block */
     int32_t *place;           /* [N] slot of a member */
     int32_t *free_slots;      /* [C] */
     int64_t n_free;
@@ -37,6 +39,7 @@ typedef struct {
     int64_t every;            /* connections between two checkpoints */
     int64_t n_checkpoints;
     int32_t *checkpoint;      /* [W] number of the checkpoint before this connection, or -1 */
+    int32_t *hook;            /* [n_checkpoints] the connection it is before, or -1 since that has moved */
     int32_t *saved;           /* [2][n_checkpoints][C][2] members and their last accesses, in two versions */
     int32_t *saved_size;      /* [2][n_checkpoints] */
     uint8_t *version;         /* [n_checkpoints] the valid one */
@@ -62,15 +65,18 @@ static void cr_min_restore(cr_counter *c, cr_min *s, const cr_order *o) {
     for (int64_t k = c->n_journal - 1; k >= 0; k--) s->victim[c->journal[k].access] = c->journal[k].victim;
     cr_restore(c, o);
     for (; s->n_rewritten; s->n_rewritten--) s->version[s->rewritten[s->n_rewritten - 1]] ^= 1;
-    for (; s->n_unhooked; s->n_unhooked -= 2)
-        s->checkpoint[s->unhooked[s->n_unhooked - 2]] = s->unhooked[s->n_unhooked - 1];
+    for (; s->n_unhooked; s->n_unhooked -= 2) {
+        const int32_t e = s->unhooked[s->n_unhooked - 2], number = s->unhooked[s->n_unhooked - 1];
+        s->checkpoint[e] = number;
+        s->hook[number] = e;
+    }
 }
 
 /* ---- the new set and its next uses ---------------------------------------------------------------------------- */
 
 static inline void cr_put(cr_min *s, int32_t x) {
     const int32_t slot = s->free_slots[--s->n_free];
-    s->new_in[x] = 1;
+    s->in[x] |= CR_NEW;
     s->place[x] = slot;
     s->member[slot] = x;
     s->key[slot] = INT64_MIN;
@@ -78,7 +84,7 @@ static inline void cr_put(cr_min *s, int32_t x) {
 
 static inline void cr_take_out(cr_min *s, int32_t x) {
     const int32_t slot = s->place[x];
-    s->new_in[x] = 0;
+    s->in[x] &= ~CR_NEW;
     s->member[slot] = -1;
     s->key[slot] = INT64_MIN;
     s->free_slots[s->n_free++] = slot;
@@ -97,7 +103,7 @@ static inline void cr_leave_only_new(cr_min *s, int32_t x) {
 
 static inline void cr_new_add(cr_min *s, int32_t x) {
     cr_put(s, x);
-    if (s->old_in[x])
+    if (s->in[x] & CR_OLD)
         s->differing--;
     else
         cr_join_only_new(s, x);
@@ -105,51 +111,84 @@ static inline void cr_new_add(cr_min *s, int32_t x) {
 
 static inline void cr_new_drop(cr_min *s, int32_t x) {
     cr_take_out(s, x);
-    if (s->old_in[x])
+    if (s->in[x] & CR_OLD)
         s->differing++;
     else
         cr_leave_only_new(s, x);
 }
 
-static inline void cr_old_set(cr_min *s, int32_t x, uint8_t in) {
-    if (s->old_in[x] == in) return;
-    s->old_in[x] = in;
-    if (!s->new_in[x])
-        s->differing += in ? 1 : -1;
-    else if (in)
+static inline void cr_old_add(cr_min *s, int32_t x) {
+    if (s->in[x] & CR_OLD) return;
+    s->in[x] |= CR_OLD;
+    if (s->in[x] & CR_NEW)
         cr_leave_only_new(s, x);
     else
-        cr_join_only_new(s, x);
+        s->differing++;
 }
 
-static inline void cr_need_at(cr_min *s, int32_t x, int64_t key) {
+static inline void cr_old_drop(cr_min *s, int32_t x) {
+    if (!(s->in[x] & CR_OLD)) return;
+    s->in[x] &= ~CR_OLD;
+    if (s->in[x] & CR_NEW)
+        cr_join_only_new(s, x);
+    else
+        s->differing--;
+}
+
+/* Note the last access of x and the key of the next one. */
+static inline void cr_need_at(cr_min *s, int32_t x, int64_t key, int64_t access) {
     const int32_t slot = s->place[x];
-    int64_t *highest = &s->block_key[slot / s->block];
+    int64_t *highest = &s->block_key[slot >> s->block_shift];
+    s->last[slot] = (int32_t)access;
     s->key[slot] = key;
     if (key > *highest) *highest = key;
 }
 
+/* Slot of the value whose next use is farthest. */
+static int64_t cr_farthest(const cr_counter *c, cr_min *s) {
+    for (;;) { /* until a block's bound is a key of it */
+        int64_t best = 0;
+        for (int64_t k = 1; k < s->n_blocks; k++) best = s->block_key[k] > s->block_key[best] ? k : best;
+        const int64_t from = best << s->block_shift, end = (best + 1) << s->block_shift;
+        const int64_t to = end < c->capacity ? end : c->capacity;
+        const int64_t bound = s->block_key[best];
+        int64_t slot = from;
+        for (int64_t k = from + 1; k < to; k++) slot = s->key[k] > s->key[slot] ? k : slot;
+        if (s->key[slot] == bound) return slot;
+        s->block_key[best] = s->key[slot];
+    }
+}
+
 enum { CR_FEW = 24 }; /* as many keys as finding the farthest of a hundred values by blocks looks at */
 
-/* Drop the value whose next use is farthest. among_only_new: it is none of those in both sets. */
-static int32_t cr_take_farthest(const cr_counter *c, cr_min *s, int among_only_new) {
-    int64_t slot = 0;
-    if (among_only_new && s->n_only_new <= CR_FEW) {
-        slot = s->place[s->only_new[0]];
-        for (int64_t k = 1; k < s->n_only_new; k++) {
-            const int64_t other = s->place[s->only_new[k]];
-            slot = s->key[other] > s->key[slot] ? other : slot;
-        }
-    } else
-        for (int64_t highest = 0, best_key = 1; highest != best_key;) { /* until a block's bound is a key of it */
-            int64_t best = 0;
-            for (int64_t k = 1; k < s->n_blocks; k++) best = s->block_key[k] > s->block_key[best] ? k : best;
-            const int64_t from = best * s->block, to = from + s->block < c->capacity ? from + s->block : c->capacity;
-            slot = from;
-            for (int64_t k = from + 1; k < to; k++) slot = s->key[k] > s->key[slot] ? k : slot;
-            highest = s->block_key[best];
-            best_key = s->block_key[best] = s->key[slot];
-        }
+/* Slot of the value whose next use is farthest, looked for where the sets or next uses differ: that is enough if the new
+ * set has a value which the old course has evicted at this connection, since that was the farthest of the old set.
+ * -1: not known that way. */
+static int64_t cr_farthest_of_few(const cr_min *s, const int32_t *old_victim) {
+    int known = 0;
+    if (s->n_only_new + s->n_hot > CR_FEW) return -1;
+    for (int side = 0; side < 2; side++) {
+        const int32_t x = old_victim[side];
+        int here = x >= 0 && s->in[x] == CR_NEW;
+        for (int64_t k = 0; here && k < s->n_hot; k++) here = s->hot[k].neuron != x;
+        known |= here;
+    }
+    if (!known) return -1;
+    int64_t slot = s->place[s->only_new[0]];
+    for (int64_t k = 1; k < s->n_only_new; k++) {
+        const int64_t other = s->place[s->only_new[k]];
+        slot = s->key[other] > s->key[slot] ? other : slot;
+    }
+    for (int64_t k = 0; k < s->n_hot; k++) {
+        const int64_t other = s->place[s->hot[k].neuron];
+        if (s->in[s->hot[k].neuron] & CR_NEW) slot = s->key[other] > s->key[slot] ? other : slot;
+    }
+    return slot;
+}
+
+static int32_t cr_evict(const cr_counter *c, cr_min *s, const int32_t *old_victim) {
+    int64_t slot = cr_farthest_of_few(s, old_victim);
+    if (slot < 0) slot = cr_farthest(c, s);
     const int32_t x = s->member[slot];
     cr_new_drop(s, x);
     return x;
@@ -238,22 +277,34 @@ static inline void cr_min_follow(const cr_counter *c, cr_min *s, const cr_order 
             s->last[s->place[x[side]]] = (int32_t)(at + side);
 }
 
+/* Number of the last checkpoint before connection e, or -1. Connections are numbered almost along the order. */
+static int64_t cr_checkpoint_before(const cr_min *s, const cr_order *o, int32_t e) {
+    const int64_t label = o->edges[e].label, near = e / s->every;
+    int64_t found = -1;
+    for (int64_t k = near; k < s->n_checkpoints; k++) {
+        if (s->hook[k] < 0) continue;
+        if (o->edges[s->hook[k]].label >= label) break;
+        found = k;
+    }
+    for (int64_t k = near - 1; found < 0 && k >= 0; k--)
+        if (s->hook[k] >= 0 && o->edges[s->hook[k]].label < label) found = k;
+    return found;
+}
+
 /* Fill both sets with the state before connection e and before what was moved away from before it: there the courses
  * agree. (So a checkpoint at e itself is of no use.) */
 static void cr_min_begin(cr_counter *c, cr_min *s, const cr_order *o, int32_t e) {
-    int32_t p = o->edges[e].prev;
+    const int64_t number = cr_checkpoint_before(s, o, e);
+    int32_t p = cr_first(o);
     cr_new_clear(c, s);
-    while (p != o->w && s->checkpoint[p] < 0) p = o->edges[p].prev;
-    if (p == o->w)
-        p = cr_first(o);
-    else {
-        const int32_t number = s->checkpoint[p];
+    if (number >= 0) {
         const int version = s->version[number];
-        const int32_t *saved = cr_saved(c, s, number, version);
+        const int32_t *saved = cr_saved(c, s, (int32_t)number, version);
         for (int32_t k = 0; k < s->saved_size[version * s->n_checkpoints + number]; k++) {
             cr_put(s, saved[2 * k]);
             s->last[s->place[saved[2 * k]]] = saved[2 * k + 1];
         }
+        p = s->hook[number];
     }
     for (; p != e; p = o->edges[p].next) {
         cr_min_follow(c, s, o, p);
@@ -263,48 +314,41 @@ static void cr_min_begin(cr_counter *c, cr_min *s, const cr_order *o, int32_t e)
     for (int64_t slot = 0; slot < c->capacity; slot++) {
         const int32_t x = s->member[slot];
         if (x < 0) continue;
-        s->old_in[x] = 1;
+        s->in[x] = CR_NEW | CR_OLD;
         /* Moves may have put another access between the noted last one and e. */
         const cr_edge *last = &o->edges[s->last[slot] >> 1];
         int64_t key = last->key[s->last[slot] & 1];
         if (last->label >= label || key < 2 * label) key = cr_key_from(o, x, label);
-        cr_need_at(s, x, key);
+        cr_need_at(s, x, key, s->last[slot]);
     }
 }
 
 /* ---- playing a span ------------------------------------------------------------------------------------------- */
 
 static inline void cr_min_old(cr_min *s, int32_t a, int32_t b, const uint8_t *flags, const int32_t *victim) {
-    if (victim[0] >= 0) cr_old_set(s, victim[0], 0);
-    if (flags[0] & CR_MISS) cr_old_set(s, a, 1);
-    if (victim[1] >= 0) cr_old_set(s, victim[1], 0);
-    if (flags[1] & CR_MISS) cr_old_set(s, b, 1);
-    if (flags[0] & CR_DEAD) cr_old_set(s, a, 0);
-    if (flags[1] & CR_DEAD) cr_old_set(s, b, 0);
+    if (victim[0] >= 0) cr_old_drop(s, victim[0]);
+    if (flags[0] & CR_MISS) cr_old_add(s, a);
+    if (victim[1] >= 0) cr_old_drop(s, victim[1]);
+    if (flags[1] & CR_MISS) cr_old_add(s, b);
+    if (flags[0] & CR_DEAD) cr_old_drop(s, a);
+    if (flags[1] & CR_DEAD) cr_old_drop(s, b);
 }
 
 /* Whether a value with a changed next use is resident at `label`. */
 static inline int cr_any_hot(cr_min *s, int64_t label) {
     while (s->n_hot) {
         const cr_span *last = &s->hot[s->n_hot - 1];
-        if (last->end >= label && s->new_in[last->neuron]) return 1;
+        if (last->end >= label && s->in[last->neuron] & CR_NEW) return 1;
         s->n_hot--; /* over for good: its neuron is not accessed before the span's end, which is a place of its own */
     }
     return 0;
 }
 
-/* old_victim: [2] what the old course has evicted at this connection, or -1, as far as it is known to have been needed
- * last of what both sets hold. */
+/* old_victim: [2] what the old course has evicted at this connection, or -1. */
 static inline int32_t cr_min_load(const cr_counter *c, cr_min *s, int32_t x, uint8_t *flags, const int32_t *old_victim) {
-    int32_t victim = -1;
-    if (s->new_in[x]) return victim;
+    if (s->in[x] & CR_NEW) return -1;
+    const int32_t victim = s->n_free ? -1 : cr_evict(c, s, old_victim);
     *flags |= CR_MISS;
-    if (!s->n_free) {
-        int among_only_new = 0;
-        for (int side = 0; side < 2; side++)
-            among_only_new |= old_victim[side] >= 0 && s->new_in[old_victim[side]] && !s->old_in[old_victim[side]];
-        victim = cr_take_farthest(c, s, among_only_new);
-    }
     cr_new_add(s, x);
     return victim;
 }
@@ -313,10 +357,8 @@ static inline void cr_min_keep(cr_min *s, int32_t x, int64_t key, int64_t access
     if (key == INT64_MIN) {
         *flags |= CR_DEAD;
         cr_new_drop(s, x);
-        return;
-    }
-    s->last[s->place[x]] = (int32_t)access;
-    cr_need_at(s, x, key);
+    } else
+        cr_need_at(s, x, key, access);
 }
 
 /* Let the old course pass the old places before `label`. */
@@ -337,7 +379,7 @@ static int32_t cr_min_segment(cr_counter *c, cr_min *s, const cr_order *o, int32
     for (; e != o->w; e = o->edges[e].next) {
         const cr_edge *edge = &o->edges[e];
         const int64_t label = edge->label, at = 2 * (int64_t)e;
-        const int hot = cr_any_hot(s, label); /* if so, the old course had other next uses in mind */
+        const int hot = cr_any_hot(s, label);
         int wanted = edge->mark & CR_POINT;
         for (; *k < s->n_spans && s->spans[*k].start <= label; ++*k) {
             wanted = 1;
@@ -347,11 +389,18 @@ static int32_t cr_min_segment(cr_counter *c, cr_min *s, const cr_order *o, int32
         if (!wanted && !hot && s->differing == 0) break;
         if (s->checkpoint[e] >= 0) cr_save(c, s, s->checkpoint[e]);
         const int32_t a = edge->source, b = edge->target;
-        int32_t victim[2] = {-1, -1}, old_victim[2] = {-1, -1};
+        c->played += 2;
+        if (edge->key[0] != INT64_MIN && edge->key[1] != INT64_MIN && !(edge->mark & CR_MOVED) && !c->flags[at] &&
+            !c->flags[at + 1] && s->in[a] == (CR_NEW | CR_OLD) && s->in[b] == (CR_NEW | CR_OLD)) {
+            cr_need_at(s, a, edge->key[0], at); /* two hits in both courses */
+            cr_need_at(s, b, edge->key[1], at + 1);
+            continue;
+        }
+        int32_t victim[2], old_victim[2] = {-1, -1};
         uint8_t flags[2] = {0, 0};
         if (!(edge->mark & CR_MOVED)) {
             cr_min_old(s, a, b, c->flags + at, s->victim + at);
-            if (!hot) memcpy(old_victim, s->victim + at, sizeof old_victim);
+            memcpy(old_victim, s->victim + at, sizeof old_victim);
         }
         victim[0] = cr_min_load(c, s, a, flags, old_victim);
         victim[1] = cr_min_load(c, s, b, flags + 1, old_victim); /* a's key is not above the present yet: a is pinned */
@@ -359,11 +408,10 @@ static int32_t cr_min_segment(cr_counter *c, cr_min *s, const cr_order *o, int32
         cr_min_keep(s, b, edge->key[1], at + 1, flags + 1);
         cr_min_record(c, s, o, at, flags[0], victim[0]);
         cr_min_record(c, s, o, at + 1, flags[1], victim[1]);
-        c->played += 2;
     }
     if (e == o->w) cr_min_pass_old(c, s, o, INT64_MAX); /* at the end every value is dead in both */
     for (int64_t slot = 0; slot < c->capacity; slot++)
-        if (s->member[slot] >= 0) s->new_in[s->member[slot]] = s->old_in[s->member[slot]] = 0;
+        if (s->member[slot] >= 0) s->in[s->member[slot]] = 0;
     return e;
 }
 
@@ -415,6 +463,7 @@ static void cr_min_find_spans(const cr_counter *c, cr_min *s, const cr_order *o)
         if (s->checkpoint[e] >= 0) {
             s->unhooked[s->n_unhooked++] = e;
             s->unhooked[s->n_unhooked++] = s->checkpoint[e];
+            s->hook[s->checkpoint[e]] = -1;
             s->checkpoint[e] = -1;
         }
     }
@@ -431,11 +480,14 @@ static void cr_min_find_spans(const cr_counter *c, cr_min *s, const cr_order *o)
 static void cr_min_checkpoints(cr_counter *c, cr_min *s, const cr_order *o) {
     int64_t k = 0, number = 0;
     cr_new_clear(c, s);
+    memset(s->hook, -1, (size_t)s->n_checkpoints * sizeof *s->hook);
     for (int32_t e = cr_first(o); e != o->w; e = o->edges[e].next, k++) {
         s->checkpoint[e] = -1;
         if (k % s->every == 0 && number < s->n_checkpoints) {
             s->n_rewritten = 0;
-            cr_save(c, s, s->checkpoint[e] = (int32_t)number++);
+            s->checkpoint[e] = (int32_t)number;
+            s->hook[number] = e;
+            cr_save(c, s, (int32_t)number++);
         }
         cr_min_follow(c, s, o, e);
     }

@@ -16,6 +16,7 @@ from hwmodel.fastmemory.iomodel import count_io
 from reorder.edges.connection_reordering import curve_points, paper_window
 from reorder.order import order
 from traces.base.errors import InputError
+from traces.generators.networks import uniform_layers
 from traces.work.network import Network
 
 POLICIES = ("lru", "rr", "min")
@@ -94,6 +95,48 @@ def test_incremental_and_full_counting_agree(policy: str, objective: object) -> 
     assert values == sorted(values, reverse=True) and (
         values[-1] < values[0] or objective == "runs"
     )  # two-optimal has the fewest runs
+
+
+@pytest.mark.parametrize("memory", (4, 15, 60))
+@pytest.mark.parametrize("policy", POLICIES)
+def test_dense_layers_are_counted_alike(policy: str, memory: int) -> None:
+    """Windows hold whole rows there: moves crowd into few gaps, and many values differ at once."""
+    network = uniform_layers([14, 14, 14, 14, 1], 1.0)
+    incremental, full = (
+        order(
+            network,
+            "connection-reordering",
+            memory=memory,
+            policy=policy,
+            seed=memory,
+            iterations=500,
+            incremental=incremental,
+        )
+        for incremental in (True, False)
+    )
+    assert (incremental.edges == full.edges).all()
+    assert [point[::2] for point in incremental.curve] == [point[::2] for point in full.curve]
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.lists(st.integers(1, 9), min_size=2, max_size=5),
+    st.sampled_from((0.3, 0.7, 1.0)),
+    st.integers(3, 12),
+    st.sampled_from(POLICIES),
+    st.sampled_from(("literal", "pin_both")),
+    st.integers(0, 99),
+)
+def test_layers_are_counted_alike(
+    widths: list[int], density: float, memory: int, policy: str, pinning: str, seed: int
+) -> None:
+    network = uniform_layers(widths, density, seed)
+    options = {"memory": memory, "policy": policy, "pinning": pinning, "seed": seed, "iterations": 200}
+    incremental, full = (
+        order(network, "connection-reordering", incremental=incremental, **options) for incremental in (True, False)
+    )
+    assert (incremental.edges == full.edges).all()
+    assert [point[::2] for point in incremental.curve] == [point[::2] for point in full.curve]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
