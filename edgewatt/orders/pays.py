@@ -277,7 +277,8 @@ def _verdict(
 ) -> str:
     mine = [point for point in points if point.choice == choice]
     text = f"{names[0]} against {names[1]} on {choice}: "
-    sizes = f"from {kib(mine[0].size_bytes)} to {kib(mine[-1].size_bytes)}"
+    ends = [kib(mine[0].size_bytes), kib(mine[-1].size_bytes)]
+    sizes = f"at {ends[0]}" if ends[0] == ends[1] else f"from {ends[0]} to {ends[1]}"
     if all(point.order == point.against for point in mine):
         return f"{text}the order changes nothing on this machine {sizes}: I/Os, bytes, energy and time are the same"
     parts, not_in = [], []

@@ -27,6 +27,8 @@ FADED = {"condition": {"test": IS_CHOSEN, "value": 0.85}, "value": 0.06}
 """Opacity of marks that stay where they are while others are chosen."""
 MANY_POINTS = 2000
 """Beyond it points are small and translucent, so that dense places show."""
+LONG_NAME = 30
+"""Characters beyond which the names at an axis want more than half of the page."""
 LEGEND = {"labelLimit": 260, "orient": "bottom", "columns": 2, "layout": {"bottom": {"direction": "vertical"}}}
 """Several legends stand one below the other, so that they are no wider than the chart."""
 
@@ -97,6 +99,16 @@ def category(field: str, title: str, rows: list[dict[str, Any]], **more: Any) ->
     return (
         {"field": field, "type": "nominal", "title": title, "sort": order, "scale": {"range": PALETTE}} | short | more
     )
+
+
+def named(field: str, names: list[str]) -> Spec:
+    """Return an axis of names in this order; how much of a long name shows depends on the width (charts.js)."""
+    return {"field": field, "type": "nominal", "title": None, "sort": names}
+
+
+def room_for(names: Iterable[str]) -> Spec:
+    """Ask for the whole width of the page where names are too long for half of it."""
+    return {"usermeta": {"wide": max(map(len, names), default=0) > LONG_NAME}}
 
 
 def quantity(field: str, title: str, **more: Any) -> Spec:

@@ -20,7 +20,7 @@ function theme(dark, width) {
   return {
     background: "transparent", font: "system-ui, sans-serif", view: { stroke: grid },
     title: { color: ink, subtitleColor: ink, fontSize: 14, limit: width - 40 },
-    axis: { ...text, gridColor: grid, domainColor: grid, tickColor: grid },
+    axis: { ...text, gridColor: grid, domainColor: grid, tickColor: grid }, axisY: { labelLimit: Math.max(110, Math.floor(0.46 * width)) },
     legend: { ...text, symbolBaseFillColor: ink, symbolBaseStrokeColor: ink, ...data.legend, columns, labelLimit: Math.floor(width / columns) - 40 },
     header: text,
   };
@@ -83,4 +83,14 @@ window.addEventListener("resize", () => {
   }, 200);
 });
 document.addEventListener("themechange", redraw);
+/* On paper a chart has the width of the sheet: none is cut, and none scrolls. */
+const SHEET = 680; /* CSS pixels between the margins of A4 and of Letter */
+window.addEventListener("beforeprint", () => {
+  document.documentElement.classList.add("printing");
+  for (const chart of Object.keys(views).map(place)) chart.style.zoom = String(Math.min(1, SHEET / chart.scrollWidth));
+});
+window.addEventListener("afterprint", () => {
+  document.documentElement.classList.remove("printing");
+  for (const chart of Object.keys(views).map(place)) chart.style.zoom = "";
+});
 setTimeout(redraw, 0); /* after the other modules have added what they have */

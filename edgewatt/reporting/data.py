@@ -80,7 +80,7 @@ def gather(
         _convergence(records, rows),
         failed,
         axes,
-        _spread(rows, [axis.key for axis in axes]),
+        _spread(rows, axes),
     )
 
 
@@ -88,15 +88,15 @@ _SPREAD = (("energy_pj", "energy"), ("time_ns", "time"), ("io", "I/Os"))
 MAX_GROUPS = 24
 
 
-def _spread(rows: list[Row], axes: list[str]) -> list[Row]:
+def _spread(rows: list[Row], axes: list[Axis]) -> list[Row]:
     """Return a mark for each point of a group that differs in the seed alone, with the group's median and extremes."""
-    keys = [*(key for key in NAMING if key not in ("seed", "name")), "sweep", *axes]
+    keys = [*(key for key in NAMING if key not in ("seed", "name")), "sweep", *(axis.key for axis in axes)]
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(row.get(key) for key in keys), []).append(row)
     repeated = [group for group in groups.values() if len({row["seed"] for row in group}) > 1][:MAX_GROUPS]
     firsts = [{**group[0], "seed": 0} for group in repeated]
-    labels = distinct_labels(firsts, {key: key for key in axes}) if firsts else []
+    labels = distinct_labels(firsts, {axis.key: axis.title for axis in axes}) if firsts else []
     metric = next((m for m in _SPREAD if all(m[0] in row for group in repeated for row in group)), None)
     if metric is None:
         return []

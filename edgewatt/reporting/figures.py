@@ -21,6 +21,7 @@ def themed(spec: Spec, *, dark: bool = False) -> Spec:
         "font": "system-ui, sans-serif",
         "view": {"stroke": grid},
         "axis": axis,
+        "axisY": {"labelLimit": 420},
         "legend": legend,
         "title": {"color": ink, "subtitleColor": ink, "fontSize": 14},
         "header": {"labelColor": ink, "titleColor": ink},

@@ -17,7 +17,7 @@ from edgewatt.reporting.overlay import overlaid
 from edgewatt.reporting.words import summary
 from edgewatt.results.comparison import load_records
 from edgewatt.results.record import Record, of_our_shape
-from edgewatt.results.rows import flat
+from edgewatt.results.rows import NAMING, flat
 from traces.base.errors import InputError
 from traces.base.units import SCALES, prefixed
 
@@ -126,13 +126,17 @@ def render(records: Sequence[Record], data: ReportData, drawn: Mapping[str, Spec
         "charts": drawn,
         "datasets": {key: columnar(rows) for key, rows in named.items() if rows},
         "columns": _columns(data),
+        "spoken": [*NAMING, "sweep", *(axis.key for axis in data.axes)],  # what a point's name says where it varies
         "baseline": data.baseline,
         "legend": LEGEND,
         **_choosers(data),
         "records": _records(records),
     }
     words = "".join(f"<p>{text(line)}</p>" for line in [*summary(data), *_older(records)])
-    figures = "".join(f'<figure id="chart-{text(name)}" class="chart"></figure>' for name in payload["charts"])
+    figures = "".join(
+        f'<figure id="chart-{text(name)}" class="chart{" wide" if name in _wide(drawn) else ""}"></figure>'
+        for name in drawn
+    )
     body = asset("report.html").format(
         words=words,
         figures=figures,
@@ -142,6 +146,13 @@ def render(records: Sequence[Record], data: ReportData, drawn: Mapping[str, Spec
     )
     script = "\n".join(map(asset, _SCRIPTS))
     return frame(data.title, body, style=asset("report.css"), data=payload, scripts=[script], charts=True)
+
+
+def _wide(drawn: Mapping[str, Spec]) -> set[str]:
+    """Return the charts that take the whole width: those that ask for it, and one that would stand alone."""
+    wide = {name for name, spec in drawn.items() if spec.get("usermeta", {}).get("wide")}
+    narrow = [name for name in drawn if name not in wide]
+    return wide | ({narrow[-1]} if len(narrow) % 2 else set())
 
 
 _SCRIPTS = ("charts.js", "many.js", "choice.js", "tradeoff.js", "parallel.js", "table.js", "record.js")

@@ -12,6 +12,9 @@ function cellText(value, digits, factor) {
   return formats[places].format(percent ? 100 * value : value * factor);
 }
 for (const item of rows) item.text = columns.map((c) => (c.digits === null ? item.row[c.key] ?? "" : "")).join("\u0001").toLowerCase();
+/* On paper: what the point's name says and what all points have in common are no columns. */
+const alike = columns.filter((c) => points.length > 1 && points.every((row) => row[c.key] === points[0][c.key]));
+const unprinted = (c) => alike.includes(c) || data.spoken.includes(c.key);
 let sorted = { key: null, down: false }, found = rows, page = 0;
 const head = document.querySelector("#table thead"), body = document.querySelector("#table tbody");
 const headRow = head.insertRow();
@@ -20,7 +23,7 @@ for (const column of columns) {
   cell.textContent = column.head;
   cell.tabIndex = 0;
   cell.dataset.key = column.key;
-  if (column.digits !== null) cell.className = "number";
+  cell.className = `${column.digits === null ? "" : "number"} ${unprinted(column) ? "unprinted" : ""}`.trim();
   const sort = () => { sorted = { key: column.key, down: sorted.key === column.key && !sorted.down }; page = 0; update(); };
   cell.addEventListener("click", sort);
   cell.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); sort(); } });
@@ -47,8 +50,8 @@ const lines = [];
 function newLine() {
   const line = document.createElement("tr"), texts = columns.map((column) => {
     const cell = line.insertCell();
-    if (column.digits !== null) cell.className = "number";
-    else cell.dir = "auto";
+    if (column.digits === null) cell.dir = "auto";
+    cell.className = `${column.digits === null ? "" : "number"} ${unprinted(column) ? "unprinted" : ""}`.trim();
     return cell.appendChild(document.createTextNode(""));
   });
   const made = { line, texts, index: -1, full: [] };
@@ -103,6 +106,14 @@ document.getElementById("filter").addEventListener("input", () => {
 });
 clearing.push(() => { document.getElementById("filter").value = ""; });
 listeners.push(update);
+document.getElementById("alike").textContent = alike.length
+  ? `The same in every point: ${alike.map((c) => `${c.head} ${cellText(points[0][c.key], c.digits, c.factor) || "-"}`).join(", ")}.` : "";
+const LANDSCAPE = 980; /* CSS pixels between the margins of Letter on its side, the shorter of the two sheets */
+window.addEventListener("beforeprint", () => {
+  const table = document.getElementById("table");
+  table.style.zoom = String(Math.min(1, LANDSCAPE / table.scrollWidth));
+});
+window.addEventListener("afterprint", () => { document.getElementById("table").style.zoom = ""; });
 document.getElementById("before").addEventListener("click", () => { page = Math.max(0, page - 1); update(); });
 document.getElementById("after").addEventListener("click", () => { page += 1; update(); });
 document.getElementById("csv").addEventListener("click", () => {

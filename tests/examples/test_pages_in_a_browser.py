@@ -1,5 +1,6 @@
 """Every page in headless Chromium: from a phone to a wide screen, light and dark, linked charts, 10,000 points."""
 
+import base64
 import json
 import re
 import shutil
@@ -168,6 +169,54 @@ def test_pages_fit_every_screen(browser: Browser, pages: Path, name: str, dark: 
             if name == "report":
                 assert (said["clipped"], said["empty"]) == ("", ""), said
             assert said["contrast"] >= 7 and said["heading"], said
+
+
+PRINTED = """
+window.dispatchEvent(new Event('beforeprint'));
+const said = {}, table = document.getElementById('table');
+const widths = (all) => [...all].map((e) => Math.round(e.getBoundingClientRect().width));
+said.charts = Math.max(...widths(document.querySelectorAll('.chart svg')));
+said.table = Math.round(table.getBoundingClientRect().width);
+const seen = (e) => getComputedStyle(e).display !== 'none';
+const heads = [...table.querySelectorAll('th')].filter(seen);
+said.heads = heads.map((e) => e.textContent);
+said.torn = [...table.querySelectorAll('tbody tr:first-child td')].filter(seen).slice(1)
+  .filter((e) => e.getBoundingClientRect().height > 30).length;
+said.alike = document.getElementById('alike').textContent;
+window.dispatchEvent(new Event('afterprint'));
+said.after = [...table.querySelectorAll('th')].filter(seen).length;
+return said;
+"""
+FEWEST_SHEETS = 12  # of 96 points: a table of 31 columns a letter wide took 18 alone
+
+
+def test_on_paper_nothing_is_cut(browser: Browser, pages: Path) -> None:
+    """Charts have the width of a sheet; columns that the point's name says, or that all share, are left out."""
+    with browser.page(pages / "report.html", 1600) as page:
+        page.wait("document.body.dataset.drawn")
+        said = page.run(PRINTED)
+        printed = base64.b64decode(browser.call("Page.printToPDF", page.session)["data"])
+    assert said["charts"] <= 700 and said["table"] <= 1000 and said["torn"] == 0, said
+    assert {"point", "I/Os", "energy nJ", "time µs", "record"} <= set(said["heads"]), said
+    assert not {"ordering", "format", "L1 size (bytes)", "seed", "stride"} & set(said["heads"]), said
+    assert "stride none" in said["alike"] and said["after"] > 25, said
+    sheets = printed.count(b"/Type /Page\n") or len(re.findall(rb"/Type\s*/Page\b", printed))
+    assert 4 < sheets <= FEWEST_SHEETS, sheets
+
+
+NAMES = """
+return [...document.querySelectorAll('#chart-spread .role-axis-label text, #chart-energy_parts .role-axis-label text')]
+  .map((e) => e.textContent).filter((t) => /[a-z]{3}/.test(t));
+"""
+
+
+def test_names_at_axes_tell_points_apart(browser: Browser, pages: Path) -> None:
+    """What was swept is named as the table names it, and whole where there is room."""
+    with browser.page(pages / "report.html", 1280) as page:
+        page.wait("document.body.dataset.drawn")
+        found = page.run(NAMES)
+    assert len(found) > 30 and not [name for name in found if "…" in name or "caches_" in name], found
+    assert "two-optimal, fp32, csr, raw, lpddr4-3200, L1 size 512 B (3 seeds)" in found, found
 
 
 LINKS = """

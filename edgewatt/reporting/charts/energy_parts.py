@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgewatt.reporting.chart import CHARTS, PALETTE, Spec, base, quantity, tooltip, written_tooltips
+from edgewatt.reporting.chart import CHARTS, PALETTE, Spec, base, named, quantity, room_for, tooltip, written_tooltips
 from edgewatt.reporting.data import ReportData
 
 PARTS = ("DRAM", "IO", "strobes, clock, commands", "on-chip memory", "compute")
@@ -28,7 +28,7 @@ def energy_parts(data: ReportData) -> Spec | None:
         if row.get("energy_low_pj") is not None
     ]
     places = [row["label"] for row in rows]
-    y = {"field": "point", "type": "nominal", "title": None, "sort": places, "axis": {"labelLimit": 220}}
+    y = named("point", places)
     written, tips = written_tooltips(("point", "point", ""), ("part", "part", ""), ("pj", "energy", ""))
     ends_written, ends_tips = written_tooltips(("point", "point", ""), ("low_pj", "low", ""), ("high_pj", "high", ""))
     stacks: dict[str, Any] = {
@@ -57,6 +57,7 @@ def energy_parts(data: ReportData) -> Spec | None:
     subtitle = "line: range of the estimates of on-chip memory and arithmetic" if ranges else ""
     return {
         **base("What energy is made of", "rows", subtitle=subtitle),
+        **room_for(places),
         "data": {"values": bars},
         "height": max(22 * len(rows), 60),
         "layer": [stacks, *([ends] if ranges else [])],

@@ -10,7 +10,9 @@ from edgewatt.reporting.chart import (
     Spec,
     base,
     in_order,
+    named,
     quantity,
+    room_for,
     written_tooltips,
 )
 from edgewatt.reporting.data import ReportData
@@ -25,13 +27,14 @@ def spread(data: ReportData) -> Spec | None:
     marks = [{**mark, metric: mark["value"], f"median_{metric}": mark["median"]} for mark in data.spread]
     groups = in_order(mark["group"] for mark in marks)
     x = {**quantity(metric, title), "scale": {"zero": False}}
-    y = {"field": "group", "type": "nominal", "title": None, "sort": groups, "axis": {"labelLimit": 260}}
+    y = named("group", groups)
     transforms, tips = written_tooltips(
         ("group", "point", ""), ("seed", "seed", ",d"), (metric, title, ",.0f"), (f"median_{metric}", "median", ",.0f")
     )
     frame = base(f"Spread of {title} over seeds", "spread", subtitle="a point a seed; bar: least to most; tick: median")
     return {
         **frame,
+        **room_for(groups),
         "data": {"values": marks},
         "height": {"step": max(14, HEIGHT // len(groups))},
         "transform": transforms,

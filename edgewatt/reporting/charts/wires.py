@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgewatt.reporting.chart import CHARTS, IS_CHOSEN, Spec, base, tooltip
+from edgewatt.reporting.chart import CHARTS, IS_CHOSEN, Spec, base, named, room_for, tooltip
 from edgewatt.reporting.data import ReportData
 
 
@@ -14,6 +14,7 @@ def wires(data: ReportData) -> Spec | None:
     points = list(dict.fromkeys(mark["point"] for mark in data.wires))
     return {
         **base("Wires", "wires", subtitle="share of beats in which each one toggles"),
+        **room_for(points),
         "width": 310,
         "height": {"step": 22},
         "mark": {"type": "rect"},
@@ -21,7 +22,7 @@ def wires(data: ReportData) -> Spec | None:
             "opacity": {"condition": {"test": IS_CHOSEN, "value": 1}, "value": 0.15},
             "x": {"field": "wire", "type": "nominal", "title": "wire", "sort": {"field": "position"},
                   "axis": {"labelAngle": -60, "labelOverlap": True}},
-            "y": {"field": "point", "type": "nominal", "title": None, "sort": points, "axis": {"labelLimit": 220}},
+            "y": named("point", points),
             "color": {"field": "toggle_share", "type": "quantitative", "title": "toggles per beat",
                       "scale": {"scheme": "cividis"}, "legend": {"format": ".0%", "gradientLength": 200}},
             "tooltip": tooltip(
