@@ -1,12 +1,12 @@
 """ONNX models (.onnx), through the package `onnx`.
 
-Shapes come from the file, completed by ONNX's own shape inference. Weights must be in the file itself.
+Shapes come from the file, completed by ONNX's own shape inference; what follows from constants and shapes alone is a
+constant too. Weights lie in the file, or in files beside it.
 """
 
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from traces.base.errors import InputError, MissingExtraError, brief
 from traces.base.memory import claim
 from traces.readers.parts.models import to_network
+from traces.readers.parts.onnx_values import Values, in_running_order, load_beside
 from traces.readers.parts.onnx_writing import write_graph
 from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions
 from traces.work.network import Network
@@ -61,12 +62,13 @@ def write(path: str | Path, graph: OpGraph) -> bytes:
     other operators, and where a result of the model is written by none.
     """
     reader = _Reader(Path(path))
+    reader.load()
     return write_graph(reader.model, graph, str(path))
 
 
 class _Reader:
     def __init__(self, path: Path, batch: int | None = None) -> None:
-        self.path, self.batch = path, batch
+        self.path, self.batch, self.beside = path, batch, 0
         try:
             import onnx
             import onnx.numpy_helper
@@ -100,7 +102,6 @@ class _Reader:
         graph = self.model.graph
         if not graph.node:
             raise self.fail("the model has no operators")
-        self.domains = {entry.domain: int(entry.version) for entry in self.model.opset_import}
         self.constants: dict[str, npt.NDArray[Any]] = {t.name: self._array(t) for t in graph.initializer}
         if graph.sparse_initializer:
             raise self.fail("weights are stored sparsely, which this reader does not take apart: store them densely")
@@ -113,17 +114,28 @@ class _Reader:
                 nodes.append(node)
         if self.batch is not None:
             self._set_batch(self.batch)
-        self.tensors = self._shapes(nodes)
-        read = {name for node in nodes for name in node.input}
-        made = {name for node in nodes for name in node.output}
+        self.tensors = self._described()
+        values = Values(self.model, self.constants, self.tensors, self._inferred, self.path)
+        kept = [(k, node) for k, node in enumerate(in_running_order(nodes)) if not values.take(node)]
+        read = {name for _, node in kept for name in node.input}
+        made = {name for _, node in kept for name in node.output}
         outputs = tuple(dict.fromkeys(o.name for o in graph.output if o.name not in self.constants))
         begin = [
             Operator(i.name, INPUT, (), (self._tensor(i.name, f"input {i.name!r}"),))
             for i in graph.input
             if i.name not in self.constants and i.name not in made and (i.name in read or i.name in outputs)
         ]
-        operators = [self._operator(node, k) for k, node in enumerate(self._sorted(nodes))]
-        return OpGraph(graph.name or self.path.stem, (*begin, *operators), outputs, self.constants, str(self.path))
+        operators = [self._operator(node, k) for k, node in kept]
+        used = {name for node in operators for name in node.constants}
+        constants = {name: array for name, array in self.constants.items() if name in used}
+        return OpGraph(graph.name or self.path.stem, (*begin, *operators), outputs, constants, str(self.path))
+
+    def load(self) -> None:
+        """Bring all weights into the model."""
+        attributes = (a.t for node in self.model.graph.node for a in node.attribute if a.HasField("t"))
+        for tensor in (*self.model.graph.initializer, *attributes):
+            if tensor.external_data:
+                self._array(tensor)
 
     def _check_kind(self, node: Any) -> None:
         at = f"node {node.name or (node.output[0] if node.output else '?')!r} ({node.op_type})"
@@ -136,12 +148,15 @@ class _Reader:
 
     def _array(self, tensor: Any) -> npt.NDArray[Any]:
         at = f"constant {tensor.name!r}"
-        if tensor.data_location == self.onnx.TensorProto.EXTERNAL or tensor.external_data:
-            raise self.fail(f"{at} lies in another file: save the model in one file (onnx.save(..., one file))")
         if any(side < 0 for side in tensor.dims):
             raise self.fail(f"{at} has the shape {list(tensor.dims)}")
         if tensor.data_type in (self.onnx.TensorProto.STRING, self.onnx.TensorProto.UNDEFINED):
             raise self.fail(f"{at} holds no numbers")
+        if tensor.data_location == self.onnx.TensorProto.EXTERNAL or tensor.external_data:
+            try:
+                self.beside = load_beside(self.onnx, tensor, self.path, self.beside)
+            except (ValueError, OSError) as error:
+                raise self.fail(f"{at} {error}") from error
         stored = len(tensor.raw_data) or sum(
             len(getattr(tensor, field))
             for field in ("float_data", "int32_data", "int64_data", "double_data", "uint64_data")
@@ -183,22 +198,21 @@ class _Reader:
                 if side.dim_param and side.dim_param in names:
                     side.dim_value = batch
 
-    def _shapes(self, nodes: list[Any]) -> dict[str, Any]:
-        """Return name -> type of every tensor the file describes, completed by inference where some are missing."""
-
-        def described(graph: Any) -> dict[str, Any]:
-            return {v.name: v.type.tensor_type for v in (*graph.input, *graph.value_info, *graph.output)}
-
-        known = described(self.model.graph)
+    def _described(self) -> dict[str, Any]:
+        """Return name -> type of every tensor that the file describes."""
+        graph = self.model.graph
+        known = {v.name: v.type.tensor_type for v in (*graph.input, *graph.value_info, *graph.output)}
         if self.batch is not None:  # what is still open may follow from it
             known = {k: v for k, v in known.items() if all(side.HasField("dim_value") for side in v.shape.dim)}
-        if all(name in known for node in nodes for name in node.output if name):
-            return known
+        return known
+
+    def _inferred(self) -> dict[str, Any]:
+        """Return name -> type of every tensor as inference over the whole model has it."""
         try:
-            inferred = self.onnx.shape_inference.infer_shapes(self.model, data_prop=True)
+            inferred = self.onnx.shape_inference.infer_shapes(self.model, data_prop=True).graph
         except (self.onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
             raise self.fail(f"shape inference failed: {brief(error)}") from error
-        return described(inferred.graph) | known
+        return {v.name: v.type.tensor_type for v in (*inferred.input, *inferred.value_info, *inferred.output)}
 
     def _tensor(self, name: str, where: str) -> Tensor:
         described = self.tensors.get(name)
@@ -221,26 +235,6 @@ class _Reader:
         if dtype.hasobject:
             raise self.fail(f"{where}: tensor {name!r} holds strings: only numbers can be placed in memory")
         return Tensor(name, tuple(shape), (math.prod(shape) * bits + 7) // 8, name, str(dtype))
-
-    def _sorted(self, nodes: list[Any]) -> list[Any]:
-        """Nodes in the file's order, moved only where the file lists one before what it reads."""
-        maker = {name: k for k, node in enumerate(nodes) for name in node.output}
-        before = [{maker[name] for name in node.input if name in maker} for node in nodes]
-        if all(max(ids, default=-1) < k for k, ids in enumerate(before)):
-            return nodes
-        after: list[list[int]] = [[] for _ in nodes]
-        for k, ids in enumerate(before):
-            for j in ids:
-                after[j].append(k)
-        pending = [len(ids) for ids in before]
-        ready, order = deque(k for k, count in enumerate(pending) if not count), []
-        while ready:
-            order.append(ready.popleft())
-            for k in after[order[-1]]:
-                pending[k] -= 1
-                if not pending[k]:
-                    ready.append(k)
-        return [nodes[k] for k in order] if len(order) == len(nodes) else nodes  # OpGraph names the cycle
 
     def _operator(self, node: Any, index: int) -> Operator:
         results = [name for name in node.output if name]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from traces.base.errors import InputError
+from traces.readers.parts.onnx_values import follows, in_running_order
 from traces.work.opgraph import INPUT, Operator, OpGraph
 
 _NEW = {"ADD": "Add", "CONCATENATION": "Concat"}  # operators that can be added
@@ -14,38 +15,44 @@ _NEW = {"ADD": "Add", "CONCATENATION": "Concat"}  # operators that can be added
 def write_graph(model: Any, graph: OpGraph, where: str) -> bytes:
     """Return the bytes of a model (a ModelProto, which is changed) with the operators of `graph`; see onnx.write.
 
-    Constants that nobody reads any more are left out.
+    Nodes of the file that are no operators, since their results follow from constants and shapes, are written as early
+    as they can run. Constants and nodes that nobody reads any more are left out.
     """
     from onnx import helper, numpy_helper
 
     inside = model.graph
-    constants = [node for node in inside.node if node.op_type == "Constant"]
     file: dict[str, Any] = {}
     for index, node in enumerate(node for node in inside.node if node.op_type != "Constant"):
         file[next((out for out in node.output if out), node.name or f"node{index}")] = node
-    kept = {t.name for t in inside.initializer} | {name for node in constants for name in node.output}
-    nodes = []
-    for node in graph.nodes:
-        if node.op == INPUT:
-            continue
-        nodes.append(_node(node, graph, file, helper, where))
-        for name in node.constants:
-            if name not in kept:
-                kept.add(name)
-                inside.initializer.append(numpy_helper.from_array(graph.constants[name], name))
-    read = {name for node in nodes for name in node.input} | {value.name for value in inside.output}
-    if missing := sorted({v.name for v in inside.output} - {n for node in nodes for n in node.output} - kept):
+    nodes = [_node(node, graph, file, helper, where) for node in graph.nodes if node.op != INPUT]
+    wanted = {name for node in nodes for name in node.input} | {value.name for value in inside.output}
+    made = {name for node in nodes for name in node.output}
+    known, others = {t.name for t in inside.initializer}, []
+    for node in in_running_order(list(inside.node)):
+        if not made & set(node.output) and follows(node, known, made | {value.name for value in inside.input}):
+            known.update(node.output)
+            others.append(node)
+    for node in tuple(reversed(others)):
+        if wanted & set(node.output):
+            wanted.update(node.input)
+        else:
+            others.remove(node)
+    kept = {t.name for t in inside.initializer} | {name for node in others for name in node.output}
+    for name, array in graph.constants.items():
+        if name in wanted - kept:
+            inside.initializer.append(numpy_helper.from_array(array, name))
+            kept.add(name)
+    if missing := sorted({v.name for v in inside.output} - made - kept):
         raise InputError(f"{where}: the graph to write has no tensor {missing[0]!r}, which is a result of the model")
-    unread = {t.name for t in inside.initializer} - read
-    left = [type(node).FromString(node.SerializeToString()) for node in constants if set(node.output) & read]
+    unread = {t.name for t in inside.initializer} - wanted
     for values in (inside.initializer, inside.input):
         stay = [value for value in values if value.name not in unread]
         del values[:]
         values.extend(stay)
+    nodes = in_running_order([*(type(node).FromString(node.SerializeToString()) for node in others), *nodes])
     del inside.node[:]
-    inside.node.extend([*left, *nodes])
-    made = {name for node in nodes for name in node.output} | kept
-    described = [value for value in inside.value_info if value.name in made]
+    inside.node.extend(nodes)
+    described = [value for value in inside.value_info if value.name in made | kept]
     del inside.value_info[:]
     inside.value_info.extend(described)
     return bytes(model.SerializeToString())
