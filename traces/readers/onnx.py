@@ -203,7 +203,8 @@ class _Reader:
         graph = self.model.graph
         known = {v.name: v.type.tensor_type for v in (*graph.input, *graph.value_info, *graph.output)}
         if self.batch is not None:  # what is still open may follow from it
-            known = {k: v for k, v in known.items() if all(side.HasField("dim_value") for side in v.shape.dim)}
+            given = {value.name for value in graph.input}
+            known = {k: v for k, v in known.items() if k in given or all(s.HasField("dim_value") for s in v.shape.dim)}
         return known
 
     def _inferred(self) -> dict[str, Any]:
