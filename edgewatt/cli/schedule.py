@@ -257,9 +257,12 @@ def arena(
     if banks is not None:
         from edgewatt.operators.bank_file import read_banks
 
+        memories = read_banks(banks)
+        ids = {name: i for i, name in enumerate(given.names)}
         several = allocate(
             b.lower, b.upper, b.size, alignment=alignment, time_limit_s=time_limit, allocator=allocator,
-            banks=read_banks(banks), capacity=capacity, traffic=given.traffic, pinned=given.pinned,
+            banks=memories.banks, capacity=capacity, traffic=given.traffic,
+            pinned={**given.pinned, **memories.numbered("buffer", ids, b.size.tolist())},
         )  # fmt: skip
         fits, words, names, placed = True, banks_in_words(several), several.names, several
         summary |= bank_summary(several)

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from edgewatt.operators.bank_file import Memories
 from edgewatt.reporting.arena_page import ArenaMap, BankShown, arena_figure, arena_page
 from edgewatt.reporting.page import drawing
-from reorder.arena.banks import Bank, BankedPlacement, place_in_banks
+from reorder.arena.banks import BankedPlacement, place_in_banks
 from reorder.arena.base import Placement
 from reorder.arena.files import NamedBuffers
 from reorder.schedule.arena import lifetimes, traffic
@@ -40,11 +41,14 @@ def of_schedule(result: Schedule, placed: BankedPlacement | None = None) -> Aren
     )
 
 
-def in_banks(result: Schedule, banks: list[Bank], alignment: int, deadline: float | None = None) -> BankedPlacement:
+def in_banks(result: Schedule, memories: Memories, alignment: int, deadline: float | None = None) -> BankedPlacement:
     """Place a schedule's buffers in several banks; each is as dear as the bytes its writers and readers move."""
     problem = OperatorProblem(result.graph)
     buffers, numbers = lifetimes(problem, problem.check_order(result.order), alignment)
-    return place_in_banks(buffers, banks, traffic=traffic(problem)[numbers], deadline=deadline)
+    place = {result.graph.buffers[b]: k for k, b in enumerate(numbers.tolist())}
+    places = {name: place[tensor.buffer] for name, tensor in result.graph.tensors.items()}
+    pinned = memories.numbered("tensor", places, buffers.size.tolist())
+    return place_in_banks(buffers, memories.banks, traffic=traffic(problem)[numbers], pinned=pinned, deadline=deadline)
 
 
 def of_file(given: NamedBuffers, placed: Placement | BankedPlacement, title: str, capacity: int | None) -> ArenaMap:

@@ -12,10 +12,12 @@ from typer.testing import CliRunner
 import edgewatt as ew
 from edgewatt.cli import app
 from edgewatt.operators.arena_map import in_banks, of_file, of_schedule
+from edgewatt.operators.bank_file import Memories, read_banks
 from edgewatt.reporting.arena_page import arena_figure, arena_page
 from reorder.arena.banks import Bank
 from reorder.arena.files import read_buffers
-from reorder.schedule.arena import own_alignment
+from reorder.schedule.arena import lifetimes, own_alignment
+from reorder.schedule.operator_problem import OperatorProblem
 from traces.base.errors import InputError
 
 pytestmark = pytest.mark.application
@@ -58,7 +60,7 @@ def test_the_page_holds_every_buffer_and_asks_for_nothing(files: tuple[Path, Pat
 
 def test_the_figure_has_a_view_for_each_memory() -> None:
     result = ew.schedule(ew.cell("darts_v2"))
-    placed = in_banks(result, [Bank("dtcm", 3840, 131072), Bank("psram", 66.5)], 64)
+    placed = in_banks(result, Memories([Bank("dtcm", 3840, 131072), Bank("psram", 66.5)], {}, "banks.yaml"), 64)
     spec = arena_figure(of_schedule(result, placed))
     assert [view["title"]["text"].split(":")[0] for view in spec["vconcat"]] == ["dtcm", "psram"]
     assert sum(len(view["data"]["values"]) for view in spec["vconcat"]) == len(result.graph.buffers)
@@ -95,8 +97,6 @@ def test_banks_on_the_command_line(files: tuple[Path, Path], tmp_path: Path) -> 
     ],
 )
 def test_bad_banks_are_refused_by_place(files: tuple[Path, Path], text: str, message: str) -> None:
-    from edgewatt.operators.bank_file import read_banks
-
     files[1].write_text(text)
     with pytest.raises(InputError) as error:
         read_banks(files[1])
@@ -114,6 +114,35 @@ def test_a_schedule_in_banks(tmp_path: Path, files: tuple[Path, Path]) -> None:
     assert sum(bank["buffers"] for bank in found["banks"]) == len(ew.cell("darts_v2").buffers)
     assert found["banks"][0]["height"] <= 100_000
     assert "fast" in page.read_text()
+
+
+def test_tensors_of_a_schedule_are_pinned_to_banks(files: tuple[Path, Path]) -> None:
+    graph = ew.cell("darts_v2")
+    result = ew.schedule(graph)
+    first, last = graph.nodes[0].output.name, graph.outputs[0]
+
+    def placed(text: str) -> dict[str, str]:
+        files[1].write_text(BANKS.replace("48", "200000") + text)
+        found = in_banks(result, read_banks(files[1]), 64)
+        problem = OperatorProblem(graph)
+        _, numbers = lifetimes(problem, result.order.astype(np.int32), 64)
+        names = [graph.buffers[b] for b in numbers.tolist()]
+        return {name: found.names[k] for k, name in enumerate(names)}
+
+    names = ["fast", "slow"]
+    for bank in names:
+        assert placed(f"pinned: {{{first}: {bank}}}\n")[first] == bank
+    assert placed(f"pinned: {{{first}: {names[1]}, {last}: {names[1]}}}\n")[last] == names[1]
+    for text, message in (
+        (f"pinned: {{{first}x: {names[0]}}}", f"unknown tensor '{first}x'"),
+        (f"pinned: {{{first}: {names[0]}x}}", f"unknown bank '{names[0]}x'"),
+        ("pinned: 3", "banks.yaml:"),
+    ):
+        with pytest.raises(InputError, match=message):
+            placed(text + "\n")
+    files[1].write_text(BANKS + f"pinned: {{{last}: {names[0]}}}\n")
+    with pytest.raises(InputError, match=rf"pinned: '{last}' has \d+ bytes, '{names[0]}' has 48"):
+        in_banks(result, read_banks(files[1]), 64)
 
 
 def test_the_own_alignment_of_a_graph() -> None:
