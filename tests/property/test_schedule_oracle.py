@@ -10,7 +10,7 @@ from oracles.random_graphs import graphs
 from reorder.arena.base import ALLOCATORS
 from reorder.schedule import constructive
 from reorder.schedule.arena import arena
-from reorder.schedule.bounds import CutBound, lower_bound
+from reorder.schedule.bounds import CutBound, Peeling, lower_bound
 from reorder.schedule.footprint import footprint
 from reorder.schedule.fusion import fuse
 from reorder.schedule.operator_problem import OperatorProblem
@@ -62,6 +62,40 @@ def test_searches_find_the_optimum(graph: OpGraph) -> None:
         assert footprint(graph, found.order).peak_bytes == optimum
     plain = schedule(graph, method="serenity", divide=False, budget=False)
     assert (plain.peak_bytes, plain.states) == (optimum, n_downsets)
+
+
+@settings(max_examples=100, deadline=None)
+@given(graphs(7), st.data())
+def test_the_last_of_a_downset_and_the_first_of_an_upset_bound_the_peak(graph: OpGraph, data: st.DataObject) -> None:
+    problem, n = OperatorProblem(graph), graph.n_nodes
+    cut = CutBound(problem)
+    before = [oracle.predecessors(graph, v) for v in range(n)]
+    downsets = [
+        {v for v in range(n) if bits >> v & 1}
+        for bits in range(1 << n)
+        if all(bits >> u & 1 for v in range(n) if bits >> v & 1 for u in before[v])
+    ]
+
+    def least(v: int, ran: set[int], waits: set[int]) -> int:
+        """Of all points at which v may run next, with all of `ran` run and none of `waits`."""
+        points = [s for s in downsets if v not in s and before[v] <= s and ran <= s and not waits & s]
+        return min(oracle.live_after(graph, s) + allocated(v, s) for s in points)
+
+    def allocated(v: int, done: set[int]) -> int:
+        begun = {t.buffer for u in done for t in graph.nodes[u].outputs}
+        return sum({t.buffer: t.n_bytes for t in graph.nodes[v].outputs if t.buffer not in begun}.values())
+
+    held = data.draw(st.sampled_from(downsets))
+    for first, of in ((False, held), (True, set(range(n)) - held)):
+        mask = np.array([v in of for v in range(n)])
+        for v in of:
+            if any(v in before[u] and u in of for u in range(n)) if not first else before[v] & of:
+                continue  # another one of them must run after (before) it
+            expected = least(v, of - {v}, {v}) if not first else least(v, set(), of)
+            assert Peeling(cut, first).end(v, mask) == expected
+    optimum, _ = oracle.optimal_peak(graph)
+    for first in (False, True):
+        assert Peeling(cut, first).bound(0, 2**62, None) <= optimum
 
 
 @settings(max_examples=60, deadline=None)
