@@ -18,7 +18,16 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip insta
 from edgewatt.orders.eon import lru_misses, train_seeds  # noqa: E402
 from reorder.learning.eon.checkpoint import read, write  # noqa: E402
 from reorder.learning.eon.episodes import frontiers, likeliest, observed  # noqa: E402
-from reorder.learning.eon.policy import Graph, forward, tables  # noqa: E402
+from reorder.learning.eon.policy import (  # noqa: E402
+    NOTHING,
+    Graph,
+    Tables,
+    Worlds,
+    _Look,
+    forward,
+    initial,
+    tables,
+)
 from reorder.learning.eon.training import advantages, begin, train  # noqa: E402
 
 pytestmark = pytest.mark.application
@@ -40,13 +49,14 @@ def test_the_policy_does_not_know_the_order_of_frontier_and_cache(network, train
     graph, world = Graph(state.features, network.sources, network.targets), frontiers(network, 1, 5)
     for _ in range(10):
         world.step(np.zeros(1, np.int64))
-    frontier, cache = map(torch.from_numpy, observed(world))
-    known = tables(state.parameters, graph)
-    logits, value = forward(state.parameters, graph, known, frontier, cache)
-    turned, turned_value = forward(state.parameters, graph, known, frontier.flip(1), cache.flip(1))
-    assert torch.allclose(logits.flip(1), turned, atol=1e-5) and torch.allclose(value, turned_value, atol=1e-5)
-    padded = torch.nn.functional.pad(frontier, (0, 3), value=-1)
-    wide, same = forward(state.parameters, graph, known, padded, cache)
+    known, now = tables(state.parameters, graph), observed(world)
+    cached = int((now.cache >= 0).sum())
+    turned = np.concatenate([now.cache[:, :cached][:, ::-1], now.cache[:, cached:]], axis=1)
+    logits, value = forward(state.parameters, known, now)
+    flipped, same = forward(state.parameters, known, Worlds(now.frontier[:, ::-1].copy(), now.size, turned))
+    assert torch.allclose(logits.flip(1), flipped, atol=1e-5) and torch.allclose(value, same, atol=1e-5)
+    padded = Worlds(np.pad(now.frontier, ((0, 0), (0, 3))), now.size, np.pad(now.cache, ((0, 0), (0, 2)), constant_values=-1))
+    wide, same = forward(state.parameters, known, padded)
     assert torch.allclose(wide[:, : logits.shape[1]], logits, atol=1e-5) and torch.allclose(same, value, atol=1e-5)
     assert (wide.softmax(-1)[:, logits.shape[1] :] == 0).all()
 
@@ -55,34 +65,60 @@ def test_the_network_is_the_oracles(network, trained):
     state = trained[1]
     graph, world = Graph(state.features, network.sources, network.targets), frontiers(network, 3, 5)
     rng = np.random.default_rng(0)
+    held = {name: each.numpy() for name, each in state.parameters.items()}
     for _ in range(12):
-        frontier, cache = observed(world)
-        logits, value = forward(
-            state.parameters,
-            graph,
-            tables(state.parameters, graph),
-            torch.from_numpy(frontier),
-            torch.from_numpy(cache),
-        )
+        now = observed(world)
+        logits, value = forward(state.parameters, tables(state.parameters, graph), now)
         chances = logits.softmax(-1).numpy()
-        held = {name: each.numpy() for name, each in state.parameters.items()}
         for b, size in enumerate(world.size):
-            seen = (frontier[b, :size], cache[b][cache[b] >= 0])
+            seen = (now.frontier[b, :size], now.cache[b][now.cache[b] >= 0])
             wanted, worth = policy(held, state.features, network.sources, network.targets, *seen)
             assert chances[b, :size] == pytest.approx(wanted, abs=1e-5) and not chances[b, size:].any()
             assert float(value[b]) == pytest.approx(worth, abs=1e-5)
         world.step(rng.integers(world.size))
 
 
+@pytest.mark.parametrize("width", [5, 16, 33])
+def test_the_compiled_gradient_is_that_of_automatic_differentiation(network, width):
+    graph = Graph(begin(network, memory=6).features, network.sources, network.targets)
+    generator = torch.Generator().manual_seed(1)
+    known = tables(initial(graph.features.shape[1], width, generator), graph)
+    known = Tables(*(torch.randn(each.shape, generator=generator).requires_grad_() for each in known))
+    world, rng = frontiers(network, 4, 5), np.random.default_rng(0)
+    for step in range(12):
+        now = observed(world)
+        if step in (0, 3, 11):
+            plain = [attended(known, *each) for each in zip(now.frontier, now.size, now.cache, strict=True)]
+            logits, summary = _Look.apply(now, *known)
+            of, to = torch.randn(logits.shape, generator=generator), torch.randn(summary.shape, generator=generator)
+            wanted = sum((one * of[b, : len(one)]).sum() + (two * to[b]).sum() for b, (one, two) in enumerate(plain))
+            found = torch.where(logits > NOTHING, logits * of, 0).sum() + (summary * to).sum()
+            assert found.item() == pytest.approx(wanted.item(), rel=1e-4, abs=1e-4)
+            pairs = zip(torch.autograd.grad(found, known), torch.autograd.grad(wanted, known), strict=True)
+            assert all(torch.allclose(one, two, rtol=1e-3, atol=1e-4 * float(two.abs().max() + 1)) for one, two in pairs)
+        world.step(rng.integers(world.size))
+
+
+def attended(known, frontier, size, cache):
+    """The attention of one world in plain PyTorch: logits of its connections and the summary for the critic."""
+    of, held = torch.from_numpy(frontier[:size]).long(), torch.from_numpy(cache[cache >= 0]).long()
+    mixed = (known.query[of] @ known.key[of].T).softmax(-1) @ known.value[of]
+    edge = torch.nn.functional.layer_norm(known.edge[of] + mixed, mixed.shape[-1:], known.weight, known.bias)
+    seen = torch.cat([held, torch.tensor([len(known.node)])])
+    logits = (edge @ known.offer[seen].T + known.offer_bias[seen]).max(-1).values
+    both = torch.cat([edge, known.node[held]])
+    return logits, (both @ known.sentinel).softmax(-1) @ both
+
+
 def test_advantages_are_discounted_sums_of_what_came_unexpected():
-    misses, value = np.array([[2], [0], [1]]), torch.tensor([[0.5], [0.0], [-1.0]])
+    misses, value = np.array([[2], [0], [1]]), np.array([[0.5], [0.0], [-1.0]], np.float32)
     reward = [-1.0, 1.0, 0.0]  # less their mean
     delta = [reward[0] + 0.95 * 0.0 - 0.5, reward[1] + 0.95 * -1.0 - 0.0, reward[2] + 1.0]
     found, target = advantages(misses, value)
     assert found[:, 0].tolist() == pytest.approx(
         [delta[0] + 0.95**2 * (delta[1] + 0.95**2 * delta[2]), delta[1] + 0.95**2 * delta[2], delta[2]], rel=1e-5
     )
-    assert torch.equal(target, found + value)
+    assert (target == found + value).all()
 
 
 def test_misses_fall_with_training():

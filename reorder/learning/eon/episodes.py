@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 
 from cython_ext.edges.frontier import Frontiers
-from reorder.learning.eon.policy import Graph, Parameters, forward, tables
+from reorder.learning.eon.policy import NOTHING, Graph, Parameters, Worlds, tables, worth
 from traces.work.network import Network
 
 Int64Array = npt.NDArray[np.int64]
@@ -23,12 +23,9 @@ def frontiers(network: Network, count: int, capacity: int) -> Frontiers:
     return Frontiers(*ends, start.astype(np.int64), by_source.astype(np.int64), count, capacity)
 
 
-def observed(world: Frontiers) -> tuple[Int64Array, Int64Array]:
-    """Return int64[B, F] frontiers, as wide as the widest, and int64[B, C] caches; -1 where there is nothing."""
-    widest = int(world.size.max())
-    frontier = world.frontier[:, :widest].astype(np.int64)
-    frontier[np.arange(widest) >= world.size[:, None]] = -1
-    return frontier, world.cache.astype(np.int64)
+def observed(world: Frontiers) -> Worlds:
+    """Return what the policy sees now, as wide as the widest frontier."""
+    return Worlds(world.frontier[:, : int(world.size.max())].copy(), world.size.copy(), world.cache.copy())
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +35,12 @@ class Episodes:
     edges, misses: int64[W, B]. places: int64[W, B], chosen places of the frontiers. log_probability, value: [W, B].
     """
 
-    seen: list[tuple[torch.Tensor, torch.Tensor]]
+    seen: list[Worlds]
     edges: Int64Array
     misses: Int64Array
-    places: torch.Tensor
-    log_probability: torch.Tensor
-    value: torch.Tensor
+    places: Int64Array
+    log_probability: npt.NDArray[np.float32]
+    value: npt.NDArray[np.float32]
 
 
 @torch.no_grad()
@@ -62,24 +59,26 @@ def play(
     instead, the first of equals. keep: remember what was seen, for learning.
     """
     world.reset()
-    steps, seen = graph.n_connections, []
-    count = len(world.size)
+    steps, count, seen = len(graph.sources), len(world.size), []
     edges, misses = np.empty((steps, count), np.int64), np.empty((steps, count), np.int64)
-    places = torch.empty(steps, count, dtype=torch.long)
-    log_probability, value = torch.empty(steps, count), torch.empty(steps, count)
-    known = tables(parameters, graph)
+    places, log_probability = np.empty((steps, count), np.int64), np.empty((steps, count), np.float32)
+    attention, each = tables(parameters, graph).kernel(), np.arange(count)
+    summaries = np.empty((steps, count, len(parameters["sentinel"])), np.float32)
+    drawn = torch.rand(steps, count, generator=generator).numpy()
     for step in range(steps):
-        frontier, cache = (torch.from_numpy(each) for each in observed(world))
-        logits, value[step] = forward(parameters, graph, known, frontier, cache)
-        logs = logits.log_softmax(-1)
-        chosen = places[step]
-        chosen[:greedy] = logits[:greedy].argmax(-1)
-        if greedy < count:
-            chosen[greedy:] = torch.multinomial(logs[greedy:].exp(), 1, generator=generator)[:, 0]
-        log_probability[step] = logs.gather(1, chosen[:, None])[:, 0]
-        edges[step], misses[step] = world.step(chosen.numpy())
+        now = observed(world)
+        logits, summaries[step] = attention.look(*now, NOTHING)
+        chosen = logits.argmax(axis=1)
+        logits -= logits[each, chosen][:, None]
+        sums = np.exp(logits).cumsum(axis=1)
+        inside = np.minimum((sums <= (drawn[step] * sums[:, -1])[:, None]).sum(axis=1), now.size - 1)
+        chosen[greedy:] = inside[greedy:]
+        places[step] = chosen
+        log_probability[step] = logits[each, chosen] - np.log(sums[:, -1])
+        edges[step], misses[step] = world.step(chosen)
         if keep:
-            seen.append((frontier, cache))
+            seen.append(now)
+    value = worth(parameters, torch.from_numpy(summaries)).numpy()
     return Episodes(seen, edges, misses, places, log_probability, value)
 
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch.nn import functional
 
+from cython_ext.edges.attention import Attention
 from reorder.learning.eon.contents import shapes
 
 Parameters = Mapping[str, Any]
@@ -39,20 +40,28 @@ class Graph:
     """A network as EON sees it: features float32[N, k] of its neurons and the ends of its connections."""
 
     def __init__(self, features: np.ndarray, sources: np.ndarray, targets: np.ndarray) -> None:
-        n = len(features)  # a neuron and a connection that are not there come last
-        self.features = torch.from_numpy(np.vstack([features, np.zeros((1, features.shape[1]), np.float32)]))
-        self.sources = torch.from_numpy(np.append(sources, n))
-        self.targets = torch.from_numpy(np.append(targets, n))
-        self.n_neurons, self.n_connections = n, len(sources)
+        self.features = torch.from_numpy(np.ascontiguousarray(features))
+        self.sources, self.targets = torch.from_numpy(sources.copy()), torch.from_numpy(targets.copy())
 
 
-@dataclass(frozen=True, eq=False)
-class Tables:
+class Worlds(NamedTuple):
+    """What the policy sees of B orders.
+
+    frontier: int32[B, F] connections, of which the first size: int64[B] count; cache: int32[B, C] neurons, -1 from
+    where it is empty on.
+    """
+
+    frontier: npt.NDArray[np.int32]
+    size: npt.NDArray[np.int64]
+    cache: npt.NDArray[np.int32]
+
+
+class Tables(NamedTuple):
     """What does not depend on the state, once for each connection and neuron and looked up from there.
 
-    edge, query, key, value: float32[W + 1, width] of connections. node: float32[N + 1, width] of neurons; offer,
-    offer_bias: [N + 2, width], [N + 2], the last of an empty cache, as the frontier's queries meet them. sentinel,
-    sentinel_bias: [width] and a scalar, what the sentinel asks.
+    edge, query, key, value: float32[W, width] of connections. node: float32[N, width] of neurons; offer, offer_bias:
+    [N + 1, width], [N + 1], the last of an empty cache, as the frontier's queries meet them. sentinel: [width], what
+    the sentinel asks (its bias moves all of its scores alike). weight, bias: [width], of the normalisation.
     """
 
     edge: torch.Tensor
@@ -63,7 +72,12 @@ class Tables:
     offer: torch.Tensor
     offer_bias: torch.Tensor
     sentinel: torch.Tensor
-    sentinel_bias: torch.Tensor
+    weight: torch.Tensor
+    bias: torch.Tensor
+
+    def kernel(self) -> Attention:
+        """Return the compiled attention over these tables."""
+        return Attention(*(each.detach().contiguous().numpy() for each in self))
 
 
 def tables(parameters: Parameters, graph: Graph) -> Tables:
@@ -85,37 +99,36 @@ def tables(parameters: Parameters, graph: Graph) -> Tables:
         keys @ parameters["asks.weight"],
         keys @ parameters["asks.bias"],
         parameters["sentinel"] @ parameters["seen_key.weight"] * scale,
-        parameters["sentinel"] @ parameters["seen_key.bias"] * scale,
+        parameters["norm.weight"],
+        parameters["norm.bias"],
     )
 
 
-def forward(
-    parameters: Parameters, graph: Graph, known: Tables, frontier: torch.Tensor, cache: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return float32[B, F] logits of the frontier's connections and float32[B] values.
+def forward(parameters: Parameters, known: Tables, worlds: Worlds) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return float32[B, F] logits of the frontier's connections and float32[B] values, for autograd too."""
+    logits, summary = _Look.apply(worlds, *known)
+    return logits, worth(parameters, summary)
 
-    frontier: int64[B, F] connections, cache: int64[B, C] neurons, both -1 where there is none.
-    """
-    no_edge, no_node = frontier < 0, cache < 0
-    frontier = torch.where(no_edge, graph.n_connections, frontier)
-    cache = torch.where(no_node, graph.n_neurons, cache)
-    query, key, value, edge = (
-        functional.embedding(frontier, table) for table in (known.query, known.key, known.value, known.edge)
-    )
-    scores = torch.baddbmm(no_edge[:, None, :] * NOTHING, query, key.transpose(1, 2))
-    mixed = scores.softmax(-1) @ value
-    edge = functional.layer_norm(edge + mixed, mixed.shape[-1:], parameters["norm.weight"], parameters["norm.bias"])
 
-    seen = torch.cat([cache, cache.new_full((len(cache), 1), graph.n_neurons + 1)], 1)  # and the empty cache's key
-    absent = torch.cat([no_node, no_node.new_zeros(len(cache), 1)], 1)
-    offered = functional.embedding(seen, known.offer)
-    bias = known.offer_bias[seen] + absent * NOTHING
-    logits = torch.baddbmm(bias[:, None, :], edge, offered.transpose(1, 2)).max(-1).values.masked_fill(no_edge, NOTHING)
+def worth(parameters: Parameters, summary: torch.Tensor) -> torch.Tensor:
+    """Return float32[...] values of what the sentinel saw, float32[..., width]."""
+    hidden = torch.tanh(_linear(parameters, "critic", _linear(parameters, "seen_value", summary)))
+    return _linear(parameters, "critic_out", hidden)[..., 0]
 
-    both, nothing = torch.cat([edge, functional.embedding(cache, known.node)], 1), torch.cat([no_edge, no_node], 1)
-    looks = (both @ known.sentinel + known.sentinel_bias).masked_fill(nothing, NOTHING).softmax(-1)
-    summary = _linear(parameters, "seen_value", (looks[:, None, :] @ both)[:, 0])
-    return logits, _linear(parameters, "critic_out", torch.tanh(_linear(parameters, "critic", summary)))[:, 0]
+
+class _Look(torch.autograd.Function):
+    """The compiled attention as a step of autograd: it looks again when it learns instead of keeping F x F weights."""
+
+    @staticmethod
+    def forward(ctx: Any, worlds: Worlds, *known: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        ctx.attention, ctx.worlds = Tables(*known).kernel(), worlds
+        logits, summary = ctx.attention.look(*worlds, NOTHING)
+        return torch.from_numpy(logits), torch.from_numpy(summary)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        made = ctx.attention.learn(*ctx.worlds, *(each.contiguous().numpy() for each in gradients))
+        return None, *(torch.from_numpy(each) for each in made)
 
 
 def _linear(parameters: Parameters, name: str, x: torch.Tensor) -> torch.Tensor:

@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from reorder.learning.eon.contents import Look
 from reorder.learning.eon.episodes import Episodes, frontiers, play
-from reorder.learning.eon.policy import Graph, forward, initial, tables
+from reorder.learning.eon.policy import Graph, Worlds, forward, initial, tables
 from reorder.learning.eon.spectrum import features
 from traces.work.network import Network
 
@@ -120,6 +120,8 @@ def train(
         state.curve.append(look)
         state.moments = {
             name: (optimiser.state[each]["exp_avg"], optimiser.state[each]["exp_avg_sq"])
+            if each in optimiser.state
+            else state.moments[name]  # what nothing depends on
             for name, each in weights.items()
         }
         if after is not None:
@@ -129,13 +131,13 @@ def train(
 
 
 def advantages(
-    misses: npt.NDArray[np.int64], value: torch.Tensor, recipe: Recipe = RECIPE
-) -> tuple[torch.Tensor, torch.Tensor]:
+    misses: npt.NDArray[np.int64], value: npt.NDArray[np.float32], recipe: Recipe = RECIPE
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """Return float32[W, B] generalised advantages and returns of rewards -misses, less their mean."""
-    reward = torch.from_numpy(-(misses - misses.mean())).float()
-    found, ahead = torch.zeros_like(value), torch.zeros(value.shape[1])
+    reward = (misses.mean() - misses).astype(np.float32)
+    found, ahead = np.zeros_like(value), np.zeros(value.shape[1], np.float32)
     for step in range(len(value) - 1, -1, -1):
-        following = value[step + 1] if step + 1 < len(value) else 0.0
+        following = value[step + 1] if step + 1 < len(value) else np.float32(0)
         ahead = reward[step] + recipe.discount * following - value[step] + recipe.discount * recipe.trace * ahead
         found[step] = ahead
     return found, found + value
@@ -157,22 +159,29 @@ def _learn(
     advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
     for _ in range(recipe.epochs):
         for chosen in torch.randperm(len(made.seen), generator=state.generator).split(recipe.steps):
-            seen = [made.seen[step] for step in chosen.tolist()]
-            widest = max(frontier.shape[1] for frontier, _ in seen)
-            frontier = torch.cat([functional.pad(f[1:], (0, widest - f.shape[1]), value=-1) for f, _ in seen])
-            cache = torch.cat([each[1:] for _, each in seen])
-            logits, value = forward(weights, graph, tables(weights, graph), frontier, cache)
+            steps = chosen.numpy()
+            gain, wanted, before, places = (
+                torch.from_numpy(each[steps].ravel())
+                for each in (advantage, target, made.log_probability[:, 1:], made.places[:, 1:])
+            )
+            logits, value = forward(weights, tables(weights, graph), _together([made.seen[step] for step in steps]))
             logs = logits.log_softmax(-1)
             entropy = -(logs.exp() * logs.clamp(min=-50)).sum(-1).mean()
-            now = logs.gather(1, made.places[chosen, 1:].reshape(-1, 1))[:, 0]
-            ratio = (now - made.log_probability[chosen, 1:].reshape(-1)).exp()
-            gain = advantage[chosen].reshape(-1)
+            ratio = (logs.gather(1, places[:, None])[:, 0] - before).exp()
             policy = torch.min(ratio * gain, ratio.clamp(1 - recipe.clip, 1 + recipe.clip) * gain).mean()
-            wrong = functional.mse_loss(value, target[chosen].reshape(-1))
+            wrong = functional.mse_loss(value, wanted)
             optimiser.zero_grad()
             (recipe.critic * wrong - policy - recipe.entropy * cooled * entropy).backward()
             torch.nn.utils.clip_grad_norm_(list(weights.values()), recipe.largest)
             optimiser.step()
+
+
+def _together(seen: list[Worlds]) -> Worlds:
+    """Return the worlds of several steps below each other, without the first of each step."""
+    widest = max(each.frontier.shape[1] for each in seen)
+    frontiers = [np.pad(each.frontier[1:], ((0, 0), (0, widest - each.frontier.shape[1]))) for each in seen]
+    sizes, caches = [each.size[1:] for each in seen], [each.cache[1:] for each in seen]
+    return Worlds(np.concatenate(frontiers), np.concatenate(sizes), np.concatenate(caches))
 
 
 def _optimiser(state: State, weights: dict[str, torch.Tensor], recipe: Recipe, steps: int) -> torch.optim.Adam:
