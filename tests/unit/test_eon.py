@@ -55,7 +55,9 @@ def test_the_policy_does_not_know_the_order_of_frontier_and_cache(network, train
     logits, value = forward(state.parameters, known, now)
     flipped, same = forward(state.parameters, known, Worlds(now.frontier[:, ::-1].copy(), now.size, turned))
     assert torch.allclose(logits.flip(1), flipped, atol=1e-5) and torch.allclose(value, same, atol=1e-5)
-    padded = Worlds(np.pad(now.frontier, ((0, 0), (0, 3))), now.size, np.pad(now.cache, ((0, 0), (0, 2)), constant_values=-1))
+    padded = Worlds(
+        np.pad(now.frontier, ((0, 0), (0, 3))), now.size, np.pad(now.cache, ((0, 0), (0, 2)), constant_values=-1)
+    )
     wide, same = forward(state.parameters, known, padded)
     assert torch.allclose(wide[:, : logits.shape[1]], logits, atol=1e-5) and torch.allclose(same, value, atol=1e-5)
     assert (wide.softmax(-1)[:, logits.shape[1] :] == 0).all()
@@ -95,7 +97,9 @@ def test_the_compiled_gradient_is_that_of_automatic_differentiation(network, wid
             found = torch.where(logits > NOTHING, logits * of, 0).sum() + (summary * to).sum()
             assert found.item() == pytest.approx(wanted.item(), rel=1e-4, abs=1e-4)
             pairs = zip(torch.autograd.grad(found, known), torch.autograd.grad(wanted, known), strict=True)
-            assert all(torch.allclose(one, two, rtol=1e-3, atol=1e-4 * float(two.abs().max() + 1)) for one, two in pairs)
+            assert all(
+                torch.allclose(one, two, rtol=1e-3, atol=1e-4 * float(two.abs().max() + 1)) for one, two in pairs
+            )
         world.step(rng.integers(world.size))
 
 

@@ -7,6 +7,7 @@ import pytest
 from oracles.eon_oracle import policy
 from safetensors.numpy import save
 
+from cython_ext.edges.attention import Attention
 from reorder.learning.eon.contents import KINDS, VERSION, Look, contents, fingerprint, shapes
 from reorder.learning.eon.spectrum import features
 from traces.base.errors import InputError
@@ -101,3 +102,59 @@ def test_the_oracle_knows_no_order_of_frontier_and_cache(network):
     assert chances == pytest.approx(turned[::-1]) and value == pytest.approx(same) and chances.sum() == pytest.approx(1)
     alone, _ = policy(parameters, of, network.sources, network.targets, [5], [])
     assert alone.tolist() == [1.0]
+
+
+def looked(tables, frontier, cache):
+    """The attention of one world by its description, float64: logits and summary."""
+    edge, query, key, value, node, offer, offer_bias, sentinel, weight, bias = (
+        each.astype(np.float64) for each in tables
+    )
+
+    def softmax(scores):
+        scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        return scores / scores.sum(axis=-1, keepdims=True)
+
+    rows = edge[frontier] + softmax(query[frontier] @ key[frontier].T) @ value[frontier]
+    rows = (rows - rows.mean(axis=1)[:, None]) / np.sqrt(rows.var(axis=1) + 1e-5)[:, None] * weight + bias
+    seen = [*cache, len(node)]
+    both = np.concatenate([rows, node[cache]])
+    return (rows @ offer[seen].T + offer_bias[seen]).max(axis=1), softmax(both @ sentinel) @ both
+
+
+@pytest.mark.parametrize("width", [3, 7, 16, 48, 85])
+def test_the_compiled_attention_and_its_gradient(width):
+    rng = np.random.default_rng(width)
+    n_edges, n_nodes, count, capacity = 40, 20, 5, 6
+    shapes_of = [(n_edges, width)] * 4 + [(n_nodes, width), (n_nodes + 1, width), (n_nodes + 1,)] + [(width,)] * 3
+    tables = [rng.standard_normal(shape).astype(np.float32) for shape in shapes_of]
+    frontier = np.array([rng.permutation(n_edges)[:35] for _ in range(count)], np.int32)
+    size, cached = rng.integers(1, 36, count), rng.integers(0, capacity + 1, count)
+    size[0], cached[0] = 35, 0
+    cache = np.array([rng.permutation(n_nodes)[:capacity] for _ in range(count)], np.int32)
+    cache[np.arange(capacity) >= cached[:, None]] = -1
+    d_logits, d_summary = (rng.standard_normal(shape).astype(np.float32) for shape in ((count, 35), (count, width)))
+
+    def loss(tables):
+        whole = 0.0
+        for b in range(count):
+            logits, summary = looked(tables, frontier[b, : size[b]], cache[b, : cached[b]])
+            whole += logits @ d_logits[b, : size[b]] + summary @ d_summary[b]
+        return whole
+
+    attention = Attention(*tables)
+    logits, summary = attention.look(frontier, size, cache, -1e9)
+    for b in range(count):
+        wanted, worth = looked(tables, frontier[b, : size[b]], cache[b, : cached[b]])
+        assert logits[b, : size[b]] == pytest.approx(wanted, abs=2e-4) and (logits[b, size[b] :] == -1e9).all()
+        assert summary[b] == pytest.approx(worth, abs=2e-4)
+    found = attention.learn(frontier, size, cache, d_logits, d_summary)
+    for number, gradient in enumerate(found):  # the slope along any direction of any table
+        along, near = rng.standard_normal(gradient.shape), 1e-6  # float64, as `loss` computes
+
+        above, below = (
+            loss([each + by * along if k == number else each for k, each in enumerate(tables)]) for by in (near, -near)
+        )
+        slope = (above - below) / (2 * near)
+        assert float((gradient * along).sum()) == pytest.approx(
+            slope, rel=1e-3, abs=1e-3 * float(np.linalg.norm(gradient))
+        )
