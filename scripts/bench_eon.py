@@ -1,6 +1,6 @@
 """EON on the networks of its paper: misses of its orders beside EGO, Connection Reordering and annealing, seed by seed.
 
-    python scripts/bench_eon.py [--iterations 200] [--seeds 1,2,3,4,5] [--json FILE]
+    python scripts/bench_eon.py [--iterations 120] [--seeds 1,2,3,4,5] [--json FILE]
 
 CPU time, one thread. The cache is an LRU of seven neurons (M = 8).
 """
@@ -29,7 +29,7 @@ NETWORKS = {
 def main() -> None:
     """Print a line a network and seed, then medians."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--iterations", type=int, default=200, help="of a training")
+    parser.add_argument("--iterations", type=int, default=120, help="of a training")
     parser.add_argument("--seeds", default="1,2,3,4,5", help="of networks and trainings")
     parser.add_argument("--json", type=Path, help="append misses and curves here, a line a training")
     parser.add_argument("--keep", type=Path, help="folder of checkpoints: go on from those that are there")

@@ -37,15 +37,15 @@ class Recipe:
 
     features: int = 128
     width: int = 48
-    batch: int = 16
-    epochs: int = 2
-    steps: int = 16
+    batch: int = 64
+    epochs: int = 1
+    steps: int = 8
     discount: float = 0.95
     trace: float = 0.95
     rate: float = 3e-3
-    entropy: float = 0.01
-    half: float = 100.0
-    coldest: float = 0.1
+    entropy: float = 0.03
+    half: float = 45.0
+    coldest: float = 0.05
     clip: float = 0.2
     critic: float = 0.25
     largest: float = 0.5
