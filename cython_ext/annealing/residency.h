@@ -73,6 +73,7 @@ typedef struct {
     int32_t distance[EW_DISTANCES];
     double chance[EW_CHANCES];
     double share[EW_MOVES]; /* cumulative shares of the kinds of move */
+    int64_t doubt;          /* by how many I/Os a swap may seem to cost more than is accepted and is counted all the same */
     double guided;          /* share of swaps with a partner where the network suggests one (ew_good_rank) */
     /* counts */
     int64_t tried, accepted, checks, searches;
@@ -145,6 +146,14 @@ static inline int ew_propose(ew_residency *r, ew_proposal *p) {
     p->drops = !opens;
     p->random32 = (uint32_t)b;
     return 1;
+}
+
+/* The most I/Os more that are accepted for this draw. */
+static inline int64_t ew_limit(const ew_residency *r, uint32_t random32) {
+    const double drawn = random32 * 0x1p-32;
+    int64_t limit = 0;
+    while (limit + 1 < EW_CHANCES && drawn < r->chance[limit + 1]) limit++;
+    return limit;
 }
 
 #include "annealing/residency_exchange.h"

@@ -44,6 +44,7 @@ cdef extern from "annealing/residency.h" nogil:
         uint64_t random[2]
         double share[3]
         double guided
+        int64_t doubt
         int64_t tried, accepted, checks, searches
     void ew_residency_tune(ew_residency *, double, int64_t)
     void ew_residency_run(ew_residency *, int, int64_t)
@@ -125,12 +126,14 @@ cdef class Residency:
         """Return (opens, drops), copies of the two permutations."""
         return self.arrays["open_at"].copy(), self.arrays["drop_at"].copy()
 
-    def tune(self, double temperature, int64_t longest, double open_share, double drop_share, double guided=0):
+    def tune(self, double temperature, int64_t longest, double open_share, double drop_share, double guided=0,
+             int64_t doubt=1):
         """Set the temperature, the longest distance of a swap and the shares of open and drop swaps (rest: both).
 
-        guided: share of the swaps that bring an item near one it shares a source with.
+        guided: share of the swaps that bring an item near one it shares a source with. doubt: a swap of whole intervals
+        that seems to cost so many I/Os more than is accepted is still counted, beyond it is left out.
         """
-        self.r.guided = guided
+        self.r.guided, self.r.doubt = guided, doubt
         self.r.share[0], self.r.share[1], self.r.share[2] = open_share, open_share + drop_share, 1.0
         ew_residency_tune(&self.r, temperature, max(1, min(longest, self.r.n)))
 

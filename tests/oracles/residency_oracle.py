@@ -25,6 +25,32 @@ def intervals(
     return opened, finished, dropped
 
 
+def piercing(network: Network, s: int, state: tuple[dict[int, int], dict[int, int], dict[int, int]]) -> list[int]:
+    """Return the stages at which a source is loaded: the fewest that pierce the intervals of its targets."""
+    opened, finished, dropped = state
+    left = [t for t in network.targets[network.sources == s].tolist() if s not in opened or opened[t] > dropped[s]]
+    points = []
+    while left:
+        points.append(min(finished[t] for t in left))
+        left = [t for t in left if opened[t] > points[-1]]
+    return points
+
+
+def estimate(
+    network: Network, state: tuple[dict[int, int], dict[int, int], dict[int, int]], one: int, other: int
+) -> int:
+    """Return what a swap of two whole intervals seems to cost: sources whose present points would miss one of them in
+    its new place, less those with a point at its present finish that is the first not before it opens."""
+    opened, finished, dropped = state
+    seems = 0
+    for v, w in ((one, other), (other, one)):
+        for s in network.sources[network.targets == v].tolist():
+            points, release = piercing(network, s, state), dropped.get(s, 0)
+            seems -= opened[v] > release and [x for x in points if x >= opened[v]][:1] == [finished[v]]
+            seems += opened[w] > release and not any(opened[w] <= x <= dropped[w] for x in points)
+    return seems
+
+
 def cost(network: Network, opens: Sequence[int], drops: Sequence[int], slots: int) -> int | None:
     """Return loads of sources plus writes of spilled hidden values; None if the state is not possible."""
     opened, finished, dropped = intervals(network, opens, drops, slots)
@@ -37,12 +63,7 @@ def cost(network: Network, opens: Sequence[int], drops: Sequence[int], slots: in
         hidden = s in computed
         if hidden and any(finished[s] > finished[t] for t in fed):
             return None
-        left = [t for t in fed if not (hidden and opened[t] <= dropped[s])]
-        points = 0
-        while left:
-            point = min(finished[t] for t in left)
-            left = [t for t in left if opened[t] > point]
-            points += 1
+        points = len(piercing(network, s, (opened, finished, dropped)))
         total += points + (1 if hidden and points else 0)
     return total
 
@@ -71,8 +92,12 @@ def anneal(
     shares: tuple[float, float],
     longest: int,
     moves: int,
+    doubt: float = math.inf,
 ) -> tuple[int, list[int], list[int]]:
-    """Return (cost, opens, drops) after `moves` unguided proposals, each judged by the whole cost of the new state."""
+    """Return (cost, opens, drops) after `moves` unguided proposals, each judged by the whole cost of the new state.
+
+    Swaps of whole intervals that seem to cost `doubt` more than would be accepted are left out.
+    """
     state = np.random.SeedSequence(seed).generate_state(2, np.uint64)
     words = random_words((int(state[0]) | 1, int(state[1])))
     opens, drops, n = list(opens), list(drops), len(opens)
@@ -96,11 +121,13 @@ def anneal(
             new_drops[i], new_drops[j] = w, v
         elif i < slots and j < slots:
             continue  # both open at stage 1 anyway
-        new = cost(network, new_opens, new_drops, slots)
-        if new is None:
+        drawn, most = (b & 0xFFFFFFFF) / 2**32, 0  # the most that it may cost more
+        while temperature and most < 63 and drawn < math.exp(-(most + 1) / temperature):
+            most += 1
+        present = intervals(network, opens, drops, slots)
+        if kind >= sum(shares) and doubt < math.inf and estimate(network, present, v, w) > most + doubt:
             continue
-        more = new - now
-        chance = 1.0 if more <= 0 else math.exp(-more / temperature) if temperature else 0.0
-        if (b & 0xFFFFFFFF) / 2**32 < chance:
+        new = cost(network, new_opens, new_drops, slots)
+        if new is not None and new - now <= most:
             opens, drops, now = new_opens, new_drops, new
     return now, opens, drops

@@ -112,10 +112,11 @@ def test_annealing_keeps_the_cost_the_oracle_finds(
 
 @MODEST
 @given(
-    network=networks(), slots=st.integers(1, 8), seed=st.integers(0, 99), temperature=st.sampled_from((0.0, 0.3, 1.0))
-)
+    network=networks(), slots=st.integers(1, 8), seed=st.integers(0, 99), temperature=st.sampled_from((0.0, 0.3, 1.0)),
+    doubt=st.sampled_from((-2, 0, 1, 1000)),
+)  # fmt: skip
 def test_annealing_takes_the_moves_the_oracle_takes(
-    network: Network, slots: int, seed: int, temperature: float
+    network: Network, slots: int, seed: int, temperature: float, doubt: int
 ) -> None:
     """The kernel counts only what a swap may change, and stops counting once the swap cannot be accepted any more."""
     items = Items(network)
@@ -123,11 +124,11 @@ def test_annealing_takes_the_moves_the_oracle_takes(
     search = items.search(slots, seed)
     search.set_state(state.opens, state.drops)
     longest = len(items.items)
-    search.tune(temperature, longest, 0.4, 0.3)
+    search.tune(temperature, longest, 0.2, 0.2, doubt=doubt)
     search.run(200)
     opens, drops = (items.items[part].tolist() for part in search.state())
     start = (items.items[part].tolist() for part in (state.opens, state.drops))
-    expected = annealed(network, *start, slots, seed, temperature, (0.4, 0.3), longest, 200)
+    expected = annealed(network, *start, slots, seed, temperature, (0.2, 0.2), longest, 200, doubt)
     assert (search.cost, opens, drops) == expected
 
 

@@ -1,0 +1,157 @@
+/* The points of one source for one lane type and SIMD level: finding, and searching again; included by
+ * residency_body.h, whose macros it uses. */
+
+/* The smallest finish of the targets that open after `point`, or EW_NEVER_POINT. */
+EW_TARGET static inline EW_LANE EW_NAME(ew_next_point)(const EW_LANE *open, const EW_LANE *finish, int64_t n,
+                                                       EW_LANE point) {
+#if EW_SIMD == 2 && EW_BITS == 16
+    const __m512i p = _mm512_set1_epi16((short)point);
+    __m512i least = _mm512_set1_epi16(-1);
+    for (int64_t i = 0; i < n; i += 32) { /* the last vector may reach into the lanes of others */
+        const __mmask32 lanes = n - i < 32 ? (1u << (n - i)) - 1 : ~0u;
+        const __mmask32 later = _mm512_mask_cmpgt_epu16_mask(lanes, _mm512_loadu_si512(open + i), p);
+        least = _mm512_mask_min_epu16(least, later, least, _mm512_loadu_si512(finish + i));
+    }
+    const __m256i half = _mm256_min_epu16(_mm512_castsi512_si256(least), _mm512_extracti64x4_epi64(least, 1));
+    const __m128i quarter = _mm_min_epu16(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+    return (EW_LANE)_mm_extract_epi16(_mm_minpos_epu16(quarter), 0);
+#elif EW_SIMD == 2
+    const __m512i p = _mm512_set1_epi32((int)point);
+    __m512i least = _mm512_set1_epi32((int)EW_NEVER_POINT);
+    for (int64_t i = 0; i < n; i += 16) {
+        const __mmask16 lanes = n - i < 16 ? (__mmask16)((1u << (n - i)) - 1) : (__mmask16)~0u;
+        const __mmask16 later = _mm512_mask_cmpgt_epu32_mask(lanes, _mm512_loadu_si512(open + i), p);
+        least = _mm512_mask_min_epu32(least, later, least, _mm512_loadu_si512(finish + i));
+    }
+    return (EW_LANE)_mm512_reduce_min_epu32(least);
+#else
+    EW_LANE least = EW_NEVER_POINT;
+    for (int64_t i = 0; i < n; i++) {
+        const EW_LANE f = open[i] > point ? finish[i] : (EW_LANE)EW_NEVER_POINT;
+        least = f < least ? f : least;
+    }
+    return least;
+#endif
+}
+
+/* The first index whose point is not below `stage`. The sentinel, at n, ends the search. */
+EW_TARGET static inline int32_t EW_NAME(ew_first_not_below)(const EW_LANE *points, int64_t n, EW_LANE stage) {
+#if EW_SIMD == 2 && EW_BITS == 16
+    (void)n;
+    for (int32_t i = 0;; i += 32) { /* may read past the sentinel, where EW_SLACK lanes follow the last points */
+        const uint32_t found = _mm512_cmpge_epu16_mask(_mm512_loadu_si512(points + i), _mm512_set1_epi16((short)stage));
+        if (found) return i + __builtin_ctz(found);
+    }
+#elif EW_SIMD == 2
+    (void)n;
+    for (int32_t i = 0;; i += 16) {
+        const uint32_t found = _mm512_cmpge_epu32_mask(_mm512_loadu_si512(points + i), _mm512_set1_epi32((int)stage));
+        if (found) return i + __builtin_ctz(found);
+    }
+#else
+    int64_t i = 0;
+    while (n - i > 16) {
+        const int64_t middle = (i + n) >> 1;
+        if (points[middle] < stage) i = middle + 1; else n = middle;
+    }
+    while (points[i] < stage) i++;
+    return (int32_t)i;
+#endif
+}
+
+/* The lane of an item among those of a source, or -1. */
+EW_TARGET static inline int64_t EW_NAME(ew_lane_of)(const EW_LANE *items, int64_t n, EW_LANE item) {
+#if EW_SIMD == 2 && EW_BITS == 16
+    for (int64_t i = 0; i < n; i += 32) {
+        const uint32_t found = _mm512_cmpeq_epu16_mask(_mm512_loadu_si512(items + i), _mm512_set1_epi16((short)item));
+        if (found) return i + __builtin_ctz(found) < n ? i + __builtin_ctz(found) : -1;
+    }
+#elif EW_SIMD == 2
+    for (int64_t i = 0; i < n; i += 16) {
+        const uint32_t found = _mm512_cmpeq_epu32_mask(_mm512_loadu_si512(items + i), _mm512_set1_epi32((int)item));
+        if (found) return i + __builtin_ctz(found) < n ? i + __builtin_ctz(found) : -1;
+    }
+#else
+    for (int64_t i = 0; i < n; i++)
+        if (items[i] == item) return i;
+#endif
+    return -1;
+}
+
+#if EW_SIMD == 2 && EW_BITS == 16
+/* Search a source of at most 32 `vectors` targets again from its point `from` on, the changes put in place in registers:
+ * lanes that were just written could not be read as a vector for some 15 cycles. Returns how many points there are now
+ * in `fresh`, which give way to the old ones up to *met. */
+EW_TARGET static inline __attribute__((always_inline)) int64_t EW_NAME(ew_search_few)(
+    const ew_residency *r, int64_t base, int64_t lanes, const EW_LANE *old, int64_t from, int64_t last, EW_LANE point,
+    EW_LANE *fresh, int64_t *met, const int vectors) {
+    __m512i open[2], finish[2], item[2];
+    __mmask32 own[2];
+    for (int x = 0; x < vectors; x++) {
+        const int64_t left = lanes - 32 * x;
+        own[x] = left < 32 ? (1u << left) - 1 : ~0u;
+        item[x] = _mm512_loadu_si512((const EW_LANE *)r->lane_item + base + 32 * x);
+        open[x] = _mm512_loadu_si512((const EW_LANE *)r->lane_open + base + 32 * x);
+        finish[x] = _mm512_loadu_si512((const EW_LANE *)r->lane_finish + base + 32 * x);
+    }
+    for (int64_t c = 0; c < r->n_changes; c++) {
+        const __m512i changed = _mm512_set1_epi16((short)r->changes[c].item);
+        for (int x = 0; x < vectors; x++) {
+            const __mmask32 here = _mm512_mask_cmpeq_epu16_mask(own[x], item[x], changed);
+            open[x] = _mm512_mask_set1_epi16(open[x], here, (short)r->changes[c].open);
+            finish[x] = _mm512_mask_set1_epi16(finish[x], here, (short)r->changes[c].finish);
+        }
+    }
+    int64_t i = from, count = 0;
+    for (;;) {
+        __m512i least = _mm512_set1_epi16(-1);
+        const __m512i p = _mm512_set1_epi16((short)point);
+        for (int x = 0; x < vectors; x++)
+            least = _mm512_mask_min_epu16(least, _mm512_mask_cmpgt_epu16_mask(own[x], open[x], p), least, finish[x]);
+        const __m256i half = _mm256_min_epu16(_mm512_castsi512_si256(least), _mm512_extracti64x4_epi64(least, 1));
+        const __m128i quarter = _mm_min_epu16(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+        point = (EW_LANE)_mm_extract_epi16(_mm_minpos_epu16(quarter), 0);
+        while (old[i] < point) i++;
+        /* met the old points, with no change to come; or both have ended */
+        if (old[i] == point && (i >= last || point == (EW_LANE)EW_NEVER_POINT)) break;
+        fresh[count++] = point;
+    }
+    *met = i;
+    return count;
+}
+#endif
+
+/* Search source s again from its point `from` on; returns and *met as above. */
+EW_TARGET static int64_t EW_NAME(ew_search)(ew_residency *r, int64_t s, int64_t from, int64_t last, EW_LANE *fresh,
+                                            int64_t *met) {
+    EW_LANE *const lane_open = (EW_LANE *)r->lane_open, *const lane_finish = (EW_LANE *)r->lane_finish;
+    const EW_LANE *const lane_item = (const EW_LANE *)r->lane_item;
+    const int64_t base = r->out_start[s], lanes = r->out_start[s + 1] - base;
+    const EW_LANE *const old = (const EW_LANE *)r->points + r->source[s].points;
+    EW_LANE point = from > 0 ? old[from - 1] : (EW_LANE)r->source[s].release;
+#if EW_SIMD == 2 && EW_BITS == 16
+    if (lanes <= 32) return EW_NAME(ew_search_few)(r, base, lanes, old, from, last, point, fresh, met, 1);
+    if (lanes <= 64) return EW_NAME(ew_search_few)(r, base, lanes, old, from, last, point, fresh, met, 2);
+#endif
+    int64_t lane[EW_SPREAD + 2], i = from, count = 0;
+    for (int64_t c = 0; c < r->n_changes; c++) {
+        lane[c] = EW_NAME(ew_lane_of)(lane_item + base, lanes, (EW_LANE)r->changes[c].item);
+        if (lane[c] < 0) continue;
+        lane_open[base + lane[c]] = (EW_LANE)r->changes[c].open;
+        lane_finish[base + lane[c]] = (EW_LANE)r->changes[c].finish;
+    }
+    for (;;) {
+        point = EW_NAME(ew_next_point)(lane_open + base, lane_finish + base, lanes, point);
+        while (old[i] < point) i++;
+        /* met the old points, with no change to come; or both have ended */
+        if (old[i] == point && (i >= last || point == (EW_LANE)EW_NEVER_POINT)) break;
+        fresh[count++] = point;
+    }
+    for (int64_t c = 0; c < r->n_changes; c++) {
+        if (lane[c] < 0) continue;
+        lane_open[base + lane[c]] = (EW_LANE)r->changes[c].old_open;
+        lane_finish[base + lane[c]] = (EW_LANE)r->changes[c].old_finish;
+    }
+    *met = i;
+    return count;
+}
