@@ -1,6 +1,9 @@
-"""Parts derived from the shipped LPDDR4-3200 for tests: other organisations and constants."""
+"""Parts derived from the shipped LPDDR4-3200 for tests: other organisations and constants; reads of LPDDR6."""
+
+import numpy as np
 
 from hwmodel.dram.engine import load_part
+from traces.access.trace import Chunk, Memory, Trace
 
 
 def made(value, source="test"):
@@ -84,3 +87,15 @@ def split_activates():
 
 MADE = (busy_rules, split_activates, shipped, grouped, two_channels, quick_refresh, two_command_buses, bank_pairs)
 PARTS = {part.__name__: part for part in MADE}
+
+
+def one_channel_reads(data):
+    """Return reads of touching bursts of one LPDDR6 sub-channel, with their bytes: uint8[n, 32]."""
+    n = len(data)
+    image = np.zeros(64 * n, np.uint8)
+    image.reshape(n, 2, 32)[:, 0] = data
+    chunk = Chunk(
+        np.arange(n, dtype=np.uint64) * np.uint64(64), np.full(n, 32, np.uint8), np.zeros(n, np.uint8),
+        np.zeros(n, np.uint8), np.arange(n + 1) * 32, data.reshape(-1),
+    )  # fmt: skip
+    return Trace.from_chunks([chunk], Memory(0, 64 * n, image))

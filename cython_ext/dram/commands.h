@@ -226,6 +226,13 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
 
 /* ---- completion ------------------------------------------------------------------------------------------------- */
 
+/* Note the refresh of a rank whose time has come. */
+static inline void refresh_comes_due(const dram_engine *e, dram_rank *rank, int64_t t) {
+    if (t < rank->next_refresh) return;
+    rank->refresh_due++;
+    rank->next_refresh += e->c.refresh_interval / (e->c.refresh == REFRESH_PER_BANK ? e->c.refresh_sets : 1);
+}
+
 static inline void complete(dram_engine *e, int64_t id, int64_t accepted, int64_t cycle) {
     dram_output *out = e->out;
     out->done_id[out->n_done] = id;

@@ -336,12 +336,7 @@ static void process(dram_engine *e, int64_t t, int flush) {
     if (!e->queued && !e->reads_waiting) e->last_progress = t;
     for (int r = 0; r < e->c.ranks; r++) {
         dram_rank *rank = &e->rank[r];
-        if (t >= rank->next_refresh) {
-            int64_t interval = e->c.refresh_interval;
-            if (e->c.refresh == REFRESH_PER_BANK) interval /= e->c.refresh_sets;
-            rank->refresh_due++;
-            rank->next_refresh += interval;
-        }
+        refresh_comes_due(e, rank, t);
         int asleep = 0;
         rank->refresh_first = rank->refresh_due > 0;
         if (e->extras) {

@@ -113,12 +113,7 @@ static void process_pooled(dram_engine *e, int64_t t) {
     if (!e->reads_waiting && !e->n_opened) e->last_progress = t;
     for (int r = 0; r < e->c.ranks; r++) {
         dram_rank *rank = &e->rank[r];
-        if (t >= rank->next_refresh) {
-            int64_t interval = e->c.refresh_interval;
-            if (e->c.refresh == REFRESH_PER_BANK) interval /= e->c.refresh_sets;
-            rank->refresh_due++;
-            rank->next_refresh += interval;
-        }
+        refresh_comes_due(e, rank, t);
         if (rank->refresh_due && due == NONE) due = r;
         next = sooner(next, rank->next_refresh);
     }

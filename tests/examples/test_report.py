@@ -2,12 +2,11 @@
 
 import json
 import re
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import CHROMIUM, opened
 
 import edgewatt as ew
 from edgewatt.reporting.data import gather
@@ -15,7 +14,6 @@ from edgewatt.reporting.page import read_results, render
 from edgewatt.results.record import Record, content_hash
 from edgewatt.results.store import Store
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 HOSTILE = (
     '</script><script>document.body.dataset.owned="1"</script><img src=x onerror=alert(1)>\u202e{{7*7}} \u4e2d\u6587 '
     + "w" * 900
@@ -55,16 +53,7 @@ def dump(page: Path, tmp_path: Path, script: str = "", width: int = 1200) -> str
     copy = tmp_path / "page.html"
     head, _, tail = text.replace("<main>", f"<main>{note}", 1).rpartition("</body>")
     copy.write_text(f"{head}<script type=module>{script}</script></body>{tail}")
-    profile = tmp_path / "profile"
-    command = [
-        str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-        "--disable-background-networking", "--disable-component-update", "--disable-sync", f"--user-data-dir={profile}",
-        f"--window-size={width},1500",
-        "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=20000", "--dump-dom", copy.as_uri(),
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=180)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return opened(copy, tmp_path / "profile", f"--window-size={width},1500")[0]
 
 
 def data_of(dom: str) -> dict[str, str]:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from dram_parts import one_channel_reads
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracles import in_burst_oracle as oracle
@@ -18,7 +19,6 @@ from hwmodel.machine import BusSpec, Machine
 from hwmodel.parts.burst_cells import BurstCells, check_cells
 from hwmodel.replay import replay
 from hwmodel.system.simulation import simulate
-from traces.access.trace import Chunk, Memory, Trace
 from traces.base.errors import InputError
 
 LPDDR6 = load_part("lpddr6-10667")
@@ -111,18 +111,6 @@ def test_an_inversion_gains_what_it_is_for(encoder):
     assert found[encoder][at] == min(values[at] for values in found.values())
 
 
-def reads(data):
-    """Touching bursts of one sub-channel, with their bytes."""
-    n = len(data)
-    image = np.zeros(64 * n, np.uint8)
-    image.reshape(n, 2, 32)[:, 0] = data
-    chunk = Chunk(
-        np.arange(n, dtype=np.uint64) * np.uint64(64), np.full(n, 32, np.uint8), np.zeros(n, np.uint8),
-        np.zeros(n, np.uint8), np.arange(n + 1) * 32, data.reshape(-1),
-    )  # fmt: skip
-    return Trace.from_chunks([chunk], Memory(0, 64 * n, image))
-
-
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 60), st.integers(0, 2**32), st.sampled_from((0, 1, 0x8001, 0xFFFF)))
 def test_dbi_dc_on_a_machine_is_the_parts_own(n, seed, metadata):
@@ -130,7 +118,7 @@ def test_dbi_dc_on_a_machine_is_the_parts_own(n, seed, metadata):
     data = np.random.default_rng(seed).integers(0, 256, (n, 32)).astype(np.uint8)
     machine = Machine(part=LPDDR6, bus=BusSpec(2, 32, metadata), encoder="dbi-dc", flush=False,
                       controller={"scheduler": "fcfs"})  # fmt: skip
-    result = replay(reads(data), machine)
+    result = replay(one_channel_reads(data), machine)
     rows = {
         "timestamp_cycles": np.arange(n) * 6, "command": ["RD"] * n, "data_hex": [bytes(d).hex() for d in data],
     }  # fmt: skip
@@ -149,7 +137,7 @@ def test_the_system_sends_what_replay_sends(encoder):
     rng = np.random.default_rng(3)
     data = rng.integers(0, 256, (300, 32)).astype(np.uint8)
     machine = Machine(part=LPDDR6, bus=BusSpec(2, 32, 0x5A5A), encoder=encoder, controller={"scheduler": "fcfs"})
-    one, other = replay(reads(data), machine), simulate(reads(data), machine)
+    one, other = replay(one_channel_reads(data), machine), simulate(one_channel_reads(data), machine)
     for result in (one, other.counts):
         commands = result.dram.commands
         assert result.total.bursts == sum(commands.get(name, 0) for name in ("RD", "WR", "RDA", "WRA"))
@@ -160,7 +148,7 @@ def test_the_system_sends_what_replay_sends(encoder):
 def test_what_has_no_wires_is_refused_with_the_reason(encoder, bits_beside):
     machine = Machine(part=LPDDR6, bus=BusSpec(2, 32), encoder=encoder, flush=False)
     with pytest.raises(InputError) as caught:
-        replay(reads(np.zeros((1, 32), np.uint8)), machine)
+        replay(one_channel_reads(np.zeros((1, 32), np.uint8)), machine)
     text = str(caught.value)
     assert f"{bits_beside} bits with a burst of 32 bytes" in text
     assert "of the 288 bits of its burst 256 are data, 16 metadata and 16 inversion flags" in text
@@ -177,4 +165,4 @@ def test_what_has_no_wires_is_refused_with_the_reason(encoder, bits_beside):
 )
 def test_metadata_that_no_burst_holds_is_named(part, metadata, message):
     with pytest.raises(InputError, match=message):
-        replay(reads(np.zeros((1, 32), np.uint8)), Machine(part=part, bus=BusSpec(2, 32, metadata)))
+        replay(one_channel_reads(np.zeros((1, 32), np.uint8)), Machine(part=part, bus=BusSpec(2, 32, metadata)))

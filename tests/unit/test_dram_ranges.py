@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from dram_parts import made
+from dram_parts import made, one_channel_reads
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,7 +13,6 @@ from hwmodel.dram.engine import load_part, part_names, simulate_dram
 from hwmodel.dram.ranges import energy_range, scaled
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import replay
-from traces.access.trace import Chunk, Memory, Trace
 from traces.base.errors import InputError
 
 
@@ -78,18 +77,6 @@ def test_a_range_belongs_to_currents_and_capacitances():
     node = {**made(1.0), "estimate": True, "range": [0.9, 1.1]}
     with pytest.raises(InputError, match="only estimated currents and capacitances"):
         load_part({"extends": "lpddr4-3200", "clock": {"tCK_ns": node}})
-
-
-def one_channel_reads(data):
-    """Reads of touching bursts at addresses of one sub-channel, with their bytes."""
-    n = len(data)
-    image = np.zeros(64 * n, np.uint8)
-    image.reshape(n, 2, 32)[:, 0] = data
-    chunk = Chunk(
-        np.arange(n, dtype=np.uint64) * np.uint64(64), np.full(n, 32, np.uint8), np.zeros(n, np.uint8),
-        np.zeros(n, np.uint8), np.arange(n + 1) * 32, data.reshape(-1),
-    )  # fmt: skip
-    return Trace.from_chunks([chunk], Memory(0, 64 * n, image))
 
 
 @settings(max_examples=20, deadline=None)

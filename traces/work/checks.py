@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cython_ext.iomodel.counts import MAX_CONNECTIONS, PINNING_CODES, POLICY_CODES, find_next_uses
-from cython_ext.network.order import in_stored_order, lay_out
+from cython_ext.network.order import lay_out
 from traces.base.checks import as_array
 from traces.base.errors import InputError, unknown_name
 from traces.work.network import Network
@@ -103,7 +103,7 @@ def processing(network: Network, order: Any) -> Processing:
     if lasting and owner in _laid_out and _laid_out[owner][0]() is network:
         return _laid_out[owner][1]
     if edges is None:
-        sources, targets, runs, valid = in_stored_order(network.ends, network.n_neurons)
+        sources, targets, runs, valid = lay_out(network.ends, None, network.n_neurons)
     else:
         edges = _as_order(network, edges)
         sources, targets, runs, valid = lay_out(network.ends, edges, network.n_neurons)
