@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from edgewatt.config.document import ConfigError, Document
@@ -104,8 +105,7 @@ def _layout(run: RunConfig, layout: Any) -> dict[str, Any]:
 def _member(section: Section) -> dict[str, Any]:
     """Return a kind and its parameters: files by content; one that was added later is absent while at its default."""
     found = section.model_dump()
-    fills = getattr(section, "_fills", None)
-    for field in dataclasses.fields(fills) if fills else ():
+    for field in _special_fields(type(section)):
         if field.metadata.get(LATER) and found.get(field.name) == field.default:
             del found[field.name]
         elif field.metadata.get(FILE) and found.get(field.name) is not None:
@@ -113,10 +113,17 @@ def _member(section: Section) -> dict[str, Any]:
     return found
 
 
+@cache
+def _special_fields(section: type[Section]) -> list[dataclasses.Field[Any]]:
+    """Return the fields of a section's dataclass that were added later or name files."""
+    fills = getattr(section, "_fills", None)
+    fields = dataclasses.fields(fills) if fills else ()
+    return [field for field in fields if field.metadata.get(LATER) or field.metadata.get(FILE)]
+
+
 def _files(section: Section) -> dict[str, list[str]]:
     """Return where the files lie that an ordering's parameters name."""
-    fills = getattr(section, "_fills", None)
-    names = [field.name for field in dataclasses.fields(fills) if field.metadata.get(FILE)] if fills else []
+    names = [field.name for field in _special_fields(type(section)) if field.metadata.get(FILE)]
     files = [getattr(section, name) for name in names if getattr(section, name) is not None]
     return {"ordering": files} if files else {}
 

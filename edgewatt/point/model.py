@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+from weakref import WeakValueDictionary
 
 from edgewatt.point.json_form import LATER, OMIT, Member, from_json, later, to_json
 from edgewatt.results.record import content_hash
@@ -208,9 +209,11 @@ class Point:
 
     @classmethod
     def named(cls, config: dict[str, Any], paths: Mapping[str, list[str]], name: str, point_hash: str) -> Point:
-        """Return the point of that `config` and `hash`, which another process took from it."""
-        point = cls.from_config(config, paths, name)
-        point.__dict__.update(config=config, hash=point_hash)
+        """Return the point of that `config` and `hash`, which a process took from it: in that process, itself."""
+        point = _ALIVE.get(point_hash)
+        if point is None or point.name != name or point.paths != paths:
+            point = cls.from_config(config, paths, name)
+            point.__dict__.update(config=config, hash=point_hash)
         return point
 
     @cached_property
@@ -223,7 +226,9 @@ class Point:
     @cached_property
     def hash(self) -> str:
         """Return the content hash of the configuration: the point's name in a store."""
-        return content_hash(self.config)
+        found = content_hash(self.config)
+        _ALIVE[found] = self
+        return found
 
     def field(self, path: str, default: Any = None) -> Any:
         """Return a value of the configuration by its dotted key; `default` if the point has none."""
@@ -233,3 +238,7 @@ class Point:
                 return default
             value = value[step]
         return value
+
+
+_ALIVE: WeakValueDictionary[str, Point] = WeakValueDictionary()
+"""Hash -> the last point of this process that was asked for it."""
