@@ -10,7 +10,7 @@ from edgewatt.cli.parts.output import say
 
 def papers(
     names: list[str] = typer.Argument(None, metavar="[NAME]...", help="Figures, the beginning of several, or 'all'."),
-    full: bool = typer.Option(False, "--full", help="1,000,000 iterations of Connection Reordering, as in the paper."),
+    full: bool = typer.Option(False, "--full", help="All points and jobs, 1,000,000 iterations: takes hours."),
     iterations: int = typer.Option(None, help="Another number of iterations (default: 10,000)."),
     seeds: int = typer.Option(None, help="Only the first so many of the five networks."),
     results: str = typer.Option("results/papers", "-r", "--results", metavar="DIR", help="Folder for the records."),
@@ -44,6 +44,7 @@ def papers(
     from edgewatt.papers.page import compare_claims, paper_page
     from edgewatt.papers.reproduction import figure_plan, reproduce
     from edgewatt.papers.study import STUDIES, StudyRun
+    from traces.base.errors import InputError
 
     if not names:
         known = [{"name": name, "what": what} for name, what in paper_figures().items()]
@@ -53,9 +54,11 @@ def papers(
     wanted = chosen(names)
     settings: dict[str, Any] = {"full": full, "iterations": iterations, "seeds": seeds, "overrides": overrides or ()}
     execution: dict[str, Any] = {"run": run, "executor": executor, "workers": workers}
-    for name in wanted:
+    for name in wanted:  # a mistake shows before hours of work
         if name not in STUDIES:
-            figure_plan(name, **settings)  # a mistake shows before hours of work
+            figure_plan(name, **settings)
+        elif overrides:
+            raise InputError(f"{name} is a study: it has no values to replace (-s {overrides[0]})")
     done: list[Any] = []
     failed: list[str] = []
     for name in wanted:

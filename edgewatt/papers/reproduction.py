@@ -84,9 +84,12 @@ def reproduce(
     """Compute what is missing of a figure's sweep, or of a study, in the folder ``results/NAME``; return what is there.
 
     name: of `paper_figures`. run: False takes what is there. Others: see `figure_plan` and `edgewatt.sweep`; a study
-    takes full, seeds and workers. Stopping at any moment loses the points in flight at most; the same call goes on.
+    takes full, seeds and workers, and refuses overrides. Stopping at any moment loses the points in flight at most; the
+    same call goes on.
     """
     if name in STUDIES:
+        if overrides := list(overrides):
+            raise InputError(f"{name} is a study: it has no values to replace (-s {overrides[0]})")
         count = 0 if executor == "inline" else workers
         return run_study(name, results=results, full=full, seeds=seeds, run=run, workers=count, progress=progress)
     plan = figure_plan(name, full=full, iterations=iterations, seeds=seeds, overrides=overrides)

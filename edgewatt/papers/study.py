@@ -16,7 +16,8 @@ from typing import Any, Protocol
 
 from edgewatt.results.record import Record, content_hash
 from edgewatt.results.store import Store
-from traces.base.errors import EdgewattError
+from traces.base.children import end_with_parent, safe_children
+from traces.base.errors import EdgewattError, InputError
 from traces.base.progress import Progress
 from traces.base.registry import Registry
 
@@ -116,6 +117,8 @@ def run_study(
 def _first_seeds(jobs: list[dict[str, Any]], seeds: int | None) -> list[dict[str, Any]]:
     if seeds is None:
         return jobs
+    if isinstance(seeds, bool) or seeds < 1:
+        raise InputError(f"seeds is {seeds}: it is at least 1")
     kept = sorted({job["seed"] for job in jobs if "seed" in job})[:seeds]
     return [job for job in jobs if job.get("seed") in (None, *kept)]
 
@@ -133,8 +136,9 @@ def _outcomes(name: str, jobs: Sequence[Job], missing: list[int], workers: int |
     if workers == 0 or len(missing) < 2:
         yield from ((k, compute_job(name, jobs[k])) for k in missing)
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        running = {pool.submit(compute_job, name, jobs[k]): k for k in missing}
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=end_with_parent) as pool:
+        with safe_children():
+            running = {pool.submit(compute_job, name, jobs[k]): k for k in missing}
         try:
             for future in as_completed(running):
                 yield running[future], future.result()

@@ -20,7 +20,7 @@ import numpy as np
 from reorder.cdr.base import TUPLE_ORDERS
 from reorder.cdr.tuple_problem import Int64Array, TupleProblem
 from traces.base.archive import npz_names, read_npz
-from traces.base.children import safe_children
+from traces.base.children import end_with_parent, safe_children
 from traces.base.errors import DamageWarning, InputError
 from traces.base.files import replace_file, set_aside
 from traces.base.progress import Progress
@@ -58,6 +58,7 @@ _runner: _Runner | None = None
 
 def _receive(problem: TupleProblem, method: str, seed: int, parameters: Any) -> None:
     global _runner
+    end_with_parent()
     _runner = _Runner(problem, method, seed, parameters)
 
 

@@ -19,7 +19,7 @@ from reorder.search.edge_moves import SHARE, SWAPS_PER_MOVE, polish
 from reorder.search.intervals import Items
 from reorder.search.residency import MOVES_PER_ITEM, ResidencyParameters, anneal
 from reorder.search.rolling import SHARES
-from traces.base.children import safe_children
+from traces.base.children import end_with_parent, safe_children
 from traces.work.network import Network
 
 HEATS = (1.0, 1.4, 0.7)  # of the first, second, third start, and again
@@ -156,6 +156,7 @@ _reports: Any = None
 
 def _receive(network: Network, known: dict[Any, Any], orders: list[Any], reports: Any) -> None:
     global _items, _reports
+    end_with_parent()
     _items, _reports = Items(network), reports
     _items.known, _items.orders = known, orders
 

@@ -70,6 +70,13 @@ def test_a_study_runs_resumes_and_makes_its_page(tmp_path: Path, monkeypatch: py
     assert "Figure 5b: misses of EGO" in text and "agrees under a reading" in text
 
 
+def test_what_a_study_refuses(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="eon-frontier is a study: it has no values to replace"):
+        ew.reproduce("eon-frontier", results=tmp_path, overrides=["network.width=3"])
+    with pytest.raises(InputError, match="seeds is 0: it is at least 1"):
+        ew.reproduce("eon-frontier", results=tmp_path, seeds=0)
+
+
 def test_a_job_that_fails_leaves_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def compute(job: Job) -> dict[str, int]:
         if job["seed"] == 2:
@@ -192,10 +199,9 @@ def test_a_tiny_figure_runs_resumes_and_makes_its_page(tmp_path: Path) -> None:
     assert "coverage 50 %" in text
 
 
-TERM_NS = (1800.0, 1.6, 0.3, 0.2, 0.05, 0.15, 0.16, 0.31, 0.2, 0.4, 6.3)
 PROCESSOR = Processor(
-    Limits(48 << 10, 1 << 20, 32 << 20, 490.0, 240.0, 108.0, 38.0, 250.0), dict(zip(TERMS, TERM_NS, strict=True)), 8000,
-    "avx512", 180, 0.08, "an example",
+    Limits(48 << 10, 1 << 20, 32 << 20, 490.0, 240.0, 108.0, 38.0, 250.0), dict.fromkeys(TERMS, 0.4), 8000, "avx512",
+    180, 0.08, "an example",
 )  # fmt: skip
 SMALLEST: dict[str, Job] = {
     "cdr-strides": {"layer": "digits_small", "format": "int8", "effort": 0.0},

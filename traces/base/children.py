@@ -1,10 +1,11 @@
-"""Child processes that run none of the modules that happen to lie in the current folder."""
+"""Child processes: they run none of the modules that happen to lie in the current folder, and end with their parent."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,21 @@ def safe_children() -> Iterator[None]:
             del os.environ["PYTHONSAFEPATH"]
         else:
             os.environ["PYTHONSAFEPATH"] = before
+
+
+def end_with_parent() -> None:
+    """Let this process of a pool end when its parent has: a parent that is killed cannot tell its pool."""
+    from multiprocessing import parent_process
+
+    parent = parent_process()
+    if parent is None:
+        return
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def forget_current_folder() -> None:
