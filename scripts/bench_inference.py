@@ -4,9 +4,10 @@
     python scripts/bench_inference.py prediction           # predicted and measured time, orders that were not fitted
     python scripts/bench_inference.py misses               # predicted and cachegrind's D1 misses (gcc, valgrind)
     python scripts/bench_inference.py gleinig-7a gleinig-7b gleinig-7c gleinig-8 ego-3
-    python scripts/bench_inference.py threads
+    python scripts/bench_inference.py threads dtypes
+    python scripts/bench_inference.py libraries --network "app-a 1 %" --network "bert-ffn 1 %" --simd avx2
 
-Every line is JSON. Ratios are medians of per-round ratios of thread CPU time, with an A/A control; EDGEWATT_SIMD=avx2
+Every line is JSON. Ratios are medians of per-round ratios of thread CPU time, with an A/A control; --simd avx2
 gives the AVX2 figures. The figures of the papers are repeated with the machine, libraries and kernel of today: what can
 be compared is the shape of the curves, not times.
 """
@@ -40,6 +41,7 @@ from traces.work.network import Network
 
 Results = Iterator[dict[str, Any]]
 SPARSE = ["scipy", "torch", "mkl"]
+ONE_VECTOR = "app-a 10 %, one vector"
 RADIX = [[32, 32]]  # 1024 neurons, 32 connections each
 
 NETWORKS: dict[str, Callable[[], Network]] = {
@@ -66,12 +68,29 @@ def compared(network: Network, **options: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def libraries() -> Results:
+def libraries(chosen: list[str], simd: str | None) -> Results:
     """The networks of the table, and one input vector at 10 %."""
     for name, make in NETWORKS.items():
-        peers = None if "100 %" in name else SPARSE
-        yield {"network": name, **compared(make(), peers=peers)}
-    yield {"network": "app-a 10 %, one vector", **compared(NETWORKS["app-a 10 %"](), batch=1, peers=SPARSE)}
+        if name in chosen:
+            yield {"network": name, **compared(make(), peers=None if "100 %" in name else SPARSE, simd=simd)}
+    if ONE_VECTOR in chosen:
+        yield {"network": ONE_VECTOR, **compared(NETWORKS["app-a 10 %"](), batch=1, peers=SPARSE, simd=simd)}
+
+
+def dtypes() -> Results:
+    """Microseconds for 128 vectors, inputs packed, and in brackets not; the fastest float32 order for all."""
+    for name in ("app-a 1 %", "app-a 10 %", "bert-ffn 1 %", "bert-ffn 10 %"):
+        network = NETWORKS[name]()
+        with one_core():
+            found = ew.fastest_order(network, this_cpu(), lanes=(64, 128))
+            vectors = np.random.default_rng(0).random((128, len(network.inputs)), np.float32)
+            row: dict[str, Any] = {"network": name, "order": dict(found.ordering.parameters), "lanes": found.lanes}
+            for dtype in ("float32", "bf16", "int8"):
+                made = compile_inference(network, found.ordering, lanes=found.lanes, dtype=dtype, calibration=vectors)
+                packed = made.pack(vectors)
+                both = [seconds_of(lambda made=made, x=x: made.run(x)) * 1e6 for x in (packed, vectors)]  # type: ignore[misc]
+                row[dtype] = [round(x, 1) for x in both]
+            yield row
 
 
 def unseen() -> Iterator[tuple[str, Network, str, Any]]:
@@ -252,7 +271,7 @@ def threads() -> Results:
 
 
 COMMANDS: dict[str, Callable[[], Results]] = {
-    "libraries": libraries, "prediction": prediction, "misses": misses, "threads": threads, "gleinig-7a": gleinig_7a,
+    "prediction": prediction, "misses": misses, "threads": threads, "dtypes": dtypes, "gleinig-7a": gleinig_7a,
     "gleinig-7b": gleinig_7b, "gleinig-7c": gleinig_7c, "gleinig-8": gleinig_8, "ego-3": ego_3,
 }  # fmt: skip
 
@@ -260,9 +279,15 @@ COMMANDS: dict[str, Callable[[], Results]] = {
 def main() -> None:
     """Print one JSON line per result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="+", choices=COMMANDS)
-    for name in parser.parse_args().what:
-        for line in COMMANDS[name]():
+    parser.add_argument("what", nargs="+", choices=["libraries", *COMMANDS])
+    parser.add_argument("--network", action="append", choices=[*NETWORKS, ONE_VECTOR], help="libraries: only these")
+    parser.add_argument("--simd", help="libraries: at most avx512, avx2 or baseline")
+    given = parser.parse_args()
+    for name in given.what:
+        found = (
+            libraries(given.network or [*NETWORKS, ONE_VECTOR], given.simd) if name == "libraries" else COMMANDS[name]()
+        )
+        for line in found:
             print(json.dumps({"what": name, **line}))
             sys.stdout.flush()
 
