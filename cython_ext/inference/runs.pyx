@@ -315,11 +315,6 @@ cdef class Passes:
     bytes.
     """
 
-    cdef const uint32_t[::1] runs, places, weights
-    cdef const int64_t[::1] fed, fed_to, copied_from, copied_to, output_rows
-    cdef int64_t end, columns, pitch, table_bytes
-    cdef int kind, level
-
     def __init__(self, tables, int64_t end, int64_t columns, int kind, int level, fed, fed_to, copied_from, copied_to,
                  output_rows, int64_t pitch, int64_t table_bytes):
         self.runs, self.places, self.weights = tables

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +15,7 @@ from hwmodel.processor.inputs import PackedInputs, checked_inputs
 from hwmodel.processor.integer import IntegerLayout
 from hwmodel.processor.phases import phases, shares
 from hwmodel.processor.quantization import quantize
+from hwmodel.processor.threads import Threads
 from hwmodel.processor.work import OrderedWork, in_units, narrow_places, ordered_work, spread
 from traces.base.errors import InputError, unknown_name
 from traces.work.network import Network
@@ -126,6 +126,7 @@ class CompiledInference:
         self._output_rows = self._row[self._out] * self._pitch
         self._n_out = len(self._out)
         self._alone = threads == 1 and dtype != "int8"
+        self._threads = Threads(threads)
         self._spare: list[tuple[Arena, Arena]] = []  # rows, and room for inputs, that no call uses at the moment
         self._integers: IntegerLayout | None = None
         self._kind = DTYPES[dtype]
@@ -260,14 +261,8 @@ class CompiledInference:
         if batch is not None:
             self._need_integers(batch)
         if self.dtype != "int8" and not self._by_targets:
-
-            def passes(number: int) -> None:
-                self._passes.run(
-                    self._arenas[number].address, (tables or self._tables[number]).address, batch, out,
-                    number * self.lanes, self.lanes, self.threads * self.lanes,
-                )  # fmt: skip
-
-            self._in_threads(passes)
+            own = [(tables or table).address for table in self._tables]
+            self._threads.team(self._passes, self.lanes).run(self._addresses, np.array(own, np.int64), batch, out)
             return
 
         def one_pass(number: int, vector: int) -> None:
@@ -297,7 +292,7 @@ class CompiledInference:
         if self._by_targets:
             every(0)  # threads share the targets of one pass after the other
         else:
-            self._in_threads(every)
+            self._threads.each(every)
 
     def _by_phases(self, table: int) -> None:
         meeting = np.array([0, self.threads], np.int64)
@@ -308,21 +303,11 @@ class CompiledInference:
                 self._kind, self._level,
             )  # fmt: skip
 
-        self._in_threads(part)
-
-    def _in_threads(self, part: Any) -> None:
-        if self.threads == 1:
-            part(0)
-            return
-        others = [self._pool.submit(part, number) for number in range(1, self.threads)]
-        part(0)
-        for other in others:
-            other.result()
+        self._threads.each(part)
 
     @cached_property
-    def _pool(self) -> ThreadPoolExecutor:
-        # one worker for every thread but the caller's: all must run at once where they wait for each other
-        return ThreadPoolExecutor(self.threads - 1, thread_name_prefix="edgewatt-inference")
+    def _addresses(self) -> npt.NDArray[np.int64]:
+        return np.array([arena.address for arena in self._arenas], np.int64)
 
     def _pack(self, tables: Arena, at: int, batch: Float32, vector: int) -> None:
         """Write the table of inputs of one pass, `at` so many bytes."""

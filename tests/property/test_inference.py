@@ -1,5 +1,9 @@
 """Inference on the processor against the definition: every neuron, any order, every SIMD level."""
 
+import gc
+import os
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
@@ -166,6 +170,34 @@ def test_calls_from_several_threads_do_not_mix(dtype: str, threads: int) -> None
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(call, range(40)))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    network = random_layered(3, 60, 0.3, seed=4)
+    made = compile_inference(network, lanes=64, threads=2)
+    expected = made.run(network.batch)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if (made.run(network.batch) == expected).all() else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_threads_end_with_their_network() -> None:
+    network = random_layered(3, 60, 0.3, seed=4)
+    made = compile_inference(network, lanes=64, threads=3)
+    for _ in range(3):
+        made.run(network.batch)
+    time.sleep(0.05)  # asleep by now
+    made.run(network.batch)
+    mine = [t for t in threading.enumerate() if t.name.startswith("edgewatt-inference-")]
+    assert len(mine) >= 2
+    before = threading.active_count()
+    del made
+    gc.collect()
+    for thread in mine:
+        thread.join(5)
+    assert threading.active_count() <= before - 2
 
 
 def test_an_order_by_source_is_shared_out_too() -> None:
