@@ -61,9 +61,14 @@ def start(
     before: str = "",
     environment: dict[str, str] | None = None,
     new_session: bool = False,
+    begun: Path | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Start a sweep. before: Python to run in its process first; it then says how many points it computed."""
-    code = before + (REPORTING if before else "") + "from edgewatt.cli import main; main()"
+    """Start a sweep. before: Python to run in its process first; it then says how many points it computed.
+
+    begun: a file that is there once Python itself has started and the command begins to load.
+    """
+    begins = f"import pathlib; pathlib.Path({str(begun)!r}).touch()\n" if begun else ""
+    code = f"{before}{REPORTING if before else ''}\nfrom edgewatt.__main__ import main\n{begins}main()"
     command = [sys.executable, "-c", code, "sweep", str(config), "-o", str(results), *more]
     return subprocess.Popen(
         command,
@@ -186,7 +191,7 @@ def overhead(folder: Path, n_points: int) -> dict[str, Any]:
     records = list(Store(folder / "many"))
     computing = sum(record.provenance["cpu_s"] for record in records)
     page = folder / "many.html"
-    code = "from edgewatt.cli import main; main()"
+    code = "from edgewatt.__main__ import main; main()"
     subprocess.run(
         [sys.executable, "-c", code, "report", str(folder / "many"), "-o", str(page)], env=ENVIRONMENT, check=True
     )
@@ -307,7 +312,7 @@ def disk(folder: Path, moments: int) -> dict[str, Any]:
             else:
                 code = (
                     f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({200 * (moment + 1)}, -1))\n"
-                    "from edgewatt.cli import main; main()"
+                    "from edgewatt.__main__ import main; main()"
                 )
                 command = [sys.executable, "-c", code, "sweep", str(config), "-o", str(place / "r"), "-j", "2"]
                 limited = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -350,8 +355,11 @@ def signals(folder: Path, moments: int, seed: int) -> dict[str, Any]:
     finished: list[int] = []
     for moment in range(moments):
         number = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)[moment % 3]
-        process = start(config, results, "-j", "2", new_session=True)
+        begun = folder / f"begun-{moment}"
+        process = start(config, results, "-j", "2", new_session=True, begun=begun)
         before = _stamps(results)
+        while not begun.exists():
+            time.sleep(0.01)
         if pick.random() < 0.8:  # most come while points are computed
             wanted = len(before) + pick.randrange(12)
             while len(_stamps(results)) < wanted and process.poll() is None:

@@ -29,7 +29,7 @@ COMMANDS = {
     "order": ["order", "n.npz", "-m", "residency", "-s", "workers=2", "-s", "starts=2", "--time-limit", "0.5"],
     "order-tuples": ["order-tuples", "m.mtx", "-j", "2", "--stride", "4"],
 }
-CONSOLE = "import sys; sys.argv[0] = 'edgewatt'; sys.path.pop(0); from edgewatt.cli import main; main()"
+CONSOLE = "import sys; sys.argv[0] = 'edgewatt'; sys.path.pop(0); from edgewatt.__main__ import main; main()"
 
 
 @pytest.fixture
@@ -57,3 +57,30 @@ def test_nothing_local_runs(folder: Path, command: str, start: list[str]) -> Non
     )
     assert not list(folder.glob("RAN-*")), done.stderr
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("module", ["edgewatt.cli", "typer", "edgewatt.cli.run", "cython_ext", "yaml"])
+@pytest.mark.parametrize("module_form", [False, True], ids=["console", "module"])
+def test_ctrl_c_while_the_command_loads_is_no_traceback(tmp_path: Path, module: str, module_form: bool) -> None:
+    """SIGINT in the middle of an import, as it comes to whoever changes their mind at once."""
+    code = f"""
+import os, signal, sys
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+sys.argv = ["edgewatt", "run", "quickstart", "-o", "out"]
+"""
+    code += (
+        "import runpy; runpy.run_module('edgewatt', run_name='__main__')" if module_form else CONSOLE.split("; ", 3)[3]
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True,
+        text=True,
+    )  # fmt: skip
+    assert done.returncode == 130 and done.stderr in ("", "edgewatt: interrupted\n"), done.stderr
+
+
+def test_the_console_script_is_that_command() -> None:
+    assert "edgewatt = edgewatt.__main__:main" in (ROOT / "setup.cfg").read_text()
