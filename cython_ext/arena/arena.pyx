@@ -8,8 +8,9 @@ from libc.stdlib cimport free, malloc
 from cython_ext.common.checks cimport need
 
 cdef extern from "arena/fit.h" nogil:
-    int64_t af_fit(int64_t, const int64_t *, const int64_t *, const int64_t *, const int64_t *, int64_t, int, int64_t *,
-                   int64_t *)
+    int64_t af_fit(int64_t, int64_t, int64_t, const int64_t *, const int64_t *, const int64_t *, const int64_t *,
+                   int64_t, int, int64_t *, int64_t *)
+    int64_t af_stack(int64_t, int64_t, int64_t, const int64_t *, const int64_t *, int64_t, int64_t *)
 
 cdef extern from "arena/search.h" nogil:
     ctypedef struct ar_change:
@@ -52,21 +53,30 @@ FOUND, EXHAUSTED, LIMIT, STOPPED, NO_MEMORY = range(5)
 NEVER = INT64_MAX
 
 
+PIECE = 1 << 24  # comparisons, about, between two calls of `late`
+
+
 def fit(const int64_t[::1] lower, const int64_t[::1] upper, const int64_t[::1] size, const int64_t[::1] sequence,
-        int64_t alignment, bint best):
+        int64_t alignment, bint best, object late):
     """Place buffers in `sequence` (a permutation of 0 to n - 1), each in the best or the first gap.
 
-    Returns (height, offsets int64[n]).
+    late: called now and then; once it returns true, the buffers that are left go above all others. Returns (height,
+    offsets int64[n], whether that was so).
     """
-    cdef int64_t n = lower.shape[0], height
+    cdef int64_t n = lower.shape[0], height = 0, i = 0, stop, piece = PIECE
     need(upper.shape[0] == n and size.shape[0] == n and sequence.shape[0] == n and alignment > 0,
          "arrays of one length, an alignment above 0")
     cdef int64_t[::1] offset = np.zeros(n, np.int64), by_offset = np.empty(n, np.int64)
-    if n == 0:
-        return 0, np.asarray(offset)
-    with nogil:
-        height = af_fit(n, &lower[0], &upper[0], &size[0], &sequence[0], alignment, best, &by_offset[0], &offset[0])
-    return height, np.asarray(offset)
+    while i < n:
+        stop = min(n, i + 1 + min(4096, piece // (i + 1)))
+        with nogil:
+            height = af_fit(i, stop, height, &lower[0], &upper[0], &size[0], &sequence[0], alignment, best,
+                            &by_offset[0], &offset[0])
+        i = stop
+        if i < n and late():
+            height = af_stack(i, n, height, &size[0], &sequence[0], alignment, &offset[0])
+            return height, np.asarray(offset), True
+    return height, np.asarray(offset), False
 
 
 def sections(const int64_t[::1] lower, const int64_t[::1] upper, const int64_t[::1] by_lower,
@@ -74,7 +84,8 @@ def sections(const int64_t[::1] lower, const int64_t[::1] upper, const int64_t[:
     """Return (first, last, count), see reorder.arena.exact_search.sections. by_lower, by_upper: buffers by begin, end."""
     cdef int64_t n = lower.shape[0], i, e = 0, b, now = 0
     cdef bint ended = False
-    assert upper.shape[0] == n and by_lower.shape[0] == n and by_upper.shape[0] == n and n > 0
+    need(upper.shape[0] == n and by_lower.shape[0] == n and by_upper.shape[0] == n and n > 0,
+         "arrays of one length, not empty")
     cdef int32_t[::1] first = np.empty(n, np.int32), last = np.empty(n, np.int32)
     with nogil:
         for i in range(n):

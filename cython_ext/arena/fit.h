@@ -8,13 +8,14 @@ static inline int64_t af_up(int64_t value, int64_t alignment) {
     return (value + alignment - 1) / alignment * alignment;
 }
 
-/* Place the buffers of `sequence`; `by_offset` (n places) is scratch. Gaps run from the unrounded end of one buffer to
-   the start of the next. best: the smallest gap that fits (ties: the lowest), else the lowest. Returns the height. */
-static inline int64_t af_fit(int64_t n, const int64_t *lower, const int64_t *upper, const int64_t *size,
-                             const int64_t *sequence, int64_t alignment, int best, int64_t *by_offset,
-                             int64_t *offset) {
-    int64_t height = 0, placed = 0;
-    for (int64_t i = 0; i < n; i++) {
+/* Place the buffers sequence[first:last], those before them being placed; `by_offset` holds the placed ones by offset.
+   Gaps run from the unrounded end of one buffer to the start of the next. best: the smallest gap that fits (ties: the
+   lowest), else the lowest. Returns the height, which was `height` before. */
+static inline int64_t af_fit(int64_t first, int64_t last, int64_t height, const int64_t *lower, const int64_t *upper,
+                             const int64_t *size, const int64_t *sequence, int64_t alignment, int best,
+                             int64_t *by_offset, int64_t *offset) {
+    int64_t placed = first;
+    for (int64_t i = first; i < last; i++) {
         int64_t b = sequence[i], end = 0, at = -1, smallest = INT64_MAX;
         for (int64_t k = 0; k < placed; k++) {
             int64_t c = by_offset[k];
@@ -32,6 +33,16 @@ static inline int64_t af_fit(int64_t n, const int64_t *lower, const int64_t *upp
         for (; k > 0 && offset[by_offset[k - 1]] > at; k--) by_offset[k] = by_offset[k - 1];
         by_offset[k] = b;
         if (at + size[b] > height) height = at + size[b];
+    }
+    return height;
+}
+
+/* Place the buffers sequence[first:last] one above the other, above all others. Returns the height. */
+static inline int64_t af_stack(int64_t first, int64_t last, int64_t height, const int64_t *size,
+                               const int64_t *sequence, int64_t alignment, int64_t *offset) {
+    for (int64_t i = first; i < last; i++) {
+        offset[sequence[i]] = af_up(height, alignment);
+        height = offset[sequence[i]] + size[sequence[i]];
     }
     return height;
 }

@@ -8,6 +8,8 @@ import numpy as np
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
+from cython_ext.common.checks cimport need
+
 cdef extern from "schedule/graph.h" nogil:
     ctypedef struct sg_graph:
         int32_t n_nodes, n_buffers, words
@@ -105,8 +107,9 @@ cdef class Graph:
         cdef const int32_t[::1] before_start = before[0], befores = before[1], writes_start = writes[0]
         cdef const int32_t[::1] written = writes[1], reads_start = reads[0], read = reads[1]
         cdef int32_t n = work.shape[0]
-        assert n > 0 and kept.shape[0] == sizes.shape[0] > 0
-        assert before_start.shape[0] == writes_start.shape[0] == reads_start.shape[0] == n + 1
+        need(n > 0 and kept.shape[0] == sizes.shape[0] > 0, "a graph with operators and buffers")
+        need(before_start.shape[0] == writes_start.shape[0] == reads_start.shape[0] == n + 1,
+             "a beginning for each operator")
         self.g.n_nodes = n
         self.g.n_buffers = sizes.shape[0]
         self.g.words = (n + 63) // 64
@@ -132,7 +135,7 @@ cdef class Graph:
 
     def with_sizes(self, const int64_t[::1] sizes):
         """Return the same graph with other sizes of its buffers."""
-        assert sizes.shape[0] == self.g.n_buffers
+        need(sizes.shape[0] == self.g.n_buffers, "a size for each buffer")
         cdef Graph made = Graph.__new__(Graph)
         made.g = self.g
         made.g.bytes = &sizes[0]

@@ -17,6 +17,7 @@ from traces.base.errors import InputError
 
 MAX_DEPTH = 32
 MAX_NODES = 1_000_000
+MOST_TOLD = 50  # problems of one file
 MAX_ALIASED = 10_000  # nodes that aliases may add: stops "billion laughs"
 MAX_BYTES = 64 << 20
 
@@ -41,11 +42,17 @@ class Mark:
 
 
 class ConfigError(InputError):
-    """All that is wrong with a configuration; the message has one line per problem, ``FILE:LINE:COLUMN: message``."""
+    """All that is wrong with a configuration; the message has one line per problem, ``FILE:LINE:COLUMN: message``.
+
+    Of very many problems the message has the first and the number of the others.
+    """
 
     def __init__(self, problems: Iterable[tuple[Mark, str]]) -> None:
         self.problems = sorted(set(problems))
-        super().__init__("\n".join(f"{mark}: {message}" for mark, message in self.problems))
+        told = [f"{mark}: {message}" for mark, message in self.problems[:MOST_TOLD]]
+        if more := len(self.problems) - len(told):
+            told.append(f"{self.problems[MOST_TOLD][0]}: and {more} more problems from here on")
+        super().__init__("\n".join(told))
 
 
 @dataclass

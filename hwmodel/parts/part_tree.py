@@ -182,7 +182,13 @@ def read_tree(path: Path) -> Tree:
             return [convert(item, (*keys, str(k))) for k, item in enumerate(node.value)]
         if not node.style and _NUMBER.fullmatch(node.value) and "float" in _guess(node.value):
             return float(node.value)  # YAML 1.1 reads 1e-3 as text
-        return scalars.construct_object(node)
+        try:
+            return scalars.construct_object(node)
+        except (yaml.YAMLError, ValueError, OverflowError, LookupError, AttributeError) as error:
+            mark, why = node.start_mark, getattr(error, "problem", None) or error
+            raise InputError(
+                f"{path}:{mark.line + 1}:{mark.column + 1}: {'.'.join(keys)}: no plain value: {brief(ValueError(why))}"
+            ) from None
 
     tree.data = convert(root, ()) if root is not None else {}
     if not isinstance(tree.data, dict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -152,14 +153,21 @@ class Allocator:
 ALLOCATORS: Registry[Allocator] = Registry("allocator", "edgewatt.allocators", folder="reorder.arena.allocators")
 
 
-def place_in_sequence(buffers: Buffers, sequence: Int64Array, *, best: bool) -> Placement:
-    """Place buffers one after another, each in the smallest (or, not best, lowest) gap that fits. O(n^2)."""
+def place_in_sequence(
+    buffers: Buffers, sequence: Int64Array, *, best: bool, deadline: float | None = None
+) -> Placement:
+    """Place buffers one after another, each in the smallest (or, not best, lowest) gap that fits. O(n^2).
+
+    deadline: value of time.monotonic(); what is left then goes above all others.
+    """
     import cython_ext.arena.arena as kernel
 
-    height, offset = kernel.fit(
-        buffers.lower, buffers.upper, buffers.size, np.ascontiguousarray(sequence, np.int64), buffers.alignment, best
-    )
-    return Placement(offset, int(height), buffers.load)
+    def late() -> bool:
+        return deadline is not None and time.monotonic() > deadline
+
+    order = np.ascontiguousarray(sequence, np.int64)
+    height, offset, cut = kernel.fit(buffers.lower, buffers.upper, buffers.size, order, buffers.alignment, best, late)
+    return Placement(offset, int(height), buffers.load, truncated=cut)
 
 
 def by_size(buffers: Buffers) -> Int64Array:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -163,11 +163,12 @@ def place(buffers: Buffers, task: PlacementTask, parameters: ExactParameters) ->
     """See Allocator."""
     lower, sizes = buffers.load, by_size(buffers)
     goal = lower if task.capacity is None else max(lower, task.capacity)
-    best = place_in_sequence(buffers, sizes, best=False)
+    best = place_in_sequence(buffers, sizes, best=False, deadline=task.deadline)
     for sequence in (sizes, np.argsort(buffers.lower, kind="stable")):
-        if best.height > goal:
-            best = min(best, place_in_sequence(buffers, sequence, best=True), key=lambda placed: placed.height)
-    if best.height <= goal or buffers.count > MAX_BUFFERS:
+        if best.height > goal and not best.truncated:
+            other = place_in_sequence(buffers, sequence, best=True, deadline=task.deadline)
+            best = replace(min(best, other, key=lambda placed: placed.height), truncated=other.truncated)
+    if best.height <= goal or best.truncated or buffers.count > MAX_BUFFERS:
         return best
     try:
         decider = _Decider(buffers, task, parameters.nodes)

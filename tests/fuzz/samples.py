@@ -18,6 +18,7 @@ from model_files import MLP, make_tflite
 from safetensors.numpy import save as save_safetensors
 
 from fuzz.machine_samples import machine_samples
+from fuzz.operator_samples import operator_samples
 from fuzz.other_samples import Sample, other_samples
 from traces.access.build import build_trace
 from traces.base.archive import read_npy
@@ -101,7 +102,7 @@ def samples(folder: Path) -> dict[str, Sample]:
     text = found["trace ramulator2"][1]
     for kind, packed in (("gzip", gzip.compress(text)), ("zstd", zstandard.ZstdCompressor().compress(text))):
         add(f"trace {kind}", "t", packed, lambda path: [len(chunk) for chunk in open_trace(path, "ramulator2")])
-    return found | other_samples(net, folder) | machine_samples(folder)
+    return found | other_samples(net, folder) | machine_samples(folder) | operator_samples(folder)
 
 
 def _onnx() -> bytes:

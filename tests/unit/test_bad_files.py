@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import time
 import zipfile
 from pathlib import Path
 
@@ -11,10 +12,14 @@ import pytest
 import scipy.sparse
 from fuzz.other_samples import SCALESIM
 from safetensors.numpy import save_file
+from typer.testing import CliRunner
 
+from edgewatt.cli import app
 from edgewatt.config.document import undotted
 from edgewatt.orders.images import read_image, read_windows
+from edgewatt.sweeps.plan import load_sweep
 from edgewatt.validate.orderings import read_order as read_checked_order
+from hwmodel.energy.technology import load_technology
 from hwmodel.parts.part import AddressMap
 from hwmodel.parts.part_file import load_part
 from hwmodel.replay.profile import parse_level
@@ -24,6 +29,7 @@ from traces.accelerators.counts import read_counts
 from traces.accelerators.scalesim import read_run
 from traces.base.archive import read_npy
 from traces.base.errors import InputError
+from traces.base.plain_yaml import read_yaml
 from traces.readers import graph_challenge, load, native
 from traces.readers.scipy_sparse import from_matrices
 
@@ -408,3 +414,27 @@ def test_tensors_of_64_gigabytes_are_scheduled_but_not_simulated(
     graph = load(tmp_path / "g.json")
     with pytest.raises(InputError, match=r"block accesses would take .* bytes of memory"):
         offchip_traffic(graph, onchip_bytes=1 << 20)
+
+
+@pytest.mark.parametrize("value", ["!17", "!!int x", "!!bool x", "!!timestamp x", "!!set [a]", "!!omap x"])
+def test_tags_that_yaml_trips_over(tmp_path: Path, value: str) -> None:
+    """The library raises AttributeError and KeyError for some of them."""
+    (tmp_path / "c.yaml").write_text(f"a: {value}\n")
+    for read in (read_yaml, load_part, load_technology, load_sweep):
+        with pytest.raises(InputError, match=r"c\.yaml"):
+            read(tmp_path / "c.yaml")
+    for command in (["run"], ["order"], ["compare", "c.yaml"], ["arena"]):
+        done = CliRunner().invoke(app, [*command, str(tmp_path / "c.yaml")])
+        assert isinstance(done.exception, (InputError, SystemExit)), done.exception
+
+
+@pytest.mark.parametrize("depth", [0, 12])
+def test_aliases_do_not_unfold_while_outputs_are_guarded(tmp_path: Path, depth: int) -> None:
+    """Before a command replaces a file it looks whether the configuration names it."""
+    lines = ["a0: &a0 [x.npz]" if depth else "a0: &a0 [*a0]"]
+    lines += [f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]" for k in range(1, depth)]
+    (tmp_path / "c.yaml").write_text("\n".join(lines) + "\n")
+    (tmp_path / "o.json").write_text("{}")
+    began = time.process_time()
+    done = CliRunner().invoke(app, ["run", str(tmp_path / "c.yaml"), "--json", str(tmp_path / "o.json")])
+    assert isinstance(done.exception, InputError) and time.process_time() - began < 5

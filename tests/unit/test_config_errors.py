@@ -118,3 +118,15 @@ def test_own_keys_win_over_the_system(tmp_path: Path) -> None:
     run = load_run(file)
     assert (run.caches[0].size_bytes, run.encoder) == (4096, "dbi-dc")
     assert (run.fast_memory.size, run.fast_memory.policy) == (10, "lru")
+
+
+@pytest.mark.parametrize("words", ["*a, " * 30_000, "{" * 3, "? x, " * 5000])
+def test_very_many_problems_are_counted(tmp_path: Path, words: str) -> None:
+    """100,000 aliases without an anchor were 100,000 lines."""
+    (tmp_path / "c.yaml").write_text(f"network: [{words}]\n" if words[0] == "*" else f"network: {words}\n")
+    with pytest.raises(ConfigError) as found:
+        load_sweep(tmp_path / "c.yaml")
+    lines = str(found.value).splitlines()
+    assert len(lines) <= 51 and all(f"{tmp_path / 'c.yaml'}:" in line for line in lines)
+    if words[0] == "*":
+        assert lines[-1].endswith("more problems from here on") and len(found.value.problems) > 20_000

@@ -180,3 +180,14 @@ def test_a_standard_without_bank_groups_on_a_base_with_them(tmp_path):
     t = part.timing
     assert (part.name, t.tRRD_L, t.tCCD_L, t.tWTR_L) == ("ddr3", t.tRRD, t.tCCD, t.tWTR)
     assert part.organisation.bank_groups == 1
+
+
+@pytest.mark.parametrize("value", ["!17", "!!int x", "!!bool x", "!!timestamp x", "!!python/name:os x", "9" * 5000])
+def test_values_that_yaml_cannot_make(tmp_path, value):
+    """A tag in a specification is refused with its place; it was a traceback."""
+    path = tmp_path / "p.json"
+    path.write_text(f'{{"memspec":\n {{"memoryId": {value} }}}}')
+    for read in (import_part, load_part):
+        with pytest.raises(InputError, match=r"p.json:2:15: memspec.memoryId: no plain value: ") as found:
+            read(path)
+        assert len(str(found.value)) < 600

@@ -1,6 +1,7 @@
 """Checkpoints of tuple orders: what is not one's own work is never trusted with a kernel."""
 
 import io
+import re
 import subprocess
 import sys
 import warnings
@@ -196,6 +197,11 @@ refused("exact orders at most 16 tuples", bounds=(0, 17, n), method=EXACT)
 refused("in all arrays alike", keep=keep[:7])
 refused("one row for each tuple", words=words[:-1])
 """
+
+
+def test_no_kernel_leaves_its_checks_to_assertions() -> None:
+    root = Path(__file__).parents[2] / "cython_ext"
+    assert not [str(file) for file in root.rglob("*.pyx") if re.search(r"^\s*assert\b", file.read_text(), re.M)]
 
 
 @pytest.mark.parametrize("optimise", [(), ("-O",)], ids=["python", "python -O"])

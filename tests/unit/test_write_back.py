@@ -338,3 +338,18 @@ def test_computed_weights_and_groups_are_no_parts_of_an_operand(tmp_path: Path) 
     graph = ew.load(file, kind="opgraph")
     assert graph.nodes[-1].attributes["groups"] == 2
     assert not any(n.op.startswith("PARTIAL") for n in ew.schedule(graph, rewrite="all").graph.nodes)
+
+
+def test_a_damaged_model_is_an_input_error(tmp_path: Path) -> None:
+    """References beyond the file in parts that reading does not follow: they were struct.error and TypeError."""
+    data, refused, file = bytes(MLP), 0, tmp_path / "m.tflite"
+    for place in range(8, len(data) - 4, 4):
+        for word in (b"\xff\xff\xff\xff", b"\0\0\0\x80", b"\0\x40\0\0"):
+            file.write_bytes(data[:place] + word + data[place + 4 :])
+            try:
+                graph = ew.load(file, kind="opgraph")
+                write_back(str(file), graph, ew.schedule(graph), tmp_path / "o.tflite")
+            except InputError as error:
+                refused += 1
+                assert len(str(error)) < 500
+    assert refused > len(data) // 4

@@ -11,6 +11,21 @@ MAX_BYTES = 1 << 20
 """Constants of hardware take some kilobytes."""
 
 
+def parse_yaml(text: str) -> Any:
+    """Return the value of YAML text as `yaml.safe_load` does, whose errors are of many kinds: here ValueError alone.
+
+    Aliases stand for one and the same object: whoever walks the value walks what they expand to, or a cycle.
+    """
+    import yaml
+
+    try:
+        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (
+        yaml.YAMLError, ValueError, TypeError, OverflowError, LookupError, AttributeError, RecursionError,
+    ) as error:  # fmt: skip
+        raise ValueError(getattr(error, "problem", None) or brief(error)) from error
+
+
 def read_yaml(path: str | Path) -> Any:
     """Return the value of a YAML file, with `safe_load`'s meaning. Raises InputError naming the file.
 
@@ -26,10 +41,10 @@ def read_yaml(path: str | Path) -> Any:
         for event in yaml.parse(text, Loader=loader):
             if isinstance(event, yaml.AliasEvent):
                 raise InputError(f"{path}: aliases (*{brief(ValueError(event.anchor))}) are not used in such files")
-        return yaml.load(text, Loader=loader)
+        return parse_yaml(text)
     except InputError:
         raise
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: not a YAML file ({brief(error)})") from None

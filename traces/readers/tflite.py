@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,11 @@ def write(path: str | Path, graph: OpGraph, offsets: Mapping[str, int] | None = 
     """
     reader = _Reader(Path(path))
     before = reader.graph()
+    with reader.damage():
+        return _written(reader, before, graph, offsets)
+
+
+def _written(reader: _Reader, before: OpGraph, graph: OpGraph, offsets: Mapping[str, int] | None) -> bytes:
     if missing := sorted(set(before.outputs) - set(graph.tensors)):
         raise reader.fail(f"the graph to write has no tensor {missing[0]!r}, which is a result of the model")
     reader.children(reader.model, "Metadata")
@@ -107,9 +113,15 @@ class _Reader:
         return InputError(f"{self.path}: {text}")
 
     def graph(self) -> OpGraph:
-        """Build the graph; whatever a damaged file makes the parser trip over becomes an InputError."""
-        try:
+        """Build the graph."""
+        with self.damage():
             return self._graph()
+
+    @contextmanager
+    def damage(self) -> Iterator[None]:
+        """Turn whatever a damaged file makes the parser trip over into an InputError."""
+        try:
+            yield
         except InputError:
             raise
         except (struct.error, IndexError, ValueError, TypeError, OverflowError, AttributeError, KeyError) as error:

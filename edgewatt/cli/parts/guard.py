@@ -139,13 +139,13 @@ def _inside(folder: Path) -> Iterator[Path]:
 
 def _named_in(path: Path, depth: int = 0) -> Iterator[Path]:
     """Yield the files that a configuration names; one that cannot be read is the command's own to complain of."""
-    import yaml
+    from traces.base.plain_yaml import parse_yaml
 
     try:
-        data = yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError, yaml.YAMLError):
+        data = parse_yaml(path.read_text("utf-8"))
+    except (OSError, ValueError):
         return
-    for text in _texts(data):
+    for text in _texts(data, set()):
         try:
             named = path.parent / text
             if text and named.is_file():
@@ -156,12 +156,11 @@ def _named_in(path: Path, depth: int = 0) -> Iterator[Path]:
             continue
 
 
-def _texts(data: Any) -> Iterator[str]:
+def _texts(data: Any, seen: set[int]) -> Iterator[str]:
+    """Yield every text once: aliases make one value stand in many places, or inside itself."""
     if isinstance(data, str):
         yield data
-    elif isinstance(data, dict):
-        for value in data.values():
-            yield from _texts(value)
-    elif isinstance(data, list):
-        for value in data:
-            yield from _texts(value)
+    elif isinstance(data, (dict, list)) and id(data) not in seen:
+        seen.add(id(data))
+        for value in data.values() if isinstance(data, dict) else data:
+            yield from _texts(value, seen)

@@ -168,14 +168,13 @@ def split_parameter(text: str) -> tuple[str, str]:
 
 def read_value(text: str) -> Any:
     """Read a YAML value from the command line; 1e-3 is the number it looks like."""
-    import yaml
-
     from traces.base.errors import InputError
+    from traces.base.plain_yaml import parse_yaml
 
     try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise InputError(f"{text!r} cannot be read as a value ({getattr(error, 'problem', error)})") from error
+        value = parse_yaml(text)
+    except ValueError as error:
+        raise InputError(f"{text!r} cannot be read as a value ({error})") from error
     if isinstance(value, str):
         try:
             return float(value)

@@ -34,9 +34,9 @@ class Look:
         if self.suffix == ".json":
             found = json.loads(text)
         else:
-            import yaml
+            from traces.base.plain_yaml import parse_yaml
 
-            found = yaml.safe_load(text)
+            found = parse_yaml(text)
         return frozenset(map(str, found)) if isinstance(found, dict) else frozenset()
 
     @cached_property

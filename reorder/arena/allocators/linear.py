@@ -14,7 +14,7 @@ class Linear(Allocator):
 
     def place(self, buffers: Buffers, task: PlacementTask, parameters: None) -> Placement:
         """See Allocator. O(n^2)."""
-        return place_in_sequence(buffers, np.argsort(buffers.lower, kind="stable"), best=True)
+        return place_in_sequence(buffers, np.argsort(buffers.lower, kind="stable"), best=True, deadline=task.deadline)
 
 
 ALLOCATORS.register(

@@ -12,7 +12,7 @@ class SizeBestFit(Allocator):
 
     def place(self, buffers: Buffers, task: PlacementTask, parameters: None) -> Placement:
         """See Allocator. O(n^2)."""
-        return place_in_sequence(buffers, by_size(buffers), best=True)
+        return place_in_sequence(buffers, by_size(buffers), best=True, deadline=task.deadline)
 
 
 ALLOCATORS.register("size-best-fit", summary="all lifetimes known, largest first, smallest gap that fits")(

@@ -12,7 +12,7 @@ class SizeFirstFit(Allocator):
 
     def place(self, buffers: Buffers, task: PlacementTask, parameters: None) -> Placement:
         """See Allocator. O(n^2)."""
-        return place_in_sequence(buffers, by_size(buffers), best=False)
+        return place_in_sequence(buffers, by_size(buffers), best=False, deadline=task.deadline)
 
 
 ALLOCATORS.register("size-first-fit", summary="all lifetimes known, largest first, lowest gap that fits")(
