@@ -366,7 +366,7 @@ def _gpu_fits(run: RunConfig) -> None:
         raise ValueError("a GPU has its SMs (gpu.sms) in place of engines: leave `engines` out")
     if run.technology is not None:
         raise ValueError("no technology has the on-chip energy of a GPU: set 'technology: none'")
-    if run.encoder != "raw":
+    if run.encoder != RunConfig.model_fields["encoder"].default:
         raise ValueError("the GPU model sees addresses alone, which an encoder cannot change: leave `encoder` out")
 
 

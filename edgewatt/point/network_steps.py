@@ -190,6 +190,7 @@ def has_tuple_order(point: Point) -> bool:
 
 def order_tuples(point: Point, before: Before, progress: Progress | None) -> Arrays:
     """Return edges int64[W] with the tuples inside runs reordered."""
+    from hwmodel.coding.chain import chain_facts
     from reorder.both.inside_runs import order_run_tuples
 
     assert point.layout is not None
@@ -201,7 +202,7 @@ def order_tuples(point: Point, before: Before, progress: Progress | None) -> Arr
         stride=parameters.pop("stride"),
         method=_order(point).stride.kind,
         value_format=point.layout.format,
-        encoder=point.machine.encoder,
+        inverts=chain_facts(point.machine.encoder).inverts,
         block_bytes=block,
         seed=point.measure.seed,
         **parameters,

@@ -140,10 +140,11 @@ class Allocator:
     """A member of ALLOCATORS: an object with `place`.
 
     rule: the number under which the compiled search over operator orders knows it (cython_ext/schedule/cost.h), None
-    where it must be called for each order.
+    where it must be called for each order. fills_banks: whether it places buffers in several memories (banks), too.
     """
 
     rule: int | None = None
+    fills_banks: bool = False
 
     def place(self, buffers: Buffers, task: PlacementTask, parameters: Any) -> Placement:
         """Place the buffers."""

@@ -48,7 +48,7 @@ def order_run_tuples(
     stride: int | str,
     method: str = "local-search",
     value_format: str,
-    encoder: str = "base-xor+dbi-dc",
+    inverts: bool = True,
     block_bytes: int = 32,
     stride_restart: str = "row",
     objective: str = "joint",
@@ -63,20 +63,20 @@ def order_run_tuples(
     A run is consecutive connections with one target. Sources of a run are complete before it starts, so the result is
     topological and has the same runs. stride: tuples that may change places (from the start of each run, or of the
     order with stride_restart='continuous'), or 'row' for whole runs.
-    encoder: under an encoder whose ones no order changes (raw, dbi-dc), tuples are ordered for base-xor all the same.
+    inverts: whether the bus inverts bytes (DBI). Tuples are ordered for base-xor, with dbi-dc where it does, whatever
+    else encodes them: under an encoder whose ones no order changes (raw, dbi-dc) that costs nothing.
     """
     order = check_order(network, edges)
     entry = TUPLE_ORDERS[method]
     runs = np.cumsum(np.diff(network.targets[order], prepend=-1) != 0)
     bounds = stride_bounds(runs, stride, stride_restart, rows_may_mix=False)
-    xor = "base-xor" + ("+dbi-dc" if "dbi" in encoder else "")
     problem = run_problem(
         network,
         order,
         bounds,
         value_format=value_format,
         id_bits=id_bits,
-        encoder=xor,
+        encoder="base-xor+dbi-dc" if inverts else "base-xor",
         block_bytes=block_bytes,
         objective=objective,
     )

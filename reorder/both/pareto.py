@@ -20,7 +20,7 @@ from reorder.both.still_windows import Counter, changed_stretches
 from reorder.cdr.base import TUPLE_ORDERS
 from reorder.cdr.cost import field_edges, field_ones
 from reorder.cdr.groups import order_all
-from reorder.cdr.tuple_problem import Int64Array
+from reorder.cdr.tuple_problem import CHAINS, Coding, Int64Array
 from traces.base.errors import InputError
 from traces.work.network import Network
 
@@ -95,7 +95,7 @@ def pareto_orders(
     kind: dict[str, Any] = dict(value_format=value_format, block_bytes=block_bytes, bus_bytes=bus_bytes)
 
     def solve(base: Int64Array, bounds: Int64Array, metric: str) -> Int64Array:
-        chain = encoder if metric == "ones" else "dbi-dc" if "dbi-dc" in encoder else "raw"
+        chain = encoder if metric == "ones" else "dbi-dc" if CHAINS.get(encoder, Coding()).dbi else "raw"
         problem = run_problem(network, base, bounds, encoder=chain, metric=metric, **kind)
         return base[order_all(problem, method, seed=seed, parameters=own)]
 

@@ -70,7 +70,7 @@ def field_edges(problem: TupleProblem, f: Field, order: Int64Array) -> tuple[int
     (data, flags), lanes = field_levels(problem, f, order)
     before, flag_before = np.zeros_like(data), np.zeros_like(flags)
     before[lanes:], flag_before[lanes:] = data[:-lanes], flags[:-lanes]
-    if problem.encoder.endswith("transition"):
+    if problem.coding.transition:
         n = int(_WEIGHT[data].sum() + flags.sum())
         return n, -1
     flips, flag_flips = data ^ before, flags ^ flag_before

@@ -10,7 +10,7 @@ from typing import Any
 from reorder.cdr.base import TUPLE_ORDERS, TupleOrderMethod
 from reorder.cdr.ell import EllProblem
 from reorder.cdr.matrix import LAYOUTS, Entries, entries_of, id_field, stride_bounds, value_field
-from reorder.cdr.tuple_problem import OBJECTIVES, Field, Int64Array, TupleProblem
+from reorder.cdr.tuple_problem import CHAINS, OBJECTIVES, Coding, Field, Int64Array, TupleProblem
 from traces.base.errors import InputError, unknown_name
 
 ROW_STORAGES = ("packed", "padded")
@@ -143,7 +143,8 @@ class StoredTuples:
 
     def ell_problem(self, wires: Wires) -> EllProblem:
         """Return the problem of ELLPACK; InputError for what that layout cannot be ordered for."""
-        if wires.metric != "ones" or "base-xor" not in wires.encoder or "transition" in wires.encoder:
+        coding = CHAINS.get(wires.encoder, Coding())
+        if wires.metric != "ones" or not coding.xor or coding.transition:
             raise InputError("layout 'ell' is ordered for ones under base-xor or base-xor+dbi-dc")
         interval = wires.interval
         if isinstance(interval, str) or (interval is not None and interval % 4):
@@ -153,5 +154,4 @@ class StoredTuples:
         if self.fields[0].element_bits < 8:
             raise InputError("layout 'ell' has no order for int4: two values of different rows share a byte")
         n_rows = self.entries.shape[0]
-        dbi = "dbi" in wires.encoder
-        return EllProblem(self.fields, _COUNTED[wires.objective], self.entries.major, n_rows, dbi, interval)
+        return EllProblem(self.fields, _COUNTED[wires.objective], self.entries.major, n_rows, coding.dbi, interval)

@@ -21,7 +21,25 @@ Words = npt.NDArray[np.uint64]
 
 METRICS = ("ones", "toggles", "energy")
 OBJECTIVES = ("joint", "values", "ids")
-ENCODERS = ("base-xor+dbi-dc", "base-xor", "raw", "dbi-dc", "base-xor+transition", "base-xor+dbi-dc+transition")
+
+
+@dataclass(frozen=True)
+class Coding:
+    """What the encoders of a chain do that orders of tuples are found for."""
+
+    xor: bool = False
+    dbi: bool = False
+    transition: bool = False
+
+
+CHAINS: Mapping[str, Coding] = {
+    "base-xor+dbi-dc": Coding(xor=True, dbi=True),
+    "base-xor": Coding(xor=True),
+    "raw": Coding(),
+    "dbi-dc": Coding(dbi=True),
+    "base-xor+transition": Coding(xor=True, transition=True),
+    "base-xor+dbi-dc+transition": Coding(xor=True, dbi=True, transition=True),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +62,7 @@ class TupleProblem:
 
     fields: the arrays, first the values. bounds: int64[S + 1], stride k is slots bounds[k] to bounds[k+1].
     rows: int64[N] row of each slot (which row owns a slot never changes, except where a stride spans rows).
-    encoder: one of ENCODERS. block_bytes: distance of bases in bytes; None: a base only at the start of an array;
+    encoder: one of CHAINS. block_bytes: distance of bases in bytes; None: a base only at the start of an array;
     'row': at the start of each row. objective: which fields count ('joint': all). metric: see METRICS.
     padded: rows start on a block boundary in every array, the rest of a row's last block is zeros.
     bus_bytes: byte lanes for toggles, None: as wide as one element. energy_pj: (per one, per rising edge).
@@ -64,7 +82,7 @@ class TupleProblem:
 
     def __post_init__(self) -> None:
         for what, value, known in (
-            ("encoder of tuple orders", self.encoder, ENCODERS),
+            ("encoder of tuple orders", self.encoder, CHAINS),
             ("objective", self.objective, OBJECTIVES),
             ("wire metric", self.metric, METRICS),
         ):
@@ -72,7 +90,7 @@ class TupleProblem:
                 raise unknown_name(what, value, known)
         if self.metric == "energy" and self.energy_pj is None:
             raise InputError("metric 'energy' needs energy_pj, the picojoules of a one and of a rising edge")
-        if self.metric == "energy" and "transition" in self.encoder:
+        if self.metric == "energy" and self.coding.transition:
             raise InputError("transition signalling is for unterminated buses: use metric 'toggles', not 'energy'")
         if self.energy_pj is not None and not all(0 <= pj < float("inf") for pj in self.energy_pj):
             raise InputError(f"energy_pj is {self.energy_pj}: picojoules of at least 0")
@@ -85,6 +103,11 @@ class TupleProblem:
                 )
 
     @property
+    def coding(self) -> Coding:
+        """What the encoders do."""
+        return CHAINS[self.encoder]
+
+    @property
     def size(self) -> int:
         """N, the number of tuples."""
         return len(self.rows)
@@ -92,17 +115,17 @@ class TupleProblem:
     @property
     def dbi(self) -> bool:
         """DBI-DC is in force."""
-        return "dbi-dc" in self.encoder
+        return self.coding.dbi
 
     @property
     def xor(self) -> bool:
         """Base+XOR is in force."""
-        return "base-xor" in self.encoder
+        return self.coding.xor
 
     @property
     def counts_edges(self) -> bool:
         """The metric looks at edges on the wires, not at ones alone (transition signalling turns ones into edges)."""
-        return self.metric != "ones" and "transition" not in self.encoder
+        return self.metric != "ones" and not self.coding.transition
 
     @property
     def model_is_exact(self) -> bool:

@@ -146,8 +146,8 @@ def _scattered(network: Network) -> Int64Array:
 
 def construct(seen: JudgedOrders, task: Task, holds: Callable[[Int64Array], bool], only_plain: bool) -> None:
     """Judge every construction, two-optimal first; those of `auto` come before the others. only_plain: the first."""
-    methods = [(name, ORDERINGS[name]) for name in ORDERINGS if name != "file"]
-    methods = [(name, entry) for name, entry in methods if not entry.item.searches and entry.item.extra is None]
+    methods = [(name, ORDERINGS[name]) for name in ORDERINGS]
+    methods = [(name, m) for name, m in methods if not (m.item.searches or m.item.extra is not None or m.required)]
     methods.sort(key=lambda one: math.inf if one[1].item.portfolio is None else one[1].item.portfolio)
     for name, entry in methods:
         suits = entry.item.suits is None or entry.item.suits(seen.network)

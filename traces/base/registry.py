@@ -53,6 +53,13 @@ class Entry(Generic[T]):
     module: str = ""
     origin: Origin | None = None
 
+    @property
+    def required(self) -> list[str]:
+        """Names of the parameters without which nothing can be made."""
+        fields = dataclasses.fields(self.parameters) if self.parameters else ()
+        missing = dataclasses.MISSING
+        return [field.name for field in fields if field.default is missing and field.default_factory is missing]
+
     def make_parameters(self, given: Mapping[str, Any]) -> Any:
         """Build the parameter dataclass from keyword arguments; unknown and missing names are an InputError."""
         known = [field.name for field in dataclasses.fields(self.parameters)] if self.parameters else []
@@ -60,10 +67,9 @@ class Entry(Generic[T]):
             if key not in known:
                 hint = did_you_mean(key, known) if known else " (it takes none)"
                 raise InputError(f"{self.name!r} has no parameter {key!r}{hint}")
-        for field in dataclasses.fields(self.parameters) if self.parameters else ():
-            required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-            if required and field.name not in given:
-                raise InputError(f"{self.name!r} needs the parameter {field.name!r}")
+        for name in self.required:
+            if name not in given:
+                raise InputError(f"{self.name!r} needs the parameter {name!r}")
         return self.parameters(**given) if self.parameters else None
 
 

@@ -9,6 +9,8 @@ from reorder.arena.exact_search import ExactParameters, place
 class Exact(Allocator):
     """Rules first, then a search over canonical placements."""
 
+    fills_banks = True
+
     def place(self, buffers: Buffers, task: PlacementTask, parameters: ExactParameters) -> Placement:
         """See Allocator."""
         return place(buffers, task, parameters)
