@@ -10,7 +10,7 @@ SOURCES := setup.py setup.cfg pyproject.toml $(wildcard cython_ext/*/*.pyx cytho
 # What stands beside the kernels in a copy: members of other distributions compile against the headers.
 SHIPPED := cython_ext/__init__.py $(wildcard cython_ext/*/__init__.py cython_ext/*/*.h cython_ext/*/*/*.h)
 
-.PHONY: quickstart test lint types debug-test sanitize docs dist clean
+.PHONY: quickstart test explore lint types debug-test sanitize docs warnings dist clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -74,6 +74,12 @@ endef
 
 docs: $(VENV)/.installed-test
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
+	$(BIN)/python docs/links.py docs/_build/html
+
+# The kernels with both compilers, into folders of their own: a warning is an error.
+warnings: $(VENV)/.installed-test
+	for compiler in gcc clang; do \
+	CC=$$compiler CFLAGS="-Wall -Werror" $(BIN)/python setup.py -q build_ext --build-lib build/$$compiler --build-temp build/$$compiler-objects || exit 1; done
 
 # A source distribution and a wheel for this machine, checked; then the source distribution alone, in an empty environment.
 dist: $(VENV)/.installed-test

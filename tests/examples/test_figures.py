@@ -1,5 +1,7 @@
 """The figures of the documentation are what its programs draw today."""
 
+import configparser
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +23,42 @@ def test_figures_are_up_to_date(tmp_path: Path) -> None:
 
 
 def test_every_concept_begins_with_an_example_and_its_figure() -> None:
-    for name in (path.stem for path in SHIPPED.iterdir()):
-        head, found, _ = (ROOT / "docs" / "concepts" / f"{name}.md").read_text().partition("\n## The rules\n")
+    figures = {path.stem for path in SHIPPED.iterdir()}
+    pages = {path.stem: path.read_text() for path in (ROOT / "docs" / "concepts").glob("*.md")}
+    assert pages.keys() == figures | {"architecture"}, "the map draws itself in text, everything else has a figure"
+    for name in figures:
+        head, found, _ = pages[name].partition("\n## The rules\n")
         assert found and "```python" in head and f"(../_static/figures/{name}.svg)" in head, name
+    head, found, _ = pages["architecture"].partition("\n## Rooms\n")
+    assert found and "## An example" in head and "```python" in head and "cython_ext      kernels" in head
+
+
+def test_concepts_stand_in_the_order_of_the_pipeline() -> None:
+    """The index leads three readers through the pages, and lists every concept once, from the work to the machine."""
+    index = (ROOT / "docs" / "index.md").read_text()
+    listed = re.findall(r"^concepts/(\S+)$", index, re.M)
+    assert sorted(listed) == sorted(path.stem for path in (ROOT / "docs" / "concepts").glob("*.md"))
+    pipeline = ["networks", "orderings", "io-model", "traces", "caches", "encoders", "dram", "records"]
+    assert [name for name in listed if name in pipeline] == pipeline
+    assert "(_static/flow.svg)" in index
+    for reader in ("computer architect", "compiler", "embedded"):
+        assert re.search(rf"\*\*[^|]*{reader}|{reader}\*\*", index), reader
+
+
+def test_every_extra_and_command_is_documented() -> None:
+    """The table of extras is setup.cfg's; quickstart installs those the page says; each command has its reference."""
+    settings = configparser.ConfigParser()
+    settings.read(ROOT / "setup.cfg")
+    page = (ROOT / "docs" / "install.md").read_text()
+    assert sorted(re.findall(r"^\| `(\w+)` \|", page, re.M)) == sorted(settings["options.extras_require"])
+    installed = re.search(r"install -q -e '\.\[([^\]]*)\]'", (ROOT / "Makefile").read_text())
+    assert installed and set(installed[1].split(",")) == {"models", "report"}
+    for text in (page, (ROOT / "README.md").read_text()):
+        assert "the extras `models` and `report`" in " ".join(text.split())
+    paths = [str(ROOT / "docs"), str(ROOT)]
+    code = f"import sys; sys.path[:0] = {paths!r}; import commands; print(commands.commands())"
+    reference = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    from edgewatt.cli import app
+
+    names = [c.name or c.callback.__name__.replace("_", "-") for c in app.registered_commands]  # type: ignore[union-attr]
+    assert len(names) > 20 and not [name for name in names if f"edgewatt {name}" not in reference]

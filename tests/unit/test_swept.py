@@ -112,6 +112,14 @@ def test_a_failure_names_the_point(tmp_path: Path) -> None:
     assert [("M 8" in line, "M 9" in line) for line in failed] == [(True, False), (False, True)]
 
 
+def test_numbers_in_legends_stand_by_size() -> None:
+    from edgewatt.reporting.chart import category
+
+    rows = [{"memory": size} for size in (100, 8, 1000, 8)]
+    assert category("memory", "M", rows)["sort"] == [8, 100, 1000]
+    assert category("ordering", "order", [{"ordering": "b"}, {"ordering": "a"}])["sort"] == ["b", "a"]
+
+
 def test_flat_is_one_mapping() -> None:
     assert flat({"a": {"b": [1, 2], "c": [{"d": 3}]}}) == {"a.b": [1, 2], "a.c.0.d": 3}
 
