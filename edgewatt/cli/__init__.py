@@ -106,6 +106,18 @@ _OUTPUT_FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 _UsageError: Any = typer.BadParameter.__bases__[0]  # of the Click that Typer uses, wherever that lies
 
 
+def _as_setting(error: Any) -> str:
+    """Return how an unknown option is said that a configuration knows: ``--orderings`` is ``-s orderings=...``."""
+    key = str(getattr(error, "option_name", "")).lstrip("-").replace("-", "_")
+    command = getattr(getattr(error, "ctx", None), "command", None)
+    if not any(parameter.name == "overrides" for parameter in getattr(command, "params", ())):
+        return ""
+    from edgewatt.config.models import RunConfig
+    from edgewatt.config.sections import keys_of
+
+    return f": a configuration's key is set by -s {key}=..." if key in keys_of(RunConfig) else ""
+
+
 def _run() -> None:
     """Run the command and make sure that what it printed has got out."""
     try:
@@ -113,7 +125,7 @@ def _run() -> None:
         if isinstance(status, int) and status:
             sys.exit(status)
     except _UsageError as error:  # it repeats words of the command line, which a shell may have taken from file names
-        error.message = plain(error.message)
+        error.message = plain(error.message) + _as_setting(error)
         error.show()
         sys.exit(error.exit_code)
     except SystemExit:

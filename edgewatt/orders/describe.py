@@ -79,7 +79,8 @@ def sizes_of(network: Network) -> str:
     """Return how many connections, stored weights, neurons and layers a network has, in words."""
     import numpy as np
 
-    layers = "" if network.layer is None else f", {len(np.unique(network.layer))} layers"
+    count = 0 if network.layer is None else len(np.unique(network.layer))
+    layers = f", {count} layer{'s' if count > 1 else ''}" if count else ""
     stored = "" if network.weight_ids is None else f" of {int(network.weight_ids.max()) + 1:,} stored weights"
     return f"{network.n_connections:,} connections{stored}, {network.n_neurons:,} neurons{layers}"
 

@@ -132,7 +132,8 @@ def config_columns(config: Mapping[str, Any]) -> dict[str, Any]:
     if "ordering" in config:
         network = config["network"]
         files = network.get("files") or []
-        row["network"] = files[0]["name"] if files else network["generate"]["kind"]
+        more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+        row["network"] = f"{files[0]['name']}{more}" if files else network["generate"]["kind"]
         row |= {"ordering": label_of(config["ordering"]), "stride": label_of(config["stride"])}
         row["format"] = config["format"]
         row |= {"memory": config["fast_memory"]["size"], "policy": config["fast_memory"]["policy"]}
