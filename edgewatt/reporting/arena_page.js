@@ -17,6 +17,10 @@ const cards = data.banks.map((bank, k) => {
   maps.append(head, figure);
   return { canvas, top: Math.max(bank.height, bank.size !== null && bank.size < 2 * bank.height ? bank.size : 0, 1), tall: 320, bank, rows: data.buffers.filter((b) => b[5] === k) };
 });
+/* Parts of a path that most names share ("bn", "activation") tell nothing on a map: labels leave them out. */
+const parts = (name) => [...new Set(name.split("/"))], seen = new Map();
+data.buffers.forEach((b) => parts(b[0]).forEach((part) => seen.set(part, (seen.get(part) || 0) + 1)));
+const label = (name) => name.split("/").filter((part) => seen.get(part) <= Math.max(2, data.buffers.length / 4)).join("/") || name;
 const most = Math.max(1, ...data.live);
 cards.push({ canvas: document.getElementById("live"), top: most, tall: 130 });
 /* A round number of bytes between the lines: 1, 2 or 5 times a power of ten, at most five lines. */
@@ -55,7 +59,7 @@ function draw(card) {
       c.strokeRect(left, up, right - left, down - up);
       if (right - left > 44 && down - up > 14) {
         c.save(); c.beginPath(); c.rect(left + 3, up, right - left - 6, down - up); c.clip();
-        c.fillStyle = css("--label"); c.textAlign = "left"; c.fillText(name, left + 5, (up + down) / 2); c.restore();
+        c.fillStyle = css("--label"); c.textAlign = "left"; c.fillText(label(name), left + 5, (up + down) / 2); c.restore();
       }
     }
     c.lineWidth = 1;

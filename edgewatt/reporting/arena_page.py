@@ -14,6 +14,7 @@ from edgewatt.reporting.escaping import text
 from edgewatt.reporting.frame import asset, frame
 
 Int64Array = npt.NDArray[np.int64]
+NUMBER = ' class="number"'
 LISTED = 12  # buffers at the peak that the sentence names
 PEAK, OTHER = "#E69F00", "#56B4E9"  # of Okabe and Ito's palette, which all kinds of colour vision tell apart
 
@@ -95,7 +96,7 @@ def arena_page(shown: ArenaMap) -> str:
     for i in shown.at_peak.tolist():
         cells = [f"<td>{text(shown.names[i])}</td>"]
         numbers = (shown.size[i], shown.offset[i], shown.lower[i], shown.upper[i])
-        cells += [f'<td class="number">{v:,}</td>' for v in numbers]
+        cells += [f"<td{NUMBER}>{v:,}</td>" for v in numbers]
         cells += [f"<td>{text(shown.banks[shown.bank[i]].name)}</td>"] if len(shown.banks) > 1 else []
         rows.append(f"<tr>{''.join(cells)}</tr>")
     parts = (shown.lower, shown.upper, shown.offset, shown.size, shown.bank)
@@ -110,7 +111,7 @@ def arena_page(shown: ArenaMap) -> str:
     }
     body = asset("arena_page.html").format(
         words="".join(f"<p>{text(line)}</p>" for line in shown.words()),
-        head="".join(f"<th>{name}</th>" for name in columns),
+        head="".join(f"<th{NUMBER if 0 < k < 5 else ''}>{name}</th>" for k, name in enumerate(columns)),
         rows="".join(rows),
     )
     style, script = asset("arena_page.css"), asset("arena_page.js")
