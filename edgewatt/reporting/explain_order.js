@@ -1,4 +1,9 @@
 "use strict";
+/* A time of an axis that ends at `end`, with the prefix that suits the whole axis. */
+const seconds = (at, end) => {
+  const [by, unit] = end < 1e-3 ? [1e6, "µs"] : end < 1 ? [1e3, "ms"] : [1, "s"];
+  return `${Number((at * by).toPrecision(3))} ${unit}`;
+};
 const data = JSON.parse(document.getElementById("data").textContent);
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const rgb = hex => [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16));
@@ -135,7 +140,7 @@ function curve(column) {
   draw("text", { x: x(last[0]) - 8, y: y(last[1]) + (below ? 18 : -8), "text-anchor": "end" }, number(last[1]));
   for (let k = 0; k <= 4; k++) {
     const at = end * k / 4, value = low + span * k / 4;
-    draw("text", { x: x(at), y: height - 14, "text-anchor": k === 4 ? "end" : "middle" }, column ? (end < 10 ? at.toFixed(2) : at.toFixed(0)) + " s" : number(at));
+    draw("text", { x: x(at), y: height - 14, "text-anchor": k === 4 ? "end" : "middle" }, column ? seconds(at, end) : number(at));
     draw("text", { x: LEFT - 8, y: y(value) + 4, "text-anchor": "end" }, number(value));
   }
   document.getElementById("by-time").setAttribute("aria-pressed", column === 1);

@@ -219,6 +219,25 @@ def test_names_at_axes_tell_points_apart(browser: Browser, pages: Path) -> None:
     assert "two-optimal, fp32, csr, raw, lpddr4-3200, L1 size 512 B (3 seeds)" in found, found
 
 
+PHONE = """
+const heights = [...document.querySelectorAll('tbody tr')].map((e) => e.getBoundingClientRect().height);
+const axis = [...document.querySelectorAll('svg text')].map((e) => e.textContent).filter((t) => / (s|ms|µs)$/.test(t));
+return { tallest: Math.max(...heights), axis, twice: axis.length - new Set(axis).size };
+"""
+
+
+def test_tables_and_axes_are_read_on_a_phone(browser: Browser, pages: Path) -> None:
+    with browser.page(pages / "patches.html", 390) as page:
+        page.wait("document.body.dataset.drawn")
+        assert page.run(PHONE)["tallest"] < 100, "the words of a plan stand in a column of their own"
+    with browser.page(pages / "explain.html", 390) as page:
+        page.wait("document.querySelectorAll('svg text').length > 8")
+        said = page.run(PHONE)
+        assert len(said["axis"]) >= 4 and not said["twice"], (
+            "times of an axis are told apart: ms where s are too coarse"
+        )
+
+
 LINKS = """
 const said = document.body.dataset, wait = (ms) => new Promise((done) => setTimeout(done, ms));
 const rows = () => document.querySelectorAll('#table tbody tr').length;
