@@ -1,14 +1,17 @@
 /* Iterated local search for the order of one stride: Or-opt, 2-opt and segment exchange over neighbour lists, with kicks.
  *
  * Every move lays up to three pieces of the tour out anew between slots lo and hi. Pairs inside a piece keep their cost
- * except at special slots (bases), so a move is priced by its joints and the special slots it covers. */
+ * except at special slots (bases), so a move is priced by its joints and the special slots it covers. Where the machine
+ * has vectors, cdr/lanes.h says which moves of a kind are worth pricing; it rules out only what would not be taken, so the
+ * order found is the same with and without it. */
 #ifndef EDGEWATT_CDR_SEARCH_H
 #define EDGEWATT_CDR_SEARCH_H
 
-#include "cdr/cost.h"
+#include "cdr/lanes.h"
+#include "cdr/stride.h"
 #include "common/random.h"
 
-enum { CDR_NEAR = 8, CDR_LIGHT = 8, CDR_SEGMENT = 8, CDR_REACH = 16 };
+enum { CDR_NEAR = 8, CDR_LIGHT = 8, CDR_SEGMENT = CDR_LANES };
 
 typedef struct {
     int from, to, reversed; /* old slots, from <= to */
@@ -21,9 +24,11 @@ typedef struct {
     int *near_out;    /* [n][CDR_NEAR]: cheapest successors */
     int *light;       /* cheapest bases */
     int *stack, *scratch, *best;
-    uint8_t *waiting;
-    int depth, n_near, n_light;
-    int lo, hi; /* slots touched since the last accepted tour */
+    int *dirty; /* slots touched since the last accepted tour */
+    uint8_t *waiting, *touched;
+    int depth, n_near, n_light, n_dirty;
+    const cdr_level *level; /* NULL: no vectors here */
+    cdr_slots slots;
     int64_t cost;
     uint64_t random;
 } cdr_search;
@@ -66,23 +71,38 @@ static inline void cdr_wake(cdr_search *q, int tuple) {
     }
 }
 
+/* Slots from..to hold other tuples than before. */
+static void cdr_changed(cdr_search *q, int from, int to) {
+    if (!q->level) return;
+    for (int k = from; k <= to; k++) cdr_put(&q->slots, q->s, k, q->tour[k]);
+    q->level->refresh(&q->slots, from, to + 1);
+}
+
 static void cdr_apply(cdr_search *q, int lo, const cdr_piece *pieces, int count, int delta) {
     int at = lo;
-    for (int p = 0; p < count; p++)
-        for (int k = 0; k <= pieces[p].to - pieces[p].from; k++)
-            q->scratch[at++] = q->tour[pieces[p].reversed ? pieces[p].to - k : pieces[p].from + k];
     for (int p = 0; p < count; p++) {
-        cdr_wake(q, q->tour[pieces[p].from - 1]);
-        cdr_wake(q, q->tour[pieces[p].from]);
-        cdr_wake(q, q->tour[pieces[p].to]);
-        cdr_wake(q, q->tour[pieces[p].to + 1]);
+        const int from = pieces[p].from, to = pieces[p].to;
+        if (at != from || pieces[p].reversed)
+            for (int k = 0; k <= to - from; k++) q->scratch[at + k] = q->tour[pieces[p].reversed ? to - k : from + k];
+        at += to - from + 1;
+        cdr_wake(q, q->tour[from - 1]);
+        cdr_wake(q, q->tour[from]);
+        cdr_wake(q, q->tour[to]);
+        cdr_wake(q, q->tour[to + 1]);
     }
-    for (int k = lo; k < at; k++) {
-        q->tour[k] = q->scratch[k];
-        q->slot[q->tour[k]] = k;
+    at = lo;
+    for (int p = 0; p < count; p++) {
+        const int end = at + pieces[p].to - pieces[p].from;
+        if (at != pieces[p].from || pieces[p].reversed) {
+            for (int k = at; k <= end; k++) {
+                q->tour[k] = q->scratch[k];
+                q->slot[q->tour[k]] = k;
+                if (!q->touched[k]) q->touched[k] = 1, q->dirty[q->n_dirty++] = k;
+            }
+            cdr_changed(q, at, end);
+        }
+        at = end + 1;
     }
-    if (lo < q->lo) q->lo = lo;
-    if (at - 1 > q->hi) q->hi = at - 1;
     q->cost += delta;
 }
 
@@ -110,60 +130,47 @@ static int cdr_exchange(cdr_search *q, int i, int a, int reverse_a, int j, int b
     return 1;
 }
 
-/* Moves that put tuple a right before tuple b and give up the pair now ending in b. Returns 1 after an improvement. */
-static int cdr_join_before(cdr_search *q, int a, int b) {
-    const int symmetric = q->s->symmetric;
-    const int i = q->slot[b], j = q->slot[a];
-    if (symmetric) {
-        cdr_piece turn = j < i ? (cdr_piece){j, i - 1, 1} : (cdr_piece){i, j - 1, 1};
-        if (turn.from < turn.to && turn.to - turn.from < CDR_REACH && cdr_try(q, turn.from, &turn, 1)) return 1;
+/* Put tuple a, in slot j, right before tuple b, in slot i, with l - 1 more tuples, and give up the pair now ending in b:
+ * 0, 1: the segment that ends with a goes into the gap before b, or changes places with the l tuples there;
+ * 2, 3: the segment that starts with b goes behind a, or changes places with the l tuples there;
+ * 4, 5: as 0 and 1, the segment that starts with a, reversed. Returns 1 after an improvement. */
+static int cdr_move_before(cdr_search *q, int i, int j, int l, int move) {
+    const int n = q->s->n, reversed = move > 3;
+    if (move == 2 || move == 3) {
+        const int k = move == 3 ? l : 0;
+        if (i + l - 1 > n || (j >= i && j <= i + l - 1)) return 0;
+        return j > i ? cdr_exchange(q, i, l, 0, j + 1, k, 0) : cdr_exchange(q, j + 1, k, 0, i, l, 0);
     }
-    for (int l = 1; l <= CDR_SEGMENT; l++) {
-        for (int r = 0; r <= (l > 1 && symmetric); r++) {
-            int from = r ? j : j - l + 1; /* the segment that ends (or, reversed, starts) with a */
-            if (from >= 1 && from + l - 1 <= q->s->n && (from > i || from + l - 1 < i)) {
-                /* into the gap before b; or in exchange for the l tuples before b; or for fewer of them */
-                if (from > i ? cdr_exchange(q, i, 0, 0, from, l, r) : cdr_exchange(q, from, l, r, i, 0, 0)) return 1;
-                if (from > i ? cdr_exchange(q, i - l, l, 0, from, l, r) : cdr_exchange(q, from, l, r, i - l, l, 0))
-                    return 1;
-            }
-            from = r ? i - l + 1 : i; /* the segment that starts with b goes behind a */
-            if (r) continue;
-            if (from + l - 1 <= q->s->n && (j < from || j > from + l - 1)) {
-                if (j > from ? cdr_exchange(q, from, l, 0, j + 1, 0, 0) : cdr_exchange(q, j + 1, 0, 0, from, l, 0))
-                    return 1;
-                if (j > from ? cdr_exchange(q, from, l, 0, j + 1, l, 0) : cdr_exchange(q, j + 1, l, 0, from, l, 0))
-                    return 1;
-            }
-        }
-    }
-    return 0;
+    const int from = reversed ? j : j - l + 1, k = move % 4 == 1 ? l : 0;
+    if (from < 1 || from + l - 1 > n || (from <= i && from + l - 1 >= i)) return 0;
+    return from > i ? cdr_exchange(q, i - k, k, 0, from, l, reversed) : cdr_exchange(q, from, l, reversed, i - k, k, 0);
 }
 
 /* The mirror image: put tuple a right behind tuple b and give up the pair that starts with b. */
-static int cdr_join_behind(cdr_search *q, int a, int b) {
-    const int symmetric = q->s->symmetric;
-    const int i = q->slot[b], j = q->slot[a];
-    if (symmetric) {
-        cdr_piece turn = j > i ? (cdr_piece){i + 1, j, 1} : (cdr_piece){j + 1, i, 1};
-        if (turn.from < turn.to && turn.to - turn.from < CDR_REACH && cdr_try(q, turn.from, &turn, 1)) return 1;
+static int cdr_move_behind(cdr_search *q, int i, int j, int l, int move) {
+    const int n = q->s->n, reversed = move > 3;
+    if (move == 2 || move == 3) {
+        const int from = i - l + 1, k = move == 3 ? l : 0;
+        if (from < 1 || (j >= from && j <= i)) return 0;
+        return j > i ? cdr_exchange(q, from, l, 0, j - k, k, 0) : cdr_exchange(q, j - k, k, 0, from, l, 0);
     }
-    for (int l = 1; l <= CDR_SEGMENT; l++) {
-        for (int r = 0; r <= (l > 1 && symmetric); r++) {
-            int from = r ? j - l + 1 : j; /* the segment that starts (or, reversed, ends) with a */
-            if (from >= 1 && from + l - 1 <= q->s->n && (from > i || from + l - 1 < i)) {
-                if (from > i ? cdr_exchange(q, i + 1, 0, 0, from, l, r) : cdr_exchange(q, from, l, r, i + 1, 0, 0))
-                    return 1;
-                if (from > i ? cdr_exchange(q, i + 1, l, 0, from, l, r) : cdr_exchange(q, from, l, r, i + 1, l, 0))
-                    return 1;
-            }
-            if (r) continue;
-            from = i - l + 1; /* the segment that ends with b goes before a */
-            if (from >= 1 && (j < from || j > i)) {
-                if (j > i ? cdr_exchange(q, from, l, 0, j, 0, 0) : cdr_exchange(q, j, 0, 0, from, l, 0)) return 1;
-                if (j > i ? cdr_exchange(q, from, l, 0, j - l, l, 0) : cdr_exchange(q, j - l, l, 0, from, l, 0)) return 1;
-            }
-        }
+    const int from = reversed ? j - l + 1 : j, k = move % 4 == 1 ? l : 0;
+    if (from < 1 || from + l - 1 > n || (from <= i && from + l - 1 >= i)) return 0;
+    return from > i ? cdr_exchange(q, i + 1, k, 0, from, l, reversed) : cdr_exchange(q, from, l, reversed, i + 1, k, 0);
+}
+
+static int cdr_join(cdr_search *q, int a, int b, int before) {
+    const int symmetric = q->s->symmetric, i = q->slot[b], j = q->slot[a];
+    if (symmetric) {
+        const int low = (j < i ? j : i) + !before, high = (j < i ? i : j) - before;
+        cdr_piece turn = {low, high, 1};
+        if (low < high && high - low < CDR_REACH && cdr_try(q, low, &turn, 1)) return 1;
+    }
+    const uint64_t worth = q->level ? q->level->moves(&q->slots, i, j, before, symmetric) : ~(uint64_t)0;
+    for (int l = 1; worth && l <= CDR_SEGMENT; l++) {
+        const uint64_t of_length = worth >> (l - 1) & 0x010101010101;
+        for (int move = 0; of_length && move < (l > 1 && symmetric ? 6 : 4); move++)
+            if (of_length >> 8 * move & 1 && (before ? cdr_move_before : cdr_move_behind)(q, i, j, l, move)) return 1;
     }
     return 0;
 }
@@ -174,13 +181,13 @@ static int cdr_improve(cdr_search *q, int b) {
     for (int k = 0; k < q->n_near; k++) {
         int a = q->near_in[(int64_t)b * CDR_NEAR + k];
         if (cdr_cost(s, 0, a, b) >= now) break;
-        if (q->tour[i - 1] != a && cdr_join_before(q, a, b)) return 1;
+        if (q->tour[i - 1] != a && cdr_join(q, a, b, 1)) return 1;
     }
     if (i < s->n || s->slot_class[i + 1] != CDR_OPEN) now = cdr_at(q, i + 1, b, q->tour[i + 1]);
     for (int k = 0; k < q->n_near && i < s->n; k++) {
         int a = q->near_out[(int64_t)b * CDR_NEAR + k];
         if (cdr_cost(s, 0, b, a) >= now) break;
-        if (q->tour[i + 1] != a && cdr_join_behind(q, a, b)) return 1;
+        if (q->tour[i + 1] != a && cdr_join(q, a, b, 0)) return 1;
     }
     if (s->slot_class[i]) /* b is a base: a lighter tuple may do better */
         for (int k = 0; k < q->n_light; k++) {
@@ -214,17 +221,26 @@ static void cdr_kick(cdr_search *q) {
 }
 
 /* The `keep` cheapest candidates of each tuple, ties to the lower number: insertion into a short sorted list. */
-static void cdr_neighbours(const cdr_stride *s, int *near, int keep, int as_successors) {
+static void cdr_neighbours(const cdr_search *q, int *near, int keep, int as_successors) {
+    enum { AT_ONCE = 64 };
+    const cdr_stride *s = q->s;
+    uint8_t costs[AT_ONCE];
     for (int b = 0; b < s->n; b++) {
         int cost[CDR_NEAR], held = 0, *list = near + (int64_t)b * CDR_NEAR;
-        for (int a = 0; a < s->n; a++) {
-            if (a == b) continue;
-            int c = as_successors ? cdr_cost(s, 0, b, a) : cdr_cost(s, 0, a, b);
-            if (held == keep && c >= cost[held - 1]) continue;
-            int k = held < keep ? held++ : held - 1;
-            for (; k > 0 && cost[k - 1] > c; k--) cost[k] = cost[k - 1], list[k] = list[k - 1];
-            cost[k] = c;
-            list[k] = a;
+        for (int start = 0; start < s->n; start += AT_ONCE) {
+            const int count = s->n - start < AT_ONCE ? s->n - start : AT_ONCE;
+            uint8_t least = 255;
+            cdr_row(q->level, s, 0, b, !as_successors, start, count, costs);
+            for (int a = 0; a < count; a++) least = costs[a] < least ? costs[a] : least;
+            if (held == keep && least >= cost[held - 1]) continue;
+            for (int a = 0; a < count; a++) {
+                const int c = costs[a];
+                if ((held == keep && c >= cost[held - 1]) || start + a == b) continue;
+                int k = held < keep ? held++ : held - 1;
+                for (; k > 0 && cost[k - 1] > c; k--) cost[k] = cost[k - 1], list[k] = list[k - 1];
+                cost[k] = c;
+                list[k] = start + a;
+            }
         }
     }
 }
@@ -243,38 +259,69 @@ static void cdr_lightest(const cdr_stride *s, int *light, int keep) {
     }
 }
 
-static void cdr_search_close(cdr_search *q) { free(q->tour); }
+static void cdr_search_close(cdr_search *q) {
+    free(q->tour);
+    if (q->level) free(q->slots.memory);
+}
 
-/* Starts from `tour` (slots 1..n, tuples). One allocation holds everything. */
+/* Starts from `tour` (slots 1..n, tuples). One allocation holds everything but the slots of the vectors. */
 static int cdr_search_open(cdr_search *q, const cdr_stride *s, const int *tour, uint64_t seed) {
-    const int64_t n = s->n, ints = 3 * (n + 2) + 2 * n + CDR_LIGHT + n * CDR_NEAR * (s->symmetric ? 1 : 2);
+    const int64_t n = s->n, ints = 4 * (n + 2) + 2 * n + CDR_LIGHT + n * CDR_NEAR * (s->symmetric ? 1 : 2);
     memset(q, 0, sizeof *q);
     q->s = s;
-    q->tour = malloc(sizeof(int) * (size_t)ints + (size_t)n);
+    q->level = cdr_choose();
+    q->tour = malloc(sizeof(int) * (size_t)ints + (size_t)(2 * n + 2));
     if (!q->tour) return -1;
+    if (q->level && cdr_slots_open(&q->slots, s)) return free(q->tour), -1;
     q->scratch = q->tour + n + 2;
     q->best = q->scratch + n + 2;
-    q->slot = q->best + n + 2;
+    q->dirty = q->best + n + 2;
+    q->slot = q->dirty + n + 2;
     q->stack = q->slot + n;
     q->light = q->stack + n;
     q->near_in = q->light + CDR_LIGHT;
     q->near_out = s->symmetric ? q->near_in : q->near_in + n * CDR_NEAR;
     q->waiting = (uint8_t *)(q->tour + ints);
-    memset(q->waiting, 0, (size_t)n);
+    q->touched = q->waiting + n;
+    memset(q->waiting, 0, (size_t)(2 * n + 2));
     q->random = seed;
     q->n_near = n - 1 < CDR_NEAR ? (int)n - 1 : CDR_NEAR;
     q->n_light = n < CDR_LIGHT ? (int)n : CDR_LIGHT;
-    cdr_neighbours(s, q->near_in, q->n_near, 0);
-    if (!s->symmetric) cdr_neighbours(s, q->near_out, q->n_near, 1);
+    cdr_neighbours(q, q->near_in, q->n_near, 0);
+    if (!s->symmetric) cdr_neighbours(q, q->near_out, q->n_near, 1);
     cdr_lightest(s, q->light, q->n_light);
     q->tour[0] = q->tour[n + 1] = (int)n;
     memcpy(q->tour + 1, tour + 1, sizeof(int) * (size_t)n);
     for (int i = 1; i <= n; i++) q->slot[q->tour[i]] = i;
+    if (q->level) {
+        cdr_put(&q->slots, s, 0, n);
+        cdr_put(&q->slots, s, (int)n + 1, n);
+        cdr_changed(q, 1, (int)n);
+    }
     q->cost = cdr_total(s, q->tour);
     for (int i = (int)n; i >= 1; i--) cdr_wake(q, q->tour[i]);
     cdr_descend(q);
     memcpy(q->best, q->tour, sizeof(int) * (size_t)(n + 2));
+    while (q->n_dirty) q->touched[q->dirty[--q->n_dirty]] = 0;
     return 0;
+}
+
+/* Take back what was done since the last accepted tour. */
+static void cdr_undo(cdr_search *q) {
+    int low = q->s->n + 1, high = 0;
+    for (int d = 0; d < q->n_dirty; d++) {
+        const int k = q->dirty[d];
+        q->tour[k] = q->best[k];
+        q->slot[q->tour[k]] = k;
+        if (q->level) cdr_put(&q->slots, q->s, k, q->tour[k]);
+        if (k < low) low = k;
+        if (k > high) high = k;
+    }
+    if (!q->level) return;
+    if (high - low < CDR_LANES * q->n_dirty)
+        q->level->refresh(&q->slots, low, high + 1);
+    else
+        for (int d = 0; d < q->n_dirty; d++) q->level->refresh(&q->slots, q->dirty[d], q->dirty[d] + 1);
 }
 
 /* `kicks` rounds of kick, descend, keep if no worse. Afterwards q->tour is the best order and q->cost its cost. */
@@ -282,19 +329,13 @@ static void cdr_search_run(cdr_search *q, int64_t kicks) {
     if (q->s->n < 3) return;
     for (int64_t k = 0; k < kicks; k++) {
         const int64_t before = q->cost;
-        q->lo = q->s->n + 1;
-        q->hi = 0;
         cdr_kick(q);
         cdr_descend(q);
-        if (q->cost <= before) {
-            memcpy(q->best + q->lo, q->tour + q->lo, sizeof(int) * (size_t)(q->hi - q->lo + 1));
-        } else {
-            for (int i = q->lo; i <= q->hi; i++) {
-                q->tour[i] = q->best[i];
-                q->slot[q->tour[i]] = i;
-            }
-            q->cost = before;
-        }
+        if (q->cost <= before)
+            for (int d = 0; d < q->n_dirty; d++) q->best[q->dirty[d]] = q->tour[q->dirty[d]];
+        else
+            cdr_undo(q), q->cost = before;
+        while (q->n_dirty) q->touched[q->dirty[--q->n_dirty]] = 0;
     }
 }
 #endif

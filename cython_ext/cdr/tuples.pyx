@@ -5,7 +5,7 @@ from libc.stdlib cimport free, malloc
 
 from cython_ext.common.checks cimport need
 
-cdef extern from "cdr/cost.h" nogil:
+cdef extern from "cdr/stride.h" nogil:
     enum:
         CDR_OPEN
         CDR_CLASSES
@@ -20,7 +20,7 @@ cdef extern from "cdr/cost.h" nogil:
         const uint8_t *slot_class
     int cdr_open(cdr_stride *s)
     void cdr_close(cdr_stride *s)
-    void cdr_greedy(const cdr_stride *s, int *tour, int *left)
+    int cdr_greedy(const cdr_stride *s, int *tour, int *left)
     int cdr_exact(const cdr_stride *s, int *tour)
     int64_t cdr_total(const cdr_stride *s, const int *tour)
     int cdr_compute(const cdr_stride *s, int c, int64_t a, int64_t b)
@@ -67,8 +67,9 @@ cdef int _solve(cdr_stride *s, Workspace *w, int method, bint from_order, int64_
         if cdr_exact(s, w.tour):
             cdr_close(s)
             return -1
-    else:
-        cdr_greedy(s, w.tour, w.scratch)
+    elif cdr_greedy(s, w.tour, w.scratch):
+        cdr_close(s)
+        return -1
     if method == SEARCH_METHOD and n > 1:
         if cdr_search_open(&q, s, w.tour, seed):
             cdr_close(s)
