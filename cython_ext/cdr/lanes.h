@@ -8,7 +8,7 @@
 #include "cdr/cost.h"
 #include "common/simd.h"
 
-enum { CDR_LANES = 8, CDR_MARGIN = 48, CDR_REACH = 16 };
+enum { CDR_NEAR = 8, CDR_LANES = 8, CDR_MARGIN = 48, CDR_REACH = 16 };
 
 /* Slots -CDR_MARGIN .. n + 1 + CDR_MARGIN of one stride; the margins are zeros that are read and never counted. */
 typedef struct {

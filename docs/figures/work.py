@@ -164,6 +164,21 @@ def tuple_orders() -> str:
     return str(picture)
 
 
+def tuple_efforts() -> str:
+    """Draw what effort buys: the means of three matrices measured in docs/performance/wires.md, not measured here."""
+    microseconds = [1.67, 3.05, 4.59, 5.83, 9.18, 15.07, 30.88, 58.6, 117.86, 227.38]
+    more = [3.29, 2.64, 2.11, 1.78, 1.29, 0.78, 0.31, 0, -0.23, -0.43]
+    front = list(zip(np.log10(microseconds), more, strict=True))
+    named = {"fast": front[2:3], "default": front[7:8], "best": front[9:]}
+    marks = {name: [(x - 0.02, y - 0.1), (x + 0.02, y + 0.1)] for name, [(x, y)] in named.items()}
+    return lines(
+        "What the search's effort buys (fp16, stride 128; 0.03, 1 and 4 have names)",
+        {"efforts 0 to 4": front, **marks},
+        "log10 of microseconds a tuple",
+        "% more ones than at effort 1",
+    )
+
+
 FIGURES = {
     "networks": networks,
     "orderings": orderings,
@@ -172,4 +187,5 @@ FIGURES = {
     "reordering-engine": reordering_engine,
     "learned-orders": learned_orders,
     "tuple-orders": tuple_orders,
+    "tuple-efforts": tuple_efforts,
 }

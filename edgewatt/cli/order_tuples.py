@@ -38,7 +38,9 @@ def order_tuples(
     base_interval: str = typer.Option(None, help="Bytes between bases instead, or 'row', or 'matrix'."),
     stride_restart: str = typer.Option("row", help="Strides start at each row ('row') or run on ('continuous')."),
     rows: str = typer.Option("packed", help="Rows packed, or padded to whole blocks."),
-    effort: float = typer.Option(1.0, help="Work of local-search, 1 is about 0.2 ms per tuple."),
+    effort: str = typer.Option(
+        "default", help="Work of local-search: fast, default, best, or a number, 1 for about 60 us per tuple."
+    ),
     seed: int = typer.Option(0, help="Same seed, same order, whatever the number of workers."),
     workers: int = typer.Option(1, "-j", "--workers", help="Worker processes."),
     output: str = typer.Option(
@@ -108,7 +110,7 @@ def order_tuples(
             stride_restart=stride_restart,
             rows=rows,
             method=method,
-            effort=effort,
+            effort=as_effort(effort),
             seed=seed,
             workers=workers,
             checkpoint=checkpoint,
@@ -155,6 +157,14 @@ def order_tuples(
         say(f"warning: {found.zeroed} stored non-zeros become zero in {value_format}", err=True)
     if output is not None:
         say(f"reordered matrix: {output}")
+
+
+def as_effort(given: str) -> float | str:
+    """Read a number or the name of a preset, which the method checks."""
+    try:
+        return float(given)
+    except ValueError:
+        return given
 
 
 def add_to(app: typer.Typer) -> None:

@@ -89,7 +89,7 @@ def order_tuples(
     stride_restart: str = "row",
     rows: str = "packed",
     method: str = "local-search",
-    effort: float = 1.0,
+    effort: float | str = 1.0,
     seed: int = 0,
     workers: int = 1,
     bound: bool = True,
@@ -110,9 +110,8 @@ def order_tuples(
         on `bus_bytes` lanes, default the width of its elements, wires at 0 before) or 'energy' by energy_pj =
         (per one, per rising edge), of a part. Under Base+XOR ones stand in for toggles and energy in the search.
     method: of TUPLE_ORDERS; `parameters` are its own. effort: work of methods that have it (local-search: 1 is
-        about 0.2 ms a tuple). The
-        result depends on the seed, not on `workers`. bound: also compute the spanning-tree bound. checkpoint: file that
-        lets a killed run continue.
+        about 60 us a tuple with AVX-512), or 'fast', 'default' or 'best'. The result depends on the seed, not on
+        `workers`. bound: also compute the spanning-tree bound. checkpoint: file that lets a killed run continue.
 
     Returns a TupleOrder. Raises InputError saying which entry, id, stride or name cannot be used.
     """

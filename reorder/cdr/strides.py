@@ -11,8 +11,10 @@ from reorder.cdr.base import TupleOrderMethod
 from reorder.cdr.tuple_problem import CostModel, Int64Array, TupleProblem
 from traces.base.progress import Progress
 
-MAX_STRIDE = 4096  # longer strides are searched in pieces of this size: neighbour lists cost n^2
-_SLICE_TUPLES = 2048  # a kernel call takes about half a second at most, so that Ctrl-C and progress work
+MAX_STRIDE = 1 << 17  # longer strides are searched in pieces of this size: neighbour lists cost n^2
+_SLICE_TUPLES = (
+    2048  # a kernel call takes about half a second at most, so that Ctrl-C and progress work; one stride is one call
+)
 
 
 def run_kernel(

@@ -1,4 +1,4 @@
-"""Tuple orders at every SIMD level: vectors only rule out moves that the plain search would not take, so orders are equal.
+"""Tuple orders at every SIMD level: vectors only rule out moves that the plain search would not take.
 
 The level is fixed when a process starts, so each level runs in a process of its own; one that the machine lacks falls
 back to the next lower one.

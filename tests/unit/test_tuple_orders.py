@@ -104,6 +104,7 @@ def test_worked_example_of_the_encoder_readme():
         (dict(base_interval=3), "no whole number of 16-bit"),
         (dict(effort=-1), "effort must be"),
         (dict(efort=1), "did you mean 'effort'"),
+        (dict(effort="fats"), "unknown effort 'fats' .did you mean 'fast'"),
         (dict(method="exact"), "at most 12"),
         (dict(rows="padded", layout="coo"), "no rows to pad"),
         (dict(method="or-tools-cvrp", search="annealing"), "did you mean 'simulated-annealing'"),
@@ -287,3 +288,13 @@ def test_run_tuples_keep_runs_and_topology():
     assert (network.targets[found] == network.targets[edges]).all()
     assert (found != edges).any()
     assert "local-search" in TUPLE_ORDERS and TUPLE_ORDERS["local-search"].summary
+
+
+def test_long_rows_end_below_greedy_and_presets_are_efforts() -> None:
+    rng = np.random.default_rng(5)
+    ids = np.sort(rng.choice(16000, 5000, replace=False))
+    row = sp.csr_matrix((rng.normal(0, 0.01, 5000).astype(np.float32), ids, [0, 5000]), shape=(1, 16000))
+    kind = dict(value_format="fp16", stride="row", bound=False)
+    greedy, fast = order_tuples(row, method="greedy", **kind), order_tuples(row, effort="fast", **kind)
+    assert fast.ones < 0.99 * greedy.ones
+    assert (fast.positions == order_tuples(row, effort=0.03, **kind).positions).all()
