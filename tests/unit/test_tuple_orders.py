@@ -295,6 +295,6 @@ def test_long_rows_end_below_greedy_and_presets_are_efforts() -> None:
     ids = np.sort(rng.choice(16000, 5000, replace=False))
     row = sp.csr_matrix((rng.normal(0, 0.01, 5000).astype(np.float32), ids, [0, 5000]), shape=(1, 16000))
     kind = dict(value_format="fp16", stride="row", bound=False)
-    greedy, fast = order_tuples(row, method="greedy", **kind), order_tuples(row, effort="fast", **kind)
+    greedy, fast = ew.order_tuples(row, method="greedy", **kind), ew.order_tuples(row, effort="fast", **kind)
     assert fast.ones < 0.99 * greedy.ones
-    assert (fast.positions == order_tuples(row, effort=0.03, **kind).positions).all()
+    assert (fast.positions == ew.order_tuples(row, effort=0.03, **kind).positions).all()
