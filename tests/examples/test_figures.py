@@ -25,8 +25,10 @@ def test_figures_are_up_to_date(tmp_path: Path) -> None:
 def test_every_concept_begins_with_an_example_and_its_figure() -> None:
     figures = {path.stem for path in SHIPPED.iterdir()}
     pages = {path.stem: path.read_text() for path in (ROOT / "docs" / "concepts").glob("*.md")}
-    assert pages.keys() == figures | {"architecture"}, "the map draws itself in text, everything else has a figure"
-    for name in figures:
+    assert pages.keys() <= figures | {"architecture"}, "the map draws itself in text, everything else has a figure"
+    for name in figures - pages.keys():  # a second figure of a page
+        assert any(f"(../_static/figures/{name}.svg)" in page for page in pages.values()), name
+    for name in figures & pages.keys():
         head, found, _ = pages[name].partition("\n## The rules\n")
         assert found and "```python" in head and f"(../_static/figures/{name}.svg)" in head, name
     head, found, _ = pages["architecture"].partition("\n## Rooms\n")
