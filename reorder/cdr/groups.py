@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import time
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -26,6 +27,7 @@ from traces.base.files import replace_file, set_aside
 from traces.base.progress import Progress
 
 GROUP_TUPLES = 16384
+_SHARE = 20  # of the time that a checkpoint may take
 
 
 def groups(problem: TupleProblem) -> list[tuple[int, int]]:
@@ -99,16 +101,22 @@ def order_all(
         results = _pooled(made_from, todo, open_groups, workers)
     else:
         results = _inline(_Runner(*made_from), todo, open_groups)
-    for k, part in results:
-        first, last = todo[k]
-        if wrong := _wrong(part, problem.bounds, todo[k]):
-            raise InputError(f"tuple order {entry.name!r}: what it returns for strides {first} to {last - 1} {wrong}")
-        order[problem.bounds[first] : problem.bounds[last]] = part
-        done += len(part)
+    try:
+        for k, part in results:
+            first, last = todo[k]
+            if wrong := _wrong(part, problem.bounds, todo[k]):
+                raise InputError(
+                    f"tuple order {entry.name!r}: what it returns for strides {first} to {last - 1} {wrong}"
+                )
+            order[problem.bounds[first] : problem.bounds[last]] = part
+            done += len(part)
+            if store:
+                store.put(k, part)
+            if progress:
+                progress(done, problem.size, "tuples")
+    finally:
         if store:
-            store.put(k, part)
-        if progress:
-            progress(done, problem.size, "tuples")
+            store.write()
     return order
 
 
@@ -148,12 +156,16 @@ def _digest(problem: TupleProblem, method: str, seed: int, parameters: Any) -> s
 class _Checkpoint:
     """An npz with the finished groups; written whole or not at all; one of another problem is ignored.
 
+    It is written again once the work since then took _SHARE times as long as writing it, and at the end: it costs a
+    twentieth of the work at most, however many groups there are, and a killed run loses what it did since.
+
     A damaged one is set aside and the work begins afresh, with a warning.
     """
 
     def __init__(self, path: Path, digest: str, bounds: Int64Array, todo: list[tuple[int, int]]) -> None:
         self.path, self.digest = path, digest
         self.parts: dict[str, Int64Array] = {}
+        self.unwritten, self.wrote_at, self.took = 0, 0.0, 0.0
         if not path.exists():
             return
         if not path.is_file():
@@ -182,12 +194,23 @@ class _Checkpoint:
 
     def put(self, k: int, part: Int64Array) -> None:
         self.parts[f"group_{k}"] = part
+        self.unwritten += 1
+        if time.monotonic() - self.wrote_at >= _SHARE * self.took:
+            self.write()
+
+    def write(self) -> None:
+        """Write what was finished since the last time, if anything."""
+        if not self.unwritten:
+            return
+        began = time.monotonic()
         memory = io.BytesIO()
         np.savez(memory, digest=np.array(self.digest), **self.parts)  # type: ignore[arg-type]
         try:
             replace_file(self.path, memory.getbuffer())
         except OSError as error:
             raise InputError(f"{self.path}: cannot be written ({error.strerror or error})") from error
+        self.unwritten, self.wrote_at = 0, time.monotonic()
+        self.took = self.wrote_at - began
 
 
 class _Foreign(Exception):

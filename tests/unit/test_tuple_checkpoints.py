@@ -4,6 +4,7 @@ import io
 import re
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -230,3 +231,24 @@ def test_a_method_that_loses_tuples_is_named(
         with pytest.raises(InputError, match=f"tuple order 'greedy': what it returns for strides 0 to .* {words}"):
             ew.order_tuples(matrix, value_format="fp16", stride=8, method="greedy", checkpoint=path)
         assert not path.exists()
+
+
+def test_a_slow_checkpoint_is_not_written_after_each_group(
+    matrix: scipy.sparse.csr_matrix, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(groups, "GROUP_TUPLES", 8)
+    written, replace = [], groups.replace_file
+
+    def slowly(path: Path, data: memoryview) -> None:
+        time.sleep(0.2)
+        written.append(len(data))
+        replace(path, data)
+
+    monkeypatch.setattr(groups, "replace_file", slowly)
+    path = tmp_path / "c.npz"
+    good = ordered(matrix, path)
+    with np.load(path) as stored:
+        kept = sum(len(stored[name]) for name in stored.files if name.startswith("group_"))
+    assert kept == matrix.nnz, "the last groups are written at the end"
+    assert len(written) <= 3, "not once a group"
+    assert (ordered(matrix, path).positions == good.positions).all() and len(written) <= 3
