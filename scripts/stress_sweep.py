@@ -462,7 +462,9 @@ def hosts(folder: Path, moments: int, seed: int) -> dict[str, Any]:
         shutil.rmtree(results, ignore_errors=True)
         running = [start(config, results, "-j", "1", before=HOST.format(name=f"host-{k}")) for k in range(2)]
         if moment % 2:  # one of them dies on the way and comes back
-            time.sleep(pick.uniform(0.5, 3))
+            wanted = pick.randrange(2, len(whole) // 2)
+            while len(_stamps(results)) < wanted and running[0].poll() is None:
+                time.sleep(0.02)
             running[0].kill()
             running[0].communicate()
             killed += 1
