@@ -36,7 +36,7 @@ from traces.work.network import Network
 DELAYS, NEARER = (0, 3, 6, 12, 24), (2, 1)
 FEWER = 0.87  # of the slots, tried too where memory holds much of a layer: MIN keeps sources in the others
 # Swaps at the end: in all, each, and for each connection into an item.
-AFTER_US, MOVE_US, CONNECTION_US = 20_000, 0.3, 0.016
+AFTER_US, MOVE_US, CONNECTION_US = 20_000, 0.12, 0.019
 
 
 @dataclass(frozen=True)
