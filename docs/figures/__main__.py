@@ -6,12 +6,13 @@ import os
 import sys
 from pathlib import Path
 
+import learning
 import machine
 import operators
 import work
 
 HERE = Path(__file__).resolve().parent
-FIGURES = {**work.FIGURES, **machine.FIGURES, **operators.FIGURES}
+FIGURES = {**work.FIGURES, **machine.FIGURES, **operators.FIGURES, **learning.FIGURES}
 
 
 def main(names: list[str], folder: Path = HERE.parent / "_static" / "figures") -> None:
