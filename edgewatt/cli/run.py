@@ -183,7 +183,7 @@ def sweep(
             point = failure.get("point") or "the only point"
             say(f"failed: {point}: {failure.get('error', '')}\n  ({folder}/failures/{name}.json)", err=True)
         say(
-            f"{len(done.points)} points: {done.computed} computed, {done.reused} found finished, "
+            f"{len(done.points)} points: {done.computed} computed, {done.reused} finished before, "
             f"{len(done.failed)} failed"
         )
         say(f"results: {folder}    next:  edgewatt report {folder} -o report.html")

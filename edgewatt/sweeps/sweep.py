@@ -60,9 +60,9 @@ if TYPE_CHECKING:
 class Results(Shown):
     """What a sweep left in its store. Records are sorted by hash, whatever order they were computed in.
 
-    computed, reused: points computed now, points found finished. failed: hash -> why. damaged: records and stage
-    files that were found damaged and computed again, by file. outdated: the same for records of an older version of the
-    counts.
+    computed, reused: points computed now, and points that were finished before. failed: hash -> why. damaged: records
+    and stage files that were found damaged and computed again, by file. outdated: the same for records of an older
+    version of the counts.
     """
 
     store: Store

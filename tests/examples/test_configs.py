@@ -194,7 +194,7 @@ def test_command_line_tour(tmp_path: Path) -> None:
         done = edgewatt("sweep", base, "-s", f"network.generate.seed={seed}", "-o", name, "-j", "1", cwd=tmp_path)
         assert done.returncode == 0 and "4 computed" in done.stdout, done.stderr
     again = edgewatt("sweep", base, "-s", "network.generate.seed=1", "-o", "a", cwd=tmp_path)
-    assert "4 found finished" in again.stdout
+    assert "4 finished before" in again.stdout
     dry = edgewatt("sweep", base, "-s", "seed=9", "-o", "c", "--dry-run", cwd=tmp_path)
     assert "4 points, 4 to compute" in dry.stdout and "about" in dry.stdout and not (tmp_path / "c").exists()
     for output in ("t.csv", "t.parquet"):
