@@ -11,6 +11,7 @@ from libc.math cimport exp2
 from libc.math cimport pow as real_power
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
 
+from cython_ext.common.checks cimport need
 from cython_ext.iomodel.counts import count as count_from_scratch
 
 cdef extern from "annealing/recount_min.h" nogil:
@@ -287,7 +288,7 @@ cdef class Annealer:
         self.o.out_start = <const int64_t *> room.copy(np.concatenate(([0], np.cumsum(out_degree))), np.int64)
         by_target, by_source = np.argsort(targets, kind="stable"), np.argsort(sources, kind="stable")
         edges = np.zeros(w + 1, EDGE)
-        assert EDGE.itemsize == sizeof(cr_edge)
+        need(<size_t> EDGE.itemsize == sizeof(cr_edge), "a record of EDGE is a cr_edge")
         edges["next"], edges["prev"] = np.append(np.arange(1, w + 1), 0), np.arange(-1, w)
         edges["prev"][0] = w
         edges["source"][:w], edges["target"][:w], edges["name"][:w] = sources, targets, np.arange(w)

@@ -8,6 +8,8 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
 
+from cython_ext.common.checks cimport need
+
 cdef extern from "edges/attention.h" nogil:
     ctypedef struct ew_attention:
         int64_t d, lanes, capacity, seen, empty
@@ -72,11 +74,15 @@ cdef class Attention:
                  const float[::1] bias):
         cdef int64_t d = edge.shape[1]
         self.n_edges, self.n_nodes = edge.shape[0], node.shape[0]
-        assert d >= 1 and self.n_edges >= 1 and self.n_nodes >= 1
-        assert query.shape[0] == key.shape[0] == value.shape[0] == self.n_edges
-        assert query.shape[1] == key.shape[1] == value.shape[1] == node.shape[1] == offer.shape[1] == d
-        assert offer.shape[0] == self.n_nodes + 1 and offer_bias.shape[0] == self.n_nodes + 1
-        assert sentinel.shape[0] == d and weight.shape[0] == d and bias.shape[0] == d
+        need(d >= 1 and self.n_edges >= 1 and self.n_nodes >= 1, "a network and a width of at least 1")
+        need(query.shape[0] == self.n_edges and key.shape[0] == self.n_edges and value.shape[0] == self.n_edges,
+             "query, key and value have a row a connection")
+        need(query.shape[1] == d and key.shape[1] == d and value.shape[1] == d and node.shape[1] == d
+             and offer.shape[1] == d, "all tables are as wide as edge")
+        need(offer.shape[0] == self.n_nodes + 1 and offer_bias.shape[0] == self.n_nodes + 1,
+             "offer and offer_bias have a row a neuron and one more")
+        need(sentinel.shape[0] == d and weight.shape[0] == d and bias.shape[0] == d,
+             "sentinel, weight and bias are as wide as edge")
         self.held = [edge, query, key, value, node, offer, offer_bias, sentinel, weight, bias]
         self.w.d, self.w.lanes, self.w.empty = d, (d + 15) // 16 * 16, self.n_nodes
         self.w.edge, self.w.query, self.w.key, self.w.value = &edge[0, 0], &query[0, 0], &key[0, 0], &value[0, 0]
@@ -88,14 +94,14 @@ cdef class Attention:
         cdef int64_t b, j, widest = 1, rows, n = self.w.lanes
         cached = np.zeros(size.shape[0], np.int64)
         cdef int64_t[::1] of = cached
-        assert frontier.shape[0] == size.shape[0] == cache.shape[0]
+        need(frontier.shape[0] == size.shape[0] and cache.shape[0] == size.shape[0], "a frontier, size and cache a world")
         for b in range(size.shape[0]):
-            assert 1 <= size[b] <= frontier.shape[1]
+            need(1 <= size[b] <= frontier.shape[1], "sizes are from 1 to the width of the frontiers")
             widest = max(widest, size[b])
             for j in range(size[b]):
-                assert 0 <= frontier[b, j] < self.n_edges
+                need(0 <= frontier[b, j] < self.n_edges, "frontiers hold connections")
             while of[b] < cache.shape[1] and cache[b, of[b]] >= 0:
-                assert cache[b, of[b]] < self.n_nodes
+                need(cache[b, of[b]] < self.n_nodes, "caches hold neurons")
                 of[b] += 1
         self.w.capacity, self.w.seen = cache.shape[1], (cache.shape[1] + 2 + 15) // 16 * 16
         rows = (widest + 15) // 16 * 16
@@ -133,8 +139,9 @@ cdef class Attention:
         """Return the gradients of the ten tables, in the order of `__init__`, from those of what `look` returns."""
         cdef int64_t b
         cdef const int64_t[::1] cached = self._check(frontier, size, cache)
-        assert d_logits.shape[0] == d_summary.shape[0] == size.shape[0]
-        assert d_logits.shape[1] >= frontier.shape[1] and d_summary.shape[1] == self.w.d
+        need(d_logits.shape[0] == size.shape[0] and d_summary.shape[0] == size.shape[0], "a row of gradients a world")
+        need(d_logits.shape[1] >= frontier.shape[1] and d_summary.shape[1] == self.w.d,
+             "gradients are as wide as what look returns")
         made = [np.zeros(np.shape(table), np.float32) for table in self.held]
         cdef float[:, ::1] edge = made[0], query = made[1], key = made[2], value = made[3], node = made[4]
         cdef float[:, ::1] offer = made[5]

@@ -158,3 +158,21 @@ def test_the_compiled_attention_and_its_gradient(width):
         assert float((gradient * along).sum()) == pytest.approx(
             slope, rel=1e-3, abs=1e-3 * float(np.linalg.norm(gradient))
         )
+
+
+def test_the_attention_refuses_what_it_would_read_beyond():
+    shapes_of = [(4, 3)] * 4 + [(5, 3), (6, 3), (6,)] + [(3,)] * 3
+    tables = [np.zeros(shape, np.float32) for shape in shapes_of]
+    one, size, nothing = np.zeros((1, 2), np.int32), np.array([2]), np.full((1, 2), -1, np.int32)
+    Attention(*tables).look(one, size, nothing, 0.0)
+    with pytest.raises(ValueError, match="row a neuron and one more"):
+        Attention(*tables[:5], tables[4], *tables[6:])
+    for frontier, sizes, cache in (
+        (one + 4, size, nothing),
+        (one, size + 1, nothing),
+        (one, size * 0, nothing),
+        (one, size, nothing + 6),
+        (one, np.array([2, 2]), nothing),
+    ):
+        with pytest.raises(ValueError, match=r"hold|sizes are|a world"):
+            Attention(*tables).look(frontier, sizes, cache, 0.0)
