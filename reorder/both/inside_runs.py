@@ -11,7 +11,7 @@ from reorder.base import Progress, check_order
 from reorder.cdr.base import TUPLE_ORDERS
 from reorder.cdr.groups import order_all
 from reorder.cdr.matrix import id_field, stride_bounds, value_field
-from reorder.cdr.tuple_problem import Int64Array, TupleProblem
+from reorder.cdr.tuple_problem import CHAINS, Coding, Int64Array, TupleProblem
 from traces.base.errors import InputError
 from traces.work.network import Network
 
@@ -48,7 +48,8 @@ def order_run_tuples(
     stride: int | str,
     method: str = "local-search",
     value_format: str,
-    inverts: bool = True,
+    encoder: str = "base-xor+dbi-dc",
+    inverts: bool | None = None,
     block_bytes: int = 32,
     stride_restart: str = "row",
     objective: str = "joint",
@@ -63,11 +64,13 @@ def order_run_tuples(
     A run is consecutive connections with one target. Sources of a run are complete before it starts, so the result is
     topological and has the same runs. stride: tuples that may change places (from the start of each run, or of the
     order with stride_restart='continuous'), or 'row' for whole runs.
-    inverts: whether the bus inverts bytes (DBI). Tuples are ordered for base-xor, with dbi-dc where it does, whatever
-    else encodes them: under an encoder whose ones no order changes (raw, dbi-dc) that costs nothing.
+    encoder: under an encoder whose ones no order changes (raw, dbi-dc), tuples are ordered for base-xor all the same.
+    inverts: whether the bus inverts bytes (DBI); None: where `encoder` does, and where CHAINS does not know it.
     """
     order = check_order(network, edges)
     entry = TUPLE_ORDERS[method]
+    if inverts is None:
+        inverts = CHAINS.get(encoder, Coding(dbi=True)).dbi
     runs = np.cumsum(np.diff(network.targets[order], prepend=-1) != 0)
     bounds = stride_bounds(runs, stride, stride_restart, rows_may_mix=False)
     problem = run_problem(

@@ -219,7 +219,7 @@ def test_who_makes_elements_escapes_by_the_one_function() -> None:
     for path in (ROOT / "edgewatt").rglob("*.py"):
         code = path.read_text()
         assert path.name == "escaping.py" or not re.search(r"^\s*(import html|from html import)", code, re.M), path
-        if re.search(r"<(table|html|svg|h1|h2)\b", code):
+        if re.search(r'(?<!b")<(table|html|svg|h1|h2)\b', code):  # bytes are what a file begins with
             assert "from edgewatt.reporting.escaping import" in code, path
 
 
