@@ -155,7 +155,7 @@ def test_radix_net_of_the_challenge() -> None:
         (lambda: random_layered(0, 10, 0.5), "n_layers must be an integer of at least 1"),
         (lambda: random_layered(3, 10**6, 0.5), "connections are too many"),
         (lambda: random_layered(10**21, 6, 0.5), "n_layers is at most"),
-        (lambda: random_layered(2**25, 6, 0.5), "neurons and .* connections are too many"),
+        (lambda: random_layered(2**29, 6, 0.5), "neurons and .* connections are too many"),
         (lambda: random_layered(2, 9**999, 0.5), "width is at most"),
         (lambda: uniform_layers([10**400, 3], 0.5), r"widths\[0\] is at most"),
         (lambda: compact_growth(10**20), "m_g is at most"),

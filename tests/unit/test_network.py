@@ -109,3 +109,13 @@ def test_depth_is_the_longest_path(network: Network) -> None:
         for a, b in zip(network.sources.tolist(), network.targets.tolist(), strict=True):
             longest[b] = max(longest[b], longest[a] + 1)
     assert network.depth.tolist() == list(longest.values())
+
+
+def test_as_many_neurons_as_memory_holds(monkeypatch):
+    """2^25 neurons were the most, whatever the machine; ids now take what 32 bits number."""
+    n = 2**25 + 2
+    network = Network([0], [n - 1], n_neurons=n, inputs=[0], outputs=[n - 1])
+    assert network.n_neurons == n
+    monkeypatch.setenv("EDGEWATT_MAX_BYTES", "512M")
+    with pytest.raises(InputError, match=r"its 33554434 neurons would take .* bytes of memory, more than the bound"):
+        Network([0], [n - 1], n_neurons=n, inputs=[0], outputs=[n - 1])

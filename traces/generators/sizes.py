@@ -6,9 +6,8 @@ import numpy as np
 
 from traces.base.errors import InputError
 from traces.base.memory import claim
-from traces.work.network import MAX_NEURONS
+from traces.work.network import MAX_CONNECTIONS, MAX_NEURONS
 
-MAX_CONNECTIONS = 1 << 30  # arrays of 8 bytes per connection; beyond this they no longer fit a workstation
 _CONNECTION, _NEURON = 120, 180  # bytes of memory at the most while one is made, measured on every generator
 
 

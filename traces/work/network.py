@@ -11,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError, shown, unknown_name
+from traces.base.memory import claim
 from traces.base.shown import Shown
 
-MAX_NEURONS = 1 << 25  # a dozen arrays of 8 bytes per neuron are made: a file of one line must not fill the memory
+MAX_NEURONS = MAX_CONNECTIONS = 2**31 - 1  # the kernels number both with 32 bits
+_BYTES_PER_NEURON = 32  # while a network is checked (24 measured): a file of one line must not fill the memory
 ACTIVATIONS = ("identity", "relu", "clipped-relu")  # clipped-relu: the Graph Challenge's min(max(z, 0), 32)
 
 _TABLES = {"batch": "(B, I)", "positions": "(N, 3)"}
@@ -46,8 +48,6 @@ def _depth_and_repeats(sources: Int64Array, targets: Int64Array, n_neurons: int)
     """Return (depth int64[N], -1 on and behind cycles; whether a connection is there twice)."""
     from cython_ext.network.graph import depth_and_repeats
 
-    if len(sources) >= 2**31:
-        raise InputError(f"{len(sources)} connections are too many: at most 2^31 - 1 can be held")
     depth, repeated = depth_and_repeats(sources, targets, n_neurons)
     return depth, repeated
 
@@ -150,8 +150,9 @@ class Network(Shown):
         n, w = self.n_neurons, len(self.sources)
         if n < 1 or w < 1:
             raise InputError(f"the network is empty: {n} neurons, {w} connections")
-        if n > MAX_NEURONS:
-            raise InputError(f"{n} neurons are too many: at most {MAX_NEURONS} can be held")
+        if n > MAX_NEURONS or w > MAX_CONNECTIONS:
+            raise InputError(f"{n} neurons and {w} connections are too many: at most 2^31 - 1 of each can be numbered")
+        claim(_BYTES_PER_NEURON * n, f"network {shown(self.name)}", f"its {n} neurons")
         if len(self.targets) != w:
             raise InputError(f"{w} sources but {len(self.targets)} targets")
         for name in ("sources", "targets", "inputs", "outputs"):

@@ -90,14 +90,14 @@ def from_layers(
         first = sum(sizes[:-1])
         sizes.append(n_out)
         source, target = (matrix.columns, matrix.rows) if outputs_first else (matrix.rows, matrix.columns)
-        key = target * n_in + source  # both ids are below 2^25
+        key = target * n_in + source  # both ids are below 2^31
         order = slice(None) if (np.diff(key) > 0).all() else np.argsort(key, kind="stable")
         values = np.ones(len(source), np.float32) if matrix.values is None else _as_float32(matrix)
         parts.append((source[order] + first, target[order] + first + n_in, values[order]))
         biases.append(np.zeros(n_out) if matrix.bias is None else matrix.bias)
     n = sum(sizes)
     if n > MAX_NEURONS:
-        raise InputError(f"{layers[0].where}: {n} neurons in all are too many: at most {MAX_NEURONS} can be held")
+        raise InputError(f"{layers[0].where}: {n} neurons in all are too many: at most {MAX_NEURONS} can be numbered")
     sources, targets, weights = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     has_bias = any(matrix.bias is not None for matrix in layers)
     try:

@@ -72,8 +72,9 @@ class Unrolled:
         n = channels * height * width
         if min(channels, height, width) < 1 or self.n_neurons + n > MAX_NEURONS:
             raise InputError(
-                f"{self.where}: {channels} x {height} x {width} more neurons: at most {MAX_NEURONS} can be held in all"
+                f"{self.where}: {channels} x {height} x {width} more neurons: at most {MAX_NEURONS} can be numbered"
             )
+        claim_network(self.n_connections, self.n_neurons + n, self.where)
         y, x = np.divmod(np.arange(n) % (height * width), width)
         self.positions.append(np.stack((np.full(n, self.n_layers), y, x), axis=1))
         return self._new(n).reshape(channels, height, width)
@@ -81,7 +82,8 @@ class Unrolled:
     def vector(self, n: int) -> Ids:
         """Return n new neurons without a place in an image, a layer of their own."""
         if n < 1 or self.n_neurons + n > MAX_NEURONS:
-            raise InputError(f"{self.where}: {n} more neurons: at most {MAX_NEURONS} can be held in all")
+            raise InputError(f"{self.where}: {n} more neurons: at most {MAX_NEURONS} can be numbered")
+        claim_network(self.n_connections, self.n_neurons + n, self.where)
         self.positions.append(np.stack((np.full(n, self.n_layers), np.full(n, -1), np.full(n, -1)), axis=1))
         return self._new(n)
 
