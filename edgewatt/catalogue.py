@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from edgewatt.config.kinds import AS_GIVEN
 from edgewatt.plugins import KINDS, registry
 from traces.base.errors import InputError, unknown_name
 from traces.base.registry import Registry
 from traces.base.resources import outside_files, shipped_names, shipped_path
+from traces.layouts.layout import AUTO, BEST
 
 _FOLDERS = {
     "parts": "dram",
@@ -20,10 +22,10 @@ _FOLDERS = {
 }
 
 _WORDS = {
-    "tuple-orders": {"none": "the tuples stay as the ordering gives them"},
+    "tuple-orders": {AS_GIVEN: "the tuples stay as the ordering gives them"},
     "layouts": {
-        "auto": "csr where the ordering allows it, else tuples",
-        "best": "of those that can hold the order the one with the fewest bytes of connections",
+        AUTO: "csr where the ordering allows it, else tuples",
+        BEST: "of those that can hold the order the one with the fewest bytes of connections",
     },
 }
 """What a configuration may say besides the members of a registry."""

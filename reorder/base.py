@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from cython_ext.iomodel.counts import MIN, PINNING_CODES, POLICY_CODES
 from traces.base.progress import Progress
 from traces.base.registry import Registry
 from traces.base.shown import Shown
@@ -23,8 +24,8 @@ from traces.work.network import Network
 __all__ = ["ORDERINGS", "PINNINGS", "POLICIES", "Make", "Method", "Ordering", "Progress", "Task", "check_order"]
 
 
-POLICIES = ("lru", "rr", "min")
-PINNINGS = ("literal", "pin_both")
+POLICIES = tuple(POLICY_CODES)
+PINNINGS = tuple(PINNING_CODES)
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,11 @@ class Task:
     time_limit_s: float | None = None
     progress: Progress | None = None
     prepared: Any = None  # reorder.search.intervals.Items of the network where a portfolio has made them already
+
+    @property
+    def sees_future(self) -> bool:
+        """Whether the policy evicts by what comes later (Belady's MIN)."""
+        return POLICY_CODES[self.policy] == MIN
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +113,9 @@ class Method:
     extra: the extra of this distribution that it needs; None: it needs none.
     suits: whether it can order a network at all; None: every network.
     tries: names of the other methods that it may take an order from; None: it asks none.
+    chooses: it picks among the other methods; objectives of a machine or a processor have a chooser of their own, which
+    takes its place.
+    steps: its parameter that says how many steps it searches for; None: it has none.
     explain: why an order of its own came about, as tables for a page; None: it does not say.
     """
 
@@ -118,6 +127,8 @@ class Method:
     suits: Callable[[Network], bool] | None = None
     whole_rows: bool = False
     tries: Callable[[], Iterable[str]] | None = None
+    chooses: bool = False
+    steps: str | None = None
     explain: Callable[[Network, Task, Ordering], Explanation | None] | None = None
 
     def __call__(self, network: Network, task: Task, parameters: Any) -> Ordering:
@@ -128,25 +139,11 @@ class Method:
 class Orderings(Registry[Method]):
     """Name -> method; what a function is registered with besides its name is what it declares."""
 
-    def register(
-        self,
-        name: str,
-        *,
-        summary: str,
-        parameters: type | None = None,
-        searches: bool = False,
-        portfolio: float | None = None,
-        start: bool = False,
-        extra: str | None = None,
-        suits: Callable[[Network], bool] | None = None,
-        whole_rows: bool = False,
-        tries: Callable[[], Iterable[str]] | None = None,
-        explain: Callable[[Network, Task, Ordering], Explanation | None] | None = None,
-    ) -> Callable[[F], F]:
-        """Return a decorator that adds a function under `name` and leaves it as it is. Fields as in Method."""
+    def register(self, name: str, *, summary: str, parameters: type | None = None, **declared: Any) -> Callable[[F], F]:
+        """Return a decorator that adds a function under `name` and leaves it as it is. declared: fields of Method."""
 
         def add(make: F) -> F:
-            method = Method(make, searches, portfolio, start, extra, suits, whole_rows, tries, explain)
+            method = Method(make, **declared)
             super(Orderings, self).register(name, summary=summary, parameters=parameters)(method)
             return make
 

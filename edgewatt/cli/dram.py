@@ -160,6 +160,7 @@ def dram(
 
 def _data_machine(chunks: list[Any], part: Any, spec: Any, encoder: str) -> Any:
     """Return the machine that sends a trace's bytes over the part's wires; None without bytes of whole bursts."""
+    from hwmodel.coding.chain import chain_facts
     from hwmodel.machine import BusSpec, Machine
     from traces.base.errors import InputError
 
@@ -167,7 +168,7 @@ def _data_machine(chunks: list[Any], part: Any, spec: Any, encoder: str) -> Any:
     size = o.burst_bytes
     whole = all((chunk.size == size).all() and not (chunk.address % size).any() for chunk in chunks)
     if not whole or any(chunk.payload is None for chunk in chunks):
-        if encoder != "raw":
+        if not chain_facts(encoder).plain:
             raise InputError(
                 f"--encoder {encoder} needs a trace that carries the bytes of whole bursts of {size} bytes"
             )

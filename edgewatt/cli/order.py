@@ -110,6 +110,7 @@ def order_network(
     from edgewatt.orders.ordering import PROCESSOR_LANES, judge_for, order
     from edgewatt.orders.timed import speed_up, time_objective
     from hwmodel.processor.calibration import processor_for
+    from reorder.base import ORDERINGS
     from traces.base.errors import InputError
     from traces.base.files import whole_file
     from traces.base.units import duration
@@ -153,7 +154,7 @@ def order_network(
                 time_limit_s=time_limit, progress=report_progress, target=target, lanes=lanes, **asked,
             )  # fmt: skip
         elif renumber is not None:
-            if method != "auto":
+            if not ORDERINGS[method].item.chooses:
                 raise InputError(f"--renumber finds its own order: leave out --method {method}")
             made = renumber_on_machine(judge, seed=seed, time_limit_s=time_limit, progress=report_progress, **asked)
             loaded, found, judge = made.network, made.ordering, made.judge

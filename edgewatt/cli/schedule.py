@@ -196,7 +196,7 @@ def _print(result: Any, rows: list[dict[str, Any]], sizes: tuple[int, ...], read
         at = rows[0]["energy_onchip_bytes"] / 1024
         terms = (("data wires", "io_pj"), ("all wires", "interface_pj"), ("DRAM core", "core_pj"))
         lines += [(f"{text} at {at:g} KiB", [energy(row["energy"][key]) for row in rows]) for text, key in terms]
-    columns = [f"{row['order']} order" if row["order"] == "file" else row["order"] for row in rows]
+    columns = [f"{row['order']} order" for row in rows]
     show_table(
         ("", *columns),
         [(text, *(f"{value:,}" if isinstance(value, int) else value for value in values)) for text, values in lines],

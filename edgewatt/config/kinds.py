@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 from traces.base.registry import Registry
 
@@ -24,6 +24,9 @@ KINDS = {
     "trace-writers": ("traces.trace_writers", "TRACE_WRITERS"),
 }
 """What lists call a kind -> module and name of its registry."""
+
+AS_GIVEN: Final = "none"
+"""In place of a tuple order: the tuples stay as the edge ordering gives them."""
 
 NAMED_BY = {
     "network.generate.kind": "generators",

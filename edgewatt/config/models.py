@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler, model_validator
 from pydantic_core import CoreSchema, PydanticCustomError
 
+from edgewatt.config.kinds import AS_GIVEN
 from edgewatt.config.sections import Choice, Named, NamedFile, Section, section_for
 from edgewatt.config.work import NetworkSection, TraceSection
 from hwmodel.caches.gpu import GpuSpec
@@ -55,8 +56,8 @@ def _known_objective(value: Any) -> Any:
 
 
 def _stride(value: Any) -> Any:
-    if value == "none":
-        return {"kind": "none"}
+    if value == AS_GIVEN:
+        return {"kind": AS_GIVEN}
     if isinstance(value, bool) or not (isinstance(value, int) or value == "row"):
         return value
     return {"kind": "sort", "stride": value}
@@ -65,17 +66,17 @@ def _stride(value: Any) -> Any:
 class NoTupleOrder(Section):
     """The tuples stay as the edge ordering gives them."""
 
-    kind: Literal["none"] = "none"
+    kind: Literal["none"] = AS_GIVEN
 
 
 class _StrideChoice(Choice):
     def section(self, kind: str) -> type[Section]:
-        return NoTupleOrder if kind == "none" else super().section(kind)
+        return NoTupleOrder if kind == AS_GIVEN else super().section(kind)
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         kinds = super().__get_pydantic_json_schema__(schema, handler)
-        none = {"type": "object", "properties": {"kind": {"const": "none"}}, "additionalProperties": False}
-        return {"anyOf": [{"enum": ["none", "row"]}, {"type": "integer", "minimum": 1}, none, *kinds["anyOf"]]}
+        none = {"type": "object", "properties": {"kind": {"const": AS_GIVEN}}, "additionalProperties": False}
+        return {"anyOf": [{"enum": [AS_GIVEN, "row"]}, {"type": "integer", "minimum": 1}, none, *kinds["anyOf"]]}
 
 
 Format = Annotated[str, Named("formats")]

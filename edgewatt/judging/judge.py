@@ -124,28 +124,28 @@ def order_on_machine(
 ) -> Ordering:
     """Return an order of the judge's network for its machine.
 
-    Method 'auto' searches with the judge's word as the last one (parameters: `MachineParameters`); what it returns is
-    never worse there than two-optimal and the constructions it had time for (with `given`, than those (name, order)
-    pairs and two-optimal). Other methods make their order for M =
-    memory (None: the machine's own), those that search by runs and I/Os weighted as the judge weighs them.
+    A method that chooses among others ('auto') searches with the judge's word as the last one (parameters:
+    `MachineParameters`); what it returns is never worse there than two-optimal and the constructions it had time for
+    (with `given`, than those (name, order) pairs and two-optimal). Other methods make their order for M = memory (None:
+    the machine's own), those that search by runs and I/Os weighted as the judge weighs them.
     Raises InputError naming the parameter at fault.
     """
-    shape = judge.shape()
-    if method == "auto":
-        usual = vars(ORDERINGS[method].make_parameters({}))  # a configuration names them all
+    shape, entry = judge.shape(), ORDERINGS[method]
+    if entry.item.chooses:
+        usual = vars(entry.make_parameters({}))  # a configuration names them all
         asked = {name: value for name, value in parameters.items() if name not in usual or value != usual[name]}
         known = MachineParameters.__dataclass_fields__
         for name in asked:
             if name not in known:
                 raise InputError(
-                    f"method 'auto' takes no {name!r} with objective {judge.objective!r}, only {', '.join(known)}"
+                    f"method {method!r} takes no {name!r} with objective {judge.objective!r}, only {', '.join(known)}"
                 )
         return order_for_machine(
             judge.network, shape, judge, MachineParameters(**asked), holds=judge.holds,
             given=given, seed=seed, time_limit_s=time_limit_s, progress=progress,
         )  # fmt: skip
     rows = memory or shape.memory
-    objective: Any = linear_objective(judge, shape) if ORDERINGS[method].item.searches else "io"
+    objective: Any = linear_objective(judge, shape) if entry.item.searches else "io"
     found = engine.order(
         judge.network, method, memory=rows, policy=shape.policy, pinning=shape.pinning, objective=objective, seed=seed,
         time_limit_s=time_limit_s, progress=progress, **parameters,

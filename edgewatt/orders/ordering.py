@@ -13,7 +13,7 @@ from edgewatt.orders.timed import LIMIT_S, fastest_order, time_objective
 from hwmodel.machine import Machine
 from hwmodel.processor.calibration import processor_for
 from reorder import order as engine
-from reorder.base import Ordering
+from reorder.base import ORDERINGS, Ordering
 from reorder.search.objectives import MACHINE_OBJECTIVES, Objective, make_objective
 from traces.base.errors import InputError, shown
 from traces.base.progress import Progress
@@ -85,9 +85,9 @@ def order(
         )  # fmt: skip
     lanes = PROCESSOR_LANES if lanes is None else lanes
     processor = processor_for(target or "this-cpu", progress)
-    if method == "auto":
+    if ORDERINGS[method].item.chooses:
         if parameters:
-            raise InputError(f"method 'auto' takes no {next(iter(parameters))!r} with objective 'time'")
+            raise InputError(f"method {method!r} takes no {next(iter(parameters))!r} with objective 'time'")
         return fastest_order(
             network, processor, lanes=(lanes,), memory=memory, time_limit_s=time_limit_s or LIMIT_S, progress=progress
         ).ordering

@@ -25,6 +25,7 @@ from hwmodel.machine import Machine
 from reorder.base import Ordering
 from traces.base.errors import InputError
 from traces.base.progress import Progress
+from traces.layouts.kind import LAYOUTS
 from traces.work.network import Network
 
 FEW_SIZES = 24  # a machine with no more legal sizes is looked at whole
@@ -170,7 +171,8 @@ def pays(
         saves_io = study.io_savings(machine, choice.lanes, between)
         cheap = len(between) <= FEW_SIZES or len(between) * network.n_connections <= CHEAP_STEPS
         probes = between if cheap else sorted({*wanted, *_around_changes(saves_io)})
-        counted = () if machine.scratchpad is None else ("io",) if study.layout_kind != "tuples" else ("io", "bytes")
+        same = LAYOUTS[study.layout_kind].item.same_bytes
+        counted = () if machine.scratchpad is None else ("io", "bytes") if same else ("io",)
         searched[str(choice)] = METRICS if cheap else tuple(m for m in counted if len(saves_io) == len(between))
         found: dict[str, Changes] = {}
         for metric in METRICS:

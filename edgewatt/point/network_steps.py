@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgewatt.config.kinds import registry
+from edgewatt.config.kinds import AS_GIVEN, registry
 from edgewatt.point.files import check_unchanged
 from edgewatt.point.model import FileIdentity, NetworkWork, Order, Point, TraceWork
 from traces.access.trace import Trace
@@ -185,7 +185,7 @@ def order_hash(arrays: Arrays) -> str:
 
 def has_tuple_order(point: Point) -> bool:
     """Return whether the tuples inside runs are put in an order of their own."""
-    return point.order is not None and point.order.stride.kind != "none"
+    return point.order is not None and point.order.stride.kind != AS_GIVEN
 
 
 def order_tuples(point: Point, before: Before, progress: Progress | None) -> Arrays:

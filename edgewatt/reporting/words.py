@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from edgewatt.config.kinds import AS_GIVEN
 from edgewatt.reporting.chart import in_order, titles, varying_fields
 from edgewatt.reporting.data import ReportData
 from edgewatt.results.rows import value_in_words
@@ -101,7 +102,7 @@ def _work_words(data: ReportData) -> list[str]:
             else f"{100 * above:.1f} % above its lower bound of {low['io_bound']:,} ({argument})"
         )
         name = ", ".join(
-            [low["ordering"], *([] if low["stride"] == "none" else [low["stride"]]), f"M = {low['memory']}"]
+            [low["ordering"], *([] if low["stride"] == AS_GIVEN else [low["stride"]]), f"M = {low['memory']}"]
         )
         said.append(f"Fewest I/Os for its network: {name} with {low['io']:,}, {text}.")
     zeroed = {row["format"]: row["zeroed_weights"] for row in rows if row.get("zeroed_weights")}

@@ -7,6 +7,7 @@ from functools import lru_cache
 from types import NoneType
 from typing import Any
 
+from edgewatt.config.kinds import AS_GIVEN
 from edgewatt.results.record import Record, of_our_shape
 from traces.base.errors import InputError
 
@@ -75,7 +76,7 @@ def distinct_labels(rows: Sequence[Mapping[str, Any]], swept: Mapping[str, str] 
 
 
 def _worded(key: str, value: Any, title: str | None) -> str:
-    prefix = {"stride": "" if value != "none" else "stride "}
+    prefix = {"stride": "" if value != AS_GIVEN else "stride "}
     prefix |= {"memory": "M ", "seed": "seed ", "lanes": "lanes ", "engines": "engines "}
     return value_in_words(title, value) if title and key not in NAMING else f"{prefix.get(key, '')}{value}"
 

@@ -12,7 +12,7 @@ import os
 import selectors
 import subprocess
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 from traces.base.children import module_command, safe_children
@@ -40,13 +40,11 @@ def make_executor(name: str, *, workers: int | None = None, scheduler: str | Non
     """Return the executor of that name: inline, processes or dask."""
     if workers is not None and workers < 1:
         raise InputError(f"workers must be at least 1, not {workers}")
-    if scheduler is not None or name == "dask":
+    if scheduler is not None:
         return DaskExecutor(workers, scheduler)
-    if name == "inline":
-        return InlineExecutor()
-    if name == "processes":
-        return ProcessExecutor(workers)
-    raise unknown_name("executor", name, ("inline", "processes", "dask"))
+    if name not in EXECUTORS:
+        raise unknown_name("executor", name, EXECUTORS)
+    return EXECUTORS[name](workers)
 
 
 def lost(task: Task, attempts: int, why: str = "out of memory, or killed") -> Outcome:
@@ -263,3 +261,11 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0)) or 1
     return os.cpu_count() or 1
+
+
+EXECUTORS: dict[str, Callable[[int | None], Executor]] = {
+    "inline": lambda workers: InlineExecutor(),
+    "processes": ProcessExecutor,
+    "dask": lambda workers: DaskExecutor(workers, None),
+}
+"""Name -> what makes the executor, given a number of workers or None."""

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from edgewatt.validate.checks import Check, equal, holds
+from reorder.base import POLICIES
 from traces.work.network import Network
-
-POLICIES = ("lru", "rr", "min")
 
 
 def theory_checks(*, seed: int = 0, cases: int = 20) -> Iterator[Check]:

@@ -53,6 +53,7 @@ class ChainFacts:
     inverts: bool
     latency_cycles: int
     uses_elements: bool
+    plain: bool
 
 
 def chain_facts(encoder: str) -> ChainFacts:
@@ -67,6 +68,7 @@ def _facts_of(stages: tuple[type[Stage], ...]) -> ChainFacts:
         any(stage.inverts for stage in stages),
         sum(stage.latency_cycles for stage in stages),
         any(stage.uses_elements for stage in stages),
+        all(stage.plain for stage in stages),
     )
 
 

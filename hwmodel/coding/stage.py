@@ -101,6 +101,7 @@ class Stage:
         `Coded.extra`. They are driven in every beat that sends a byte on the lane.
     inverts: the memory undoes it as its own data bus inversion, so reads have the part's longer latency RL_dbi.
     inverts_shares: with Geometry.shares it decides for whole shares, all bytes of one alike, and its flags fit a burst.
+    plain: bytes go out as they are.
     latency_cycles: clocks of the memory that decoding adds to each read in the controller.
     element_sizes: bytes per element it works with. uses_elements: what it sends depends on that size.
     takes_records: it also works with records of any size up to 64 bytes (Geometry.records).
@@ -113,6 +114,7 @@ class Stage:
     flag_wires: ClassVar[int] = 0
     inverts: ClassVar[bool] = False
     inverts_shares: ClassVar[bool] = False
+    plain: ClassVar[bool] = False
     latency_cycles: ClassVar[int] = 0
     element_sizes: ClassVar[tuple[int, ...]] = (1, 2, 4, 8)
     uses_elements: ClassVar[bool] = False

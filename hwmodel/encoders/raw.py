@@ -14,6 +14,7 @@ class Raw(Stage):
     """No encoding."""
 
     role = Role.SIMILARITY
+    plain = True
 
     @classmethod
     def objection(cls, others: Sequence[type[Stage]]) -> str | None:

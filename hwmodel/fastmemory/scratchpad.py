@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cython_ext.iomodel.counts import PINNING_CODES, POLICY_CODES
 from hwmodel.fastmemory.moves import LOAD, STORE_LIVE, STORE_OUTPUT, Moves, moves_of
 from traces.access.plan import Plan
 from traces.access.trace import Trace
@@ -20,8 +21,6 @@ from traces.base.arguments import check_fields
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
 
-POLICIES = ("min", "lru", "rr")
-PINNINGS = ("literal", "pin_both")
 BIASES = ("row", "scalar")
 
 
@@ -44,8 +43,8 @@ class ScratchpadSpec:
         for name in ("size_bytes", "stream_bytes"):
             whole_number(getattr(self, name), f"scratchpad {name}", 1, 2**40)
         for what, value, known in (
-            ("scratchpad policy", self.policy, POLICIES),
-            ("pinning", self.pinning, PINNINGS),
+            ("scratchpad policy", self.policy, POLICY_CODES),
+            ("pinning", self.pinning, PINNING_CODES),
             ("scratchpad bias", self.bias, BIASES),
         ):
             if value not in known:

@@ -13,8 +13,48 @@ from traces.base.checks import as_array
 from traces.base.errors import InputError, unknown_name
 from traces.formats import FORMATS, ConversionReport, element_bits, to_bits
 
-LAYOUTS = ("csr", "csc", "coo", "ell")
 RESTARTS = ("row", "continuous")
+
+
+@dataclass(frozen=True)
+class MatrixLayout:
+    """How a matrix is stored.
+
+    ids: the id arrays beside the values. by_columns: entry after entry of a column, else of a row. rows_mix: entries
+    name their row and column and may stand in any order. stacked: entry k of a row lies above entry k of the next one.
+    """
+
+    ids: tuple[str, ...]
+    by_columns: bool = False
+    rows_mix: bool = False
+    stacked: bool = False
+
+    def read(self, matrix: Any) -> tuple[Any, Any, Any]:
+        """Return major and minor ids and values of a SciPy matrix, as stored."""
+        if self.rows_mix:
+            stored = matrix.tocoo()
+            return stored.row, stored.col, stored.data
+        stored = matrix.tocsc() if self.by_columns else matrix.tocsr()
+        counts = np.diff(stored.indptr)
+        return np.repeat(np.arange(len(counts)), counts), stored.indices, stored.data
+
+    def matrix(self, major: Int64Array, minor: Int64Array, values: Any, shape: tuple[int, int]) -> Any:
+        """Return the SciPy matrix (csr, csc or coo) whose stored order is that of the entries."""
+        import scipy.sparse
+
+        if self.rows_mix:
+            return scipy.sparse.coo_matrix((values, (major, minor)), shape=shape)
+        pointers = np.concatenate(([0], np.cumsum(np.bincount(major, minlength=shape[self.by_columns]))))
+        kind = scipy.sparse.csc_matrix if self.by_columns else scipy.sparse.csr_matrix
+        return kind((values, minor, pointers), shape=shape)
+
+
+LAYOUTS = {
+    "csr": MatrixLayout(("column ids",)),
+    "csc": MatrixLayout(("row ids",), by_columns=True),
+    "coo": MatrixLayout(("row ids", "column ids"), rows_mix=True),
+    "ell": MatrixLayout(("column ids",), stacked=True),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,16 +65,14 @@ class Entries:
     minor: Int64Array
     values: npt.NDArray[np.float32]
     shape: tuple[int, int]
-    layout: str
+    layout: MatrixLayout
 
 
-def entries_of(matrix: Any, layout: str) -> Entries:
+def entries_of(matrix: Any, layout: MatrixLayout) -> Entries:
     """Read a SciPy sparse matrix or a dense array (its non-zeros). Stored zeros stay: they are sent like any value.
 
     Entries need not be sorted inside a row. Raises InputError on duplicates, non-finite values and other shapes.
     """
-    if layout not in LAYOUTS[:3]:
-        raise unknown_name("layout", layout, LAYOUTS)
     import scipy.sparse
 
     if not scipy.sparse.issparse(matrix):
@@ -44,13 +82,7 @@ def entries_of(matrix: Any, layout: str) -> Entries:
         matrix = scipy.sparse.csr_matrix(dense)
     if matrix.ndim != 2:
         raise InputError(f"a matrix is wanted, not a sparse array of {matrix.ndim} dimension")
-    if layout == "coo":
-        stored = matrix.tocoo()
-        major, minor, data = stored.row, stored.col, stored.data
-    else:
-        stored = matrix.tocsr() if layout == "csr" else matrix.tocsc()
-        counts = np.diff(stored.indptr)
-        major, minor, data = np.repeat(np.arange(len(counts)), counts), stored.indices, stored.data
+    major, minor, data = layout.read(matrix)
     if np.iscomplexobj(data):
         raise InputError("complex values have no number format here")
     major, minor, values = major.astype(np.int64), minor.astype(np.int64), data.astype(np.float32)
@@ -62,7 +94,7 @@ def entries_of(matrix: Any, layout: str) -> Entries:
     if twice.size:
         k = by[twice[0]]
         raise InputError(f"entry ({major[k]}, {minor[k]}) is stored twice: sum duplicates first (sum_duplicates())")
-    return Entries(major, minor, values, stored.shape, layout)
+    return Entries(major, minor, values, matrix.shape, layout)
 
 
 def stride_bounds(rows: Int64Array, stride: int | str, restart: str, *, rows_may_mix: bool) -> Int64Array:

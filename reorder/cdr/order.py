@@ -60,16 +60,8 @@ class TupleOrder:
 
     def matrix(self) -> Any:
         """Return the SciPy matrix (csr, csc or coo) whose stored order is this order; it equals the given matrix."""
-        import scipy.sparse
-
         e, p = self.entries, self.positions
-        major, minor, values = e.major[p], e.minor[p], e.values[p]
-        if e.layout == "coo":
-            return scipy.sparse.coo_matrix((values, (major, minor)), shape=e.shape)
-        n_major = e.shape[0] if e.layout == "csr" else e.shape[1]
-        pointers = np.concatenate(([0], np.cumsum(np.bincount(major, minlength=n_major))))
-        kind = scipy.sparse.csr_matrix if e.layout == "csr" else scipy.sparse.csc_matrix
-        return kind((values, minor, pointers), shape=e.shape)
+        return e.layout.matrix(e.major[p], e.minor[p], e.values[p], e.shape)
 
 
 def order_tuples(
@@ -126,7 +118,7 @@ def order_tuples(
         given,
     )
     stored = StoredTuples.of(matrix, request.storage)
-    if layout == "ell":
+    if request.storage.kind.stacked:
         return _order_ell(request, stored, bound)
     run: dict[str, Any] = {"seed": seed, "workers": workers, "progress": progress, "checkpoint": checkpoint}
     return _order_rows(request, stored, bound, run)
@@ -206,6 +198,6 @@ def _order_ell(request: TupleRequest, stored: StoredTuples, bound: bool) -> Tupl
         lower_bound=limit,
         zeroed=stored.zeroed,
         method=request.method,
-        parameters={"stride": request.storage.stride, "layout": "ell"},
+        parameters={"stride": request.storage.stride, "layout": request.storage.layout},
         entries=stored.entries,
     )

@@ -9,17 +9,11 @@ from typing import Any
 
 from reorder.cdr.base import TUPLE_ORDERS, TupleOrderMethod
 from reorder.cdr.ell import EllProblem
-from reorder.cdr.matrix import LAYOUTS, Entries, entries_of, id_field, stride_bounds, value_field
+from reorder.cdr.matrix import LAYOUTS, Entries, MatrixLayout, entries_of, id_field, stride_bounds, value_field
 from reorder.cdr.tuple_problem import CHAINS, OBJECTIVES, Coding, Field, Int64Array, TupleProblem
 from traces.base.errors import InputError, unknown_name
 
 ROW_STORAGES = ("packed", "padded")
-_ID_NAMES = {
-    "csr": ("column ids",),
-    "ell": ("column ids",),
-    "csc": ("row ids",),
-    "coo": ("row ids", "column ids"),
-}
 _COUNTED = {"joint": (0, 1), "values": (0,), "ids": (1,)}
 
 
@@ -67,8 +61,13 @@ class Storage:
             raise unknown_name("layout", self.layout, LAYOUTS)
         if self.rows not in ROW_STORAGES:
             raise unknown_name("row storage", self.rows, ROW_STORAGES)
-        if self.rows == "padded" and self.layout == "coo":
-            raise InputError("coo has no rows to pad: use rows='packed'")
+        if self.rows == "padded" and self.kind.rows_mix:
+            raise InputError(f"{self.layout} has no rows to pad: use rows='packed'")
+
+    @property
+    def kind(self) -> MatrixLayout:
+        """What the layout is."""
+        return LAYOUTS[self.layout]
 
 
 @dataclass(frozen=True)
@@ -114,16 +113,19 @@ class StoredTuples:
     @classmethod
     def of(cls, matrix: Any, storage: Storage) -> StoredTuples:
         """Read a matrix; errors as `entries_of`, `value_field` and `id_field` raise them."""
-        entries = entries_of(matrix, "csr" if storage.layout == "ell" else storage.layout)
+        entries = entries_of(matrix, storage.kind)
         values, report = value_field(entries.values, storage.value_format)
-        ids = (entries.major, entries.minor) if storage.layout == "coo" else (entries.minor,)
-        names = _ID_NAMES[storage.layout]
-        fields = (values, *(id_field(name, column, storage.id_bits) for name, column in zip(names, ids, strict=True)))
+        names = storage.kind.ids
+        ids = zip(names, (entries.major, entries.minor)[-len(names) :], strict=True)
+        fields = (
+            values,
+            *(id_field(name, column, storage.id_bits) for name, column in ids),
+        )
         return cls(entries, fields, report.zeroed)
 
     def bounds(self, storage: Storage) -> Int64Array:
         """int64[S + 1]: the strides."""
-        mix = storage.layout == "coo"
+        mix = self.entries.layout.rows_mix
         return stride_bounds(self.entries.major, storage.stride, storage.stride_restart, rows_may_mix=mix)
 
     def problem(self, storage: Storage, wires: Wires) -> TupleProblem:
@@ -152,6 +154,9 @@ class StoredTuples:
                 "layout 'ell' needs bases at whole elements: base_interval in multiples of 4 bytes, or 'matrix'"
             )
         if self.fields[0].element_bits < 8:
-            raise InputError("layout 'ell' has no order for int4: two values of different rows share a byte")
+            raise InputError(
+                f"layout 'ell' has no order for values of {self.fields[0].element_bits} bits: those of different rows "
+                "share a byte"
+            )
         n_rows = self.entries.shape[0]
         return EllProblem(self.fields, _COUNTED[wires.objective], self.entries.major, n_rows, coding.dbi, interval)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from reorder.cdr.cost import field_edges, field_ones
-from reorder.cdr.matrix import entries_of, id_field, stride_bounds, value_field
+from reorder.cdr.matrix import LAYOUTS, entries_of, id_field, stride_bounds, value_field
 from reorder.cdr.tuple_problem import Field, Int64Array, TupleProblem
 
 
@@ -42,7 +42,7 @@ def popcount_separated(
     stride_restart: str = "row",
 ) -> SeparatedOrder:
     """Order values and column ids of a CSR matrix separately inside strides, most ones first. O(N log N)."""
-    entries = entries_of(matrix, "csr")
+    entries = entries_of(matrix, LAYOUTS["csr"])
     values, _ = value_field(entries.values, value_format)
     ids = id_field("column ids", entries.minor, id_bits)
     bounds = stride_bounds(entries.major, stride, stride_restart, rows_may_mix=False)

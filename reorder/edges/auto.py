@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 
 from reorder.base import ORDERINGS, Method, Ordering, Task
 from reorder.edges.residency import search
@@ -15,6 +15,7 @@ from reorder.search.residency import ResidencyParameters
 from traces.work.network import Network
 
 QUICK = 1 << 24  # operations (reorder.limits.bounds) that a bound worth stopping at may take: some milliseconds
+_OF_THE_SEARCH = {field.name for field in fields(ResidencyParameters)}
 
 
 @dataclass(frozen=True)
@@ -54,13 +55,14 @@ def portfolio() -> list[str]:
     return [name for _, name in sorted((place, name) for place, name in known if place is not None)]
 
 
-def constructions(network: Network, partition: bool) -> list[tuple[str, Method]]:
-    """Return the constructions to try, in the order that they declare; those that need an extra only if asked for."""
+def constructions(network: Network, parameters: AutoParameters) -> list[tuple[str, Method]]:
+    """Return the constructions to try, in the order that they declare; those of an extra only if a parameter of the
+    extra's name asks for them."""
     known = [(name, ORDERINGS[name].item) for name in portfolio()]
     return [
         (name, method)
         for name, method in known
-        if (method.extra is None or (partition and method.extra == "partition"))
+        if (method.extra is None or getattr(parameters, method.extra, False))
         and (method.suits is None or method.suits(network))
     ]
 
@@ -71,6 +73,8 @@ def constructions(network: Network, partition: bool) -> list[tuple[str, Method]]
     parameters=AutoParameters,
     searches=True,
     tries=portfolio,
+    chooses=True,
+    steps="moves",
 )
 def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
     """Return the best order found under the task's objective; never worse than two-optimal."""
@@ -79,7 +83,7 @@ def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
     bound = least_objective(network, task)
     items = Items(network)
     found_by = ""
-    for name, method in constructions(network, parameters.partition):
+    for name, method in constructions(network, parameters):
         # two-optimal is always there; the others may take a tenth of the budget, the search has better use for it
         left = (task.time_limit_s or math.inf) / 10 - budget.spent()
         if best.edges is not None and (best.value <= bound or left <= 0):
@@ -96,8 +100,8 @@ def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
     searched = best.value > bound and not budget.over
     if searched:
         before = best.value
-        given = {name: value for name, value in asdict(parameters).items() if name != "partition"}
-        search(items, best, ResidencyParameters(**given), budget.left())
+        shared = {name: value for name, value in asdict(parameters).items() if name in _OF_THE_SEARCH}
+        search(items, best, ResidencyParameters(**shared), budget.left())
         found_by = "residency" if best.value < before else found_by
     truncated = task.time_limit_s is not None and searched and (parameters.moves is None or budget.over)
     return best.ordering("auto", {"found_by": found_by}, truncated)

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.search.edge_moves import annealer
@@ -21,6 +23,10 @@ from traces.base.errors import InputError
 from traces.work.network import Network
 
 SLICE_S = 0.2  # between two looks at the clock, the progress bar and Ctrl-C
+STARTS: dict[str, Callable[[Network], npt.NDArray[np.int64]]] = {
+    "two-optimal": two_optimal_order,
+    "own": lambda network: np.arange(network.n_connections),
+}
 
 
 @dataclass(frozen=True)
@@ -46,8 +52,8 @@ class ConnectionReorderingParameters:
             raise InputError(f"window must be an integer of at least 1, not {self.window!r}")
         if not isinstance(self.sigma, int | float) or not math.isfinite(self.sigma):
             raise InputError(f"sigma must be a finite number, not {self.sigma!r}")
-        if self.start not in ("two-optimal", "own"):
-            raise InputError(f"start must be 'two-optimal' or 'own', not {self.start!r}")
+        if self.start not in STARTS:
+            raise InputError(f"start must be {' or '.join(map(repr, STARTS))}, not {self.start!r}")
 
 
 def paper_window(network: Network) -> int:
@@ -68,11 +74,12 @@ def curve_points(iterations: int) -> list[int]:
     summary="the published simulated annealing over edge moves (Gleinig et al. 2023)",
     parameters=ConnectionReorderingParameters,
     searches=True,
+    steps="iterations",
 )
 def connection_reordering(network: Network, task: Task, parameters: ConnectionReorderingParameters) -> Ordering:
     """Anneal from the start order; return the best order met, with the curve of the best objective so far."""
     began = time.monotonic()
-    start = np.arange(network.n_connections) if parameters.start == "own" else two_optimal_order(network)
+    start = STARTS[parameters.start](network)
     window = paper_window(network) if parameters.window is None else parameters.window
     search = annealer(network, task, start, window, parameters.sigma, task.seed, parameters.incremental)
     curve = [(0, time.monotonic() - began, search.best)]

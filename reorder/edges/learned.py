@@ -138,9 +138,9 @@ def learned(network: Network, task: Task, parameters: LearnedParameters) -> Orde
     best = Best(Scorer(network, task), budget, task)
     items = Items.of(network, task)
     sets = shipped_weights() if parameters.weights is None else read_weights(parameters.weights)
-    choices = [parameters.slots] if parameters.slots else slot_choices(task)[: 1 if task.policy == "min" else 3]
+    choices = [parameters.slots] if parameters.slots else slot_choices(task)[: 1 if task.sees_future else 3]
     chosen = fitting(sets, items, task.policy, choices[0])
-    if task.policy == "min" and not parameters.slots and is_roomy(items, choices[0]) and not is_sparse(items):
+    if task.sees_future and not parameters.slots and is_roomy(items, choices[0]) and not is_sparse(items):
         choices.append(round(FEWER * choices[0]))
     rivals = {slots: Rival() for slots in choices}
     ways = [(slots, weights) for weights in chosen for slots in choices]
@@ -180,7 +180,7 @@ def stream_into(items: Items, best: Best, slots: int, weights: Weights, rival: R
                 values[delay] = best.offer(made, slots=state.slots, set=weights.name, delay=delay)
         return min(values, key=lambda delay: (values[delay], delay))
 
-    if best.task.policy == "min":
+    if best.task.sees_future:
         offer([0])
         return
     known = best.found.get("delay")

@@ -33,6 +33,7 @@ FEWER, TRIAL, PATIENCE = 0.7, 0.04, 2
     summary="annealing over one residency interval per neuron; the strongest search",
     parameters=ResidencyParameters,
     searches=True,
+    steps="moves",
 )
 def residency(network: Network, task: Task, parameters: ResidencyParameters) -> Ordering:
     """Anneal residency intervals from the best rolling construction. Deterministic unless a time limit ends it."""
@@ -117,7 +118,7 @@ def anneal_for_objective(
         return best.offer(found.edges, slots=slots)
 
     slots = min(largest - 2, len(items.items))
-    if task.policy != "min":
+    if not task.sees_future:
         slots = max(1, min(slots, round(SHARES[task.policy][0] * (largest - 1))))
     values = {slots: trial(slots)}
     worse = 0

@@ -104,7 +104,8 @@ def smallest_memory(
 def _try(
     network: Network, method: str, memory: int, seed: int, moves: int | None, time_limit_s: float | None
 ) -> tuple[Ordering, int]:
-    parameters: dict[str, Any] = {"moves": moves} if method in ("auto", "residency") else {}
+    steps = ORDERINGS[method].item.steps
+    parameters: dict[str, Any] = {} if steps is None or moves is None else {steps: moves}
     found = make_order(
         network, method, memory=max(memory, LEAST), seed=seed, time_limit_s=time_limit_s, **parameters
     )  # fmt: skip

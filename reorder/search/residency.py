@@ -93,7 +93,7 @@ class Annealing:
         """Offer the order of the present state and return its value. Under LRU and RR, look for the best delay too."""
         self.search.refresh()
         delays = [0]
-        if best.task.policy != "min":
+        if not best.task.sees_future:
             step = max(1, (self.delay or 0) // 8)
             delays = [*DELAYS] if self.delay is None else [self.delay, self.delay + step, max(0, self.delay - step)]
         values = {d: best.offer(self.items.decode(self.search, d), slots=self.slots) for d in dict.fromkeys(delays)}
@@ -146,7 +146,7 @@ def anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: f
     if moves is None and seconds == math.inf:
         moves = MOVES_PER_ITEM * n
     ends = best.budget.spent() + seconds
-    few = items.few and task.policy == "min"  # LRU and RR, where the model is not exact, like it hot
+    few = items.few and task.sees_future  # LRU and RR, where the model is not exact, like it hot
     kinds = FEW_MOVES if few else SPARSE_MOVES if items.sparse else DENSE_MOVES
     kinds = replace(kinds, heat=heat * kinds.heat, hottest=heat * kinds.hottest)
     runs: dict[int, Annealing] = {}
@@ -169,15 +169,13 @@ def anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: f
     if parameters.slots:
         chosen = min(parameters.slots, n)
         start(chosen)
-    elif task.policy == "min" and n <= task.memory - 2:
+    elif task.sees_future and n <= task.memory - 2:
         chosen = n
         start(chosen)
     else:
         probe(share)
         step = FEWER
-        if (
-            task.policy == "min"
-        ):  # more are impossible; a start that takes as long as its trial is not worth a second one
+        if task.sees_future:  # more are impossible; a start that takes as long as its trial is not worth a second one
             tries = 0 if best.budget.spent() - began > 2 * PROBE * seconds else MOST_PROBES
         else:
             tries = MOST_PROBES
@@ -186,7 +184,7 @@ def anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: f
             if best.budget.spent() >= ends or probe(share * step) >= probe(share):
                 break
             share *= step
-        chosen = min(values, key=lambda slots: (values[slots], -slots if task.policy == "min" else slots))
+        chosen = min(values, key=lambda slots: (values[slots], -slots if task.sees_future else slots))
     left = ends - best.budget.spent() if seconds < math.inf else math.inf
     if left > 0:
         used = sum(run.done for run in runs.values())

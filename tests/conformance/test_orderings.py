@@ -13,7 +13,7 @@ import pytest
 
 from hwmodel.fastmemory.iomodel import count_io
 from reorder.base import ORDERINGS, Method, Orderings
-from reorder.edges.auto import constructions
+from reorder.edges.auto import AutoParameters, constructions
 from reorder.order import order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
@@ -71,11 +71,11 @@ def test_unknown_parameters_are_named(name: str, tmp_path: Path) -> None:
 
 
 def test_what_auto_tries_is_declared() -> None:
-    tried = [name for name, _ in constructions(NETWORK, False)]
+    tried = [name for name, _ in constructions(NETWORK, AutoParameters())]
     assert tried[0] == "two-optimal" and "partition" not in tried and "auto" not in tried and "own" in tried
-    assert "partition" in [name for name, _ in constructions(NETWORK, True)]
+    assert "partition" in [name for name, _ in constructions(NETWORK, AutoParameters(partition=True))]
     backwards = NETWORK.in_order(np.arange(NETWORK.n_connections)[::-1])
-    assert "own" not in [name for name, _ in constructions(backwards, False)]
+    assert "own" not in [name for name, _ in constructions(backwards, AutoParameters())]
 
 
 def test_a_newcomer_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +126,7 @@ def test_members_of_other_distributions(tmp_path: Path) -> None:
     code = """
 import numpy as np
 from reorder.base import ORDERINGS
-from reorder.edges.auto import constructions
+from reorder.edges.auto import AutoParameters, constructions
 from reorder.order import order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
@@ -136,7 +136,7 @@ assert found.parameters == {"turns": 3}, found.parameters
 origin = ORDERINGS["backwards"].origin
 assert (origin.distribution, origin.version, len(origin.sha256)) == ("outside-orders", "1.2", 64)
 assert "broken" in ORDERINGS and "broken" not in ORDERINGS.sound()
-assert "backwards" in [name for name, _ in constructions(network, False)]
+assert "backwards" in [name for name, _ in constructions(network, AutoParameters())]
 order(network, "auto", memory=20, moves=100)
 try:
     order(network, "broken", memory=20)

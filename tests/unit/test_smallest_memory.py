@@ -72,3 +72,10 @@ def test_bad_input():
         ew.smallest_memory(dense_layers([3, 3]), [0, 1, 2])
     with pytest.raises(InputError, match="two-optimal"):
         ew.smallest_memory(dense_layers([3, 3]), method="two-optimum")
+
+
+def test_a_search_has_the_steps_asked_for_whatever_it_calls_them():
+    network = ew.load(NETWORK)
+    for method, steps in (("connection-reordering", "iterations"), ("residency", "moves")):
+        found = ew.smallest_memory(network, method=method, moves=3)
+        assert found.ordering.parameters[steps] == 3, method

@@ -5,6 +5,7 @@ from traces.layouts.kind import LAYOUTS, LayoutKind
 
 class Coo(LayoutKind):
     ids = ("source", "target")
+    same_bytes = True
 
 
 LAYOUTS.register("coo", summary="values, row ids, column ids")(Coo())

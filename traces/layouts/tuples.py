@@ -11,6 +11,7 @@ from traces.layouts.space import Element, Loads, Space
 class Tuples(LayoutKind):
     ids = ("source", "target")
     ids_per_layer = False
+    same_bytes = True
 
     def bytes_per_connection(self, value_bits: int, id_bytes: int) -> float:
         return 2 * id_bytes + max(value_bits // 8, 1)  # a weight smaller than a byte takes one

@@ -1,0 +1,44 @@
+"""Exports of reordered weights: sparse matrices, and inference in the order of work as C."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edgewatt.exports.wish import Exported, Wish
+from edgewatt.point.matrices import layer_matrices, write_matrices
+from hwmodel.processor.export_c import export_c
+from traces.base.errors import InputError
+from traces.base.files import whole_file
+from traces.readers import load
+from traces.work.network import Network
+
+
+def matrices(wish: Wish) -> Exported:
+    """Write one matrix a layer, its tuples in the order of work."""
+    if not wish.configured:
+        raise InputError(
+            f"{wish.source}: matrices come from a configuration (YAML); see edgewatt order-tuples for a matrix"
+        )
+    network, edges = wish.ordered_network("matrix")
+    files = [str(path) for path in write_matrices(layer_matrices(network, edges), wish.output)]
+    words = f"{', '.join(files)}: {len(edges)} weights, rows are outputs, tuples in the order of work"
+    return Exported({"files": files, "connections": len(edges)}, words)
+
+
+def c_file(wish: Wish) -> Exported:
+    """Write one self-contained C file that computes a network in its order of work."""
+    edges: Any = None
+    if wish.configured:
+        network, edges = wish.ordered_network("network")
+    else:
+        network = load(wish.source, kind="network")
+        if not isinstance(network, Network):
+            raise InputError(f"{wish.source}: a C file needs a network of neurons, not an operator graph")
+    text = export_c(network, edges, dtype=wish.dtype)
+    with whole_file(wish.output) as stream:
+        stream.write(text.encode())
+    arena = int(text.split("_ARENA_BYTES ", 1)[1].split(None, 1)[0])
+    summary = {"file": wish.output, "format": wish.format, "dtype": wish.dtype,
+               "connections": network.n_connections, "arena_bytes": arena}  # fmt: skip
+    words = f"{wish.output}: {network.n_connections} connections in {wish.dtype}, {arena} bytes of memory"
+    return Exported(summary, words)

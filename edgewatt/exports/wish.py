@@ -1,0 +1,84 @@
+"""What is asked of an export and what it answers; the point of a configuration that is exported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from edgewatt.point.compute import Computation
+from edgewatt.point.memo import Memo
+from edgewatt.point.model import Point
+from edgewatt.sweeps.plan import load_sweep
+from traces.base.errors import InputError
+from traces.base.progress import Progress
+
+
+@dataclass(frozen=True)
+class Wish:
+    """source: a configuration (YAML), with the number of its `point` and `overrides` (KEY=VALUE); else a trace file, of
+    `source_format` and with accesses of `access_bytes` where it does not say; for C also a network.
+
+    level: 'accesses' or 'bursts'. dtype: of a C file. line_bytes: of an object in a cache trace. first, bursts: what a
+    waveform shows. channel: of a waveform or a command trace.
+    """
+
+    source: str
+    format: str
+    output: str
+    level: str = "accesses"
+    point: int = 0
+    overrides: tuple[str, ...] = ()
+    source_format: str | None = None
+    access_bytes: int = 32
+    dtype: str = "float32"
+    line_bytes: int = 64
+    first: int = 0
+    bursts: int = 256
+    channel: int = 0
+    progress: Progress | None = None
+
+    @property
+    def configured(self) -> bool:
+        """Whether the source is a configuration."""
+        return Path(self.source).suffix in (".yaml", ".yml")
+
+    def chosen(self) -> Point:
+        """Return the point of the configuration. Raises InputError where it has none of that number."""
+        points = load_sweep(Path(self.source), self.overrides).points
+        if self.point >= len(points):
+            raise InputError(
+                f"{self.source}: there is no point {self.point}: it has {len(points)} (0 to {len(points) - 1})"
+            )
+        return points[self.point]
+
+    def ordered_network(self, what: str) -> tuple[Any, Any]:
+        """Return the point's network and order; InputError for a recorded trace, which holds no `what`."""
+        point = self.chosen()
+        if point.order is None:
+            raise InputError(f"{self.source}: it plays a recorded trace, which holds no {what}")
+        steps = Computation(point, Memo())
+        return steps["network"], steps["tuple_order"]["edges"]
+
+
+@dataclass(frozen=True)
+class Exported:
+    """summary: what was written, as JSON values. sentence: the same in words."""
+
+    summary: Mapping[str, Any]
+    sentence: str
+
+    @classmethod
+    def records(cls, wish: Wish, of: str, written: int) -> Exported:
+        """Return what there is to say of a trace: so many records of `of`."""
+        summary = {"file": wish.output, "format": wish.format, "level": of, "records": written}
+        return cls(summary, f"{wish.output}: {written} records of {of} ({wish.format})")
+
+
+@dataclass(frozen=True)
+class Export:
+    """One format. write: makes the file. networks: it also takes a network file."""
+
+    write: Callable[[Wish], Exported]
+    networks: bool = False
