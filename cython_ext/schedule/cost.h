@@ -4,8 +4,11 @@
 
 #include "schedule/graph.h"
 
+#include <time.h>
+
 #define SC_ALIGNMENT 64
 #define SC_NEVER INT64_MAX
+#define SC_LATE (-2)
 
 enum { SC_LINEAR = 0, SC_SIZE_BEST = 1, SC_SIZE_FIRST = 2, SC_TRAFFIC = 3 };
 
@@ -34,9 +37,16 @@ typedef struct {
     int64_t read_bytes, written_bytes;
     int64_t *changed;           /* block -> access that last wrote it */
     int64_t *log;               /* if kept: (access, block, is_write, changed) of every off-chip transfer */
-    int64_t n_log, log_capacity;
+    int64_t n_log, log_capacity, most_log;
     int keep_log;
+    int64_t stop_ns;            /* of sc_now, when counting traffic is given up; 0: never */
 } sc_scratch;
+
+static inline int64_t sc_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
 
 static inline void sc_destroy(sc_scratch *s) {
     free(s->done);
@@ -60,6 +70,7 @@ static inline void sc_destroy(sc_scratch *s) {
 
 static inline int sc_note(sc_scratch *s, int64_t event, int64_t block, int64_t is_write) {
     if (!s->keep_log) return 0;
+    if (s->n_log == s->most_log) return -1;
     if (4 * s->n_log == s->log_capacity) {
         int64_t wanted = s->log_capacity ? s->log_capacity * 2 : 4 * 1024;
         int64_t *grown = (int64_t *)realloc(s->log, (size_t)wanted * sizeof *grown);
@@ -302,10 +313,11 @@ static inline int64_t sc_events(sc_scratch *s, const int32_t *order) {
     return e;
 }
 
-/* Off-chip bytes of an order: Belady replacement on blocks; -1 when out of memory. Stops early above `enough`. */
+/* Off-chip bytes of an order: Belady replacement on blocks; -1 when out of memory, SC_LATE when out of time. Stops
+ * early above `enough`. */
 static inline int64_t sc_traffic(sc_scratch *s, const int32_t *order, int64_t enough) {
     const sg_graph *g = s->g;
-    int64_t n_events = sc_events(s, order), resident = 0;
+    int64_t n_events = sc_events(s, order), resident = 0, looks = 0;
     s->n_heap = 0;
     s->read_bytes = s->written_bytes = s->n_log = 0;
     memset(s->next_use, 0xFF, (size_t)s->n_blocks * 8);
@@ -315,6 +327,7 @@ static inline int64_t sc_traffic(sc_scratch *s, const int32_t *order, int64_t en
         int64_t n = sc_blocks_of(s, b), first = s->base[b], next = s->event_next[e];
         for (int64_t k = 0; k < n; k++) {
             int64_t block = first + k;
+            if (s->stop_ns && !(++looks & 0xFFFF) && sc_now() > s->stop_ns) return SC_LATE;
             if (s->next_use[block] < 0) {
                 if (resident == s->capacity) {
                     sc_entry out;

@@ -59,6 +59,7 @@ static inline int64_t sc_improve(sc_scratch *s, int32_t *order, int kind, int64_
         }
         memcpy(scratch + to, current + from, (size_t)length * 4);
         int64_t cost = sc_cost(s, scratch, kind, peak_cap, offsets);
+        if (cost == SC_LATE) return best;
         if (cost < 0) return -1;
         if (cost == SC_NEVER) continue;
         double left = 1.0 - (double)(done_before + it) / (double)total;

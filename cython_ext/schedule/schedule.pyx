@@ -40,7 +40,7 @@ cdef extern from "schedule/graph.h" nogil:
 
 cdef extern from "schedule/cost.h" nogil:
     ctypedef struct sc_scratch:
-        int64_t read_bytes, written_bytes, n_log
+        int64_t read_bytes, written_bytes, n_log, most_log, stop_ns
         int64_t *log
         int64_t *base
         int32_t *owner
@@ -51,6 +51,8 @@ cdef extern from "schedule/cost.h" nogil:
     int64_t sc_arena_linear(sc_scratch *, const int32_t *, int64_t *)
     int64_t sc_arena_by_size(sc_scratch *, const int32_t *, int, int64_t *)
     int64_t sc_traffic(sc_scratch *, const int32_t *, int64_t)
+    int64_t sc_now()
+    int64_t SC_LATE
 
 cdef extern from "schedule/improve.h" nogil:
     int64_t sc_cost(sc_scratch *, const int32_t *, int, int64_t, int64_t *)
@@ -202,29 +204,43 @@ cdef class Costs:
                 top = sc_arena_by_size(&self.s, &order[0], rule == 1, &self.offsets[0])
         return top, np.array(self.offsets)
 
-    def traffic(self, const int32_t[::1] order):
-        """Return (bytes read, bytes written) of Belady replacement."""
-        cdef int64_t total
-        with nogil:
-            total = sc_traffic(&self.s, &order[0], INT64_MAX)
+    cdef int stop(self, seconds) except -1:
+        """Give up counting traffic after so many seconds from now. None: never."""
+        self.s.stop_ns = 0 if seconds is None else sc_now() + <int64_t>(1e9 * min(max(seconds, 0.0), 1e9))
+        return 0
+
+    cdef int check(self, int64_t total) except -1:
+        if total == SC_LATE:
+            raise TimeoutError("operator scheduling: counting traffic takes longer")
         if total < 0:
             raise MemoryError("operator scheduling: not enough memory for the blocks of this graph")
+        return 0
+
+    def traffic(self, const int32_t[::1] order, seconds=None):
+        """Return (bytes read, bytes written) of Belady replacement. TimeoutError where it takes more than `seconds`."""
+        cdef int64_t total
+        self.stop(seconds)
+        with nogil:
+            total = sc_traffic(&self.s, &order[0], INT64_MAX)
+        self.check(total)
         return self.s.read_bytes, self.s.written_bytes
 
-    def transfers(self, const int32_t[::1] order):
+    def transfers(self, const int32_t[::1] order, seconds=None, int64_t most=INT64_MAX):
         """Return int64[n, 5] of the off-chip transfers in time order: access, buffer, block of it, 1 for a write, and
         the access that last changed what is transferred.
 
         An access is one operator reading or writing one buffer; they are numbered operator by operator, reads first.
+        TimeoutError where it takes more than `seconds`, MemoryError where there are more than `most`.
         """
+        self.stop(seconds)
         self.s.keep_log = 1
+        self.s.most_log = most
         cdef int64_t total
         cdef int64_t i
         with nogil:
             total = sc_traffic(&self.s, &order[0], INT64_MAX)
         self.s.keep_log = 0
-        if total < 0:
-            raise MemoryError("operator scheduling: not enough memory for the blocks of this graph")
+        self.check(total)
         cdef int64_t[:, ::1] rows = np.empty((self.s.n_log, 5), np.int64)
         for i in range(self.s.n_log):
             rows[i, 0] = self.s.log[4 * i]
@@ -235,14 +251,16 @@ cdef class Costs:
         return np.asarray(rows)
 
     def improve(self, int32_t[::1] best, int32_t[::1] current, int kind, int64_t peak_cap, int64_t goal,
-                int64_t evaluations, int64_t done_before, int64_t total, double heat, uint64_t[::1] random):
+                int64_t evaluations, int64_t done_before, int64_t total, double heat, uint64_t[::1] random, seconds=None):
         """One slice of the local search; `best`, `current` and `random` are updated in place. Returns the best cost.
 
-        kind: 0-2 as in `arena`, 3 traffic. An order whose peak is above `peak_cap` is refused.
+        kind: 0-2 as in `arena`, 3 traffic. An order whose peak is above `peak_cap` is refused. TimeoutError where the
+        traffic of `best` or `current` takes more than `seconds`; later the slice just ends there.
         """
         cdef int32_t[::1] scratch = np.empty(self.graph.g.n_nodes, np.int32)
         cdef int32_t[::1] place = np.empty(self.graph.g.n_nodes, np.int32)
         cdef int64_t cost, best_cost
+        self.stop(seconds)
         with nogil:
             best_cost = sc_cost(&self.s, &best[0], kind, INT64_MAX, &self.offsets[0])
             cost = sc_cost(&self.s, &current[0], kind, INT64_MAX, &self.offsets[0])
@@ -250,8 +268,7 @@ cdef class Costs:
                 best_cost = sc_improve(&self.s, &best[0], kind, peak_cap, goal, evaluations, done_before, total, heat,
                                        &random[0], &current[0], &scratch[0], &place[0], &self.offsets[0], &cost,
                                        best_cost)
-        if best_cost < 0 or cost < 0:
-            raise MemoryError("operator scheduling: not enough memory for the blocks of this graph")
+        self.check(min(best_cost, cost))
         return best_cost
 
     def random_orders(self, int64_t count, uint64_t[::1] random, int32_t[::1] last):

@@ -34,13 +34,17 @@ def schedule(
         None, metavar="FILE", help="YAML list of memories (name, mb_per_s, size_bytes): also place the buffers in them."
     ),
     onchip_bytes: int = typer.Option(None, help="On-chip memory for --objective traffic."),
-    block_bytes: int = typer.Option(256, help="Blocks in which off-chip traffic moves."),
+    block_bytes: int = typer.Option(256, min=1, help="Blocks in which off-chip traffic moves."),
     budget_bytes: int = typer.Option(None, help="Fail unless the schedule fits in this memory."),
     recompute: int = typer.Option(0, min=0, help="Results that may be computed again where that lowers the peak."),
     system: str = typer.Option(
         None, parser=MACHINE, help="Machine for --objective energy: a name of configs/systems or a YAML file."
     ),
-    time_limit: float = typer.Option(None, metavar="SECONDS", help="Stop then, with the best found and its bound."),
+    time_limit: float = typer.Option(
+        None,
+        metavar="SECONDS",
+        help="Stop then, with the best found and its bound; comparing orders gets as long again.",
+    ),
     evaluations: int = typer.Option(5_000, help="Orders the search for arena or traffic tries."),
     seed: int = typer.Option(0, help="Seed of that search and of the random orders in the figure."),
     part: str = typer.Option(
@@ -90,8 +94,8 @@ def schedule(
     read_s = time.perf_counter() - started
     started = time.perf_counter()
     again: dict[str, Any] = {}
+    work, patterns = graph, rewrite
     with progress("schedule") as report:
-        work, patterns = graph, rewrite
         if recompute:
             from reorder.recomputation.recompute import recompute as compute_again
             from reorder.rewriting.rewrite import rewrite_graph
@@ -117,10 +121,14 @@ def schedule(
         )
     search_s = time.perf_counter() - started
     sizes = tuple(dict.fromkeys((*ONCHIP_BYTES, *([onchip_bytes] if onchip_bytes else []))))
-    back = None
-    rows = compare_orders(graph, result, onchip_bytes=sizes, block_bytes=block_bytes, allocator=allocator)
+    back = unpriced = None
+    until = None if time_limit is None else time.monotonic() + time_limit
+    rows = compare_orders(graph, result, sizes, block_bytes=block_bytes, allocator=allocator, deadline=until)
     if part is not None:
-        add_energy(rows, graph, result, onchip_bytes or ONCHIP_BYTES[1], block_bytes, part, encoder, seed)
+        try:
+            add_energy(rows, graph, result, onchip_bytes or ONCHIP_BYTES[1], block_bytes, part, encoder, seed, until)
+        except InputError as error:  # said once the schedule is out
+            unpriced = error
     if output is not None:
         from edgewatt.operators.write_back import write_back
 
@@ -134,7 +142,7 @@ def schedule(
         from edgewatt.operators.arena_map import in_banks
         from edgewatt.operators.bank_file import read_banks
 
-        placed = in_banks(result, read_banks(banks), result.alignment)
+        placed = in_banks(result, read_banks(banks), result.alignment, until)
     if page is not None:
         from edgewatt.operators.arena_map import of_schedule, write_page
 
@@ -168,41 +176,36 @@ def schedule(
         summary["written_back"] = asdict(back)
     if placed is not None:
         summary["placement_in_banks"] = bank_summary(placed)
-    if write_json(summary, json_file):
-        return
-    _print(result, rows, sizes, read_s, search_s)
-    if again:
-        names = ", ".join(again["recomputed"]) or "no operator"
-        say(f"computed again: {names} ({again['recomputed_bytes']:,} B written once more)")
-    for line in (*written_in_words(back, result), *([] if placed is None else banks_in_words(placed))):
-        say(line)
-    for file in (output, figure, page, None if json_file == "-" else json_file):
-        if file:
+    if not write_json(summary, json_file):
+        _print(result, rows, sizes, read_s, search_s)
+        if again:
+            names = ", ".join(again["recomputed"]) or "no operator"
+            say(f"computed again: {names} ({again['recomputed_bytes']:,} B written once more)")
+        for line in (*written_in_words(back, result), *([] if placed is None else banks_in_words(placed))):
+            say(line)
+        for file in filter(None, (output, figure, page, json_file)):
             say(f"written: {file}")
+    if unpriced is not None:
+        raise unpriced
 
 
 def _print(result: Any, rows: list[dict[str, Any]], sizes: tuple[int, ...], read_s: float, search_s: float) -> None:
     from edgewatt.cli.parts.output import show_table
-    from edgewatt.operators.words import arena_in_words, proof_in_words
-    from traces.base.units import energy, engineering
+    from edgewatt.operators.words import arena_in_words, order_lines, proof_in_words
+    from traces.base.units import engineering
 
-    def name(size: int) -> str:
-        return f"off-chip B at {size // 1024} KiB" if size % 1024 == 0 else f"off-chip B at {size} B"
-
-    lines = [("operators", [row["operators"] for row in rows]), ("peak B", [row["peak_bytes"] for row in rows])]
-    lines.append(("arena B", [row["arena_bytes"] for row in rows]))
-    lines += [(name(size), [row["traffic_bytes"].get(str(size), "-") for row in rows]) for size in sizes]
-    if "energy" in rows[0]:
-        at = rows[0]["energy_onchip_bytes"] / 1024
-        terms = (("data wires", "io_pj"), ("all wires", "interface_pj"), ("DRAM core", "core_pj"))
-        lines += [(f"{text} at {at:g} KiB", [energy(row["energy"][key]) for row in rows]) for text, key in terms]
     columns = [f"{row['order']} order" for row in rows]
     show_table(
         ("", *columns),
-        [(text, *(f"{value:,}" if isinstance(value, int) else value for value in values)) for text, values in lines],
+        [
+            (text, *(f"{value:,}" if isinstance(value, int) else value for value in values))
+            for text, values in order_lines(rows, sizes)
+        ],
         title=result.graph.name,
         numeric=columns,
     )
+    for reason in dict.fromkeys(row["traffic_left_out"] for row in rows if "traffic_left_out" in row):
+        say(f"off-chip traffic left out: {reason}")
     say(proof_in_words(result))
     say(arena_in_words(result))
     times = [engineering(seconds, "s") for seconds in (read_s, search_s)]

@@ -6,11 +6,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+from reorder.arena.base import PlacementTask
 from reorder.schedule import constructive
 from reorder.schedule.arena import arena
 from reorder.schedule.operator_problem import OperatorProblem
 from reorder.schedule.schedule import Schedule
-from reorder.schedule.traffic import traffic_costs
+from reorder.schedule.traffic import offchip_traffic
 from traces.base.errors import InputError, did_you_mean
 from traces.work.opgraph import OpGraph
 
@@ -44,14 +45,16 @@ def load_graph(model: str, batch: int | None = None) -> OpGraph:
 def compare_orders(
     graph: OpGraph,
     result: Schedule,
-    *,
     onchip_bytes: tuple[int, ...],
+    *,
     block_bytes: int = 256,
     allocator: str = "exact",
+    deadline: float | None = None,
 ) -> list[dict[str, Any]]:
     """Return peak, arena and traffic (per on-chip size) of the file's order, Kahn's and the schedule.
 
-    graph: as it was before rewriting.
+    graph: as it was before rewriting. deadline: value of time.monotonic(). Traffic that cannot be counted, for its time
+    or memory, is left out of `traffic_bytes`, and `traffic_left_out` says why.
     """
     before, after = OperatorProblem(graph), OperatorProblem(result.graph)
     orders = (
@@ -60,18 +63,29 @@ def compare_orders(
         ("scheduled", after, after.check_order(result.order)),
     )
     sizes = [size for size in onchip_bytes if size >= block_bytes]
-    return [
-        {
+    rows: list[dict[str, Any]] = []
+    for name, problem, order in orders:
+        if problem is after:
+            height = result.arena_bytes
+        else:
+            height = arena(
+                problem, order, allocator, alignment=result.alignment, task=PlacementTask(None, deadline)
+            ).n_bytes
+        row = {
             "order": name,
             "operators": problem.graph.n_nodes,
             "peak_bytes": int(problem.costs.peak(order)),
-            "arena_bytes": arena(problem, order, allocator, alignment=result.alignment).n_bytes,
-            "traffic_bytes": {
-                str(size): sum(traffic_costs(problem, size, block_bytes).traffic(order)) for size in sizes
-            },
+            "arena_bytes": height,
+            "traffic_bytes": {},
         }
-        for name, problem, order in orders
-    ]
+        try:
+            for size in sizes:
+                counted = offchip_traffic(problem, order, onchip_bytes=size, block_bytes=block_bytes, deadline=deadline)
+                row["traffic_bytes"][str(size)] = counted.total_bytes
+        except InputError as error:
+            row["traffic_left_out"] = str(error)
+        rows.append(row)
+    return rows
 
 
 def add_energy(
@@ -83,8 +97,12 @@ def add_energy(
     part: str,
     encoder: str,
     seed: int,
+    deadline: float | None = None,
 ) -> None:
-    """Add to each row of `compare_orders` the energy of its off-chip transfers, weights included, as `energy`."""
+    """Add to each row of `compare_orders` the energy of its off-chip transfers, weights included, as `energy`.
+
+    deadline: value of time.monotonic(). Raises InputError where they cannot be counted, for their time or memory.
+    """
     from edgewatt.operators.traffic import operator_energy
 
     orders: tuple[tuple[OpGraph, Any], ...] = (
@@ -92,8 +110,12 @@ def add_energy(
         (graph, constructive.kahn(OperatorProblem(graph))),
         (result.graph, result.order),
     )
-    for row, (which, order) in zip(rows, orders, strict=True):
-        row["energy"] = operator_energy(
-            which, order, onchip_bytes=onchip_bytes, block_bytes=block_bytes, part=part, encoder=encoder, seed=seed
+    spent = [
+        operator_energy(
+            which, order, onchip_bytes=onchip_bytes, block_bytes=block_bytes, part=part, encoder=encoder, seed=seed,
+            deadline=deadline,
         )
-        row["energy_onchip_bytes"] = onchip_bytes
+        for which, order in orders
+    ]  # fmt: skip
+    for row, energy in zip(rows, spent, strict=True):
+        row |= {"energy": energy, "energy_onchip_bytes": onchip_bytes}

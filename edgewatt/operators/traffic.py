@@ -15,14 +15,17 @@ import numpy as np
 import numpy.typing as npt
 
 from reorder.schedule.operator_problem import OperatorProblem, Order
-from reorder.schedule.traffic import traffic_costs
+from reorder.schedule.traffic import offchip_transfers, seconds_until, too_late
 from traces.access.trace import LOAD, STORE, STREAMS, Chunk, Memory, Region, Trace
 from traces.base.errors import InputError
+from traces.base.memory import claim
 from traces.work.execute import execute_stepwise
 from traces.work.opgraph import INPUT, OpGraph
 
 PIECE_BYTES = 128  # of one access: transfers longer than this are several accesses
 ALIGNMENT = 256
+MOST = 1 << 16  # transfers of a chunk
+_COPIES = 3  # of all buffers that are held at once, about: memory's content before, what was written, what runs
 READS, WRITES, SUMS, WEIGHTS = (STREAMS.index(name) for name in ("inputs", "outputs", "partial_sums", "values"))
 
 Bytes = npt.NDArray[np.uint8]
@@ -38,21 +41,26 @@ def operator_trace(
     weights: bool = True,
     data: bool = True,
     seed: int = 0,
+    deadline: float | None = None,
 ) -> Trace:
-    """Return the off-chip transfers of a schedule as a trace, one chunk per operator.
+    """Return the off-chip transfers of a schedule as a trace, one chunk per operator (per 2^16 transfers of one).
 
     inputs: real values of the graph's inputs; None draws them (seeded; uniform over the range of a quantised input,
     standard normal otherwise). weights: read each operator's constants before it runs. data: carry real bytes; needs
-    the model's constants. Streams: inputs, outputs, partial_sums (activations), values (weights).
+    the model's constants. Streams: inputs, outputs, partial_sums (activations), values (weights). deadline: value of
+    time.monotonic() at which to give up; None: never.
 
-    Raises InputError where data are asked for and the graph has no constants or an operator cannot be executed.
+    Raises InputError where the transfers are too many for that or for the bound of memory, where data are asked for and
+    the graph has no constants or an operator cannot be executed.
     """
     problem = OperatorProblem(graph)
     steps = problem.check_order(order)
     layout = _Layout(graph)
+    if data:
+        claim(_COPIES * layout.total, graph.source or graph.name, "what its buffers hold")
     contents = _contents(graph, steps, inputs, seed) if data else None
     image = None if contents is None else _image(graph, layout)
-    log = traffic_costs(problem, onchip_bytes, block_bytes).transfers(steps)
+    log = offchip_transfers(problem, steps, onchip_bytes=onchip_bytes, block_bytes=block_bytes, deadline=deadline)
     accesses = [len(problem.buffer_rows["reads"][v]) + len(problem.buffer_rows["writes"][v]) for v in steps]
     step_of = np.repeat(np.arange(len(steps)), accesses)
     starts = np.searchsorted(step_of[log[:, 0]], np.arange(len(steps) + 1))
@@ -64,14 +72,20 @@ def operator_trace(
                 for name in graph.nodes[v].constants:
                     rows.add(layout.address[name], graph.constants[name].nbytes, LOAD, WEIGHTS,
                              None if contents is None else _raw(graph.constants[name]))  # fmt: skip
-            for _, b, block, is_write, changed in log[starts[k] : starts[k + 1]].tolist():
-                first = block * block_bytes
-                size = min(block_bytes, int(graph.buffer_bytes[b]) - first)
-                shared = len(graph.writers[graph.buffers[b]]) > 1
-                stream = SUMS if shared else WRITES if is_write else READS
-                held = None if contents is None else contents.at(b, int(step_of[changed]))[first : first + size]
-                at = layout.address[graph.buffers[b]] + first
-                rows.add(at, size, STORE if is_write else LOAD, stream, held)
+            for begin in range(starts[k], starts[k + 1], MOST):
+                if begin > starts[k]:
+                    yield rows.chunk(contents is not None)
+                    rows = _Rows()
+                if deadline is not None and seconds_until(deadline) == 0:
+                    raise too_late(graph)
+                for _, b, block, is_write, changed in log[begin : min(begin + MOST, starts[k + 1])].tolist():
+                    first = block * block_bytes
+                    size = min(block_bytes, int(graph.buffer_bytes[b]) - first)
+                    shared = len(graph.writers[graph.buffers[b]]) > 1
+                    stream = SUMS if shared else WRITES if is_write else READS
+                    held = None if contents is None else contents.at(b, int(step_of[changed]))[first : first + size]
+                    at = layout.address[graph.buffers[b]] + first
+                    rows.add(at, size, STORE if is_write else LOAD, stream, held)
             if rows.sizes:
                 yield rows.chunk(contents is not None)
 
@@ -222,6 +236,7 @@ def operator_energy(
     inputs: Mapping[str, npt.ArrayLike] | None = None,
     weights: bool = True,
     seed: int = 0,
+    deadline: float | None = None,
 ) -> dict[str, Any]:
     """Play a schedule's off-chip transfers on a memory and return bytes, wire counts, time and energy in pJ.
 
@@ -238,7 +253,7 @@ def operator_energy(
     data = bool(graph.constants)
     trace = operator_trace(
         graph, order, onchip_bytes=onchip_bytes, block_bytes=block_bytes, inputs=inputs, weights=weights, data=data,
-        seed=seed,
+        seed=seed, deadline=deadline,
     )  # fmt: skip
     o = loaded.organisation
     bus = BusSpec(bus_bytes=o.byte_lanes, block_bytes=o.burst_bytes)

@@ -8,6 +8,22 @@ from reorder.patches.blocks import make_block
 from traces.base.units import duration, energy
 
 
+def order_lines(rows: list[dict[str, Any]], sizes: tuple[int, ...]) -> list[tuple[str, list[Any]]]:
+    """Return the lines of the table of orders: (what, one value per order). sizes: of memories on the chip."""
+
+    def name(size: int) -> str:
+        return f"off-chip B at {size // 1024} KiB" if size % 1024 == 0 else f"off-chip B at {size} B"
+
+    lines = [("operators", [row["operators"] for row in rows]), ("peak B", [row["peak_bytes"] for row in rows])]
+    lines.append(("arena B", [row["arena_bytes"] for row in rows]))
+    lines += [(name(size), [row["traffic_bytes"].get(str(size), "-") for row in rows]) for size in sizes]
+    if "energy" in rows[0]:
+        at = rows[0]["energy_onchip_bytes"] / 1024
+        terms = (("data wires", "io_pj"), ("all wires", "interface_pj"), ("DRAM core", "core_pj"))
+        lines += [(f"{text} at {at:g} KiB", [energy(row["energy"][key]) for row in rows]) for text, key in terms]
+    return lines
+
+
 def proof_in_words(result: Any) -> str:
     """Say in one sentence what is known about the schedule."""
     if result.objective == "peak" and result.proved:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from reorder.arena.base import Buffers, Int64Array, Placement, PlacementTask, by_size, place_in_sequence
+from reorder.arena.base import Buffers, Int64Array, Placement, PlacementTask, place_in_sequence
 from reorder.arena.exact_search import ExactParameters, place, sections
 from traces.base.errors import InputError
 
@@ -143,6 +143,7 @@ class _Search:
         self.known: dict[tuple[int, bytes], Placement] = {}
         self.planned = [1.0] * len(problem.banks)  # share of each bank that the integer programme may fill
         self.forbidden: list[tuple[int, Int64Array]] = []  # (bank, buffers that have no placement in it together)
+        self.filled: dict[int, Placement] = {}  # bank -> where `greedy` placed what it assigned to it
 
     def late(self) -> bool:
         return self.deadline is not None and time.monotonic() > self.deadline
@@ -189,7 +190,10 @@ class _Search:
         return undecided, forbidden
 
     def greedy(self) -> Int64Array | None:
-        """Assign one buffer after another, those that lose most per byte and step first, to the best bank left."""
+        """Assign one buffer after another, those that lose most per byte and step first, to the best bank left.
+
+        What the time does not reach goes together to the cheapest bank that takes it.
+        """
         p = self.problem
         n, _m = p.cost.shape
         dearest = np.where(p.allowed, p.cost, -1.0).max(axis=1)
@@ -198,24 +202,36 @@ class _Search:
         gain = np.where(p.allowed.sum(axis=1) == 1, np.inf, (dearest - cheapest) / area)
         bank = np.full(n, -1, np.int64)
         for i in np.argsort(-gain, kind="stable").tolist():
+            if self.late():
+                break
             for k in np.argsort(p.cost[i], kind="stable").tolist():
                 if not p.allowed[i, k]:
                     continue
                 bank[i] = k
-                chosen = bank == k
-                part, room = p.part(chosen), p.banks[k].size_bytes
-                if room is None or (
-                    part.load <= room
-                    and any(
-                        place_in_sequence(part, order, best=False).height <= room
-                        for order in (np.lexsort((part.lower, -part.size)), np.argsort(part.lower, kind="stable"))
-                    )
-                ):
+                if self.fill(k, bank == k):
                     break
                 bank[i] = -1
             if bank[i] < 0:
                 return None
-        return bank
+        for k in np.argsort([b.ns_per_byte for b in p.banks], kind="stable").tolist():
+            left = (bank < 0) & p.allowed[:, k]
+            if left.any() and self.fill(k, left | (bank == k)):
+                bank[left] = k
+        return None if (bank < 0).any() else bank
+
+    def fill(self, k: int, chosen: npt.NDArray[np.bool_]) -> bool:
+        """Place buffers in a bank by simple rules; return whether they fit."""
+        part, room = self.problem.part(chosen), self.problem.banks[k].size_bytes
+        if room is None:
+            return True
+        if part.load > room:
+            return False
+        for order in (np.lexsort((part.lower, -part.size)), np.argsort(part.lower, kind="stable")):
+            placed = place_in_sequence(part, order, best=False, deadline=self.deadline)
+            if placed.height <= room:
+                self.filled[k] = placed
+                return True
+        return False
 
     def master(self) -> tuple[Int64Array | None, float, bool]:
         """Return (the cheapest assignment whose live sizes fit, a bound of any, whether there is none)."""
@@ -305,9 +321,10 @@ def place_in_banks(
             for k in undecided:
                 search.planned[k] *= SPARE
     if best is None:
+        found = "no way found in the time limit" if search.late() else "no way found"
         raise InputError(
             "the buffers do not fit into the banks: "
-            + ("proved, the sizes live together are too large" if impossible else "no way found, none is excluded")
+            + ("proved, the sizes live together are too large" if impossible else f"{found}, none is excluded")
         )
     return _result(search, best, min(float(lower), problem.total(best)), choices)
 
@@ -318,10 +335,8 @@ def _result(search: _Search, bank: Int64Array, lower: float, choices: int) -> Ba
     for k in range(len(p.banks)):
         members = bank == k
         placed = search.place(k, members)
-        if not search.fits(k, placed):  # the rules by which it was chosen place it all the same
-            part = p.part(members)
-            orders = by_size(part), np.argsort(part.lower, kind="stable")
-            placed = min((place_in_sequence(part, o, best=False) for o in orders), key=lambda found: found.height)
+        if not search.fits(k, placed):
+            placed = search.filled[k]  # the rules by which it was chosen place it all the same
         offset[members] = placed.offset
         heights.append(placed.height)
     total = p.total(bank)

@@ -138,7 +138,8 @@ def schedule(
     problem.check_room_for_arena()
     step = own_alignment(problem.graph) if isinstance(alignment, str) else alignment
     _check_budget(problem, budget_bytes, rewritten=bool(rewrite))
-    costs = None if onchip_bytes is None else traffic_costs(problem, onchip_bytes, block_bytes)
+    until = deadline if objective == "traffic" else None
+    costs = None if onchip_bytes is None else traffic_costs(problem, onchip_bytes, block_bytes, until)
     task = ScheduleTask(deadline, seed, progress)
     found = entry.item(problem, task, entry.make_parameters(parameters))
     effort = Effort(evaluations)

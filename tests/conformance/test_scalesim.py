@@ -119,7 +119,7 @@ def test_a_table_of_counts_moves_what_it_counts(reference, tmp_path):
     call = ["accelerator", str(folder / "zigzag" / "net_a_counts.csv"), "--json", "-", "--tensors"]
     shown = CliRunner().invoke(app, [*call, str(folder / "scalesim" / "net_a_tensors.npz")])
     assert shown.exit_code == 0, shown.output
-    report = json.loads(shown.output)
+    report = json.loads(shown.stdout)
     with (folder / "zigzag" / "net_a_counts.csv").open() as file:
         rows = {(int(row["layer"]), row["tensor"]): row for row in csv.DictReader(file)}
     for exact in report["counted"]:

@@ -191,7 +191,7 @@ def test_the_command_trains_resumes_and_draws_a_page(network, tmp_path):
     call = ["learn", "eon", str(tmp_path / "net.npz"), "-M", "6", "-o", str(tmp_path / "a.safetensors"), "--json", "-"]
     first = CliRunner().invoke(app, [*call, "--iterations", "1", "--seeds", "0,1"])
     assert first.exit_code == 0, first.output
-    assert len(json.loads(first.output)["runs"]) == 2
+    assert len(json.loads(first.stdout)["runs"]) == 2
     more = [
         *call,
         "--force",
@@ -204,7 +204,7 @@ def test_the_command_trains_resumes_and_draws_a_page(network, tmp_path):
     ]
     second = CliRunner().invoke(app, more)
     assert second.exit_code == 0, second.output
-    found = json.loads(second.output)
+    found = json.loads(second.stdout)
     assert found["runs"][0]["iterations"] == 2 and found["misses"]["ego"] > 0
     assert "polyline" in (tmp_path / "p.html").read_text()
     bad = CliRunner().invoke(app, [*call, "--iterations", "1", "--seconds", "1"])

@@ -246,12 +246,12 @@ def test_the_command_lists_runs_and_writes_its_claims(tmp_path: Path) -> None:
     from typer.testing import CliRunner
 
     listed = CliRunner().invoke(app, ["papers", "--json", "-"])
-    assert [figure["name"] for figure in json.loads(listed.output)] == [*CATALOGUE.figures, *CATALOGUE.studies]
+    assert [figure["name"] for figure in json.loads(listed.stdout)] == [*CATALOGUE.figures, *CATALOGUE.studies]
     wanted = ["papers", "gleinig-2b", "-r", str(tmp_path), "--seeds", "1", "--iterations", "20", "--executor", "inline"]
     changes = ["-s", "network.generate.width=12", "-s", "fast_memory.size=8"]
     changes += ["-s", "grid={network.generate.n_layers: [2, 3]}"]
     done = CliRunner().invoke(app, [*wanted, *changes, "--json", "-"], catch_exceptions=False)
     assert done.exit_code == 0
-    claims = json.loads(done.output)["claims"]
+    claims = json.loads(done.stdout)["claims"]
     assert [c["measured"] for c in claims][:5] == [True, True, True, True, False]
     assert (tmp_path / "papers.html").exists()

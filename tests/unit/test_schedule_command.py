@@ -1,6 +1,7 @@
 """`edgewatt schedule`, the façade, budgets and bad input."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,10 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
+from edgewatt.operators.traffic import operator_trace
+from reorder.schedule.operator_problem import OperatorProblem
 from reorder.schedule.schedule import Schedule
+from reorder.schedule.traffic import offchip_traffic, traffic_costs
 from traces.base.errors import EdgewattError, InputError
 from traces.readers import opgraph_json
 from traces.work.opgraph import MAX_BYTES
@@ -188,3 +192,86 @@ def test_stopping_early_keeps_a_proved_bound() -> None:
     limited = ew.schedule(graph, time_limit_s=0.05)
     assert limited.truncated
     assert limited.lower_bound_bytes <= found.peak_bytes
+
+
+GIANT = {"shape": [2**33], "bytes": 2**33}
+
+
+def giant(path: Path) -> str:
+    """Return a file with tensors of 8 GB each: 33,554,432 blocks."""
+    two = [{"name": name, "op": "RELU", "inputs": ["a"], **GIANT} for name in "bc"]
+    nodes = [{"name": "a", **GIANT}, *two, {"name": "d", "op": "ADD", "inputs": ["b", "c"], **GIANT}]
+    path.write_text(json.dumps({"nodes": nodes, "outputs": ["d"]}))
+    return str(path)
+
+
+def test_traffic_beyond_the_bound_of_memory_is_left_out_and_the_schedule_comes_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EDGEWATT_MAX_BYTES", "1G")
+    done = run(giant(tmp_path / "g.json"), "--page", str(tmp_path / "g.html"))
+    assert done.exit_code == 0, done.output
+    assert "25,769,803,776" in done.output
+    assert "off-chip traffic left out: " in done.output and "block accesses would take" in " ".join(done.output.split())
+    assert (tmp_path / "g.html").exists()
+    found = json.loads(run(str(tmp_path / "g.json"), "--json", "-").stdout)
+    assert found["peak_bytes"] == 3 * 2**33
+    assert all(row["traffic_bytes"] == {} and "refused" in row["traffic_left_out"] for row in found["orders"])
+
+
+def test_comparing_orders_keeps_to_the_time_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDGEWATT_MAX_BYTES", "1T")
+    model = giant(tmp_path / "g.json")
+    began = time.process_time()
+    found = json.loads(run(model, "--json", "-", "--time-limit", "0.5").stdout)
+    assert time.process_time() - began < 5
+    assert all("within the time limit" in row["traffic_left_out"] for row in found["orders"])
+    for asked in (["--part", "lpddr4-3200"], ["--objective", "traffic", "--onchip-bytes", "65536"]):
+        done = run(model, "--time-limit", "0.5", *asked)
+        assert isinstance(done.exception, InputError)
+        assert "cannot be counted within the time limit" in str(done.exception)
+    assert time.process_time() - began < 10
+
+
+def test_what_the_energy_cannot_count_does_not_cost_the_schedule(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EDGEWATT_MAX_BYTES", "1G")
+    done = run(giant(tmp_path / "g.json"), "--part", "lpddr4-3200", "--json", str(tmp_path / "s.json"))
+    assert isinstance(done.exception, InputError) and "block accesses would take" in str(done.exception)
+    assert json.loads((tmp_path / "s.json").read_text())["peak_bytes"] == 3 * 2**33
+
+
+def test_counting_traffic_stops_in_the_middle_of_an_order() -> None:
+    """Sixteen million block accesses take a second and more; stopped, the next count is whole again."""
+    nodes = [{"name": f"n{k}", "op": "RELU", "inputs": [f"n{k - 1}"] if k else [], "shape": [1], "bytes": 2**25}
+             for k in range(3)]  # fmt: skip
+    graph = opgraph_json.from_dict({"name": "g", "nodes": nodes, "outputs": ["n2"]}, source="g.json")
+    problem = OperatorProblem(graph)
+    steps = problem.check_order([0, 1, 2])
+    costs = traffic_costs(problem, 65536, 8)
+    began = time.process_time()
+    for call in (costs.traffic, costs.transfers):
+        with pytest.raises(TimeoutError):
+            call(steps, 0.001)
+    assert time.process_time() - began < 2
+    small = traffic_costs(problem, 65536, 4096)
+    with pytest.raises(MemoryError):
+        small.transfers(steps, None, 100)
+    rows = small.transfers(steps, 1e300, 2**40)
+    assert sum(small.traffic(steps, -1)) == sum(small.traffic(steps)) == 4096 * len(rows)
+    with pytest.raises(InputError, match="off-chip transfers cannot be counted within the time limit"):
+        offchip_traffic(problem, onchip_bytes=65536, block_bytes=8, deadline=time.monotonic())
+
+
+def test_transfers_of_one_operator_come_in_pieces() -> None:
+    nodes = [{"name": "a", "shape": [1], "bytes": 2**26}, {"name": "b", "op": "RELU", "inputs": ["a"], "bytes": 2**26,
+              "shape": [1]}]  # fmt: skip
+    graph = opgraph_json.from_dict({"name": "g", "nodes": nodes, "outputs": ["b"]}, source="g.json")
+    sizes = [len(chunk.address) for chunk in operator_trace(graph, [0, 1], onchip_bytes=65536, data=False)]
+    counted = offchip_traffic(graph, onchip_bytes=65536)
+    assert 128 * sum(sizes) == counted.total_bytes and max(sizes) == 2 * 65536 and len(sizes) > 4
+    late = operator_trace(graph, [0, 1], onchip_bytes=65536, data=False, deadline=time.monotonic() + 0.6)
+    time.sleep(0.7)
+    with pytest.raises(InputError, match="within the time limit"):
+        list(late)

@@ -87,7 +87,7 @@ def test_comparison_says_what_it_compared(tmp_path: Path) -> None:
     assert "in detail, the point that changes most" in done.output
     assert "the same in every point: I/Os" in done.output, "columns of zeros are said in words"
     json_ = CliRunner().invoke(app, ["compare", str(tmp_path / "a"), str(tmp_path / "b"), "--json", "-"])
-    assert len(json.loads(json_.output)) == 2
+    assert len(json.loads(json_.stdout)) == 2
 
 
 def test_sweep_json_holds_the_table(tmp_path: Path) -> None:

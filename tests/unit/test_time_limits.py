@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from reorder.arena.allocate import allocate
+from reorder.arena.banks import Bank
+from reorder.arena.base import Buffers
 from reorder.limits.bounds import expansion_extra
 from reorder.order import order
+from traces.base.errors import InputError
 from traces.work.network import Network
 
 pytestmark = pytest.mark.application
@@ -50,3 +53,27 @@ def test_very_many_buffers_that_are_live_together_are_placed_in_time(allocator: 
     by = np.argsort(placed.offset)
     assert (placed.offset[by][1:] >= (placed.offset + size)[by][:-1]).all()  # all are live at 6: none may share a byte
     assert placed.height == (placed.offset + size).max()
+
+
+@pytest.mark.parametrize(
+    ("last", "words"), [(None, ""), (2**40, ""), (100_000, "do not fit into the banks: no way found in the time limit")]
+)
+def test_very_many_buffers_are_placed_in_banks_in_time(last: int | None, words: str) -> None:
+    """What the time does not reach goes to a bank that takes it; where none does, the time limit is named."""
+    n = 20_000
+    lower = np.random.default_rng(1).integers(0, n, n)
+    upper, size = lower + 1 + np.arange(n) % 100, 16 * (1 + np.arange(n) % 1000)
+    banks = [Bank("sram", 4000, 200_000), Bank("mid", 1000, 400_000), Bank("last", 400, last)]
+    began = time.process_time()
+    if words:
+        with pytest.raises(InputError, match=words):
+            allocate(lower, upper, size, time_limit_s=0.5, banks=banks)
+    else:
+        placed = allocate(lower, upper, size, time_limit_s=0.5, banks=banks)
+        for k, bank in enumerate(banks):
+            held = placed.bank == k
+            height = Buffers(lower[held], upper[held], size[held]).check(placed.offset[held])
+            assert height == placed.heights[k] <= (bank.size_bytes or height)
+        assert placed.truncated and not placed.proved
+        assert 0 < (placed.bank == 0).sum() < n
+    assert time.process_time() - began < 3

@@ -54,11 +54,11 @@ def test_a_good_and_a_bad_order_from_files(chain: Path) -> None:
     call = ["validate", "--network", str(chain / "chain.npz"), "--json", "-", "--order"]
     good = CliRunner().invoke(app, [*call, str(chain / "good.txt")])
     assert good.exit_code == 0, good.output
-    assert json.loads(good.output)["failed"] == 0
+    assert json.loads(good.stdout)["failed"] == 0
     bad = CliRunner().invoke(app, [*call, str(chain / "bad.txt")])
     assert bad.exit_code == 1
     assert (
-        "not topological: position 0 processes connection 1 (1 -> 2)" in json.loads(bad.output)["checks"][0]["measured"]
+        "not topological: position 0 processes connection 1 (1 -> 2)" in json.loads(bad.stdout)["checks"][0]["measured"]
     )
 
 
