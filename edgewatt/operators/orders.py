@@ -71,7 +71,7 @@ def compare_orders(
             height = arena(
                 problem, order, allocator, alignment=result.alignment, task=PlacementTask(None, deadline)
             ).n_bytes
-        row = {
+        row: dict[str, Any] = {
             "order": name,
             "operators": problem.graph.n_nodes,
             "peak_bytes": int(problem.costs.peak(order)),
