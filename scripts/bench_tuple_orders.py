@@ -1,6 +1,6 @@
 """Measure tuple orders: against the best known orders, exact optima, OR-Tools, popcount, and a large layer.
 
-    python scripts/bench_tuple_orders.py best-known exact or-tools effort popcount large
+    python scripts/bench_tuple_orders.py best-known exact or-tools effort popcount large workers
 
 Times are CPU seconds of this process (the large layer also states wall-clock seconds, with worker processes). The first
 four and popcount's matrices need EDGEWATT_REFERENCE. Results are tabled in docs/performance/wires.md.
@@ -152,6 +152,24 @@ def large() -> None:
     print(f"ones of those rows: OR-Tools {routed.ones}, ours {timed(sample, value_format='fp16', stride=128)[0].ones}")
 
 
+def workers() -> None:
+    """One 1024 x 4096 matrix at 50 %, stride 128, effort fast: one worker, two, two over Dask; wall-clock."""
+    matrix = gaussian(1024, 4096, 0.5, 5)
+    alone = 0.0
+    for count, executor in ((1, "processes"), (2, "processes"), (2, "dask")):
+        start = time.perf_counter()
+        found = ew.order_tuples(
+            matrix, value_format="fp16", stride=128, effort="fast", workers=count, executor=executor, bound=False
+        )
+        wall = time.perf_counter() - start
+        alone = alone or wall
+        print(
+            f"{count} over {executor}: {wall:.2f} s wall for {matrix.nnz} tuples, {alone / wall:.2f} times as fast, "
+            f"{found.ones} ones, positions {hash(found.positions.tobytes()):x}",
+            flush=True,
+        )
+
+
 SECTIONS = {
     "best-known": best_known,
     "exact": exact,
@@ -159,6 +177,7 @@ SECTIONS = {
     "effort": effort,
     "popcount": popcount,
     "large": large,
+    "workers": workers,
 }
 
 if __name__ == "__main__":

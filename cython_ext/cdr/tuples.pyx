@@ -90,14 +90,14 @@ cdef enum:
 def order_strides(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_words, const uint64_t[:, ::1] keep,
                   const uint8_t[::1] slot_class, const uint8_t[::1] end_class, const int64_t[::1] bounds,
                   int64_t first, int64_t last, int64_t[::1] order, int method, bint refine, double kicks_per_tuple,
-                  uint64_t seed, bint dbi, bint symmetric):
+                  uint64_t seed, bint dbi, bint symmetric, int64_t before=0):
     """Order the tuples of strides [first, last), left to right, in place.
 
     out_words, in_words: uint64[N, 1 or 2], what a tuple leaves on and first puts on its wires. keep: uint64[8, words].
     slot_class: uint8[N]. bounds: int64[S + 1], stride k is order[bounds[k]:bounds[k+1]].
     end_class: uint8[S], 255, or the class of a slot of zeros that follows the stride (row padding).
     refine: start from `order` and look ahead to the tuple after the stride; otherwise order afresh without looking ahead.
-    The work is a number of kicks, kicks_per_tuple * n each; stride k draws from a generator seeded by (seed, k).
+    The work is a number of kicks, kicks_per_tuple * n each; stride k draws from a generator seeded by (seed, before + k).
     """
     cdef int64_t k, i, n, start, longest = _longest(bounds, first, last), words = out_words.shape[1]
     cdef Workspace space
@@ -115,7 +115,7 @@ def order_strides(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_wo
                 if n == 0:
                     continue
                 _fill(&s, &space, out_words, in_words, slot_class, end_class, bounds, k, order, refine)
-                state = seed ^ (<uint64_t>k * 0x9e3779b97f4a7c15u)
+                state = seed ^ (<uint64_t>(before + k) * 0x9e3779b97f4a7c15u)
                 if _solve(&s, &space, method, refine, <int64_t>(kicks_per_tuple * n), ew_random(&state)):
                     failed = 1
                     break

@@ -43,6 +43,8 @@ def order_tuples(
     ),
     seed: int = typer.Option(0, help="Same seed, same order, whatever the number of workers."),
     workers: int = typer.Option(1, "-j", "--workers", help="Worker processes."),
+    executor: str = typer.Option("processes", help="Who they are: processes, inline or dask."),
+    scheduler: str = typer.Option(None, help="Address of a Dask scheduler, instead of a local cluster."),
     output: str = typer.Option(
         None,
         "-o",
@@ -113,6 +115,8 @@ def order_tuples(
             effort=as_effort(effort),
             seed=seed,
             workers=workers,
+            executor=executor,
+            scheduler=scheduler,
             checkpoint=checkpoint,
             progress=update,
         )

@@ -25,7 +25,7 @@ import cython_ext.iomodel.counts as iomodel
 from reorder.base import Progress, Task, check_order
 from reorder.both.inside_runs import run_problem
 from reorder.cdr.base import TUPLE_ORDERS
-from reorder.cdr.cost import objective_cost
+from reorder.cdr.cost import what_is_sent
 from reorder.cdr.groups import order_all
 from reorder.cdr.tuple_problem import Int64Array
 from traces.work.checks import checked_memory, policy_codes, processing_arrays
@@ -194,7 +194,7 @@ def order_both(
     def costs(found: Int64Array) -> BothCosts:
         reads, writes = count(found)
         whole = run_problem(network, found, np.array([0, n]), **kind)
-        return BothCosts(n + reads, writes, objective_cost(whole, np.arange(n)))
+        return BothCosts(n + reads, writes, what_is_sent(whole, np.arange(n)).cost)
 
     still = still_windows(network, order, memory=memory, policy=policy, pinning=pinning)
     runs = np.append(np.flatnonzero(np.diff(network.targets[order], prepend=-1)), n).astype(np.int64)

@@ -2,25 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 import cython_ext.cdr.tuples as kernels
 from reorder.cdr.cost import field_ones
+from reorder.cdr.groups import groups
 from reorder.cdr.strides import MAX_STRIDE
-from reorder.cdr.tuple_problem import Int64Array, TupleProblem
+from reorder.cdr.tuple_problem import Int64Array, Piece, TupleProblem
+from reorder.workers import Workers
 
 
-def lower_bounds(problem: TupleProblem, order: Int64Array, first: int, last: int, rounds: int = 40) -> float | None:
+def lower_bounds(
+    problem: TupleProblem, order: Int64Array, workers: int | Workers = 1, rounds: int = 40
+) -> float | None:
     """Return the sum of the strides' spanning-tree bounds (whole ones each), None where a stride is too long for it."""
     longest = int(np.diff(problem.bounds).max(initial=0))
     if longest > 2 * MAX_STRIDE:
         return None
+
+    def calls() -> Iterator[tuple[int, tuple[Piece, Int64Array, int]]]:
+        for first, last in groups(problem):
+            start = problem.bounds[first]
+            leader = int(np.searchsorted(problem.bounds, start, side="left")) - 1  # the last stride before with tuples
+            piece = problem.piece(first, last, int(start - problem.bounds[leader]) if leader >= 0 else 1)
+            here = order[piece.offset : piece.offset + piece.problem.size] - piece.offset
+            here[piece.problem.bounds[piece.last] :] = np.arange(piece.problem.bounds[piece.last], len(here))
+            yield first, (piece, here, rounds if longest <= 1024 else 5)
+
+    with Workers.of(workers) as team:
+        return float(sum(found for _, found in team.map(piece_bound, calls())))
+
+
+def piece_bound(piece: Piece, order: Int64Array, rounds: int) -> float:
+    """Return the sum of the bounds of a piece's own strides. order: a good order of all its slots."""
+    problem = piece.problem
     model = problem.model
     bound = np.zeros(len(problem.bounds) - 1)
-    for at in range(first, last, 16):
-        stop = min(at + 16, last)
+    for at in range(piece.first, piece.last, 16):
         kernels.stride_bounds(
             model.out,
             model.into,
@@ -29,9 +50,9 @@ def lower_bounds(problem: TupleProblem, order: Int64Array, first: int, last: int
             model.end_class,
             problem.bounds,
             at,
-            stop,
+            min(at + 16, piece.last),
             order,
-            rounds if longest <= 1024 else 5,
+            rounds,
             model.dbi,
             model.symmetric,
             bound,
@@ -39,7 +60,7 @@ def lower_bounds(problem: TupleProblem, order: Int64Array, first: int, last: int
     return float(np.ceil(bound - 1e-6).sum())
 
 
-def metric_bound(problem: TupleProblem, order: Int64Array) -> float | None:
+def metric_bound(problem: TupleProblem, order: Int64Array, workers: int | Workers = 1) -> float | None:
     """Return a lower bound on the objective of all orders inside the strides, None where there is none.
 
     Energy: ones by their own bound (without XOR every order sends the same ones) and, without XOR, rising edges as half
@@ -48,14 +69,13 @@ def metric_bound(problem: TupleProblem, order: Int64Array) -> float | None:
     """
     if any(f.element_bits < 8 for f in problem.counted):
         return None
-    last = len(problem.bounds) - 1
     if problem.metric != "energy":
-        return lower_bounds(problem, order, 0, last) if problem.model_is_exact else None
+        return lower_bounds(problem, order, workers) if problem.model_is_exact else None
     assert problem.energy_pj is not None
     per_one, per_rise = problem.energy_pj
     if problem.xor:
-        ones = lower_bounds(replace(problem, metric="ones"), order, 0, last)
+        ones = lower_bounds(replace(problem, metric="ones"), order, workers)
         return None if ones is None else per_one * ones
-    toggles = lower_bounds(replace(problem, metric="toggles"), order, 0, last)
+    toggles = lower_bounds(replace(problem, metric="toggles"), order, workers)
     ones = sum(field_ones(problem, f, order) for f in problem.counted)
     return per_one * ones + per_rise * (toggles or 0.0) / 2

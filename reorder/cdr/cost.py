@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from reorder.cdr.tuple_problem import Field, Int64Array, TupleProblem, Words
@@ -9,26 +11,30 @@ from reorder.cdr.tuple_problem import Field, Int64Array, TupleProblem, Words
 Levels = tuple[np.ndarray, np.ndarray]
 
 _WEIGHT = np.array([x.bit_count() for x in range(256)], np.int64)
-_DBI = np.minimum(_WEIGHT, 9 - _WEIGHT)
+# what a byte sends, and what two send, with DBI-DC or without
+_SENT = {False: _WEIGHT.astype(np.uint8), True: np.minimum(_WEIGHT, 9 - _WEIGHT).astype(np.uint8)}
+_SENT_PAIRS = {dbi: (ones[:, None] + ones).ravel() for dbi, ones in _SENT.items()}
 
 
-def _ones(words: Words, element_bytes: int, dbi: bool) -> Int64Array:
-    table = _DBI if dbi else _WEIGHT
-    data = np.ascontiguousarray(words, "<u8").view(np.uint8).reshape(-1, 8)[:, :element_bytes]
-    return table[data].sum(axis=1)
+def _ones(words: Words, element_bytes: int, dbi: bool) -> int:
+    data = words.astype(f"<u{element_bytes}")
+    if element_bytes % 2:
+        return int(_SENT[dbi][data].sum(dtype=np.int64))
+    return int(_SENT_PAIRS[dbi][data.view("<u2")].sum(dtype=np.int64))
 
 
 def field_ones(problem: TupleProblem, f: Field, order: Int64Array) -> int:
     """Return the ones sent for one array in the given order, DBI wires counted."""
     if f.element_bits < 8:
         return _nibble_ones(problem, f, order)
-    bits = f.bits[order]
-    sent = bits.copy()
-    if problem.xor and len(bits):
-        sent[1:] ^= np.where(problem.is_base(f)[1:], np.uint64(0), bits[:-1])
-        padding = bits[problem.ends_in_padding(f)]
-        return int(_ones(sent, f.element_bytes, problem.dbi).sum() + _ones(padding, f.element_bytes, problem.dbi).sum())
-    return int(_ones(sent, f.element_bytes, problem.dbi).sum())
+    sent = f.bits[order]
+    padding = 0
+    if problem.xor and len(sent):
+        if problem.padded:
+            padding = _ones(sent[problem.ends_in_padding(f)], f.element_bytes, problem.dbi)
+        before = np.where(problem.is_base(f)[1:], np.uint64(0), sent[:-1])
+        sent[1:] ^= before
+    return padding + _ones(sent, f.element_bytes, problem.dbi)
 
 
 def _nibble_ones(problem: TupleProblem, f: Field, order: Int64Array) -> int:
@@ -46,7 +52,7 @@ def _nibble_ones(problem: TupleProblem, f: Field, order: Int64Array) -> int:
         elif problem.block_bytes == "row":
             base[slots[problem.row_starts] // 2] = True
         sent[1:] ^= np.where(base[1:], np.uint64(0), data[:-1])
-    return int(_ones(sent, 1, problem.dbi).sum())
+    return _ones(sent, 1, problem.dbi)
 
 
 def field_levels(problem: TupleProblem, f: Field, order: Int64Array) -> tuple[Levels, int]:
@@ -78,13 +84,29 @@ def field_edges(problem: TupleProblem, f: Field, order: Int64Array) -> tuple[int
     return toggles, int(_WEIGHT[flips & data].sum() + (flag_flips & flags).sum())
 
 
-def objective_cost(problem: TupleProblem, order: Int64Array) -> float:
-    """Return the objective of an order: ones, toggles or picojoules of the counted fields."""
+@dataclass(frozen=True)
+class Sent:
+    """What an order sends. ones, toggles: of each field, DBI wires counted (toggles: () where the metric is ones).
+
+    cost: the objective: ones, toggles or picojoules of the counted fields.
+    """
+
+    ones: tuple[int, ...]
+    toggles: tuple[int, ...]
+    cost: float
+
+
+def what_is_sent(problem: TupleProblem, order: Int64Array) -> Sent:
+    """Count what an order sends."""
+    counted = [k for k, f in enumerate(problem.fields) if any(f is other for other in problem.counted)]
+    ones = tuple(field_ones(problem, f, order) for f in problem.fields)
     if problem.metric == "ones":
-        return sum(field_ones(problem, f, order) for f in problem.counted)
+        return Sent(ones, (), sum(ones[k] for k in counted))
+    edges = [field_edges(problem, f, order) for f in problem.fields]
+    toggles = tuple(both for both, _ in edges)
     if problem.metric == "toggles":
-        return sum(field_edges(problem, f, order)[0] for f in problem.counted)
+        return Sent(ones, toggles, sum(toggles[k] for k in counted))
     assert problem.energy_pj is not None
     per_one, per_rise = problem.energy_pj
-    ones = sum(field_ones(problem, f, order) for f in problem.counted)
-    return per_one * ones + per_rise * sum(field_edges(problem, f, order)[1] for f in problem.counted)
+    cost = per_one * sum(ones[k] for k in counted) + per_rise * sum(edges[k][1] for k in counted)
+    return Sent(ones, toggles, cost)

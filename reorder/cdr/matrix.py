@@ -89,12 +89,20 @@ def entries_of(matrix: Any, layout: MatrixLayout) -> Entries:
     if not np.isfinite(values).all():
         k = int(np.argmin(np.isfinite(values)))
         raise InputError(f"entry ({major[k]}, {minor[k]}) is {values[k]}: only finite numbers can be sent")
-    by = np.lexsort((minor, major))
-    twice = np.flatnonzero((np.diff(major[by]) == 0) & (np.diff(minor[by]) == 0))
-    if twice.size:
-        k = by[twice[0]]
+    again = _stored_twice(major, minor)
+    if again is not None:
+        k = again
         raise InputError(f"entry ({major[k]}, {minor[k]}) is stored twice: sum duplicates first (sum_duplicates())")
     return Entries(major, minor, values, matrix.shape, layout)
+
+
+def _stored_twice(major: Int64Array, minor: Int64Array) -> int | None:
+    """Return where an entry is stored whose place another one has, None if each has its own."""
+    if ((minor[1:] > minor[:-1]) | (major[1:] > major[:-1])).all() and (major[1:] >= major[:-1]).all():
+        return None  # sorted, as most matrices are
+    by = np.lexsort((minor, major))
+    twice = np.flatnonzero((np.diff(major[by]) == 0) & (np.diff(minor[by]) == 0))
+    return int(by[twice[0]]) if twice.size else None
 
 
 def stride_bounds(rows: Int64Array, stride: int | str, restart: str, *, rows_may_mix: bool) -> Int64Array:

@@ -11,12 +11,13 @@ import numpy as np
 
 from reorder.cdr.base import TUPLE_ORDERS
 from reorder.cdr.bounds import metric_bound
-from reorder.cdr.cost import field_edges, field_ones, objective_cost
+from reorder.cdr.cost import what_is_sent
 from reorder.cdr.ell import ell_bound, order_ell
 from reorder.cdr.groups import order_all
 from reorder.cdr.matrix import Entries
 from reorder.cdr.request import Storage, StoredTuples, TupleRequest, Wires
 from reorder.cdr.tuple_problem import Int64Array, TupleProblem
+from reorder.workers import Workers
 from traces.base.progress import Progress
 
 
@@ -84,6 +85,8 @@ def order_tuples(
     effort: float | str = 1.0,
     seed: int = 0,
     workers: int = 1,
+    executor: str = "processes",
+    scheduler: str | None = None,
     bound: bool = True,
     progress: Progress | None = None,
     checkpoint: str | Path | None = None,
@@ -103,7 +106,9 @@ def order_tuples(
         (per one, per rising edge), of a part. Under Base+XOR ones stand in for toggles and energy in the search.
     method: of TUPLE_ORDERS; `parameters` are its own. effort: work of methods that have it (local-search: 1 is
         about 60 us a tuple with AVX-512), or 'fast', 'default' or 'best'. The result depends on the seed, not on
-        `workers`. bound: also compute the spanning-tree bound. checkpoint: file that lets a killed run continue.
+        `workers`. executor: who they are, 'processes', 'inline' or 'dask' (a local cluster of as many, or the one at
+        the address `scheduler`). bound: also compute the spanning-tree bound. checkpoint: file that lets a killed run
+        continue.
 
     Returns a TupleOrder. Raises InputError saying which entry, id, stride or name cannot be used.
     """
@@ -120,39 +125,34 @@ def order_tuples(
     stored = StoredTuples.of(matrix, request.storage)
     if request.storage.kind.stacked:
         return _order_ell(request, stored, bound)
-    run: dict[str, Any] = {"seed": seed, "workers": workers, "progress": progress, "checkpoint": checkpoint}
-    return _order_rows(request, stored, bound, run)
-
-
-def _guarded(request: TupleRequest, problem: TupleProblem, found: Int64Array) -> Int64Array:
-    """Return the found order, or the cheapest of the method's guards where one is cheaper."""
-    for name in request.member.guards_of(problem):
-        other = np.arange(problem.size, dtype=np.int64) if name == "given" else order_all(problem, name)
-        if objective_cost(problem, other) < objective_cost(problem, found):
-            found = other
-    return found
+    with Workers(workers, executor, scheduler) as team:
+        run: dict[str, Any] = {"seed": seed, "workers": team, "progress": progress, "checkpoint": checkpoint}
+        return _order_rows(request, stored, bound, run)
 
 
 def _order_rows(request: TupleRequest, stored: StoredTuples, bound: bool, run: Mapping[str, Any]) -> TupleOrder:
     """Order a layout whose rows are stored one after another."""
-    problem = stored.problem(request.storage, request.wires)
+    problem, team = stored.problem(request.storage, request.wires), run["workers"]
     found = order_all(problem, request.method, parameters=request.own, **run)
-    found = _guarded(request, problem, found)
     given = np.arange(problem.size, dtype=np.int64)
-    values, ids = problem.fields[0], problem.fields[1:]
-    edges = problem.metric != "ones"
+    after, before = what_is_sent(problem, found), what_is_sent(problem, given)
+    for name in request.member.guards_of(problem):
+        other = given if name == "given" else order_all(problem, name, workers=team)
+        sent = before if name == "given" else what_is_sent(problem, other)
+        if sent.cost < after.cost:
+            found, after = other, sent
     storage = request.storage
     return TupleOrder(
         positions=found,
-        ones_values=field_ones(problem, values, found),
-        ones_ids=sum(field_ones(problem, f, found) for f in ids),
-        original_ones_values=field_ones(problem, values, given),
-        original_ones_ids=sum(field_ones(problem, f, given) for f in ids),
-        cost=objective_cost(problem, found),
-        original_cost=objective_cost(problem, given),
-        toggles=sum(field_edges(problem, f, found)[0] for f in problem.fields) if edges else None,
-        original_toggles=sum(field_edges(problem, f, given)[0] for f in problem.fields) if edges else None,
-        lower_bound=metric_bound(problem, found) if bound else None,
+        ones_values=after.ones[0],
+        ones_ids=sum(after.ones[1:]),
+        original_ones_values=before.ones[0],
+        original_ones_ids=sum(before.ones[1:]),
+        cost=after.cost,
+        original_cost=before.cost,
+        toggles=sum(after.toggles) if after.toggles else None,
+        original_toggles=sum(before.toggles) if before.toggles else None,
+        lower_bound=metric_bound(problem, found, team) if bound else None,
         zeroed=stored.zeroed,
         method=request.method,
         parameters={

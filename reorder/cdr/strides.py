@@ -32,6 +32,7 @@ def run_kernel(
     progress: Progress | None = None,
 ) -> None:
     """Call the kernel on strides [first, last), a slice at a time."""
+    numbered = bounds is None or bounds is problem.bounds  # pieces of long strides count from 0 in each group
     bounds = problem.bounds if bounds is None else bounds
     ends = model.end_class if len(model.end_class) == len(bounds) - 1 else np.full(len(bounds) - 1, 255, np.uint8)
     at = first
@@ -54,6 +55,7 @@ def run_kernel(
             seed % 2**64,
             model.dbi,
             model.symmetric,
+            problem.before.strides if numbered else 0,
         )
         if progress:
             progress(int(bounds[stop] - bounds[at]), None, "")

@@ -8,7 +8,7 @@ permutes tuples inside strides, never across their ends.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -56,6 +56,19 @@ class Field:
         return max(1, self.element_bits // 8)
 
 
+@dataclass(frozen=True)
+class Before:
+    """What lies before a piece in the problem that it was cut from.
+
+    slots: in the array, or where rows are padded in the first slot's row. row: of the slot before, -1 where there is
+    none. strides: how many, by which searches draw their numbers.
+    """
+
+    slots: int = 0
+    row: int = -1
+    strides: int = 0
+
+
 @dataclass(frozen=True, eq=False)
 class TupleProblem:
     """Everything an ordering method needs to know.
@@ -66,6 +79,7 @@ class TupleProblem:
     'row': at the start of each row. objective: which fields count ('joint': all). metric: see METRICS.
     padded: rows start on a block boundary in every array, the rest of a row's last block is zeros.
     bus_bytes: byte lanes for toggles, None: as wide as one element. energy_pj: (per one, per rising edge).
+    before: what lies before a problem that is a piece of another.
     """
 
     fields: tuple[Field, ...]
@@ -79,6 +93,7 @@ class TupleProblem:
     bus_bytes: int | None = None
     energy_pj: tuple[float, float] | None = None
     notes: Mapping[str, int] = field(default_factory=dict)
+    before: Before = Before()
 
     def __post_init__(self) -> None:
         for what, value, known in (
@@ -147,24 +162,48 @@ class TupleProblem:
     @cached_property
     def row_starts(self) -> npt.NDArray[np.bool_]:
         """bool[N]: the slot is the first of its row."""
-        return np.diff(self.rows, prepend=-1) != 0
+        return np.diff(self.rows, prepend=self.before.row) != 0
+
+    @cached_property
+    def _first_slots(self) -> Int64Array:
+        return np.flatnonzero(self.row_starts)
 
     def slots(self, element_bits: int) -> Int64Array:
-        """int64[N]: each tuple's element index in an array of elements of that size, row padding included."""
+        """int64[N]: each tuple's element index in an array of elements of that size, row padding included.
+
+        Of a piece of a problem with padded rows: counted from where its first row begins.
+        """
         plain = np.arange(self.size, dtype=np.int64)
         if not self.padded or not self.size:
-            return plain
+            return plain + self.before.slots
         per_block = (self.block_bytes if isinstance(self.block_bytes, int) else 32) * 8 // element_bits
-        starts = np.flatnonzero(self.row_starts)
-        lengths = np.diff(starts, append=self.size)
-        room = -(-lengths // per_block) * per_block
+        starts = self._first_slots
+        if not self.row_starts[0]:
+            starts = np.concatenate(([-self.before.slots], starts))
+        room = -(-np.diff(starts, append=self.size) // per_block) * per_block
         first = np.cumsum(room) - room
-        return plain + np.repeat(first - starts, lengths)
+        return plain + np.repeat(first - starts, np.diff(np.maximum(starts, 0), append=self.size))
+
+    def piece(self, first: int, last: int, before: int = 1) -> Piece:
+        """Return strides [first, last) with `before` slots before them and one behind, on which their orders depend."""
+        start, stop = int(self.bounds[first]), int(self.bounds[last])
+        low, high = max(start - before, 0), min(stop + 1, self.size)
+        own = self.bounds[first : last + 1] - low
+        leads = int(low < start)
+        bounds = np.concatenate(([0] * leads, own, [high - low] * (stop < high))).astype(np.int64)
+        slots = low + self.before.slots
+        if self.padded and self.size:
+            at = int(np.searchsorted(self._first_slots, low, side="right"))
+            slots = low - int(self._first_slots[at - 1]) if at else slots
+        there = Before(slots, int(self.rows[low - 1]) if low else self.before.row, self.before.strides + first - leads)
+        fields = tuple(replace(f, bits=f.bits[low:high]) for f in self.fields)
+        cut = replace(self, fields=fields, bounds=bounds, rows=self.rows[low:high], before=there)
+        return Piece(cut, leads, leads + last - first, low)
 
     def is_base(self, f: Field) -> npt.NDArray[np.bool_]:
         """bool[N]: the field's slot is sent as it is. Padding is zero, so what follows it is a base in effect."""
         base = np.zeros(self.size, bool)
-        base[:1] = True
+        base[:1] = self.before.row < 0
         if self.block_bytes == "row" or self.padded:
             base |= self.row_starts
         if isinstance(self.block_bytes, int):
@@ -182,6 +221,16 @@ class TupleProblem:
             return np.zeros(self.size, bool)
         per_block = (self.block_bytes if isinstance(self.block_bytes, int) else 32) * 8 // f.element_bits
         return np.append(self.row_starts[1:], True) & (self.slots(f.element_bits) % per_block != per_block - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Strides [first, last) of `problem`, which begins at slot `offset` of the problem that it was cut from."""
+
+    problem: TupleProblem
+    first: int
+    last: int
+    offset: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,7 +293,7 @@ def first_order(problem: TupleProblem) -> CostModel:
             out.append(beats[-1])
             into.append(beats[0])
             base, cut = np.zeros(n, bool), np.zeros(n, bool)
-            base[:1] = True  # the wires rest at 0 before the first beat
+            base[:1] = problem.before.row < 0  # the wires rest at 0 before the first beat
         else:
             bits = f.bits if problem.xor else np.zeros_like(f.bits)
             out.append((bits, f.element_bytes))

@@ -10,8 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import scipy.sparse
 
+import edgewatt as ew
 from edgewatt.results.record import canonical_json
 from edgewatt.results.store import Store
 from edgewatt.sweeps.executors import DaskExecutor
@@ -30,6 +33,13 @@ SWEEP: dict[str, Any] = {
     },
     "grid": {"encoder": ["raw", "dbi-dc"], "seed": list(range(20))},
 }
+
+
+TUPLES: dict[str, Any] = {"value_format": "fp16", "stride": 64, "effort": 0.03}
+
+
+def sparse_matrix(rows: int) -> scipy.sparse.csr_matrix:
+    return scipy.sparse.random(rows, 900, 0.5, format="csr", random_state=np.random.default_rng(0), dtype=np.float32)
 
 
 def canonical(folder: Path) -> dict[str, str]:
@@ -106,3 +116,24 @@ def test_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
     executor = DaskExecutor(scheduler="tcp://127.0.0.1:9")
     with pytest.raises(EdgewattError, match="no Dask scheduler answers"):
         next(iter(executor.run(iter([{"hash": "x", "config": {}}]))))
+
+
+def test_tuple_orders_on_dask_are_those_of_one_process() -> None:
+    matrix = sparse_matrix(90)
+    alone = ew.order_tuples(matrix, **TUPLES)  # three groups
+    shared = ew.order_tuples(matrix, **TUPLES, workers=2, executor="dask")
+    assert (shared.positions == alone.positions).all()
+    assert (shared.cost, shared.lower_bound) == (alone.cost, alone.lower_bound)
+
+
+def test_tuple_orders_on_a_scheduler_outlive_a_worker(cluster: tuple[str, list[subprocess.Popen[bytes]]]) -> None:
+    address, workers = cluster
+    matrix, told = sparse_matrix(200), []
+
+    def kill_one(done: int, total: int | None, text: str) -> None:
+        if not told:
+            workers[-1].send_signal(signal.SIGKILL)
+        told.append(done)
+
+    found = ew.order_tuples(matrix, **TUPLES, bound=False, scheduler=address, progress=kill_one)
+    assert (found.positions == ew.order_tuples(matrix, **TUPLES, bound=False).positions).all()

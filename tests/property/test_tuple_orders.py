@@ -264,9 +264,61 @@ def test_the_result_does_not_depend_on_the_number_of_workers(monkeypatch):
     monkeypatch.setattr(parallel, "GROUP_TUPLES", 200)
     matrix = sp.random(30, 100, 0.3, random_state=1, format="csr", dtype=np.float32)
     one, two = (order_tuples(matrix, value_format="fp16", stride=16, effort=0.2, workers=w) for w in (1, 2))
-    assert (one.positions == two.positions).all()
+    assert (one.positions == two.positions).all() and one.lower_bound == two.lower_bound
     again = order_tuples(matrix, value_format="fp16", stride=16, effort=0.2, seed=1)
     assert (one.positions != again.positions).any()
+
+
+STORED = (  # how the pieces that workers get may be stored: bases, padding and strides across their ends
+    {"stride": 16},
+    {"stride": "row", "rows": "padded"},
+    {"stride": 24, "base_interval": "row"},
+    {"stride": 24, "base_interval": "matrix", "layout": "csc"},
+    {"stride": "matrix", "layout": "coo"},
+    {"stride": 40, "layout": "coo", "stride_restart": "continuous"},
+    {"stride": 32, "metric": "toggles", "encoder": "dbi-dc"},
+    {"stride": 32, "metric": "energy", "energy_pj": (1.0, 2.0)},
+)
+
+
+@given(
+    st.sampled_from(STORED),
+    st.sampled_from(("fp16", "fp32", "int8", "int4")),
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 90),
+)
+def test_pieces_are_ordered_and_bounded_as_the_whole(kind, value_format, seed, group):
+    """What a worker gets of a matrix is enough: group by group gives what the group gives inside the whole problem."""
+    import reorder.cdr.groups as parallel
+    from reorder.cdr.base import TUPLE_ORDERS
+    from reorder.cdr.bounds import lower_bounds
+    from reorder.cdr.request import Storage, StoredTuples, Wires
+
+    kind = {**kind, "stride": 8} if value_format == "fp32" and kind.get("metric") == "toggles" else dict(kind)
+    matrix = sp.random(9, 40, 0.4, random_state=np.random.default_rng(seed), format="csr", dtype=np.float32)
+    storage = Storage(
+        kind.get("layout", "csr"), value_format, 16, kind["stride"], kind.get("stride_restart", "row"),
+        kind.get("rows", "packed"),
+    )  # fmt: skip
+    wires = Wires(
+        kind.get("encoder", "base-xor+dbi-dc"), 32, kind.get("base_interval"), "joint", kind.get("metric", "ones"),
+        None, kind.get("energy_pj"),
+    )  # fmt: skip
+    problem = StoredTuples.of(matrix, storage).problem(storage, wires)
+    entry = TUPLE_ORDERS["local-search"]
+    parameters = entry.make_parameters({"effort": 0.3})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parallel, "GROUP_TUPLES", group)
+        found = parallel.order_all(problem, "local-search", seed=5, parameters=parameters)
+        whole = np.arange(problem.size)
+        for first, last in parallel.groups(problem):
+            order = np.arange(problem.size)
+            entry.item.order(problem, order, first, last, 5, parameters, lambda *told: None)
+            start, stop = problem.bounds[first], problem.bounds[last]
+            whole[start:stop] = order[start:stop]
+        assert (found == whole).all()
+        pieces = lower_bounds(problem, found)
+    assert pieces == lower_bounds(problem, found)  # of one group, which is the whole
 
 
 def test_a_killed_run_continues(tmp_path, monkeypatch):

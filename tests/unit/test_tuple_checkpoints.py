@@ -14,6 +14,7 @@ import pytest
 import scipy.sparse
 
 import edgewatt as ew
+import reorder.cdr.checkpoint as checkpoint
 import reorder.cdr.groups as groups
 from reorder.cdr.base import TUPLE_ORDERS
 from reorder.cdr.order import TupleOrder
@@ -30,9 +31,9 @@ def matrix(monkeypatch: pytest.MonkeyPatch) -> scipy.sparse.csr_matrix:
     return scipy.sparse.random(40, 20, 0.4, format="csr", random_state=np.random.default_rng(0))
 
 
-def ordered(matrix: scipy.sparse.csr_matrix, checkpoint: Path | None = None, **options: int) -> TupleOrder:
+def ordered(matrix: scipy.sparse.csr_matrix, path: Path | None = None, **options: int) -> TupleOrder:
     return ew.order_tuples(
-        matrix, value_format="fp16", stride=8, method="greedy", bound=False, checkpoint=checkpoint, **options
+        matrix, value_format="fp16", stride=8, method="greedy", bound=False, checkpoint=path, **options
     )
 
 
@@ -237,14 +238,14 @@ def test_a_slow_checkpoint_is_not_written_after_each_group(
     matrix: scipy.sparse.csr_matrix, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(groups, "GROUP_TUPLES", 8)
-    written, replace = [], groups.replace_file
+    written, replace = [], checkpoint.replace_file
 
     def slowly(path: Path, data: memoryview) -> None:
         time.sleep(0.2)
         written.append(len(data))
         replace(path, data)
 
-    monkeypatch.setattr(groups, "replace_file", slowly)
+    monkeypatch.setattr(checkpoint, "replace_file", slowly)
     path = tmp_path / "c.npz"
     good = ordered(matrix, path)
     with np.load(path) as stored:

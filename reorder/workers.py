@@ -1,0 +1,199 @@
+"""Who does the pieces of a large job: this process, worker processes, or a Dask cluster. Pieces in, results out.
+
+A piece is a call of a function of a module. What is sent is the piece alone, and only a few pieces a worker are under
+way, so that neither memory nor the time before the first result grows with the job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
+from contextlib import ExitStack
+from itertools import islice
+from typing import Any, Protocol, Self, TypeVar
+
+from traces.base.children import end_with_parent, safe_children
+from traces.base.errors import EdgewattError, InputError, MissingExtraError, unknown_name
+
+EXECUTORS = ("processes", "inline", "dask")
+IN_FLIGHT = 3  # pieces a worker: one that it does, and what it does next
+_CONNECT_S = 10.0
+_RETRIES = 2  # Dask gives a piece whose worker died to another one
+_ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")}
+
+Key = TypeVar("Key")
+Call = tuple[Key, tuple[Any, ...]]
+
+
+class Workers:
+    """A team that is started when there is work for two, and ends with the block.
+
+    count: workers (of a scheduler given: as many as it has). executor: of EXECUTORS. scheduler: address of a Dask
+    scheduler. Raises InputError for other names and counts.
+    """
+
+    def __init__(self, count: int = 1, executor: str = "processes", scheduler: str | None = None) -> None:
+        if count < 1:
+            raise InputError(f"workers is {count}: at least one process does the work")
+        if executor not in EXECUTORS:
+            raise unknown_name("executor", executor, EXECUTORS)
+        self.executor = "dask" if scheduler is not None else executor
+        self.count, self.scheduler = (1 if executor == "inline" else count), scheduler
+        self._team: _Team | None = None
+        self._ends = ExitStack()
+
+    @classmethod
+    def of(cls, workers: int | Workers) -> Workers:
+        """Return a team for a number of worker processes; one that is given stays the giver's to end."""
+        return _Lent(workers) if isinstance(workers, Workers) else cls(workers)
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._team = None
+        self._ends.close()
+
+    def map(self, function: Callable[..., Any], calls: Iterable[Call[Key]]) -> Iterator[tuple[Key, Any]]:
+        """Yield (key, function(*arguments)) for each (key, arguments), in the order in which they are done.
+
+        Raises what a call raises; EdgewattError if a worker process dies or no scheduler answers, MissingExtraError
+        without Dask.
+        """
+        calls = iter(calls)
+        first = list(islice(calls, 2))
+        if self.executor != "dask" and (self.count == 1 or len(first) < 2):
+            for key, arguments in _chained(first, calls):
+                yield key, function(*arguments)
+            return
+        yield from self._members().map(function, _chained(first, calls))
+
+    def _members(self) -> _Team:
+        if self._team is None:
+            team: _Team = _dask(self) if self.executor == "dask" else _Processes(self.count)
+            self._team = self._ends.enter_context(team)
+        return self._team
+
+
+class _Lent(Workers):
+    """Somebody else's team: it does not end here."""
+
+    def __init__(self, lender: Workers) -> None:
+        super().__init__(lender.count, lender.executor, lender.scheduler)
+        self._lender = lender
+
+    def _members(self) -> _Team:
+        return self._lender._members()
+
+
+class _Team(Protocol):
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *error: Any) -> None: ...
+
+    def map(self, function: Callable[..., Any], calls: Iterator[Call[Key]]) -> Iterator[tuple[Key, Any]]: ...
+
+
+def _chained(first: list[Call[Key]], rest: Iterator[Call[Key]]) -> Iterator[Call[Key]]:
+    while first:
+        yield first.pop(0)  # and keep nothing of it
+    yield from rest
+
+
+class _Processes:
+    """Worker processes of this machine, which end with their parent."""
+
+    def __init__(self, count: int) -> None:
+        from multiprocessing import get_context
+
+        self.count = count
+        self._pool = ProcessPoolExecutor(count, get_context("spawn"), initializer=end_with_parent)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def map(self, function: Callable[..., Any], calls: Iterator[Call[Key]]) -> Iterator[tuple[Key, Any]]:
+        under_way: dict[Any, Key] = {}
+
+        def fill() -> None:
+            for key, arguments in islice(calls, IN_FLIGHT * self.count - len(under_way)):
+                with safe_children():
+                    under_way[self._pool.submit(function, *arguments)] = key
+
+        try:
+            fill()
+            while under_way:
+                for future in wait(under_way, return_when=FIRST_COMPLETED).done:
+                    key = under_way.pop(future)
+                    result = future.result()
+                    fill()
+                    yield key, result
+        except BrokenExecutor as error:
+            raise EdgewattError(
+                "a worker process died (out of memory, or killed); what a checkpoint holds is not done again"
+            ) from error
+        finally:
+            for future in under_way:
+                future.cancel()
+
+
+def _dask(workers: Workers) -> _Dask:
+    try:
+        import distributed
+    except ImportError as error:
+        raise MissingExtraError("distributed", "dask") from error
+    return _Dask(distributed, workers.count, workers.scheduler)
+
+
+class _Dask:
+    """A local cluster of as many processes, or the cluster at a scheduler's address."""
+
+    def __init__(self, distributed: Any, count: int, scheduler: str | None) -> None:
+        self._distributed, self._ends = distributed, ExitStack()
+        try:
+            if scheduler is None:
+                with safe_children():
+                    cluster = distributed.LocalCluster(
+                        n_workers=count, threads_per_worker=1, processes=True, dashboard_address=None, env=_ONE_THREAD
+                    )
+                self._ends.enter_context(cluster)
+            self._client = distributed.Client(cluster if scheduler is None else scheduler, timeout=f"{_CONNECT_S:g}s")
+        except (OSError, TimeoutError, ValueError) as error:
+            self._ends.close()
+            raise EdgewattError(f"no Dask scheduler answers at {scheduler or 'this machine'} ({error})") from error
+        self._ends.enter_context(self._client)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._ends.close()
+
+    def map(self, function: Callable[..., Any], calls: Iterator[Call[Key]]) -> Iterator[tuple[Key, Any]]:
+        under_way: dict[Any, Key] = {}
+        finished = self._distributed.as_completed(with_results=False)
+
+        def fill() -> None:
+            threads = max(1, sum(self._client.nthreads().values()))
+            for key, arguments in islice(calls, IN_FLIGHT * threads - len(under_way)):
+                future = self._client.submit(function, *arguments, pure=False, retries=_RETRIES)
+                under_way[future] = key
+                finished.add(future)
+
+        try:
+            fill()
+            while under_way:
+                future = next(finished)
+                key = under_way.pop(future)
+                try:
+                    result = future.result()
+                except self._distributed.KilledWorker as error:
+                    raise EdgewattError(f"Dask workers died on a piece ({error})") from error
+                fill()
+                yield key, result
+        finally:
+            for future in under_way:
+                future.cancel()
