@@ -177,8 +177,8 @@ class _Dask:
         finished = self._distributed.as_completed(with_results=False)
 
         def fill() -> None:
-            threads = max(1, sum(self._client.nthreads().values()))
-            for key, arguments in islice(calls, IN_FLIGHT * threads - len(under_way)):
+            threads = max(1, sum(self._client.nthreads().values()))  # of those that live
+            for key, arguments in islice(calls, max(IN_FLIGHT * threads - len(under_way), 0)):
                 future = self._client.submit(function, *arguments, pure=False, retries=_RETRIES)
                 under_way[future] = key
                 finished.add(future)
