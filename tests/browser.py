@@ -100,6 +100,7 @@ class Browser:
             scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
             self.call("Emulation.setEmulatedMedia", session, features=[scheme])
             self.call("Page.enable", session)
+            self.call("Performance.enable", session, timeDomain="threadTicks")
             self.call("Page.addScriptToEvaluateOnNewDocument", session, source=_WATCH)
             self.call("Page.navigate", session, url=path.as_uri())
             yield page
@@ -132,6 +133,11 @@ class Page:
         if "exceptionDetails" in found:
             raise RuntimeError(json.dumps(found["exceptionDetails"]["exception"].get("description", found)))
         return found["result"].get("value")
+
+    def cpu_ms(self) -> float:
+        """Return the CPU time of the page's main thread since it was opened: scripts, styles, layout and painting."""
+        found = self.browser.call("Performance.getMetrics", self.session)["metrics"]
+        return 1000 * next(each["value"] for each in found if each["name"] == "TaskDuration")
 
     def wait(self, condition: str, seconds: float = 90) -> None:
         """Wait until an expression is true."""

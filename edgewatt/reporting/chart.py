@@ -25,8 +25,8 @@ CHOSEN: Spec = {"name": "chosen", "value": None}
 IS_CHOSEN = "chosen === null || chosen[datum.id]"
 FADED = {"condition": {"test": IS_CHOSEN, "value": 0.85}, "value": 0.06}
 """Opacity of marks that stay where they are while others are chosen."""
-MANY_POINTS = 2000
-"""Beyond it points are small and translucent, so that dense places show."""
+MANY_POINTS = 1000
+"""Beyond it points are small and translucent, so that dense places show, and the page draws them itself (many.js)."""
 LONG_NAME = 30
 """Characters beyond which the names at an axis want more than half of the page."""
 LEGEND = {"labelLimit": 260, "orient": "bottom", "columns": 2, "layout": {"bottom": {"direction": "vertical"}}}

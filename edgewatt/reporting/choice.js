@@ -54,7 +54,8 @@ lighten = (spec) => {
 };
 const clearing = [];
 document.getElementById("clear").addEventListener("click", () => {
-  if (choice.brush) queue(() => drawOne("energy_time", specs.of().energy_time)); /* anew, without the brush */
+  const ends = [0, 0];
+  if (choice.brush) views.energy_time?.signal("brush_x", ends).signal("brush_y", ends).run(); /* as a double click does */
   Object.assign(choice, { brush: null, hidden: {}, ranges: {}, words: null });
   for (const clear of clearing) clear();
   choose();

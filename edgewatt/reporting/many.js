@@ -1,6 +1,5 @@
 /* -- very many points: marks on a canvas of their own, groups counted here; Vega draws what stands around them -------- */
-const MOST_MARKS = 2000;
-const many = (sets.rows ?? []).length > MOST_MARKS;
+const many = (sets.rows ?? []).length > data.many;
 const isPoints = (part) => part.mark?.type === "point" && part.mark.filled;
 const numbersOf = {}; /* key -> Float64Array over all points, NaN where a point has none */
 const column = (key) => (numbersOf[key] ??= Float64Array.from(sets.rows, (row) => row[key] ?? NaN));

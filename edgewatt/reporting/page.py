@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewatt._version import COUNTS_VERSION
-from edgewatt.reporting.chart import LEGEND, Spec, charts, datasets, telling_fields, titles, varying_fields
+from edgewatt.reporting.chart import LEGEND, MANY_POINTS, Spec, charts, datasets, telling_fields, titles, varying_fields
 from edgewatt.reporting.data import ReportData, gather
 from edgewatt.reporting.escaping import text
 from edgewatt.reporting.figures import save_figures
@@ -129,6 +129,7 @@ def render(records: Sequence[Record], data: ReportData, drawn: Mapping[str, Spec
         "spoken": [*NAMING, "sweep", *(axis.key for axis in data.axes)],  # what a point's name says where it varies
         "baseline": data.baseline,
         "legend": LEGEND,
+        "many": MANY_POINTS,
         **_choosers(data),
         "records": _records(records),
     }

@@ -1,4 +1,6 @@
-const PAGE = 100;
+/* Lines of the table at a time: all, or what a screen shows, for cells cost most of an answer; on paper up to 1,000. */
+const LINES = points.length <= 100 ? 100 : 30, PRINTED = 1000;
+let most = LINES;
 
 /* -- table: sorted, filtered, a page at a time ------------------------------------------------------------------ */
 const rows = points.map((row, index) => ({ row, index, text: "" }));
@@ -83,14 +85,14 @@ function update() {
       return (typeof x === "string" ? x.localeCompare(y, "en", { numeric: true }) : x - y) * sign;
     });
   }
-  const pages = Math.max(1, Math.ceil(found.length / PAGE));
+  const pages = Math.max(1, Math.ceil(found.length / most));
   page = Math.min(page, pages - 1);
   for (const cell of headRow.cells) {
     const on = cell.dataset.key === sorted.key;
     cell.setAttribute("aria-sort", on ? (sorted.down ? "descending" : "ascending") : "none");
     cell.textContent = columns.find((c) => c.key === cell.dataset.key).head + (on ? (sorted.down ? " ▼" : " ▲") : "");
   }
-  const shown = found.slice(page * PAGE, (page + 1) * PAGE);
+  const shown = found.slice(page * most, (page + 1) * most);
   while (lines.length < shown.length) lines.push(newLine());
   body.replaceChildren(...shown.map((item, k) => fill(lines[k], item)));
   document.getElementById("count").textContent = `${found.length} of ${rows.length} points`;
@@ -106,14 +108,23 @@ document.getElementById("filter").addEventListener("input", () => {
 });
 clearing.push(() => { document.getElementById("filter").value = ""; });
 listeners.push(update);
-document.getElementById("alike").textContent = alike.length
+const shared = alike.length
   ? `The same in every point: ${alike.map((c) => `${c.head} ${cellText(points[0][c.key], c.digits, c.factor) || "-"}`).join(", ")}.` : "";
 const LANDSCAPE = 980; /* CSS pixels between the margins of Letter on its side, the shorter of the two sheets */
 window.addEventListener("beforeprint", () => {
-  const table = document.getElementById("table");
+  const table = document.getElementById("table"), before = page;
+  most = PRINTED;
+  page = 0;
+  update();
+  page = before;
+  document.getElementById("alike").textContent = (found.length > PRINTED ? `The first ${PRINTED} of ${found.length} points. ` : "") + shared;
   table.style.zoom = String(Math.min(1, LANDSCAPE / table.scrollWidth));
 });
-window.addEventListener("afterprint", () => { document.getElementById("table").style.zoom = ""; });
+window.addEventListener("afterprint", () => {
+  document.getElementById("table").style.zoom = "";
+  most = LINES;
+  update();
+});
 document.getElementById("before").addEventListener("click", () => { page = Math.max(0, page - 1); update(); });
 document.getElementById("after").addEventListener("click", () => { page += 1; update(); });
 document.getElementById("csv").addEventListener("click", () => {

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
+from edgewatt.reporting.chart import MANY_POINTS
 from edgewatt.reporting.data import gather
 from edgewatt.reporting.page import render
 from edgewatt.results.record import Record, content_hash
@@ -320,11 +321,11 @@ def test_several_sweeps_seeds_and_a_digitised_figure(pages: Path) -> None:
     assert "@media print" in text
 
 
-@pytest.fixture(scope="module")
-def ten_thousand() -> str:
+def swept(n: int) -> str:
+    """Return the page of `n` points of a sweep over hardware."""
     (base,) = ew.run({"network": NETWORK, "caches": [{"size_bytes": 512, "ways": 2}], "fast_memory": {"size": 8}})
     records = []
-    for i in range(10_000):
+    for i in range(n):
         config = json.loads(json.dumps(base.config))
         config["caches"][0]["size_bytes"] = 512 << (i % 10)
         config["caches"][0]["ways"] = 1 << (i // 10 % 5)
@@ -337,54 +338,61 @@ def ten_thousand() -> str:
                 {**base.canonical, "config": config, "hash": content_hash(config), "results": results}, base.provenance
             )
         )
-    return render(records, gather(records, title="ten thousand", baseline=None, failed={}))
+    return render(records, gather(records, title=f"{n} points", baseline=None, failed={}))
 
 
-TIMES = """
+READY = """
 const said = document.body.dataset, wait = (ms) => new Promise((done) => setTimeout(done, ms));
 const seen = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 0))));
-const took = {}, counts = {}, times = (name, ms) => (took[name] ??= []).push(Math.round(ms));
-const timed = async (name, act) => {
-  const start = performance.now();
-  act();
-  await seen();
-  times(name, performance.now() - start);
-  counts[name] = document.getElementById('count').textContent;
-  await wait(150);
-};
-const filter = document.getElementById('filter');
-for (const text of ['time µs < 100', 'L1 ways = 4', 'L1 size (bytes) > 4096', ''])
-  await timed('words', () => { filter.value = text; filter.dispatchEvent(new Event('input')); });
 const chart = document.querySelector('#chart-energy_time'), box = chart.querySelector('svg').getBoundingClientRect();
 const at = (t, type, on) => {
   const x = box.left + t * box.width, y = box.top + t * box.height;
   (on ?? document.elementFromPoint(x, y)).dispatchEvent(
     new PointerEvent(type, { bubbles: true, clientX: x, clientY: y, view: window }));
 };
-at(0.25, 'pointerdown');
-for (const t of [0.3, 0.4, 0.5, 0.6]) await timed('brush', () => at(t, 'pointermove', window));
-at(0.6, 'pointerup', window);
-await timed('clear', () => document.getElementById('clear').click());
-await wait(1000);
 const canvas = document.querySelector('#parallel canvas'), c = canvas.getBoundingClientRect();
 canvas.setPointerCapture = () => {};
 const drag = (type, y) => canvas.dispatchEvent(new PointerEvent(type,
   { bubbles: true, clientX: c.left + 24, clientY: c.top + y, pointerId: 1 }));
-drag('pointerdown', 60);
-for (const y of [90, 120, 150]) await timed('range', () => drag('pointermove', y));
-drag('pointerup', 150);
-await timed('clear', () => document.getElementById('clear').click());
-await timed('sort', () => document.querySelectorAll('#table th')[3].click());
-for (const [id, value] of [['axis-colour', 'L1_ways'], ['axis-x', 'ones']]) {
-  const select = document.getElementById(id);
-  select.value = [...select.options].some((o) => o.value === value) ? value : select.options[1].value;
-  delete said.axes;
-  const start = performance.now();
-  select.dispatchEvent(new Event('change'));
-  while (!said.axes) await wait(1);
-  await seen();
-  times('axes', performance.now() - start);
-}
+const filter = document.getElementById('filter');
+const words = (text) => { filter.value = text; filter.dispatchEvent(new Event('input')); };
+const select = (id, value) => {
+  const found = document.getElementById(id);
+  found.value = [...found.options].some((o) => o.value === value) ? value : found.options[1].value;
+  found.dispatchEvent(new Event('change'));
+};
+const start = performance.now();
+%s;
+await seen();
+const took = performance.now() - start;
+await wait(300);
+return [took, document.getElementById('count').textContent];
+"""
+CLEAR = "document.getElementById('clear').click()"
+FILTERS = [("words", f"words('{text}')") for text in ("time µs < 100", "L1 ways = 4", "L1 size (bytes) > 4096", "")]
+SORT = [("sort", f"document.querySelectorAll('#table th')[{k}].click()") for k in (3, 3)]
+ACTIONS = [  # (kind, script); what is not timed has no kind
+    *FILTERS,
+    ("", "at(0.25, 'pointerdown')"),
+    *(("brush", f"at({t}, 'pointermove', window)") for t in (0.3, 0.4, 0.5, 0.6)),
+    ("", "at(0.6, 'pointerup', window)"),
+    ("clear", CLEAR),
+    ("", "drag('pointerdown', 60)"),
+    *(("range", f"drag('pointermove', {y})") for y in (90, 120, 150)),
+    ("", "drag('pointerup', 150)"),
+    ("clear", CLEAR),
+    *SORT,
+    ("axes", "select('axis-colour', 'L1_ways')"),
+    ("axes", "select('axis-x', 'ones')"),
+    ("", "document.getElementById('points').scrollIntoView()"),
+    *((f"{name}, table in view", act) for name, act in [*FILTERS, *SORT]),
+    ("page", "document.getElementById('after').click()"),
+]
+TIPS = """
+const seen = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 0))));
+window.scrollTo(0, 0);
+await seen();
+const chart = document.querySelector('#chart-energy_time');
 const picture = chart.querySelector('canvas.points'), p = picture.getBoundingClientRect();
 const colours = new Set(picture.getContext('2d').getImageData(0, 0, picture.width, picture.height).data).size;
 let tip = '';
@@ -395,23 +403,50 @@ for (let k = 1; k < 40 && !tip; k++) for (let m = 1; m < 40 && !tip; m++) {
   await seen();
   tip = chart.querySelector('.tip').hidden ? '' : chart.querySelector('.tip').textContent;
 }
-return { drawn: Number(said.drawn), took, counts, colours, tip };
+return { colours, tip };
 """
+MOST_MS = 120  # of an answer (before lines of the table were counted, 130 to 226); 200 by the clock on an idle machine
+MOST_AXES_MS = 200  # the first chart is drawn anew
+DRAWN_MS = 5000
 
 
-def test_ten_thousand_points(browser: Browser, ten_thousand: str, tmp_path: Path) -> None:
-    """Drawn in 5 s, an answer in 200 ms: printed, and asserted with room for a machine that does other work as well."""
-    (tmp_path / "many.html").write_text(ten_thousand)
-    with browser.page(tmp_path / "many.html", 1280, 1300) as page:
+def timed(browser: Browser, path: Path) -> tuple[float, dict[str, list[float]], dict[str, str]]:
+    """Return the milliseconds of the main thread until a page is drawn, those of its answers, and the table's count of
+    points after each; print the times by the clock as well."""
+    busy: dict[str, list[float]] = {}
+    clock: dict[str, list[float]] = {}
+    counts: dict[str, str] = {}
+    with browser.page(path, 1280, 1300) as page:
         page.wait("document.body.dataset.drawn")
-        said = page.run(TIMES)
+        drawn = page.cpu_ms()
+        for kind, script in ACTIONS:
+            before = page.cpu_ms()
+            took, count = page.run(READY % script)
+            if kind:
+                busy.setdefault(kind, []).append(round(page.cpu_ms() - before))
+                clock.setdefault(kind, []).append(round(took))
+                counts[kind] = count
+        told = page.run(
+            f"return document.querySelector('#chart-energy_time canvas.points') ? (async () => {{ {TIPS} }})() : null;"
+        )
+        drawn_ms = page.run("return document.body.dataset.drawn;")
         assert page.failures == [], page.failures
-    print(f"drawn after {said['drawn']} ms, interactions {said['took']} ms, {len(ten_thousand)} bytes")
-    assert said["took"].keys() == {"words", "brush", "clear", "range", "sort", "axes"}
-    chosen = {name: int(text.split()[0]) for name, text in said["counts"].items()}
-    assert (
-        chosen["words"] == chosen["clear"] == 10_000 and 0 < chosen["brush"] < 10_000 and 0 < chosen["range"] < 10_000
+    shown = f"{drawn:.0f} ms of the main thread ({drawn_ms} ms by the clock)"
+    print(f"\n{path.stem}: drawn after {shown}; answers, ms of the main thread {busy}; by the clock {clock}")
+    assert told is None or (told["colours"] > 8 and "energy" in told["tip"]), (
+        "points are drawn, and one under the pointer is told"
     )
-    assert said["colours"] > 8 and "energy" in said["tip"], "points are drawn, and one under the pointer is told"
-    assert said["drawn"] < 60_000 and max(max(times) for times in said["took"].values()) < 5_000
-    assert len(ten_thousand) < 12_000_000
+    return drawn, busy, counts
+
+
+@pytest.mark.parametrize("n", [MANY_POINTS, 10_000])  # the most that Vega draws, and ten thousand
+def test_very_many_points_answer_at_once(browser: Browser, tmp_path: Path, n: int) -> None:
+    page = tmp_path / f"{n}.html"
+    page.write_text(swept(n))
+    drawn, busy, counts = timed(browser, page)
+    chosen = {name: int(text.split()[0]) for name, text in counts.items()}
+    assert chosen["words"] == chosen["clear"] == n and 0 < chosen["brush"] < n and 0 < chosen["range"] < n, counts
+    assert drawn < DRAWN_MS, (drawn, busy)
+    slow = {kind: times for kind, times in busy.items() if max(times) > (MOST_AXES_MS if kind == "axes" else MOST_MS)}
+    assert not slow, slow
+    assert page.stat().st_size < 12_000_000
