@@ -71,28 +71,53 @@ def costs_of(
     }
 
 
-def largest_change(cost: dict[str, Any], other: dict[str, Any], key: str) -> tuple[str, float]:
-    """Return the stream ('streams', bytes) or energy term ('terms', pJ) that differs most, and cost's less other's."""
-    names = sorted(cost[key].keys() | other[key].keys())
-    change = {name: cost[key].get(name, 0) - other[key].get(name, 0) for name in names}
-    largest = max(names, key=lambda name: abs(change[name]))
-    return largest, change[largest]
+MOST_NAMED = 3  # parts of a change; what is below NAMED_SHARE of the largest on its side is not named
+NAMED_SHARE = 0.05
 
 
-def change_in_words(cost: dict[str, Any], other: dict[str, Any]) -> str:
-    """Say which stream and which energy term change most from `other` to `cost`; what does not change is not named."""
-    stream, moved = largest_change(cost, other, "streams")
-    term, pj = largest_change(cost, other, "terms")
-    if not moved and not pj:
+def change_in_words(cost: dict[str, Any], other: dict[str, Any], what: str = "energy") -> str:
+    """Say how `what` ('energy', 'bytes', 'time') and then bytes or energy change from `other` to `cost`.
+
+    Of each, first what makes the change (the streams or energy terms of its sign, largest first), then what goes the
+    other way: what a saving costs in return.
+    """
+    streams, terms = _changes(cost, other, "streams"), _changes(cost, other, "terms")
+    energy = _balance("energy", {name: 1e-12 * pj for name, pj in terms.items()}, "J")
+    moved = _balance("bytes", streams, "B")
+    if not any(streams.values()) and not any(terms.values()):
         return "every stream moves as many bytes at the same energy, at other times"
-    bytes_ = f"{stream} moves {_signed(moved, 'B')}" if moved else "every stream moves as many bytes"
-    joules = f"the energy term {term} changes by {_signed(pj * 1e-12, 'J')}" if pj else "no energy term changes"
-    return f"{bytes_}, and {joules}"
+    return f"{moved}; {energy}" if what == "bytes" else f"{energy}; {moved}"
 
 
-def _signed(value: float, unit: str) -> str:
-    few = isinstance(value, int) and abs(value) < 1000
-    return f"{value:+d} {unit}" if few else f"{'+' if value > 0 else ''}{engineering(value, unit)}"
+def _changes(cost: dict[str, Any], other: dict[str, Any], key: str) -> dict[str, float]:
+    """Return cost's less other's bytes of each stream ('streams') or pJ of each energy term ('terms')."""
+    names = sorted(cost[key].keys() | other[key].keys())
+    return {name: cost[key].get(name, 0) - other[key].get(name, 0) for name in names}
+
+
+def _balance(what: str, changes: dict[str, float], unit: str) -> str:
+    """Say by how much a sum changes, and what makes it; what does not change is not named."""
+    total = sum(changes.values())
+    if not any(changes.values()):
+        return f"{what} as before"
+    if abs(total) <= 1e-9 * max(map(abs, changes.values())):  # rounding of equal sums
+        total = 0
+    with_it = _named(changes, -1 if total <= 0 else 1, unit)
+    back = _named(changes, 1 if total <= 0 else -1, unit)
+    between = f"{', though ' if total > 0 else ', in return '}{back}" if back else ""
+    so = "as before in sum" if not total else f"{'+' if total > 0 else ''}{_amount(total, unit)}"
+    return f"{what} {so} ({with_it}{between})"
+
+
+def _named(changes: dict[str, float], sign: int, unit: str) -> str:
+    """Return the changes of one sign, largest first."""
+    mine = sorted(((name, each) for name, each in changes.items() if sign * each > 0), key=lambda pair: -sign * pair[1])
+    told = [(name, each) for name, each in mine[:MOST_NAMED] if abs(each) >= NAMED_SHARE * abs(mine[0][1])]
+    return ", ".join(f"{name} {'+' if each > 0 else ''}{_amount(each, unit)}" for name, each in told)
+
+
+def _amount(value: float, unit: str) -> str:
+    return f"{value:d} {unit}" if isinstance(value, int) and abs(value) < 1000 else engineering(value, unit)
 
 
 def _stream_bytes(result: ReplayResult) -> dict[str, int]:

@@ -179,7 +179,7 @@ def sentence(judge: MachineJudge, name: str, cost: Mapping[str, Any], plain: Map
     where = f"{describe_machine(judge.machine)}, {judge.layout.lanes} lanes, layout {judge.layout.kind}"
     amounts = f"{write_amount(other, what)} for two-optimal and {write_amount(mine, what)} for {name}"
     figures = f"{amounts}, {100 * change:+.1f} %"
-    because = change_in_words(dict(cost), dict(plain))
+    because = change_in_words(dict(cost), dict(plain), what)
     if mine < other:
         return f"It pays in {what} on {where}: {figures}, because {because}."
     if mine == other:

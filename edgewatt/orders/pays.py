@@ -64,7 +64,7 @@ class PayPoint:
         return (base - float(self.order[metric])) / base if base else 0.0
 
     def reason(self) -> str:
-        """Return the stream and the energy term that change most, in words."""
+        """Return how energy and bytes change and by which terms and streams, in words: what is saved, at what cost."""
         return change_in_words(dict(self.order), dict(self.against))
 
 

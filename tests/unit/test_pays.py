@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles.trace_oracle import random_network, topological_order
@@ -126,19 +127,49 @@ def test_where_the_order_changes_nothing_that_is_said(tmp_path):
     assert done.exit_code == 0 and "-0.0" not in done.output and "changes nothing on this machine" in done.output
 
 
-def test_reasons_name_only_what_changes():
+def test_reasons_name_what_makes_the_change_and_what_it_costs_in_return():
     order = {"streams": {"ids": 8, "values": 20}, "terms": {"activate": 5.0}}
     same = {"io": 1, "bytes": 28, "energy": 5.0, "time": 1.0}
 
-    def because(**other):
+    def because(mine=(), **other):
         against = {**order, **same, **other}
-        return PayPoint(Choice("p", "fp32", 1, "min"), 1024, 3, {**order, **same}, against).reason()
+        return PayPoint(Choice("p", "fp32", 1, "min"), 1024, 3, {**order, **same, **dict(mine)}, against).reason()
 
-    assert because(streams={"ids": 8, "values": 24}, bytes=32) == "values moves -4 B, and no energy term changes"
-    assert because(terms={"activate": 1.0}, energy=1.0) == (
-        "every stream moves as many bytes, and the energy term activate changes by +4.00 pJ"
-    )
+    assert because(streams={"ids": 8, "values": 24}, bytes=32) == "energy as before; bytes -4 B (values -4 B)"
+    assert because(terms={"activate": 1.0}, energy=1.0) == "energy +4.00 pJ (activate +4.00 pJ); bytes as before"
     assert because(time=3.0) == "every stream moves as many bytes at the same energy, at other times"
+    # a saving whose largest change is an increase: what is saved comes first
+    assert because(
+        {"terms": {"read": 2.0, "write": 9.0, "activate": 1.0}, "streams": {"partial_sums": 1020}},
+        terms={"read": 9.0, "write": 1.0, "activate": 7.0},
+        streams={"inputs": 700, "ids": 20},
+    ) == (
+        "energy -5.00 pJ (read -7.00 pJ, activate -6.00 pJ, in return write +8.00 pJ); "
+        "bytes +300 B (partial_sums +1.02 kB, though inputs -700 B)"
+    )
+    assert because(streams={"ids": 20, "values": 8}) == (
+        "energy as before; bytes as before in sum (ids -12 B, in return values +12 B)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("widths", "system"),
+    [((200, 8, 200), "scratchpad-8k"), ((8, 300, 8), "scratchpad-8k"), ((40, 40, 40), "edge"), ((300, 20), "edge")],
+)
+@pytest.mark.parametrize("order", ["connection-reordering", "by-source"])
+def test_the_reason_begins_with_what_has_the_sign_of_the_verdict(widths, system, order):
+    rng = np.random.default_rng(1)
+    layers = [sp.random(b, a, 0.5, "csr", rng=rng) for a, b in itertools.pairwise(widths)]
+    found = ew.pays(ew.from_matrices(layers), order, system=system, sizes=[2048, 8192], lanes=[4], timing="replay")
+    for point in found.points:
+        change = {name: pj - point.against["terms"].get(name, 0) for name, pj in point.order["terms"].items()}
+        total = sum(change.values())
+        if not total:
+            continue
+        largest = max(change, key=lambda name: np.sign(total) * change[name])
+        assert point.reason().split("(")[1].startswith(f"{largest} {'+' if total > 0 else '-'}"), point.reason()
+        back = [name for name in change if change[name] * total < 0]
+        assert any(name in point.reason() for name in back) or not back
 
 
 def test_caches_vary_by_legal_sizes():
