@@ -14,8 +14,8 @@ from hwmodel.machine import Machine
 from hwmodel.processor.calibration import processor_for
 from reorder import order as engine
 from reorder.base import ORDERINGS, Ordering
-from reorder.search.objectives import MACHINE_OBJECTIVES, Objective, make_objective
-from traces.base.errors import InputError, shown
+from reorder.search.objectives import MACHINE_OBJECTIVES, NAMES, Objective, make_objective
+from traces.base.errors import InputError, did_you_mean, shown
 from traces.base.progress import Progress
 from traces.layouts.layout import Layout
 from traces.work.network import Network
@@ -134,7 +134,7 @@ def judge_for(
     if not isinstance(objective, str) or objective not in MACHINE_OBJECTIVES:
         raise InputError(
             f"a machine is for the objectives {', '.join(MACHINE_OBJECTIVES)}, not {objective!r}: leave it out or "
-            "choose one of them"
+            f"choose one of them{did_you_mean(objective, MACHINE_OBJECTIVES) if objective not in NAMES else ''}"
         )
     if network.weights is None:
         raise InputError("the network has no weights, and a machine moves real bytes: give it weights first")

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 import cython_ext.iomodel.counts as kernel
 from reorder.base import PINNINGS, POLICIES, Task
-from traces.base.errors import InputError, did_you_mean, unknown_name
+from traces.base.errors import InputError, did_you_mean
 from traces.work.checks import checked_memory, policy_codes, processing_arrays
 from traces.work.network import Network
 
@@ -138,7 +138,11 @@ def make_objective(given: Any) -> Objective:
             "`edgewatt list systems`, a YAML file or a Machine"
         )
     if kind not in makers:
-        raise unknown_name("objective", kind, makers)
+        meant = did_you_mean(kind, [*makers, *MACHINE_OBJECTIVES])
+        needs = "; energy, time and bytes need a machine: machine=..., on the command line --system"
+        raise InputError(
+            f"unknown objective {kind!r}{meant}{needs if any(n in meant for n in MACHINE_OBJECTIVES) else ''}"
+        )
     maker, known, needed = makers[kind]
     for key in options:
         if key not in known:

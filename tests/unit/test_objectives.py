@@ -37,6 +37,8 @@ def test_made_from_names_and_mappings() -> None:
     ("given", "message"),
     [
         ("i0", "unknown objective 'i0'"),
+        ("enrgy", r"did you mean 'energy'\?\); energy, time and bytes need a machine: .* --system"),
+        ("runns", r"unknown objective 'runns' \(did you mean 'runs'\?\)$"),
         ({"kind": "weighted", "a": 1}, "needs b"),
         ({"kind": "weighted", "a": 1, "c": 1}, "no option 'c'"),
         ({"kind": "weighted", "a": -1, "b": 1}, "a must be"),
