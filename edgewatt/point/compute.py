@@ -16,7 +16,7 @@ from edgewatt.point.memo import Memo
 from edgewatt.point.model import Point
 from edgewatt.point.network_steps import curve_seconds
 from edgewatt.point.plugins import plugins_of
-from edgewatt.point.steps import OPTIONAL, Step, inputs, own_identity, own_steps, steps_of
+from edgewatt.point.steps import OPTIONAL, Step, inputs, name_of, own_steps, steps_of
 from edgewatt.results.record import Record, content_hash, of_our_shape
 from traces.base.errors import InputError
 from traces.base.progress import Progress
@@ -72,8 +72,8 @@ class Computation:
     def _name(self, step: Step) -> str:
         """Return the hash of what a step's result depends on: its own fields, and what it can see of those before."""
         if step.name not in self._names:
-            before = {asked: self._seen(given) for asked, given in inputs(self.steps, step).items()}
-            self._names[step.name] = content_hash([step.name, own_identity(self.point, step), before])
+            before = {asked: f'"{self._seen(given)}"' for asked, given in inputs(self.steps, step).items()}
+            self._names[step.name] = name_of(self.point, step, before)
         return self._names[step.name]
 
     def _seen(self, step: Step) -> str:

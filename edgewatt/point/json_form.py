@@ -50,10 +50,15 @@ def to_json(value: Any) -> Any:
     fields = _fields(value.__class__)
     if fields is not None:
         found, state = {}, value.__dict__
+        if (known := state.get(_KNOWN)) is not None:
+            return dict(known)
         for name, is_later, default, omitted in fields:
             item = state[name]
             if not (is_later and item == (default() if callable(default) else default)):
                 found[name] = item if type(item) in _PLAIN else _without(to_json(item), omitted)
+        if _KNOWN in state:
+            state[_KNOWN] = found
+            return dict(found)
         return found
     if hasattr(value, "to_json"):
         return value.to_json()
@@ -61,6 +66,9 @@ def to_json(value: Any) -> Any:
         return {str(key): to_json(item) for key, item in value.items()}
     return [to_json(item) for item in value] if isinstance(value, tuple | list) else value
 
+
+_KNOWN = "_json_form"
+"""Where an object that many points share keeps its JSON form."""
 
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
@@ -135,6 +143,7 @@ def _dataclass_reader(kind: Any) -> Reader:
             if len(made) >= MOST_KEPT:
                 made.clear()
             made[text] = found
+            found.__dict__[_KNOWN] = None
         return found
 
     return read_once

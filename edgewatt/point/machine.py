@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from edgewatt.point.files import check_unchanged, load_part_with
-from edgewatt.point.model import Point
+from edgewatt.point.model import MachineChoice, Point
 from edgewatt.results.record import canonical_json
 from hwmodel.energy.technology import Technology, load_technology
 from hwmodel.fastmemory.scratchpad import ScratchpadCounts
@@ -29,8 +29,28 @@ KEPT_PASS_BYTES = 64 << 20
 """Most bytes of a pass through the caches that is kept for other points: 1.1 million bursts of 32 bytes."""
 
 
+_FIELDS = tuple(field.name for field in fields(MachineChoice))
+_MOST_KEPT = 256
+_built: dict[tuple[str, ...], Machine] = {}
+
+
 def build_machine(point: Point) -> Machine:
-    """Return the machine of a point. Raises InputError naming the field that does not fit the others."""
+    """Return the machine of a point, the same one for all points that describe it alike.
+
+    Raises InputError naming the field that does not fit the others.
+    """
+    if point.machine.technology is not None:
+        check_unchanged((point.machine.technology,), point.paths["technology"])
+    key = (point.text(_FIELDS), point.paths["part"][0], canonical_json(point.plugins) if point.plugins else "")
+    machine = _built.get(key)
+    if machine is None:
+        if len(_built) >= _MOST_KEPT:
+            _built.clear()
+        machine = _built[key] = _build(point)
+    return machine
+
+
+def _build(point: Point) -> Machine:
     chosen, part = point.machine, _part_of(point)
     lanes = part.organisation.byte_lanes
     if chosen.bus.bus_bytes not in (None, lanes):
@@ -61,8 +81,6 @@ def burst_bytes(point: Point) -> int:
 
 
 def _technology(point: Point) -> Technology:
-    assert point.machine.technology is not None
-    check_unchanged((point.machine.technology,), point.paths["technology"])
     return load_technology(point.paths["technology"][0])
 
 

@@ -1,6 +1,7 @@
 """What points share: an ordering, a tuple order or a replay is computed once per identity and kept in the store.
 
-Each result of a step is one npz file of arrays under ``stages/STEP/KEY.npz``, sealed by a hash over key and content. A
+Each result of a step is one npz file of arrays under ``stages/STEP/KEY.npz``, sealed at its end by a hash over key and
+content. A
 lock file makes a second worker wait for the first instead of repeating its work; the lock dies with the process that
 holds it. A file that is damaged, or holds what the step cannot have made, is set aside and made again.
 """
@@ -19,16 +20,17 @@ from typing import Any
 import numpy as np
 
 from edgewatt._version import COUNTS_VERSION, __version__
-from edgewatt.results.record import content_hash
+from edgewatt.results.record import canonical_json, hash_of_text
 from traces.base.archive import read_npz
 from traces.base.errors import InputError
 from traces.base.files import replace_file, set_aside
+from traces.base.memory import claim
 
 Arrays = dict[str, np.ndarray]
 Check = Callable[[Arrays], object]
 
-_SEAL = "seal"  # the array beside a step's own that holds the hash over them
-_VERSION = 3  # of what is kept: raise it when the meaning of a step's result changes
+_SEAL_BYTES = 64
+_VERSION = 4  # of what is kept: raise it when the meaning of a step's result changes
 _HELD_BYTES = 256 << 20  # arrays kept in memory per process
 
 
@@ -53,7 +55,7 @@ class Memo:
 
         check: raises InputError for arrays from a file that the step cannot have made.
         """
-        key = content_hash([kind, _VERSION, COUNTS_VERSION, __version__, identity])
+        key = hash_of_text(f'["{kind}",{_VERSION},{COUNTS_VERSION},"{__version__}",{_text(identity)}]')
         held = self._held.get((kind, key))
         if held is not None:
             self._held.move_to_end((kind, key))
@@ -78,7 +80,7 @@ class Memo:
 
     def value(self, kind: str, identity: Any, make: Callable[[], Any]) -> Any:
         """Return an object that is cheap to make again: kept in this process only (a network, a part)."""
-        key = content_hash([kind, identity])
+        key = _text(identity)
         if (kind, key) not in self._held:
             self._hold((kind, key), self._make(kind, make))
         self._held.move_to_end((kind, key))
@@ -99,6 +101,11 @@ class Memo:
             self._held_bytes -= _size(dropped)
 
 
+def _text(identity: Any) -> str:
+    """Return an identity as canonical JSON; names that are hashes need no care."""
+    return f'"{identity}"' if isinstance(identity, str) and identity.isalnum() else canonical_json(identity)
+
+
 def _size(value: Any) -> int:
     return sum(array.nbytes for array in value.values()) if isinstance(value, dict) else 1 << 20
 
@@ -106,12 +113,11 @@ def _size(value: Any) -> int:
 def _read(path: Path, key: str, check: Check | None) -> Arrays | InputError | None:
     """Return what a file holds, None if there is none, or what is wrong with it."""
     try:
-        if not path.exists():
-            return None
-        arrays = read_npz(path)
-        seal = arrays.pop(_SEAL, np.zeros(0))
-        if seal.dtype.kind != "S" or seal.shape != () or seal.item() != _seal(key, arrays):
+        claim(path.stat().st_size, str(path), "it")
+        content = path.read_bytes()
+        if content[-_SEAL_BYTES:] != _seal(key, memoryview(content)[:-_SEAL_BYTES]):
             raise InputError(f"{path}: its seal does not fit what it holds: the file is damaged")
+        arrays = read_npz(path, content=content)
         if check is not None:
             check(arrays)
     except OSError:
@@ -124,16 +130,16 @@ def _read(path: Path, key: str, check: Check | None) -> Arrays | InputError | No
 def _write(path: Path, key: str, arrays: Mapping[str, np.ndarray]) -> None:
     """Keep a result for others. A disk that is full costs repeated work here, and is reported by the record's write."""
     with io.BytesIO() as whole, contextlib.suppress(OSError):
-        np.savez(whole, **{_SEAL: np.array(_seal(key, arrays))}, **dict(arrays))  # type: ignore[arg-type]
+        np.savez(whole, **dict(arrays))  # type: ignore[arg-type]
+        with whole.getbuffer() as content:
+            seal = _seal(key, content)
+        whole.write(seal)
         replace_file(path, whole.getvalue())  # a copy: what fails may still hold it when the buffer closes
 
 
-def _seal(key: str, arrays: Mapping[str, np.ndarray]) -> bytes:
+def _seal(key: str, content: memoryview) -> bytes:
     digest = hashlib.sha256(key.encode())
-    for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
-        digest.update(repr((name, array.dtype.str, array.shape)).encode())
-        digest.update(array.data if array.size else b"")
+    digest.update(content)
     return digest.hexdigest().encode()
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from edgewatt.point.json_form import LATER, OMIT, Member, from_json, later, to_json
-from edgewatt.results.record import content_hash
+from edgewatt.results.record import canonical_json, content_hash
 from hwmodel.caches.gpu import GpuSpec
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.controller import ControllerSpec
@@ -230,6 +230,18 @@ class Point:
         _ALIVE[found] = self
         return found
 
+    @cached_property
+    def _texts(self) -> dict[tuple[str, ...], str]:
+        return {}
+
+    def text(self, paths: tuple[str, ...]) -> str:
+        """Return the canonical JSON of the values of the configuration at dotted keys, those left out that it lacks."""
+        found = self._texts.get(paths)
+        if found is None:
+            values = {path: value for path in paths if (value := self.field(path, _ABSENT)) is not _ABSENT}
+            found = self._texts[paths] = canonical_json(values)
+        return found
+
     def field(self, path: str, default: Any = None) -> Any:
         """Return a value of the configuration by its dotted key; `default` if the point has none."""
         value: Any = self.config
@@ -240,5 +252,6 @@ class Point:
         return value
 
 
+_ABSENT = object()
 _ALIVE: WeakValueDictionary[str, Point] = WeakValueDictionary()
 """Hash -> the last point of this process that was asked for it."""

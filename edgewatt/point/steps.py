@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 
 from edgewatt.point import io_steps, machine, network_steps
 from edgewatt.point.model import Point
-from edgewatt.results.record import content_hash
+from edgewatt.results.record import canonical_json, hash_of_text
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 
@@ -224,21 +224,22 @@ def inputs(steps: StepsOf, step: Step) -> dict[str, Step]:
     return found
 
 
-def own_identity(point: Point, step: Step) -> dict[str, Any]:
-    """Return what a step depends on besides the steps before it, as JSON values."""
+def name_of(point: Point, step: Step, before: Mapping[str, str]) -> str:
+    """Return what names a step's result: the hash of all that it depends on, as JSON.
+
+    before: the names of the steps before it, as canonical JSON. A step that reads a file may raise InputError.
+    """
     paths = (*step.reads, *step.reads_also(point))
-    fields = {path: value for path in paths if (value := point.field(path, _ABSENT)) is not _ABSENT}
-    found: dict[str, Any] = {"fields": fields}
+    own = f'"fields":{point.text(paths)}'
     if point.plugins:
-        roots = {path.split(".")[0] for path in fields}
+        roots = {path.split(".")[0] for path in paths}
         outside = {key: value for key, value in point.plugins.items() if key in roots}
-        found |= {"plugins": outside} if outside else {}
+        own += f',"plugins":{canonical_json(outside)}' if outside else ""
     if step.derived:
-        found["derived"] = {name: derive(point) for name, derive in step.derived.items()}
-    return found
-
-
-_ABSENT = object()
+        derived = {name: derive(point) for name, derive in step.derived.items()}
+        own = f'"derived":{canonical_json(derived)},{own}'
+    names = ",".join([f'"{asked}":{before[asked]}' for asked in sorted(before)])
+    return hash_of_text(f'["{step.name}",{{{own}}},{{{names}}}]')
 
 
 def identities(point: Point, wanted: frozenset[str] = frozenset(STEPS)) -> dict[str, str]:
@@ -252,12 +253,13 @@ def identities(point: Point, wanted: frozenset[str] = frozenset(STEPS)) -> dict[
     for step in own_steps(steps):
         if step.name not in named:
             continue
+        before = {asked: found.get(given.name) for asked, given in inputs(steps, step).items()}
         try:
-            own = own_identity(point, step)
+            found[step.name] = name_of(
+                point, step, {asked: f'"{name}"' if name else "null" for asked, name in before.items()}
+            )
         except InputError:
             continue
-        before = {asked: found.get(given.name) for asked, given in inputs(steps, step).items()}
-        found[step.name] = content_hash([step.name, own, before])
     return found
 
 

@@ -42,7 +42,12 @@ def canonical_json(value: Any) -> str:
 
 def content_hash(value: Any) -> str:
     """Return the hash that names JSON values: the first digits of SHA-256 over `canonical_json`."""
-    return hashlib.sha256(canonical_json(value).encode("utf-8", "surrogatepass")).hexdigest()[:HASH_DIGITS]
+    return hash_of_text(canonical_json(value))
+
+
+def hash_of_text(text: str) -> str:
+    """Return the `content_hash` of the values that a canonical JSON text holds."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:HASH_DIGITS]
 
 
 @dataclass(frozen=True)

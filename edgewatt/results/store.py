@@ -144,6 +144,14 @@ class Store:
             return None
         return state.st_ino, state.st_mtime_ns
 
+    def failure_marks(self) -> dict[str, tuple[int, int] | None]:
+        """Return `failure_mark` of all failures, by hash."""
+        return {name: self.failure_mark(name) for name in _names(self.failures)}
+
+    def holds(self, config_hash: str) -> bool:
+        """Return whether there is a record of a point, sound or not."""
+        return os.path.exists(os.path.join(self.records, f"{config_hash}.json"))
+
     def __iter__(self) -> Iterator[Record]:
         """Yield all finished points by hash. Raises InputError at the first damaged record."""
         for name in self.hashes():

@@ -164,7 +164,7 @@ class _Course:
         named = {point.hash: identities(point, wanted) for point in points} if todo else {}
         self.open = leaders_first(todo, named)
         self._keep = shared(named)
-        self._failed_before = {point.hash: self.store.failure_mark(point.hash) for point in todo}
+        self._failed_before = self.store.failure_marks()
         self._stages = str((self.store.folder / "stages").absolute())  # a worker may live in another folder
 
     @cached_property
@@ -202,11 +202,11 @@ class _Course:
 
     def _settled(self, name: str) -> bool:
         """Return whether another process has finished the point, or failed at it, since this sweep began."""
-        if self.resume and self.store.path(name).exists() and not self._is_stale(name):
+        if self.resume and self.store.holds(name) and not self._is_stale(name):
             self.found.reused += 1
             return True
         mark = self.store.failure_mark(name)
-        if mark is not None and mark != self._failed_before[name]:
+        if mark is not None and mark != self._failed_before.get(name):
             self.found.failed[name] = self.store.failure(name)
             return True
         return False

@@ -5,6 +5,7 @@ import pytest
 
 from traces.access.build import build_trace
 from traces.formats import FORMATS, element_bits, from_bits, pack, packed_bytes, to_bits, unpack
+from traces.formats.integers import IntegerFormat
 from traces.layouts import Layout
 from traces.work.network import Network
 
@@ -49,3 +50,12 @@ def test_a_trace_in_the_format_can_be_walked(name, kind):
     network = Network([0, 1, 0, 1], [2, 2, 3, 3], n_neurons=4, inputs=[0, 1], outputs=[2, 3], weights=[1, -2, 3, 4])
     trace = build_trace(network, layout=Layout(kind=kind, value_format=name))
     assert sum(len(chunk) for chunk in trace) > 0
+
+
+@pytest.mark.parametrize("bits", [*range(2, 17), 24, 32])
+def test_integers_of_any_width_are_stored_in_the_next_one_there_is(bits):
+    form = IntegerFormat(bits)
+    assert form.bits >= bits and form.code_max == 2 ** (bits - 1) - 1
+    codes = np.array([-form.code_max, -1, 0, 1, form.code_max], np.float64)
+    stored, saturated = form.encode(codes * 0.5, np.array(0.5))
+    assert not saturated.any() and (form.decode(stored, np.array(0.5)) == (codes * 0.5).astype(np.float32)).all()

@@ -6,6 +6,8 @@ import pytest
 from traces.access.trace import Chunk, Memory, Trace
 from traces.base.errors import InputError
 from traces.trace_readers import TRACE_READERS, open_trace
+from traces.trace_readers.source import Source
+from traces.trace_readers.text import TextReader, need, number, operation
 from traces.trace_writers import TRACE_WRITERS, export_trace
 
 
@@ -27,7 +29,7 @@ def recorded() -> Trace:
 
 
 @pytest.mark.parametrize("name", TRACE_WRITERS)
-def test_a_writer_has_a_reader_that_gives_the_accesses_back(tmp_path, name):
+def test_a_writer_writes_every_access_and_its_reader_gives_them_back(tmp_path, name):
     writer, path = TRACE_WRITERS[name].item, tmp_path / "trace"
     assert TRACE_WRITERS[name].summary and writer.suffix.startswith(".")
     trace = recorded()
@@ -38,7 +40,8 @@ def test_a_writer_has_a_reader_that_gives_the_accesses_back(tmp_path, name):
     assert export_trace(trace, path, name, line_bytes=64) == 512
     text = b"\0" not in path.read_bytes()
     assert text == writer.is_text
-    assert name in TRACE_READERS
+    if name not in TRACE_READERS:
+        return  # what others read
     (back,) = open_trace(path, access_bytes=64)
     (given,) = trace
     assert np.array_equal(back.address, given.address) and np.array_equal(back.size, given.size)
@@ -56,3 +59,20 @@ def test_a_reader_refuses_what_is_none_of_its_own(tmp_path, name):
             open_trace(path, name)
     with pytest.raises(InputError, match="no such file"):
         open_trace(tmp_path / "missing", name)
+
+
+def test_a_table_of_another_dialect_is_a_few_words(tmp_path):
+    def line(words):
+        if words[0] == "when":
+            return None
+        need(words, "WHEN KIND WHERE BYTES")
+        address = number(words[2].removesuffix("h"), 16, "address")
+        return address, number(words[3], 10, "bytes"), operation(words[1], ("load",), ("store",)), int(words[0])
+
+    reader, path = TextReader(line, separators=";|"), tmp_path / "trace"
+    text = b"when;kind;where;bytes\n3;load;1f40h;8\n7|store|1f48h|4\n"
+    path.write_bytes(text)
+    assert reader.recognises(text, len(text)) and not reader.recognises(b"3,load,1f40h,8\n", None)
+    (chunk,) = reader.chunks(Source.of(path), 32)
+    assert chunk.address.tolist() == [0x1F40, 0x1F48] and chunk.op.tolist() == [0, 1]
+    assert chunk.size.tolist() == [8, 4] and chunk.cycle.tolist() == [3, 7]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import lzma
 import math
 import struct
@@ -38,8 +39,12 @@ def _named(path: str | Path, kind: str) -> Iterator[None]:
         raise InputError(f"{path}: damaged or no {kind} file ({brief(error)})") from error
 
 
-def read_npz(path: str | Path, names: Iterable[str] | None = None) -> dict[str, np.ndarray]:
+def read_npz(
+    path: str | Path, names: Iterable[str] | None = None, *, content: bytes | None = None
+) -> dict[str, np.ndarray]:
     """Return the arrays of an npz file by name (only those of `names` that are there, if given).
+
+    content: of the file, where it has been read already.
 
     Every array is checked before it is allocated: no Python objects, a size that fits the archive's directory, all
     together within the bound of `traces.base.memory`. Raises InputError naming the file and the array.
@@ -47,7 +52,7 @@ def read_npz(path: str | Path, names: Iterable[str] | None = None) -> dict[str, 
     wanted = None if names is None else set(names)
     arrays: dict[str, np.ndarray] = {}
     total = 0
-    with _named(path, "npz"), zipfile.ZipFile(path) as archive:
+    with _named(path, "npz"), zipfile.ZipFile(path if content is None else io.BytesIO(content)) as archive:
         for member in archive.infolist():
             name = member.filename.removesuffix(".npy")
             if name == member.filename or (wanted is not None and name not in wanted):

@@ -16,6 +16,7 @@ from traces.base.registry import Registry
 
 Float32Array = npt.NDArray[np.float32]
 Float64Array = npt.NDArray[np.float64]
+ELEMENT_BITS = (1, 2, 4, 8, 16, 32)
 BitsArray = npt.NDArray[np.unsignedinteger[Any]]
 
 
@@ -30,7 +31,7 @@ class Format(ABC):
     code_max: int = 0
 
     def __init__(self, bits: int) -> None:
-        if bits not in (1, 2, 4, 8, 16, 32):
+        if bits not in ELEMENT_BITS:
             raise ValueError(f"an element takes 1, 2, 4, 8, 16 or 32 bits in memory, not {bits}")
         self.bits = bits
 

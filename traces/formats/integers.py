@@ -5,16 +5,19 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from traces.formats.format import FORMATS, BitsArray, Float32Array, Float64Array, Format
+from traces.formats.format import ELEMENT_BITS, FORMATS, BitsArray, Float32Array, Float64Array, Format
 
 
 class IntegerFormat(Format):
-    """Codes from -(2^(bits-1) - 1) to 2^(bits-1) - 1, the largest magnitude of the tensor at the end."""
+    """Codes from -(2^(bits-1) - 1) to 2^(bits-1) - 1, the largest magnitude of the tensor at the end.
+
+    An element takes as many bits in memory as fit: one of 5 bits a byte, sign and all.
+    """
 
     needs_scale = True
 
     def __init__(self, bits: int) -> None:
-        super().__init__(bits)
+        super().__init__(next((size for size in ELEMENT_BITS if size >= bits), bits))
         if bits == 1:
             raise ValueError("one bit holds no symmetric integer")
         self.code_max = (1 << (bits - 1)) - 1

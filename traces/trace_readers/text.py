@@ -42,17 +42,18 @@ class TextReader(TraceReader):
     """A format whose lines are accesses.
 
     parse: the words of a line to a Record, several of them, or None (a header), or ValueError saying why not. Empty
-    lines and those that start with one of `comments` are passed over; commas separate like spaces.
+    lines and those that start with one of `comments` are passed over; `separators` separate like spaces.
     plain: kinds of line that may be read without `parse`, many at once; all lines of a file then are of one kind.
     """
 
     parse: Callable[[list[str]], Record | list[Record] | None]
     plain: tuple[PlainLine, ...] = ()
     comments: tuple[str, ...] = ("#",)
+    separators: str = ","
     is_text: ClassVar[bool] = True
 
     def recognises(self, head: bytes, n_bytes: int | None) -> bool:
-        words = first_words(head, self.comments)
+        words = first_words(head, self.comments, self.separators)
         if not words:
             return False
         try:
@@ -66,7 +67,7 @@ class TextReader(TraceReader):
         with source.open() as stream:
             lines = raw_lines(stream)
             while raws := list(islice(lines, _CHUNK)):
-                tried = (_plain(raws, line, access_bytes, last_cycle) for line in self.plain)
+                tried = (_plain(raws, line, self.separators, access_bytes, last_cycle) for line in self.plain)
                 chunk = next((chunk for chunk in tried if chunk is not None), None)
                 if chunk is None:
                     chunk = _careful(raws, self, access_bytes, last_cycle, source.name, number)
@@ -77,10 +78,10 @@ class TextReader(TraceReader):
                 number += len(raws)
 
 
-def first_words(head: bytes, comments: tuple[str, ...] = ("#",)) -> list[str]:
+def first_words(head: bytes, comments: tuple[str, ...] = ("#",), separators: str = ",") -> list[str]:
     """Return the words of the first line that has some, none where the start of the file is no text."""
     for raw in head.split(b"\n"):
-        words = words_of(raw, comments)
+        words = words_of(raw, comments, separators)
         if words is None:
             return []
         if words:
@@ -96,23 +97,28 @@ def raw_lines(stream: IO[bytes]) -> Iterator[bytes]:
             return  # no text: words_of refuses it
 
 
-def words_of(raw: bytes, comments: tuple[str, ...] = ("#",)) -> list[str] | None:
+def words_of(raw: bytes, comments: tuple[str, ...] = ("#",), separators: str = ",") -> list[str] | None:
     """Return the words of a line, none for an empty line or comment; None where it is no text."""
     if len(raw) >= _LONGEST_LINE or b"\0" in raw:
         return None
     text = raw.decode("ascii", "replace").strip()
-    return [] if text.startswith(comments) else text.replace(",", " ").split()
+    if text.startswith(comments):
+        return []
+    for separator in separators:
+        text = text.replace(separator, " ")
+    return text.split()
 
 
-def _plain(raws: list[bytes], form: PlainLine, access_bytes: int, last_cycle: int) -> Chunk | None:
+def _plain(raws: list[bytes], form: PlainLine, separators: str, access_bytes: int, last_cycle: int) -> Chunk | None:
     """Read many lines at once, if each is a plain one; None leaves it to `_careful`, which finds what is wrong."""
     whole = b"".join(raws)
     if any(mark in whole for mark in (b"#", b"_", b"+", b"-", b"\0")):  # int() would take some of these
         return None
     if form.prefixed and whole.count(b" 0x") != len(raws):
         return None
-    if b"," in whole:
-        raws = [raw.replace(b",", b" ") for raw in raws]
+    for separator in map(str.encode, separators):
+        if separator in whole:
+            raws = [raw.replace(separator, b" ") for raw in raws]
     rows = [raw.split() for raw in raws]
     if set(map(len, rows)) != {len(form.fields)}:
         return None
@@ -151,7 +157,7 @@ def _careful(raws: list[bytes], form: TextReader, access_bytes: int, last_cycle:
     """Read line by line. Raises InputError naming file and line."""
     records: list[Record] = []
     for number, raw in enumerate(raws, first):
-        words = words_of(raw, form.comments)
+        words = words_of(raw, form.comments, form.separators)
         try:
             if words is None:
                 raise Refused("this is no text (a line of 65536 bytes or with a zero byte)")
@@ -197,7 +203,7 @@ def operation(word: str, loads: tuple[str, ...], stores: tuple[str, ...]) -> int
 
 
 def need(words: list[str], form: str) -> None:
-    """Refuse a line that has not as many words as `form` names."""
+    """Refuse a line that has not as many words as `form` names, which are separated by spaces there."""
     if len(words) != len(form.split()):
         raise Refused(f"{len(words)} fields, expected {form!r}")
 
