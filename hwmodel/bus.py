@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
+import cython_ext.wires.counting as counting
 import cython_ext.wires.encode as kernels
 from traces.base.errors import InputError
 
@@ -77,10 +79,13 @@ class Bus:
         self.flag_level = np.full(bus_bytes, idle_level, np.uint8)
         self.lane = 0
         self._counts = np.zeros((n_streams, 3, 9 * bus_bytes), np.int64)
+        self._tallies: Bytes | None = None  # what the kernel has counted and not yet added to the counts
 
     @property
     def counts(self) -> WireCounts:
         """int64[n_streams, 9 * bus_bytes] each: everything sent so far, per stream and wire."""
+        if self._tallies is not None:
+            counting.settle(self._tallies, self._counts)
         return WireCounts(*(self._counts[:, k].copy() for k in range(3)))
 
     def send(
@@ -100,22 +105,31 @@ class Bus:
         segment starts on lane 0. The edges of that return are counted with the segment.
         """
         data = np.ascontiguousarray(data, np.uint8)
-        stops = np.array([len(data)] if ends is None else ends, np.int64, ndmin=1)
-        if np.any(np.diff(stops, prepend=0) < 0) or (stops[-1] if stops.size else 0) != len(data):
-            raise InputError(f"segment ends must ascend to the number of bytes, {len(data)}")
+        stops = np.ascontiguousarray(np.atleast_1d(len(data) if ends is None else ends), np.int64)
         names = np.ascontiguousarray(np.broadcast_to(np.asarray(streams, np.int64), stops.shape))
-        if names.size and (names.min() < 0 or names.max() >= len(self._counts)):
-            raise InputError(
-                f"stream numbers run from 0 to {len(self._counts) - 1}, not {names.min()} to {names.max()}"
-            )
-        rests = np.zeros(len(stops), np.uint8) if idle_before is None else np.asarray(idle_before, bool).view(np.uint8)
-        if rests.shape != stops.shape:
+        if counting.first_bad_segment(stops, names, len(data), len(self._counts)) >= 0:
+            self._refuse(stops, names, len(data))
+        if (stops[-1] if stops.size else 0) != len(data):
+            raise InputError(f"segment ends must ascend to the number of bytes, {len(data)}")
+        rests = None if idle_before is None else np.ascontiguousarray(idle_before, bool).view(np.uint8)
+        if rests is not None and rests.shape != stops.shape:
             raise InputError(f"{len(stops)} segments but {rests.size} idle_before marks")
         if flags is not None and len(flags) * 8 < len(data):
             raise InputError(f"{len(data)} bytes need {(len(data) + 7) // 8} bytes of flags, not {len(flags)}")
-        self.lane = kernels.count_wires(
-            data, flags, stops, names, rests, self.idle_level, self.level, self.flag_level, self.lane, self._counts
-        )
+        if self._tallies is None:
+            self._tallies = counting.new_tallies(len(self._counts))
+        self.lane = counting.count_wires(
+            data, flags, stops, names, rests, self.idle_level, self.level, self.flag_level, self.lane, self._tallies,
+            self._counts,
+        )  # fmt: skip
+
+    def _refuse(self, stops: Counts, names: Counts, n_bytes: int) -> NoReturn:
+        """Raise InputError for segments that are none."""
+        if names.min() < 0 or names.max() >= len(self._counts):
+            raise InputError(
+                f"stream numbers run from 0 to {len(self._counts) - 1}, not {names.min()} to {names.max()}"
+            )
+        raise InputError(f"segment ends must ascend to the number of bytes, {n_bytes}")
 
     def restore(self, level: Sequence[int] | Bytes, flag_level: Sequence[int] | Bytes, lane: int) -> None:
         """Set what the wires carry, to continue where another bus stopped."""

@@ -21,23 +21,21 @@ ROUNDS, BYTES = 11, 64 << 20
 def measure() -> None:
     import cython_ext.wires.encode as kernels
     from cython_ext.common.cpu import simd_level
+    from hwmodel.bus import Bus
     from hwmodel.coding.stage import aligned_empty
 
     data, out, flags = aligned_empty(BYTES), aligned_empty(BYTES), aligned_empty(BYTES // 8)
     data[:] = np.random.default_rng(0).integers(0, 256, BYTES, dtype=np.uint8)
     out[:], flags[:] = 0, 0
     level, flag_level, history = (np.zeros(2, np.uint8) for _ in range(3))
-    one = np.zeros(1, np.int64)
-    counts, ends, idles = np.zeros((1, 3, 18), np.int64), np.array([BYTES]), np.zeros(1, np.uint8)
+    bus = Bus(2)
     jobs = {
         "memcpy": lambda: np.copyto(out, data),
         "memcpy again": lambda: np.copyto(out, data),
         "DBI ones and toggles": lambda: kernels.dbi_totals(data, level, flag_level),
         "DBI encode, flags, ones": lambda: kernels.encode_xor_dbi(data, out, flags, history, 0, 64, 0, True),
         "Base+XOR+DBI encode, flags, ones": lambda: kernels.encode_xor_dbi(data, out, flags, history, 2, 32, 0, True),
-        "ones, toggles, rising per wire": lambda: kernels.count_wires(
-            data, flags, ends, one, idles, 0, level, flag_level, 0, counts
-        ),
+        "ones, toggles, rising per wire": lambda: bus.send(data, flags),
     }
     seconds: dict[str, list[float]] = {name: [] for name in jobs}
     for _ in range(ROUNDS + 1):

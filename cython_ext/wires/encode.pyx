@@ -1,10 +1,8 @@
-"""Bus codes over byte streams and the ones, toggles and rising edges of every wire (rules: hwmodel.encoders).
+"""Bus codes over byte streams (rules: hwmodel.encoders).
 
 Every function continues a stream: arrays named `history`, `level` or `flag_level` hold what was sent before and are
-updated in place where they say so. Callers validate sizes; see encode.h and wires.h for the inner loops.
+updated in place where they say so. Callers validate sizes; see encode.h for the inner loops.
 """
-
-import numpy as np
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
@@ -20,24 +18,6 @@ cdef extern from "wires/encode.h" nogil:
     ew_totals ew_dbi_totals(const uint8_t *src, int64_t n, int64_t lanes, uint8_t *level, uint8_t *flag_level)
     int ew_popcount8(uint8_t x)
     int ew_popcount64(uint64_t x)
-
-cdef extern from "wires/wires.h" nogil:
-    ctypedef struct ew_bus:
-        uint8_t level[64]
-        uint8_t flag[64]
-        int64_t lanes
-        int64_t lane
-    void ew_wire_byte(ew_bus *bus, uint8_t sent, uint8_t flag, int64_t *counts)
-    void ew_count_wires(const uint8_t *src, const uint8_t *flags, int64_t start, int64_t stop, ew_bus *bus,
-                        int64_t *counts)
-    ctypedef struct ew_gathered:
-        int64_t held
-    void ew_gather_wires(const uint8_t *src, const uint8_t *flags, int64_t flag_bytes, int64_t start, int64_t stop,
-                         int joined, ew_bus *bus, uint64_t *carry, ew_gathered *g, int64_t *counts)
-    void ew_count_rest(ew_gathered *g, int64_t lanes, int has_flags, int64_t *counts)
-
-cdef enum:
-    LONG_SEGMENT = 4096  # longer ones are counted where they lie, shorter ones are gathered by stream
 
 
 def encode_xor_dbi(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] flags, const uint8_t[::1] history,
@@ -73,108 +53,6 @@ def dbi_totals(const uint8_t[::1] data, uint8_t[::1] level, uint8_t[::1] flag_le
     with nogil:
         totals = ew_dbi_totals(&data[0], n, lanes, &level[0], &flag_level[0])
     return totals.ones, totals.toggles
-
-
-def count_wires(const uint8_t[::1] data, flags, const int64_t[::1] ends, const int64_t[::1] streams,
-                const uint8_t[::1] idles, int idle_level, uint8_t[::1] level, uint8_t[::1] flag_level, int64_t lane,
-                int64_t[:, :, ::1] counts):
-    """Send `data` over the bus and add to counts[stream, (ones, toggles, rising), wire]; return the next byte's lane.
-
-    Segment k is the bytes up to ends[k] and belongs to streams[k]; where idles[k], all wires first return to
-    `idle_level` (those edges belong to segment k). flags: packed uint8 or None. level, flag_level: uint8[lanes], updated.
-    """
-    cdef int64_t lanes = level.shape[0], k, j, start = 0, stop, segments = ends.shape[0], n = data.shape[0]
-    cdef ew_bus bus
-    cdef const uint8_t[::1] flag_view
-    cdef const uint8_t *flag_bytes = NULL
-    cdef const uint8_t *bytes_ = NULL
-    cdef uint8_t rest = 0xff if idle_level else 0
-    need(lanes <= 64 and counts.shape[2] == 9 * lanes and counts.shape[1] == 3,
-         "at most 64 lanes, counts for three streams")
-    need(flag_level.shape[0] == lanes and streams.shape[0] == segments and idles.shape[0] == segments,
-         "a level for each lane, a stream for each segment")
-    if flags is not None and n:
-        flag_view = flags
-        need(flag_view.shape[0] >= (n + 7) // 8, "a flag for each byte")
-        flag_bytes = &flag_view[0]
-    if n:
-        bytes_ = &data[0]
-    bus.lanes = lanes
-    bus.lane = lane
-    for j in range(lanes):
-        bus.level[j] = level[j]
-        bus.flag[j] = flag_level[j]
-    cdef int64_t n_streams = counts.shape[0], flag_count = (n + 7) // 8
-    cdef uint64_t carry = 0
-    cdef bint gather = 64 % lanes == 0 and segments > 1 and LONG_SEGMENT <= n < LONG_SEGMENT * segments, joined = False
-    cdef uint8_t[::1] room
-    cdef ew_gathered *held = NULL
-    if gather:
-        room = np.zeros(n_streams * sizeof(ew_gathered) + 64, np.uint8)
-        held = <ew_gathered *>(&room[0] + (64 - <size_t>&room[0] % 64) % 64)
-        carry = _gathered(&bus)
-    with nogil:
-        for k in range(segments):
-            stop = ends[k]
-            if idles[k]:
-                if gather:
-                    _spread(carry, &bus)
-                _return_to_idle(&bus, rest, &counts[streams[k], 0, 0])
-                carry = _gathered(&bus) if gather else 0
-                joined = False
-            if gather and bus.lane == 0 and (stop - start) % lanes == 0 and (flag_bytes != NULL or carry == 0):
-                ew_gather_wires(bytes_, flag_bytes, flag_count, start, stop, joined, &bus, &carry,
-                                held + streams[k], &counts[streams[k], 0, 0])
-                joined = joined or stop > start
-            else:
-                if gather:
-                    _spread(carry, &bus)
-                ew_count_wires(bytes_, flag_bytes, start, stop, &bus, &counts[streams[k], 0, 0])
-                if gather:
-                    carry = _gathered(&bus)
-                joined = False
-            start = stop
-        if gather:
-            _spread(carry, &bus)
-            for k in range(n_streams):
-                ew_count_rest(held + k, lanes, flag_bytes != NULL, &counts[k, 0, 0])
-    for j in range(lanes):
-        level[j] = bus.level[j]
-        flag_level[j] = bus.flag[j]
-    return bus.lane
-
-
-cdef void _spread(uint64_t carry, ew_bus *bus) noexcept nogil:
-    """Write the flags of the last beat, bit by lane, where single bytes look for them."""
-    cdef int64_t lane
-    for lane in range(bus.lanes):
-        bus.flag[lane] = carry >> lane & 1
-
-
-cdef uint64_t _gathered(const ew_bus *bus) noexcept nogil:
-    """The inverse of _spread."""
-    cdef uint64_t carry = 0
-    cdef int64_t lane
-    for lane in range(bus.lanes):
-        carry |= <uint64_t>bus.flag[lane] << lane
-    return carry
-
-
-cdef void _return_to_idle(ew_bus *bus, uint8_t rest, int64_t *counts) noexcept nogil:
-    """Drive every wire to the idle level: edges count, the ones of an idle bus do not (no unit interval is sent)."""
-    cdef int64_t lane, bit, wires = 9 * bus.lanes
-    cdef uint8_t flips
-    cdef uint8_t flag = rest & 1
-    for lane in range(bus.lanes):
-        flips = bus.level[lane] ^ rest
-        for bit in range(8):
-            counts[wires + 8 * lane + bit] += flips >> bit & 1
-            counts[2 * wires + 8 * lane + bit] += (flips & rest) >> bit & 1
-        counts[wires + 8 * bus.lanes + lane] += bus.flag[lane] ^ flag
-        counts[2 * wires + 8 * bus.lanes + lane] += flag & (bus.flag[lane] ^ 1)
-        bus.level[lane] = rest
-        bus.flag[lane] = flag
-    bus.lane = 0
 
 
 def invert_flagged(const uint8_t[::1] data, const uint8_t[::1] flags, uint8_t[::1] out):

@@ -1,5 +1,9 @@
 """Encoders and wire counts against the bitarray oracle; cutting a stream anywhere changes nothing; decode inverts."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from bitarray import bitarray
@@ -115,13 +119,19 @@ def test_streams_share_the_wires_but_not_the_counts(data, lanes, idle, cuts):
 
 
 @quick
-@given(st.data(), st.sampled_from((1, 2, 3, 4, 8, 16, 32, 64)), st.sampled_from((0, 1)), st.booleans(), st.booleans())
+@given(
+    st.data(),
+    st.sampled_from((1, 2, 3, 4, 6, 8, 16, 32, 63, 64)),
+    st.sampled_from((0, 1)),
+    st.booleans(),
+    st.booleans(),
+)
 def test_many_short_segments_count_what_single_ones_do(data, lanes, idle, flagged, rests):
-    """Long runs of segments are gathered by stream; sent one at a time they are counted where they lie."""
+    """In one call, what the wires do is found for many segments at once; alone, for each; and bit by bit."""
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
-    n = data.draw(st.integers(4096, 9000))
+    n = data.draw(st.sampled_from((100, 1023, 1024, 1025, 4096)) | st.integers(1, 9000))
     unit = data.draw(st.sampled_from((1, lanes)))
-    cuts = np.unique(rng.integers(0, n // unit, data.draw(st.integers(2, 300)))) * unit
+    cuts = np.unique(rng.integers(0, n // unit + 1, data.draw(st.integers(2, 3000)))) * unit
     ends = np.append(cuts[cuts < n], n)
     names, idles = rng.integers(0, 3, len(ends)), rests & (rng.random(len(ends)) < 0.1)
     sent = rng.integers(0, 256, n, dtype=np.uint8)
@@ -137,6 +147,36 @@ def test_many_short_segments_count_what_single_ones_do(data, lanes, idle, flagge
     for name in ("ones", "toggles", "rising"):
         assert (getattr(together.counts, name) == getattr(apart.counts, name)).all()
     assert (together.level == apart.level).all() and (together.flag_level == apart.flag_level).all()
+    if not idles.any():
+        flat = bitarray(endian="little")
+        flat.frombytes(np.packbits(np.concatenate((np.ones(lanes, np.uint8), bits if flagged else 0 * sent)),
+                                   bitorder="little").tobytes())  # fmt: skip
+        whole = np.concatenate((np.full(lanes, 0x5A, np.uint8), sent))
+        want = oracle.wire_counts(whole.tobytes(), flat[: len(whole)], lanes, idle)
+        for k, name in enumerate(("ones", "toggles", "rising")):
+            assert getattr(together.counts, name).sum(axis=0).tolist() == want[k]
+
+
+@pytest.mark.parametrize("level", ("avx2", "baseline"))
+def test_wires_are_counted_alike_without_wide_registers(level):
+    """Counts of 300,000 bytes in segments of any length on buses of any width, in a process of that SIMD level."""
+    program = (
+        "import numpy as np; from hwmodel.bus import Bus; rng = np.random.default_rng(7); n = 10_000\n"
+        "for lanes in (1, 2, 3, 4, 8, 64):\n"
+        "  for longest in (1, 3, 40, 300, 3000):\n"
+        "    data, flags = rng.integers(0, 256, n, dtype=np.uint8), rng.integers(0, 256, n // 8, dtype=np.uint8)\n"
+        "    ends = np.cumsum(rng.integers(0, longest + 1, n)); ends = np.append(ends[ends < n], n)\n"
+        "    bus = Bus(lanes, n_streams=5)\n"
+        "    bus.send(data, flags, ends=ends, streams=rng.integers(0, 5, len(ends)))\n"
+        "    print(*(getattr(bus.counts, k).tolist() for k in ('ones', 'toggles', 'rising')))\n"
+    )
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", program], env={**os.environ, **how}, check=True, capture_output=True, text=True
+        ).stdout
+        for how in ({}, {"EDGEWATT_SIMD": level})
+    ]
+    assert found[0] == found[1] and found[0].count("\n") == 30
 
 
 @quick
