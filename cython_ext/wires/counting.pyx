@@ -19,6 +19,12 @@ cdef extern from "wires/wires.h" nogil:
                  int64_t *counts)
     void ew_settle(ew_tally *tally, int64_t lanes, int64_t *counts)
 
+cdef extern from "common/copy.h" nogil:
+    void edgewatt_copy_block(uint8_t *to, const uint8_t *source, int64_t n)
+
+cdef enum:
+    MOST_PILES = 64
+
 
 def new_tallies(int64_t streams):
     """Return uint8, zeros: counters of this many streams, to be given to `count_wires` and `settle`."""
@@ -103,3 +109,89 @@ def settle(uint8_t[::1] tallies, int64_t[:, :, ::1] counts):
     with nogil:
         for k in range(counts.shape[0]):
             ew_settle(each + k, lanes, &counts[k, 0, 0])
+
+
+def stretches(const uint8_t[::1] stream, const uint8_t[::1] is_write, which_set, int64_t n_streams, int64_t block_bytes):
+    """Return (int64[k] ends in bytes, int64[k] kinds) of the stretches of blocks of one kind.
+
+    The kind of a block is stream + n_streams * (is_write + 2 * which_set); which_set: uint8[n], or one number for all.
+    """
+    cdef int64_t k, m = 0, kind, n = stream.shape[0], everyone = 0
+    cdef const uint8_t[::1] sets = stream
+    cdef bint apart = isinstance(which_set, np.ndarray)
+    if apart:
+        sets = which_set
+    else:
+        everyone = which_set
+    need(is_write.shape[0] == n and sets.shape[0] == n, "a direction and a set for each block")
+    out_ends, out_kinds = np.empty(n, np.int64), np.empty(n, np.int64)
+    cdef int64_t[::1] ends = out_ends, kinds = out_kinds
+    with nogil:
+        for k in range(n):
+            kind = stream[k] + n_streams * (is_write[k] + 2 * (sets[k] if apart else everyone))
+            if m == 0 or kinds[m - 1] != kind:
+                kinds[m] = kind
+                m += 1
+            ends[m - 1] = (k + 1) * block_bytes
+    return out_ends[:m], out_kinds[:m]
+
+
+cdef int _check_piles(const int64_t[::1] pile, const uint8_t[::1] kind, int64_t piles) except -1:
+    cdef int64_t k
+    cdef bint bad = False
+    for k in range(pile.shape[0]):
+        bad |= pile[k] < 0 or pile[k] >= piles
+    for k in range(kind.shape[0]):
+        bad |= kind[k] >= pile.shape[0]
+    return need(not bad, "a pile for each kind")
+
+
+def deal(const uint8_t[::1] data, const int64_t[::1] pile, const uint8_t[::1] kind, int64_t piles, int64_t block_bytes):
+    """Return the blocks of each of so many piles, uint8[n_k * block_bytes] each, in order: block k goes to
+    pile[kind[k]]."""
+    cdef int64_t k, p, n = kind.shape[0]
+    cdef int64_t[::1] at = np.zeros(piles + 1, np.int64)
+    need(data.shape[0] == n * block_bytes, "whole blocks, a kind for each")
+    _check_piles(pile, kind, piles)
+    with nogil:
+        for k in range(n):
+            at[pile[kind[k]] + 1] += 1
+        for p in range(piles):
+            at[p + 1] += at[p]
+    starts = np.asarray(at).copy()
+    out = np.empty(n * block_bytes, np.uint8)
+    cdef uint8_t[::1] room = out
+    with nogil:
+        for k in range(n):
+            p = pile[kind[k]]
+            edgewatt_copy_block(&room[at[p] * block_bytes], &data[k * block_bytes], block_bytes)
+            at[p] += 1
+    return [out[starts[p] * block_bytes : starts[p + 1] * block_bytes] for p in range(piles)]
+
+
+def collect(parts, const int64_t[::1] pile, const uint8_t[::1] kind, int64_t block_bytes):
+    """Return uint8[n * block_bytes]: what `deal` dealt out, in the order it was in."""
+    cdef int64_t k, p, n = kind.shape[0], total = 0
+    cdef int64_t left[MOST_PILES]
+    cdef const uint8_t *at[MOST_PILES]
+    cdef const uint8_t[::1] part
+    need(len(parts) <= MOST_PILES, "at most 64 piles")
+    for p, each in enumerate(parts):
+        part = each
+        total += part.shape[0]
+        at[p] = &part[0] if part.shape[0] else NULL
+        left[p] = part.shape[0] // block_bytes
+    need(total == n * block_bytes, "whole blocks, a kind for each")
+    _check_piles(pile, kind, len(parts))
+    for k in range(n):
+        left[pile[kind[k]]] -= 1
+    for p in range(len(parts)):
+        need(left[p] == 0, "as many blocks of a pile as were dealt to it")
+    out = np.empty(total, np.uint8)
+    cdef uint8_t[::1] room = out
+    with nogil:
+        for k in range(n):
+            p = pile[kind[k]]
+            edgewatt_copy_block(&room[k * block_bytes], at[p], block_bytes)
+            at[p] += block_bytes
+    return out

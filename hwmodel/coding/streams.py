@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import cython_ext.wires.counting as kernels
 from hwmodel.coding.bits import BitByBit
 from hwmodel.coding.chain import Chain, chain_facts, check_wires, fused_stages, parse_chain
 from hwmodel.coding.in_burst import ShareFlags
@@ -26,6 +27,9 @@ def fitting_element(stage: type[Stage], n_bytes: int, block_bytes: int) -> int:
     if stage.takes_records and n_bytes <= min(block_bytes, 64):
         return n_bytes
     return max(size for size in (1, *stage.element_sizes) if n_bytes % size == 0 and block_bytes % size == 0)
+
+
+NO_BYTES = np.zeros(0, np.uint8)
 
 
 class StreamChain:
@@ -125,22 +129,30 @@ class _Part:
     def encode(self, coded: Coded, kind: npt.NDArray[np.integer[Any]]) -> Coded:
         if len(self.stages) == 1:
             return self._run(0, coded)
-        which = self.which[kind]
-        present = np.flatnonzero(np.bincount(which, minlength=len(self.stages))).tolist()
-        if len(present) < 2:
-            return self._run(present[0] if present else 0, coded)
         assert coded.flags is None and coded.extra is None
-        block, eighth = np.dtype((np.void, self.block_bytes)), np.dtype((np.void, max(1, self.block_bytes // 8)))
-        rows, flags = coded.data.reshape(-1, self.block_bytes), None
-        out = np.empty(len(rows), block)
-        for k in present:
-            mine = np.flatnonzero(which == k)
-            part = self._run(k, Coded(rows.take(mine, axis=0).reshape(-1)))
-            out[mine] = part.data.view(block)
-            if part.flags is not None:
-                flags = np.zeros(len(rows), eighth) if flags is None else flags
-                flags[mine] = part.flags.view(eighth)
-        return replace(coded, data=out.view(np.uint8), flags=None if flags is None else flags.view(np.uint8))
+        kind = np.ascontiguousarray(kind, np.uint8)
+        dealt = kernels.deal(coded.data, self.which, kind, len(self.stages), self.block_bytes)
+        piles = [(k, pile) for k, pile in enumerate(dealt) if len(pile)]
+        if len(piles) < 2:
+            return self._run(piles[0][0] if piles else 0, coded)
+        parts: list[Coded | None] = [None] * len(self.stages)
+        for k, pile in piles:
+            parts[k] = self._run(k, Coded(pile))
+        flagged = any(part is not None and part.flags is not None for part in parts)
+        return replace(
+            coded,
+            data=kernels.collect(
+                [NO_BYTES if part is None else part.data for part in parts], self.which, kind, self.block_bytes
+            ),
+            flags=kernels.collect(
+                [NO_BYTES if part is None or part.flags is None else part.flags for part in parts],
+                self.which,
+                kind,
+                self.block_bytes // 8,
+            )
+            if flagged
+            else None,
+        )
 
     def _run(self, k: int, coded: Coded) -> Coded:
         stage, n = self.stages[k], len(coded.data)

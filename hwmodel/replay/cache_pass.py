@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import cython_ext.trace.accesses as kernel
 from hwmodel.caches.cache import CacheCounts
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadCounts
@@ -229,10 +230,5 @@ def _joined(parts: list[Any], kind: Any) -> npt.NDArray[Any]:
 
 def count_accesses(chunk: Chunk) -> npt.NDArray[np.int64]:
     """Return int64[2 (load, store), 2 (accesses, bytes), len(STREAMS)] of a chunk."""
-    counts = np.zeros((2, 2, len(STREAMS)), np.int64)
-    for op in (0, 1):
-        mine = chunk.op == op
-        counts[op, 0] = np.bincount(chunk.stream[mine], minlength=len(STREAMS))
-        sizes = np.bincount(chunk.stream[mine], weights=chunk.size[mine], minlength=len(STREAMS))
-        counts[op, 1] = sizes.astype(np.int64)
+    counts: npt.NDArray[np.int64] = kernel.count_accesses(chunk.op, chunk.stream, chunk.size, len(STREAMS))
     return counts

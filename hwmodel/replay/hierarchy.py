@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import cython_ext.trace.accesses as kernel
 from hwmodel.caches.cache import CacheLevel, LineTransactions, Prefetches
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.machine import Machine
@@ -93,24 +94,15 @@ class CacheHierarchy:
         return self._bursts(chunk, index, first, cycle, work)
 
     def _check_footprint(self, chunk: Chunk) -> None:
-        within = chunk.address - np.uint64(self._memory.base_address)  # wraps to a large number below the base
-        bad = np.flatnonzero((within > self._memory.total_bytes) | (within + chunk.size > self._memory.total_bytes))
-        if bad.size:
-            low, end = self._memory.base_address, self._memory.base_address + self._memory.total_bytes
+        base, total = self._memory.base_address, self._memory.total_bytes
+        bad = kernel.first_outside(chunk.address, chunk.size, base, total)
+        if bad >= 0:
             raise InputError(
-                f"access {self._accesses + bad[0]}: {chunk.size[bad[0]]} bytes at {int(chunk.address[bad[0]]):#x} lie "
-                f"outside the trace's memory, {low:#x} to {end:#x}"
+                f"access {self._accesses + bad}: {chunk.size[bad]} bytes at {int(chunk.address[bad]):#x} lie "
+                f"outside the trace's memory, {base:#x} to {base + total:#x}"
             )
-
         offset, payload = chunk.payload_offset, chunk.payload
-        if (
-            offset is None
-            or payload is None
-            or len(offset) != len(chunk) + 1
-            or offset[0] < 0
-            or offset[-1] > len(payload)
-            or (np.diff(offset) != chunk.size).any()
-        ):
+        if offset is None or payload is None or not kernel.offsets_hold(offset, chunk.size, len(payload)):
             raise InputError("the trace has a memory image, but its accesses do not carry their bytes")
 
     def flush(self) -> Iterator[Bursts]:
@@ -147,14 +139,15 @@ class CacheHierarchy:
     ) -> Bursts:
         """Cut transactions into bursts of block_bytes, ascending."""
         self.partial_writes += int(np.count_nonzero(chunk.size % self._whole_bytes))
-        block, which = touched_lines(chunk.address, chunk.size, self.block_bytes)
+        address, op, stream, access = kernel.cut(
+            chunk.address, chunk.size, chunk.op, chunk.stream, access, self.block_bytes
+        )
         if chunk.payload is not None:
-            assert len(chunk.payload) == len(block) * self.block_bytes, "bytes were lost or made up"
-        access = access[which]
+            assert len(chunk.payload) == len(address) * self.block_bytes, "bytes were lost or made up"
         return Bursts(
-            block * np.uint64(self.block_bytes),
-            chunk.op[which],
-            chunk.stream[which],
+            address,
+            op,
+            stream,
             access + first if work is None else work[access],
             chunk.payload,
             None if cycle is None else cycle[access],

@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from cython_ext.dram.in_flight import Held
 from traces.access.trace import STREAMS
 
 if TYPE_CHECKING:
     from hwmodel.replay.hierarchy import Bursts
+
+
+NO_BYTES = np.zeros(0, np.uint8)
 
 
 class SendsBursts(Protocol):
@@ -34,13 +38,15 @@ class InFlight:
     def __init__(self, block_bytes: int, n_sources: int, wires: Sequence[SendsBursts] | None) -> None:
         self._wires = wires
         self._size = 0 if wires is None else block_bytes
-        self.pending = [Pending(block_bytes, wires is not None) for _ in range(n_sources)]
+        self.pending = [Held(self._size) for _ in range(n_sources)]
         self.counts = np.zeros((2, 2, len(STREAMS)), np.int64)
 
     def add(self, source: int, bursts: Bursts, which: int) -> np.ndarray:
         """Keep the requests of a source and return their numbers, int64[n]. which: 0 run, 1 final flush."""
-        first = self.pending[source].add(bursts, which)
-        return (first + np.arange(len(bursts), dtype=np.int64)) * len(self.pending) + source
+        data = bursts.data if self._size and bursts.data is not None else NO_BYTES
+        first = self.pending[source].add(bursts.stream, bursts.is_write, data, which)
+        end, n = first + len(bursts), len(self.pending)
+        return np.arange(first * n + source, end * n + source, n)
 
     def split(self, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the source of each number, and its number within that source."""
@@ -49,7 +55,9 @@ class InFlight:
     def served(self, sent: np.ndarray, channel: np.ndarray, unsent: np.ndarray) -> None:
         """Send the bursts that left, int64[n] numbers in the order of their commands with uint8[n] channels, over the
         wires of their channels, and forget int64[m] requests that have none."""
-        if len(unsent):
+        if len(self.pending) == 1:
+            self.pending[0].drop(unsent)
+        elif len(unsent):
             source, number = self.split(unsent)
             for s, pending in enumerate(self.pending):
                 if len(mine := number[source == s]):
@@ -57,12 +65,15 @@ class InFlight:
         if not len(sent):
             return
         stream, write, which, data = self._take(sent)
-        kind = (which * np.int64(2) + write) * len(STREAMS) + stream
+        kind = (which * np.uint8(2) + write) * np.uint8(len(STREAMS)) + stream
         self.counts += np.bincount(kind, minlength=self.counts.size).reshape(self.counts.shape)
         wires = self._wires or ()
         for c, each in enumerate(wires):
-            at = np.flatnonzero(channel == c) if len(wires) > 1 else slice(None)
-            if len(stream[at]):
+            if len(wires) == 1:
+                each.send(data.reshape(-1), stream, write, which)
+                break
+            at = np.flatnonzero(channel == c)
+            if len(at):
                 each.send(data[at].reshape(-1), stream[at], write[at], which[at])
 
     def _take(self, number: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -80,62 +91,3 @@ class InFlight:
 
     def __len__(self) -> int:
         return sum(map(len, self.pending))
-
-
-class Pending:
-    """Stream, direction, run or flush, and bytes of the requests on their way, which leave in any order."""
-
-    def __init__(self, block_bytes: int, has_data: bool) -> None:
-        self.block_bytes, self.has_data = block_bytes, has_data
-        self.total = 0
-        self._new: list[tuple[np.ndarray, ...]] = []
-        empty = np.zeros(0, np.uint8)
-        self._none: tuple[np.ndarray, ...] = (
-            np.zeros(0, np.int64), empty, empty, empty, np.zeros((0, block_bytes if has_data else 0), np.uint8)
-        )  # fmt: skip
-        self._held: tuple[np.ndarray, ...] = self._none
-
-    def __len__(self) -> int:
-        return len(self._held[0]) + sum(len(block[0]) for block in self._new)
-
-    def add(self, bursts: Bursts, which: int) -> int:
-        """Keep bursts and return the number of the first."""
-        first, n = self.total, len(bursts)
-        self.total += n
-        data = bursts.data if bursts.data is not None else np.zeros(0, np.uint8)
-        self._new.append(
-            (
-                np.arange(first, first + n), bursts.stream, bursts.is_write, np.full(n, which, np.uint8),
-                data.reshape(n, self.block_bytes if self.has_data else 0),
-            )
-        )  # fmt: skip
-        return first
-
-    def take(self, number: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Forget some numbers and return, in their order, stream, is_write, which, data uint8[n, block_bytes or 0]."""
-        at = self._find(number)
-        taken = tuple(column[at] for column in self._held[1:])
-        self._forget(at)
-        return taken
-
-    def drop(self, number: np.ndarray) -> None:
-        """Forget requests without a burst of their own."""
-        number = np.sort(number)
-        self._forget(self._find(number))
-
-    def _find(self, number: np.ndarray) -> np.ndarray:
-        if self._new:
-            blocks = [self._held, *self._new] if len(self._held[0]) else self._new
-            self._held = blocks[0] if len(blocks) == 1 else tuple(map(np.concatenate, zip(*blocks, strict=True)))
-            self._new = []
-        at = np.searchsorted(self._held[0], number)
-        assert np.array_equal(self._held[0][at], number), "a burst was served twice or never asked for"
-        return at
-
-    def _forget(self, at: np.ndarray) -> None:
-        if len(at) == len(self._held[0]):
-            self._held = self._none
-            return
-        keep = np.ones(len(self._held[0]), bool)
-        keep[at] = False
-        self._held = tuple(column[keep] for column in self._held)

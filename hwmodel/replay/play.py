@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from cython_ext.wires.counting import stretches
 from hwmodel.bus import Bus, WireCounts
 from hwmodel.caches.cache import CacheCounts
 from hwmodel.fastmemory.scratchpad import ScratchpadCounts
@@ -184,10 +185,7 @@ class Wires:
         if not len(stream):
             return
         coded = self._chain.encode(data, stream)
-        # One segment per stretch of bursts of one stream and direction.
-        kind = stream.astype(np.int64) + len(STREAMS) * (is_write + 2 * np.asarray(which_set, np.int64))
-        last = np.append(np.flatnonzero(kind[1:] != kind[:-1]), len(kind) - 1)
-        ends, streams = (last + 1) * self._chain.sent_bytes, kind[last]
+        ends, streams = stretches(stream, is_write, which_set, len(STREAMS), self._chain.sent_bytes)
         self._bus.send(coded.data, coded.flags, ends=ends, streams=streams)
         if coded.extra is not None:
             self._extra.send(coded.extra, ends=ends, streams=streams)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+import cython_ext.trace.accesses as kernel
+
+DENSE = 4  # lines of the table for each look-up, at most
 NEVER = np.iinfo(np.int64).max  # "not touched again"
 
 ORACLE_GENERAL = np.dtype([("clock", "<u4"), ("object", "<u8"), ("size", "<u4"), ("next", "<i8")])
@@ -18,17 +21,26 @@ def touched_lines(
 
     address, size: [n] bytes, sizes at least 1, ends at most 2^63. line_bytes: any whole number of bytes.
     """
-    width = np.uint64(line_bytes)
-    first = address // width
-    counts = ((address + size.astype(np.uint64) - np.uint64(1)) // width - first).astype(np.int64) + 1
-    access = np.repeat(np.arange(len(address)), counts)
-    start = np.cumsum(counts) - counts
-    within = np.arange(len(access)) - start[access]
-    return first[access] + within.astype(np.uint64), access
+    sizes = np.asarray(size)
+    kept = sizes.dtype if sizes.dtype in (np.uint8, np.uint16) else np.int64
+    found = kernel.touched_blocks(
+        np.ascontiguousarray(address, np.uint64), np.ascontiguousarray(sizes, kept), line_bytes
+    )
+    block, access = found
+    return block, access
 
 
 def next_uses(lines: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-    """Return int64[n]: for each position the next one with the same line, NEVER for the last. O(n log n)."""
+    """Return int64[n]: for each position the next one with the same line, NEVER for the last.
+
+    O(n) where the lines lie within a few times as many as there are look-ups, O(n log n) elsewhere.
+    """
+    if not len(lines):
+        return np.zeros(0, np.int64)
+    first, span = lines.min(), int(lines.max() - lines.min()) + 1
+    if span <= DENSE * len(lines):
+        found: npt.NDArray[np.int64] = kernel.next_in_table(lines, first, np.full(span, NEVER, np.int64), NEVER)
+        return found
     order = np.argsort(lines, kind="stable")
     upcoming = np.full(len(lines), NEVER, np.int64)
     same = lines[order[1:]] == lines[order[:-1]]

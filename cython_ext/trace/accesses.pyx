@@ -1,0 +1,154 @@
+"""One pass over the accesses of a chunk each: their counts, the lines and blocks they touch, when a line comes again."""
+
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint64_t
+
+from cython_ext.common.checks cimport need
+
+import numpy as np
+
+ctypedef fused size_type:
+    const uint8_t
+    const uint16_t
+    const int64_t
+
+
+def count_accesses(const uint8_t[::1] op, const uint8_t[::1] stream, size_type[::1] size, int64_t n_streams):
+    """Return int64[2 (load, store), 2 (accesses, bytes), n_streams]. Operations above 1 are not counted."""
+    cdef int64_t i, n = op.shape[0]
+    cdef int64_t[:, :, ::1] table = np.zeros((2, 256, 2), np.int64)
+    need(stream.shape[0] == n and size.shape[0] == n, "a stream and a size for each access")
+    with nogil:
+        for i in range(n):
+            if op[i] < 2:
+                table[op[i], stream[i], 0] += 1
+                table[op[i], stream[i], 1] += size[i]
+    found = np.asarray(table)
+    need(not found[:, n_streams:].any(), "streams below n_streams")
+    return np.ascontiguousarray(found[:, :n_streams].transpose(0, 2, 1))
+
+
+def first_outside(const uint64_t[::1] address, size_type[::1] size, uint64_t base, uint64_t total):
+    """Return the first access that does not lie in [base, base + total), -1 if all do."""
+    cdef int64_t i, n = address.shape[0]
+    cdef uint64_t within
+    cdef bint bad = False
+    need(size.shape[0] == n, "a size for each access")
+    with nogil:
+        for i in range(n):
+            within = address[i] - base  # wraps to a large number below the base
+            bad |= (within > total) | (<uint64_t>size[i] > total - within)
+        if not bad:
+            i = -1
+        else:
+            for i in range(n):
+                within = address[i] - base
+                if within > total or <uint64_t>size[i] > total - within:
+                    break
+    return i
+
+
+def offsets_hold(const int64_t[::1] offset, size_type[::1] size, int64_t total):
+    """Return whether offsets, int64[n + 1], ascend by the sizes and lie in [0, total]."""
+    cdef int64_t i, n = size.shape[0]
+    cdef bint bad = False
+    if offset.shape[0] != n + 1 or offset[0] < 0 or offset[n] > total:
+        return False
+    with nogil:
+        for i in range(n):
+            bad |= offset[i + 1] - offset[i] != size[i]
+    return not bad
+
+
+def count_blocks(const uint64_t[::1] address, size_type[::1] size, uint64_t block_bytes):
+    """Return how many blocks these accesses touch, each for itself. Sizes are at least 1, ends at most 2^63."""
+    cdef int64_t i, total = 0, n = address.shape[0]
+    cdef int shift = _power_of(block_bytes)
+    need(size.shape[0] == n, "a size for each access")
+    with nogil:
+        if shift >= 0:
+            for i in range(n):
+                total += <int64_t>(((address[i] + <uint64_t>size[i] - 1) >> shift) - (address[i] >> shift)) + 1
+        else:
+            for i in range(n):
+                total += <int64_t>((address[i] + <uint64_t>size[i] - 1) / block_bytes - address[i] / block_bytes) + 1
+    return total
+
+
+def touched_blocks(const uint64_t[::1] address, size_type[::1] size, uint64_t block_bytes):
+    """Return (uint64[m] number of each block touched, ascending within an access, int64[m] access); see
+    `count_blocks`."""
+    cdef int64_t i, m = 0, n = address.shape[0], room = count_blocks(address, size, block_bytes)
+    cdef uint64_t at, last
+    cdef int shift = _power_of(block_bytes)
+    out_block, out_access = np.empty(room, np.uint64), np.empty(room, np.int64)
+    cdef uint64_t[::1] block = out_block
+    cdef int64_t[::1] access = out_access
+    with nogil:
+        for i in range(n):
+            if shift >= 0:
+                at = address[i] >> shift
+                last = (address[i] + <uint64_t>size[i] - 1) >> shift
+            else:
+                at = address[i] / block_bytes
+                last = (address[i] + <uint64_t>size[i] - 1) / block_bytes
+            while m < room and at <= last:
+                block[m] = at
+                access[m] = i
+                m += 1
+                at += 1
+    need(m == room, "as many blocks as counted")
+    return out_block, out_access
+
+
+def cut(const uint64_t[::1] address, size_type[::1] size, const uint8_t[::1] op, const uint8_t[::1] stream,
+        const int64_t[::1] access, uint64_t block_bytes):
+    """Cut accesses into whole blocks; return (uint64[m] address of the block, uint8[m] op, uint8[m] stream, int64[m]
+    access), the last three those of the access it is cut from."""
+    cdef int64_t k, i
+    block, which = touched_blocks(address, size, block_bytes)
+    cdef uint64_t[::1] at = block
+    cdef int64_t[::1] origin = which
+    cdef int64_t m = at.shape[0], n = address.shape[0]
+    need(op.shape[0] == n and stream.shape[0] == n and access.shape[0] == n, "columns of one length")
+    out_op, out_stream = np.empty(m, np.uint8), np.empty(m, np.uint8)
+    cdef uint8_t[::1] to_op = out_op, to_stream = out_stream
+    with nogil:
+        for k in range(m):
+            i = origin[k]
+            at[k] *= block_bytes
+            to_op[k] = op[i]
+            to_stream[k] = stream[i]
+            origin[k] = access[i]
+    return block, out_op, out_stream, which
+
+
+def next_in_table(const uint64_t[::1] lines, uint64_t first, int64_t[::1] table, int64_t never):
+    """Return int64[n]: for each position the next with the same line, `never` for the last.
+
+    table: int64, all `never`, at least as long as the span of the lines from `first` on.
+    """
+    cdef int64_t i, n = lines.shape[0]
+    cdef int64_t[::1] upcoming = np.empty(n, np.int64)
+    cdef uint64_t span = <uint64_t>table.shape[0], at
+    cdef bint bad = False
+    with nogil:
+        for i in range(n):
+            bad |= lines[i] - first >= span
+    need(not bad, "lines within the table")
+    with nogil:
+        for i in range(n - 1, -1, -1):
+            at = lines[i] - first
+            upcoming[i] = table[at]
+            table[at] = i
+    return np.asarray(upcoming)
+
+
+cdef int _power_of(uint64_t number) except -2:
+    """Return log2 of a power of two, -1 for another number."""
+    cdef int shift = 0
+    need(number > 0, "blocks of at least a byte")
+    if number & (number - 1):
+        return -1
+    while number >> shift != 1:
+        shift += 1
+    return shift
