@@ -29,7 +29,7 @@ from traces.access.build import build_trace
 from traces.access.trace import Trace
 from traces.work.network import Network
 
-ROUNDS = 5
+ROUNDS = 3
 PART, ENCODER = "lpddr4-3200", "base-xor+dbi-dc"
 
 

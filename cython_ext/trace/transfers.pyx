@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
+from cython_ext.common.checks cimport need
 from cython_ext.trace.walk cimport ForwardWalk, edgewatt_sink, edgewatt_walk, open_sink
 
 import numpy as np
@@ -92,3 +93,34 @@ cdef class TransferWalk(ForwardWalk):
         with nogil:
             edgewatt_fill_transfers(&self.transfers, &out)
         return out.n
+
+
+def first_loads(const int32_t[::1] step, const int32_t[::1] neuron, const uint8_t[::1] kind,
+                const int32_t[::1] source, const int32_t[::1] target, int64_t n_neurons, uint8_t load, uint8_t live):
+    """Return (uint8[E]: whether a move is the first load of its neuron, what is wrong with the moves or "").
+
+    Every row loaded is used by the connection of its step; every live row stored is loaded again next.
+    """
+    cdef int64_t k, at, n = step.shape[0]
+    cdef bint unused = False, dropped = False, outside = False
+    cdef uint8_t[::1] first = np.zeros(n, np.uint8), seen = np.zeros(n_neurons, np.uint8)  # 1 loaded, 2 stored live
+    need(neuron.shape[0] == n and kind.shape[0] == n and target.shape[0] == source.shape[0], "columns of one length")
+    with nogil:
+        for k in range(n):
+            at = neuron[k]
+            if at < 0 or at >= n_neurons or step[k] < 0 or (kind[k] == load and step[k] >= source.shape[0]):
+                outside = True
+                break
+            if kind[k] == load:
+                unused |= source[step[k]] != at and target[step[k]] != at
+                first[k] = seen[at] == 0
+                seen[at] = 1
+            else:
+                dropped |= seen[at] == 2
+                if kind[k] == live:
+                    seen[at] = 2
+        for at in range(n_neurons):
+            dropped |= seen[at] == 2
+    need(not outside, "moves of steps and neurons that there are")
+    wrong = "a row was loaded and not used" if unused else "a live row was stored and never loaded again" if dropped else ""
+    return np.asarray(first), wrong

@@ -11,9 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from cython_ext.iomodel.counts import PINNING_CODES, POLICY_CODES
-from hwmodel.fastmemory.moves import LOAD, STORE_LIVE, STORE_OUTPUT, Moves, moves_of
+from cython_ext.trace.transfers import first_loads
+from hwmodel.fastmemory.moves import LOAD, STORE_LIVE, Moves, moves_of
 from traces.access.plan import Plan
 from traces.access.trace import Trace
 from traces.access.transfers import SCALAR_BYTES, plan_of, transfers
@@ -119,8 +121,7 @@ class Scratchpad:
         self.moves = moves_of(
             plan.source, plan.target, plan.is_output, memory=self.memory, policy=spec.policy, pinning=spec.pinning
         )
-        check_moves(self.moves, plan)
-        first = _first_loads(self.moves, plan)
+        first = bias_loads(self.moves, plan)
         self.bias_reads = int(first.sum())
         self._transfers = transfers(
             trace,
@@ -170,21 +171,12 @@ class Scratchpad:
         )
 
 
-def check_moves(moves: Moves, plan: Plan) -> None:
-    """Assert that every row loaded is used at once, and every live row stored is loaded again."""
-    loads = np.flatnonzero(moves.kind == LOAD)
-    at, neuron = moves.step[loads], moves.neuron[loads]
-    assert ((plan.source[at] == neuron) | (plan.target[at] == neuron)).all(), "a row was loaded and not used"
-    by_neuron = np.argsort(moves.neuron, kind="stable")
-    kind, same = moves.kind[by_neuron], np.diff(moves.neuron[by_neuron]) == 0
-    following = np.append(np.where(same, kind[1:], STORE_OUTPUT), STORE_OUTPUT)
-    assert (following[kind == STORE_LIVE] == LOAD).all(), "a live row was stored and never loaded again"
-
-
-def _first_loads(moves: Moves, plan: Plan) -> np.ndarray:
-    """Return bool[E]: the first load of each computed neuron, which brings its bias."""
-    first = np.zeros(len(moves), bool)
-    loads = np.flatnonzero(moves.kind == LOAD)
-    _, at = np.unique(moves.neuron[loads], return_index=True)
-    first[loads[at]] = plan.is_computed[moves.neuron[loads[at]]]
-    return first
+def bias_loads(moves: Moves, plan: Plan) -> npt.NDArray[np.bool_]:
+    """Return bool[E]: the first load of each computed neuron, which brings its bias; assert that every row loaded is
+    used at once, and every live row stored is loaded again."""
+    first, wrong = first_loads(
+        moves.step, moves.neuron, moves.kind, plan.source, plan.target, len(plan.is_output), LOAD, STORE_LIVE
+    )
+    assert not wrong, wrong
+    found: npt.NDArray[np.bool_] = first.view(bool) & plan.is_computed[moves.neuron]
+    return found
