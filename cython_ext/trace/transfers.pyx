@@ -103,7 +103,7 @@ def first_loads(const int32_t[::1] step, const int32_t[::1] neuron, const uint8_
     """
     cdef int64_t k, at, n = step.shape[0]
     cdef bint unused = False, dropped = False, outside = False
-    cdef uint8_t[::1] first = np.zeros(n, np.uint8), seen = np.zeros(n_neurons, np.uint8)  # 1 loaded, 2 stored live
+    cdef uint8_t[::1] first = np.zeros(n, np.uint8), seen = np.zeros(n_neurons, np.uint8)  # 1: loaded before, 2: stored live
     need(neuron.shape[0] == n and kind.shape[0] == n and target.shape[0] == source.shape[0], "columns of one length")
     with nogil:
         for k in range(n):
@@ -113,14 +113,14 @@ def first_loads(const int32_t[::1] step, const int32_t[::1] neuron, const uint8_
                 break
             if kind[k] == load:
                 unused |= source[step[k]] != at and target[step[k]] != at
-                first[k] = seen[at] == 0
+                first[k] = not seen[at] & 1
                 seen[at] = 1
             else:
-                dropped |= seen[at] == 2
+                dropped |= seen[at] & 2
                 if kind[k] == live:
-                    seen[at] = 2
+                    seen[at] |= 2
         for at in range(n_neurons):
-            dropped |= seen[at] == 2
+            dropped |= seen[at] & 2
     need(not outside, "moves of steps and neurons that there are")
     wrong = "a row was loaded and not used" if unused else "a live row was stored and never loaded again" if dropped else ""
     return np.asarray(first), wrong
