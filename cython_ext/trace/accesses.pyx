@@ -27,6 +27,21 @@ def count_accesses(const uint8_t[::1] op, const uint8_t[::1] stream, size_type[:
     return np.ascontiguousarray(found[:, :n_streams].transpose(0, 2, 1))
 
 
+def count_values(const uint8_t[::1] values, int64_t n_values):
+    """Return int64[n_values]: how often each value occurs. Raises ValueError for a value that is not below n_values."""
+    cdef int64_t i, n = values.shape[0], even = n - n % 2
+    cdef int64_t[:, ::1] table = np.zeros((2, 256), np.int64)
+    with nogil:
+        for i in range(0, even, 2):  # two tables: equal values follow each other
+            table[0, values[i]] += 1
+            table[1, values[i + 1]] += 1
+        if n > even:
+            table[0, values[even]] += 1
+    found = np.asarray(table).sum(axis=0)
+    need(not found[n_values:].any(), "values below n_values")
+    return found[:n_values]
+
+
 def first_outside(const uint64_t[::1] address, size_type[::1] size, uint64_t base, uint64_t total):
     """Return the first access that does not lie in [base, base + total), -1 if all do."""
     cdef int64_t i, n = address.shape[0]

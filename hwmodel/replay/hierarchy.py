@@ -43,7 +43,8 @@ class Bursts:
 def count_requests(bursts: Bursts) -> Int64Array:
     """Return int64[2 (reads, writes), len(STREAMS)] of bursts."""
     kind = bursts.is_write * np.uint8(len(STREAMS)) + bursts.stream
-    return np.bincount(kind, minlength=2 * len(STREAMS)).reshape(2, len(STREAMS))
+    counts: Int64Array = kernel.count_values(kind, 2 * len(STREAMS)).reshape(2, len(STREAMS))
+    return counts
 
 
 class Uncached:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from cython_ext.dram.in_flight import Held
+from cython_ext.trace.accesses import count_values
 from traces.access.trace import STREAMS
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class InFlight:
             return
         stream, write, which, data = self._take(sent)
         kind = (which * np.uint8(2) + write) * np.uint8(len(STREAMS)) + stream
-        self.counts += np.bincount(kind, minlength=self.counts.size).reshape(self.counts.shape)
+        self.counts += count_values(kind, self.counts.size).reshape(self.counts.shape)
         wires = self._wires or ()
         for c, each in enumerate(wires):
             if len(wires) == 1:

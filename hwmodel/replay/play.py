@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cython_ext.wires.counting import stretches
-from hwmodel.bus import Bus, WireCounts
+from hwmodel.bus import Bus, Bytes, WireCounts
 from hwmodel.caches.cache import CacheCounts
 from hwmodel.fastmemory.scratchpad import ScratchpadCounts
 from hwmodel.machine import Machine
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 Int64Array = npt.NDArray[np.int64]
 
 RUN, FLUSH = 0, 1  # sets of wire counts
-HANDED_ON = 1 << 14  # bursts that go to the wires together: calls cost as much as some hundred bursts
+HANDED_ON = 1 << 14  # bursts that go to the wires together: many for a call, few enough for the processor's caches
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,14 +176,19 @@ class Wires:
 
     def send(
         self,
-        data: npt.NDArray[np.uint8],
-        stream: npt.NDArray[np.uint8],
-        is_write: npt.NDArray[np.uint8],
-        which_set: npt.NDArray[np.uint8] | int = 0,
+        data: Bytes,
+        stream: Bytes,
+        is_write: Bytes,
+        which_set: Bytes | int = 0,
     ) -> None:
         """Send bursts: uint8[n * block_bytes] bytes, uint8[n] stream, direction and set of each."""
-        if not len(stream):
-            return
+        size = self._chain.block_bytes
+        for start in range(0, len(stream), HANDED_ON):
+            end = min(start + HANDED_ON, len(stream))
+            sets = which_set[start:end] if isinstance(which_set, np.ndarray) else which_set
+            self._send(data[start * size : end * size], stream[start:end], is_write[start:end], sets)
+
+    def _send(self, data: Bytes, stream: Bytes, is_write: Bytes, which_set: Bytes | int) -> None:
         coded = self._chain.encode(data, stream)
         ends, streams = stretches(stream, is_write, which_set, len(STREAMS), self._chain.sent_bytes)
         self._bus.send(coded.data, coded.flags, ends=ends, streams=streams)

@@ -42,6 +42,10 @@ def test_accesses_are_counted_by_direction_and_stream(chunk):
         want[o, 0, s] += 1
         want[o, 1, s] += n
     assert (accesses.count_accesses(op, stream, size, 18) == want).all()
+    assert accesses.count_values(stream, 18).tolist() == want[:, 0].sum(axis=0).tolist()
+    if len(stream):
+        with pytest.raises(ValueError, match="below n_values"):
+            accesses.count_values(stream, int(stream.max()))
 
 
 @quick
