@@ -22,6 +22,7 @@ static inline ew_v4 ew_choose(ew_m4 mask, ew_v4 yes, ew_v4 no) {
 #define TARGET
 #define V ew_v4
 #define WIDTH 4
+#define EW_PAIRS 0
 #define LOAD(p) (*(const ew_v4 *)(p))
 #define STORE(p, x) (*(ew_v4 *)(p) = (x))
 #define SET1(x) ew_spread(x)
@@ -44,6 +45,7 @@ static inline ew_v4 ew_choose(ew_m4 mask, ew_v4 yes, ew_v4 no) {
 #define TARGET EDGEWATT_AVX2
 #define V __m256
 #define WIDTH 8
+#define EW_PAIRS 0 /* 16 registers: the sums of two targets are too many */
 #define LOAD(p) _mm256_load_ps(p)
 #define STORE(p, x) _mm256_store_ps(p, x)
 #define SET1(x) _mm256_set1_ps(x)
@@ -62,6 +64,7 @@ static inline ew_v4 ew_choose(ew_m4 mask, ew_v4 yes, ew_v4 no) {
 #define TARGET EDGEWATT_AVX512
 #define V __m512
 #define WIDTH 16
+#define EW_PAIRS 1
 #define LOAD(p) _mm512_load_ps(p)
 #define STORE(p, x) _mm512_store_ps(p, x)
 #define SET1(x) _mm512_set1_ps(x)

@@ -12,7 +12,7 @@ from libc.string cimport memcpy
 
 cdef extern from "inference/runs.h" nogil:
     enum: EW_F32, EW_BF16, EW_INT8, EW_NARROW, EW_LINE_UNITS, EW_UNIT, EW_HEADER_INT8, EW_MAX_RUN, EW_ACTIVATION_SHIFT
-    uint32_t EW_FIRST, EW_LAST, EW_WIDE, EW_OUTSIDE
+    uint32_t EW_FIRST, EW_LAST, EW_WIDE, EW_OUTSIDE, EW_PAIRED
     ctypedef struct ew_run:
         pass
     void ew_columns(const ew_run *, const ew_run *, const char *, const char *, char *, const char *, int64_t, int, int)
@@ -68,16 +68,17 @@ def run_starts(const int32_t[::1] targets, bint single_steps=False):
 def float_stream(const int32_t[::1] sources, const int32_t[::1] targets, const float[::1] weights,
                  const int64_t[::1] starts, const uint32_t[::1] place, const float[::1] start_values,
                  const uint8_t[::1] activation, const int64_t[::1] in_degree, const uint8_t[::1] outside,
-                 const uint32_t[::1] input_place, int kind, uint32_t line_units):
+                 const uint32_t[::1] input_place, int kind, uint32_t line_units, const int64_t[::1] shared):
     """Return the tables (runs, places, weights) of a float stream, uint32 each, RUN_WORDS per run.
 
     place: offset of each neuron's row, in units. outside: of each run, whether its sources are rows of the table of
     inputs; input_place: their offsets there. start_values: bias of each neuron. activation: code of each neuron.
     kind: F32, or BF16 (weights are rounded to nearest, ties to even), plus NARROW for 16-bit
-    places, which count in `line_units` units.
+    places, which count in `line_units` units. shared: of each run, what shared.pyx says (zeros: no pairs); the quads
+    that a pair shares lie side by side, then come the others of its first and of its second run.
     """
-    cdef int64_t n_runs = starts.shape[0] - 1, r, k, n, quad = 0
-    cdef bint bf16 = kind & EW_BF16, narrow = kind & EW_NARROW
+    cdef int64_t n_runs = starts.shape[0] - 1, r, k, n, at_quad, quad = 0, before = 0
+    cdef bint bf16 = kind & EW_BF16, narrow = kind & EW_NARROW, second = False
     cdef int64_t quads = ((np.diff(np.asarray(starts)) + 3) // 4).sum()
     if quads >= 2**32:
         raise ValueError("more than 2^34 connections")
@@ -101,21 +102,28 @@ def float_stream(const int32_t[::1] sources, const int32_t[::1] targets, const f
             n = starts[r + 1] - starts[r]
             source_place = &input_place[0] if outside[r] else &place[0]
             run[4 * r] = place[t]
-            run[4 * r + 1] = _head(seen, t, n, in_degree[t], activation[t]) | (EW_OUTSIDE if outside[r] else 0)
+            run[4 * r + 1] = (_head(seen, t, n, in_degree[t], activation[t]) | (EW_OUTSIDE if outside[r] else 0)
+                              | (EW_PAIRED if shared[r] else 0))
             run[4 * r + 2] = start_bits[t]
-            run[4 * r + 3] = <uint32_t>quad
+            run[4 * r + 3] = <uint32_t>(shared[r - 1] if second else quad)
             for k in range(n):
+                if second:  # `before`: quads of the first run of the pair
+                    at_quad = quad - before + 2 * (k // 4) + 1 if k // 4 < shared[r - 1] else quad + k // 4
+                else:
+                    at_quad = quad + (2 * (k // 4) if k // 4 < shared[r] else k // 4 + shared[r])
                 at = source_place[sources[starts[r] + k]]
                 bits = weight_bits[starts[r] + k]
                 if narrow:
-                    narrow_place[4 * quad + k] = <uint16_t>(at // line_units)
+                    narrow_place[4 * at_quad + k % 4] = <uint16_t>(at // line_units)
                 else:
-                    wide_place[4 * quad + k] = at
+                    wide_place[4 * at_quad + k % 4] = at
                 if bf16:
-                    weight_bf16[4 * quad + k] = <uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16)
+                    weight_bf16[4 * at_quad + k % 4] = <uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16)
                 else:
-                    weight_f32[4 * quad + k] = bits
-            quad += (n + 3) // 4
+                    weight_f32[4 * at_quad + k % 4] = bits
+            before = (n + 3) // 4
+            quad += before
+            second = shared[r] > 0
     return runs, place_words, weight_words
 
 

@@ -14,11 +14,23 @@
 #define EW_NAME(name) EW_CAT(name, LEVEL)
 
 #define EW_EACH _Pragma("GCC unroll 16") for (int v = 0; v < NV; v++)
-#define EW_ADD_ROW(place, set, weight)                                                       \
+#define EW_ROW(place) ((const float *)(from + (size_t)(place) * EW_UNIT))
+#define EW_ADD_ROW(sum, place, set, weight)                                                  \
     do {                                                                                     \
-        const float *row = (const float *)(from + (size_t)(place) * EW_UNIT);              \
+        const float *row = EW_ROW(place);                                                    \
         const V factor = (weight);                                                           \
         EW_EACH sum[(set) * NV + v] = FMA(factor, LOAD(row + v * WIDTH), sum[(set) * NV + v]); \
+    } while (0)
+/* The same for two targets: the row is loaded once. */
+#define EW_ADD_SHARED_ROW(place, set, weight, other_weight)                     \
+    do {                                                                        \
+        const float *row = EW_ROW(place);                                       \
+        const V factor = (weight), other_factor = (other_weight);               \
+        EW_EACH {                                                               \
+            const V value = LOAD(row + v * WIDTH);                              \
+            sum[(set) * NV + v] = FMA(factor, value, sum[(set) * NV + v]);      \
+            other[(set) * NV + v] = FMA(other_factor, value, other[(set) * NV + v]); \
+        }                                                                       \
     } while (0)
 
 /* Sets place[0..3], in units, and the quad of weights to those that were loaded last, and loads the next. */
@@ -27,19 +39,87 @@
     ew_four_places(place, pair, NARROW);                                                                \
     const V w0 = PICK(quad, 0), w1 = PICK(quad, 1), w2 = PICK(quad, 2), w3 = PICK(quad, 3);             \
     EW_LOAD_QUAD
-#define EW_LOAD_QUAD                                                                                    \
-    memcpy(pair, places, NARROW ? 8 : 16);                                                              \
-    quad = BF16 ? LOAD_QUAD_BF16((const uint16_t *)weights) : LOAD_QUAD_F32((const float *)weights);    \
-    places += NARROW ? 8 : 16;                                                                          \
+#define EW_LOAD_WEIGHTS (BF16 ? LOAD_QUAD_BF16((const uint16_t *)weights) : LOAD_QUAD_F32((const float *)weights))
+#define EW_LOAD_QUAD                       \
+    memcpy(pair, places, NARROW ? 8 : 16); \
+    quad = EW_LOAD_WEIGHTS;                \
+    EW_SKIP_QUAD
+#define EW_SKIP_QUAD            \
+    places += NARROW ? 8 : 16;  \
     weights += BF16 ? 8 : 16;
 
-#define EW_ADD_QUAD                           \
-    do {                                      \
-        EW_TAKE_QUAD                          \
-        EW_ADD_ROW(place[0], 0, w0);          \
-        EW_ADD_ROW(place[1], 1 % SETS, w1);   \
-        EW_ADD_ROW(place[2], 2 % SETS, w2);   \
-        EW_ADD_ROW(place[3], 3 % SETS, w3);   \
+#define EW_ADD_QUAD(sum)                           \
+    do {                                           \
+        EW_TAKE_QUAD                               \
+        EW_ADD_ROW(sum, place[0], 0, w0);          \
+        EW_ADD_ROW(sum, place[1], 1 % SETS, w1);   \
+        EW_ADD_ROW(sum, place[2], 2 % SETS, w2);   \
+        EW_ADD_ROW(sum, place[3], 3 % SETS, w3);   \
+    } while (0);
+
+#define EW_ADD_SHARED_QUAD                                                  \
+    do {                                                                    \
+        const QUAD others = EW_LOAD_WEIGHTS;                                \
+        EW_SKIP_QUAD                                                        \
+        EW_TAKE_QUAD                                                        \
+        EW_ADD_SHARED_ROW(place[0], 0, w0, PICK(others, 0));                \
+        EW_ADD_SHARED_ROW(place[1], 1 % SETS, w1, PICK(others, 1));         \
+        EW_ADD_SHARED_ROW(place[2], 2 % SETS, w2, PICK(others, 2));         \
+        EW_ADD_SHARED_ROW(place[3], 3 % SETS, w3, PICK(others, 3));         \
+    } while (0);
+
+/* What the target of a run starts from: its bias, or what it has become so far. */
+#define EW_START(sum, run)                                                                              \
+    do {                                                                                                \
+        if ((run)->head & EW_FIRST) {                                                                   \
+            const V bias = SET1(EW_ACTIVATION((run)->head) == EW_CLIPPED ? 0.0f : (run)->start);        \
+            EW_EACH sum[v] = bias;                                                                      \
+        } else {                                                                                        \
+            const float *target = (const float *)(values + (size_t)(run)->target * EW_UNIT);            \
+            EW_EACH sum[v] = LOAD(target + v * WIDTH);                                                  \
+        }                                                                                               \
+        _Pragma("GCC unroll 16") for (int v = NV; v < NV * SETS; v++) sum[v] = SET1(0.0f);              \
+    } while (0);
+
+/* n connections. Two quads a turn: 1 to 4 % on Zen 5; nothing with less wide vectors. */
+#define EW_ADD(sum, n)                                                   \
+    do {                                                                 \
+        for (; WIDTH == 16 && n >= 8; n -= 8) {                          \
+            EW_ADD_QUAD(sum)                                             \
+            EW_ADD_QUAD(sum)                                             \
+        }                                                                \
+        for (; n >= 4; n -= 4) EW_ADD_QUAD(sum)                          \
+        if (n) {                                                         \
+            EW_TAKE_QUAD                                                 \
+            (void)w3;                                                    \
+            if (n == 1) {                                                \
+                EW_ADD_ROW(sum, place[0], 0, w0);                        \
+            } else if (n == 2) {                                         \
+                EW_ADD_ROW(sum, place[0], 0, w0);                        \
+                EW_ADD_ROW(sum, place[1], 1 % SETS, w1);                 \
+            } else {                                                     \
+                EW_ADD_ROW(sum, place[0], 0, w0);                        \
+                EW_ADD_ROW(sum, place[1], 1 % SETS, w1);                 \
+                EW_ADD_ROW(sum, place[2], 2 % SETS, w2);                 \
+            }                                                            \
+        }                                                                \
+    } while (0);
+
+#define EW_FINISH(sum, run)                                                                                      \
+    do {                                                                                                         \
+        const uint32_t kind = EW_ACTIVATION((run)->head);                                                        \
+        float *target = (float *)(values + (size_t)(run)->target * EW_UNIT);                                     \
+        _Pragma("GCC unroll 4") for (int s = 1; s < SETS; s++) EW_EACH sum[v] = ADD(sum[v], sum[s * NV + v]);    \
+        if ((run)->head & EW_LAST) {                                                                             \
+            const V zero = SET1(0.0f);                                                                           \
+            if (kind == EW_RELU) {                                                                               \
+                EW_EACH sum[v] = MAX(sum[v], zero);                                                              \
+            } else if (kind == EW_CLIPPED) {                                                                     \
+                const V bias = SET1((run)->start), most = SET1(EW_CLIP);                                         \
+                EW_EACH sum[v] = NOT_ZERO(sum[v], MIN(MAX(ADD(sum[v], bias), zero), most));                      \
+            }                                                                                                    \
+        }                                                                                                        \
+        EW_EACH STORE(target + v * WIDTH, sum[v]);                                                               \
     } while (0);
 
 TARGET static inline __attribute__((always_inline)) void EW_NAME(ew_stream_)(
@@ -52,47 +132,25 @@ TARGET static inline __attribute__((always_inline)) void EW_NAME(ew_stream_)(
     EW_LOAD_QUAD
     for (; run < end; run++) {
         V sum[16];
-        const uint32_t head = run->head, kind = EW_ACTIVATION(head);
-        float *target = (float *)(values + (size_t)run->target * EW_UNIT);
-        const char *const from = head & EW_OUTSIDE ? inputs : values;
-        uint32_t n = head & EW_MAX_RUN;
-        if (head & EW_FIRST) {
-            const V bias = SET1(kind == EW_CLIPPED ? 0.0f : run->start);
-            EW_EACH sum[v] = bias;
-        } else {
-            EW_EACH sum[v] = LOAD(target + v * WIDTH);
+        const char *const from = run->head & EW_OUTSIDE ? inputs : values;
+        uint32_t n = run->head & EW_MAX_RUN;
+        EW_START(sum, run)
+        if (EW_PAIRS && run->head & EW_PAIRED) {
+            V other[16];
+            const uint32_t shared = run[1].quad;
+            EW_START(other, run + 1)
+            for (uint32_t left = shared; left; left--) EW_ADD_SHARED_QUAD
+            n -= 4 * shared;
+            EW_ADD(sum, n)
+            EW_FINISH(sum, run)
+            run++;
+            n = (run->head & EW_MAX_RUN) - 4 * shared;
+            EW_ADD(other, n)
+            EW_FINISH(other, run)
+            continue;
         }
-        _Pragma("GCC unroll 16") for (int v = NV; v < NV * SETS; v++) sum[v] = SET1(0.0f);
-        for (; WIDTH == 16 && n >= 8; n -= 8) { /* two quads a turn: 1 to 4 % on Zen 5; nothing with less wide vectors */
-            EW_ADD_QUAD
-            EW_ADD_QUAD
-        }
-        for (; n >= 4; n -= 4) EW_ADD_QUAD
-        if (n) {
-            EW_TAKE_QUAD
-            (void)w3;
-            if (n == 1) {
-                EW_ADD_ROW(place[0], 0, w0);
-            } else if (n == 2) {
-                EW_ADD_ROW(place[0], 0, w0);
-                EW_ADD_ROW(place[1], 1 % SETS, w1);
-            } else {
-                EW_ADD_ROW(place[0], 0, w0);
-                EW_ADD_ROW(place[1], 1 % SETS, w1);
-                EW_ADD_ROW(place[2], 2 % SETS, w2);
-            }
-        }
-        _Pragma("GCC unroll 4") for (int s = 1; s < SETS; s++) EW_EACH sum[v] = ADD(sum[v], sum[s * NV + v]);
-        if (head & EW_LAST) {
-            const V zero = SET1(0.0f);
-            if (kind == EW_RELU) {
-                EW_EACH sum[v] = MAX(sum[v], zero);
-            } else if (kind == EW_CLIPPED) {
-                const V bias = SET1(run->start), most = SET1(EW_CLIP);
-                EW_EACH sum[v] = NOT_ZERO(sum[v], MIN(MAX(ADD(sum[v], bias), zero), most));
-            }
-        }
-        EW_EACH STORE(target + v * WIDTH, sum[v]);
+        EW_ADD(sum, n)
+        EW_FINISH(sum, run)
     }
 }
 
@@ -133,12 +191,21 @@ static void EW_NAME(ew_columns_)(EW_ARGUMENTS, int64_t columns, int kind) {
 }
 
 #undef EW_ARGUMENTS
+#undef EW_FINISH
+#undef EW_ADD
+#undef EW_START
+#undef EW_ADD_SHARED_QUAD
 #undef EW_ADD_QUAD
+#undef EW_SKIP_QUAD
+#undef EW_LOAD_WEIGHTS
 #undef EW_TAKE_QUAD
 #undef EW_LOAD_QUAD
 #undef EW_WIDTHS
 #undef EW_STREAM
+#undef EW_ADD_SHARED_ROW
 #undef EW_ADD_ROW
+#undef EW_ROW
+#undef EW_PAIRS
 #undef EW_EACH
 #undef EW_NAME
 #undef EW_CAT

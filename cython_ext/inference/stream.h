@@ -31,12 +31,13 @@ typedef struct {
     uint32_t target; /* offset of its row */
     uint32_t head;   /* connections | flags */
     float start;     /* bias */
-    uint32_t quad;   /* the first of its quads */
+    uint32_t quad;   /* the first of its quads; of the second run of a pair: how many quads they share */
 } ew_run;
 
 #define EW_FIRST 0x80000000u /* nothing has been added to the target yet */
 #define EW_LAST 0x40000000u  /* the target is finished by this run */
 #define EW_WIDE 0x20000000u  /* int8: keep the finished 32-bit sums too (outputs) */
+#define EW_PAIRED 0x20000000u /* float: this run and the next begin with the same sources */
 #define EW_OUTSIDE 0x04000000u /* all sources are inputs: rows of their own table, not of the arena */
 
 enum { EW_IDENTITY = 0, EW_RELU = 1, EW_CLIPPED = 2 }; /* of a run: what EW_LAST applies */
@@ -55,12 +56,21 @@ static inline float ew_float(uint32_t word) {
 
 static inline float ew_bf16(const uint16_t *weight) { return ew_float((uint32_t)*weight << 16); }
 
+/* Keeps compilers from computing addresses in vector registers, which the sums need. */
+#if defined(__GNUC__)
+#define EW_SCALAR(x) __asm__("" : "+r"(x))
+#else
+#define EW_SCALAR(x) (void)0
+#endif
+
 /* Offsets of four sources, in units, by few loads: the kernels are limited by loads. */
 static inline __attribute__((always_inline)) void ew_four_places(size_t place[4], const uint64_t pair[2],
                                                                  const int is_narrow) {
-    for (int k = 0; k < 4; k++)
+    _Pragma("GCC unroll 4") for (int k = 0; k < 4; k++) {
         place[k] = is_narrow ? (size_t)(uint16_t)(pair[0] >> (16 * k)) * EW_LINE_UNITS
                              : (uint32_t)(pair[k / 2] >> (32 * (k % 2)));
+        EW_SCALAR(place[k]);
+    }
 }
 
 #define EW_CLIP 32.0f /* the Graph Challenge's upper limit of an activation */

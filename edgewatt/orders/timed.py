@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hwmodel.processor.cost import Processor, rows_held
-from hwmodel.processor.work import OrderedWork, ordered_work
+from hwmodel.processor.work import PAIRING, OrderedWork, ordered_work
 from reorder import order as engine
 from reorder.base import Ordering
 from reorder.search.objectives import IOTerm, Objective
@@ -25,6 +25,10 @@ FUSED = (512, 1024, 2048)
 NEAR_RUNS = 4
 """Targets that share sources are looked for where the first cache holds the sources of so many runs ..."""
 NEAR_WORK = 1 << 24
+"""... and connections times targets per source are at most this: a second or so."""
+PAIR_RUNS = 8
+"""Pairs of targets are tried where runs have so many connections: two that share four are then found ..."""
+PAIR_WORK = 1 << 28
 """... and connections times targets per source are at most this: a second or so."""
 LIMIT_S = 60.0
 
@@ -74,11 +78,11 @@ def fastest_order(
     Inside a layer, all targets take their sources of one tile before the next tile begins, so that the tile's rows stay
     in the first cache; without a tile it is target after target, the order of CSR. Or two layers go at a time, in
     blocks of neurons. In a tile, targets come by id, or those that are alike side by side, or, where there is no tile,
-    each after those that it shares most sources with.
+    each after those that it shares most sources with; and where kernels take two targets at a time, in pairs.
 
     The same network and processor (a stored calibration) give the same answer, unless the limit ends the search: no
     candidate begins that would, as the slowest one before it, go beyond time_limit_s (None: no limit). At least target
-    after target is looked at. O(W log W) per candidate, 10 to 40.
+    after target is looked at. O(W log W) per candidate, 10 to 60.
     """
     search = _Search(network, processor, tuple(lanes), batch, memory)
     widths = np.bincount(network.depth)
@@ -119,6 +123,10 @@ class _Search:
         length, fan_out = (
             w / max(1, int(np.count_nonzero(d))) for d in (self.network.in_degree, self.network.out_degree)
         )
+        tiles = -(-int(np.bincount(self.network.depth).max()) // size.get("sources", 1 << 60))
+        if self.processor.simd == PAIRING and length >= PAIR_RUNS * tiles and w * fan_out <= PAIR_WORK:
+            yield {**size, "pairs": True}, self.lanes
+            yield {**size, "pairs": True, "alike": True}, self.lanes
         for width in self.lanes if "sources" not in size and w * fan_out <= NEAR_WORK else ():
             rows = rows_held(self.processor.limits.l1_bytes, width)
             if NEAR_RUNS * length <= rows:
@@ -128,7 +136,7 @@ class _Search:
         """Judge one order; return whether it would have been the best if all rows stayed in the first cache."""
         found = engine.order(self.network, "long-runs", memory=self.memory, **shape)
         work = ordered_work(self.network, found)
-        plain = not {"alike", "near"} & shape.keys()
+        plain = not {"alike", "near", "pairs"} & shape.keys()
         gain = 1 if plain else 1 + self.processor.median_error  # else the plainer one: the model knows no better
         useful = False
         for width in lanes:

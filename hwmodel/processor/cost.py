@@ -1,16 +1,24 @@
 """A model of the time of an order: runs, lines of values by the level they come from, and the stream.
 
-    seconds of a pass = c + a * runs + b * quads + d * stored lines + e * jumped lines + f * connection lines
-                        + g * lines from L2 + h * lines beyond L2 + i * lines written beyond L2 + j * surprises
+Nanoseconds of a pass are a sum over TERMS of how often each occurs times what it takes. A *line* is 64 bytes; a row of
+values has lanes/16 of them.
 
-A *line* is 64 bytes; a row of values has lanes/16 of them. A *quad* is four connections of a run, whose places and
-weights are loaded together. Lines (of rows) from L2, from beyond it and written beyond it are what set-associative LRU
-caches of the processor's sizes move in one pass of many, while the stream goes through them, too
-(hwmodel.processor.traffic); the stream's own lines are fetched ahead and hidden. A stored line is *jumped* to where the
-run's target is not the next neuron: the caches' own prefetchers have not brought it. A *surprise* is a run of another
-length than the one before, beyond the number of runs that the branch predictor remembers from pass to pass; wide rows
-hide part of it (by the square root of the lines). A stream of more than half of L3 comes from memory in every pass, at
-the bandwidth measured there. Inputs are packed: copying them is not part of a pass.
+- pass: one. copied_line: lines of outputs copied to the result, and of inputs copied to rows, outside all runs.
+- run, quad: runs, and fours of connections whose places and weights are loaded together; once for every eight vectors
+  of a row.
+- stored_line, resumed_line: lines of targets that runs store, and load where they go on with a target.
+- part: partial sums that a run adds to its first one, one after the other, where rows are of few vectors.
+- jumped_line: stored lines of a target that is not the next neuron: the caches' own prefetchers have not brought it.
+- row_line: lines of sources loaded (what two runs share, once); connection_line: lines multiplied and added.
+- l2_line, far_line, far_written_line: lines of rows loaded from L2, fetched from beyond it and written beyond it, as
+  set-associative LRU caches of the processor's sizes move them in one pass of many, while the stream goes through them,
+  too (hwmodel.processor.traffic). Stores wait for no line, and the stream's own are fetched ahead.
+- surprise: a loop of another length than the one before, beyond the number that the branch predictor remembers from
+  pass to pass; change: a run that is the first of its target after one that is not, or the reverse. Wide rows hide
+  part of both (by the square root of the lines).
+
+A stream of more than half of L3 comes from memory in every pass, at the bandwidth measured there. Inputs are packed:
+copying the batch is not part of a pass.
 """
 
 from __future__ import annotations
@@ -24,8 +32,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hwmodel.processor.limits import Limits
-from hwmodel.processor.traffic import LINE_BYTES, Traffic, row_bytes, traffic
-from hwmodel.processor.work import RUN_BYTES, OrderedWork, ordered_work
+from hwmodel.processor.traffic import LINE_BYTES, Traffic, first_runs, row_bytes, traffic
+from hwmodel.processor.work import PAIRING, RUN_BYTES, OrderedWork, ordered_work
 from traces.base.errors import InputError, did_you_mean
 from traces.base.files import whole_file
 from traces.base.plain_yaml import read_yaml
@@ -33,19 +41,28 @@ from traces.work.network import Network
 
 TERMS = (
     "pass",
+    "copied_line",
     "run",
     "quad",
     "stored_line",
+    "resumed_line",
+    "part",
     "jumped_line",
+    "row_line",
     "connection_line",
     "l2_line",
     "far_line",
     "far_written_line",
     "surprise",
+    "change",
 )
 KIND = "processor"
-FORM = 4
+FORM = 5
 """Of the terms and limits: system files of another form are measured again."""
+VECTOR_FLOATS = {"baseline": 4, "avx2": 8, "avx512": 16}
+MOST_VECTORS = 8  # of a row that a kernel sums at a time
+PARTS = {8: 1, 4: 2, 2: 4, 1: 4}
+"""By vectors of a row: in how many partial sums a kernel adds, to cover the latency of an addition."""
 
 
 def exposed(lines: int) -> float:
@@ -58,25 +75,47 @@ def rows_held(cache_bytes: int, lanes: int) -> int:
     return max(3, cache_bytes // row_bytes(lanes))
 
 
+def sweeps(lanes: int, simd: str) -> list[int]:
+    """Return the vectors of a row that a kernel takes at a time, one entry for each time that it reads the stream."""
+    left, found = row_bytes(lanes) // 4 // VECTOR_FLOATS[simd], []
+    while left:
+        found.append(next(vectors for vectors in PARTS if vectors <= left))
+        left -= found[-1]
+    return found
+
+
 def features(
-    work: OrderedWork, lanes: int, limits: Limits, remembered: int, *, cached: bool = False
+    work: OrderedWork, lanes: int, limits: Limits, simd: str, remembered: int, *, cached: bool = False
 ) -> npt.NDArray[np.float64]:
     """Return float64[terms], how often each of TERMS occurs in one pass. O(W). cached: as if all rows stayed in
-    L1 and no run was a surprise."""
+    L1 and no branch was a surprise."""
     lines = row_bytes(lanes) // LINE_BYTES
-    moved = Traffic(0, 0, 0, 0, 0, 0) if cached else traffic(work, lanes, limits.caches)
-    lengths = np.diff(work.starts)
+    pairs = simd == PAIRING
+    moved = Traffic(0, 0, 0, 0, 0, 0, 0) if cached else traffic(work, lanes, limits.caches, pairs)
+    lengths, targets = np.diff(work.starts), work.targets[work.starts[:-1]]
     runs, w = len(lengths), len(work.sources)
-    quads = int((-(-lengths // 4)).sum())
-    jumps = int((np.diff(work.targets[work.starts[:-1]]) != 1).sum())
-    surprise = max(0, int(np.count_nonzero(np.diff(lengths))) - remembered) * exposed(lines)
-    surprise = 0.0 if cached else surprise
+    first = first_runs(targets)
+    shared = work.shared if pairs else np.zeros(runs, np.int64)
+    swept = sweeps(lanes, simd)
+    hidden = 0.0 if cached else exposed(lines)
     found = {
-        "pass": 1, "run": runs, "quad": quads, "stored_line": runs * lines, "jumped_line": jumps * lines,
-        "connection_line": w * lines, "l2_line": moved.l1_fills, "far_line": moved.l2_fills,
-        "far_written_line": moved.l2_written, "surprise": surprise,
+        "pass": 1, "copied_line": (len(work.network.outputs) + len(work.copied)) * lines, "run": runs * len(swept),
+        "quad": int((-(-lengths // 4)).sum()) * len(swept), "stored_line": runs * lines,
+        "resumed_line": int(np.count_nonzero(~first)) * lines,
+        "part": runs * sum(PARTS[vectors] - 1 for vectors in swept),
+        "jumped_line": int((np.diff(targets) != 1).sum()) * lines, "row_line": (w - 4 * int(shared.sum())) * lines,
+        "connection_line": w * lines, "l2_line": moved.l1_fills - moved.l1_stores, "far_line": moved.l2_fills,
+        "far_written_line": moved.l2_written, "surprise": max(0, _loop_changes(lengths, shared) - remembered) * hidden,
+        "change": int(np.count_nonzero(np.diff(first))) * hidden,
     }  # fmt: skip
     return np.array([found[term] for term in TERMS], np.float64)
+
+
+def _loop_changes(lengths: npt.NDArray[np.int64], shared: npt.NDArray[np.int64]) -> int:
+    """How often a loop over a run's own sources, or over those of a pair, ends elsewhere than the one before."""
+    own = lengths - 4 * (shared + np.concatenate(([0], shared[:-1])))
+    paired = shared[shared > 0]
+    return int(np.count_nonzero(np.diff(own)) + np.count_nonzero(np.diff(paired)))
 
 
 def l1_misses(work: OrderedWork, lanes: int, l1: tuple[int, int]) -> int:
@@ -117,7 +156,7 @@ class Processor:
         """
         work = order if isinstance(order, OrderedWork) else ordered_work(network, order)
         cost = np.array([self.nanoseconds[term] for term in TERMS])
-        one = float(features(work, lanes, self.limits, self.remembered_runs, cached=cached) @ cost) * 1e-9
+        one = float(features(work, lanes, self.limits, self.simd, self.remembered_runs, cached=cached) @ cost) * 1e-9
         stream = stream_lines(work) * LINE_BYTES
         if stream > self.limits.l3_bytes / 2:  # more than stays in a cache that others use, too
             one += stream / self.limits.dram_gbs * 1e-9
@@ -127,7 +166,7 @@ class Processor:
         """Return (ns of a run, [(M, ns of an I/O of a fast memory of M)]): what depends on the order, for searches."""
         lines = row_bytes(lanes) / LINE_BYTES
         ns = self.nanoseconds
-        run = ns["run"] + ns["stored_line"] * lines
+        run = ns["run"] + (ns["stored_line"] + ns["resumed_line"]) * lines
         levels = [
             (rows_held(self.limits.l1_bytes, lanes), ns["l2_line"] * lines),
             (rows_held(self.limits.l2_bytes, lanes), (ns["far_line"] + ns["far_written_line"]) * lines),

@@ -16,7 +16,7 @@ from hwmodel.processor.integer import IntegerLayout
 from hwmodel.processor.phases import phases, shares
 from hwmodel.processor.quantization import quantize
 from hwmodel.processor.threads import Threads
-from hwmodel.processor.work import OrderedWork, in_units, narrow_places, ordered_work, spread
+from hwmodel.processor.work import PAIRING, OrderedWork, in_units, narrow_places, ordered_work, spread
 from traces.base.errors import InputError, unknown_name
 from traces.work.network import Network
 
@@ -125,6 +125,7 @@ class CompiledInference:
         self._out = np.flatnonzero(work.network.in_degree > 0) if keep_all else work.network.outputs
         self._output_rows = self._row[self._out] * self._pitch
         self._n_out = len(self._out)
+        self._pairs = self.simd == PAIRING and self._columns > 1 and not self._by_targets
         self._alone = threads == 1 and dtype != "int8"
         self._threads = Threads(threads)
         self._spare: list[tuple[Arena, Arena]] = []  # rows, and room for inputs, that no call uses at the moment
@@ -142,6 +143,7 @@ class CompiledInference:
             self._stream = kernel.float_stream(
                 work.sources, work.targets, work.weights, work.starts, self._place, work.biases, work.activation,
                 work.network.in_degree, work.outside.view(np.uint8), self._table_place, self._kind, line,
+                work.shared if self._pairs else np.zeros(self.runs, np.int64),
             )  # fmt: skip
             self._first = kernel.RUN_WORDS * np.arange(self.runs + 1)
             self._passes = self._made_passes()

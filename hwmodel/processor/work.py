@@ -10,12 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 import cython_ext.inference.runs as kernel
+from cython_ext.inference.shared import shared_quads
 from traces.base.errors import InputError
 from traces.work.checks import processing_arrays
 from traces.work.network import Network
 
 ACTIVATION_CODES = {"identity": 0, "relu": 1, "clipped-relu": 2}
 RUN_BYTES = 4 * kernel.RUN_WORDS
+PAIRING = "avx512"
+"""The SIMD level whose registers hold the sums of two targets: its kernels take two runs that begin alike at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +80,15 @@ class OrderedWork:
         is_input[self.network.inputs] = True
         found: npt.NDArray[np.bool_] = np.logical_and.reduceat(is_input[self.sources], self.starts[:-1])
         return found
+
+    @cached_property
+    def shared(self) -> npt.NDArray[np.int64]:
+        """int64[R]: of a run that begins with the same sources as the next, how many quads of them; else 0.
+
+        Nothing is in two pairs, and the second of a pair does not read what the first computes.
+        """
+        outside = self.outside.view(np.uint8)
+        return np.asarray(shared_quads(self.sources, self.targets, self.starts, outside))
 
     @cached_property
     def copied(self) -> npt.NDArray[np.int64]:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from cython_ext.edges.blocks import frontier as frontier_order
 from cython_ext.edges.blocks import swap_blocks
 from cython_ext.edges.near import near_runs
+from cython_ext.edges.pairs import pair_runs
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.search.budget import Best, Budget, Scorer, at_least
 from reorder.search.intervals import Items
@@ -22,6 +23,7 @@ from traces.work.network import Network
 Int64Array = npt.NDArray[np.int64]
 
 SWAPS_PER_ITEM = 400
+SHARED = 4  # least sources of a pair: what kernels take at a time
 COUNT_BYTES = 1 << 26  # beyond this table of loads per block and source, blocks are left as they come
 HOT, COLD = 2.0, 0.2  # temperatures of swap annealing, in loads
 
@@ -164,12 +166,15 @@ class LongRunsParameters:
 
     alike: targets of equal run lengths (then least sources) follow each other; else they come by id. near: how many
     neurons stay in a cache: next comes the target with most of its sources among those used last (ties: as alike).
+    pairs: of those, each target is followed by the one that shares most sources with it, at least four; both begin with
+    these, so that a kernel that computes two targets at a time loads them once.
     """
 
     sources: int | None = None
     fused: int | None = None
     alike: bool = False
     near: int | None = None
+    pairs: bool = False
 
     def __post_init__(self) -> None:
         at_least("sources", self.sources, 1)
@@ -178,7 +183,8 @@ class LongRunsParameters:
 
 
 def by_long_runs(network: Network, parameters: LongRunsParameters) -> Int64Array:
-    """Return the order of `long_runs`: keys are sorted, so it is O(W log W), and what `near_runs` says for `near`."""
+    """Return the order of `long_runs`: keys are sorted, so it is O(W log W), and what `near_runs` says for `near`, and
+    `pair_runs` for `pairs`."""
     fused, near = parameters.fused, parameters.near
     s, t, depth = network.sources, network.targets, network.depth
     by_depth = np.argsort(depth, kind="stable")
@@ -208,13 +214,42 @@ def by_long_runs(network: Network, parameters: LongRunsParameters) -> Int64Array
             keys.append(key)
     edges = sorted_by(*keys, t, s)
     if near and len(edges):
-        starts = _changes([k[edges] for k in (*keys[:4], t)])
-        groups = np.searchsorted(starts, _changes([k[edges] for k in keys[:4]]))
-        lengths = np.diff(starts)
-        found = near_runs(s[edges], t[edges], starts, groups, network.n_neurons, near)
-        first = np.cumsum(lengths[found]) - lengths[found]
-        edges = edges[np.repeat(starts[found] - first, lengths[found]) + np.arange(len(edges))]
+        starts, groups = _runs_of(keys[:4], t, edges)
+        edges = _in_order(edges, starts, near_runs(s[edges], t[edges], starts, groups, network.n_neurons, near))
+    if parameters.pairs and len(edges):
+        same = 5 if parameters.alike else 4  # runs of equal lengths, too
+        edges = _in_pairs(edges, s, *_runs_of(keys[:same], t, edges), parameters.alike)
     return edges
+
+
+def _in_pairs(
+    edges: Int64Array, sources: Int64Array, starts: Int64Array, groups: Int64Array, alike: bool
+) -> Int64Array:
+    """Return the edges with runs of a group in pairs that begin with the sources they share; pairs that share equally
+    many follow each other where runs that are `alike` do: a loop then ends where the last one did."""
+    n = int(sources.max()) + 1
+    mate = pair_runs(sources[edges], starts, groups, n, SHARED)
+    runs = np.arange(len(mate))
+    run = np.repeat(runs, np.diff(starts))
+    held = run * n + sources[edges]
+    shared = np.isin(held + (mate[run] - run) * n, held) & (mate[run] >= 0)
+    quads = np.add.reduceat(shared, starts[:-1], dtype=np.int64) // SHARED
+    leader = np.where(mate < 0, runs, np.minimum(runs, mate))
+    group = np.repeat(np.arange(len(groups) - 1), np.diff(groups))
+    return edges[sorted_by(group[run], quads[run] * alike, leader[run], run, ~shared)]
+
+
+def _runs_of(keys: list[Int64Array], targets: Int64Array, edges: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Return where runs of one target begin, and at which run each group of equal keys begins; and the ends."""
+    starts = _changes([k[edges] for k in (*keys, targets)])
+    return starts, np.searchsorted(starts, _changes([k[edges] for k in keys]))
+
+
+def _in_order(edges: Int64Array, starts: Int64Array, runs: Int64Array) -> Int64Array:
+    """Return the edges, run after run in the given order."""
+    lengths = np.diff(starts)
+    first = np.cumsum(lengths[runs]) - lengths[runs]
+    return edges[np.repeat(starts[runs] - first, lengths[runs]) + np.arange(len(edges))]
 
 
 def _changes(keys: list[Int64Array]) -> Int64Array:
@@ -235,7 +270,8 @@ def long_runs(network: Network, task: Task, parameters: LongRunsParameters) -> O
 
     The rows of a tile stay in a cache, and sums in registers for a whole run. With `fused`, a block of the neurons of
     every other layer is computed, and used up by the next layer before the next block: less of it lives at once. With
-    `near`, targets that share sources follow each other, so that more of these are still in the cache.
+    `near`, targets that share sources follow each other, so that more of these are still in the cache. With `pairs`,
+    two targets begin with the sources that they share, which a kernel for two targets loads once.
     """
     edges = by_long_runs(network, parameters)
     return Ordering(edges, "long-runs", {k: v for k, v in asdict(parameters).items() if v})

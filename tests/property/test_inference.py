@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 from cython_ext.inference.runs import LEVELS, level_number, write_bytes
 from hwmodel.processor.inference import CompiledInference, compile_inference
 from hwmodel.processor.quantization import to_bytes
+from hwmodel.processor.work import ordered_work
+from reorder.order import order
 from tests.oracles import inference_oracle as oracle
 from tests.oracles.random_networks import random_order
 from tests.strategies import networks
 from traces.base.errors import InputError
-from traces.generators.networks import random_layered
+from traces.generators.networks import random_layered, uniform_layers
 from traces.work.network import Network
 
 few = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -48,6 +50,27 @@ def test_whole_numbers_are_exact_on_every_neuron_in_any_order(
     if np.abs(expected).max(initial=0) < 2**20:
         np.testing.assert_array_equal(made.neurons(network.batch), expected)
         np.testing.assert_array_equal(made.run(network.batch), expected[:, network.outputs])
+
+
+@few
+@given(
+    st.integers(0, 2**16), st.sampled_from([0.3, 0.6, 1.0]), st.none() | st.integers(4, 30),
+    st.sampled_from([2, 16, 32, 64, 128, 200]), st.sampled_from(["float32", "bf16"]), st.integers(1, 2), st.booleans(),
+)  # fmt: skip
+def test_pairs_change_no_bit(
+    seed: int, density: float, tile: int | None, lanes: int, dtype: str, threads: int, alike: bool
+) -> None:
+    """Of two targets taken at a time, each adds what it adds alone, in the same order."""
+    network = uniform_layers([40, 31, 30, 5], density, seed=seed)
+    found = order(network, "long-runs", memory=10, sources=tile, pairs=True, alike=alike)
+    made = compile_inference(network, found, lanes=lanes, dtype=dtype, threads=threads, split="lanes")
+    assert density < 0.6 or not made._pairs or made._work.shared.any()
+    apart = ordered_work(network, found)
+    object.__setattr__(apart, "shared", np.zeros(len(apart.starts) - 1, np.int64))
+    alone = CompiledInference(apart, lanes, dtype, threads, "lanes", level_number(None), None)
+    batch = np.random.default_rng(seed).normal(size=(lanes + 3, 40)).astype(np.float32)
+    np.testing.assert_array_equal(made.run(batch), alone.run(batch))
+    np.testing.assert_array_equal(made.neurons(batch), alone.neurons(batch))
 
 
 @few

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hwmodel.processor.inference import compile_inference
 from hwmodel.processor.traffic import STREAM_AT, Traffic, accesses, row_bytes, stream_pieces, traffic, value_accesses
 from hwmodel.processor.work import OrderedWork, ordered_work, spread
+from reorder.order import order
 from tests.oracles.random_networks import random_order
 from tests.strategies import networks
 from traces.generators.networks import uniform_layers
@@ -22,16 +23,17 @@ class Lru:
 
     def __init__(self, size: int, ways: int) -> None:
         self.ways, self.sets = ways, [OrderedDict[int, bool]() for _ in range(size // 64 // ways)]
-        self.fills = self.written = self.streamed = 0
+        self.fills = self.written = self.streamed = self.stores = 0
 
     @property
-    def counts(self) -> tuple[int, int, int]:
-        return self.fills, self.written, self.streamed
+    def counts(self) -> tuple[int, ...]:
+        return self.fills, self.written, self.streamed, self.stores
 
     def touch(self, line: int, write: bool, below: "Lru | None") -> None:
         held = self.sets[line % len(self.sets)]
         if line not in held:
             self.fills += line < STREAM_AT // 64
+            self.stores += write
             self.streamed += line >= STREAM_AT // 64
             if len(held) == self.ways:
                 old, dirty = held.popitem(last=False)
@@ -54,8 +56,9 @@ def plain(work: OrderedWork, lanes: int, caches: tuple[tuple[int, int], tuple[in
         for write, start in zip(op.tolist(), address.tolist(), strict=True):
             for line in range(start // 64, (start + row_bytes(lanes)) // 64):
                 first.touch(line, bool(write), second)
-    l1, l1_written, l1_stream, l2, l2_written, l2_stream = np.subtract(first.counts + second.counts, before).tolist()
-    return Traffic(l1, l1_written, l2, l2_written, l1_stream, l2_stream)
+    moved = np.subtract(first.counts + second.counts, before).tolist()
+    l1, l1_written, l1_stream, l1_stores, l2, l2_written, l2_stream, _ = moved
+    return Traffic(l1, l1_written, l2, l2_written, l1_stream, l2_stream, l1_stores)
 
 
 @settings(max_examples=60, deadline=None)
@@ -82,6 +85,40 @@ def test_accesses_are_those_of_the_kernel() -> None:
     assert address[2] == address[3] == address[5] and len(set(address.tolist())) == 5
     again = ordered_work(network.with_(weights=np.ones(4)), None, single_steps=True)
     assert value_accesses(again, 64)[0].tolist() == [0, 1, 0, 0, 1, 0, 1, 0, 1]  # the second step loads its target
+
+
+def in_pairs(work: OrderedWork, row: dict[int, int]) -> list[tuple[int, int]]:
+    """(op, neuron) of every access, read off the definition of a pair; without inputs' own table."""
+    found: list[tuple[int, int]] = []
+    begun: set[int] = set()
+    r = 0
+    while r < len(work.starts) - 1:
+        two = 2 if work.shared[r] else 1
+        runs = [work.sources[work.starts[k] : work.starts[k + 1]].tolist() for k in range(r, r + two)]
+        targets = [int(work.targets[work.starts[k]]) for k in range(r, r + two)]
+        found += [(0, t) for t in targets if t in begun]
+        begun.update(targets)
+        shared = 4 * int(work.shared[r])
+        assert two == 1 or (runs[0][:shared] == runs[1][:shared] and targets[0] not in runs[1])
+        found += [(0, s) for s in runs[0][:shared]]
+        for own, target in zip(runs, targets, strict=True):
+            found += [(0, s) for s in own[shared:]] + [(1, target)]
+        r += two
+    return [(op, row[neuron]) for op, neuron in found]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**16), st.sampled_from([0.3, 0.7, 1.0]), st.none() | st.integers(4, 20))
+def test_pairs_load_what_they_share_once(seed: int, density: float, tile: int | None) -> None:
+    network = uniform_layers([16, 12, 9, 20], density, seed=seed)
+    work = ordered_work(network, order(network, "long-runs", memory=10, sources=tile, pairs=True))
+    op, address = value_accesses(work, 64, pairs=True)
+    assert len(op) == len(value_accesses(work, 64)[0]) - 4 * work.shared.sum()
+    ids = {a: k for k, a in enumerate(dict.fromkeys(address.tolist()))}
+    expected = in_pairs(work, {n: n for n in range(network.n_neurons)})
+    assert op.tolist() == [o for o, _ in expected]
+    renamed = dict(zip(expected, zip(op.tolist(), (ids[a] for a in address.tolist()), strict=True), strict=True))
+    assert [renamed[pair][1] for pair in expected] == [ids[a] for a in address.tolist()]
 
 
 @pytest.mark.parametrize("lanes", [16, 64, 128])

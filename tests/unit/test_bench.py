@@ -29,7 +29,9 @@ from traces.work.network import Network
 pytestmark = pytest.mark.application
 
 LIMITS = Limits(48 << 10, 1 << 20, 32 << 20, 490.0, 240.0, 108.0, 38.0, 250.0)
-NANOSECONDS = dict(zip(TERMS, (1800.0, 1.6, 0.3, 0.2, 0.05, 0.15, 0.16, 0.31, 0.2, 6.3), strict=True))
+NANOSECONDS = dict(
+    zip(TERMS, (900.0, 0.4, 0.3, 0.2, 0.2, 0.1, 0.4, 0.06, 0.08, 0.08, 0.16, 0.31, 0.2, 6.3, 1.5), strict=True)
+)
 PROCESSOR = Processor(LIMITS, NANOSECONDS, 8000, "avx512", 180, 0.08, "an example")
 
 
@@ -120,7 +122,7 @@ def test_a_system_file_comes_back_and_mistakes_are_named(system: str, tmp_path: 
         ("  run:", "  runn:", r"unknown key nanoseconds\.runn .did you mean 'run'"),
         ("simd: avx512\n", "", "simd is missing"),
         ("l1_bytes: 49152", "l1_bytes: -1", "l1_bytes must be a number of at least 0"),
-        ("run: 1.6", "run: .nan", "nanoseconds.run must be a number"),
+        ("run: 0.3", "run: .nan", "nanoseconds.run must be a number"),
     ):
         assert old in text
         (tmp_path / "bad.yaml").write_text(text.replace(old, new))
@@ -142,8 +144,9 @@ def test_the_fit_finds_the_terms_it_was_made_with() -> None:
 def test_features_count_what_they_say() -> None:
     network = uniform_layers([30, 20, 10], 0.5)
     work = ordered_work(network, None)
-    counts = dict(zip(TERMS, features(work, 64, LIMITS, 0).tolist(), strict=True))
+    counts = dict(zip(TERMS, features(work, 64, LIMITS, "avx2", 0).tolist(), strict=True))
     assert (counts["run"], counts["connection_line"], counts["stored_line"]) == (30, network.n_connections * 4, 120)
+    assert (counts["copied_line"], counts["resumed_line"], counts["row_line"]) == (40, 0, counts["connection_line"])
     assert counts["l2_line"] == counts["far_line"] == 0  # 60 rows of 256 bytes stay in L1 from pass to pass
     assert l1_misses(work, 64, (48 << 10, 12)) == 0  # the rows and the stream stay
     assert l1_misses(work, 64, (5 * 256, 5)) > 1000  # five rows
