@@ -51,10 +51,11 @@ debug-test: $(VENV)/.installed-test
 
 # The kernels under AddressSanitizer and UndefinedBehaviorSanitizer; what runs in threads under ThreadSanitizer.
 # The interpreter is not instrumented: the runtime is loaded before it, and its leaks are not ours to find.
-# Inference alone runs kernels in threads (tuple orders and searches use processes); it needs no suppressions.
+# Inference runs kernels in threads of its own, any other may be called from several; no suppressions are needed.
+# Tests fork while threads run, which ThreadSanitizer ends by default (die_after_fork).
 # Bindings of peers that tests compare with (libcachesim) free what `new` gave: that check is off, ours take malloc alone.
 SANITIZED := tests/unit tests/property tests/conformance
-THREADED  := $(wildcard tests/*/test_inference*.py)
+THREADED  := $(wildcard tests/*/test_inference*.py tests/*/test_threads.py)
 
 sanitize: $(VENV)/.installed-test
 	$(call sanitized,address$(comma)undefined,asan,$(SANITIZED))
@@ -68,7 +69,7 @@ define sanitized
 	for p in edgewatt reorder hwmodel traces; do cp -r $$p build/$(2)/; done
 	cp -r configs build/$(2)/configs && cp --parents $(SHIPPED) build/$(2)/
 	LD_PRELOAD=$$(gcc -print-file-name=lib$(2).so):$$(gcc -print-file-name=libstdc++.so.6) \
-	ASAN_OPTIONS=detect_leaks=0:halt_on_error=1:allocator_may_return_null=1:alloc_dealloc_mismatch=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 TSAN_OPTIONS=halt_on_error=1 \
+	ASAN_OPTIONS=detect_leaks=0:halt_on_error=1:allocator_may_return_null=1:alloc_dealloc_mismatch=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 TSAN_OPTIONS=halt_on_error=1:die_after_fork=0 \
 	PYTHONPATH=$(CURDIR)/build/$(2) $(BIN)/python -P -m pytest -n $(WORKERS) --dist worksteal $(3)
 endef
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from edgewatt.exports.wish import Exported, Wish
@@ -37,7 +38,7 @@ def c_file(wish: Wish) -> Exported:
     text = export_c(network, edges, dtype=wish.dtype)
     with whole_file(wish.output) as stream:
         stream.write(text.encode())
-    arena = int(text.split("_ARENA_BYTES ", 1)[1].split(None, 1)[0])
+    arena = int(re.search(r"^#define \w+_ARENA_BYTES (\d+)$", text, re.MULTILINE)[1])  # type: ignore[index]
     summary = {"file": wish.output, "format": wish.format, "dtype": wish.dtype,
                "connections": network.n_connections, "arena_bytes": arena}  # fmt: skip
     words = f"{wish.output}: {network.n_connections} connections in {wish.dtype}, {arena} bytes of memory"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from math import log10
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from edgewatt.reporting.chart import LEGEND
 from edgewatt.reporting.escaping import text
 from edgewatt.reporting.frame import asset, frame
 from edgewatt.reporting.page import columnar
+from edgewatt.results.record import of_our_shape
 from traces.base.errors import InputError
 
 VERDICTS = ("agrees", "agrees under a reading", "differs", "not measured")
@@ -32,10 +34,16 @@ def compare_claims(reproductions: Sequence[Run]) -> list[Row]:
 
     `measured` is False where none of the claim's figures has been run, or the claim is none that can be measured here.
     """
-    catalogue, measured = load_catalogue(), _measurements(reproductions)
+    catalogue = load_catalogue()
     studies = {run.name: run for run in reproductions if isinstance(run, StudyRun)}
     papers = {(catalogue.figures | catalogue.studies)[run.name].paper for run in reproductions}
-    return [_claim_row(catalogue, claim, measured, studies) for claim in catalogue.claims if claim.paper in papers]
+    with _read(reproductions):
+        measured = _measurements(reproductions)
+        return [_claim_row(catalogue, claim, measured, studies) for claim in catalogue.claims if claim.paper in papers]
+
+
+def _read(reproductions: Sequence[Run]) -> AbstractContextManager[None]:
+    return of_our_shape("results of " + ", ".join(run.name for run in reproductions))
 
 
 def _claim_row(
@@ -78,8 +86,9 @@ def paper_page(reproductions: Sequence[Run], output: str | Path, *, figures: str
     from edgewatt.reporting.figures import save_figures
     from traces.base.files import whole_file
 
-    charts, rows = _charts(reproductions)
-    page = render(reproductions)
+    with _read(reproductions):
+        charts, rows = _charts(reproductions)
+        page = render(reproductions)
     with whole_file(output) as stream:
         stream.write(page.encode("utf-8", "backslashreplace"))
     return [str(output), *(save_figures(charts, rows, str(figures)) if figures else [])]

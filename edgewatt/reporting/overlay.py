@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +22,18 @@ def read_overlay(path: str | Path) -> tuple[str, str, list[dict[str, Any]]]:
     """
     try:
         with open(path, encoding="utf-8-sig", newline="") as stream:
-            lines = [line for line in csv.reader(stream) if line and any(cell.strip() for cell in line)]
+            reader = csv.reader(stream)
+            filled = ((reader.line_num, line) for line in reader if any(cell.strip() for cell in line))
+            lines = list(islice(filled, MOST_POINTS + 2))
     except (OSError, ValueError, csv.Error) as error:
         raise InputError(f"{path}: cannot be read as CSV ({getattr(error, 'strerror', None) or error})") from error
-    if len(lines) < 2 or len(lines[0]) not in (2, 3):
+    if len(lines) < 2 or len(lines[0][1]) not in (2, 3):
         raise InputError(f"{path}: expected a head such as 'memory,io,series' and a point a line")
-    if len(lines) > MOST_POINTS:
+    if len(lines) > MOST_POINTS + 1:
         raise InputError(f"{path}: more than {MOST_POINTS} points")
-    x, y = (cell.strip() for cell in lines[0][:2])
+    x, y = (cell.strip() for cell in lines[0][1][:2])
     points = []
-    for number, cells in enumerate(lines[1:], 2):
+    for number, cells in lines[1:]:
         try:
             first, second = (float(cell) for cell in cells[:2])
         except ValueError:

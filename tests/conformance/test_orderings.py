@@ -117,11 +117,12 @@ def backwards(network, task, parameters):
 
 def test_members_of_other_distributions(tmp_path: Path) -> None:
     (tmp_path / "outside_orders.py").write_text(MEMBER)
+    (tmp_path / "outside_orders_end.py").write_text("raise SystemExit(3)\n")
     info = tmp_path / "outside_orders-1.2.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outside-orders\nVersion: 1.2\n")
     (info / "entry_points.txt").write_text(
-        "[edgewatt.orderings]\nbackwards = outside_orders\nbroken = outside_orders_missing\n"
+        "[edgewatt.orderings]\nbackwards = outside_orders\nbroken = outside_orders_missing\nends = outside_orders_end\n"
     )
     code = """
 import numpy as np
@@ -135,15 +136,16 @@ found = order(network, "backwards", memory=20, turns=3)
 assert found.parameters == {"turns": 3}, found.parameters
 origin = ORDERINGS["backwards"].origin
 assert (origin.distribution, origin.version, len(origin.sha256)) == ("outside-orders", "1.2", 64)
-assert "broken" in ORDERINGS and "broken" not in ORDERINGS.sound()
+assert {"broken", "ends"} <= set(ORDERINGS) and not {"broken", "ends"} & set(ORDERINGS.sound())
 assert "backwards" in [name for name, _ in constructions(network, AutoParameters())]
 order(network, "auto", memory=20, moves=100)
-try:
-    order(network, "broken", memory=20)
-except InputError as error:
-    assert "outside-orders 1.2 cannot be loaded" in str(error), error
-else:
-    raise AssertionError
+for name in ("broken", "ends"):
+    try:
+        order(network, name, memory=20)
+    except InputError as error:
+        assert "outside-orders 1.2 cannot be loaded" in str(error), error
+    else:
+        raise AssertionError
 """
     root = str(Path(__file__).parents[2])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(tmp_path), root))}

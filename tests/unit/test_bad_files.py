@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from edgewatt.cli import app
 from edgewatt.config.document import undotted
 from edgewatt.orders.images import read_image, read_windows
+from edgewatt.reporting.overlay import read_overlay
 from edgewatt.sweeps.plan import load_sweep
 from edgewatt.validate.orderings import read_order as read_checked_order
 from hwmodel.energy.technology import load_technology
@@ -438,3 +439,21 @@ def test_aliases_do_not_unfold_while_outputs_are_guarded(tmp_path: Path, depth: 
     began = time.process_time()
     done = CliRunner().invoke(app, ["run", str(tmp_path / "c.yaml"), "--json", str(tmp_path / "o.json")])
     assert isinstance(done.exception, InputError) and time.process_time() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("memory,io\n\n\n1,2\n3,x\n", ":5: expected two numbers, not '3, x'"),
+        ("memory,io\n1,2\n3,inf\n", ":3: 3.0, inf: not finite"),
+        ("memory,io\n" + "1,2\n" * 100_001, "more than 100000 points"),
+        ("memory\n1\n", "expected a head"),
+        ("memory,io\n\n", "expected a head"),
+    ],
+)
+def test_digitised_figures(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "o.csv").write_text(text)
+    with pytest.raises(InputError, match=rf"o\.csv.*{words}"):
+        read_overlay(tmp_path / "o.csv")
+    (tmp_path / "o.csv").write_text("memory,io\n" + "1,2\n" * 100_000)
+    assert len(read_overlay(tmp_path / "o.csv")[2]) == 100_000

@@ -1,6 +1,7 @@
 """EON: what the policy may depend on, learning, checkpoints that go on where a run stopped, and what is refused."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -178,6 +179,21 @@ def test_what_is_no_checkpoint_of_this_network_is_refused(network, trained, tmp_
             assert f"bit{number}" in str(error) or "order" in str(error)
         else:
             assert all(torch.isfinite(each).all() for each in state.parameters.values())
+    size = int.from_bytes(good[:8], "little")
+    header = json.loads(good[8 : 8 + size])
+    about = json.loads(header["__metadata__"]["eon"])
+    for name, value in (
+        ("seconds", math.nan),
+        ("seconds", math.inf),
+        ("seconds", -1.0),
+        ("iteration", 2**63),
+        ("memory", 2**63),
+    ):
+        header["__metadata__"]["eon"] = json.dumps({**about, name: value})
+        made = json.dumps(header).encode()
+        (tmp_path / "odd").write_bytes(len(made).to_bytes(8, "little") + made + good[8 + size :])
+        with pytest.raises(InputError, match="odd: no checkpoint of `edgewatt learn eon`, or damaged"):
+            read(tmp_path / "odd", network)
     with pytest.raises(InputError, match="cannot be read"):
         read(tmp_path / "none", network)
     with pytest.raises(InputError, match="memory must be at least 3"):

@@ -1,5 +1,6 @@
 """C files of networks: compiled and run here, and where the tools are, for Cortex-M4, RISC-V and AArch64."""
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -145,3 +146,14 @@ def test_export_from_the_command_line(tmp_path: Path) -> None:
         done = CliRunner().invoke(app, ["export", *arguments, "-f", "c", "-o", str(out)])
         assert done.exit_code == 0, done.output
         assert "_ARENA_BYTES" in out.read_text() and "bytes of memory" in done.output
+
+
+def test_a_name_that_looks_like_the_file_s_own_words(tmp_path: Path) -> None:
+    save(random_layered(3, 10, 0.3).with_(name="x_ARENA_BYTES y */ #define z_ARENA_BYTES 7"), tmp_path / "net.npz")
+    done = CliRunner().invoke(
+        app, ["export", str(tmp_path / "net.npz"), "-f", "c", "-o", str(tmp_path / "o.c"), "--json", "-"]
+    )
+    assert done.exit_code == 0, done.exception
+    written = (tmp_path / "o.c").read_text()
+    assert f"#define network_ARENA_BYTES {json.loads(done.stdout)['arena_bytes']}\n" in written
+    assert json.loads(done.stdout)["arena_bytes"] != 7

@@ -1,5 +1,6 @@
 """Records whose checksums are right and whose content is not edgewatt's: read by every command that reads results."""
 
+import contextlib
 import json
 import random
 from collections.abc import Iterator
@@ -9,6 +10,9 @@ from typing import Any
 import pytest
 
 import edgewatt as ew
+from edgewatt.papers.page import compare_claims, paper_page
+from edgewatt.papers.reproduction import reproduce
+from edgewatt.papers.study import STUDIES
 from edgewatt.point.compute import rerun
 from edgewatt.reporting.page import report
 from edgewatt.results.collection import collect, frame
@@ -87,6 +91,26 @@ def test_a_forged_record_is_an_input_error(whole: Path, tmp_path: Path) -> None:
     assert refused["repr"] < min(refused["collect"], refused["compare"]), refused
     page = tmp_path / "r.html"
     assert not page.exists() or "<script>x" not in page.read_text()
+
+
+@pytest.mark.parametrize("name", STUDIES.sound())
+def test_forged_results_of_a_paper_s_study_are_an_input_error(name: str, tmp_path: Path) -> None:
+    study = STUDIES[name].item
+    for number, results in enumerate(({}, {"a": 1}, {str(k): None for k in range(600)})):
+        store = Store(tmp_path / f"{number}" / name).open()
+        for job in study.jobs(False)[:3]:
+            identity = {"study": name, "version": study.version, "job": job}
+            canonical = {"config": identity, "hash": content_hash(identity), "seed": 0, "results": results}
+            store.put(Record(canonical, {}))
+        done = reproduce(name, results=tmp_path / f"{number}", run=False)
+        for read in (
+            lambda done=done: paper_page([done], tmp_path / "p.html"),
+            lambda done=done: compare_claims([done]),
+        ):
+            with contextlib.suppress(InputError):
+                read()
+    with pytest.raises(InputError, match=f"results of {name}: its content is not what|no point of these figures"):
+        paper_page([reproduce(name, results=tmp_path / "0", run=False)], tmp_path / "p.html")
 
 
 def test_what_a_spreadsheet_would_run_is_text(whole: Path, tmp_path: Path) -> None:

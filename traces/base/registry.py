@@ -90,7 +90,7 @@ class Registry(Mapping[str, Entry[T]]):
         self.folder = folder
         self._entries: dict[str, Entry[T]] = {}
         self._holds_outside = False
-        self._looked = folder is None
+        self._looked, self._looking = folder is None, False
         self._lock = threading.RLock()
         _ALL.append(self)
 
@@ -157,19 +157,23 @@ class Registry(Mapping[str, Entry[T]]):
         return {point.name: point for point in _entry_points() if point.group == self.entry_point_group}
 
     def _look(self) -> None:
-        """Import the modules of the kind's folder, once."""
+        """Import the modules of the kind's folder, once; other threads wait until all of them are."""
         if self._looked:
             return
         import pkgutil
 
         with self._lock:
-            if self._looked:
+            if self._looked or self._looking:  # a member may ask for another while it is imported
                 return
-            self._looked = True  # a member may ask for another while it is imported
-            assert self.folder is not None
-            package = import_module(self.folder)
-            for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda found: found.name):
-                import_module(f"{self.folder}.{module.name}")
+            self._looking = True
+            try:
+                assert self.folder is not None
+                package = import_module(self.folder)
+                for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda found: found.name):
+                    import_module(f"{self.folder}.{module.name}")
+                self._looked = True
+            finally:
+                self._looking = False
 
     def _load_plugin(self, name: str) -> None:
         """Load an entry point; importing it registers the member. Raises InputError naming the distribution."""
@@ -178,7 +182,10 @@ class Registry(Mapping[str, Entry[T]]):
         with self._lock:
             try:
                 point.load()
-            except Exception as error:
+            except (
+                Exception,
+                SystemExit,
+            ) as error:  # a module that ends the program when it is imported is broken, too
                 _forget(point.module)
                 raise InputError(
                     f"the {self.what} {name!r} of {source} cannot be loaded: {type(error).__name__}: {error}"

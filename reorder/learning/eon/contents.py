@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -114,7 +115,10 @@ def contents(path: str | Path, network: Network | None = None) -> Contents:
         if len(found) != network.n_neurons:
             raise InputError(f"{path}: features of {len(found)} neurons, the network has {network.n_neurons}")
         if len(best):
-            check_order(network, best)
+            try:
+                check_order(network, best)
+            except InputError as error:
+                raise InputError(f"{path}: {error}") from error
     return Contents(
         made, found.copy(), generator, best, curve, about["seed"], about["memory"], about["iteration"], about["seconds"]
     )
@@ -132,7 +136,8 @@ def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         kinds = {"seed": int, "memory": int, "iteration": int, "seconds": float, "network": str, "name": str}
         if any(type(about[name]) is not kind for name, kind in kinds.items()):
             raise ValueError("its description")
-        if about["memory"] < 3 or not 0 <= about["seed"] < 2**63 or about["iteration"] < 0:
+        times = 0 <= about["seconds"] < math.inf and 0 <= about["iteration"] < 2**63
+        if not (times and 3 <= about["memory"] < 2**63 and 0 <= about["seed"] < 2**63):
             raise ValueError("its description")
     except InputError:
         raise
