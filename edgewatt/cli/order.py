@@ -179,7 +179,9 @@ def order_network(
     if best_evictions:
         from reorder.limits.eviction import optimal_eviction
 
-        best = optimal_eviction(loaded, found, memory=memory, relax=loaded.n_connections > 5000)
+        best = optimal_eviction(
+            loaded, found, memory=memory, relax=loaded.n_connections > 5000, time_limit_s=time_limit or 60
+        )
         result["best_evictions"] = {"total": best.total, "lower_bound": best.lower_bound, "proved": best.proved}
     if output:
         with whole_file(Path(output)) as stream:

@@ -43,6 +43,11 @@ def starter(network: Network, files: Sequence[str | Path], *, system: str, folde
 
     described = _first_line(shipped_path("systems", system))
     bounds = io_bounds(network)
+    for file in files:
+        try:
+            str(file).encode()
+        except UnicodeEncodeError:
+            raise InputError(f"{file}: a configuration is UTF-8, and this name is not: rename the file first") from None
     named = [json.dumps(os.path.relpath(file, folder)) for file in files]
     source = f"file: {named[0]}" if len(named) == 1 else f"files: [{', '.join(named)}] # one a layer, input first"
     widths = _widths(network)
@@ -58,7 +63,7 @@ def starter(network: Network, files: Sequence[str | Path], *, system: str, folde
 #   edgewatt run {{this file}} -s fast_memory.size=50 with another value
 #   edgewatt list orderings                         what else may stand below; also formats, systems, parts, encoders
 
-name: {json.dumps(network.name)}
+name: {json.dumps(network.name.encode("utf-8", "replace").decode())}
 
 # The work. Also: one file a layer (files: [a.npz, b.npz]), or a generator (generate: {{kind: random-layered, ...}}).
 network:

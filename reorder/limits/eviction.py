@@ -98,7 +98,7 @@ def optimal_eviction(
     if not len(found.start):
         return EvictionBound(found.fixed, found.fixed, True)
     solver = pywraplp.Solver.CreateSolver("GLOP" if relax else "SCIP")
-    solver.SetTimeLimit(int(1000 * time_limit_s))
+    solver.SetTimeLimit(max(1, int(1000 * min(time_limit_s, 1e6))))  # 0 is none
     # Row i says: values kept across step i, plus slots left free, are C - 2. Less row i - 1, each value is in two rows.
     free = [solver.NumVar(0, found.capacity, "") for _ in range(found.n_steps)]
     rows = []
@@ -130,11 +130,16 @@ def optimal_eviction(
     status = solver.Solve()
     if status == pywraplp.Solver.INFEASIBLE:
         raise InputError("the eviction program is infeasible")  # cannot happen: keeping nothing is feasible
-    value = goal.Value() if status in (pywraplp.Solver.OPTIMAL, pywraplp.Solver.FEASIBLE) else np.inf
+    solved = status in (
+        pywraplp.Solver.OPTIMAL,
+        pywraplp.Solver.FEASIBLE,
+    )  # else no figure of the solver's means anything
+    value = goal.Value() if solved else np.inf
     if relax:
         lower = int(np.ceil(constant + value - 1e-6)) if status == pywraplp.Solver.OPTIMAL else found.fixed
         return EvictionBound(upper, max(lower, found.fixed), lower == upper)
-    lower = max(found.fixed, int(np.ceil(constant + goal.BestBound() - 1e-6)))
+    bound = goal.BestBound() if solved else -np.inf
+    lower = max(found.fixed, int(np.ceil(constant + bound - 1e-6)) if np.isfinite(bound) else 0)
     total = min(upper, round(constant + value)) if np.isfinite(value) else upper
     return EvictionBound(total, min(lower, total), lower >= total)
 

@@ -157,3 +157,23 @@ def test_a_name_that_looks_like_the_file_s_own_words(tmp_path: Path) -> None:
     written = (tmp_path / "o.c").read_text()
     assert f"#define network_ARENA_BYTES {json.loads(done.stdout)['arena_bytes']}\n" in written
     assert json.loads(done.stdout)["arena_bytes"] != 7
+
+
+@pytest.mark.parametrize("weight", [1.0, 3e38, 1e-45, 0.0])
+@pytest.mark.parametrize("given", [1.0, 0.0, 3e38, 1e-45, np.nan, np.inf])
+def test_numbers_at_the_ends_of_float32_compile_or_are_refused(weight: float, given: float, tmp_path: Path) -> None:
+    """Scales became nan, which is no C; compiled inference computed with them."""
+    network = Network(
+        np.array([0, 0, 1, 1]), np.array([3, 4, 3, 4]), 5, [0, 1, 2], [3, 4], np.array([weight, 1, -1, weight], "f4"),
+        np.zeros(5, "f4"),
+    )  # fmt: skip
+    calibration = np.full((2, 3), given, np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        try:
+            made = compile_inference(network, dtype="int8", calibration=calibration)
+            text = export_c(network, dtype="int8", calibration=calibration)
+        except InputError as error:
+            assert "no finite number" in str(error) or "are finite numbers" in str(error) or "beside" in str(error)
+            return
+        assert np.isfinite(made.run(np.ones((1, 3), np.float32))).all()
+    assert np.isfinite(given) and "nanf" not in text and "inff" not in text

@@ -1,5 +1,6 @@
 """In a session: frames, charts and short words for what one holds; the first steps of a new user."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from edgewatt.cli import app
 from traces.base import errors
 from traces.base.errors import InputError, MissingExtraError, install_command
 from traces.generators.networks import uniform_layers
+from traces.readers.native import save
 
 pytestmark = pytest.mark.application
 
@@ -97,6 +99,13 @@ def test_init_writes_a_commented_configuration_that_runs(tmp_path: Path, monkeyp
     assert "layers of 8 -> 12 -> 4" in text
     ran = CliRunner().invoke(app, ["run", "mine.yaml"])
     assert ran.exit_code == 0 and "pay" in ran.output, ran.output
+    os.rename(b"fc1.npz", b"fc\xff.npz")
+    odd = CliRunner().invoke(app, ["init", os.fsdecode(b"fc\xff.npz"), "-o", "odd.yaml"])
+    assert "is UTF-8, and this name is not" in str(odd.exception) and not Path("odd.yaml").exists()
+    os.rename(b"fc\xff.npz", b"fc1.npz")
+    save(uniform_layers([4, 4], 0.5).with_(name="n\udcff"), "inside.npz")
+    assert CliRunner().invoke(app, ["init", "inside.npz", "-o", "odd.yaml"]).exit_code == 0
+    assert yaml.safe_load(Path("odd.yaml").read_text())["name"] == "n?"
     again = CliRunner().invoke(app, ["init", "fc1.npz", "-o", "mine.yaml"])
     assert isinstance(again.exception, InputError) and "there already" in str(again.exception)
     wrong = CliRunner().invoke(app, ["init", "fc1.npz", "--system", "edgy", "-o", "other.yaml"])
@@ -106,8 +115,9 @@ def test_init_writes_a_commented_configuration_that_runs(tmp_path: Path, monkeyp
 def test_names_are_completed() -> None:
     def completed(words: str) -> list[str]:
         environment = {
+            **os.environ,  # a sanitizer's runtime is preloaded
             "_EDGEWATT_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1),
-            "PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin",
+            "PYTHONPATH": str(ROOT),
         }  # fmt: skip
         code = "import sys; sys.argv[0] = 'edgewatt'; from edgewatt.cli import main; main()"
         done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
