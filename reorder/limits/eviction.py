@@ -138,8 +138,8 @@ def optimal_eviction(
     if relax:
         lower = int(np.ceil(constant + value - 1e-6)) if status == pywraplp.Solver.OPTIMAL else found.fixed
         return EvictionBound(upper, max(lower, found.fixed), lower == upper)
-    bound = goal.BestBound() if solved else -np.inf
-    lower = max(found.fixed, int(np.ceil(constant + bound - 1e-6)) if np.isfinite(bound) else 0)
+    proved = goal.BestBound() if solved else -np.inf
+    lower = max(found.fixed, int(np.ceil(constant + proved - 1e-6)) if np.isfinite(proved) else 0)
     total = min(upper, round(constant + value)) if np.isfinite(value) else upper
     return EvictionBound(total, min(lower, total), lower >= total)
 
