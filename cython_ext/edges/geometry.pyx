@@ -7,7 +7,10 @@ out_target int32[W]); `of_item` and `of_source` name the neurons (int32), as reo
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport copysign, fabs, hypot
 from libc.stdint cimport int32_t, int64_t
+
+from cython_ext.common.checks cimport need
 
 
 def distances(const int32_t[::1] in_start, const int32_t[::1] in_source, const int64_t[::1] out_start,
@@ -96,20 +99,114 @@ def used_up(const int64_t[::1] targets, const int64_t[::1] in_degree, const int6
 
 
 def latest_of_sources(const int32_t[::1] in_start, const int32_t[::1] in_source, const int32_t[::1] item,
-                      const int64_t[::1] rank):
-    """Return int64[n]: for each item, the highest rank (int64[m], of sources) among the inputs that it depends on.
+                      const int64_t[::1] rank, int64_t low=0, int64_t high=-1):
+    """Return int64[high - low]: for each item from low on, the highest rank (int64[m], of sources) of what it depends on.
 
-    item: int32[m], the item of each source, -1 for an input. Items are numbered topologically. O(W).
+    item: int32[m], the item of each source, -1 for an input. Items below `low` count as inputs. Items are numbered
+    topologically; high: one past the last, -1: of all. O(W).
     """
-    latest = np.zeros(in_start.shape[0] - 1, np.int64)
+    cdef int64_t n = in_start.shape[0] - 1
+    high = n if high < 0 else high
+    need(0 <= low <= high <= n, "a range of items")
+    latest = np.zeros(high - low, np.int64)
     cdef int64_t[::1] key = latest
     cdef int64_t v, e, s, found, highest
     with nogil:
-        for v in range(key.shape[0]):
+        for v in range(low, high):
             highest = 0
             for e in range(in_start[v], in_start[v + 1]):
                 s = in_source[e]
-                found = rank[s] if item[s] < 0 else key[item[s]]
+                found = rank[s] if item[s] < low else key[item[s] - low]
                 highest = max(highest, found)
-            key[v] = highest
+            key[v - low] = highest
     return latest
+
+
+def streamed(const int32_t[::1] order, const int64_t[::1] out_start, const int32_t[::1] out_target,
+             const int32_t[::1] out_place, int64_t low, int64_t high, const int64_t[::1] first=None):
+    """Return int32: the places of the connections into the items low to high - 1, as their sources come by. O(W).
+
+    order: int32, sources in the order in which they come by. out_target, out_place: int32[W], item and place of each
+    connection, grouped by source. first: int64[high - low], where each item's connections begin in the result (target
+    by target, within a target by source); None: source by source, within a source as grouped.
+    """
+    cdef int64_t k, j, s, v, total = 0
+    for k in range(order.shape[0]):
+        need(0 <= order[k] < out_start.shape[0] - 1, "sources that are there")
+    with nogil:
+        for k in range(order.shape[0]):
+            s = order[k]
+            for j in range(out_start[s], out_start[s + 1]):
+                total += low <= out_target[j] < high
+    places = np.empty(total, np.int32)
+    cdef int32_t[::1] out = places
+    cdef int64_t[::1] at = np.zeros(1, np.int64)
+    cdef bint by_target = first is not None
+    if by_target:
+        need(first.shape[0] == high - low, "one beginning for each item")
+        at = np.array(first, np.int64)
+    for k in range(at.shape[0]):
+        need(0 <= at[k] <= total, "beginnings within the result")
+    with nogil:
+        for k in range(order.shape[0]):
+            s = order[k]
+            for j in range(out_start[s], out_start[s + 1]):
+                if low <= out_target[j] < high:
+                    v = out_target[j] - low if by_target else 0
+                    if at[v] < total:
+                        out[at[v]] = out_place[j]
+                    at[v] += 1
+    return places
+
+
+def tridiagonal(const double[::1] diagonal, const double[::1] beside):
+    """Return (float64[n], float64[n, n]): eigenvalues, highest first, and in each row the eigenvector of one.
+
+    beside: float64[n - 1]. Implicit QL (Bowdler, Martin, Reinsch and Wilkinson 1968), in one thread and the same on
+    every machine. O(n^3). Raises ValueError if it does not converge.
+    """
+    cdef int64_t n = diagonal.shape[0], low, high, i, k, turns
+    cdef double f, b, g, r, s, c, p, x
+    values, vectors = np.array(diagonal, np.float64), np.eye(n)
+    cdef double[::1] d = values, e = np.zeros(n)
+    cdef double[:, ::1] z = vectors
+    need(beside.shape[0] == n - 1 and n > 0, "one number between each two of the diagonal")
+    for i in range(n - 1):
+        e[i] = beside[i]
+    for low in range(n):
+        for turns in range(60):
+            high = low
+            while high < n - 1 and fabs(e[high]) > 2.2e-16 * (fabs(d[high]) + fabs(d[high + 1])):
+                high += 1
+            if high == low:
+                break
+            with nogil:
+                g = (d[low + 1] - d[low]) / (2 * e[low])
+                g = d[high] - d[low] + e[low] / (g + copysign(hypot(g, 1), g))
+                s, c, p, r = 1, 1, 0, 1
+                for i in range(high - 1, low - 1, -1):
+                    f, b = s * e[i], c * e[i]
+                    r = hypot(f, g)
+                    e[i + 1] = r
+                    if r == 0:
+                        d[i + 1] -= p
+                        e[high] = 0
+                        break
+                    s, c = f / r, g / r
+                    g = d[i + 1] - p
+                    r = (d[i] - g) * s + 2 * c * b
+                    p = s * r
+                    d[i + 1] = g + p
+                    g = c * r - b
+                    for k in range(n):
+                        x = z[i + 1, k]
+                        z[i + 1, k] = s * z[i, k] + c * x
+                        z[i, k] = c * z[i, k] - s * x
+                if r != 0:
+                    d[low] -= p
+                    e[low] = g
+                    e[high] = 0
+        else:
+            raise ValueError("eigenvalues do not converge")
+    order = np.argsort(-values, kind="stable")
+    return values[order], vectors[order]

@@ -7,15 +7,16 @@ from dataclasses import asdict, dataclass, fields, replace
 
 from reorder.base import ORDERINGS, Method, Ordering, Task
 from reorder.edges.residency import search
-from reorder.limits.bounds import lower_bound
+from reorder.limits.objective import least_objective
 from reorder.search.budget import Best, Budget, Scorer, at_least
 from reorder.search.intervals import Items
-from reorder.search.objectives import make_objective
 from reorder.search.residency import ResidencyParameters
+from reorder.search.strips import plan_search
 from traces.work.network import Network
 
-QUICK = 1 << 24  # operations (reorder.limits.bounds) that a bound worth stopping at may take: some milliseconds
 _OF_THE_SEARCH = {field.name for field in fields(ResidencyParameters)}
+# Plans of what to fuse on a local network: most, their share of the time limit, how many the search may start from.
+PLANS, PLANS_SHARE, STARTS = 400, 0.5, 8
 
 
 @dataclass(frozen=True)
@@ -39,14 +40,15 @@ class AutoParameters:
         at_least("workers", self.workers, 1)
 
 
-def least_objective(network: Network, task: Task) -> float:
-    """Return a bound on the objective of every order: one run per computed neuron, and the I/O bound of each memory."""
-    objective = make_objective(task.objective)
-    io = sum(
-        weight * lower_bound(network, memory, QUICK).total
-        for weight, _, _, memory in (term.within(task) for term in objective.io)
-    )
-    return objective.runs * int((network.in_degree > 0).sum()) + io
+def fuse(items: Items, best: Best, bound: float) -> None:
+    """Look for what to fuse on a network with locality, and leave the best plans for the search to start from."""
+    plans = plan_search(items)
+    if plans is None:
+        return
+    ends = PLANS_SHARE * (best.task.time_limit_s or math.inf)
+    plans.walk(best, lambda tried: tried >= PLANS or best.budget.spent() >= ends or best.value <= bound)
+    items.orders += plans.orders(STARTS)
+    items.planned = True
 
 
 def portfolio() -> list[str]:
@@ -98,7 +100,11 @@ def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
             items.orders.append(edges)
         found_by = name if best.value < before else found_by
     searched = best.value > bound and not budget.over
-    if searched:
+    if searched and parameters.moves != 0:
+        before = best.value
+        fuse(items, best, bound)
+        found_by = "sweep" if best.value < before else found_by
+    if best.value > bound and not budget.over:
         before = best.value
         shared = {name: value for name, value in asdict(parameters).items() if name in _OF_THE_SEARCH}
         search(items, best, ResidencyParameters(**shared), budget.left())

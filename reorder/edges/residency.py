@@ -155,11 +155,11 @@ _items: Items | None = None  # of a worker process, and what it reports to
 _reports: Any = None
 
 
-def _receive(network: Network, known: dict[Any, Any], orders: list[Any], reports: Any) -> None:
+def _receive(network: Network, known: dict[Any, Any], orders: list[Any], planned: bool, reports: Any) -> None:
     global _items, _reports
     end_with_parent()
     _items, _reports = Items(network), reports
-    _items.known, _items.orders = known, orders
+    _items.known, _items.orders, _items.planned = known, orders, planned
 
 
 def _work(k: int, start: Start, ends: float) -> Ordering:
@@ -183,7 +183,10 @@ def _run_in_processes(items: Items, starts: Sequence[Start], workers: int, best:
         reports = context.SimpleQueue() if progress else None
     done = [0.0] * len(starts)
     pool = ProcessPoolExecutor(
-        workers, context, initializer=_receive, initargs=(items.network, items.known, items.orders, reports)
+        workers,
+        context,
+        initializer=_receive,
+        initargs=(items.network, items.known, items.orders, items.planned, reports),
     )
     try:
         with safe_children():

@@ -16,10 +16,12 @@ import numpy.typing as npt
 import cython_ext.edges.topological as kernel
 from cython_ext.edges.geometry import latest_of_sources, used_up
 from reorder.base import ORDERINGS, Ordering, Task
+from reorder.limits.objective import least_objective
 from reorder.search.budget import Best, Budget, Scorer
 from reorder.search.intervals import Items
 from reorder.search.keys import grouped, sorted_by, two_optimal_order
 from reorder.search.spectrum import coordinates
+from reorder.search.strips import plan_search
 from traces.work.network import Network
 
 Int64Array = npt.NDArray[np.int64]
@@ -87,12 +89,16 @@ def sweep(network: Network, task: Task, parameters: None) -> Ordering:
     budget = Budget(task.time_limit_s)
     best = Best(Scorer(network, task), budget, task)
     items = Items.of(network, task)
+    least = least_objective(network, task)
     for slant, rank in ranks(items):
         for name, make in WAYS.items():
-            if best.edges is not None and budget.over:
+            if best.edges is not None and (budget.over or best.value <= least):
                 break
             best.work += 1
             best.offer(make(items, rank), slant=slant, way=name)
+    plans = plan_search(items)
+    if plans is not None:
+        plans.alike(best, lambda tried: budget.over or best.value <= least)
     if best.edges is None:
         best.offer(two_optimal_order(network), slant=0.0, way="none")
     return best.ordering("sweep", best.found, budget.over)

@@ -47,6 +47,7 @@ class Items:
         self.known: dict[Any, State] = {}  # constructed states, so that a portfolio makes each once
         self.facts: dict[str, Any] = {}  # about the network, that take long to find out
         self.orders: list[Int64Array] = []  # of connections, from which a search may start as well
+        self.planned = False  # whether those are plans that suit the network better than what the search makes itself
         n = network.n_neurons
         by_depth = np.argsort(network.depth, kind="stable")
         self.items: Int64Array = by_depth[network.in_degree[by_depth] > 0]

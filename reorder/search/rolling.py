@@ -100,18 +100,21 @@ def start_state(items: Items, slots: int, budget: Budget, policy: str) -> State:
         began = budget.spent()
         states: list[State] = []
         rival = Rival()
-        for weights in fitting(shipped_weights(), items, policy, slots, STREAMED, MOST_STREAMED):
+        for weights in fitting(
+            shipped_weights(), items, policy, slots, *((1, 1) if items.planned else (STREAMED, MOST_STREAMED))
+        ):
             if states and budget.limit_s is not None and budget.spent() - began > STREAMED_SHARE * budget.limit_s:
                 break
             state = streamed(items, slots, weights, budget, rival)
             if state is not None:
                 states.append(state)
-        share = ROLLED if coordinates(items) is None else ROLLED_LOCAL
-        limit = None if budget.limit_s is None else min(budget.left(), share * budget.limit_s)
-        states.append(best_state(items, slots, Budget(limit, budget.clock), StationaryParameters())[0])
+        if not (states and items.planned):
+            share = ROLLED if coordinates(items) is None else ROLLED_LOCAL
+            limit = None if budget.limit_s is None else min(budget.left(), share * budget.limit_s)
+            states.append(best_state(items, slots, Budget(limit, budget.clock), StationaryParameters())[0])
         items.known[slots, "start"] = min(states, key=cost)
     best = items.known[slots, "start"]
     if items.orders:
         other = min((items.state_of(edges, slots) for edges in items.orders), key=cost)
-        best = other if cost(other) < CLEARLY * cost(best) else best
+        best = other if cost(other) < (1 if items.planned else CLEARLY) * cost(best) else best
     return best

@@ -3,7 +3,7 @@
 Of all functions on the neurons with zero mean at each depth, those that change least along the connections are the
 eigenvectors of the highest eigenvalues of D^-1/2 A D^-1/2 (A: adjacency without directions, D: degrees). In an unrolled
 convolution they are the position in the picture. Taking the mean at each depth out leaves no coordinate that merely
-counts layers. Lanczos from the distances to a far neuron finds them in a few products.
+counts layers. Lanczos from the distances to a far neuron finds them in 40 to 120 products.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from cython_ext.edges.geometry import distances, neighbour_sums
+from cython_ext.edges.geometry import distances, neighbour_sums, tridiagonal
 from reorder.search.intervals import Items
 
 FloatArray = npt.NDArray[np.float64]
 
-STEPS, FIRST_STEPS = 40, 8  # of Lanczos, in all and before a look whether there is any locality
+STEPS, FIRST_STEPS, LOOKS = 120, 8, 20  # of Lanczos, at most, before a look for any locality, and between later looks
+KEPT = 1 << 25  # numbers of all steps together, above which there are fewer steps
+FEWEST = 40
+CLOSE = 0.1  # the error at which a vector is one: residual against the distance of its eigenvalue to 1
 LEAST = 0.9  # eigenvalue: below, neighbours of neighbours lie everywhere (random layers of degree d: 2 / sqrt(d))
 FIRST_LEAST = 0.6  # of the first steps, which have not found all of it
 ALIKE, TURNS = 0.6, 24  # ratio from which two eigenvalues count as one; turns of their coordinates that are tried
@@ -61,11 +64,12 @@ def _coordinates(items: Items, count: int) -> FloatArray | None:
     size = float(np.sqrt(_dot(x, x)))
     if size < 1e-9:
         return None
-    basis = np.empty((STEPS, network.n_neurons))
+    most = max(FEWEST, min(STEPS, KEPT // network.n_neurons))
+    basis = np.empty((most, network.n_neurons))
     basis[0] = x / size
-    diagonal, beside = np.zeros(STEPS), np.zeros(STEPS)
-    steps = STEPS
-    for k in range(STEPS):
+    diagonal, beside = np.zeros(most), np.zeros(most)
+    steps = most
+    for k in range(most):
         y = product(basis[k])
         diagonal[k] = _dot(y, basis[k])
         y -= diagonal[k] * basis[k] + (beside[k - 1] * basis[k - 1] if k else 0)
@@ -74,14 +78,14 @@ def _coordinates(items: Items, count: int) -> FloatArray | None:
         beside[k] = np.sqrt(_dot(y, y))
         if k + 1 == FIRST_STEPS and _eigen(diagonal, beside, k + 1)[0][0] < FIRST_LEAST:
             return None
-        if beside[k] < 1e-10 or k + 1 == STEPS:
+        if beside[k] < 1e-10 or k + 1 == most or _close(diagonal, beside, k + 1, count):
             steps = k + 1
             break
         basis[k + 1] = y / beside[k]
     values, vectors = _eigen(diagonal, beside, steps)
     if values[0] < LEAST:
         return None
-    found = inverse[:, None] * (basis[:steps].T @ vectors[:, :count])
+    found = inverse[:, None] * np.einsum("kn,ck->nc", basis[:steps], vectors[:count])
     if count > 1 and steps > 1 and 1 - values[0] > ALIKE * (1 - values[1]):
         found[:, :2] = _along_axes(found[:, :2] - found[touched, :2].mean(axis=0), touched)
     for k in range(found.shape[1]):  # the sign of an eigenvector says nothing: the first neuron that has one gets +
@@ -109,11 +113,19 @@ def _along_axes(found: FloatArray, touched: npt.NDArray[np.bool_]) -> FloatArray
 
 def _turn(two: FloatArray, angle: float) -> FloatArray:
     c, s = np.cos(angle), np.sin(angle)
-    return two @ np.array([[c, -s], [s, c]])
+    return np.stack((c * two[:, 0] + s * two[:, 1], c * two[:, 1] - s * two[:, 0]), axis=1)
+
+
+def _close(diagonal: FloatArray, beside: FloatArray, n: int, count: int) -> bool:
+    """Return whether the smoothest vectors are found, as far as n steps with a look can tell."""
+    if n < FEWEST or n % LOOKS:
+        return False
+    values, vectors = _eigen(diagonal, beside, n)
+    error = beside[n - 1] * np.abs(vectors[:count, -1])
+    return bool((error < CLOSE * np.maximum(1 - values[:count], 1e-12)).all())
 
 
 def _eigen(diagonal: FloatArray, beside: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
-    """Return eigenvalues, highest first, and eigenvectors of the tridiagonal matrix of n steps."""
-    matrix = np.diag(diagonal[:n]) + np.diag(beside[: n - 1], 1) + np.diag(beside[: n - 1], -1)
-    values, vectors = np.linalg.eigh(matrix)
-    return values[::-1], vectors[:, ::-1]
+    """Return eigenvalues, highest first, and eigenvectors (in rows) of the tridiagonal matrix of n steps."""
+    values, vectors = tridiagonal(diagonal[:n], beside[: n - 1])
+    return values, vectors

@@ -7,7 +7,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.random_networks import dags
+from oracles.strips_oracle import plan_order
 
+from cython_ext.edges.geometry import tridiagonal
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import check_order
 from reorder.edges.sweep import WAYS
@@ -15,6 +17,7 @@ from reorder.learning.networks import local_network
 from reorder.order import order
 from reorder.search.intervals import Items
 from reorder.search.spectrum import coordinates
+from reorder.search.strips import Group, Strips, changes, plan_search
 from traces.generators.networks import random_layered
 from traces.work.network import Network
 
@@ -76,3 +79,62 @@ def test_convolutions_with_room_for_a_front_reach_the_bound() -> None:
     found = order(network, "sweep", memory=widest // 2 + 100)
     assert count_io(network, found, memory=widest // 2 + 100).total == io_bounds(network).lower_total
     assert found.parameters["way"] in WAYS
+
+
+@settings(max_examples=80, deadline=None)
+@given(dags(), st.integers(0, 2**32 - 1))
+def test_plans_are_swept_as_their_definition_says(network: Network, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    items = Items(network)
+    strips = Strips(items, rng.random((network.n_neurons, 2)))
+    plan, first = [], 1
+    while first <= strips.deepest:
+        last = int(rng.integers(first, strips.deepest + 1))
+        slant = float(rng.choice([0, 1 / 16, 1 / 4]))
+        plan.append(Group(first, last, int(rng.integers(1, 5)), int(rng.integers(2)), bool(rng.integers(2)), slant))
+        first = last + 1
+    order = check_order(network, strips.edges(tuple(plan)))
+    assert order.tolist() == plan_order(strips, tuple(plan))
+    for k in range(len(plan)):
+        for other in changes(tuple(plan), k):
+            assert [group.first for group in other] == [1, *(group.last + 1 for group in other[:-1])]
+            assert other[-1].last == strips.deepest and all(g.first <= g.last and g.strips >= 1 for g in other)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 40), st.integers(0, 2**32 - 1))
+def test_tridiagonal_matrices_come_apart(n: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    diagonal, beside = rng.normal(size=n), rng.normal(size=n - 1) * rng.integers(0, 2, n - 1)
+    values, vectors = tridiagonal(diagonal, beside)
+    matrix = np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1)
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(matrix)[::-1], atol=1e-12)
+    np.testing.assert_allclose(matrix @ vectors.T, vectors.T * values, atol=1e-12)
+    np.testing.assert_allclose(vectors @ vectors.T, np.eye(n), atol=1e-12)
+
+
+def test_strided_and_thin_networks_have_their_picture_found_too() -> None:
+    """Forty steps of Lanczos do not: their coordinates of such a network say little."""
+    network = local_network(24, [3, 6, 6, 10, 10], 0.25, seed=3, strides=[2, 1, 1, 2])
+    found = coordinates(Items(network))
+    assert found is not None
+    apart = np.linalg.norm(found[network.sources] - found[network.targets], axis=1)
+    rng = np.random.default_rng(1)
+    others = np.linalg.norm(found[rng.permutation(network.sources)] - found[network.targets], axis=1)
+    assert np.median(apart) < 0.25 * np.median(others)
+
+
+def test_a_small_memory_fuses_some_layers_in_strips() -> None:
+    """With room for two of six layers' fronts, groups of layers beat one sweep over all of them by far."""
+    network = local_network(16, [4] * 7, 0.6, seed=11)
+    lower = io_bounds(network).lower_total
+    items = Items(network)
+    plans = plan_search(items)
+    assert plans is not None
+    for policy in ("min", "lru", "rr"):
+        found = order(network, "sweep", memory=256, policy=policy)
+        ranks = np.argsort(np.argsort(plans.strips.place[0]))
+        plain = min(count_io(network, make(items, ranks), memory=256, policy=policy).total for make in WAYS.values())
+        left = count_io(network, found, memory=256, policy=policy).total - lower
+        assert left < 0.6 * (plain - lower)
+        assert found.parameters["way"] == "strips" and found.parameters["groups"] > 1

@@ -1,0 +1,37 @@
+"""Orders along a plan of strips, from its definition: when each neuron is complete, then everything sorted by that."""
+
+from __future__ import annotations
+
+from reorder.search.strips import Group, Strips
+
+
+def plan_order(strips: Strips, plan: tuple[Group, ...]) -> list[int]:
+    """Return the connections in the order of a plan, one group after another."""
+    return [edge for group in plan for edge in _group_order(strips, group)]
+
+
+def _group_order(strips: Strips, group: Group) -> list[int]:
+    items = strips.items
+    network = items.network
+    depth = network.depth.tolist()
+    outside = {}
+    for v in range(network.n_neurons):
+        across = strips.place[group.across, v] * group.strips
+        strip = min(int(across), group.strips - 1)
+        along = (strips.place[1 - group.across, v] + group.slant * (across - strip)) / (1 + group.slant)
+        outside[v] = int((strip + along) * 2**36)
+    edges = [e for e in range(network.n_connections) if group.first <= depth[network.targets[e]] <= group.last]
+    complete: dict[int, int] = {}
+    for v in items.items.tolist():  # by depth
+        if group.first <= depth[v] <= group.last:
+            into = [int(network.sources[e]) for e in edges if network.targets[e] == v]
+            complete[v] = max(complete.get(s, outside[s]) for s in into)
+
+    def due(v: int) -> tuple[int, int, int]:
+        return complete.get(v, outside[v]), depth[v], v
+
+    ends = [(due(int(network.sources[e])), due(int(network.targets[e])), e) for e in edges]
+    if group.by_target:
+        return [e for _, _, e in sorted((target, source, e) for source, target, e in ends)]
+    by_item = {int(v): k for k, v in enumerate(items.items)}
+    return [e for _, _, e in sorted((source, by_item[int(network.targets[e])], e) for source, _, e in ends)]
