@@ -8,24 +8,11 @@ import numpy as np
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport INT64_MIN, int64_t, uint8_t
 
-cdef extern from "edges/max_tree.h" nogil:
-    ctypedef struct ew_max_tree:
-        int64_t leaves
-        int64_t *key
-    int64_t ew_tree_leaves(int64_t)
-    void ew_tree_set(ew_max_tree *, int64_t, int64_t)
-    int64_t ew_tree_key(const ew_max_tree *, int64_t)
-    int64_t ew_tree_top(const ew_max_tree *)
-
-cdef enum:
-    INDEX_BITS = 32  # a key is priority << 32 less an index, so that ties go to the smallest index
+from cython_ext.edges.max_tree cimport (
+    INDEX_BITS, ew_max_tree, ew_tree_key, ew_tree_leaves, ew_tree_set, ew_tree_top, key_of)
 
 cdef int64_t SLICE = 1 << 12
 HUBS, LEAST_HUB = 4, 64
-
-
-cdef inline int64_t _key(int64_t priority, int64_t index) noexcept nogil:
-    return (priority << INDEX_BITS) - index
 
 
 cdef class Ego:
@@ -134,7 +121,7 @@ cdef class Ego:
             if not self.done[edge]:
                 v = self.targets[edge]
                 tree = self.tree_of(v, 1)
-                ew_tree_set(&tree, self.in_place[edge], _key(self.near_source[u], edge))
+                ew_tree_set(&tree, self.in_place[edge], key_of(self.near_source[u], edge))
                 self._lift_hub(v, &tree)
 
     cdef void refresh(self, int64_t u) noexcept nogil:
@@ -154,7 +141,7 @@ cdef class Ego:
             edge = self.out_edges[k]
             if self.target_hub[self.targets[edge]]:
                 continue
-            key = _key(self.near_target[self.targets[edge]], edge)
+            key = key_of(self.near_target[self.targets[edge]], edge)
             if key > highest:
                 highest = key
                 self.best[u] = edge
@@ -187,7 +174,7 @@ cdef class Ego:
             u = self.sources[edge]
             if self.source_hub[u]:
                 tree = self.tree_of(u, 0)
-                ew_tree_set(&tree, self.out_place[edge], _key(self.near_target[v], edge))
+                ew_tree_set(&tree, self.out_place[edge], key_of(self.near_target[v], edge))
                 if not self.waiting[u]:
                     self.refresh(u)
                 continue
@@ -196,7 +183,7 @@ cdef class Ego:
             if change < 0:
                 self.stale[u] |= self.best[u] == edge
             else:  # a key that is stale may only be raised
-                key = _key(self.near_source[u] + self.near_target[v], edge)
+                key = key_of(self.near_source[u] + self.near_target[v], edge)
                 if key > ew_tree_key(&self.tree, u):
                     self.best[u] = edge
                     self.stale[u] = 0

@@ -5,17 +5,8 @@ import numpy as np
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport INT64_MIN, int64_t
 
-cdef extern from "edges/max_tree.h" nogil:
-    ctypedef struct ew_max_tree:
-        int64_t leaves
-        int64_t *key
-    int64_t ew_tree_leaves(int64_t)
-    void ew_tree_set(ew_max_tree *, int64_t, int64_t)
-    int64_t ew_tree_key(const ew_max_tree *, int64_t)
-    int64_t ew_tree_top(const ew_max_tree *)
-
-cdef enum:
-    INDEX_BITS = 32  # a key is hits << 32 less an index, so that ties go to the run that came first
+from cython_ext.edges.max_tree cimport (
+    INDEX_BITS, ew_max_tree, ew_tree_key, ew_tree_leaves, ew_tree_set, ew_tree_top, key_of)
 
 cdef int64_t SLICE = 1 << 10  # runs between two looks at Ctrl-C
 
@@ -59,7 +50,7 @@ cdef class Walk:
                 self.after[p] = self.head[self.sources[p]]
                 self.head[self.sources[p]] = p
                 hits += self.newer[self.sources[p]] >= 0
-            ew_tree_set(&self.tree, r - first, (hits << INDEX_BITS) - (r - first))
+            ew_tree_set(&self.tree, r - first, key_of(hits, r - first))
 
     cdef void end(self, int64_t first, int64_t last) noexcept nogil:
         cdef int64_t p

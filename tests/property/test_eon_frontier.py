@@ -7,7 +7,7 @@ from oracles.eon_oracle import World
 from oracles.trace_oracle import networks, random_network
 
 import edgewatt as ew
-from cython_ext.edges.frontier import Frontiers
+from cython_ext.eon.frontier import Frontiers
 
 
 def world_of(network, count, capacity):

@@ -7,7 +7,7 @@ import pytest
 from oracles.eon_oracle import policy
 from safetensors.numpy import save
 
-from cython_ext.edges.attention import Attention
+from cython_ext.eon.attention import Attention
 from reorder.learning.eon.contents import KINDS, VERSION, Look, contents, fingerprint, shapes
 from reorder.learning.eon.spectrum import features
 from traces.base.errors import InputError

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from cython_ext.edges.frontier import Frontiers
+from cython_ext.eon.frontier import Frontiers
 from reorder.learning.eon.policy import NOTHING, Graph, Parameters, Worlds, tables, worth
 from traces.work.network import Network
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import torch
 from torch.nn import functional
 
-from cython_ext.edges.attention import Attention
+from cython_ext.eon.attention import Attention
 from reorder.learning.eon.contents import shapes
 
 Parameters = Mapping[str, Any]

@@ -10,7 +10,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from cython_ext.common.checks cimport need
 
-cdef extern from "edges/attention.h" nogil:
+cdef extern from "eon/attention.h" nogil:
     ctypedef struct ew_attention:
         int64_t d, lanes, capacity, seen, empty
         const float *edge

@@ -1,0 +1,1 @@
+"""What EON learns in and by: its frontiers and caches, its attention."""
