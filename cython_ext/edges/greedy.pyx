@@ -292,6 +292,14 @@ def go_ranks(const int64_t[::1] sources, const int64_t[::1] targets, const int64
     return order
 
 
+cdef inline void _touch(int64_t v, int64_t[::1] change, int64_t[::1] touched, int64_t *n_touched) noexcept nogil:
+    """Count one change of v's priority more."""
+    if change[v] == 0:
+        touched[n_touched[0]] = v
+        n_touched[0] += 1
+    change[v] += 1
+
+
 cdef void _go_relate(ew_max_tree *tree, const int64_t[::1] sources, const int64_t[::1] targets,
                      const int64_t[::1] out_start, const int64_t[::1] out_edges, const int64_t[::1] in_start,
                      const int64_t[::1] in_edges, int64_t x, int64_t sign, int64_t[::1] change,
@@ -299,23 +307,12 @@ cdef void _go_relate(ew_max_tree *tree, const int64_t[::1] sources, const int64_
     """Add `sign` to the priority of x's neighbours and, once per common source, of its siblings."""
     cdef int64_t n_touched = 0, j, k, u, v
     for j in range(out_start[x], out_start[x + 1]):
-        v = targets[out_edges[j]]
-        if change[v] == 0:
-            touched[n_touched] = v
-            n_touched += 1
-        change[v] += 1
+        _touch(targets[out_edges[j]], change, touched, &n_touched)
     for j in range(in_start[x], in_start[x + 1]):
         u = sources[in_edges[j]]
-        if change[u] == 0:
-            touched[n_touched] = u
-            n_touched += 1
-        change[u] += 1
+        _touch(u, change, touched, &n_touched)
         for k in range(out_start[u], out_start[u + 1]):
-            v = targets[out_edges[k]]
-            if change[v] == 0:
-                touched[n_touched] = v
-                n_touched += 1
-            change[v] += 1
+            _touch(targets[out_edges[k]], change, touched, &n_touched)
     for j in range(n_touched):
         v = touched[j]
         if ew_tree_key(tree, v) > INT64_MIN:

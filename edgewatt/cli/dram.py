@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from edgewatt.cli.parts.guard import Commands, written
+from edgewatt.cli.parts.guard import Commands, json_option, written
 from edgewatt.cli.parts.inputs import PART, reads
 from edgewatt.cli.parts.output import say
 
@@ -30,9 +30,7 @@ def dram(
     commands: Path = typer.Option(
         None, "--commands", parser=written, metavar="FILE", help="Write the command trace as CSV."
     ),
-    json_file: str = typer.Option(
-        None, "--json", metavar="FILE", parser=written, help="Write the result as JSON ('-': standard output)."
-    ),
+    json_file: str = json_option(),
 ) -> None:
     """Simulate a trace of memory requests on a DRAM part.
 

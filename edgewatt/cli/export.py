@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from edgewatt.cli.parts.guard import written
+from edgewatt.cli.parts.guard import json_option, written
 from edgewatt.cli.parts.inputs import CONFIGURATIONS, NETWORKS, reads, refuse_other_kinds
 from edgewatt.cli.parts.output import say
 
@@ -38,9 +38,7 @@ def export(
     bursts: int = typer.Option(256, min=1, help="Of a waveform: how many bursts are shown."),
     channel: int = typer.Option(0, min=0, help="Of a waveform or a command trace: the memory channel."),
     overrides: list[str] = _OVERRIDE,
-    json_file: str = typer.Option(
-        None, "--json", metavar="FILE", parser=written, help="Write the summary as JSON ('-': stdout)."
-    ),
+    json_file: str = json_option("the summary"),
 ) -> None:
     """Write the memory trace of a configuration, or of another simulator's file, in a format another tool reads.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from edgewatt.cli.parts.guard import Commands, written
+from edgewatt.cli.parts.guard import Commands, json_option, written
 from edgewatt.cli.parts.inputs import NETWORKS, reads
 
 TRAINING_SEED, VALIDATION_SEED = 1, 99  # of generated networks
@@ -36,13 +36,7 @@ def learn_order(
     page: str = typer.Option(
         None, "--page", parser=written, metavar="FILE", help="Write a page with the learning curves and the weights."
     ),
-    json_file: str = typer.Option(
-        None,
-        "--json",
-        metavar="FILE",
-        parser=written,
-        help="Write the result with its learning curve as JSON ('-': standard output).",
-    ),
+    json_file: str = json_option("the result with its learning curve"),
 ) -> None:
     """Train the weights of the `learned` ordering by CMA-ES on the exact objective and write them to a file.
 
@@ -113,13 +107,7 @@ def learn_eon(
     page: str = typer.Option(
         None, "--page", parser=written, metavar="FILE", help="Write a page with the learning curves."
     ),
-    json_file: str = typer.Option(
-        None,
-        "--json",
-        metavar="FILE",
-        parser=written,
-        help="Write the result with its curves as JSON ('-': standard output).",
-    ),
+    json_file: str = json_option("the result with its curves"),
 ) -> None:
     """Train EON on a network by proximal policy optimisation, and say what it found beside other orders.
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import typer
 
 from edgewatt.cli.parts.completion import kinds
-from edgewatt.cli.parts.guard import written
+from edgewatt.cli.parts.guard import json_option
 from edgewatt.cli.parts.output import say
 
-_JSON = typer.Option(
-    None, "--json", metavar="FILE", parser=written, help="Write the list as JSON ('-': standard output)."
-)
+_JSON = json_option("the list")
 
 
 def list_names(
@@ -51,9 +49,7 @@ def list_names(
 
 
 def doctor(
-    json_file: str = typer.Option(
-        None, "--json", metavar="FILE", parser=written, help="Write the report as JSON ('-': standard output)."
-    ),
+    json_file: str = json_option("the report"),
 ) -> None:
     """Report versions, SIMD level, package clashes and optional parts of this installation."""
     from edgewatt.cli.parts.output import show_table, write_json

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from edgewatt.cli.parts.guard import written
+from edgewatt.cli.parts.guard import json_option, written
 from edgewatt.cli.parts.inputs import PART, reads
 
 
@@ -29,9 +29,7 @@ def cache(
     page: Path = typer.Option(
         None, "--page", parser=written, metavar="FILE", help="Write a page with the miss curve and the tables."
     ),
-    json_file: str = typer.Option(
-        None, "--json", metavar="FILE", parser=written, help="Write the result as JSON ('-': standard output)."
-    ),
+    json_file: str = json_option(),
 ) -> None:
     """Play a trace through caches.
 
@@ -88,9 +86,7 @@ def accelerator(
     configuration: Path = typer.Option(None, "--configuration", metavar="FILE", help="The run's .cfg file."),
     part: str = typer.Option("lpddr4-3200", parser=PART, help="Shipped part or a part file (YAML)."),
     encoder: str = typer.Option("raw", help="Encoder or chain on the bus, e.g. base-xor+dbi-dc."),
-    json_file: str = typer.Option(
-        None, "--json", metavar="FILE", parser=written, help="Write the result as JSON ('-': standard output)."
-    ),
+    json_file: str = json_option(),
 ) -> None:
     """Give an accelerator model the memory it lacks: commands, ones, picojoules, nanoseconds by layer and tensor.
 

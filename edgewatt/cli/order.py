@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from edgewatt.cli.parts.completion import names_of
-from edgewatt.cli.parts.guard import written
+from edgewatt.cli.parts.guard import json_option, written
 from edgewatt.cli.parts.inputs import MACHINE, NETWORKS, reads
 from edgewatt.cli.parts.output import read_value, say, split_parameter
 
@@ -88,9 +88,7 @@ def order_network(
         None, "-o", "--output", parser=written, metavar="FILE", help="Write the order as npz (array `edges`)."
     ),
     explain: str = typer.Option(None, "--explain", parser=written, metavar="FILE", help=EXPLAIN_HELP),
-    json_file: str = typer.Option(
-        None, "--json", metavar="FILE", parser=written, help="Write the result as JSON ('-': standard output)."
-    ),
+    json_file: str = json_option(),
 ) -> None:
     """Order the work of a sparse network and report it under every policy, beside two-optimal and the bounds.
 
@@ -271,9 +269,7 @@ def pays_command(
     output: str = typer.Option(
         None, "-o", "--output", parser=written, metavar="FILE", help="Write a page with maps of the savings."
     ),
-    json_file: str = typer.Option(
-        None, "--json", metavar="FILE", parser=written, help="Write the result as JSON ('-': standard output)."
-    ),
+    json_file: str = json_option(),
 ) -> None:
     """Say whether an order pays on a system, where it stops paying, and why.
 

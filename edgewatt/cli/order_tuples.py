@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from edgewatt.cli.parts.guard import written
+from edgewatt.cli.parts.guard import json_option, written
 from edgewatt.cli.parts.inputs import PART, reads
 from edgewatt.cli.parts.output import say
 
@@ -56,9 +56,7 @@ def order_tuples(
     checkpoint: str = typer.Option(
         None, parser=written, metavar="FILE", help="Keep finished groups here, so that a killed run continues."
     ),
-    json_file: str = typer.Option(
-        None, "--json", metavar="FILE", parser=written, help="Write the result as JSON ('-': standard output)."
-    ),
+    json_file: str = json_option(),
 ) -> None:
     """Order the tuples of a sparse matrix inside strides so that few ones cross the bus.
 

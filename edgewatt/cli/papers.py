@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from edgewatt.cli.parts.guard import written
+from edgewatt.cli.parts.guard import json_option, written
 from edgewatt.cli.parts.output import say
 
 
@@ -24,9 +24,7 @@ def papers(
     run: bool = typer.Option(True, "--run/--no-run", help="--no-run: the page from what is finished already."),
     executor: str = typer.Option("processes", help="processes, inline or dask."),
     workers: int = typer.Option(None, "-j", "--workers", help="Worker processes (default: one per core)."),
-    json_file: str = typer.Option(
-        None, "--json", metavar="FILE", parser=written, help="Write the claims as JSON ('-': standard output)."
-    ),
+    json_file: str = json_option("the claims"),
 ) -> None:
     """Repeat figures of the papers and put their printed claims beside ours; without a name, list the figures.
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import typer
 
-from edgewatt.cli.parts.guard import written
+from edgewatt.cli.parts.guard import json_option, written
 from edgewatt.cli.parts.inputs import CONFIGURATIONS, reads
 from edgewatt.cli.parts.output import say
 
 _RECORDS = reads("a record or a folder of results", "record", "results")
-_JSON = typer.Option(
-    None, "--json", metavar="FILE", parser=written, help="Write the result as JSON ('-': standard output)."
-)
+_JSON = json_option()
 
 
 def report(

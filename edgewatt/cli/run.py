@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from edgewatt.cli.parts.completion import names_of
-from edgewatt.cli.parts.guard import written
+from edgewatt.cli.parts.guard import json_option, written
 from edgewatt.cli.parts.inputs import CONFIGURATIONS, MACHINE, NETWORKS, reads, refuse_other_kinds
 from edgewatt.cli.parts.output import say
 
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 _OVERRIDE = typer.Option(
     None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the file, such as -s dram.part=lpddr4-3200."
 )
-_JSON = typer.Option(
-    None, "--json", metavar="FILE", parser=written, help="Write the table as JSON ('-': standard output)."
-)
+_JSON = json_option("the table")
 
 
 def run(
@@ -284,9 +282,7 @@ def bench_network(
     output: str = typer.Option(
         None, "-o", "--output", parser=written, metavar="FILE", help="Write a page with charts (HTML)."
     ),
-    json_file: str = typer.Option(
-        None, "--json", metavar="FILE", parser=written, help="Write the result as JSON ('-': stdout)."
-    ),
+    json_file: str = json_option(),
 ) -> None:
     """Time our kernel and the libraries in one process: thread CPU time, shuffled rounds, an A/A control.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from edgewatt.cli.parts.guard import written
+from edgewatt.cli.parts.guard import json_option, written
 from edgewatt.cli.parts.inputs import MACHINE, PART, reads
 from edgewatt.cli.parts.output import say
 
@@ -66,9 +66,7 @@ def schedule(
     page: str = typer.Option(
         None, parser=written, metavar="FILE", help="Write a page with the map of the arena, address over time."
     ),
-    json_file: str = typer.Option(
-        None, "--json", metavar="FILE", parser=written, help="Write the result as JSON ('-': standard output)."
-    ),
+    json_file: str = json_option(),
 ) -> None:
     """Order the operators of a network so that it needs the least memory.
 
@@ -235,9 +233,7 @@ def arena(
         None, parser=written, metavar="FILE", help="Write a page with the map, address over time."
     ),
     figure: str = typer.Option(None, parser=written, metavar="FILE", help="Draw the map (svg, png, html)."),
-    json_file: str = typer.Option(
-        None, "--json", metavar="FILE", parser=written, help="Write the result as JSON ('-': standard output)."
-    ),
+    json_file: str = json_option(),
 ) -> None:
     """Place buffers in one arena, or in several memory banks, so that none that are live together share a byte.
 
@@ -326,9 +322,7 @@ def patches(
     batch: int = typer.Option(None, help="Value of the first dimension where an .onnx model leaves it open."),
     time_limit: float = typer.Option(None, metavar="SECONDS", help="Stop then, with the best found."),
     page: str = typer.Option(None, parser=written, metavar="FILE", help="Write a page with the front."),
-    json_file: str = typer.Option(
-        None, "--json", metavar="FILE", parser=written, help="Write the result as JSON ('-': standard output)."
-    ),
+    json_file: str = json_option(),
 ) -> None:
     """Fuse layers of a chain of convolutions and run them patch by patch: memory against multiplications and joules.
 

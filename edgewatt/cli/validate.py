@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from edgewatt.cli.parts.guard import written
+from edgewatt.cli.parts.guard import json_option
 from edgewatt.cli.parts.inputs import CONFIGURATIONS, MACHINE, NETWORKS, reads
 from edgewatt.cli.parts.output import say
 
@@ -44,9 +44,7 @@ def validate(
         None, envvar="EDGEWATT_REFERENCE", metavar="DIR", help="Folder of reference numbers made by other simulators."
     ),
     seed: int = typer.Option(0, help="Seed of the random cases."),
-    json_file: str = typer.Option(
-        None, "--json", metavar="FILE", parser=written, help="Write the checks as JSON ('-': standard output)."
-    ),
+    json_file: str = json_option("the checks"),
 ) -> None:
     """Check models, orders, matrices and configurations; exit status 1 if a check fails.
 

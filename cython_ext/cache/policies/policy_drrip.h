@@ -18,13 +18,6 @@ static void edgewatt_drrip_fill(edgewatt_sets *sets, uint64_t set, int64_t way, 
     edgewatt_rrip_insert(sets, set, way, place == 1 || (place > 1 && *counter > 0));
 }
 
-static const edgewatt_policy edgewatt_policy_drrip = {.version = EDGEWATT_POLICY_VERSION,
-                                                      .flags = EDGEWATT_EVERY_LOOKUP, /* a repeat is the hit after the fill */
-                                                      .bytes_per_way = 1,
-                                                      .shared_bytes = 8,
-                                                      .hit = edgewatt_rrip_hit,
-                                                      .fill = edgewatt_drrip_fill,
-                                                      .victim = edgewatt_rrip_victim};
-static edgewatt_loop edgewatt_fast_drrip(int simd, int64_t stride) { return EDGEWATT_NO_FAST(simd, stride); }
+EDGEWATT_RRIP_POLICY(drrip, 8)
 
 #endif

@@ -9,12 +9,6 @@ static void edgewatt_srrip_fill(edgewatt_sets *sets, uint64_t set, int64_t way, 
     edgewatt_rrip_insert(sets, set, way, 0);
 }
 
-static const edgewatt_policy edgewatt_policy_srrip = {.version = EDGEWATT_POLICY_VERSION,
-                                                      .flags = EDGEWATT_EVERY_LOOKUP, /* a repeat is the hit after the fill */
-                                                      .bytes_per_way = 1,
-                                                      .hit = edgewatt_rrip_hit,
-                                                      .fill = edgewatt_srrip_fill,
-                                                      .victim = edgewatt_rrip_victim};
-static edgewatt_loop edgewatt_fast_srrip(int simd, int64_t stride) { return EDGEWATT_NO_FAST(simd, stride); }
+EDGEWATT_RRIP_POLICY(srrip, 0)
 
 #endif

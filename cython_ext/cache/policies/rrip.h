@@ -28,4 +28,16 @@ static inline void edgewatt_rrip_insert(edgewatt_sets *sets, uint64_t set, int64
     ((uint8_t *)edgewatt_set_state(sets, set))[way] = far ? EDGEWATT_RRIP_FAR : EDGEWATT_RRIP_LONG;
 }
 
+/* The policy `name`, whose file defines edgewatt_NAME_fill. shared: bytes that all sets share. A repeat is the hit after
+ * the fill, so every look-up counts. */
+#define EDGEWATT_RRIP_POLICY(name, shared)                                                                             \
+    static const edgewatt_policy edgewatt_policy_##name = {.version = EDGEWATT_POLICY_VERSION,                         \
+                                                           .flags = EDGEWATT_EVERY_LOOKUP,                             \
+                                                           .bytes_per_way = 1,                                         \
+                                                           .shared_bytes = shared,                                     \
+                                                           .hit = edgewatt_rrip_hit,                                   \
+                                                           .fill = edgewatt_##name##_fill,                             \
+                                                           .victim = edgewatt_rrip_victim};                            \
+    static edgewatt_loop edgewatt_fast_##name(int simd, int64_t stride) { return EDGEWATT_NO_FAST(simd, stride); }
+
 #endif

@@ -26,6 +26,13 @@ def written(text: str) -> str:
     return text
 
 
+def json_option(what: str = "the result") -> Any:
+    """Return the option of a command that writes what it says as JSON too."""
+    return typer.Option(
+        None, "--json", metavar="FILE", parser=written, help=f"Write {what} as JSON ('-': standard output)."
+    )
+
+
 class Commands(typer.Typer):
     """A group of commands; one that writes files has ``--force``, without which it refuses to write what it reads."""
 

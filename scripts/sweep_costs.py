@@ -1,0 +1,155 @@
+"""What a sweep costs beyond the simulation, and what a second worker and shared passes bring.
+
+    python scripts/sweep_costs.py overhead    10,000 points of a small network: cost beyond the simulation, page size
+    python scripts/sweep_costs.py workers     200 points of 0.5 s or more: two workers against one, best of three
+    python scripts/sweep_costs.py share       2 orderings x 4 encoders x 3 parts: the shared pass through the caches
+
+Each prints what it measured as JSON and exits with status 1 where the result is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from sweep_runs import ENVIRONMENT, SMALL, canonical, start, sweep
+
+from edgewatt.results.store import Store
+
+
+def overhead(folder: Path, n_points: int) -> dict[str, Any]:
+    """CPU time of the whole sweep (one worker, all processes) less that of the points' own computing."""
+    import resource
+
+    config = folder / "many.yaml"
+    config.write_text(json.dumps(sweep(n_points, SMALL)))
+    begin = resource.getrusage(resource.RUSAGE_CHILDREN)
+    wall = time.monotonic()
+    process = start(config, folder / "many", "-j", "1")
+    error = process.communicate()[1].decode()
+    wall = time.monotonic() - wall
+    end = resource.getrusage(resource.RUSAGE_CHILDREN)
+    total = end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime
+    records = list(Store(folder / "many"))
+    computing = sum(record.provenance["cpu_s"] for record in records)
+    page = folder / "many.html"
+    code = "from edgewatt.__main__ import main; main()"
+    subprocess.run(
+        [sys.executable, "-c", code, "report", str(folder / "many"), "-o", str(page)], env=ENVIRONMENT, check=True
+    )
+    each = 1e3 * (total - computing) / len(records)
+    size = page.stat().st_size
+    return {
+        "points": len(records),
+        "cpu ms a point beyond its computing": round(each, 3),
+        "cpu ms a point of computing": round(1e3 * computing / len(records), 3),
+        "wall s (shared machine)": round(wall, 1),
+        "page MB": round(size / 1e6, 2),
+        "ok": len(records) == n_points and each < 5 and size < 8e6,
+        "error": error,
+    }
+
+
+def workers(folder: Path, n_points: int) -> dict[str, Any]:
+    """Wall-clock time of one and of two workers, alternating, best of three each."""
+    config = folder / "slow.yaml"
+    network = {"generate": {"kind": "random-layered", "n_layers": 4, "width": 500, "density": 0.05}}
+    search = [{"kind": "connection-reordering", "iterations": 4000}]
+    config.write_text(json.dumps(sweep(n_points, network, orderings=search, fast_memory={"size": 100})))
+    best = {1: float("inf"), 2: float("inf")}
+    mean = 0.0
+    for turn in range(3):
+        for n in best:
+            results = folder / f"slow-{n}-{turn}"
+            begin = time.monotonic()
+            start(config, results, "-j", str(n)).communicate()
+            best[n] = min(best[n], time.monotonic() - begin)
+            records = list(Store(results))
+            assert len(records) == n_points
+            mean = sum(record.provenance["cpu_s"] for record in records) / n_points
+            shutil.rmtree(results)
+    ratio = best[1] / best[2]
+    seconds = {f"{n} workers, best s": round(s, 1) for n, s in best.items()}
+    return {
+        "points": n_points,
+        "cpu s a point": round(mean, 2),
+        **seconds,
+        "ratio": round(ratio, 2),
+        "ok": ratio >= 1.7,
+    }
+
+
+def share(folder: Path) -> dict[str, Any]:
+    """CPU time of a sweep whose points differ behind the caches, with and without their pass shared, alternating."""
+    import statistics
+
+    import edgewatt.sweeps.sweep as sweeps
+    from edgewatt.point.compute import process_memo
+
+    widths = [1024] * 5
+    config = {
+        "base": {
+            "network": {"generate": {"kind": "uniform-layers", "widths": widths, "density": 0.1}},
+            "fast_memory": {"size": 100},
+            "caches": ["buffer-8k"],
+            "formats": "fp16",
+        },
+        "grid": {
+            "orderings": ["two-optimal", "by-source"],
+            "encoder": ["raw", "dbi-dc", "base-xor+dbi-dc", "transition"],
+            "dram.part": ["lpddr4-3200", "lpddr4-3733", "lpddr4-4266"],
+        },
+    }
+    plan, find = sweeps.load_sweep(config), sweeps.shared
+    ways = {"alone": lambda points: set(), "shared": find, "shared again": find}
+    seconds: dict[str, list[float]] = {way: [] for way in ways}
+    for turn in range(6):
+        for way, choose in ways.items():
+            sweeps.shared = choose
+            process_memo.cache_clear()
+            begin = time.thread_time()
+            sweeps.sweep(plan, results=folder / way, executor="inline")
+            if turn:  # the first round loads libraries
+                seconds[way].append(time.thread_time() - begin)
+            found = canonical(folder / way)
+            kept = sum(f.stat().st_size for f in (folder / way / "stages").glob("cache_pass/*.npz"))
+            shutil.rmtree(folder / way)
+            if way == "alone":
+                alone = found
+            assert found == alone and len(found) == 24 and bool(kept) == (way != "alone")
+    ratio = [a / b for a, b in zip(seconds["alone"], seconds["shared"], strict=True)]
+    control = [a / b for a, b in zip(seconds["shared"], seconds["shared again"], strict=True)]
+    return {
+        **{f"{way}, median cpu s": round(statistics.median(values), 3) for way, values in seconds.items()},
+        "times as fast": round(statistics.median(ratio), 2),
+        "a/a control": round(statistics.median(control), 3),
+        "kept MB": round(kept / 1e6, 1),
+        "ok": statistics.median(ratio) > 1,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("overhead", "workers", "share"))
+    parser.add_argument("--points", type=int, default=None)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        found = {
+            "overhead": lambda: overhead(folder, options.points or 10_000),
+            "workers": lambda: workers(folder, options.points or 200),
+            "share": lambda: share(folder),
+        }[options.what]()
+    print(json.dumps(found, indent=2))
+    sys.exit(0 if found["ok"] else 1)
+
+
+if __name__ == "__main__":
+    main()
