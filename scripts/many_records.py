@@ -2,8 +2,8 @@
 
     python scripts/many_records.py FOLDER 100000 [--measure all] [--shift 0.01]
 
-A few real points (orderings x sizes of the fast memory, of a small generated network) are computed; the others are those
-with other seeds and counts moved a little by a seeded generator, through the writer that a sweep uses.
+A few real points (orderings x sizes of the fast memory x formats, of a small generated network) are computed; the
+others are those with other seeds and counts moved a little by a seeded generator, through the writer that a sweep uses.
 """
 
 from __future__ import annotations

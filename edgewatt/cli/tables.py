@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from heapq import heappush, heappushpop
 from typing import Any
 
 from edgewatt.cli.parts.output import put, say, show_table
@@ -16,6 +17,8 @@ from traces.base.units import SCALES, energy, engineering, in_one_unit
 Row = dict[str, Any]
 
 _WIDE = 120
+MOST_SHOWN = 1000
+"""Points that `compare` prints; more are for `--json`."""
 
 Column = tuple[str, str, list[str]]  # head, unit below it, cells
 
@@ -302,23 +305,35 @@ def show_comparison(pairs: Comparison) -> None:
     from rich.console import Console
 
     console = Console(highlight=False, soft_wrap=True)
+    every = {
+        "io": "I/Os %", "ones": "ones %", "toggles": "toggles %", "io_energy_pj": "IO energy %",
+        "energy_pj": "energy %", "time_ns": "time %",
+    }  # fmt: skip
+    moved: set[str] = set()
+    shown: list[tuple[float, int, str, list[float | None]]] = []  # a heap of the points that change most
+    largest, most = pairs[0], -1.0
+    for number, pair in enumerate(pairs):
+        change = max((abs(c["percent"] or 0) for c in pair["changes"].values()), default=0)
+        if change > most:
+            largest, most = pair, change
+        moved |= {name for name in every if name not in moved and _moved(pair, name)}
+        cells = [pair["changes"].get(name, {}).get("percent") for name in every]
+        (heappush if len(shown) < MOST_SHOWN else heappushpop)(shown, (change, -number, pair["point"], cells))
     if len(pairs) > 1:
-        every = {
-            "io": "I/Os %", "ones": "ones %", "toggles": "toggles %", "io_energy_pj": "IO energy %",
-            "energy_pj": "energy %", "time_ns": "time %",
-        }  # fmt: skip
-        names = [name for name in every if any(_moved(pair, name) for pair in pairs)]
+        names = [name for name in every if name in moved]
+        kept = [k for k, name in enumerate(every) if name in moved]
         rows = [
-            (pair["point"], *(_signed(pair["changes"].get(name, {}).get("percent")) for name in names))
-            for pair in pairs
+            (point, *(_signed(cells[k]) for k in kept))
+            for _, _, point, cells in sorted(shown, key=lambda each: -each[1])
         ]
         heads = ("point", *(every[name] for name in names))
         show_table(heads, rows, title=f"{len(pairs)} points, change from A to B", numeric=heads[1:])
+        if len(pairs) > len(shown):
+            put(console, f"shown: the {len(shown)} points that change most; --json has all")
         same = [every[name].removesuffix(" %") for name in every if name not in names and name in pairs[0]["changes"]]
         if same:
             put(console, f"the same in every point: {', '.join(same)}")
         put(console, pairs.says)
-    largest = max(pairs, key=lambda pair: max((abs(c["percent"] or 0) for c in pair["changes"].values()), default=0))
     title = largest["point"] if len(pairs) == 1 else f"in detail, the point that changes most: {largest['point']}"
     put(console, title, style="bold")
     for key, values in largest["differs"].items():

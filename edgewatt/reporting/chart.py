@@ -7,11 +7,12 @@ Colours are Okabe and Ito's eight, which people with any colour vision can tell 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from edgewatt.reporting.data import ReportData
+from edgewatt.results.columns import present
 from traces.base.registry import Registry
 from traces.base.units import SCALES
 
@@ -68,7 +69,7 @@ def charts(data: ReportData) -> dict[str, Spec]:
     return {name: spec for name, spec in drawn.items() if spec is not None}
 
 
-def datasets(data: ReportData) -> dict[str, list[dict[str, Any]]]:
+def datasets(data: ReportData) -> dict[str, Sequence[dict[str, Any]]]:
     """Return the rows that charts draw, by data set name."""
     return {"rows": data.rows, "io": data.io_curves, "wires": data.wires, "curves": data.convergence}
 
@@ -92,9 +93,9 @@ def in_order(values: Iterable[Any]) -> list[Any]:
     return sorted(found) if all(isinstance(v, (int, float)) for v in found) else found
 
 
-def category(field: str, title: str, rows: list[dict[str, Any]], **more: Any) -> Spec:
+def category(field: str, title: str, rows: Sequence[Mapping[str, Any]], **more: Any) -> Spec:
     """Colour by a field: numbers by size, names in the order of first appearance."""
-    order = in_order(row[field] for row in rows if field in row)
+    order = in_order(present(rows, field))
     short = {"legend": {"columns": 6}} if max((len(str(value)) for value in order), default=0) < 10 else {}
     return (
         {"field": field, "type": "nominal", "title": title, "sort": order, "scale": {"range": PALETTE}} | short | more
@@ -178,7 +179,7 @@ def titles(data: ReportData) -> dict[str, str]:
 def varying_fields(data: ReportData) -> list[str]:
     """Return the fields of `titles` in which points differ."""
     parts = any(axis.key.startswith(("caches_", "scratchpad_")) for axis in data.axes)
-    found = [f for f in titles(data) if len({row[f] for row in data.rows if f in row}) > 1]
+    found = [f for f in titles(data) if len(present(data.rows, f)) > 1]
     return [f for f in found if not (f == "onchip" and parts)]  # said by its parts
 
 
@@ -187,12 +188,12 @@ def telling_fields(data: ReportData) -> list[str]:
 
     def share(field: str, metric: str) -> float:
         groups: dict[Any, list[float]] = {}
-        for row in data.rows:
-            if metric in row:
-                groups.setdefault(row.get(field), []).append(row[metric])
-        values = [value for group in groups.values() for value in group]
-        mean = sum(values) / len(values)
-        total = sum((value - mean) ** 2 for value in values)
+        for name, value in zip(data.rows.values(field), data.rows.values(metric), strict=True):
+            if value is not None:
+                groups.setdefault(name, []).append(value)
+        count = sum(map(len, groups.values()))
+        mean = sum(map(sum, groups.values())) / count
+        total = sum((value - mean) ** 2 for group in groups.values() for value in group)
         between = sum(len(group) * (sum(group) / len(group) - mean) ** 2 for group in groups.values())
         return between / total if total else 0.0
 

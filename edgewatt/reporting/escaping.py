@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 _ESCAPES = re.compile(r"\\\\|\\ud[89ab]..\\ud[c-f]..|(\\ud[89a-f]..|\\u202[89])")  # a backslash, a pair, what goes
@@ -26,3 +27,18 @@ def script_json(value: Any) -> str:
     if "\\ud" in raw or "\\u202" in raw:
         raw = _ESCAPES.sub(lambda found: found[0] if found[1] is None else "\\ufffd", raw)
     return raw.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def json_pieces(value: Any) -> Iterator[str]:
+    """Yield `script_json` of a value piece by piece; a function inside stands for what it returns, one at a time."""
+    if callable(value):
+        yield script_json(value())
+    elif isinstance(value, dict) and any(callable(item) or isinstance(item, dict) for item in value.values()):
+        before = "{"
+        for key, item in value.items():
+            yield f"{before}{script_json(key)}:"
+            yield from json_pieces(item)
+            before = ","
+        yield "}"
+    else:
+        yield script_json(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,9 @@ def themed(spec: Spec, *, dark: bool = False) -> Spec:
     return {**spec, "config": config}
 
 
-def save_figures(charts: Mapping[str, Spec], datasets: Mapping[str, list[dict[str, Any]]], folder: str) -> list[str]:
+def save_figures(
+    charts: Mapping[str, Spec], datasets: Mapping[str, Sequence[dict[str, Any]]], folder: str
+) -> list[str]:
     """Write every chart as PDF, SVG and PNG into a folder; return the paths. Raises MissingExtraError, InputError."""
     try:
         import vl_convert
@@ -44,7 +46,7 @@ def save_figures(charts: Mapping[str, Spec], datasets: Mapping[str, list[dict[st
     paths = []
     for name, spec in charts.items():
         data = spec["data"].get("name")  # a chart may bring values of its own
-        full = themed({**spec, "datasets": {data: datasets[data]}} if data else spec)
+        full = themed({**spec, "datasets": {data: list(datasets[data])}} if data else spec)
         for suffix, content in (
             ("svg", vl_convert.vegalite_to_svg(full).encode()),
             ("pdf", vl_convert.vegalite_to_pdf(full)),

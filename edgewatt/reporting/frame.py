@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from edgewatt.reporting.escaping import script_json, text
+from edgewatt.reporting.escaping import json_pieces, text
 from traces.base.errors import MissingExtraError
 
 
@@ -21,27 +21,54 @@ def frame(
     scripts: Sequence[str] = (),
     charts: bool = False,
 ) -> str:
-    """Return a page: heading, switch of light and dark, `body`.
+    """Return a page as one text: see `framed`."""
+    return "".join(framed(title, body, subtitle=subtitle, style=style, data=data, scripts=scripts, charts=charts))
+
+
+def framed(
+    title: str,
+    body: str,
+    *,
+    subtitle: str | None = None,
+    style: str = "",
+    data: Any = None,
+    scripts: Sequence[str] = (),
+    charts: bool = False,
+) -> Iterator[str]:
+    """Yield a page piece by piece: heading, switch of light and dark, `body`.
 
     title, subtitle: plain text. body: HTML whose texts are escaped. style: rules of this page besides frame.css.
-    data: JSON for the scripts, in the element `data`. scripts: modules in this order; the event `themechange` of the
-    document tells them that colours changed. charts: with Vega, Vega-Lite and vega-embed (extra `report`).
+    data: JSON for the scripts, in the element `data`; a function in it is called for its value. scripts: modules in
+    this order; the event `themechange` of the document tells them that colours changed. charts: with Vega, Vega-Lite
+    and vega-embed (extra `report`).
     """
     # Vega compiles its expressions: only pages with charts may evaluate text.
-    parts = [f"<script>{asset('theme.js')}</script>"]
-    if data is not None:
-        parts.append(f'<script type="application/json" id="data">{script_json(data)}</script>')
-    if charts:
-        parts.append(f'<script type="module">{libraries()}</script>')
-    parts += [f'<script type="module">{script}</script>' for script in scripts]
-    return asset("frame.html").format(
-        title=text(title),
-        subtitle=f'<p class="sub">{text(subtitle)}</p>' if subtitle is not None else "",
-        evaluates=" 'unsafe-eval'" if charts else "",
-        style=asset("frame.css") + style,
-        body=body,
-        scripts="\n".join(parts),
+    before, behind = (
+        asset("frame.html")
+        .format(
+            title=text(title),
+            subtitle=f'<p class="sub">{text(subtitle)}</p>' if subtitle is not None else "",
+            evaluates=" 'unsafe-eval'" if charts else "",
+            style=asset("frame.css") + style,
+            body=body,
+            scripts=_SCRIPTS,
+        )
+        .rsplit(_SCRIPTS, 1)
     )
+    yield before
+    yield f"<script>{asset('theme.js')}</script>"
+    if data is not None:
+        yield '\n<script type="application/json" id="data">'
+        yield from json_pieces(data)
+        yield "</script>"
+    if charts:
+        yield f'\n<script type="module">{libraries()}</script>'
+    for script in scripts:
+        yield f'\n<script type="module">{script}</script>'
+    yield behind
+
+
+_SCRIPTS = "\0scripts\0"  # no text of a page has a zero in it
 
 
 @cache

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from edgewatt._version import COUNTS_VERSION
 from edgewatt.reporting.chart import LEGEND, MANY_POINTS, Spec, charts, datasets, telling_fields, titles, varying_fields
 from edgewatt.reporting.data import ReportData, gather
 from edgewatt.reporting.escaping import text
 from edgewatt.reporting.figures import save_figures
-from edgewatt.reporting.frame import asset, frame
+from edgewatt.reporting.frame import asset, frame, framed
 from edgewatt.reporting.overlay import overlaid
 from edgewatt.reporting.words import summary
-from edgewatt.results.comparison import load_records
+from edgewatt.results.columns import ABSENT, Table
 from edgewatt.results.record import Record, of_our_shape
-from edgewatt.results.rows import NAMING, flat
+from edgewatt.results.rows import NAMING
+from edgewatt.results.stored import Joined, open_records
 from traces.base.errors import InputError
 from traces.base.units import SCALES, prefixed
 
@@ -63,33 +64,32 @@ def report(
     """
     from traces.base.files import whole_file
 
-    records, data = read_results(results, title)
+    data = read_results(results, title)[1]
     with of_our_shape("a record"):
         drawn = overlaid(charts(data), overlays)
-        page = render(records, data, drawn)
-    with whole_file(output) as stream:
-        stream.write(page.encode("utf-8", "backslashreplace"))
+    with whole_file(output) as stream, of_our_shape("a record"):
+        stream.writelines(piece.encode("utf-8", "backslashreplace") for piece in rendered(data, drawn))
     return [str(output), *(save_figures(drawn, datasets(data), str(figures)) if figures else [])]
 
 
 def read_results(
     results: str | Path | Sequence[str | Path], title: str | None = None
-) -> tuple[list[Record], ReportData]:
-    """Return the records of results folders or record files, and what a report shows of them."""
+) -> tuple[Sequence[Record], ReportData]:
+    """Return the records of results folders or record files, read when asked for, and what a report shows of them."""
     from edgewatt.results.store import Store
 
     places = [Path(results)] if isinstance(results, (str, Path)) else [Path(each) for each in results]
     if not places:
         raise InputError("a report needs at least one results folder or record")
     names = _distinct(places)
-    records: list[Record] = []
+    opened: list[Sequence[Record]] = []
     sweeps: list[str] = []
     headings: list[str] = []
     failed: dict[str, str] = {}
     baseline: str | None = None
     for number, (place, name) in enumerate(zip(places, names, strict=True)):
-        found = load_records(place)
-        records += found
+        found = open_records(place)
+        opened.append(found)
         sweeps += [name] * len(found)
         heading = str(found[0].provenance.get("name") or place.name)
         if place.is_dir():
@@ -102,6 +102,7 @@ def read_results(
         headings.append(heading)
     several = sweeps if len(places) > 1 else None
     heading = title or " | ".join(dict.fromkeys(headings))
+    records = opened[0] if len(opened) == 1 else Joined(opened)
     with of_our_shape("a record"):
         return records, gather(records, title=heading, baseline=baseline, failed=failed, sweeps=several)
 
@@ -118,22 +119,26 @@ def _distinct(places: Sequence[Path]) -> list[str]:
     return [str(place) for place in resolved]
 
 
-def render(records: Sequence[Record], data: ReportData, drawn: Mapping[str, Spec] | None = None) -> str:
+def render(data: ReportData, drawn: Mapping[str, Spec] | None = None) -> str:
     """Return the page as text; `drawn`: its charts, where they are not those of the data alone."""
+    return "".join(rendered(data, drawn))
+
+
+def rendered(data: ReportData, drawn: Mapping[str, Spec] | None = None) -> Iterator[str]:
+    """Yield the page piece by piece, the data of the charts a column at a time."""
     drawn = charts(data) if drawn is None else drawn
-    named = datasets(data)
     payload: dict[str, Any] = {
         "charts": drawn,
-        "datasets": {key: columnar(rows) for key, rows in named.items() if rows},
+        "datasets": {key: _columns_of(rows) for key, rows in datasets(data).items() if rows},
         "columns": _columns(data),
         "spoken": [*NAMING, "sweep", *(axis.key for axis in data.axes)],  # what a point's name says where it varies
         "baseline": data.baseline,
         "legend": LEGEND,
         "many": MANY_POINTS,
         **_choosers(data),
-        "records": _records(records),
+        "records": data.about.whole,
     }
-    words = "".join(f"<p>{text(line)}</p>" for line in [*summary(data), *_older(records)])
+    words = "".join(f"<p>{text(line)}</p>" for line in [*summary(data), *_older(data)])
     figures = "".join(
         f'<figure id="chart-{text(name)}" class="chart{" wide" if name in _wide(drawn) else ""}"></figure>'
         for name in drawn
@@ -142,11 +147,11 @@ def render(records: Sequence[Record], data: ReportData, drawn: Mapping[str, Spec
         words=words,
         figures=figures,
         failed=_failed(data),
-        config=text(_config_text(records)),
-        provenance=text(_pretty(_common_provenance(records))),
+        config=text(_pretty(data.about.configuration())),
+        provenance=text(_pretty(data.about.provenance())),
     )
     script = "\n".join(map(asset, _SCRIPTS))
-    return frame(data.title, body, style=asset("report.css"), data=payload, scripts=[script], charts=True)
+    return framed(data.title, body, style=asset("report.css"), data=payload, scripts=[script], charts=True)
 
 
 def _wide(drawn: Mapping[str, Spec]) -> set[str]:
@@ -162,7 +167,6 @@ _NUMBERS = (  # what an axis may show, and its title
     ("onchip_energy_pj", "on-chip energy"), ("bytes", "bytes moved"), ("ones", "ones"), ("toggles", "toggles"),
     ("io", "I/Os"), ("runs", "runs"), ("cache_misses", "cache misses"), ("accuracy_loss", "accuracy lost"),
 )  # fmt: skip
-MOST_RECORDS = 1 << 20  # characters of whole records that a page carries
 MOST_AXES = 10  # of the parallel coordinates
 
 
@@ -172,9 +176,10 @@ def _choosers(data: ReportData) -> dict[str, Any]:
     numbers: (key, title, factor, unit). fields: (key, title). parallel: keys of the parallel coordinates. telling: the
     field that decides most.
     """
-    numeric = [(key, title) for key, title in _NUMBERS if len({row.get(key) for row in data.rows}) > 1]
+    rows = data.rows
+    numeric = [(key, title) for key, title in _NUMBERS if len(rows.distinct(key)) > 1]
     numeric += [(a.key, a.title) for a in data.axes if a.numeric]
-    if len({row.get("memory") for row in data.rows}) > 1:
+    if len(rows.distinct("memory")) > 1:
         numeric.append(("memory", "M"))
     named, varying = titles(data), varying_fields(data)
     shown = [key for key, _ in _NUMBERS[:2] if any(key == found for found, _ in numeric)] or ["io"]
@@ -184,32 +189,16 @@ def _choosers(data: ReportData) -> dict[str, Any]:
         ],
         "fields": [[key, named[key]] for key in varying],
         "parallel": [*varying[: MOST_AXES - len(shown)], *shown] if len(varying) > 1 else [],
-        "telling": telling_fields(data)[:1] if varying and any("energy_pj" in row for row in data.rows) else [],
+        "telling": telling_fields(data)[:1] if varying and data.played else [],
     }
 
 
-def _records(records: Sequence[Record]) -> dict[str, Any]:
-    """Return configuration and results of every record, where a page can carry them all."""
-    found: dict[str, Any] = {}
-    length = 0
-    for record in records:
-        parts = [
-            {k: v for k, v in flat(part).items() if v is not None and not (isinstance(v, list) and len(v) > 8)}
-            for part in (record.config, record.results)
-        ]
-        length += len(json.dumps(parts))
-        if length > MOST_RECORDS:
-            return {}
-        found[record.hash] = parts
-    return found
-
-
-def _older(records: Sequence[Record]) -> list[str]:
+def _older(data: ReportData) -> list[str]:
     """Return a warning where points were counted by an older version."""
-    older = sum(record.counts_version < COUNTS_VERSION for record in records)
+    older, count = data.about.older, data.about.count
     if not older:
         return []
-    return [f"{older} of {len(records)} points were counted by an older version: the same sweep computes them again."]
+    return [f"{older} of {count} points were counted by an older version: the same sweep computes them again."]
 
 
 def _columns(data: ReportData) -> list[list[Any]]:
@@ -218,8 +207,7 @@ def _columns(data: ReportData) -> list[list[Any]]:
     swept = [(axis.key, axis.title, 0 if axis.numeric else None) for axis in data.axes]
     every = [("sweep", "sweep", None), *_COLUMNS[:6], *swept, *_COLUMNS[6:]]
     for key, head, digits in every:
-        values = [row.get(key) for row in data.rows]
-        distinct = set(values)
+        distinct = {None if value is ABSENT else value for value in data.rows.distinct(key)}
         if distinct == {None} or (key in _QUIET and len(distinct) == 1 and len(data.rows) > 1):
             continue
         scale = SCALES.get(key.rpartition("_")[2]) if key in _MEASURED else None
@@ -227,44 +215,35 @@ def _columns(data: ReportData) -> list[list[Any]]:
             whole = all(v is None or float(v).is_integer() for v in distinct) if digits == 0 else True
             found.append([key, head, digits if whole else 3, 1])
             continue
-        power, unit = prefixed([None if v is None else v * scale[0] for v in values], scale[1])
+        power, unit = prefixed([None if v is None else v * scale[0] for v in distinct], scale[1])
         found.append([key, f"{head} {unit}", 2, scale[0] / power])
     return found
 
 
-def columnar(rows: list[dict[str, Any]]) -> dict[str, Any]:
+Values = list[Any] | dict[str, list[Any]]
+
+
+def columnar(rows: Sequence[Mapping[str, Any]]) -> dict[str, Values]:
     """Turn rows into columns, floats to seven digits: a third of the size."""
+    return {key: make() for key, make in _columns_of(rows).items()}
+
+
+def _columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Callable[[], Values]]:
+    """Return what makes each column when it is called."""
+    if isinstance(rows, Table):
+        return {key: partial(_column, rows.values(key)) for key in rows.columns}
     keys = list(dict.fromkeys(key for row in rows for key in row))
-    short = lambda v: float(f"{v:.{_SIGNIFICANT}g}") if isinstance(v, float) else v  # noqa: E731
-    columns: dict[str, Any] = {}
-    for key in keys:
-        values = [short(row.get(key)) for row in rows]
-        texts = {v for v in values if isinstance(v, str)}
-        if len(values) > 50 and texts and len(texts) < len(values) // 3 and all(isinstance(v, str) for v in values):
-            levels = sorted(texts)
-            place = {text: i for i, text in enumerate(levels)}
-            columns[key] = {"levels": levels, "codes": [place[str(v)] for v in values]}
-        else:
-            columns[key] = values
-    return columns
+    return {key: partial(_column, [row.get(key) for row in rows]) for key in keys}
 
 
-def _config_text(records: Sequence[Record]) -> str:
-    """Return the configuration shared by all points, and what varies."""
-    first = dict(records[0].config)
-    common = {key: value for key, value in first.items() if all(r.config.get(key) == value for r in records)}
-    varying = {}
-    for key in sorted({k for r in records for k in r.config} - common.keys()):
-        values = list(dict.fromkeys(json.dumps(r.config.get(key), sort_keys=True, ensure_ascii=False) for r in records))
-        varying[key] = [json.loads(v) for v in values[:50]] + (["..."] if len(values) > 50 else [])
-    return _pretty({"all points": common, "varying": varying} if varying else common)
-
-
-def _common_provenance(records: Sequence[Record]) -> dict[str, Any]:
-    first = dict(records[0].provenance)
-    same = {key: value for key, value in first.items() if all(r.provenance.get(key) == value for r in records)}
-    total = sum(float(r.provenance.get("duration_s") or 0.0) for r in records)
-    return {**same, "computing time of all points (s)": round(total, 3)}
+def _column(found: Iterable[Any]) -> Values:
+    values = [float(f"{v:.{_SIGNIFICANT}g}") if isinstance(v, float) else v for v in found]
+    texts = {v for v in values if isinstance(v, str)}
+    if len(values) > 50 and texts and len(texts) < len(values) // 3 and all(isinstance(v, str) for v in values):
+        levels = sorted(texts)
+        place = {text: i for i, text in enumerate(levels)}
+        return {"levels": levels, "codes": [place[str(v)] for v in values]}
+    return values
 
 
 def _failed(data: ReportData) -> str:

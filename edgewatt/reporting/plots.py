@@ -58,7 +58,7 @@ class Plots:
         if spec is None:
             raise InputError(f"chart {name!r} has nothing to show of these points")
         named = spec["data"].get("name")
-        rows = datasets(data)[named] if named else spec["data"]["values"]
+        rows = list(datasets(data)[named]) if named else spec["data"]["values"]
         own = ("$schema", *(("width", "height") if "facet" in spec else ()))  # a grid's cells have the size
         spec = {key: value for key, value in spec.items() if key not in own}
         return altair.Chart.from_dict({**spec, "data": {"values": rows}})

@@ -7,6 +7,7 @@ from typing import Any
 from edgewatt.config.kinds import AS_GIVEN
 from edgewatt.reporting.chart import in_order, titles, varying_fields
 from edgewatt.reporting.data import ReportData
+from edgewatt.results.columns import present
 from edgewatt.results.rows import value_in_words
 from traces.base.units import duration, energy
 
@@ -15,43 +16,42 @@ Row = dict[str, Any]
 
 def summary(data: ReportData) -> list[str]:
     """Return sentences about the rows of a report, plain text."""
-    rows = [row for row in data.rows if "energy_pj" in row]
-    if not rows:
+    played = data.played
+    if not played:
         counted = f"{len(data.rows)} points, counted with the I/O model alone."
         return [counted, *swept_words(data), *_work_words(data)]
-    base = data.rows[data.baseline]
-    base = base if base in rows else rows[0]
-    best, fastest = (
-        min(rows, key=lambda r: (r["energy_pj"], r["time_ns"])),
-        min(rows, key=lambda r: (r["time_ns"], r["energy_pj"])),
-    )
+    spent, took = list(data.rows.values("energy_pj")), list(data.rows.values("time_ns"))
+    base = data.baseline if data.baseline in set(played) else played[0]
+    best = min(played, key=lambda i: (spent[i], took[i]))
+    fastest = min(played, key=lambda i: (took[i], spent[i]))
+    row = data.rows.__getitem__
     said = [
-        f"{len(rows)} points. Changes are against the baseline, {base['label']}: {_cost(base)}.",
+        f"{len(played)} points. Changes are against the baseline, {row(base)['label']}: {_cost(row(base))}.",
         *swept_words(data),
     ]
-    if len(rows) == 1:
+    if len(played) == 1:
         return said + _work_words(data)
-    if best is base:
+    if best == base:
         said.append("No point needs less energy than the baseline.")
     else:
         said.append(
-            f"Least energy: {best['label']}, {_cost(best)}; that is {_change(best, 'energy_change')} energy "
-            f"and {_change(best, 'time_change')} time."
+            f"Least energy: {row(best)['label']}, {_cost(row(best))}; "
+            f"that is {_change(row(best), 'energy_change')} energy and {_change(row(best), 'time_change')} time."
         )
-        said += _why(best, base)
-    if fastest is base:
+        said += _why(row(best), row(base))
+    if fastest == base:
         said.append("No point is faster than the baseline.")
-    elif fastest is not best:
+    elif fastest != best:
         said.append(
-            f"Least time: {fastest['label']}, {_cost(fastest)}; {_change(fastest, 'time_change')} time and "
-            f"{_change(fastest, 'energy_change')} energy."
+            f"Least time: {row(fastest)['label']}, {_cost(row(fastest))}; "
+            f"{_change(row(fastest), 'time_change')} time and {_change(row(fastest), 'energy_change')} energy."
         )
-    free = [r for r in rows if r["time_ns"] <= base["time_ns"]]
-    cheapest = min(free, key=lambda r: r["energy_pj"])
-    if cheapest is not best and cheapest is not base:
-        said.append(f"Without losing time: {cheapest['label']}, {_change(cheapest, 'energy_change')} energy.")
+    cheapest = min((i for i in played if took[i] <= took[base]), key=lambda i: spent[i])
+    if cheapest not in (best, base):
+        change = _change(row(cheapest), "energy_change")
+        said.append(f"Without losing time: {row(cheapest)['label']}, {change} energy.")
     n = len(data.front)
-    said.append(f"{n} of {len(rows)} points {'is' if n == 1 else 'are'} on the Pareto front of energy and time.")
+    said.append(f"{n} of {len(played)} points {'is' if n == 1 else 'are'} on the Pareto front of energy and time.")
     return said + _work_words(data)
 
 
@@ -66,13 +66,13 @@ def swept_words(data: ReportData) -> list[str]:
         values = [value_in_words(title, v).removeprefix(f"{title.partition(' (')[0]} ") for v in _values(data, key)]
         more = f" and {len(values) - _MOST_VALUES} more" if len(values) > _MOST_VALUES else ""
         parts.append(f"{title.partition(' (')[0]} ({', '.join(values[:_MOST_VALUES])}{more})")
-    seeds = {row["seed"] for row in data.rows}
+    seeds = present(data.rows, "seed")
     parts += [f"seed ({len(seeds)} of them)"] if len(seeds) > 1 else []
     return [f"What differs: {'; '.join(parts)}."] if parts else []
 
 
 def _values(data: ReportData, key: str) -> list[Any]:
-    return in_order(row[key] for row in data.rows if key in row)
+    return in_order(present(data.rows, key))
 
 
 def _why(best: Row, base: Row) -> list[str]:
@@ -91,9 +91,11 @@ def _why(best: Row, base: Row) -> list[str]:
 
 def _work_words(data: ReportData) -> list[str]:
     said = []
-    rows = [row for row in data.rows if row.get("io")]
-    if rows:
-        low = min(rows, key=lambda r: (r["io"] / r["io_bound"], r["label"]))
+    io, bound = list(data.rows.values("io")), list(data.rows.values("io_bound"))
+    counted = [i for i, number in enumerate(io) if number]
+    if counted:
+        labels = list(data.rows.values("label"))
+        low = data.rows[min(counted, key=lambda i: (io[i] / bound[i], labels[i]))]
         above = low["io"] / low["io_bound"] - 1
         argument = "Theorem 1" if low["bound"] == "theorem-1" else low["bound"]
         text = (
@@ -105,7 +107,10 @@ def _work_words(data: ReportData) -> list[str]:
             [low["ordering"], *([] if low["stride"] == AS_GIVEN else [low["stride"]]), f"M = {low['memory']}"]
         )
         said.append(f"Fewest I/Os for its network: {name} with {low['io']:,}, {text}.")
-    zeroed = {row["format"]: row["zeroed_weights"] for row in rows if row.get("zeroed_weights")}
+    zeroed: dict[str, int] = {}
+    for number, name, count in zip(io, *map(data.rows.values, ("format", "zeroed_weights")), strict=True):
+        if number and count:
+            zeroed[name] = count
     for name, count in zeroed.items():
         said.append(f"In {name}, {count:,} stored non-zero weights become zero.")
     if data.failed:

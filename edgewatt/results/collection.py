@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
-from collections.abc import Iterable, Mapping
+import marshal
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from edgewatt.results.record import Record
 from edgewatt.results.rows import row_of
@@ -17,7 +21,8 @@ from traces.base.errors import InputError, MissingExtraError
 def collect(results: str | Path, output: str | Path) -> tuple[int, int]:
     """Write one row a record to `output` (.parquet or .csv) and return (rows, columns).
 
-    Columns: those of `edgewatt.results.rows.row_of`, then every scalar of the configuration as ``config.KEY`` and of
+    Rows pass through a file beside it, so that memory does not grow with them. Columns: those of
+    `edgewatt.results.rows.row_of`, then every scalar of the configuration as ``config.KEY`` and of
     the results as ``results.KEY``. Raises InputError for another suffix, no records, or a damaged record.
     """
     from traces.base.files import whole_file
@@ -25,14 +30,46 @@ def collect(results: str | Path, output: str | Path) -> tuple[int, int]:
     output = Path(output)
     if output.suffix not in (".parquet", ".csv"):
         raise InputError(f"{output}: expected a name ending in .parquet or .csv")
-    rows = [flat_row(record) for record in open_results(results)]
-    if not rows:
-        raise InputError(f"{results}: no finished points to collect")
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    data = _parquet(rows, columns) if output.suffix == ".parquet" else _csv(rows, columns)
-    with whole_file(output) as stream:
-        stream.write(data)
-    return len(rows), len(columns)
+    beside = None if output.exists() and not output.is_file() else output.parent  # what is a pipe stands in no folder
+    with whole_file(output) as stream, tempfile.TemporaryFile(dir=beside) as spool:
+        kinds, count = _spooled(open_results(results), spool)
+        if not count:
+            raise InputError(f"{results}: no finished points to collect")
+        (_parquet if output.suffix == ".parquet" else _csv)(_despooled(spool, list(kinds)), kinds, stream)
+    return count, len(kinds)
+
+
+Kinds = dict[str, set[type]]  # the types of each column's values
+_BATCH = 10_000  # rows that Parquet writes at a time
+
+
+def _spooled(records: Iterable[Record], spool: IO[bytes]) -> tuple[Kinds, int]:
+    """Write the rows of records to a file, as column numbers and values; return their columns, and how many rows."""
+    kinds: Kinds = {}
+    numbers: dict[str, int] = {}
+    count = 0
+    for record in records:
+        row = flat_row(record)
+        for key, value in row.items():
+            numbers.setdefault(key, len(numbers))
+            seen = kinds.setdefault(key, set())
+            if value is not None:
+                seen.add(_Beyond if type(value) is int and not -(2**63) <= value < 2**63 else type(value))
+        marshal.dump(([numbers[key] for key in row], list(row.values())), spool)
+        count += 1
+    return kinds, count
+
+
+def _despooled(spool: IO[bytes], columns: list[str]) -> Iterator[dict[str, Any]]:
+    spool.seek(0)
+    with contextlib.suppress(EOFError):
+        while True:
+            numbers, values = marshal.load(spool)
+            yield {columns[k]: value for k, value in zip(numbers, values, strict=True)}
+
+
+class _Beyond:
+    """Whole numbers that 64 bits do not hold."""
 
 
 def frame(records: Iterable[Record]) -> Any:
@@ -74,14 +111,14 @@ def _leaves(value: Any, key: str) -> list[tuple[str, Any]]:
     return [(key, value)]
 
 
-def _csv(rows: list[dict[str, Any]], columns: list[str]) -> bytes:
+def _csv(rows: Iterator[dict[str, Any]], kinds: Kinds, stream: IO[bytes]) -> None:
     import csv
 
-    text = io.StringIO(newline="")
+    text = io.TextIOWrapper(stream, "utf-8", "backslashreplace", newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([_harmless(key) for key in columns])
-    writer.writerows([_harmless(row.get(key, "")) for key in columns] for row in rows)
-    return text.getvalue().encode("utf-8", "backslashreplace")
+    writer.writerow([_harmless(key) for key in kinds])
+    writer.writerows([_harmless(row.get(key, "")) for key in kinds] for row in rows)
+    text.detach()
 
 
 def _harmless(value: Any) -> Any:
@@ -89,22 +126,38 @@ def _harmless(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
 
 
-def _parquet(rows: list[dict[str, Any]], columns: list[str]) -> bytes:
+def _parquet(rows: Iterator[dict[str, Any]], kinds: Kinds, stream: IO[bytes]) -> None:
     try:
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
         raise MissingExtraError("pyarrow", "parquet") from error
-    table = pyarrow.table({name: pyarrow.array(_one_type([row.get(name) for row in rows])) for name in columns})
-    sink = io.BytesIO()
-    pyarrow.parquet.write_table(table, sink)
-    return sink.getvalue()
+    plain = {int: pyarrow.int64(), float: pyarrow.float64(), str: pyarrow.string(), bool: pyarrow.bool_()}
+    of = {key: _kind_of(seen) for key, seen in kinds.items()}
+    schema = pyarrow.schema([(key, plain[kind] if kind else pyarrow.null()) for key, kind in of.items()])
+    with pyarrow.parquet.ParquetWriter(stream, schema) as writer:
+        while batch := list(islice(rows, _BATCH)):
+            columns = ([_as(kind, row.get(key)) for row in batch] for key, kind in of.items())
+            arrays = [pyarrow.array(column, each.type) for column, each in zip(columns, schema, strict=True)]
+            writer.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
+
+
+def _kind_of(seen: set[type]) -> type | None:
+    """Return the one type of a column whose values have these: numbers as floats if any is, everything else as text."""
+    if seen <= {int, float}:
+        return float if float in seen else int if seen else None
+    return next(iter(seen)) if len(seen) == 1 and _Beyond not in seen else str
+
+
+def _as(kind: type | None, value: Any) -> Any:
+    return value if value is None or kind is None or type(value) is kind else kind(value)
 
 
 def _one_type(values: list[Any]) -> list[Any]:
-    kinds = {type(value) for value in values if value is not None}
-    if any(type(value) is int and not -(2**63) <= value < 2**63 for value in values):
-        kinds = {int, str}  # beyond what a column of numbers holds
-    if kinds <= {int, float}:
-        return [None if v is None else float(v) for v in values] if float in kinds else values
-    return values if len(kinds) <= 1 else [None if v is None else str(v) for v in values]
+    seen = {
+        _Beyond if type(value) is int and not -(2**63) <= value < 2**63 else type(value)
+        for value in values
+        if value is not None
+    }
+    kind = _kind_of(seen)
+    return [_as(kind, value) for value in values]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from edgewatt.results.columns import Table
 from edgewatt.results.record import Record, of_our_shape
 from edgewatt.results.rows import METRICS, flat, row_of, value_in_words
-from edgewatt.results.store import open_results
-from edgewatt.results.swept import Axis, swept_axes, varying_keys
+from edgewatt.results.stored import open_records
+from edgewatt.results.swept import Axis, Configs, swept_axes
 from traces.base.errors import InputError
 
 
@@ -36,28 +39,17 @@ def pareto_front(costs: Sequence[Sequence[float]]) -> list[int]:
 
 def load_records(path: str | Path) -> list[Record]:
     """Return the records of a results folder (in the order of its sweep), or the one record of a file."""
-    path = Path(path)
-    if path.is_file():
-        try:
-            return [Record.from_bytes(path.read_bytes(), str(path))]
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
-    store = open_results(path)
-    _, planned = store.plan()
-    finished = store.hashes()
-    known = set(finished)
-    order = [name for name in planned if name in known] or finished
-    records = [record for record in map(store.get, order) if record is not None]
-    if not records:
-        raise InputError(f"{path}: no finished points yet")
-    return records
+    return list(open_records(path))
 
 
 @dataclass(frozen=True)
 class Comparison(Sequence[dict[str, Any]]):
-    """The points that two sides have in common, one dict a pair; alone: points (A only, B only) with no counterpart."""
+    """The points that two sides have in common, one dict a pair; alone: points (A only, B only) with no counterpart.
 
-    pairs: list[dict[str, Any]]
+    A pair is read from the folders when it is asked for, so that large ones can be gone through in little memory.
+    """
+
+    pairs: Sequence[dict[str, Any]]
     alone: tuple[int, int] = (0, 0)
 
     def __getitem__(self, index: Any) -> Any:
@@ -85,46 +77,73 @@ def compare(a: str | Path, b: str | Path) -> Comparison:
     that have no counterpart. Each pair is a dict: `point`, `differs` (configuration values that differ), `changes`
     (metric -> a, b, per cent) and `because` (the counts that explain the change in energy and in time).
     """
-    first, second = load_records(a), load_records(b)
+    first, second = open_records(a), open_records(b)
     if len(first) == 1 and len(second) == 1:
         return Comparison([_pair(first[0], second[0])])
+    sides = _Side(first), _Side(second)
     with of_our_shape(f"a record of {a} or {b}"):
-        pairs = _match(first, second)
-    if not pairs:
+        of_a, of_b = _match(*sides)
+    if not of_a:
         raise InputError(f"{a} and {b} have no points in common that could be compared")
-    rows = [row_of(x) for x, _ in pairs]
-    named = [key for key in _NAMED if len({row.get(key) for row in rows}) > 1]
+    columns = sides[0].columns.only(of_a)
+    named = [key for key in _NAMED if len({*columns.values(key)}) > 1]
     with of_our_shape(f"a record of {a}"):
-        axes = swept_axes([x.config for x, _ in pairs])
-    found = [_pair(x, y, named, rows[i], [(axis, axis.values[i]) for axis in axes]) for i, (x, y) in enumerate(pairs)]
-    return Comparison(found, (len(first) - len(pairs), len(second) - len(pairs)))
+        axes = swept_axes(sides[0].configs.only(of_a))
+    pairs = _Pairs(first, second, of_a, of_b, named, axes)
+    return Comparison(pairs, (len(first) - len(pairs), len(second) - len(pairs)))
 
 
-def _match(first: list[Record], second: list[Record]) -> list[tuple[Record, Record]]:
-    """Pair points that agree in every value that varies inside either folder."""
-    inside_a, inside_b = varying_keys([r.config for r in first]), varying_keys([r.config for r in second])
-    keys = sorted(set(_differing(inside_a)) | set(_differing(inside_b)))
+class _Side:
+    """What matching needs of one side's records."""
 
-    def identities(records: list[Record]) -> list[tuple[str, ...]]:
-        known: dict[tuple[str, str], dict[str, Any]] = {}
+    def __init__(self, records: Sequence[Record]) -> None:
+        self.configs, self.columns = Configs(), Table()
+        for record in records:
+            row = row_of(record)
+            with of_our_shape(f"record {record.hash}"):
+                self.configs.append(record.config)
+            self.columns.append({key: row[key] for key in _NAMED if key in row})
 
-        def leaves(record: Record, section: str) -> dict[str, Any]:
-            value = record.config.get(section)
-            name = (section, repr(value))
-            if name not in known:
-                known[name] = flat(value, section)
-            return known[name]
-
-        sections = {key: key.partition(".")[0] for key in keys}
-        return [tuple(repr(leaves(r, sections[key]).get(key)) for key in keys) for r in records]
-
-    index = dict(zip(identities(second), second, strict=True))
-    return [(r, index[name]) for r, name in zip(first, identities(first), strict=True) if name in index]
+    def identities(self, keys: Sequence[str]) -> Iterator[bytes]:
+        """Yield for each point what stands for its values of some keys."""
+        leaves = self.configs.leaves
+        for _, *values in zip(range(len(leaves)), *map(leaves.values, keys), strict=True):
+            yield blake2b(repr(values).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _differing(leaves: list[dict[str, Any]]) -> list[str]:
-    keys = dict.fromkeys(key for values in leaves for key in values)
-    return [key for key in keys if len({repr(values.get(key)) for values in leaves}) > 1]
+def _match(first: _Side, second: _Side) -> tuple[array[int], array[int]]:
+    """Pair points that agree in every value that varies inside either folder; return their places in both."""
+    keys = sorted({*first.configs.varying(), *second.configs.varying()})
+    index = {identity: place for place, identity in enumerate(second.identities(keys))}
+    of_a, of_b = array("q"), array("q")
+    for place, identity in enumerate(first.identities(keys)):
+        other = index.get(identity)
+        if other is not None:
+            of_a.append(place)
+            of_b.append(other)
+    return of_a, of_b
+
+
+@dataclass(frozen=True)
+class _Pairs(Sequence[dict[str, Any]]):
+    """The pairs, each made when it is asked for. of_a, of_b: the places of its two points."""
+
+    first: Sequence[Record]
+    second: Sequence[Record]
+    of_a: array[int]
+    of_b: array[int]
+    named: Sequence[str]
+    axes: Sequence[Axis]
+
+    def __len__(self) -> int:
+        return len(self.of_a)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[k] for k in range(*index.indices(len(self)))]
+        a, b = self.first[self.of_a[index]], self.second[self.of_b[index]]
+        at = index % len(self)
+        return _pair(a, b, self.named, None, [(axis, axis.values[at]) for axis in self.axes])
 
 
 _NAMED = ("network", "memory", "policy", "encoder", "part", "timing", "seed")  # in a point's name where they vary

@@ -8,6 +8,7 @@ from types import NoneType
 from typing import Any
 
 from edgewatt.config.kinds import AS_GIVEN
+from edgewatt.results.columns import ABSENT, Table, distinct_of, present
 from edgewatt.results.record import Record, of_our_shape
 from traces.base.errors import InputError
 
@@ -33,17 +34,25 @@ def _defaults(is_stride: bool, kind: str) -> dict[str, Any]:
     return {name: field.default for name, field in fields.items()}
 
 
-def shorten_names(rows: Sequence[dict[str, Any]]) -> None:
-    """Leave the parameters out of orderings and strides where all rows of that kind have the same."""
+def shorten_names(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, str]]:
+    """Leave the parameters out of orderings and strides where all rows of that kind have the same.
+
+    Returns column -> long name -> short name.
+    """
+    renamed: dict[str, dict[str, str]] = {}
     for key in ("ordering", "stride"):
         kinds: dict[str, set[str]] = {}
-        for row in rows:
-            if key in row:
-                kinds.setdefault(row[key].split(" (")[0], set()).add(row[key])
-        short = {labels.pop(): kind for kind, labels in kinds.items() if len(labels) == 1}
+        for label in present(rows, key):
+            kinds.setdefault(label.split(" (")[0], set()).add(label)
+        short = renamed[key] = {labels.pop(): kind for kind, labels in kinds.items() if len(labels) == 1}
+        if isinstance(rows, Table):
+            if key in rows.columns:
+                rows.put(key, (ABSENT if v is None else short.get(v, v) for v in rows.values(key)))
+            continue
         for row in rows:
             if key in row:
                 row[key] = short.get(row[key], row[key])
+    return renamed
 
 
 NAMING = (
@@ -59,7 +68,7 @@ def distinct_labels(rows: Sequence[Mapping[str, Any]], swept: Mapping[str, str] 
     """
     titles = dict(swept or {})
     keys = dict.fromkeys((*NAMING, *titles))
-    varying = [key for key in keys if len({row.get(key) for row in rows}) > 1]
+    varying = [key for key in keys if len({None if v is ABSENT else v for v in distinct_of(rows, key)}) > 1]
     if any(key.startswith(("caches_", "scratchpad_")) for key in titles):
         varying = [key for key in varying if key != "onchip" or "onchip" in titles]  # said by its parts
     labels = [

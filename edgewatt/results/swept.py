@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import marshal
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from edgewatt.results.columns import ABSENT, Table
 from edgewatt.results.record import canonical_json
 from edgewatt.results.rows import config_columns, distinct_labels, flat, onchip_label
 
@@ -16,7 +18,6 @@ _COVERED = {  # beginning of a configuration key -> the column of `row_of` that 
     "dram.part": "part", "network.files.0.name": "network", "network.generate.kind": "network", "trace": "trace",
 }  # fmt: skip
 _UNITS = {"bytes": "bytes", "bits": "bits", "ns": "ns", "cycles": "cycles", "s": "s", "mts": "MT/s", "v": "V"}
-_ABSENT = object()
 
 
 @dataclass(frozen=True)
@@ -33,52 +34,76 @@ class Axis:
         return all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in self.values if v is not None)
 
 
-def varying_keys(configs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return, for each configuration, its leaves in the sections in which any two differ, by dotted key."""
-    sections = dict.fromkeys(key for config in configs for key in config)
-    seen = {key: {canonical_json(config.get(key)) for config in configs} for key in sections}
-    differing = [key for key, values in seen.items() if len(values) > 1]
-    known: dict[tuple[str, str], dict[str, Any]] = {}
-    found = []
-    for config in configs:
+class Configs:
+    """Configurations by their leaves, a column a dotted key: many of them in little memory."""
+
+    def __init__(self, configs: Iterable[Mapping[str, Any]] = ()) -> None:
+        self.leaves, self.onchip = Table(), Table()
+        self._known: dict[tuple[str, bytes], dict[str, Any]] = {}
+        for config in configs:
+            self.append(config)
+
+    def __len__(self) -> int:
+        return len(self.leaves)
+
+    def append(self, config: Mapping[str, Any]) -> None:
+        """Add a configuration."""
         leaves: dict[str, Any] = {}
-        for key in differing:
-            if key in config:
-                name = (key, canonical_json(config[key]))
-                if name not in known:
-                    known[name] = flat(config[key], key)
-                leaves |= known[name]
-        found.append(leaves)
-    return found
+        for section, value in config.items():
+            if not isinstance(value, dict | list):
+                leaves[section] = value
+                continue
+            name = (section, marshal.dumps(value, 2))  # the sections of one sweep are few
+            if name not in self._known:
+                if len(self._known) >= _MOST_KNOWN:
+                    self._known.clear()
+                self._known[name] = flat(value, section)
+            leaves |= self._known[name]
+        self.leaves.append(leaves)
+        self.onchip.append({"label": onchip_label(config)} if "caches" in config else {})
+
+    def only(self, rows: Sequence[int]) -> Configs:
+        """Return some of them."""
+        chosen = Configs()
+        chosen.leaves, chosen.onchip = self.leaves.only(rows), self.onchip.only(rows)
+        return chosen
+
+    def varying(self) -> list[str]:
+        """Return the keys of the leaves in which any two differ."""
+        return [key for key in self.leaves.columns if len(self.leaves.distinct(key)) > 1]
 
 
-def swept_axes(configs: Sequence[Mapping[str, Any]]) -> list[Axis]:
+_MOST_KNOWN = 4096
+
+
+def swept_axes(configs: Configs | Iterable[Mapping[str, Any]]) -> list[Axis]:
     """Return what varies between configurations and has no column of its own in `row_of`, in their order.
 
     A value that only some points have (the ways of a cache beside no cache) counts where those that have it differ;
     where that leaves nothing, the section itself is the axis.
     """
-    leaves = varying_keys(configs)
-    keys = dict.fromkeys(key for values in leaves for key in values)
+    configs = configs if isinstance(configs, Configs) else Configs(configs)
+    leaves = configs.leaves
     axes: list[Axis] = []
     half: dict[str, list[str]] = {}
-    for key in keys:
+    for key in configs.varying():
         if any(key == begin or key.startswith(f"{begin}.") for begin in _COVERED):
             continue
         if key.endswith("sha256"):
             if _tells_more(leaves, key):
-                names = [str(v[key])[:8] if key in v else None for v in leaves]
+                names = [None if v is None else str(v)[:8] for v in leaves.values(key)]
                 axes.append(Axis(column_name(key), title_of(key).replace("sha256", "content"), names))
             continue
-        values = [v.get(key, _ABSENT) for v in leaves]
-        distinct = {canonical_json(v) for v in values if v is not _ABSENT}
-        if len(distinct) > 1:
-            axes.append(Axis(column_name(key), title_of(key), [None if v is _ABSENT else _plain(v) for v in values]))
-        elif any(v is _ABSENT for v in values):
+        distinct = leaves.distinct(key)
+        if len(distinct) - (ABSENT in distinct) > 1:
+            column = leaves.columns[key]
+            values = [None if v is ABSENT else _plain(v) for v in (column[k] for k in range(len(leaves)))]
+            axes.append(Axis(column_name(key), title_of(key), values))
+        else:
             half.setdefault(_section(key), []).append(key)
     for section in half:
         if section in ("caches", "scratchpad"):
-            labels = [onchip_label(config) if "caches" in config else None for config in configs]
+            labels = list(configs.onchip.values("label"))
             if len(set(labels)) > 1 and all(axis.key != "onchip" for axis in axes):
                 axes.append(Axis("onchip", "on-chip memory", labels))
         elif not any(axis.key.startswith(column_name(section)) for axis in axes):
@@ -88,10 +113,13 @@ def swept_axes(configs: Sequence[Mapping[str, Any]]) -> list[Axis]:
     return axes
 
 
-def rows_with_axes(rows: Sequence[dict[str, Any]], configs: Sequence[Mapping[str, Any]]) -> list[Axis]:
+def rows_with_axes(rows: Sequence[dict[str, Any]], configs: Configs | Iterable[Mapping[str, Any]]) -> list[Axis]:
     """Put what was swept into rows of `row_of`, a column an axis, and return the axes."""
     axes = swept_axes(configs)
     for axis in axes:
+        if isinstance(rows, Table):
+            rows.put(axis.key, (ABSENT if value is None else value for value in axis.values))
+            continue
         for row, value in zip(rows, axis.values, strict=True):
             if value is not None:
                 row[axis.key] = value
@@ -105,13 +133,14 @@ def point_names(configs: Sequence[Mapping[str, Any]]) -> list[str]:
     return distinct_labels(rows, {axis.key: axis.title for axis in axes})
 
 
-def _tells_more(leaves: Sequence[Mapping[str, Any]], key: str) -> bool:
+def _tells_more(leaves: Table, key: str) -> bool:
     """Return whether points with one name, and all else in its section alike, differ in the content of a file."""
     section = key.partition(".")[0]
-    contents: dict[str, Any] = {}
-    for values in leaves:
-        others = canonical_json({k: v for k, v in values.items() if k.startswith(section) and k != key})
-        if contents.setdefault(others, values.get(key)) != values.get(key):
+    others = [other for other in leaves.columns if other.startswith(section) and other != key]
+    contents: dict[int, Any] = {}
+    for content, *values in zip(leaves.values(key), *map(leaves.values, others), strict=True):
+        rest = hash(canonical_json(values))  # the text itself would be kept for every point
+        if contents.setdefault(rest, content) != content:
             return True
     return False
 

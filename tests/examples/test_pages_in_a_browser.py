@@ -339,7 +339,7 @@ def swept(n: int) -> str:
                 {**base.canonical, "config": config, "hash": content_hash(config), "results": results}, base.provenance
             )
         )
-    return render(records, gather(records, title=f"{n} points", baseline=None, failed={}))
+    return render(gather(records, title=f"{n} points", baseline=None, failed={}))
 
 
 READY = """

@@ -78,7 +78,7 @@ def spoiled(record: Record, text: str) -> Record:
 
 def report_page(records: list[Record], text: str) -> str:
     found = [spoiled(record, text) for record in records]
-    return render(found, gather(found, title=text, baseline=None, failed={text: text}))
+    return render(gather(found, title=text, baseline=None, failed={text: text}))
 
 
 def order_page(text: str) -> str:

@@ -57,7 +57,7 @@ def test_columns_of_the_page(tmp_path):
     from edgewatt.reporting.page import read_results, render
 
     ew.run({**BASE, "system": "edge", "accuracy": True}, results=tmp_path / "r")
-    page = render(*read_results(tmp_path / "r", None))
+    page = render(read_results(tmp_path / "r", None)[1])
     for head in ("chip nJ", "MAC nJ", "bytes moved", "energy, low end", "as float64 %"):
         assert head in page
     assert "energy_parts" in page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -65,6 +66,27 @@ def write_json(value: Any, file: str | None) -> bool:
 
     with whole_file(file) as stream:
         stream.write(text.encode())
+    return False
+
+
+def write_json_list(values: Iterable[Any], file: str | None) -> bool:
+    """Write values as the list that `write_json` would write, one by one: memory holds one of them."""
+    if file is None:
+        return False
+    from traces.base.files import whole_file
+
+    def pieces() -> Iterator[str]:
+        before = "[\n"
+        for value in values:
+            yield before + textwrap.indent(json.dumps(value, indent=2, sort_keys=False, allow_nan=False), "  ")
+            before = ",\n"
+        yield "\n]\n" if before == ",\n" else "[]\n"
+
+    if file == "-":
+        sys.stdout.writelines(pieces())
+        return True
+    with whole_file(file) as stream:
+        stream.writelines(piece.encode() for piece in pieces())
     return False
 
 

@@ -16,6 +16,7 @@ from edgewatt.reporting.chart import (
     written_tooltips,
 )
 from edgewatt.reporting.data import ReportData
+from edgewatt.results.columns import present
 
 _FORMATS = ["fp32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2", "int8", "int4"]
 _BARS = ("stride", "format")
@@ -26,17 +27,17 @@ MAX_BARS = 6
 @CHARTS.add("energy_bars", summary="energy by stride and format, or by what varies", place=20)
 def energy_bars(data: ReportData) -> Spec | None:
     """Stride and format where they vary, else what does."""
-    if "stride" not in data.rows[0] or len(data.rows) < 2 or not any("energy_pj" in row for row in data.rows):
+    if "stride" not in data.rows[0] or len(data.rows) < 2 or not data.played:
         return None
     varying = [field for field in varying_fields(data) if field != "ordering"]
     wanted = sorted(dict.fromkeys([*varying, "stride", "format"]), key=lambda f: (f not in varying, f not in _BARS))
     x, colour = wanted[0], wanted[1]
     named = titles(data)
-    orderings = list(dict.fromkeys(row["ordering"] for row in data.rows))
+    orderings = present(data.rows, "ordering")
     shown = orderings[:MAX_BARS]
     places, colours = (
         sorted(
-            in_order(row[field] for row in data.rows if field in row),
+            in_order(present(data.rows, field)),
             key=lambda v: _FORMATS.index(v) if v in _FORMATS else 99,
         )
         for field in (x, colour)

@@ -15,11 +15,11 @@ MOST_BARS = 16
 def energy_parts(data: ReportData) -> Spec | None:
     """Bars of the baseline, the front and then the points of least energy; a line from the low to the high end of what
     on-chip memory and arithmetic are estimated to take."""
-    played = [i for i, row in enumerate(data.rows) if "energy_pj" in row]
+    played = data.played
     if not played:
         return None
     first = [i for i in (data.baseline, *data.front) if i in played]
-    by_energy = sorted(played, key=lambda i: data.rows[i]["energy_pj"])
+    by_energy = sorted(played, key=list(data.rows.values("energy_pj")).__getitem__)
     rows = [data.rows[i] for i in list(dict.fromkeys([*first, *by_energy]))[:MOST_BARS]]
     bars = [bar for row in rows for bar in _bars(row)]
     ranges = [

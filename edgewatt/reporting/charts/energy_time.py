@@ -34,7 +34,7 @@ _MOVE = "[pointerdown[event.shiftKey], window:pointerup] > window:pointermove!"
 @CHARTS.add("energy_time", summary="energy against time, with the Pareto front", place=10)
 def energy_time(data: ReportData) -> Spec | None:
     """Return the chart, or None without its data."""
-    if not any("energy_pj" in row for row in data.rows):
+    if not data.played:
         return None
     names, varying = titles(data), telling_fields(data)
     zero: Spec = {"scale": {"zero": False}}
@@ -46,11 +46,11 @@ def energy_time(data: ReportData) -> Spec | None:
     }
     if varying:
         marks["color"] = category(varying[0], names[varying[0]], data.rows)
-    if not many and len(varying) > 1 and len({row.get(varying[1]) for row in data.rows}) <= 8:
+    if not many and len(varying) > 1 and len(data.rows.distinct(varying[1])) <= 8:
         shape = category(varying[1], names[varying[1]], data.rows)
         marks["shape"] = {key: value for key, value in shape.items() if key != "scale"}
     swept = tuple((axis.key, axis.title, "") for axis in data.axes)
-    transforms, tips = written_tooltips(*(f for f in (*_POINT, *swept) if any(f[0] in row for row in data.rows)))
+    transforms, tips = written_tooltips(*(f for f in (*_POINT, *swept) if f[0] in data.rows.columns))
     point: Spec = {"type": "point", "filled": True, "size": 22 if many else 70}
     if many:  # the page writes tooltips itself when one is shown, not ten thousand at every change
         transforms, point["tooltip"] = [], {"content": "data"}
