@@ -13,11 +13,18 @@ def order_tuples(
     matrix: str = typer.Argument(
         ...,
         parser=reads("a sparse matrix", "matrix", "weights"),
-        help="A sparse matrix: SciPy npz, Matrix Market or safetensors.",
+        help="A sparse matrix: SciPy npz, Matrix Market or safetensors; or a folder of a model's safetensors shards.",
     ),
     names: str = typer.Option(
         None, "--names", metavar="TENSOR", help="Which tensor of a file with several: a name, or a pattern it fits."
     ),
+    include: list[str] = typer.Option(
+        [],
+        "--include",
+        metavar="TENSOR",
+        help="Of a folder of shards: which matrices, names or patterns (default: all).",
+    ),
+    exclude: list[str] = typer.Option([], "--exclude", metavar="TENSOR", help="Of a folder of shards: which not."),
     prune: float = typer.Option(None, "--prune", metavar="SHARE", help="Share of the weights to drop, smallest first."),
     value_format: str = typer.Option("fp16", "--format", help="fp32, fp16, bf16, fp8_e4m3, fp8_e5m2, int8 or int4."),
     stride: str = typer.Option(
@@ -33,7 +40,7 @@ def order_tuples(
     part: str = typer.Option(
         None, parser=PART, help="DRAM part whose constants weigh ones and edges, for --metric energy."
     ),
-    id_bits: int = typer.Option(16, help="8, 16 or 32."),
+    id_bits: int = typer.Option(None, help="8, 16 or 32 (default: 16; of a folder, as the columns need)."),
     block_bytes: int = typer.Option(32, help="A base is sent at every multiple of this."),
     base_interval: str = typer.Option(None, help="Bytes between bases instead, or 'row', or 'matrix'."),
     stride_restart: str = typer.Option("row", help="Strides start at each row ('row') or run on ('continuous')."),
@@ -64,12 +71,19 @@ def order_tuples(
 
     Example:  edgewatt order-tuples model.safetensors --names layer1.0.conv1.weight --prune 0.9 -o conv1.npz
 
+    Example:  edgewatt order-tuples llama/ --exclude "*embed*" --effort fast -j 8 -o llama-reordered/
+
+    Of a folder every matrix is streamed into shards of the same names, in memory that does not grow with it; the same
+    command goes on where it was killed. Values keep the format that they are stored in.
+
     --stride auto takes the largest multiple of 32 up to 512 that costs no time on the GPU of Feinberg et al. 2020 with
     one --part (default lpddr4-3200) as its memory, tried with quick orders as they propose.
     """
+    from dataclasses import asdict
     from pathlib import Path
 
-    from edgewatt.cli.parts.output import progress, show_table, write_json
+    from edgewatt.cli.parts.output import progress, resumable, show_table, write_json
+    from edgewatt.cli.tables import show_weights
     from edgewatt.orders.describe import described, kept_share
     from edgewatt.orders.strides import choose_tuple_stride, wire_energy_pj
     from reorder.cdr import TUPLE_ORDERS
@@ -80,6 +94,33 @@ def order_tuples(
     from traces.base.units import duration
     from traces.work.prune import prune_matrix
 
+    if Path(matrix).is_dir():
+        if output is None:
+            raise InputError(f"{matrix}: is a folder of shards: say with -o which folder the reordered ones go to")
+        unfit = {
+            "--names": names, "--prune": prune, "--part": part, "--checkpoint": checkpoint,
+            "--layout": layout != "csr", "--metric": metric != "ones", "--rows": rows != "packed",
+            "--stride-restart": stride_restart != "row", "--stride auto": stride == "auto",
+        }  # fmt: skip
+        if given_option := next((name for name, value in unfit.items() if value), None):
+            raise InputError(f"{matrix}: {given_option} is for one matrix, not for a folder of shards")
+        from reorder.weights import order_weights
+
+        with progress("order-tuples") as update, resumable():
+            orders = order_weights(
+                matrix, output, include=include or ("*",), exclude=exclude,
+                stride=int(stride) if is_whole(stride.removeprefix("-")) else stride,
+                id_bits=id_bits, encoder=encoder, objective=objective, block_bytes=block_bytes,
+                base_interval=int(base_interval) if base_interval and is_whole(base_interval) else base_interval,
+                method=method, effort=as_effort(effort), seed=seed, workers=workers, executor=executor,
+                scheduler=scheduler, progress=update,
+            )  # fmt: skip
+        if not write_json({"folder": matrix, "output": output, "matrices": [asdict(o) for o in orders]}, json_file):
+            show_weights(orders, output)
+        return
+    if include or exclude:
+        raise InputError(f"{matrix}: --include and --exclude choose in a folder of shards; --names chooses here")
+    id_bits = 16 if id_bits is None else id_bits
     if output is not None and Path(output).suffix.lower() not in WRITERS:
         hint = did_you_mean(Path(output).suffix, WRITERS)
         raise InputError(f"{output}: a matrix is written as {', '.join(WRITERS)}{hint}")

@@ -378,3 +378,17 @@ def show_front(found: Any) -> None:
     """Print the Pareto front that `edgewatt.sweeps.optimization` found."""
     title = f"Pareto front: {len(found.front)} points, after the baseline; {found.text}"
     show_records([found.baseline, *(r for r in found.front if r.hash != found.baseline.hash)], title=title)
+
+
+def show_weights(orders: Sequence[Any], output: str) -> None:
+    """Print what a model's matrices send (`reorder.weights.MatrixOrder`), and all of them together."""
+    ones = lambda o, k: getattr(o, f"{k}ones_values") + getattr(o, f"{k}ones_ids")  # noqa: E731
+    sums = [(o.name, o.tuples, ones(o, "original_"), ones(o, "")) for o in orders]
+    sums.append(("all", *(sum(each[k] for each in sums) for k in (1, 2, 3))))
+    rows = [
+        (name, count, before, after, f"{100 * after / before - 100:+.1f} %" if before else "-")
+        for name, count, before, after in (sums if len(orders) > 1 else sums[:1])
+    ]
+    heads = ("matrix", "tuples", "ones as stored", "reordered", "change")
+    show_table(heads, rows, title=f"{len(orders)} matrices", numeric=heads[1:])
+    say(f"reordered shards: {output}")

@@ -23,8 +23,8 @@ def _ones(words: Words, element_bytes: int, dbi: bool) -> int:
     return int(_SENT_PAIRS[dbi][data.view("<u2")].sum(dtype=np.int64))
 
 
-def field_ones(problem: TupleProblem, f: Field, order: Int64Array) -> int:
-    """Return the ones sent for one array in the given order, DBI wires counted."""
+def field_ones(problem: TupleProblem, f: Field, order: Int64Array, skip: int = 0) -> int:
+    """Return the ones sent for one array in the given order, DBI wires counted, without those of the first `skip`."""
     if f.element_bits < 8:
         return _nibble_ones(problem, f, order)
     sent = f.bits[order]
@@ -34,7 +34,7 @@ def field_ones(problem: TupleProblem, f: Field, order: Int64Array) -> int:
             padding = _ones(sent[problem.ends_in_padding(f)], f.element_bytes, problem.dbi)
         before = np.where(problem.is_base(f)[1:], np.uint64(0), sent[:-1])
         sent[1:] ^= before
-    return padding + _ones(sent, f.element_bytes, problem.dbi)
+    return padding + _ones(sent[skip:], f.element_bytes, problem.dbi)
 
 
 def _nibble_ones(problem: TupleProblem, f: Field, order: Int64Array) -> int:

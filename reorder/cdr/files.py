@@ -6,6 +6,7 @@ the stored order; do not call ``sort_indices`` or ``sum_duplicates`` on what is 
 
 from __future__ import annotations
 
+import fnmatch
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +17,9 @@ import numpy as np
 from traces.base.archive import read_npz
 from traces.base.errors import InputError, did_you_mean
 from traces.base.files import whole_file
+from traces.base.memory import claim
 from traces.readers import NETWORK_READERS, MatrixReader
+from traces.readers.parts.weights import Weights
 
 WRITERS = (".npz", ".safetensors", ".mtx")
 
@@ -32,6 +35,8 @@ def read_matrix(path: str | Path, *, names: Sequence[str] | None = None) -> Any:
     import scipy.sparse
 
     path = Path(path)
+    if path.is_dir() or path.name.endswith(".index.json"):
+        return _of_weights(Weights(path), names)
     if not path.is_file():
         raise InputError(f"{path}: {'is a folder, not a file' if path.is_dir() else 'no such file'}")
     suffix = path.suffix.lower()
@@ -43,6 +48,8 @@ def read_matrix(path: str | Path, *, names: Sequence[str] | None = None) -> Any:
         arrays = _safetensors_arrays(path)
         if arrays:
             return _csr(arrays, str(path))
+        if names and any(len(weights.parts(name)) > 1 for weights in [Weights(path)] for name in names):
+            return _of_weights(Weights(path), names)
     readers = [entry.item for entry in NETWORK_READERS.sound().values() if isinstance(entry.item, MatrixReader)]
     by_suffix = {end: reader for reader in readers for end in reader.suffixes}
     if suffix not in by_suffix:
@@ -56,6 +63,26 @@ def read_matrix(path: str | Path, *, names: Sequence[str] | None = None) -> Any:
     by_row = np.argsort(m.rows, kind="stable")
     pointers = np.concatenate(([0], np.cumsum(np.bincount(m.rows, minlength=m.shape[0]))))
     return scipy.sparse.csr_matrix((values[by_row], m.columns[by_row], pointers), shape=m.shape)
+
+
+def _of_weights(weights: Weights, names: Sequence[str] | None) -> Any:
+    """Return the one matrix of a model's shards that is meant."""
+    import scipy.sparse
+
+    known = weights.names()
+    found = [name for name in known if any(name == p or fnmatch.fnmatchcase(name, p) for p in names or ("*",))]
+    if len(found) != 1:
+        listed = ", ".join(known[:12]) + (f" and {len(known) - 12} more" if len(known) > 12 else "")
+        asked = " and ".join(map(repr, names or ())) or "no name"
+        raise InputError(f"{weights.folder}: {len(found)} matrices fit {asked}, one is wanted: {listed}")
+    matrix = weights.matrix(found[0])
+    claim(16 * int(matrix.pointers[-1]), str(weights.folder), f"matrix {matrix.name!r}")
+    columns, bits = matrix.entries(0, matrix.shape[0])
+    if matrix.value_format == "bf16":
+        values = (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    else:
+        values = bits.view(f"<f{bits.itemsize}").astype(np.float32)
+    return scipy.sparse.csr_matrix((values, columns, matrix.pointers), shape=matrix.shape)
 
 
 def _one_of(reader: MatrixReader, path: Path, names: Sequence[str] | None) -> Any:

@@ -23,9 +23,9 @@ from traces.base.progress import Progress
 GROUP_TUPLES = 16384
 
 
-def groups(problem: TupleProblem) -> list[tuple[int, int]]:
-    """Cut the strides into groups of about GROUP_TUPLES tuples."""
-    last, cuts = len(problem.bounds) - 1, [0]
+def groups(problem: TupleProblem, first: int = 0) -> list[tuple[int, int]]:
+    """Cut the strides from `first` on into groups of about GROUP_TUPLES tuples."""
+    last, cuts = len(problem.bounds) - 1, [first]
     while cuts[-1] < last:
         stop = int(np.searchsorted(problem.bounds, problem.bounds[cuts[-1]] + GROUP_TUPLES, side="right")) - 1
         cuts.append(min(max(stop, cuts[-1] + 1), last))

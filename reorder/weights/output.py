@@ -1,0 +1,206 @@
+"""Shards that are filled in any order and continued after a kill: the reordered matrices of a model, and all else.
+
+A shard NAME.safetensors is written as NAME.safetensors.partial, whose places are known from the counts of entries, and
+gets its name when it is whole. What is in it stands in journal.jsonl, a line a group; a line that was cut off by a kill
+does not count.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from traces.base.errors import InputError
+from traces.base.files import whole_file
+from traces.readers.parts.weights import INDEX, RowMatrix, Stored
+
+JOURNAL = "journal.jsonl"
+_COPIED = 1 << 24  # bytes at a time
+_BITS = {8: "U8", 16: "U16", 32: "U32"}
+_VALUES = {"fp32": "F32", "fp16": "F16", "bf16": "BF16"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A tensor in a shard to be written."""
+
+    kind: str
+    shape: tuple[int, ...]
+    n_bytes: int
+
+
+def csr_places(matrix: RowMatrix, id_bits: int) -> dict[str, Place]:
+    """Return the tensors of a matrix as CSR, by their names in the file."""
+    count, rows = int(matrix.pointers[-1]), matrix.shape[0]
+    word = np.dtype(matrix.word).itemsize
+    return {
+        f"{matrix.name}.data": Place(_VALUES[matrix.value_format], (count,), count * word),
+        f"{matrix.name}.indices": Place(_BITS[id_bits], (count,), count * id_bits // 8),
+        f"{matrix.name}.indptr": Place("I64", (rows + 1,), 8 * (rows + 1)),
+        f"{matrix.name}.shape": Place("I64", (2,), 16),
+    }
+
+
+class Shard:
+    """One shard to be written; `write` and `copy` put bytes into its tensors."""
+
+    def __init__(self, path: Path, places: Mapping[str, Place]) -> None:
+        self.path, self.partial = path, path.with_name(f"{path.name}.partial")
+        self.places = dict(places)
+        self.starts: dict[str, int] = {}
+        at, header = 0, {"__metadata__": {"sparse_format": "csr per matrix", "note": "stored order matters"}}
+        for name, place in self.places.items():
+            header[name] = {"dtype": place.kind, "shape": list(place.shape), "data_offsets": [at, at + place.n_bytes]}  # type: ignore[dict-item]
+            self.starts[name], at = at, at + place.n_bytes
+        text = json.dumps(header, separators=(",", ":")).encode()
+        self.header = len(text + b" " * (-len(text) % 8)).to_bytes(8, "little") + text + b" " * (-len(text) % 8)
+        self.size = len(self.header) + at
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Shard]:
+        """Keep the file open for writing: made at its full size, or as a killed run left it."""
+        try:
+            flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
+            self.stream: IO[bytes] = os.fdopen(os.open(self.partial, flags, 0o666), "r+b")
+        except OSError as error:
+            raise InputError(f"{self.partial}: cannot be written ({error.strerror or error})") from error
+        with self.stream:
+            with self._named():
+                self.stream.write(self.header)
+                self.stream.truncate(self.size)
+            yield self
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise InputError(
+                f"{self.partial}: cannot be written ({error.strerror or error}); what is finished is kept, make room "
+                "and run the same command again"
+            ) from error
+
+    def write(self, name: str, at: int, data: bytes | memoryview) -> None:
+        """Put bytes into a tensor, `at` bytes from where it begins."""
+        with self._named():
+            self.stream.seek(len(self.header) + self.starts[name] + at)
+            self.stream.write(data)
+
+    def flush(self) -> None:
+        """Hand what was written to the system, so that a killed process has not lost it."""
+        with self._named():
+            self.stream.flush()
+
+    def read(self, name: str, at: int, count: int) -> bytes:
+        """Return bytes of a tensor."""
+        self.stream.seek(len(self.header) + self.starts[name] + at)
+        return self.stream.read(count)
+
+    def copy(self, tensor: Stored) -> None:
+        """Take a tensor over as it is."""
+        with open(tensor.file, "rb") as source:
+            source.seek(tensor.start)
+            for at in range(0, tensor.stop - tensor.start, _COPIED):
+                self.write(tensor.name, at, source.read(min(_COPIED, tensor.stop - tensor.start - at)))
+
+    def resumes(self) -> bool:
+        """Return whether a killed run's file is there; one that got its name just before the kill gives it back."""
+        with self._named():
+            if not self.partial.exists() and self.path.is_file() and self.path.stat().st_size == self.size:
+                os.replace(self.path, self.partial)
+            return self.partial.is_file() and self.partial.stat().st_size == self.size
+
+    def finish(self) -> None:
+        """Give the file its name."""
+        with self._named():
+            os.replace(self.partial, self.path)
+
+
+class Journal:
+    """What is finished, a line each; `done` are the lines of a run with the same key."""
+
+    def __init__(self, path: Path, key: str) -> None:
+        self.path = path
+        self.groups: dict[str, set[int]] = {}
+        self.matrices: dict[str, dict[str, Any]] = {}
+        self.shards: set[str] = set()
+        lines = self._lines(key)
+        fresh = lines is None
+        for line in lines or ():
+            self._take(line)
+        try:
+            self.stream = open(path, "w" if fresh else "a", encoding="utf-8")  # noqa: SIM115
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
+        self.stream.write("" if not fresh else json.dumps({"key": key}) + "\n")
+        self.stream.write("\n")  # a line that was cut off ends here
+        self.stream.flush()
+
+    def _lines(self, key: str) -> Iterator[dict[str, Any]] | None:
+        """Return the lines of an earlier run of the same work, None where there is none."""
+        try:
+            with open(self.path, encoding="utf-8") as stream:
+                first = stream.readline()
+        except (OSError, ValueError):
+            return None
+        found = _parsed(first)
+        return self._rest() if found is not None and found.get("key") == key else None
+
+    def _rest(self) -> Iterator[dict[str, Any]]:
+        with open(self.path, encoding="utf-8", errors="replace") as stream:
+            stream.readline()
+            for line in stream:
+                if line.endswith("\n") and (found := _parsed(line)) is not None:
+                    yield found
+
+    def _take(self, line: dict[str, Any]) -> None:
+        name = line.get("matrix")
+        if "shard" in line:
+            self.shards.add(str(line["shard"]))
+        elif isinstance(name, str) and isinstance(line.get("sent"), dict):
+            self.matrices[name] = line["sent"]
+        elif isinstance(name, str) and type(line.get("start")) is int:
+            self.groups.setdefault(name, set()).add(line["start"])
+
+    def put(self, **line: Any) -> None:
+        """Note that something is finished."""
+        self._take(line)
+        try:
+            self.stream.write(json.dumps(line, separators=(",", ":")) + "\n")
+            self.stream.flush()
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be written ({error.strerror or error})") from error
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Take nothing of these matrices for finished: their shard is gone."""
+        for name in names:
+            self.groups.pop(name, None)
+            self.matrices.pop(name, None)
+
+    def close(self) -> None:
+        """Close the file."""
+        with contextlib.suppress(OSError):
+            self.stream.close()
+
+
+def _parsed(line: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def write_index(folder: Path, weight_map: Mapping[str, str], total: int, about: Mapping[str, Any]) -> Path:
+    """Write the index of shards."""
+    content = {"metadata": {"total_size": total, **about}, "weight_map": dict(sorted(weight_map.items()))}
+    with whole_file(folder / INDEX) as stream:
+        stream.write((json.dumps(content, indent=2) + "\n").encode())
+    return folder / INDEX

@@ -1,0 +1,347 @@
+"""Weights in safetensors shards, row by row: no more of a file is read than the rows that are asked for.
+
+A model is one ``.safetensors`` file, or a folder with ``model.safetensors.index.json`` and its shards. A matrix in it:
+
+- a dense tensor NAME [rows, columns], whose entries are its non-zeros,
+- NAME.compressed, NAME.bitmask and NAME.shape: values and a bit for each place, the compressed-tensors formats
+  sparse-bitmask and sparse-24-bitmask (2:4),
+- NAME.values [blocks, height, width], NAME.crow_indices, NAME.col_indices and NAME.shape: blocks, named as in PyTorch,
+- NAME.data, NAME.indices, NAME.indptr and NAME.shape: CSR, as SciPy names it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from traces.base.errors import InputError, brief, did_you_mean
+from traces.base.memory import claim
+from traces.readers.parts.names import natural_key
+
+Int64Array = npt.NDArray[np.int64]
+
+INDEX = "model.safetensors.index.json"
+FLOATS = {"F32": ("fp32", "<u4"), "F16": ("fp16", "<u2"), "BF16": ("bf16", "<u2")}
+"""Types of values -> number format, and the words of their bits."""
+_INTEGERS = {"I64": "<i8", "I32": "<i4", "I16": "<i2", "U8": "u1", "U16": "<u2", "U32": "<u4", "U64": "<u8"}
+_SIZES = {"F64": 8, "F8_E4M3": 1, "F8_E5M2": 1, "I8": 1, "BOOL": 1} | {
+    name: np.dtype(kind).itemsize for name, kind in {**_INTEGERS, **{k: v[1] for k, v in FLOATS.items()}}.items()
+}
+_MOST_HEADER = 100 << 20  # bytes, as safetensors itself allows
+_COUNTED_BYTES = 1 << 24  # of a dense tensor that are looked at together
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One tensor: bytes [start, stop) of a file."""
+
+    file: Path
+    name: str
+    kind: str
+    shape: tuple[int, ...]
+    start: int
+    stop: int
+
+    def words(self, first: int, last: int, dtype: str) -> npt.NDArray[Any]:
+        """Return elements [first, last) of the flat tensor. Raises InputError where the file ends before."""
+        size = np.dtype(dtype).itemsize
+        claim((last - first) * size, str(self.file), f"{last - first} elements of {self.name!r}")
+        try:
+            with open(self.file, "rb") as stream:
+                stream.seek(self.start + first * size)
+                raw = stream.read((last - first) * size)
+        except OSError as error:
+            raise InputError(f"{self.file}: cannot be read ({error.strerror or error})") from error
+        if len(raw) != (last - first) * size:
+            raise InputError(f"{self.file}: ends inside tensor {self.name!r}: damaged")
+        return np.frombuffer(raw, dtype)
+
+    def integers(self, first: int = 0, last: int | None = None) -> Int64Array:
+        """Return whole numbers of the tensor as int64."""
+        if self.kind not in _INTEGERS:
+            raise InputError(f"{self.file}: tensor {self.name!r} is {self.kind}: whole numbers are wanted")
+        found = self.words(first, math.prod(self.shape) if last is None else last, _INTEGERS[self.kind])
+        if self.kind == "U64" and found.size and found.max() >= 2**63:
+            raise InputError(f"{self.file}: tensor {self.name!r} holds a number beyond 64 bits with sign")
+        return found.astype(np.int64)
+
+
+def read_header(file: Path) -> dict[str, Stored]:
+    """Return the tensors of a safetensors file, checked against its length."""
+    try:
+        with open(file, "rb") as stream:
+            total = stream.seek(0, 2)
+            stream.seek(0)
+            length = int.from_bytes(stream.read(8), "little")
+            if not 2 <= length <= min(total - 8, _MOST_HEADER):
+                raise InputError(f"{file}: damaged or no safetensors file (a header of {length} bytes)")
+            header = json.loads(stream.read(length))
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read ({error.strerror or error})") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{file}: damaged or no safetensors file ({brief(error)})") from error
+    found = {}
+    try:
+        for name, facts in header.items():
+            if name != "__metadata__":
+                shape = tuple(int(size) for size in facts["shape"])
+                start, stop = (int(at) for at in facts["data_offsets"])
+                found[name] = Stored(file, name, str(facts["dtype"]), shape, 8 + length + start, 8 + length + stop)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{file}: damaged or no safetensors file ({brief(error)})") from error
+    for each in found.values():
+        size = _SIZES.get(each.kind)
+        fits = size is None or math.prod(each.shape) * size == each.stop - each.start
+        if min(each.shape, default=0) < 0 or not (8 + length <= each.start <= each.stop <= total and fits):
+            raise InputError(f"{file}: the place of tensor {each.name!r} does not fit its shape or the file: damaged")
+    return found
+
+
+class RowMatrix:
+    """A matrix whose rows are read as they are asked for."""
+
+    tensors: ClassVar[tuple[str, ...]] = ()  # what stands behind NAME
+
+    def __init__(self, name: str, shape: tuple[int, int], values: Stored) -> None:
+        self.name, self.shape, self.values = name, shape, values
+        if values.kind not in FLOATS:
+            raise InputError(
+                f"{values.file}: tensor {values.name!r} is {values.kind}: weights of {', '.join(FLOATS)} are ordered"
+            )
+        self.value_format, self.word = FLOATS[values.kind]
+
+    @cached_property
+    def pointers(self) -> Int64Array:
+        """int64[rows + 1]: how many entries stand before each row. Raises InputError where they are no pointers."""
+        raise NotImplementedError
+
+    def entries(self, first: int, last: int) -> tuple[Int64Array, npt.NDArray[Any]]:
+        """Return (columns int64[n], bits uint16 or uint32[n]) of rows [first, last), row by row."""
+        raise NotImplementedError
+
+    def _checked(self, pointers: Int64Array, count: int) -> Int64Array:
+        if pointers.shape != (self.shape[0] + 1,) or pointers[0] != 0 or (np.diff(pointers) < 0).any():
+            raise InputError(f"{self.values.file}: {self.name!r}: its row pointers do not grow from 0: damaged")
+        if pointers[-1] != count:
+            raise InputError(f"{self.values.file}: {self.name!r}: {pointers[-1]} entries, {count} values: damaged")
+        return pointers
+
+
+class Dense(RowMatrix):
+    """NAME [rows, columns]; zeros of either sign are no entries."""
+
+    def _rows(self, first: int, last: int) -> npt.NDArray[Any]:
+        columns = self.shape[1]
+        return self.values.words(first * columns, last * columns, self.word)
+
+    def _kept(self, words: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        magnitude = np.iinfo(words.dtype).max >> 1
+        kept: npt.NDArray[np.bool_] = (words & words.dtype.type(magnitude)) != 0
+        return kept
+
+    @cached_property
+    def pointers(self) -> Int64Array:
+        rows, columns = self.shape
+        if not columns:
+            return np.zeros(rows + 1, np.int64)
+        step = max(1, _COUNTED_BYTES // max(1, columns * np.dtype(self.word).itemsize))
+        counts = [
+            np.count_nonzero(self._kept(self._rows(at, min(at + step, rows))).reshape(-1, columns), axis=1)
+            for at in range(0, rows, step)
+        ]
+        return np.concatenate(([0], np.cumsum(np.concatenate([*counts, np.zeros(0, np.int64)])))).astype(np.int64)
+
+    def entries(self, first: int, last: int) -> tuple[Int64Array, npt.NDArray[Any]]:
+        words = self._rows(first, last)
+        at = np.flatnonzero(self._kept(words))
+        return at % self.shape[1], words[at]
+
+
+class Bitmask(RowMatrix):
+    """NAME.compressed: values; NAME.bitmask uint8[rows, ceil(columns / 8)]: bit k % 8 of byte k // 8 is column k."""
+
+    tensors = ("compressed", "bitmask", "shape")
+
+    def __init__(self, name: str, parts: Mapping[str, Stored]) -> None:
+        super().__init__(name, _shape(parts["shape"]), parts["compressed"])
+        self.mask = parts["bitmask"]
+        width = -(-self.shape[1] // 8)
+        if self.mask.kind != "U8" or math.prod(self.mask.shape) != self.shape[0] * width:
+            raise InputError(f"{self.mask.file}: tensor {self.mask.name!r} has no bit for each place: damaged")
+        self.width = width
+
+    @cached_property
+    def pointers(self) -> Int64Array:
+        bits = self._bits(0, self.shape[0])
+        counts = np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
+        if self.shape[1] % 8 and (bits[:, -1] >> (self.shape[1] % 8)).any():
+            raise InputError(f"{self.mask.file}: tensor {self.mask.name!r} has bits beyond the last column: damaged")
+        return self._checked(np.concatenate(([0], np.cumsum(counts))), math.prod(self.values.shape))
+
+    def _bits(self, first: int, last: int) -> npt.NDArray[np.uint8]:
+        return self.mask.words(first * self.width, last * self.width, "u1").reshape(last - first, self.width)
+
+    def entries(self, first: int, last: int) -> tuple[Int64Array, npt.NDArray[Any]]:
+        bits = np.unpackbits(self._bits(first, last), axis=1, bitorder="little")[:, : self.shape[1]]
+        columns = np.flatnonzero(bits) % max(1, self.shape[1])
+        return columns, self.values.words(int(self.pointers[first]), int(self.pointers[last]), self.word)
+
+
+class Csr(RowMatrix):
+    """NAME.data, NAME.indices, NAME.indptr; the order of a row's entries is that of the file."""
+
+    tensors = ("data", "indices", "indptr", "shape")
+
+    def __init__(self, name: str, parts: Mapping[str, Stored]) -> None:
+        super().__init__(name, _shape(parts["shape"]), parts["data"])
+        self.indices, self.indptr = parts["indices"], parts["indptr"]
+        if self.indices.shape != self.values.shape:
+            raise InputError(f"{self.values.file}: {name!r}: {self.indices.shape} ids, {self.values.shape} values")
+
+    @cached_property
+    def pointers(self) -> Int64Array:
+        return self._checked(self.indptr.integers(), math.prod(self.values.shape))
+
+    def entries(self, first: int, last: int) -> tuple[Int64Array, npt.NDArray[Any]]:
+        start, stop = int(self.pointers[first]), int(self.pointers[last])
+        columns = self.indices.integers(start, stop)
+        if columns.size and (columns.min() < 0 or columns.max() >= self.shape[1]):
+            raise InputError(f"{self.indices.file}: {self.name!r}: a column outside 0 to {self.shape[1] - 1}: damaged")
+        return columns, self.values.words(start, stop, self.word)
+
+
+class Blocks(RowMatrix):
+    """NAME.values [blocks, height, width], NAME.crow_indices, NAME.col_indices; zeros inside a block are entries."""
+
+    tensors = ("values", "crow_indices", "col_indices", "shape")
+
+    def __init__(self, name: str, parts: Mapping[str, Stored]) -> None:
+        super().__init__(name, _shape(parts["shape"]), parts["values"])
+        if len(self.values.shape) != 3 or min(self.values.shape[1:]) < 1:
+            raise InputError(f"{self.values.file}: tensor {self.values.name!r} is no list of blocks: damaged")
+        _, self.height, self.width = self.values.shape
+        if self.shape[0] % self.height or self.shape[1] % self.width:
+            raise InputError(
+                f"{self.values.file}: {name!r} of {self.shape} is no whole number of blocks of {self.values.shape[1:]}"
+            )
+        self.columns, self.rows = parts["col_indices"], parts["crow_indices"]
+
+    @cached_property
+    def block_rows(self) -> Int64Array:
+        """int64[block rows + 1]: how many blocks stand before each row of blocks."""
+        found = self.rows.integers()
+        grows = found.shape == (self.shape[0] // self.height + 1,) and found[0] == 0 and (np.diff(found) >= 0).all()
+        if not grows or found[-1] != self.values.shape[0] or math.prod(self.columns.shape) != found[-1]:
+            raise InputError(f"{self.values.file}: {self.name!r}: its pointers do not fit its blocks: damaged")
+        return found
+
+    @cached_property
+    def pointers(self) -> Int64Array:
+        lengths = np.repeat(np.diff(self.block_rows) * self.width, self.height)
+        return np.concatenate(([0], np.cumsum(lengths)))
+
+    def entries(self, first: int, last: int) -> tuple[Int64Array, npt.NDArray[Any]]:
+        columns: list[Int64Array] = []
+        words: list[npt.NDArray[Any]] = []
+        size = self.height * self.width
+        for row in range(first // self.height, -(-last // self.height)):
+            start, stop = int(self.block_rows[row]), int(self.block_rows[row + 1])
+            blocks = self.columns.integers(start, stop)
+            if blocks.size and (blocks.min() < 0 or (blocks.max() + 1) * self.width > self.shape[1]):
+                raise InputError(f"{self.columns.file}: {self.name!r}: a block outside the matrix: damaged")
+            values = self.values.words(start * size, stop * size, self.word).reshape(-1, self.height, self.width)
+            line = (blocks[:, None] * self.width + np.arange(self.width)).ravel()
+            for k in range(max(first - row * self.height, 0), min(last - row * self.height, self.height)):
+                columns.append(line)
+                words.append(values[:, k].ravel())
+        return np.concatenate([*columns, np.zeros(0, np.int64)]), np.concatenate([*words, np.zeros(0, self.word)])
+
+
+_FORMS: tuple[type[Bitmask] | type[Csr] | type[Blocks], ...] = (Bitmask, Csr, Blocks)
+
+
+def _shape(tensor: Stored) -> tuple[int, int]:
+    sizes = tensor.integers(0, min(math.prod(tensor.shape), 8)).tolist()
+    if len(sizes) != 2 or min(sizes) < 0:
+        raise InputError(f"{tensor.file}: tensor {tensor.name!r} is {sizes}: a matrix has rows and columns")
+    return sizes[0], sizes[1]
+
+
+class Weights:
+    """All tensors of a model."""
+
+    def __init__(self, path: str | Path) -> None:
+        path = Path(path)
+        self.folder = path if path.is_dir() else path.parent
+        index = path / INDEX if path.is_dir() else path
+        if index.name.endswith(".index.json") and index.is_file():
+            self.files = _shards(index)
+        else:
+            self.files = (
+                sorted(path.glob("*.safetensors"), key=lambda f: natural_key(f.name)) if path.is_dir() else [path]
+            )
+        if not self.files:
+            raise InputError(f"{path}: holds no {INDEX} and no .safetensors file")
+        self.tensors: dict[str, Stored] = {}
+        for file in self.files:
+            for name, tensor in read_header(file).items():
+                if name in self.tensors:
+                    raise InputError(f"{file}: tensor {name!r} is also in {self.tensors[name].file.name}")
+                self.tensors[name] = tensor
+
+    def parts(self, name: str) -> list[str]:
+        """Return the names of the tensors that the matrix `name` is made of; none where there is no such matrix."""
+        if name in self.tensors:
+            return [name] if len(self.tensors[name].shape) == 2 else []
+        for form in _FORMS:
+            names = [f"{name}.{part}" for part in form.tensors]
+            if all(each in self.tensors for each in names):
+                return names + [n for n in (f"{name}.row_offsets",) if form is Bitmask and n in self.tensors]
+        return []
+
+    def names(self) -> list[str]:
+        """Return the names of all matrices of floats, in natural order."""
+        found = set()
+        for name, tensor in self.tensors.items():
+            stem, _, part = name.rpartition(".")
+            if any(part == form.tensors[0] for form in _FORMS) and self.parts(stem):
+                found.add(stem)
+            elif len(tensor.shape) == 2 and tensor.kind in FLOATS:
+                found.add(name)
+        inside = {part for name in found for part in self.parts(name) if part != name}
+        return sorted(found - inside, key=natural_key)
+
+    def matrix(self, name: str) -> RowMatrix:
+        """Return a matrix by its name. Raises InputError where there is none, or it is damaged."""
+        tensor = self.tensors.get(name)
+        if tensor is not None and len(tensor.shape) == 2:
+            return Dense(name, (tensor.shape[0], tensor.shape[1]), tensor)
+        for form in _FORMS:
+            parts = {part: self.tensors.get(f"{name}.{part}") for part in form.tensors}
+            if all(parts.values()):
+                return form(name, {part: found for part, found in parts.items() if found is not None})
+        raise InputError(f"{self.folder}: no matrix {name!r}{did_you_mean(name, self.names())}")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.tensors)
+
+
+def _shards(index: Path) -> list[Path]:
+    """Return the files that an index names; they stand beside it."""
+    try:
+        weight_map = json.loads(index.read_text("utf-8"))["weight_map"]
+        names: Sequence[str] = sorted({str(name) for name in weight_map.values()}, key=natural_key)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(f"{index}: no index of shards ({brief(error)})") from error
+    for name in names:
+        if Path(name).name != name or not (index.parent / name).is_file():
+            raise InputError(f"{index}: names the shard {name!r}, which is no file beside it")
+    return [index.parent / name for name in names]
