@@ -390,5 +390,5 @@ def show_weights(orders: Sequence[Any], output: str) -> None:
         for name, count, before, after in (sums if len(orders) > 1 else sums[:1])
     ]
     heads = ("matrix", "tuples", "ones as stored", "reordered", "change")
-    show_table(heads, rows, title=f"{len(orders)} matrices", numeric=heads[1:])
+    show_table(heads, rows, title=f"{len(orders)} {'matrix' if len(orders) == 1 else 'matrices'}", numeric=heads[1:])
     say(f"reordered shards: {output}")

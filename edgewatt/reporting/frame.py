@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from edgewatt.reporting.escaping import json_pieces, text
-from traces.base.errors import MissingExtraError
+from traces.base.errors import EdgewattError, MissingExtraError
 
 
 def frame(
@@ -77,14 +80,19 @@ def asset(name: str) -> str:
     return (Path(__file__).parent / name).read_text("utf-8")
 
 
+_BUNDLE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())"
+
+
 @cache
 def libraries() -> str:
     """Return Vega, Vega-Lite and vega-embed as one script. Raises MissingExtraError without the extra `report`."""
-    try:
-        import vl_convert
-    except ImportError as error:
-        raise MissingExtraError("vl-convert-python", "report") from error
-    script: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]
+    if find_spec("vl_convert") is None:
+        raise MissingExtraError("vl-convert-python", "report")
+    # In a process of its own: bundling takes 150 MB, which this one would never give back.
+    made = subprocess.run([sys.executable, "-P", "-c", _BUNDLE], stdout=subprocess.PIPE, check=False)
+    if made.returncode:
+        raise EdgewattError("vl-convert-python cannot give the scripts of a page's charts: install it again")
+    script = made.stdout.decode()
     return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 

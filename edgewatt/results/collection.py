@@ -40,7 +40,7 @@ def collect(results: str | Path, output: str | Path) -> tuple[int, int]:
 
 
 Kinds = dict[str, set[type]]  # the types of each column's values
-_BATCH = 10_000  # rows that Parquet writes at a time
+_BATCH = 2_000  # rows that Parquet writes at a time
 
 
 def _spooled(records: Iterable[Record], spool: IO[bytes]) -> tuple[Kinds, int]:

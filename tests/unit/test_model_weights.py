@@ -182,3 +182,21 @@ def test_what_cannot_be_used_is_named(model: Path, tmp_path: Path) -> None:
     (model / "model.safetensors.index.json").write_text('{"weight_map": {"a": "../../etc/passwd"}}')
     with pytest.raises(InputError, match="which is no file beside it"):
         order_weights(model, out)
+
+
+def test_the_command_takes_a_folder(model: Path, tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from edgewatt.cli import app
+
+    run = lambda *words: CliRunner().invoke(app, ["order-tuples", str(model), *words])  # noqa: E731
+    out = tmp_path / "out"
+    ran = run("-o", str(out), "--include", "layers.*", "--exclude", "*.10.*", "--effort", "0", "--json", "-")
+    assert ran.exit_code == 0, ran.output
+    said = json.loads(ran.stdout)["matrices"]
+    assert [each["name"] for each in said] == ["layers.0.q.weight", "layers.2.q.weight"]
+    shown = run("-o", str(out), "--include", "layers.*", "--exclude", "*.10.*", "--effort", "0")
+    assert shown.exit_code == 0 and "layers.2.q.weight" in shown.stdout and "all" in shown.stdout
+    for words, why in (([], "say with -o"), (["-o", str(out), "--prune", "0.5"], "--prune is for one matrix")):
+        refused = run(*words)
+        assert refused.exit_code != 0 and why in str(refused.exception or refused.output)
