@@ -79,7 +79,9 @@ def test_memory_grows_by_little_with_the_records(tmp_path: Path) -> None:
         "collect": lambda n: ("collect", a[n], "-o", tmp_path / "c.csv"),
         "compare": lambda n: ("compare", a[n], a[n]),
     }
-    slopes = {name: (peak_bytes(*make(MANY)) - peak_bytes(*make(FEW))) / (MANY - FEW) for name, make in commands.items()}
+    slopes = {
+        name: (peak_bytes(*make(MANY)) - peak_bytes(*make(FEW))) / (MANY - FEW) for name, make in commands.items()
+    }
     assert max(slopes.values()) < 2400, slopes  # a record's dictionaries alone are ten times that
 
 
