@@ -1,6 +1,7 @@
 """Measure the DRAM engine and the system: requests per second, instructions per request, overhead per request, memory.
 
     python scripts/bench_dram.py             # CPU time and memory
+    python scripts/bench_dram.py --system    # 16 engines on 16 channels, with caches and wires, alone
     python scripts/bench_dram.py --callgrind # instructions per request (needs valgrind; a few minutes)
 
 CPU time of this thread, so that other processes on the machine do not count; medians of alternating rounds.
@@ -17,12 +18,18 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.engine import ControllerSpec, DramEngine, load_part, simulate_dram
+from hwmodel.machine import EngineSpec, Machine
 from hwmodel.system.channels import Channels
+from hwmodel.system.simulation import simulate
+from traces.access.partition import partition
+from traces.access.trace import Chunk, Memory, Trace
 
 # Instructions and requests per second of DRAMsim3 (reference/dram/README.md, section 5).
 DRAMSIM3 = {"sequential": (62_700, 68_000), "random": (165_700, 28_000)}
@@ -87,6 +94,39 @@ def system_overhead(n: int = 64 * 4000, block: int = 64) -> None:
     print(f"SimPy overhead {overhead * 1e6:.3f} us per request at blocks of {block} (A/A {control:.3f})")
 
 
+def whole_system(engines: int = 16, channels: int = 16, n: int = 300_000, rounds: int = 3) -> None:
+    """Print what a request takes of a simulation with caches and wires: random accesses, a quarter stores."""
+    rng, size = np.random.default_rng(0), 1 << 22
+    payload, offset = rng.integers(0, 256, 4 * n, dtype=np.uint8), 4 * np.arange(n + 1)
+    address = rng.integers(0, size // 4, n).astype(np.uint64) * np.uint64(4)
+    op, stream_of = (rng.random(n) < 0.25).astype(np.uint8), rng.integers(0, 4, n).astype(np.uint8)
+    chunk = Chunk(address, np.full(n, 4, np.uint8), op, stream_of, offset, payload)
+    trace = Trace(lambda: iter([chunk]), Memory(0, size, rng.integers(0, 256, size, dtype=np.uint8), {}), n, {})
+    part = load_part("lpddr4-3200")
+    address_map = f"offset:5 channel:{channels.bit_length() - 1} column:6 bank:3 row:16"
+    part = replace(part, organisation=replace(part.organisation, channels=channels), address_map=address_map)
+    for per_clock in (1, 16):
+        machine = Machine(
+            (CacheSpec(32768, 64, 8),),
+            encoder="base-xor+dbi-dc",
+            part=part,
+            controller=ControllerSpec(requests_per_clock=per_clock),
+            engine=EngineSpec(outstanding_misses=16, accesses_per_ns=8.0),
+        )
+        taken = []
+        for _ in range(rounds):
+            traces = partition(trace, np.arange(n) * engines // n, engines)
+            start = time.thread_time()
+            found = simulate(traces, machine)
+            taken.append(time.thread_time() - start)
+        total = found.counts.total
+        requests = int(total.reads.sum() + total.writes.sum())
+        print(
+            f"{engines} engines on {channels} channels, {per_clock} requests per clock: "
+            f"{statistics.median(taken) / requests * 1e6:.2f} us a request of {requests:,}"
+        )
+
+
 def memory_of_long_trace(n: int = 10_000_000, block: int = 1 << 17) -> None:
     """Peak memory of the process after 1 and after 10 million random requests, fed in blocks."""
     engine = DramEngine("lpddr4-3200")
@@ -119,10 +159,13 @@ def instructions(kind: str, n: int) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--callgrind", action="store_true")
+    parser.add_argument("--system", action="store_true")
     parser.add_argument("--run", nargs=2, metavar=("KIND", "N"), help="one run, for callgrind")
     arguments = parser.parse_args()
     if arguments.run:
         simulate_dram(*stream(arguments.run[0], int(arguments.run[1])), part="lpddr4-3200")
+    elif arguments.system:
+        whole_system()
     elif arguments.callgrind:
         for kind, (theirs, _) in DRAMSIM3.items():
             few, many = 2_000, 22_000
@@ -131,6 +174,7 @@ def main() -> None:
     else:
         requests_per_second()
         system_overhead()
+        whole_system()
         memory_of_long_trace()
 
 

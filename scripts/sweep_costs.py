@@ -2,6 +2,7 @@
 
     python scripts/sweep_costs.py overhead    10,000 points of a small network: cost beyond the simulation, page size
     python scripts/sweep_costs.py workers     200 points of 0.5 s or more: two workers against one, best of three
+    python scripts/sweep_costs.py tiny        8,000 points of some ms: two workers against one, the parent's share
     python scripts/sweep_costs.py share       2 orderings x 4 encoders x 3 parts: the shared pass through the caches
 
 Each prints what it measured as JSON and exits with status 1 where the result is wrong.
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -86,6 +88,34 @@ def workers(folder: Path, n_points: int) -> dict[str, Any]:
     }
 
 
+def tiny(folder: Path, n_points: int) -> dict[str, Any]:
+    """Wall-clock time and CPU time a point of one and of two workers, start-up included, in turns: 1, 2, 2, 1."""
+    config = folder / "tiny.yaml"
+    config.write_text(json.dumps(sweep(n_points, SMALL)))
+    wall: dict[int, list[float]] = {1: [], 2: []}
+    cpu: dict[str, float] = {}
+    for turn, n in enumerate((1, 2, 2, 1)):
+        results = folder / f"tiny-{turn}"
+        spent, begin = os.times(), time.monotonic()
+        start(config, results, "-j", str(n)).communicate()
+        wall[n].append(time.monotonic() - begin)
+        after = os.times()
+        whole = after.children_user + after.children_system - spent.children_user - spent.children_system
+        records = list(Store(results))
+        assert len(records) == n_points
+        own = sum(record.provenance["cpu_s"] for record in records)
+        cpu = {"all processes": whole / n_points, "the points' own": own / n_points}
+        shutil.rmtree(results)
+    ratio = sum(wall[1]) / sum(wall[2])
+    return {
+        "points": n_points,
+        **{f"CPU ms a point, {what}": round(1e3 * seconds, 2) for what, seconds in cpu.items()},
+        **{f"wall ms a point, {n} workers": [round(1e3 * s / n_points, 2) for s in wall[n]] for n in wall},
+        "ratio": round(ratio, 2),
+        "ok": ratio >= 1.8,
+    }
+
+
 def share(folder: Path) -> dict[str, Any]:
     """CPU time of a sweep whose points differ behind the caches, with and without their pass shared, alternating."""
     import statistics
@@ -137,13 +167,14 @@ def share(folder: Path) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("overhead", "workers", "share"))
+    parser.add_argument("what", choices=("overhead", "workers", "tiny", "share"))
     parser.add_argument("--points", type=int, default=None)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         found = {
             "overhead": lambda: overhead(folder, options.points or 10_000),
+            "tiny": lambda: tiny(folder, options.points or 8_000),
             "workers": lambda: workers(folder, options.points or 200),
             "share": lambda: share(folder),
         }[options.what]()

@@ -59,8 +59,15 @@ class Store:
 
     def put(self, record: Record) -> Path:
         """Write a record. Raises StoreError naming the file if it cannot be written; nothing half-written is left."""
-        path = self.path(record.hash)
-        self._write(path, record.to_bytes())
+        return self._put(record.hash, record.to_bytes())
+
+    def put_text(self, config_hash: str, text: str) -> Path:
+        """Write the text of a record's file, as a worker made it. Raises as `put` does."""
+        return self._put(config_hash, text.encode("utf-8", "surrogatepass"))
+
+    def _put(self, config_hash: str, raw: bytes) -> Path:
+        path = self.path(config_hash)
+        self._write(path, raw)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(self.failures, path.name))
         return path

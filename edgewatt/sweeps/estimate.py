@@ -103,8 +103,8 @@ def _probe(todo: list[Point]) -> tuple[list[tuple[str, float]], str]:
             outcome = probe.compute(make_task(point, stages=folder))
             if outcome is None or time.monotonic() > end:
                 break
-            if "record" in outcome:
-                measured.append((_kind(point.config), float(outcome["record"]["provenance"]["duration_s"])))
+            if "packed" in outcome:
+                measured.append((_kind(point.config), float(outcome["duration_s"])))
         timer.cancel()
     return measured, f"{len(measured)} points tried just now"
 

@@ -1,19 +1,22 @@
 """Who computes the points: this process, local worker processes, or a Dask cluster. One idea: tasks in, outcomes out.
 
 A task and an outcome are JSON values (see `edgewatt.point.compute.answer`), so nothing is pickled and nothing depends
-on who runs it. Executors know nothing of the store.
+on who runs it. A worker process answers a record as the text of its file (`packed`). Executors know nothing of the
+store.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import selectors
 import subprocess
+import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 from traces.base.children import module_command, safe_children
 from traces.base.errors import EdgewattError, InputError, MissingExtraError, unknown_name
@@ -23,6 +26,9 @@ Outcome = dict[str, Any]
 
 ATTEMPTS = 3
 """A point whose worker dies this many times is recorded as failed."""
+
+AHEAD_S, AHEAD = 0.05, 16
+"""So much work, by its own pace, and so many tasks at most lie before a worker: it need not wait for the next."""
 
 CONNECT_S = 10.0
 """How long a scheduler may take to answer."""
@@ -34,6 +40,15 @@ class Executor(Protocol):
     """Computes tasks in any order. Closing the iterator stops the work that is under way."""
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Outcome]: ...
+
+
+@runtime_checkable
+class Prepared(Protocol):
+    """An executor whose workers take time to start: begun early, ended where they are not used."""
+
+    def prepare(self, n_tasks: int) -> None: ...
+
+    def close(self) -> None: ...
 
 
 def make_executor(name: str, *, workers: int | None = None, scheduler: str | None = None) -> Executor:
@@ -63,7 +78,7 @@ class InlineExecutor:
 
 
 class _Worker:
-    """One worker process and the task it works on."""
+    """One worker process and the tasks that lie before it; it answers them in their order."""
 
     def __init__(self) -> None:
         self.process = subprocess.Popen(
@@ -73,29 +88,39 @@ class _Worker:
             env={**os.environ, **PINNED},
             start_new_session=True,  # a Ctrl-C in the terminal reaches the parent alone
         )
-        self.task: Task | None = None
+        self.tasks: deque[Task] = deque()
         self._received = b""
+        self._pace_s, self._since = AHEAD_S, 0.0  # seconds of a task, smoothed; when the first of `tasks` was begun
 
-    def give(self, task: Task) -> None:
-        """Send a task. A worker that has died shows it by its closed answer pipe."""
+    @property
+    def wanted(self) -> int:
+        """How many more tasks it should have."""
+        return min(AHEAD, 1 + int(AHEAD_S / self._pace_s) if self._since else 1) - len(self.tasks)
+
+    def give(self, tasks: Sequence[Task]) -> None:
+        """Send tasks. A worker that has died shows it by its closed answer pipe."""
         assert self.process.stdin is not None
-        self.task = task
+        if not self.tasks:
+            self._since = time.monotonic()
+        self.tasks.extend(tasks)
         with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.write(json.dumps(task).encode() + b"\n")
+            self.process.stdin.write(b"".join(json.dumps(task).encode() + b"\n" for task in tasks))
             self.process.stdin.flush()
 
-    def receive(self) -> Outcome | None:
-        """Read what there is; return the outcome if it is complete. Raises EOFError when the worker has died."""
+    def receive(self) -> list[Outcome]:
+        """Read what there is; return the outcomes that are complete. Raises EOFError when the worker has died."""
         assert self.process.stdout is not None
         data = os.read(self.process.stdout.fileno(), 1 << 20)
         if not data:
             raise EOFError
-        self._received += data
-        if not self._received.endswith(b"\n"):
-            return None
-        outcome: Outcome = json.loads(self._received)
-        self._received, self.task = b"", None
-        return outcome
+        *lines, self._received = (self._received + data).split(b"\n")
+        if lines:
+            now = time.monotonic()
+            pace = (now - self._since) / len(lines)
+            self._pace_s, self._since = max(pace, (self._pace_s + pace) / 2, 1e-6), now
+        for _ in lines:
+            self.tasks.popleft()
+        return [json.loads(line) for line in lines]
 
     def end(self) -> None:
         self.process.kill()
@@ -122,20 +147,35 @@ class Probe:
 
     def compute(self, task: Task) -> Outcome | None:
         """Compute one task; None if the worker was ended."""
-        self._worker.give(task)
+        self._worker.give([task])
         try:
-            while (outcome := self._worker.receive()) is None:
+            while not (outcomes := self._worker.receive()):
                 pass
         except EOFError:
             return None
-        return outcome
+        return outcomes[0]
 
 
 class ProcessExecutor:
-    """Local worker processes, one task each at a time; a task whose worker dies is given to a new one."""
+    """Local worker processes; a task whose worker dies is given to a new one, and so are those that waited behind it.
+
+    Small tasks lie before a worker some at a time. `prepare` starts the workers, so that they load while the tasks are
+    still being found out; `close` ends those that were not used.
+    """
 
     def __init__(self, workers: int | None = None) -> None:
         self.workers = workers or available_cores()
+        self._started: list[_Worker] = []
+
+    def prepare(self, n_tasks: int) -> None:
+        """Start the workers that so many tasks will need."""
+        while len(self._started) < min(self.workers, n_tasks):
+            self._started.append(_Worker())
+
+    def close(self) -> None:
+        """End the workers that were started and got no task."""
+        while self._started:
+            self._started.pop().end()
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
         source = iter(tasks)
@@ -144,14 +184,18 @@ class ProcessExecutor:
         workers: list[_Worker] = []
         ready = selectors.DefaultSelector()
 
-        def next_task() -> Task | None:
-            return again.popleft() if again else next(source, None)
+        def next_tasks(n: int) -> list[Task]:
+            return [again.popleft() for _ in range(min(n, len(again)))] or list(itertools.islice(source, max(n, 0)))
 
-        def start(task: Task) -> None:
-            worker = _Worker()
+        def start() -> bool:
+            found = next_tasks(1)
+            if not found:
+                return False
+            worker = self._started.pop() if self._started else _Worker()
             workers.append(worker)
             ready.register(worker.process.stdout, selectors.EVENT_READ, worker)  # type: ignore[arg-type]
-            worker.give(task)
+            worker.give(found)
+            return True
 
         def retire(worker: _Worker) -> None:
             ready.unregister(worker.process.stdout)  # type: ignore[arg-type]
@@ -159,35 +203,34 @@ class ProcessExecutor:
             worker.end()
 
         try:
-            while len(workers) < self.workers and (task := next_task()) is not None:
-                start(task)
+            while len(workers) < self.workers and start():
+                pass
             while workers:
                 for key, _ in ready.select():
                     worker: _Worker = key.data
-                    task = worker.task
                     try:
-                        outcome = worker.receive()
+                        outcomes = worker.receive()
                     except EOFError:
                         retire(worker)
-                        if task is not None:
+                        again.extendleft(reversed(list(worker.tasks)[1:]))  # it had not begun these
+                        for task in list(worker.tasks)[:1]:
                             attempts[task["hash"]] = tried = attempts.get(task["hash"], 0) + 1
                             if tried < ATTEMPTS:
                                 again.append(task)
                             else:
                                 yield lost(task, tried)
-                        if (task := next_task()) is not None:
-                            start(task)
+                        while len(workers) < self.workers and start():
+                            pass
                         continue
-                    if outcome is None:
-                        continue
-                    if (task := next_task()) is not None:
-                        worker.give(task)  # before the outcome is stored: the worker need not wait for the disk
-                    else:
+                    if outcomes and (more := next_tasks(worker.wanted)):
+                        worker.give(more)  # before the outcomes are stored: the worker need not wait for the disk
+                    if not worker.tasks:
                         retire(worker)
-                    yield outcome
+                    yield from outcomes
         finally:
             for worker in workers:
                 worker.end()
+            self.close()
             ready.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from edgewatt.results.claims import Claims
 from edgewatt.results.collection import frame
 from edgewatt.results.record import Record
 from edgewatt.results.store import NewerCountsError, Store
-from edgewatt.sweeps.executors import Executor, make_executor
+from edgewatt.sweeps.executors import Executor, Prepared, make_executor
 from edgewatt.sweeps.ignored import warn_of_ignored
 from edgewatt.sweeps.plan import SweepPlan, load_sweep
 from traces.base.errors import InputError
@@ -134,7 +135,11 @@ def sweep(
     report = progress or (lambda done, total, text: None)
     report(len(plan.points) - len(todo), len(plan.points), "")
 
-    with Claims(store.folder / "claims") as claims:
+    with contextlib.ExitStack() as stack:
+        if todo and isinstance(run_by, Prepared):
+            stack.callback(run_by.close)
+            run_by.prepare(len(todo))  # its workers load while the points are named
+        claims = stack.enter_context(Claims(store.folder / "claims"))
         course = _Course(found, plan.points, todo, claims, resume)
         while course.open:
             tasks = course.tasks()
@@ -194,10 +199,15 @@ class _Course:
             found.failed[outcome["hash"]] = failure
             self.store.put_failure(outcome["hash"], failure)
         else:
-            record = Record(**outcome["record"])
-            self.store.put(record)
+            if "packed" in outcome:
+                self.store.put_text(outcome["hash"], outcome["packed"])
+                damaged = outcome["damaged"]
+            else:
+                record = Record(**outcome["record"])
+                self.store.put(record)
+                damaged = record.provenance.get("damaged_stages", [])
             found.computed += 1
-            found.damaged += record.provenance.get("damaged_stages", [])
+            found.damaged += damaged
         self.claims.give_up(outcome["hash"])
 
     def _settled(self, name: str) -> bool:

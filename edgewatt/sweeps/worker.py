@@ -12,7 +12,7 @@ import queue
 import signal
 import sys
 import threading
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 
 def main() -> None:
@@ -26,12 +26,27 @@ def main() -> None:
     from edgewatt.point.compute import answer
 
     while True:
-        outcome = answer(json.loads(tasks.get()))
+        outcome = packed(answer(json.loads(tasks.get())))
         try:
             answers.write(json.dumps(outcome, allow_nan=False).encode() + b"\n")
             answers.flush()
         except BrokenPipeError:
             os._exit(0)
+
+
+def packed(outcome: dict[str, Any]) -> dict[str, Any]:
+    """Return an outcome with the text of the record's file for the record: the parent need not read and write it."""
+    from edgewatt.results.record import Record
+
+    if "record" not in outcome:
+        return outcome
+    record = Record(**outcome["record"])
+    return {
+        "hash": outcome["hash"],
+        "packed": record.to_bytes().decode("utf-8", "surrogatepass"),
+        "damaged": record.provenance.get("damaged_stages", []),
+        "duration_s": record.provenance["duration_s"],
+    }
 
 
 def _listen(stream: BinaryIO, tasks: queue.Queue[bytes]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import edgewatt as ew
+import edgewatt.sweeps.executors as executors
 from edgewatt._version import COUNTS_VERSION
 from edgewatt.config import ConfigError
 from edgewatt.results.claims import Claims
@@ -227,9 +228,48 @@ def children(parent: int | None = None) -> list[int]:
 
 
 @pytest.mark.parametrize("at", [0, 5])
-def test_a_killed_worker_loses_nothing(tmp_path: Path, at: int) -> None:
+@pytest.mark.parametrize("ahead_s", [executors.AHEAD_S, 1e6])  # one task before a worker, and as many as there may be
+def test_a_killed_worker_loses_nothing(
+    tmp_path: Path, at: int, ahead_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executors, "AHEAD_S", ahead_s)
     done = sweep(GRID, results=tmp_path, executor=Killing(at))
     assert done.computed == 12 and not done.failed and not children()
+
+
+def test_a_task_that_kills_its_workers_takes_none_that_wait_behind_it_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = tmp_path / "deadly.py"
+    code.write_text(
+        "import os, sys; sys.path[:0] = " + repr(sys.path) + "\n"
+        "import edgewatt.point.compute as compute\n"
+        "def answer(task):\n"
+        "    if task['hash'] == 'deadly': os._exit(1)\n"
+        "    return {'hash': task['hash'], 'failure': {}}\n"
+        "compute.answer = answer\n"
+        "from edgewatt.sweeps.worker import main; main()\n"
+    )
+    monkeypatch.setattr(executors, "AHEAD_S", 1e6)
+    monkeypatch.setattr(executors, "module_command", lambda name: [sys.executable, str(code)])
+    names = [*(f"a{k}" for k in range(9)), "deadly", *(f"b{k}" for k in range(30))]
+    found = list(ProcessExecutor(2).run({"hash": name, "config": {}} for name in names))
+    assert sorted(outcome["hash"] for outcome in found) == sorted(names) and not children()
+    (died,) = (outcome["failure"]["error"] for outcome in found if outcome["failure"])
+    assert "died 3 times" in died
+
+
+def test_prepared_workers_end_with_the_sweep(tmp_path: Path) -> None:
+    pool = ProcessExecutor(2)
+    pool.prepare(1)
+    assert len(children()) == 1
+    pool.close()
+    assert not children()
+    done = sweep(GRID, results=tmp_path, executor=pool)
+    assert done.computed == 12 and not children()
+    assert {path.read_bytes() for path in (tmp_path / "records").iterdir()} == {
+        record.to_bytes() for record in done.records
+    }
 
 
 def test_workers_end_when_the_sweep_is_interrupted(tmp_path: Path) -> None:
