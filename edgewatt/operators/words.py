@@ -82,6 +82,8 @@ def banks_in_words(placed: Any) -> list[str]:
     known = "proved, no placement takes less"
     if not placed.proved:
         known = f"no placement takes less than {duration(placed.lower_bound_ns, 4)}"
+    if placed.truncated:
+        known += "; the time limit ended the search"
     lines.append(
         f"traffic takes {duration(placed.time_ns, 4)}, {duration(placed.spill_ns, 4)} of it for the "
         f"{placed.spilled_bytes:,} B outside the fastest bank: {known}"

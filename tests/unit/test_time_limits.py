@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pytest
 
+from edgewatt.operators.words import banks_in_words
 from reorder.arena.allocate import allocate
 from reorder.arena.banks import Bank
 from reorder.arena.base import Buffers
@@ -75,5 +76,6 @@ def test_very_many_buffers_are_placed_in_banks_in_time(last: int | None, words: 
             height = Buffers(lower[held], upper[held], size[held]).check(placed.offset[held])
             assert height == placed.heights[k] <= (bank.size_bytes or height)
         assert placed.truncated and not placed.proved
+        assert banks_in_words(placed)[-1].endswith("; the time limit ended the search")
         assert 0 < (placed.bank == 0).sum() < n
     assert time.process_time() - began < 3
