@@ -26,11 +26,11 @@ def order_tuples(
     ),
     exclude: list[str] = typer.Option([], "--exclude", metavar="TENSOR", help="Of a folder of shards: which not."),
     prune: float = typer.Option(None, "--prune", metavar="SHARE", help="Share of the weights to drop, smallest first."),
-    value_format: str = typer.Option("fp16", "--format", help="fp32, fp16, bf16, fp8_e4m3, fp8_e5m2, int8 or int4."),
+    value_format: str = typer.Option("fp16", "--format", help="Number format of the values (`edgewatt list formats`)."),
     stride: str = typer.Option(
         "128", help="Tuples that may change places: a number, 'row', 'matrix' (coo), or 'auto'."
     ),
-    method: str = typer.Option("local-search", help="local-search, greedy, sort, popcount, exact, or-tools-cvrp, ..."),
+    method: str = typer.Option("local-search", help="A tuple order (`edgewatt list tuple-orders`)."),
     layout: str = typer.Option("csr", help="csr, csc, coo or ell."),
     encoder: str = typer.Option(
         "base-xor+dbi-dc", help="What the bus does: base-xor, base-xor+dbi-dc; raw for toggles."

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from sys import intern
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -239,7 +240,7 @@ class Point:
         found = self._texts.get(paths)
         if found is None:
             values = {path: value for path in paths if (value := self.field(path, _ABSENT)) is not _ABSENT}
-            found = self._texts[paths] = canonical_json(values)
+            found = self._texts[paths] = intern(canonical_json(values))  # points of a sweep agree in most
         return found
 
     def field(self, path: str, default: Any = None) -> Any:

@@ -53,7 +53,7 @@ def run_checks(
 
 def validate(*, reference: Path | None = None, seed: int = 0) -> list[Check]:
     """Check our models against theory and, where `reference` is a folder of reference numbers, against those."""
-    from edgewatt.validate.reference import reference_checks
+    from edgewatt.validate.reference_numbers import reference_checks
     from edgewatt.validate.theory import theory_checks
 
     checks = list(theory_checks(seed=seed))

@@ -35,7 +35,7 @@ START = {"log_left": -1.0, "age": 2.0, "hot": 2.0, "resident": 2.0, "in_degree":
 
 
 @dataclass(frozen=True)
-class Point:
+class Validation:
     """One look at the validation networks: seed, evaluations, CPU seconds, mean log ratio to the start."""
 
     seed: int
@@ -50,7 +50,7 @@ class Training:
 
     sets: tuple[Weights, ...]
     validation: tuple[float, ...]
-    curve: tuple[Point, ...]
+    curve: tuple[Validation, ...]
 
 
 class Case:
@@ -115,7 +115,7 @@ def train(
     reference = starting_weights()
     for case in (*cases, *checks):
         case.start = case.extra(reference)
-    curve: list[Point] = []
+    curve: list[Validation] = []
     found: list[tuple[float, Weights]] = []
     provenance = {**(made_with or {}), "policy": policy, "objective": objective, "version_of_rule": 1}
     for number, seed in enumerate(seeds):
@@ -133,7 +133,7 @@ def train(
                 mean: npt.NDArray[np.float64] = search.mean
                 value = _mean(checks, Weights.from_vector(mean))
                 best = min(best, (value, mean.copy()), key=lambda one: one[0])
-                curve.append(Point(seed, done, time.process_time() - began, value))
+                curve.append(Validation(seed, done, time.process_time() - began, value))
                 if progress:
                     progress(round(1000 * (number + spent / share) / len(seeds)), 1000, f"seed {seed}: {best[0]:.4f}")
         more = {"seed": seed, "cpu_seconds": round(share), "evaluations": done, "validation": round(best[0], 4)}

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from edgewatt.cli import app
 from edgewatt.validate import run_checks
 from edgewatt.validate.checks import Check, equal, within
-from edgewatt.validate.reference import reference_checks
+from edgewatt.validate.reference_numbers import reference_checks
 from edgewatt.validate.theory import theory_checks
 from traces.base.errors import InputError
 from traces.base.resources import shipped_path
