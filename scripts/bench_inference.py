@@ -93,11 +93,27 @@ def dtypes() -> Results:
             yield row
 
 
+def banded(width: int, layers: int, half: int, seed: int = 5) -> Network:
+    """Every neuron is fed by four fifths of those at most `half` places beside it."""
+    near = np.abs(np.subtract.outer(np.arange(width), np.arange(width))) <= half
+    rng = np.random.default_rng(seed)
+    pairs = [np.argwhere(near & (rng.random(near.shape) < 0.8)) + layer * width for layer in range(layers)]
+    sources, targets = np.concatenate(pairs).T
+    n = (layers + 1) * width
+    return Network(
+        sources, targets + width, n, inputs=np.arange(width), outputs=np.arange(n - width, n),
+        weights=rng.normal(size=len(sources)), biases=np.zeros(n),
+    )  # fmt: skip
+
+
 def unseen() -> Iterator[tuple[str, Network, str, Any]]:
     """Networks and orders that the probe does not contain."""
     networks = {
         "app-a 10 %": random_layered(4, 500, 0.1, 7), "app-a 1 %": random_layered(4, 500, 0.01, 7),
         "bert-ffn 5 %": bert_ffn(0.05), "radix-net 4": radix_net(RADIX, blocks=2),
+        "3 x 700, 2 %": uniform_layers([700, 700, 700], 0.02, 77),
+        "3 x 300, 5 %": uniform_layers([300, 300, 300], 0.05, 78),
+        "banded, 4 x 600": banded(600, 3, 12), "radix-net 18 x 18": radix_net([[18, 18]], blocks=2),
     }  # fmt: skip
     for name, network in networks.items():
         yield name, network, "two-optimal", None
@@ -106,6 +122,8 @@ def unseen() -> Iterator[tuple[str, Network, str, Any]]:
             yield name, network, f"tiles {tile}", found
         for method in ("random-topological", "by-source", "depth-first"):
             yield name, network, method, order(network, method, memory=100)
+        for what in ({"near": 96}, {"sources": 200, "pairs": True}):
+            yield name, network, " ".join(map(str, what)), order(network, "long-runs", memory=100, **what)
 
 
 def prediction() -> Results:

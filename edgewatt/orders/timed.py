@@ -26,6 +26,8 @@ NEAR_RUNS = 4
 """Targets that share sources are looked for where the first cache holds the sources of so many runs ..."""
 NEAR_WORK = 1 << 24
 """... and connections times targets per source are at most this: a second or so."""
+NEAR_TILES = 2
+"""Pairs come by what the first cache holds where a tile has more sources, at most so many times as many."""
 PAIR_RUNS = 8
 """Pairs of targets are tried where runs have so many connections: two that share four are then found ..."""
 PAIR_WORK = 1 << 28
@@ -123,10 +125,15 @@ class _Search:
         length, fan_out = (
             w / max(1, int(np.count_nonzero(d))) for d in (self.network.in_degree, self.network.out_degree)
         )
-        tiles = -(-int(np.bincount(self.network.depth).max()) // size.get("sources", 1 << 60))
+        widest = int(np.bincount(self.network.depth).max())
+        tiles = -(-widest // size.get("sources", widest))
         if self.processor.simd == PAIRING and length >= PAIR_RUNS * tiles and w * fan_out <= PAIR_WORK:
             yield {**size, "pairs": True}, self.lanes
             yield {**size, "pairs": True, "alike": True}, self.lanes
+            for width in self.lanes if w * fan_out <= NEAR_WORK else ():
+                rows = rows_held(self.processor.limits.l1_bytes, width)
+                if rows < widest // tiles <= NEAR_TILES * rows:
+                    yield {**size, "pairs": True, "near": rows}, (width,)
         for width in self.lanes if "sources" not in size and w * fan_out <= NEAR_WORK else ():
             rows = rows_held(self.processor.limits.l1_bytes, width)
             if NEAR_RUNS * length <= rows:

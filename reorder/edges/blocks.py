@@ -166,8 +166,8 @@ class LongRunsParameters:
 
     alike: targets of equal run lengths (then least sources) follow each other; else they come by id. near: how many
     neurons stay in a cache: next comes the target with most of its sources among those used last (ties: as alike).
-    pairs: of those, each target is followed by the one that shares most sources with it, at least four; both begin with
-    these, so that a kernel that computes two targets at a time loads them once.
+    pairs: each target is followed by the one that shares most sources with it, at least four; both begin with these, so
+    that a kernel that computes two targets at a time loads them once. With near, pairs come as targets alone do.
     """
 
     sources: int | None = None
@@ -213,20 +213,26 @@ def by_long_runs(network: Network, parameters: LongRunsParameters) -> Int64Array
             key[run] = np.repeat(value, lengths)
             keys.append(key)
     edges = sorted_by(*keys, t, s)
-    if near and len(edges):
-        starts, groups = _runs_of(keys[:4], t, edges)
+    if not len(edges):
+        return edges
+    starts, groups = _runs_of(keys[:4], t, edges)
+    if parameters.pairs:
+        within = groups
+        if parameters.alike:  # pairs of equal lengths only
+            starts, within = _runs_of(keys[:5], t, edges)
+        edges, starts = _in_pairs(edges, s, starts, within, parameters.alike)
+        groups = np.searchsorted(starts, _changes([k[edges] for k in keys[:4]]))
+    if near:
         edges = _in_order(edges, starts, near_runs(s[edges], t[edges], starts, groups, network.n_neurons, near))
-    if parameters.pairs and len(edges):
-        same = 5 if parameters.alike else 4  # runs of equal lengths, too
-        edges = _in_pairs(edges, s, *_runs_of(keys[:same], t, edges), parameters.alike)
     return edges
 
 
 def _in_pairs(
     edges: Int64Array, sources: Int64Array, starts: Int64Array, groups: Int64Array, alike: bool
-) -> Int64Array:
-    """Return the edges with runs of a group in pairs that begin with the sources they share; pairs that share equally
-    many follow each other where runs that are `alike` do: a loop then ends where the last one did."""
+) -> tuple[Int64Array, Int64Array]:
+    """Return the edges with runs of a group in pairs that begin with the sources they share, and where each pair or run
+    alone begins, and the end. Pairs that share equally many follow each other where runs that are `alike` do: a loop
+    then ends where the last one did."""
     n = int(sources.max()) + 1
     mate = pair_runs(sources[edges], starts, groups, n, SHARED)
     runs = np.arange(len(mate))
@@ -236,7 +242,11 @@ def _in_pairs(
     quads = np.add.reduceat(shared, starts[:-1], dtype=np.int64) // SHARED
     leader = np.where(mate < 0, runs, np.minimum(runs, mate))
     group = np.repeat(np.arange(len(groups) - 1), np.diff(groups))
-    return edges[sorted_by(group[run], quads[run] * alike, leader[run], run, ~shared)]
+    edges = edges[sorted_by(group[run], quads[run] * alike, leader[run], run, ~shared)]
+    lengths = np.bincount(leader[run], minlength=len(mate))
+    order = sorted_by(group, quads * alike, leader)
+    lengths = lengths[order][leader[order] == order]
+    return edges, np.concatenate(([0], np.cumsum(lengths)))
 
 
 def _runs_of(keys: list[Int64Array], targets: Int64Array, edges: Int64Array) -> tuple[Int64Array, Int64Array]:

@@ -92,6 +92,16 @@ def test_pairs_begin_with_what_they_share() -> None:
     assert np.count_nonzero(np.diff(np.diff(alike.starts))) < np.count_nonzero(np.diff(np.diff(paired.starts)))
 
 
+def test_pairs_that_are_near_stay_pairs() -> None:
+    network = uniform_layers([120, 90, 80], 0.3)
+    plain, near = (
+        ordered_work(network, order(network, "long-runs", memory=10, pairs=True, near=most)) for most in (None, 64)
+    )
+    assert near.shared.sum() >= plain.shared.sum() > 40  # and by chance some more
+    lines = [traffic(work, 64, ((1 << 14, 8), (1 << 20, 16)), pairs=True).l1_fills for work in (plain, near)]
+    assert lines[1] < 0.97 * lines[0]
+
+
 def test_near_finds_more_sources_in_a_cache() -> None:
     network = uniform_layers([300, 300], 0.02)
     made = [ordered_work(network, order(network, "long-runs", memory=10, near=near)) for near in (None, 64)]
