@@ -94,7 +94,7 @@ def dtypes() -> Results:
 
 
 def banded(width: int, layers: int, half: int, seed: int = 5) -> Network:
-    """Every neuron is fed by four fifths of those at most `half` places beside it."""
+    """Every neuron is fed by four fifths of those at most `half` places beside it. Stored by source."""
     near = np.abs(np.subtract.outer(np.arange(width), np.arange(width))) <= half
     rng = np.random.default_rng(seed)
     pairs = [np.argwhere(near & (rng.random(near.shape) < 0.8)) + layer * width for layer in range(layers)]
@@ -116,7 +116,7 @@ def unseen() -> Iterator[tuple[str, Network, str, Any]]:
         "banded, 4 x 600": banded(600, 3, 12), "radix-net 18 x 18": radix_net([[18, 18]], blocks=2),
     }  # fmt: skip
     for name, network in networks.items():
-        yield name, network, "two-optimal", None
+        yield name, network, "as stored", None
         for tile in (150, 64):
             found = order(network, "tiles", memory=100, targets=1, sources=tile, outer="sources")
             yield name, network, f"tiles {tile}", found
