@@ -53,6 +53,7 @@ def describe_order(
         "best_lower_bound_argument": best.argument,
         "gap": gap(total, start, theorem.lower_total),
         "gap_to_best_bound": gap(total, start, best.total),
+        "proved_optimal": total == best.total,
         "orders": columns,
         "curve": [[int(work), float(seconds), float(value)] for work, seconds, value in found.curve],
     }

@@ -15,6 +15,7 @@ from reorder.search.strips import plan_search
 from traces.work.network import Network
 
 _OF_THE_SEARCH = {field.name for field in fields(ResidencyParameters)}
+CONSTRUCTED, CONSTRUCTED_LOCAL = 0.1, 0.25  # of the time limit, for constructions; on networks with locality
 # Plans of what to fuse on a local network: most, their share of the time limit, how many the search may start from.
 PLANS, PLANS_SHARE, STARTS = 400, 0.5, 8
 
@@ -86,8 +87,9 @@ def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
     items = Items(network)
     found_by = ""
     for name, method in constructions(network, parameters):
-        # two-optimal is always there; the others may take a tenth of the budget, the search has better use for it
-        left = (task.time_limit_s or math.inf) / 10 - budget.spent()
+        # two-optimal is always there; the others may take a share of the budget, the search has better use for the rest
+        share = CONSTRUCTED_LOCAL if items.facts.get("coordinates") is not None else CONSTRUCTED
+        left = share * (task.time_limit_s or math.inf) - budget.spent()
         if best.edges is not None and (best.value <= bound or left <= 0):
             break
         before = best.value

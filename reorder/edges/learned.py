@@ -18,6 +18,7 @@ from reorder.search.keys import two_optimal_order
 from reorder.search.reasons import Choice, reasons
 from reorder.search.residency import cold_moves
 from reorder.search.rolling import slot_choices
+from reorder.search.spectrum import coordinates
 from reorder.search.streaming import (
     Rival,
     Weights,
@@ -151,7 +152,7 @@ def learned(network: Network, task: Task, parameters: LearnedParameters) -> Orde
         stream_into(items, best, max(1, min(slots, task.memory - 2)), weights, rivals[slots])
     if best.edges is None:
         best.offer(two_optimal_order(network), slots=0, set="")
-    elif parameters.moves != 0 and task.prepared is None and not budget.over:
+    elif parameters.moves != 0 and (task.prepared is None or coordinates(items) is not None) and not budget.over:
         moves = parameters.moves
         if moves is None:
             moves = round(AFTER_US / (MOVE_US + CONNECTION_US * len(items.edges) / len(items.items)))

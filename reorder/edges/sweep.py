@@ -8,6 +8,7 @@ buffers, here without knowing the shape of the layers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -98,7 +99,9 @@ def sweep(network: Network, task: Task, parameters: None) -> Ordering:
             best.offer(make(items, rank), slant=slant, way=name)
     plans = plan_search(items)
     if plans is not None:
-        plans.alike(best, lambda tried: budget.over or best.value <= least)
+        # in a portfolio plans go on with the search, so half of the time is left to the other constructions
+        ends = (task.time_limit_s or math.inf) / (1 if task.prepared is None else 2)
+        plans.alike(best, lambda tried: budget.spent() >= ends or best.value <= least)
     if best.edges is None:
         best.offer(two_optimal_order(network), slant=0.0, way="none")
     return best.ordering("sweep", best.found, budget.over)

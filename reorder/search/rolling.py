@@ -100,9 +100,7 @@ def start_state(items: Items, slots: int, budget: Budget, policy: str) -> State:
         began = budget.spent()
         states: list[State] = []
         rival = Rival()
-        for weights in fitting(
-            shipped_weights(), items, policy, slots, *((1, 1) if items.planned else (STREAMED, MOST_STREAMED))
-        ):
+        for weights in fitting(shipped_weights(), items, policy, slots, STREAMED, MOST_STREAMED):
             if states and budget.limit_s is not None and budget.spent() - began > STREAMED_SHARE * budget.limit_s:
                 break
             state = streamed(items, slots, weights, budget, rival)

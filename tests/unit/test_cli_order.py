@@ -11,6 +11,7 @@ from edgewatt.cli import app
 from edgewatt.cli.parts.output import read_value
 from hwmodel.fastmemory.iomodel import count_io
 from reorder.base import check_order
+from reorder.learning.networks import local_network
 from traces.base.errors import InputError
 from traces.generators.theory import dense_layers
 from traces.readers.native import save
@@ -40,6 +41,23 @@ def test_the_table_and_the_files(file: str, tmp_path: Path) -> None:
     assert result["gap"] == (expected - result["lower_bound"]) / (
         result["orders"]["two-optimal"]["total"] - result["lower_bound"]
     )
+
+
+@pytest.mark.parametrize(
+    ("memory", "policy", "proved"), [("700", "lru", True), ("500", "min", True), ("60", "min", False)]
+)
+def test_an_order_that_meets_the_bound_is_called_optimal(
+    tmp_path: Path, memory: str, policy: str, proved: bool
+) -> None:
+    """A network with locality: its front fits in 500 values, and not in 60."""
+    save(local_network(14, [3, 4, 4], 0.7, seed=5), tmp_path / "net.npz")
+    wish = ["order", str(tmp_path / "net.npz"), "-m", "sweep", "--memory", memory, "--policy", policy]
+    done = CliRunner().invoke(app, wish)
+    assert done.exit_code == 0, done.output
+    assert ("proved optimal: it meets the bound" in done.output) is proved
+    result = json.loads(CliRunner().invoke(app, [*wish, "--json", "-"]).stdout)
+    assert result["proved_optimal"] is proved
+    assert (result["orders"]["sweep"]["total"] == result["best_lower_bound"]) is proved
 
 
 @pytest.mark.parametrize(

@@ -168,6 +168,8 @@ def show_order(result: dict[str, Any]) -> None:
     say(f"bounds: {result['lower_bound']:,} = W + N + S, at most {result['upper_bound']:,} (Theorem 1)")
     say(f"best lower bound: {result['best_lower_bound']:,} ({result['best_lower_bound_argument']})")
     say(f"gap: {gap(result['gap'])} to W + N + S, {gap(result['gap_to_best_bound'])} to the best lower bound")
+    if result["proved_optimal"]:
+        say("proved optimal: it meets the bound, so no order has fewer I/Os, whatever is evicted")
     if "best_evictions" in result:
         best = result["best_evictions"]
         words = "proved" if best["proved"] else f"at least {best['lower_bound']:,}"
