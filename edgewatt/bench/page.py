@@ -16,6 +16,7 @@ PLOT_HEIGHT, LEFT, BOTTOM = 360, 70, 46
 STYLE = """
 .warn { background: var(--card); border-left: 4px solid var(--bad); padding: .6rem 1rem; }
 svg.plot { max-width: 60rem; }
+svg.plot .over { paint-order: stroke; stroke: var(--card); stroke-width: 4px; stroke-linejoin: round; }
 """
 
 
@@ -85,14 +86,16 @@ def _roofline(result: Comparison) -> str:
     def y(value: float) -> float:
         return 10 + span - span * math.log(max(bottom, min(top, value)) / bottom) / math.log(top / bottom)
 
+    slope = math.degrees(math.atan2(y(2) - y(1), x(2) - x(1)))  # of every roof of memory: labels go along them
     shapes = []
     for name, speed in (("L1", limits.l1_gbs), ("L2", limits.l2_gbs), ("L3", limits.l3_gbs), ("DRAM", limits.dram_gbs)):
         ridge = min(high, limits.fma_gflops / speed)
         start = max(low, bottom / speed)
+        left, foot = x(start), y(start * speed)
         shapes.append(
-            f"<line x1='{x(start):.1f}' y1='{y(start * speed):.1f}' x2='{x(ridge):.1f}' y2='{y(ridge * speed):.1f}' "
-            f"stroke='var(--soft)'/><text x='{x(start) + 4:.1f}' y='{y(start * speed) - 6:.1f}'>"
-            f"{name} {speed:.0f} GB/s</text>"
+            f"<line x1='{left:.1f}' y1='{foot:.1f}' x2='{x(ridge):.1f}' y2='{y(ridge * speed):.1f}' "
+            f"stroke='var(--soft)'/><text transform='translate({left:.1f} {foot:.1f}) rotate({slope:.1f})' "
+            f"x='6' y='-5'>{name} {speed:.0f} GB/s</text>"
         )
     peak = limits.fma_gflops
     shapes.append(
@@ -105,7 +108,7 @@ def _roofline(result: Comparison) -> str:
             at = flops / n_bytes
             shapes.append(
                 f"<circle cx='{x(at):.1f}' cy='{y(ours.gflops):.1f}' r='5' fill='var(--warm)'/>"
-                f"<text x='{x(at) + 8:.1f}' y='{y(ours.gflops) + 16:.1f}'>{label}</text>"
+                f"<text class='over' x='{x(at) + 8:.1f}' y='{y(ours.gflops) + 16:.1f}'>{label}</text>"
             )
     for power in range(-6, 7, 2):
         at = 2.0**power
