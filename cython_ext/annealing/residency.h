@@ -54,6 +54,7 @@ typedef struct {
     void *lane_open, *lane_finish;  /* A and F of the target in each lane */
     const void *lane_item;          /* that target */
     void *points;                   /* per source s, at out_start[s] + s: points 1, 2, ... ascending, then a sentinel */
+    void *lines;                    /* per source one cache line: its release, its first points, sentinels (AVX-512) */
     int64_t cost;                   /* sum over sources of their loads, plus one write if a hidden one has any */
     /* scratch of a move */
     int64_t move;

@@ -29,6 +29,7 @@ cdef extern from "annealing/residency.h" nogil:
         void *lane_open
         void *lane_finish
         void *points
+        void *lines
         ew_source *source
         int64_t cost, move
         int32_t *list
@@ -79,6 +80,8 @@ cdef class Residency:
         self.arrays["lane_item"][:lanes] = out_target
         self.r.lane_open, self.r.lane_finish = self._lanes("lane_open", lanes), self._lanes("lane_finish", lanes)
         self.r.points, self.r.fresh = self._lanes("points", lanes + n_sources), self._lanes("fresh", lanes)
+        view = self.arrays["lines"] = np.zeros(64 * (n_sources + 2), np.uint8)
+        self.r.lines = &view[-<size_t> &view[0] % 64]
         view = self.arrays["of_source"] = np.zeros(n_sources * sizeof(ew_source), np.uint8)
         self.r.source = <ew_source *> &view[0]
         self.r.list, self.r.first = self._int32("list", n_sources), self._int32("first", n_sources)

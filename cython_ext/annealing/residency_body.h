@@ -7,29 +7,22 @@ EW_TARGET static inline int64_t EW_NAME(ew_loads_cost)(const ew_residency *r, in
     return n_points + (n_points > 0 && r->item[s] >= 0);
 }
 
-/* Whether no point of a source changes when a target's interval [A, F] becomes [A2, F2]. Point j is the least F among
+/* Whether no point of source s changes when a target's interval [A, F] becomes [A2, F2]. Point j is the least F among
  * A > point j - 1, so an interval matters only at the first point not below its A: if that is its own F, or past it;
- * and not at all if the source is still resident when it opens. May say no where the points go on past one vector. */
-EW_TARGET static inline int EW_NAME(ew_untouched)(const EW_LANE *points, int32_t n, EW_LANE release, EW_LANE a,
-                                                  EW_LANE f, EW_LANE a2, EW_LANE f2) {
-#if EW_SIMD == 2 && EW_BITS == 16
-    const __m512i x = _mm512_loadu_si512(points);
-    const __mmask32 own = n < 32 ? (1u << n) - 1 : ~0u;
-    const __mmask32 from = _mm512_mask_cmpge_epu16_mask(own, x, _mm512_set1_epi16((short)a));
-    const __mmask32 from2 = _mm512_mask_cmpge_epu16_mask(own, x, _mm512_set1_epi16((short)a2));
-    const int before = _mm512_mask_cmplt_epu16_mask(from, x, _mm512_set1_epi16((short)f)) != 0;
-    const int within2 = _mm512_mask_cmple_epu16_mask(from2, x, _mm512_set1_epi16((short)f2)) != 0;
-#elif EW_SIMD == 2
-    const __m512i x = _mm512_loadu_si512(points);
-    const __mmask16 own = (__mmask16)(n < 16 ? (1u << n) - 1 : ~0u);
-    const __mmask16 from = _mm512_mask_cmpge_epu32_mask(own, x, _mm512_set1_epi32((int)a));
-    const __mmask16 from2 = _mm512_mask_cmpge_epu32_mask(own, x, _mm512_set1_epi32((int)a2));
-    const int before = _mm512_mask_cmplt_epu32_mask(from, x, _mm512_set1_epi32((int)f)) != 0;
-    const int within2 = _mm512_mask_cmple_epu32_mask(from2, x, _mm512_set1_epi32((int)f2)) != 0;
-#else
+ * and not at all if the source is still resident when it opens. */
+EW_TARGET static inline int EW_NAME(ew_untouched)(const ew_residency *r, int64_t s, EW_LANE a, EW_LANE f, EW_LANE a2,
+                                                  EW_LANE f2) {
+#if EW_SIMD == 2
+    const __m512i x = _mm512_load_si512((const EW_LANE *)r->lines + s * EW_LINE);
+    const uint32_t from = EW_MASK(ge)(x, EW_SET1(a)), from2 = EW_MASK(ge)(x, EW_SET1(a2));
+    if (from && from2) /* else the points go on */
+        return ((from & (EW_MASK(lt)(x, EW_SET1(f)) | 1)) != 0) & ((from2 & (EW_MASK(le)(x, EW_SET1(f2)) | 1)) != 0);
+#endif
+    const EW_LANE *const points = (const EW_LANE *)r->points + r->source[s].points;
+    const EW_LANE release = (EW_LANE)r->source[s].release;
+    const int32_t n = r->source[s].n_points;
     const int before = points[EW_NAME(ew_first_not_below)(points, n, a)] < f;
     const int within2 = points[EW_NAME(ew_first_not_below)(points, n, a2)] <= f2;
-#endif
     return (before | (a <= release)) & (within2 | (a2 <= release));
 }
 
@@ -42,13 +35,21 @@ static inline void EW_NAME(ew_list)(ew_residency *r, int64_t *n_listed, int64_t 
     r->last[place] = last;
     r->gain[place] = gain;
     r->source[s].listed = r->move << 32 | place;
+#if EW_SIMD == 2 /* what the search will read */
+    const int64_t begin = r->out_start[s], end = r->out_start[s + 1];
+    for (int64_t k = begin; k < end; k += EW_LINE) {
+        __builtin_prefetch((const EW_LANE *)r->lane_item + k);
+        __builtin_prefetch((const EW_LANE *)r->lane_open + k);
+        __builtin_prefetch((const EW_LANE *)r->lane_finish + k);
+    }
+#endif
 }
 
 /* Change c touches source s: list it, with the points (from 0) that change by themselves. One interval less or wider
  * saves one point at most, and only if a point was there for it. */
 EW_TARGET static void EW_NAME(ew_touch)(ew_residency *r, int64_t s, const ew_change *c, int64_t *n_listed) {
     const ew_source *const source = &r->source[s];
-    const EW_LANE *const points = (const EW_LANE *)r->points + source->points;
+    const EW_LANE *const points = EW_NAME(ew_points)(r, s);
     const EW_LANE a = (EW_LANE)c->old_open, f = (EW_LANE)c->old_finish, a2 = (EW_LANE)c->open, f2 = (EW_LANE)c->finish;
     const EW_LANE release = (EW_LANE)source->release;
     const int is_listed = source->listed >> 32 == r->move;
@@ -70,16 +71,11 @@ EW_TARGET static void EW_NAME(ew_touch)(ew_residency *r, int64_t s, const ew_cha
 
 /* List the sources that change c touches. */
 EW_TARGET static inline void EW_NAME(ew_check)(ew_residency *r, const ew_change *c, int64_t *n_listed) {
-    const EW_LANE *const points = (const EW_LANE *)r->points;
     const EW_LANE a = (EW_LANE)c->old_open, f = (EW_LANE)c->old_finish, a2 = (EW_LANE)c->open, f2 = (EW_LANE)c->finish;
     const int32_t *const in_source = r->in_source, begin = r->in_start[c->item], end = r->in_start[c->item + 1];
-    const ew_source *const sources = r->source;
     if (a == a2 && f == f2) return;
-    for (int32_t e = begin; e < end; e++) {
-        const ew_source *const source = &sources[in_source[e]];
-        if (!EW_NAME(ew_untouched)(points + source->points, source->n_points, (EW_LANE)source->release, a, f, a2, f2))
-            EW_NAME(ew_touch)(r, in_source[e], c, n_listed);
-    }
+    for (int32_t e = begin; e < end; e++)
+        if (!EW_NAME(ew_untouched)(r, in_source[e], a, f, a2, f2)) EW_NAME(ew_touch)(r, in_source[e], c, n_listed);
     r->checks += end - begin;
 }
 
@@ -125,6 +121,9 @@ EW_TARGET static void EW_NAME(ew_accept)(ew_residency *r, int64_t n_listed) {
         memcpy(old + from, fresh + fresh_end, (size_t)added * sizeof(EW_LANE));
         r->source[s].n_points = (int32_t)(from + added + rest - 1);
         fresh_end = r->new_end[k];
+#if EW_SIMD == 2
+        EW_NAME(ew_line)(r, s);
+#endif
     }
     for (int64_t c = 0; c < r->n_changes; c++)
         for (int32_t e = r->in_start[r->changes[c].item]; e < r->in_start[r->changes[c].item + 1]; e++) {
@@ -171,19 +170,18 @@ EW_TARGET static int EW_NAME(ew_weigh)(ew_residency *r, const ew_proposal *p, in
 
 /* By how many points a source seems to change when a target's interval [A, F] becomes [A2, F2]: one less if a point is
  * at F for it, one more if none is in [A2, F2]. */
-EW_TARGET static inline int EW_NAME(ew_seems)(const EW_LANE *points, int32_t n, EW_LANE release, EW_LANE a, EW_LANE f,
-                                              EW_LANE a2, EW_LANE f2) {
-#if EW_SIMD == 2 && EW_BITS == 16
-    if (n <= 32) {
-        const __m512i x = _mm512_loadu_si512(points);
-        const __mmask32 own = n < 32 ? (1u << n) - 1 : ~0u;
-        const uint32_t from = _mm512_mask_cmpge_epu16_mask(own, x, _mm512_set1_epi16((short)a));
-        const uint32_t at = _mm512_mask_cmpeq_epu16_mask(from & -from, x, _mm512_set1_epi16((short)f));
-        const uint32_t from2 = _mm512_mask_cmpge_epu16_mask(own, x, _mm512_set1_epi16((short)a2));
-        const uint32_t within2 = _mm512_mask_cmple_epu16_mask(from2, x, _mm512_set1_epi16((short)f2));
-        return ((within2 == 0) & (a2 > release)) - ((at != 0) & (a > release));
-    }
+EW_TARGET static inline int EW_NAME(ew_seems)(const ew_residency *r, int64_t s, EW_LANE a, EW_LANE f, EW_LANE a2,
+                                              EW_LANE f2) {
+#if EW_SIMD == 2
+    const __m512i x = _mm512_load_si512((const EW_LANE *)r->lines + s * EW_LINE);
+    const uint32_t from = EW_MASK(ge)(x, EW_SET1(a)), from2 = EW_MASK(ge)(x, EW_SET1(a2));
+    if (from && from2) /* else the points go on */
+        return ((from2 & (EW_MASK(le)(x, EW_SET1(f2)) | 1)) == 0) -
+               ((from & -from & EW_MASK(eq)(x, EW_SET1(f)) & ~1u) != 0);
 #endif
+    const EW_LANE *const points = (const EW_LANE *)r->points + r->source[s].points;
+    const EW_LANE release = (EW_LANE)r->source[s].release;
+    const int32_t n = r->source[s].n_points;
     return ((points[EW_NAME(ew_first_not_below)(points, n, a2)] > f2) & (a2 > release)) -
            ((points[EW_NAME(ew_first_not_below)(points, n, a)] == f) & (a > release));
 }
@@ -192,16 +190,12 @@ EW_TARGET static inline int EW_NAME(ew_seems)(const EW_LANE *points, int32_t n, 
  * it. Other points would move and the items are sources too, but of what is accepted 97 % seems to cost at most one I/O
  * more than it may, and of the rest 60 % seems to cost more (4 x 500, 1 and 10 %). */
 EW_TARGET static inline int EW_NAME(ew_estimate)(const ew_residency *r, int64_t v, int64_t w) {
-    const EW_LANE *const points = (const EW_LANE *)r->points;
     int estimate = 0;
     for (int turn = 0; turn < 2; turn++) {
         const EW_LANE a = (EW_LANE)r->opened[v], f = (EW_LANE)r->finish[v];
         const EW_LANE a2 = (EW_LANE)r->opened[w], f2 = (EW_LANE)r->drop_rank[w];
-        for (int32_t e = r->in_start[v]; e < r->in_start[v + 1]; e++) {
-            const ew_source *const source = &r->source[r->in_source[e]];
-            estimate += EW_NAME(ew_seems)(points + source->points, source->n_points, (EW_LANE)source->release, a, f, a2,
-                                          f2);
-        }
+        for (int32_t e = r->in_start[v]; e < r->in_start[v + 1]; e++)
+            estimate += EW_NAME(ew_seems)(r, r->in_source[e], a, f, a2, f2);
         const int64_t other = v;
         v = w;
         w = other;
@@ -256,6 +250,9 @@ EW_TARGET static void EW_NAME(ew_refresh)(ew_residency *r) {
             if (point == (EW_LANE)EW_NEVER_POINT) break;
         }
         r->source[s].n_points = (int32_t)count;
+#if EW_SIMD == 2
+        EW_NAME(ew_line)(r, s);
+#endif
         r->cost += EW_NAME(ew_loads_cost)(r, s, count);
     }
 }
@@ -266,3 +263,6 @@ EW_TARGET static void EW_NAME(ew_refresh)(ew_residency *r) {
 #undef EW_NAME
 #undef EW_TARGET
 #undef EW_SIMD
+#undef EW_LINE
+#undef EW_MASK
+#undef EW_SET1

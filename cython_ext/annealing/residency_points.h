@@ -78,6 +78,34 @@ EW_TARGET static inline int64_t EW_NAME(ew_lane_of)(const EW_LANE *items, int64_
     return -1;
 }
 
+#if EW_SIMD == 2
+#define EW_LINE (512 / EW_BITS) /* lanes of a cache line */
+#if EW_BITS == 16
+#define EW_MASK(op) _mm512_cmp##op##_epu16_mask
+#define EW_SET1(x) _mm512_set1_epi16((short)(x))
+#else
+#define EW_MASK(op) _mm512_cmp##op##_epu32_mask
+#define EW_SET1(x) _mm512_set1_epi32((int)(x))
+#endif
+
+/* Let the line of a source follow its release and points. */
+EW_TARGET static inline void EW_NAME(ew_line)(ew_residency *r, int64_t s) {
+    EW_LANE *const line = (EW_LANE *)r->lines + s * EW_LINE;
+    const int32_t n = r->source[s].n_points < EW_LINE - 1 ? r->source[s].n_points : EW_LINE - 1;
+    line[0] = (EW_LANE)r->source[s].release;
+    memcpy(line + 1, (const EW_LANE *)r->points + r->source[s].points, (size_t)n * sizeof(EW_LANE));
+    for (int32_t k = n + 1; k < EW_LINE; k++) line[k] = (EW_LANE)EW_NEVER_POINT;
+}
+#endif
+
+/* The points of a source, from 0, and a sentinel: those of its line where they fit, for that is at hand. */
+EW_TARGET static inline const EW_LANE *EW_NAME(ew_points)(const ew_residency *r, int64_t s) {
+#if EW_SIMD == 2
+    if (r->source[s].n_points < EW_LINE - 1) return (const EW_LANE *)r->lines + s * EW_LINE + 1;
+#endif
+    return (const EW_LANE *)r->points + r->source[s].points;
+}
+
 #if EW_SIMD == 2 && EW_BITS == 16
 /* Search a source of at most 32 `vectors` targets again from its point `from` on, the changes put in place in registers:
  * lanes that were just written could not be read as a vector for some 15 cycles. Returns how many points there are now
@@ -85,8 +113,8 @@ EW_TARGET static inline int64_t EW_NAME(ew_lane_of)(const EW_LANE *items, int64_
 EW_TARGET static inline __attribute__((always_inline)) int64_t EW_NAME(ew_search_few)(
     const ew_residency *r, int64_t base, int64_t lanes, const EW_LANE *old, int64_t from, int64_t last, EW_LANE point,
     EW_LANE *fresh, int64_t *met, const int vectors) {
-    __m512i open[2], finish[2], item[2];
-    __mmask32 own[2];
+    __m512i open[4], finish[4], item[4];
+    __mmask32 own[4];
     for (int x = 0; x < vectors; x++) {
         const int64_t left = lanes - 32 * x;
         own[x] = left < 32 ? (1u << left) - 1 : ~0u;
@@ -127,11 +155,13 @@ EW_TARGET static int64_t EW_NAME(ew_search)(ew_residency *r, int64_t s, int64_t 
     EW_LANE *const lane_open = (EW_LANE *)r->lane_open, *const lane_finish = (EW_LANE *)r->lane_finish;
     const EW_LANE *const lane_item = (const EW_LANE *)r->lane_item;
     const int64_t base = r->out_start[s], lanes = r->out_start[s + 1] - base;
-    const EW_LANE *const old = (const EW_LANE *)r->points + r->source[s].points;
+    const EW_LANE *const old = EW_NAME(ew_points)(r, s);
     EW_LANE point = from > 0 ? old[from - 1] : (EW_LANE)r->source[s].release;
 #if EW_SIMD == 2 && EW_BITS == 16
     if (lanes <= 32) return EW_NAME(ew_search_few)(r, base, lanes, old, from, last, point, fresh, met, 1);
     if (lanes <= 64) return EW_NAME(ew_search_few)(r, base, lanes, old, from, last, point, fresh, met, 2);
+    if (lanes <= 96) return EW_NAME(ew_search_few)(r, base, lanes, old, from, last, point, fresh, met, 3);
+    if (lanes <= 128) return EW_NAME(ew_search_few)(r, base, lanes, old, from, last, point, fresh, met, 4);
 #endif
     int64_t lane[EW_SPREAD + 2], i = from, count = 0;
     for (int64_t c = 0; c < r->n_changes; c++) {
