@@ -51,10 +51,14 @@ typedef struct {
     int32_t *open_at, *drop_at;     /* [n]: the item at each rank (from 0) */
     int32_t *open_rank, *drop_rank; /* [n]: from 1; drop_rank is the stage D */
     int32_t *finish;                /* [n]: F */
+    const int32_t *depth;           /* [n]: items of one depth may take each other's place */
+    void *rank_drop, *rank_depth;   /* [n], lanes: stage of the drop and depth of the item at each open rank */
     void *lane_open, *lane_finish;  /* A and F of the target in each lane */
     const void *lane_item;          /* that target */
     void *points;                   /* per source s, at out_start[s] + s: points 1, 2, ... ascending, then a sentinel */
-    void *lines;                    /* per source one cache line: its release, its first points, sentinels (AVX-512) */
+    void *early;                    /* the same: the earliest stage of each point in any choice of so few */
+    void *lines;                    /* per source a cache line: its release, its first points, sentinels; another: 0 and
+                                     * its first early points (AVX-512) */
     int64_t cost;                   /* sum over sources of their loads, plus one write if a hidden one has any */
     /* scratch of a move */
     int64_t move;
@@ -76,6 +80,7 @@ typedef struct {
     double share[EW_MOVES]; /* cumulative shares of the kinds of move */
     int64_t doubt;          /* by how many I/Os a swap may seem to cost more than is accepted and is counted all the same */
     double guided;          /* share of swaps with a partner where the network suggests one (ew_good_rank) */
+    double scans;           /* share of moves that are scans (residency_scan.h) */
     /* counts */
     int64_t tried, accepted, checks, searches;
 } ew_residency;

@@ -30,6 +30,11 @@ cdef extern from "annealing/residency.h" nogil:
         void *lane_finish
         void *points
         void *lines
+        void *early
+        const int32_t *depth
+        void *rank_drop
+        void *rank_depth
+        double scans
         ew_source *source
         int64_t cost, move
         int32_t *list
@@ -79,8 +84,12 @@ cdef class Residency:
         self.r.lane_item = self._lanes("lane_item", lanes)
         self.arrays["lane_item"][:lanes] = out_target
         self.r.lane_open, self.r.lane_finish = self._lanes("lane_open", lanes), self._lanes("lane_finish", lanes)
+        self.r.rank_drop, self.r.rank_depth = self._lanes("rank_drop", n + 128), self._lanes("rank_depth", n + 128)
+        self.r.depth = self._int32("depth", n)
+        _depths(&self.r, self.arrays["depth"])
         self.r.points, self.r.fresh = self._lanes("points", lanes + n_sources), self._lanes("fresh", lanes)
-        view = self.arrays["lines"] = np.zeros(64 * (n_sources + 2), np.uint8)
+        self.r.early = self._lanes("early", lanes + n_sources)
+        view = self.arrays["lines"] = np.zeros(128 * (n_sources + 1), np.uint8)
         self.r.lines = &view[-<size_t> &view[0] % 64]
         view = self.arrays["of_source"] = np.zeros(n_sources * sizeof(ew_source), np.uint8)
         self.r.source = <ew_source *> &view[0]
@@ -130,13 +139,15 @@ cdef class Residency:
         return self.arrays["open_at"].copy(), self.arrays["drop_at"].copy()
 
     def tune(self, double temperature, int64_t longest, double open_share, double drop_share, double guided=0,
-             int64_t doubt=1):
+             int64_t doubt=0, double scans=0):
         """Set the temperature, the longest distance of a swap and the shares of open and drop swaps (rest: both).
 
         guided: share of the swaps that bring an item near one it shares a source with. doubt: a swap of whole intervals
-        that seems to cost so many I/Os more than is accepted is still counted, beyond it is left out.
+        that seems to cost so many I/Os more than is accepted is still counted, beyond it is left out. scans: share of
+        the moves that compare an item with 128 others at once and swap whole intervals with one of them
+        (residency_scan.h); the shares before are of the rest.
         """
-        self.r.guided, self.r.doubt = guided, doubt
+        self.r.guided, self.r.doubt, self.r.scans = guided, doubt, scans
         self.r.share[0], self.r.share[1], self.r.share[2] = open_share, open_share + drop_share, 1.0
         ew_residency_tune(&self.r, temperature, max(1, min(longest, self.r.n)))
 
@@ -201,6 +212,15 @@ cdef class Residency:
 ctypedef fused lane_t:
     const uint16_t
     const uint32_t
+
+
+cdef void _depths(const ew_residency *r, int32_t[::1] depth) noexcept nogil:
+    cdef int64_t v, e, u
+    for v in range(r.n):
+        for e in range(r.in_start[v], r.in_start[v + 1]):
+            u = r.item[r.in_source[e]]
+            if u >= 0 and depth[u] >= depth[v]:
+                depth[v] = depth[u] + 1
 
 
 cdef void _stages(const ew_residency *r, lane_t *points, int32_t[::1] stage) noexcept nogil:

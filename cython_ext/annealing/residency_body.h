@@ -13,7 +13,7 @@ EW_TARGET static inline int64_t EW_NAME(ew_loads_cost)(const ew_residency *r, in
 EW_TARGET static inline int EW_NAME(ew_untouched)(const ew_residency *r, int64_t s, EW_LANE a, EW_LANE f, EW_LANE a2,
                                                   EW_LANE f2) {
 #if EW_SIMD == 2
-    const __m512i x = _mm512_load_si512((const EW_LANE *)r->lines + s * EW_LINE);
+    const __m512i x = _mm512_load_si512((const EW_LANE *)r->lines + 2 * s * EW_LINE);
     const uint32_t from = EW_MASK(ge)(x, EW_SET1(a)), from2 = EW_MASK(ge)(x, EW_SET1(a2));
     if (from && from2) /* else the points go on */
         return ((from & (EW_MASK(lt)(x, EW_SET1(f)) | 1)) != 0) & ((from2 & (EW_MASK(le)(x, EW_SET1(f2)) | 1)) != 0);
@@ -108,6 +108,24 @@ EW_TARGET static int EW_NAME(ew_judge)(ew_residency *r, int64_t n_listed, int64_
     return 1;
 }
 
+/* Whether an early point of source s may change with a target whose interval becomes [A2, F2] from one that began at A:
+ * one begins there, or none is in [A2, F2]. */
+EW_TARGET static inline int EW_NAME(ew_moves_early)(const ew_residency *r, int64_t s, EW_LANE a, EW_LANE a2, EW_LANE f2) {
+#if EW_SIMD == 2
+    const EW_LANE *const line = (const EW_LANE *)r->lines + 2 * s * EW_LINE;
+    if (EW_HELD(line)) {
+        const __m512i y = _mm512_load_si512(line + EW_LINE);
+        const uint32_t within2 = EW_MASKED(le)(EW_MASK(ge)(y, EW_SET1(a2)), y, EW_SET1(f2));
+        return (EW_MASK(eq)(y, EW_SET1(a)) != 0) | ((within2 == 0) & (a2 > line[0]));
+    }
+#endif
+    const int32_t n = r->source[s].n_points;
+    const EW_LANE release = (EW_LANE)r->source[s].release;
+    const EW_LANE *const early = (const EW_LANE *)r->early + r->source[s].points;
+    return (early[EW_NAME(ew_first_not_below)(early, n, a)] == a) |
+           ((early[EW_NAME(ew_first_not_below)(early, n, a2)] > f2) & (a2 > release));
+}
+
 /* Put the new points and intervals of an accepted move in place. */
 EW_TARGET static void EW_NAME(ew_accept)(ew_residency *r, int64_t n_listed) {
     EW_LANE *const lane_open = (EW_LANE *)r->lane_open, *const lane_finish = (EW_LANE *)r->lane_finish;
@@ -121,15 +139,23 @@ EW_TARGET static void EW_NAME(ew_accept)(ew_residency *r, int64_t n_listed) {
         memcpy(old + from, fresh + fresh_end, (size_t)added * sizeof(EW_LANE));
         r->source[s].n_points = (int32_t)(from + added + rest - 1);
         fresh_end = r->new_end[k];
-#if EW_SIMD == 2
-        EW_NAME(ew_line)(r, s);
-#endif
     }
     for (int64_t c = 0; c < r->n_changes; c++)
         for (int32_t e = r->in_start[r->changes[c].item]; e < r->in_start[r->changes[c].item + 1]; e++) {
             lane_open[r->in_lane[e]] = (EW_LANE)r->changes[c].open;
             lane_finish[r->in_lane[e]] = (EW_LANE)r->changes[c].finish;
         }
+    for (int64_t k = 0; k < n_listed; k++) EW_NAME(ew_find_early)(r, r->list[k]);
+    for (int64_t c = 0; c < r->n_changes; c++) {
+        const ew_change *const change = &r->changes[c];
+        if (change->open == change->old_open && change->finish == change->old_finish) continue;
+        for (int32_t e = r->in_start[change->item]; e < r->in_start[change->item + 1]; e++) {
+            const int64_t s = r->in_source[e];
+            if (EW_NAME(ew_moves_early)(r, s, (EW_LANE)change->old_open, (EW_LANE)change->open, (EW_LANE)change->finish) &&
+                r->source[s].listed >> 32 != r->move)
+                EW_NAME(ew_find_early)(r, s);
+        }
+    }
 }
 
 /* Count what a proposal costs, its stages being in place. Returns 1 if that is at most `limit`: it is accepted. */
@@ -168,49 +194,84 @@ EW_TARGET static int EW_NAME(ew_weigh)(ew_residency *r, const ew_proposal *p, in
     return 1;
 }
 
-/* By how many points a source seems to change when a target's interval [A, F] becomes [A2, F2]: one less if a point is
- * at F for it, one more if none is in [A2, F2]. */
+/* By how many points source s changes when a target's interval [A, F] becomes [A2, F2], all else being as it is.
+ * In some choice of the fewest points the j-th is at any stage from early point j to point j, and nowhere else. So one
+ * more is needed if [A2, F2] meets none of these ranges; one less only if [A, F] is one of them: then the point is
+ * there for it, and it alone but for wider intervals. Exact where it says there is nothing to gain. */
 EW_TARGET static inline int EW_NAME(ew_seems)(const ew_residency *r, int64_t s, EW_LANE a, EW_LANE f, EW_LANE a2,
                                               EW_LANE f2) {
 #if EW_SIMD == 2
-    const __m512i x = _mm512_load_si512((const EW_LANE *)r->lines + s * EW_LINE);
-    const uint32_t from = EW_MASK(ge)(x, EW_SET1(a)), from2 = EW_MASK(ge)(x, EW_SET1(a2));
-    if (from && from2) /* else the points go on */
-        return ((from2 & (EW_MASK(le)(x, EW_SET1(f2)) | 1)) == 0) -
-               ((from & -from & EW_MASK(eq)(x, EW_SET1(f)) & ~1u) != 0);
+    const EW_LANE *const line = (const EW_LANE *)r->lines + 2 * s * EW_LINE;
+    if (EW_HELD(line)) {
+        const __m512i x = _mm512_load_si512(line), y = _mm512_load_si512(line + EW_LINE);
+        const uint32_t hit2 = EW_MASKED(le)(EW_MASK(ge)(x, EW_SET1(a2)), y, EW_SET1(f2));
+        const uint32_t at = EW_MASKED(eq)(EW_MASK(eq)(x, EW_SET1(f)), y, EW_SET1(a));
+        return (hit2 == 0) - (at != 0);
+    }
 #endif
     const EW_LANE *const points = (const EW_LANE *)r->points + r->source[s].points;
+    const EW_LANE *const early = (const EW_LANE *)r->early + r->source[s].points;
     const EW_LANE release = (EW_LANE)r->source[s].release;
     const int32_t n = r->source[s].n_points;
-    return ((points[EW_NAME(ew_first_not_below)(points, n, a2)] > f2) & (a2 > release)) -
-           ((points[EW_NAME(ew_first_not_below)(points, n, a)] == f) & (a > release));
+    const int32_t j = EW_NAME(ew_first_not_below)(points, n, f);
+    return ((early[EW_NAME(ew_first_not_below)(points, n, a2)] > f2) & (a2 > release)) -
+           ((points[j] == f) & (early[j] == a));
+}
+
+/* What an item's interval being [A2, F2] seems to cost its sources. */
+EW_TARGET static inline int EW_NAME(ew_estimate_one)(const ew_residency *r, int64_t v, EW_LANE a2, EW_LANE f2) {
+    const EW_LANE a = (EW_LANE)r->opened[v], f = (EW_LANE)r->finish[v];
+    int estimate = 0;
+    for (int32_t e = r->in_start[v]; e < r->in_start[v + 1]; e++)
+        estimate += EW_NAME(ew_seems)(r, r->in_source[e], a, f, a2, f2);
+    return estimate;
 }
 
 /* What a swap of two whole intervals seems to cost for the sources of its items, in a fraction of the time of counting
- * it. Other points would move and the items are sources too, but of what is accepted 97 % seems to cost at most one I/O
- * more than it may, and of the rest 60 % seems to cost more (4 x 500, 1 and 10 %). */
+ * it. Other points would move, and the items are sources too. */
 EW_TARGET static inline int EW_NAME(ew_estimate)(const ew_residency *r, int64_t v, int64_t w) {
-    int estimate = 0;
-    for (int turn = 0; turn < 2; turn++) {
-        const EW_LANE a = (EW_LANE)r->opened[v], f = (EW_LANE)r->finish[v];
-        const EW_LANE a2 = (EW_LANE)r->opened[w], f2 = (EW_LANE)r->drop_rank[w];
-        for (int32_t e = r->in_start[v]; e < r->in_start[v + 1]; e++)
-            estimate += EW_NAME(ew_seems)(r, r->in_source[e], a, f, a2, f2);
-        const int64_t other = v;
-        v = w;
-        w = other;
-    }
-    return estimate;
+    return EW_NAME(ew_estimate_one)(r, v, (EW_LANE)r->opened[w], (EW_LANE)r->drop_rank[w]) +
+           EW_NAME(ew_estimate_one)(r, w, (EW_LANE)r->opened[v], (EW_LANE)r->drop_rank[v]);
 }
+
+/* What it costs item v's targets that v drops at another stage, all else being as it is. */
+EW_TARGET static inline int EW_NAME(ew_estimate_release)(ew_residency *r, int64_t v, int32_t release) {
+    const int64_t s = r->own[v];
+    if (s < 0) return 0;
+    const int32_t before = r->source[s].release;
+    const int64_t n = r->source[s].n_points;
+    int64_t met;
+    r->n_changes = 0;
+    r->source[s].release = release;
+    const int64_t count = EW_NAME(ew_search)(r, s, 0, 0, (EW_LANE *)r->fresh, &met);
+    r->source[s].release = before;
+    return (int)(EW_NAME(ew_loads_cost)(r, s, n + count - met) - EW_NAME(ew_loads_cost)(r, s, n));
+}
+
+/* Let the ranks follow the stages of an accepted proposal. */
+EW_TARGET static inline void EW_NAME(ew_keep)(ew_residency *r, const ew_proposal *p) {
+    ew_keep_ranks(r, p);
+    const int64_t both[2] = {p->v, p->w};
+    for (int k = 0; k < 2; k++) {
+        ((EW_LANE *)r->rank_drop)[r->open_rank[both[k]] - 1] = (EW_LANE)r->drop_rank[both[k]];
+        ((EW_LANE *)r->rank_depth)[r->open_rank[both[k]] - 1] = (EW_LANE)r->depth[both[k]];
+    }
+}
+
+#include "annealing/residency_scan.h"
 
 EW_TARGET static void EW_NAME(ew_anneal)(ew_residency *r, int64_t moves) {
     ew_proposal p;
     for (int64_t k = 0; k < moves; k++) {
+        if (r->scans > 0 && (ew_random(r->random) >> 11) * 0x1p-53 < r->scans) {
+            EW_NAME(ew_scan)(r);
+            continue;
+        }
         if (!ew_propose(r, &p)) continue;
         const int64_t limit = ew_limit(r, p.random32);
         if (p.opens && p.drops && EW_NAME(ew_estimate)(r, p.v, p.w) > limit + r->doubt) continue;
         if (!ew_put(r, &p)) continue;
-        if (EW_NAME(ew_weigh)(r, &p, limit)) ew_keep(r, &p); else ew_put_back(r, &p);
+        if (EW_NAME(ew_weigh)(r, &p, limit)) EW_NAME(ew_keep)(r, &p); else ew_put_back(r, &p);
     }
 }
 
@@ -231,6 +292,8 @@ EW_TARGET static void EW_NAME(ew_refresh)(ew_residency *r) {
         r->finish[v] = (int32_t)finish;
         const EW_LANE open = (EW_LANE)(rank <= p ? 1 : rank - p + 1);
         r->opened[v] = (int32_t)open;
+        ((EW_LANE *)r->rank_drop)[rank - 1] = (EW_LANE)r->drop_rank[v];
+        ((EW_LANE *)r->rank_depth)[rank - 1] = (EW_LANE)r->depth[v];
         for (int32_t e = r->in_start[v]; e < r->in_start[v + 1]; e++)
             lane_open[r->in_lane[e]] = open, lane_finish[r->in_lane[e]] = (EW_LANE)finish;
     }
@@ -250,9 +313,7 @@ EW_TARGET static void EW_NAME(ew_refresh)(ew_residency *r) {
             if (point == (EW_LANE)EW_NEVER_POINT) break;
         }
         r->source[s].n_points = (int32_t)count;
-#if EW_SIMD == 2
-        EW_NAME(ew_line)(r, s);
-#endif
+        EW_NAME(ew_find_early)(r, s);
         r->cost += EW_NAME(ew_loads_cost)(r, s, count);
     }
 }
@@ -266,3 +327,17 @@ EW_TARGET static void EW_NAME(ew_refresh)(ew_residency *r) {
 #undef EW_LINE
 #undef EW_MASK
 #undef EW_SET1
+#undef EW_SCAN
+#undef EW_TRIES
+#undef EW_LEEWAY
+#undef EW_BY_RELEASE
+#undef EW_SCAN_VECTORS
+#undef EW_BELOW
+#undef EW_MASKED
+#undef EW_COUNT
+#undef EW_MASKED_MAX
+#undef EW_MASKED_LOAD
+#undef EW_HELD
+#undef EW_MAX
+#undef EW_HALF
+#undef EW_QUARTER

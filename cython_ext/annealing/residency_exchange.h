@@ -86,7 +86,7 @@ static int ew_put(ew_residency *r, const ew_proposal *p) {
 }
 
 /* Let the ranks follow the stages of an accepted proposal. */
-static inline void ew_keep(ew_residency *r, const ew_proposal *p) {
+static inline void ew_keep_ranks(ew_residency *r, const ew_proposal *p) {
     if (p->opens) {
         ew_swap(&r->open_rank[p->v], &r->open_rank[p->w]);
         r->open_at[r->open_rank[p->v] - 1] = (int32_t)p->v;

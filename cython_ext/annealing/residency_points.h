@@ -83,27 +83,92 @@ EW_TARGET static inline int64_t EW_NAME(ew_lane_of)(const EW_LANE *items, int64_
 #if EW_BITS == 16
 #define EW_MASK(op) _mm512_cmp##op##_epu16_mask
 #define EW_SET1(x) _mm512_set1_epi16((short)(x))
+#define EW_MASKED(op) _mm512_mask_cmp##op##_epu16_mask
+#define EW_COUNT(x, lanes) _mm512_mask_sub_epi16(x, lanes, x, _mm512_set1_epi16(-1))
+#define EW_MASKED_MAX _mm512_mask_max_epu16
+#define EW_MASKED_LOAD _mm512_mask_loadu_epi16
+#define EW_MAX(x) (0xffff & ~_mm_extract_epi16(_mm_minpos_epu16(EW_QUARTER(_mm512_xor_si512(x, _mm512_set1_epi16(-1)))), 0))
+#define EW_HALF(x) _mm256_min_epu16(_mm512_castsi512_si256(x), _mm512_extracti64x4_epi64(x, 1))
+#define EW_QUARTER(x) _mm_min_epu16(_mm256_castsi256_si128(EW_HALF(x)), _mm256_extracti128_si256(EW_HALF(x), 1))
 #else
 #define EW_MASK(op) _mm512_cmp##op##_epu32_mask
 #define EW_SET1(x) _mm512_set1_epi32((int)(x))
+#define EW_MASKED(op) _mm512_mask_cmp##op##_epu32_mask
+#define EW_COUNT(x, lanes) _mm512_mask_sub_epi32(x, lanes, x, _mm512_set1_epi32(-1))
+#define EW_MASKED_MAX _mm512_mask_max_epu32
+#define EW_MASKED_LOAD _mm512_mask_loadu_epi32
+#define EW_MAX _mm512_reduce_max_epu32
 #endif
+/* The lanes before the k-th. */
+#define EW_BELOW(k) ((k) <= 0 ? 0u : (k) >= EW_LINE ? (uint32_t)((1ull << EW_LINE) - 1) : (1u << (k)) - 1)
 
-/* Let the line of a source follow its release and points. */
+/* Let the lines of a source follow its release and points. */
 EW_TARGET static inline void EW_NAME(ew_line)(ew_residency *r, int64_t s) {
-    EW_LANE *const line = (EW_LANE *)r->lines + s * EW_LINE;
-    const int32_t n = r->source[s].n_points < EW_LINE - 1 ? r->source[s].n_points : EW_LINE - 1;
+    EW_LANE *const line = (EW_LANE *)r->lines + 2 * s * EW_LINE;
+    const uint32_t lanes = EW_BELOW(r->source[s].n_points + 1);
+    const __m512i pad = EW_SET1(EW_NEVER_POINT);
+    _mm512_store_si512(line, EW_MASKED_LOAD(pad, lanes & ~1u, (const EW_LANE *)r->points + r->source[s].points - 1));
+    _mm512_store_si512(line + EW_LINE, EW_MASKED_LOAD(pad, lanes & ~1u, (const EW_LANE *)r->early + r->source[s].points - 1));
     line[0] = (EW_LANE)r->source[s].release;
-    memcpy(line + 1, (const EW_LANE *)r->points + r->source[s].points, (size_t)n * sizeof(EW_LANE));
-    for (int32_t k = n + 1; k < EW_LINE; k++) line[k] = (EW_LANE)EW_NEVER_POINT;
+    line[EW_LINE] = 0;
 }
+
+/* Whether the line of a source holds all of its points. */
+#define EW_HELD(line) ((line)[EW_LINE - 1] == (EW_LANE)EW_NEVER_POINT)
 #endif
 
 /* The points of a source, from 0, and a sentinel: those of its line where they fit, for that is at hand. */
 EW_TARGET static inline const EW_LANE *EW_NAME(ew_points)(const ew_residency *r, int64_t s) {
 #if EW_SIMD == 2
-    if (r->source[s].n_points < EW_LINE - 1) return (const EW_LANE *)r->lines + s * EW_LINE + 1;
+    const EW_LANE *const line = (const EW_LANE *)r->lines + 2 * s * EW_LINE;
+    if (EW_HELD(line)) return line + 1;
 #endif
     return (const EW_LANE *)r->points + r->source[s].points;
+}
+
+EW_TARGET static inline const EW_LANE *EW_NAME(ew_early_points)(const ew_residency *r, int64_t s) {
+#if EW_SIMD == 2
+    const EW_LANE *const line = (const EW_LANE *)r->lines + 2 * s * EW_LINE;
+    if (EW_HELD(line)) return line + EW_LINE + 1;
+#endif
+    return (const EW_LANE *)r->early + r->source[s].points;
+}
+
+/* The largest open of the targets that open after `release` and finish before `point`. */
+EW_TARGET static inline EW_LANE EW_NAME(ew_last_open)(const EW_LANE *open, const EW_LANE *finish, int64_t n,
+                                                      EW_LANE release, EW_LANE point) {
+    EW_LANE most = 0;
+#if EW_SIMD == 2
+    const __m512i from = EW_SET1(release), to = EW_SET1(point);
+    __m512i largest = _mm512_setzero_si512();
+    for (int64_t i = 0; i < n; i += EW_LINE) {
+        const __m512i a = _mm512_loadu_si512(open + i);
+        const uint32_t own = EW_BELOW(n - i), before = EW_MASKED(lt)(own, _mm512_loadu_si512(finish + i), to);
+        largest = EW_MASKED_MAX(largest, EW_MASKED(gt)(before, a, from), largest, a);
+    }
+    most = (EW_LANE)EW_MAX(largest);
+#else
+    for (int64_t i = 0; i < n; i++) {
+        const EW_LANE a = (open[i] > release) & (finish[i] < point) ? open[i] : (EW_LANE)0;
+        most = a > most ? a : most;
+    }
+#endif
+    return most;
+}
+
+/* Find the early points of a source, last first: by symmetry there are as many. */
+EW_TARGET static void EW_NAME(ew_find_early)(ew_residency *r, int64_t s) {
+    const int64_t base = r->out_start[s], lanes = r->out_start[s + 1] - base;
+    EW_LANE *const early = (EW_LANE *)r->early + r->source[s].points;
+    EW_LANE point = (EW_LANE)EW_NEVER_POINT;
+    early[r->source[s].n_points] = point;
+    for (int32_t j = r->source[s].n_points - 1; j >= 0; j--)
+        early[j] = point = EW_NAME(ew_last_open)((const EW_LANE *)r->lane_open + base,
+                                                 (const EW_LANE *)r->lane_finish + base, lanes,
+                                                 (EW_LANE)r->source[s].release, point);
+#if EW_SIMD == 2
+    EW_NAME(ew_line)(r, s);
+#endif
 }
 
 #if EW_SIMD == 2 && EW_BITS == 16

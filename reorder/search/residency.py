@@ -24,11 +24,12 @@ CHECKPOINT_SHARE = 0.04  # of the time at most, for those counts
 class Moves:
     """What annealing proposes, measured on random layered networks.
 
-    opens, drops: shares of open swaps and drop swaps; the rest swaps whole intervals. guided: share of swaps with a
-    partner where the network suggests one. heat: start temperature against the usual one, but not above `hottest`; end:
-    the last temperature; both in I/Os.
+    scans: share of moves that look at 128 partners at once. Of the others, opens, drops: shares of open swaps and drop
+    swaps, the rest swaps whole intervals; guided: share with a partner where the network suggests one. heat: start
+    temperature against the usual one, but not above `hottest`; end: the last temperature; both in I/Os.
     """
 
+    scans: float
     opens: float
     drops: float
     guided: float
@@ -42,9 +43,9 @@ class Moves:
 
 
 REACH = 8  # the longest swap in slots: an item stays for about as many drops as there are slots
-DENSE_MOVES = Moves(0.2, 0.2, 0.2, 1.0, hottest=0.45, end=0.07)
-SPARSE_MOVES = Moves(0.1, 0.2, 0.95, 4.0, hottest=1.8, end=0.07)
-FEW_MOVES = Moves(0.1, 0.2, 1.0, 4.0, hottest=0.5, end=0.07)
+DENSE_MOVES = Moves(0.8, 0.2, 0.2, 0.2, 1.0, hottest=0.45, end=0.07)
+SPARSE_MOVES = Moves(0.3, 0.1, 0.2, 0.95, 4.0, hottest=1.8, end=0.07)
+FEW_MOVES = Moves(0.2, 0.1, 0.2, 1.0, 4.0, hottest=0.5, end=0.07)
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class Annealing:
         """Anneal for `moves` moves or `seconds`, whichever ends first, offering orders to `best` on the way."""
         n, kinds = len(self.items.items), self.moves
         started, done = best.budget.spent(), 0
-        chunk = max(256, min(50_000, n * 16))
+        chunk = max(64, min(6000, n * 2))
         next_checkpoint = 1 / CHECKPOINTS
         reach = max(2, min(REACH * self.slots, n // 2))
         start = temperature if temperature is not None else kinds.start((moves or 300 * n) / n)
@@ -118,7 +119,7 @@ class Annealing:
                 start = kinds.start(done / max(share, 1e-6) / n)
             now = max(start, kinds.end)
             cooled = now * (kinds.end / now) ** share
-            self.search.tune(cooled, reach, kinds.opens, kinds.drops, kinds.guided)
+            self.search.tune(cooled, reach, kinds.opens, kinds.drops, kinds.guided, scans=kinds.scans)
             step = chunk if moves is None else min(chunk, moves - done)
             self.search.run(step)
             done += step

@@ -36,19 +36,56 @@ def piercing(network: Network, s: int, state: tuple[dict[int, int], dict[int, in
     return points
 
 
+def earliest(network: Network, s: int, state: tuple[dict[int, int], dict[int, int], dict[int, int]]) -> list[int]:
+    """Return the same number of stages, each as early as it can be."""
+    opened, finished, dropped = state
+    left = [t for t in network.targets[network.sources == s].tolist() if s not in opened or opened[t] > dropped[s]]
+    points = []
+    while left:
+        points.append(max(opened[t] for t in left))
+        left = [t for t in left if finished[t] < points[-1]]
+    return points[::-1]
+
+
+def misses(
+    network: Network, state: tuple[dict[int, int], dict[int, int], dict[int, int]], v: int, opens: int, ends: int
+) -> int:
+    """Return how many sources of v need one more load if it is resident from `opens` to `ends`."""
+    missed = 0
+    for s in network.sources[network.targets == v].tolist():
+        ranges = zip(earliest(network, s, state), piercing(network, s, state), strict=True)
+        missed += opens > state[2].get(s, 0) and not any(first <= ends and opens <= last for first, last in ranges)
+    return missed
+
+
+def gains(network: Network, state: tuple[dict[int, int], dict[int, int], dict[int, int]], v: int) -> int:
+    """Return how many sources of v seem to need one load less without it."""
+    own = state[0][v], state[1][v]
+    return sum(
+        own in zip(earliest(network, s, state), piercing(network, s, state), strict=True)
+        for s in network.sources[network.targets == v].tolist()
+    )
+
+
 def estimate(
     network: Network, state: tuple[dict[int, int], dict[int, int], dict[int, int]], one: int, other: int
 ) -> int:
-    """Return what a swap of two whole intervals seems to cost: sources whose present points would miss one of them in
-    its new place, less those with a point at its present finish that is the first not before it opens."""
+    """Return what a swap of two whole intervals seems to cost the sources of both."""
+    opened, _, dropped = state
+    return sum(
+        misses(network, state, v, opened[w], dropped[w]) - gains(network, state, v)
+        for v, w in ((one, other), (other, one))
+    )
+
+
+def of_release(
+    network: Network, state: tuple[dict[int, int], dict[int, int], dict[int, int]], s: int, release: int
+) -> int:
+    """Return what it costs for the targets of s that it drops at another stage."""
     opened, finished, dropped = state
-    seems = 0
-    for v, w in ((one, other), (other, one)):
-        for s in network.sources[network.targets == v].tolist():
-            points, release = piercing(network, s, state), dropped.get(s, 0)
-            seems -= opened[v] > release and [x for x in points if x >= opened[v]][:1] == [finished[v]]
-            seems += opened[w] > release and not any(opened[w] <= x <= dropped[w] for x in points)
-    return seems
+    before = len(piercing(network, s, state))
+    after = len(piercing(network, s, (opened, finished, {**dropped, s: release})))
+    return after + (after > 0) - before - (before > 0)
 
 
 def cost(network: Network, opens: Sequence[int], drops: Sequence[int], slots: int) -> int | None:
@@ -93,17 +130,59 @@ def anneal(
     longest: int,
     moves: int,
     doubt: float = math.inf,
+    scans: float = 0,
 ) -> tuple[int, list[int], list[int]]:
     """Return (cost, opens, drops) after `moves` unguided proposals, each judged by the whole cost of the new state.
 
-    Swaps of whole intervals that seem to cost `doubt` more than would be accepted are left out.
+    Swaps of whole intervals that seem to cost `doubt` more than would be accepted are left out. scans: share of moves
+    that look at partners for one item among 128 that open one after the other.
     """
+
+    def limit(word: int) -> int:  # the most that it may cost more
+        drawn, most = (word & 0xFFFFFFFF) / 2**32, 0
+        while temperature and most < 63 and drawn < math.exp(-(most + 1) / temperature):
+            most += 1
+        return most
+
     state = np.random.SeedSequence(seed).generate_state(2, np.uint64)
     words = random_words((int(state[0]) | 1, int(state[1])))
     opens, drops, n = list(opens), list(drops), len(opens)
     now = cost(network, opens, drops, slots)
     assert now is not None
     for _ in range(moves):
+        if scans and (next(words) >> 11) / 2**53 < scans:
+            a, b = next(words), next(words)
+            i, most = (a >> 32) * n >> 32, limit(b)
+            v = opens[i]
+            step = int(math.exp(math.log(longest + 0.999) * ((a >> 16 & 1023) + 0.5) / 1024))
+            first = max(0, min((i + step if a >> 26 & 1 else i - step) - (b >> 32) % 128, n - 128))
+            present = opened, _, dropped = intervals(network, opens, drops, slots)
+            missed = {w: misses(network, present, v, opened[w], dropped[w]) for w in opens[first : first + 128]}
+            gained = gains(network, present, v)
+            found = [w for w in missed if network.depth[w] == network.depth[v] and w != v]
+            found = [w for w in found if missed[w] <= gained + most + doubt + 1]
+            drawn = next(words)
+            for _ in range(min(8, len(found))):
+                at = (drawn & 0xFFFFFFFF) * len(found) >> 32
+                w, found[at] = found[at], found[-1]
+                found.pop()
+                drawn = (drawn * 6364136223846793005 + 1442695040888963407) % 2**64
+                drawn ^= drawn >> 29
+                seems = (
+                    missed[w] - gained + misses(network, present, w, opened[v], dropped[v]) - gains(network, present, w)
+                )
+                if seems > most + doubt + 2:
+                    continue
+                seems += of_release(network, present, v, dropped[w]) + of_release(network, present, w, dropped[v])
+                if seems > most + doubt:
+                    continue
+                swapped = {v: w, w: v}
+                new_opens, new_drops = ([swapped.get(x, x) for x in ranks] for ranks in (opens, drops))
+                new = cost(network, new_opens, new_drops, slots)
+                if new is not None and new - now <= most:
+                    opens, drops, now = new_opens, new_drops, new
+                    break
+            continue
         a, b = next(words), next(words)
         kind = (a & 0xFFFF) / 2**16
         i = (a >> 32) * n >> 32
@@ -121,9 +200,7 @@ def anneal(
             new_drops[i], new_drops[j] = w, v
         elif i < slots and j < slots:
             continue  # both open at stage 1 anyway
-        drawn, most = (b & 0xFFFFFFFF) / 2**32, 0  # the most that it may cost more
-        while temperature and most < 63 and drawn < math.exp(-(most + 1) / temperature):
-            most += 1
+        most = limit(b)
         present = intervals(network, opens, drops, slots)
         if kind >= sum(shares) and doubt < math.inf and estimate(network, present, v, w) > most + doubt:
             continue

@@ -113,10 +113,10 @@ def test_annealing_keeps_the_cost_the_oracle_finds(
 @MODEST
 @given(
     network=networks(), slots=st.integers(1, 8), seed=st.integers(0, 99), temperature=st.sampled_from((0.0, 0.3, 1.0)),
-    doubt=st.sampled_from((-2, 0, 1, 1000)),
+    doubt=st.sampled_from((-2, 0, 1, 1000)), scans=st.sampled_from((0.0, 0.5, 1.0)),
 )  # fmt: skip
 def test_annealing_takes_the_moves_the_oracle_takes(
-    network: Network, slots: int, seed: int, temperature: float, doubt: int
+    network: Network, slots: int, seed: int, temperature: float, doubt: int, scans: float
 ) -> None:
     """The kernel counts only what a swap may change, and stops counting once the swap cannot be accepted any more."""
     items = Items(network)
@@ -124,11 +124,11 @@ def test_annealing_takes_the_moves_the_oracle_takes(
     search = items.search(slots, seed)
     search.set_state(state.opens, state.drops)
     longest = len(items.items)
-    search.tune(temperature, longest, 0.2, 0.2, doubt=doubt)
+    search.tune(temperature, longest, 0.2, 0.2, doubt=doubt, scans=scans)
     search.run(200)
     opens, drops = (items.items[part].tolist() for part in search.state())
     start = (items.items[part].tolist() for part in (state.opens, state.drops))
-    expected = annealed(network, *start, slots, seed, temperature, (0.2, 0.2), longest, 200, doubt)
+    expected = annealed(network, *start, slots, seed, temperature, (0.2, 0.2), longest, 200, doubt, scans)
     assert (search.cost, opens, drops) == expected
 
 
@@ -142,7 +142,7 @@ def test_lane_widths_agree() -> None:
         search = items.search(20, 7, wide)
         state = items.state_of(two_optimal(network, None, None).edges, 20)  # type: ignore[arg-type]
         search.set_state(state.opens, state.drops)
-        search.tune(0.5, 40, 0.3, 0.3)
+        search.tune(0.5, 40, 0.3, 0.3, scans=0.5)
         results.append((search.run(20_000), search.refresh(), *(tuple(part) for part in search.state())))
     assert results[0] == results[1]
 
