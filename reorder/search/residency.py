@@ -45,7 +45,7 @@ class Moves:
 REACH = 8  # the longest swap in slots: an item stays for about as many drops as there are slots
 DENSE_MOVES = Moves(0.6, 0.2, 0.2, 0.2, 1.0, hottest=0.45, end=0.07)
 SPARSE_MOVES = Moves(0.3, 0.1, 0.2, 0.95, 4.0, hottest=1.8, end=0.07)
-FEW_MOVES = Moves(0.2, 0.1, 0.2, 1.0, 4.0, hottest=0.5, end=0.07)
+FEW_MOVES = Moves(0.0, 0.1, 0.2, 1.0, 4.0, hottest=0.5, end=0.07)
 
 
 @dataclass(frozen=True)
