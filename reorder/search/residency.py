@@ -44,8 +44,11 @@ class Moves:
 
 REACH = 8  # the longest swap in slots: an item stays for about as many drops as there are slots
 DENSE_MOVES = Moves(0.6, 0.2, 0.2, 0.2, 1.0, hottest=0.45, end=0.07)
-SPARSE_MOVES = Moves(0.3, 0.1, 0.2, 0.95, 4.0, hottest=1.8, end=0.07)
+SPARSE_MOVES = Moves(0.0, 0.1, 0.2, 0.95, 4.0, hottest=1.8, end=0.07)
 FEW_MOVES = Moves(0.0, 0.1, 0.2, 1.0, 4.0, hottest=0.5, end=0.07)
+
+
+SCANNED = 1000  # items, from which scans have been found to pay
 
 
 @dataclass(frozen=True)
@@ -149,6 +152,8 @@ def anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: f
     ends = best.budget.spent() + seconds
     few = items.few and task.sees_future  # LRU and RR, where the model is not exact, like it hot
     kinds = FEW_MOVES if few else SPARSE_MOVES if items.sparse else DENSE_MOVES
+    if n < SCANNED:
+        kinds = replace(kinds, scans=0.0)
     kinds = replace(kinds, heat=heat * kinds.heat, hottest=heat * kinds.hottest)
     runs: dict[int, Annealing] = {}
     values: dict[int, float] = {}
