@@ -71,7 +71,7 @@ def costs_of(
     }
 
 
-MOST_NAMED = 3  # parts of a change; what is below NAMED_SHARE of the largest on its side is not named
+MOST_NAMED = 3  # parts of a change on a side; what is below NAMED_SHARE of the largest is not named
 NAMED_SHARE = 0.05
 
 
@@ -110,9 +110,10 @@ def _balance(what: str, changes: dict[str, float], unit: str) -> str:
 
 
 def _named(changes: dict[str, float], sign: int, unit: str) -> str:
-    """Return the changes of one sign, largest first."""
+    """Return the changes of one sign that matter, largest first."""
     mine = sorted(((name, each) for name, each in changes.items() if sign * each > 0), key=lambda pair: -sign * pair[1])
-    told = [(name, each) for name, each in mine[:MOST_NAMED] if abs(each) >= NAMED_SHARE * abs(mine[0][1])]
+    least = NAMED_SHARE * max(map(abs, changes.values()))
+    told = [(name, each) for name, each in mine[:MOST_NAMED] if abs(each) >= least]
     return ", ".join(f"{name} {'+' if each > 0 else ''}{_amount(each, unit)}" for name, each in told)
 
 

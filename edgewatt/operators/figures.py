@@ -131,7 +131,7 @@ def _distribution(original: OpGraph, result: Schedule, seed: int) -> Spec:
         "layer": [
             {
                 "data": {"values": rows},
-                "mark": {"type": "line", "interpolate": "step-after", "color": "#111827"},
+                "mark": {"type": "line", "interpolate": "step-after", "color": "#6b7280"},
                 "encoding": {
                     "x": x,
                     "y": {
@@ -189,7 +189,8 @@ def _graph(result: Schedule) -> Spec:
     spot = {"x": {"field": "x", **blank}, "y": {"field": "y", **blank}}
     return {
         "title": {
-            "text": "The graph: area for bytes written, numbers for when an operator runs",
+            "text": "The graph",
+            "subtitle": "area: bytes written; number: when it runs",
             "anchor": "start",
             "fontWeight": "normal",
             "frame": "group",
@@ -213,7 +214,11 @@ def _graph(result: Schedule) -> Spec:
                         "scale": {"range": [120, 700]},
                         "legend": None,
                     },
-                    "color": {"field": "kind", "type": "nominal", "legend": {"title": "operator", "orient": "right"}},
+                    "color": {
+                        "field": "kind",
+                        "type": "nominal",
+                        "legend": {"title": "operator", "orient": "bottom", "columns": 2},
+                    },
                     "tooltip": [{"field": f} for f in ("operator", "kind", "when", "bytes")],
                 },
             },

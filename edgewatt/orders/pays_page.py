@@ -8,7 +8,6 @@ from edgewatt.reporting.frame import frame
 
 _STYLE = """
 table.map td { text-align: right; }
-table.map td[style] { color: #111; }
 table.map td.edge { border-right: 4px solid var(--ink); }
 table.map th:first-child { text-align: left; white-space: normal; max-width: 24rem; }
 """
@@ -55,7 +54,6 @@ def pays_page(found: Pays) -> str:
 
 
 def _colour(saving: float) -> str:
-    """Return blue for savings and red for losses, full at 50 per cent."""
-    share = min(abs(saving) / 0.5, 1.0)
-    rest = round(255 - 135 * share)
-    return f"rgb({rest},{rest + (255 - rest) // 3},255)" if saving > 0 else f"rgb(255,{rest},{rest})"
+    """Return blue for savings and red for losses, fullest at 50 per cent, on the page's own ground (light or dark)."""
+    share = round(45 * min(abs(saving) / 0.5, 1.0))
+    return f"color-mix(in srgb,{'#2f81f7' if saving > 0 else '#f04438'} {share}%,var(--page))"

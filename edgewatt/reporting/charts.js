@@ -20,19 +20,46 @@ function theme(dark, width) {
   return {
     background: "transparent", font: "system-ui, sans-serif", view: { stroke: grid },
     title: { color: ink, subtitleColor: ink, fontSize: 14, limit: width - 40 },
-    axis: { ...text, gridColor: grid, domainColor: grid, tickColor: grid }, axisY: { labelLimit: Math.max(110, Math.floor(0.46 * width)) },
-    legend: { ...text, symbolBaseFillColor: ink, symbolBaseStrokeColor: ink, ...data.legend, columns, labelLimit: Math.floor(width / columns) - 40 },
+    axis: { ...text, gridColor: grid, domainColor: grid, tickColor: grid }, axisY: { labelLimit: roomForNames(width) },
+    legend: { ...text, symbolBaseFillColor: ink, symbolBaseStrokeColor: ink, ...data.legend, columns, labelLimit: Math.floor(width / columns) - 40, gradientLength: Math.max(60, Math.min(200, width - roomForNames(width) - 90)) },
     header: text,
   };
 }
-/* A chart as wide as its place: a single view is told the width, the cells of a grid share it. */
-function fitted(spec, width) {
-  if (spec.vconcat) return spec;
+/* Names at an axis stand in as many lines as they need; rows are then as high as the most of them. */
+const LINE = 12, ruler = document.createElement("canvas").getContext("2d");
+ruler.font = "10px system-ui, sans-serif";
+function inLines(name, room) {
+  const lines = [];
+  for (const word of String(name).split(" ")) {
+    const longer = lines.length ? `${lines[lines.length - 1]} ${word}` : word;
+    if (lines.length && ruler.measureText(longer).width <= room) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines;
+}
+const roomForNames = (width) => Math.max(110, Math.floor(0.46 * width));
+function wrapped(spec, width) {
+  const given = [spec, ...(spec.layer ?? [])].map((part) => part.encoding?.y).find((y) => y?.type === "nominal" && y.title === null && Array.isArray(y.sort));
+  if (!given) return spec;
+  const names = given.sort.map(String), lines = names.map((name) => inLines(name, roomForNames(width) - 4)), most = Math.max(...lines.map((each) => each.length));
+  if (most < 2) return spec;
+  const step = LINE * most + 8, up = (most - 1) / 2;
+  const told = lines.map((each) => [...Array(Math.floor((most - each.length) / 2)).fill(""), ...each]); /* in the middle */
+  const axis = { labelExpr: `${JSON.stringify(told)}[indexof(${JSON.stringify(names)}, datum.label)]`, labelLineHeight: LINE, labelOffset: -LINE * up };
+  const put = (part) => (part.encoding?.y?.field === given.field ? { ...part, encoding: { ...part.encoding, y: { ...part.encoding.y, axis, scale: { ...part.encoding.y.scale, paddingInner: 0.3 } } } } : part);
+  const height = typeof spec.height === "number" ? Math.max(spec.height, step * names.length) : { step: Math.max(step, spec.height?.step ?? 0) };
+  return { ...put(spec), ...(spec.layer && { layer: spec.layer.map(put) }), height };
+}
+/* A chart as wide as its place: a single view is told the width, the cells of a grid share it, parts in a column as well. */
+function fitted(given, width) {
+  const spec = wrapped(given, width);
+  if (spec.vconcat) return { ...spec, vconcat: spec.vconcat.map((part) => (part.width <= NARROW ? { ...part, width: Math.max(200, Math.min(1100, width - 100)) } : part)) };
   if (!spec.facet) return { ...spec, width, autosize: { type: "fit-x", contains: "padding" } };
   const own = spec.resolve ? 80 : 20; /* beside a cell: an axis of its own, or a gap */
   const columns = Math.max(1, Math.min(spec.columns, Math.floor((width - 70) / (180 + own))));
   return { ...spec, columns, spec: { ...spec.spec, width: Math.min(640, Math.floor((width - 70) / columns) - own) } };
 }
+const NARROW = 640; /* parts of a column that are wider need it: a graph of many operators */
 const place = (name) => document.getElementById("chart-" + name);
 const inside = (element) => {
   const style = getComputedStyle(element);

@@ -30,14 +30,16 @@ if (lanes.length > 2 && usable.length > 1) {
   const ranked = [...usable].sort((a, b) => a[cost.key] - b[cost.key]);
   ranked.forEach((row, i) => { bucketOf[row.id] = Math.min(BUCKETS - 1, Math.floor((BUCKETS * i) / ranked.length)); });
 }
+const LANE = 84; /* pixels of a lane at least: the panel scrolls on a phone */
 const HEIGHT = 270, TOP = 44, BOTTOM = 14;
 let boxes = [];
 function drawParallel() {
   if (panel.hidden) return;
-  const width = Math.max(240, inside(panel)), ratio = window.devicePixelRatio || 1;
+  const width = Math.max(lanes.length * LANE, inside(panel)), ratio = window.devicePixelRatio || 1;
   canvas.width = width * ratio;
   canvas.height = HEIGHT * ratio;
   canvas.style.height = `${HEIGHT}px`;
+  canvas.style.width = `${width}px`;
   const pen = canvas.getContext("2d"), style = getComputedStyle(document.documentElement);
   const ink = style.getPropertyValue("--ink"), soft = style.getPropertyValue("--soft"), line = style.getPropertyValue("--line"), page = style.getPropertyValue("--page"), mark = style.getPropertyValue("--mark");
   pen.scale(ratio, ratio);

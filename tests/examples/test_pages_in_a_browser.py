@@ -212,13 +212,37 @@ return [...document.querySelectorAll('#chart-spread .role-axis-label text, #char
 """
 
 
-def test_names_at_axes_tell_points_apart(browser: Browser, pages: Path) -> None:
-    """What was swept is named as the table names it, and whole where there is room."""
-    with browser.page(pages / "report.html", 1280) as page:
+@pytest.mark.parametrize("width", WIDTHS)
+def test_names_at_axes_tell_points_apart(browser: Browser, pages: Path, width: int) -> None:
+    """What was swept is named as the table names it, and whole: in several lines where room is scarce."""
+    with browser.page(pages / "report.html", width) as page:
         page.wait("document.body.dataset.drawn")
-        found = page.run(NAMES)
+        found = [name.replace(" ", "") for name in page.run(NAMES)]
     assert len(found) > 30 and not [name for name in found if "…" in name or "caches_" in name], found
-    assert "two-optimal, fp32, csr, raw, lpddr4-3200, L1 size 512 B (3 seeds)" in found, found
+    wanted = "two-optimal, fp32, csr, raw, lpddr4-3200, L1 size 512 B (3 seeds)"
+    assert wanted.replace(" ", "") in found, found
+
+
+LEGIBLE = """
+const small = [...document.querySelectorAll('svg text')].filter((e) => e.textContent.trim())
+  .filter((e) => getComputedStyle(e).opacity !== '0' && e.getBoundingClientRect().width)
+  .map((e) => [e.textContent, e.getScreenCTM() ?? { a: 1, b: 0 }, parseFloat(getComputedStyle(e).fontSize)])
+  .map(([text, { a, b }, size]) => [text, size * Math.hypot(a, b)])
+  .filter(([, size]) => size < 7.5).map(([text, size]) => `${text} ${size.toFixed(1)}`);
+const cards = [...document.querySelectorAll('.chart')].map((card) => card.scrollWidth - card.clientWidth);
+const lanes = document.querySelector('#parallel canvas');
+return { small, cut: Math.max(0, ...cards), lanes: lanes ? lanes.getBoundingClientRect().width : 0 };
+"""
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_pictures_are_legible_on_a_phone(browser: Browser, pages: Path, name: str) -> None:
+    with browser.page(pages / f"{name}.html", 390) as page:
+        charts = "window.vegaEmbed(" in (pages / f"{name}.html").read_text()
+        page.wait("document.body.dataset.drawn" if charts else "true")
+        said = page.run(LEGIBLE)
+    assert not said["small"] and said["cut"] <= 1, said
+    assert name != "report" or said["lanes"] > 600, "lanes of parallel coordinates have room for their names"
 
 
 PHONE = """

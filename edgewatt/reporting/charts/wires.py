@@ -24,7 +24,7 @@ def wires(data: ReportData) -> Spec | None:
                   "axis": {"labelAngle": -60, "labelOverlap": True}},
             "y": named("point", points),
             "color": {"field": "toggle_share", "type": "quantitative", "title": "toggles per beat",
-                      "scale": {"scheme": "cividis"}, "legend": {"format": ".0%", "gradientLength": 200}},
+                      "scale": {"scheme": "cividis"}, "legend": {"format": ".0%"}},
             "tooltip": tooltip(
                 ("point", "point", ""), ("wire", "wire", ""), ("toggles", "toggles", ",d"), ("ones", "ones", ",d"),
                 ("toggle_share", "toggles per beat", ".1%"), ("ones_share", "ones per beat", ".1%"),
