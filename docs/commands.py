@@ -38,7 +38,8 @@ def _leaves(group: Any, before: str = "") -> list[tuple[str, Any]]:
 
 
 def _command(name: str, command: Any, context: Any) -> list[str]:
-    first, *rest = [text.strip() for text in (command.help or "").split("\n\n")]
+    said = (command.help or "").replace("\b\n", "").replace(" \\\n", " ")
+    first, *rest = [text.strip() for text in said.split("\n\n")]
     examples = [text.removeprefix("Example:").strip() for text in rest if text.startswith("Example:")]
     words = [text for text in rest if not text.startswith("Example:")]
     usage = command.get_usage(context).removeprefix("Usage:").strip()

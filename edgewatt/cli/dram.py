@@ -34,7 +34,7 @@ def dram(
 ) -> None:
     """Simulate a trace of memory requests on a DRAM part.
 
-    Each request is one burst of the part; without arrival cycles in the trace all are offered at once. Examples:
+    Each request is one burst of the part; without arrival cycles in the trace all are offered at once.
 
       edgewatt dram requests.trc
 
@@ -240,7 +240,9 @@ def library(
     file: str = typer.Argument(..., parser=written, metavar="OUTPUT", help="The file to write."),
     controller: list[str] = typer.Option([], "--set", metavar="KEY=VALUE", help="Controller parameter; repeatable."),
 ) -> None:
-    """Write the file that the C library opens: the part and its controller, resolved to clocks.
+    """Write the file that the C library opens.
+
+    The part and its controller, resolved to clocks.
 
     Example:  edgewatt part library lpddr4-3200 lpddr4.edram --set page_policy=closed
     """
@@ -260,7 +262,7 @@ def import_(
     name: str = typer.Option(None, help="Name of the part (default: the file's own)."),
     format: str = typer.Option(None, help="dramsys or ramulator2, if the file does not show it."),
 ) -> None:
-    """Make a part file of another simulator's memory specification.
+    """Make a part file of another simulator's memory file.
 
     Sizes, times and (DRAMSys) currents come from the file, wires and command levels from the base part.
 

@@ -40,7 +40,9 @@ def export(
     overrides: list[str] = _OVERRIDE,
     json_file: str = json_option("the summary"),
 ) -> None:
-    """Write the memory trace of a configuration, or of another simulator's file, in a format another tool reads.
+    """Write a memory trace in a format that another tool reads.
+
+    The trace is that of a configuration, or another simulator's file.
 
     Example:  edgewatt export configs/examples/formats.yaml -f dinero -o accesses.din
 

@@ -38,7 +38,9 @@ def learn_order(
     ),
     json_file: str = json_option("the result with its learning curve"),
 ) -> None:
-    """Train the weights of the `learned` ordering by CMA-ES on the exact objective and write them to a file.
+    """Train the weights of the `learned` ordering.
+
+    By CMA-ES on the exact objective; they are written to a file.
 
     Your own networks: every third is kept for validation; of one or two, generated networks of --kind are.
     Example:  edgewatt learn order --kind sparse --seconds 60 -o sparse.json --page sparse.html
@@ -109,9 +111,11 @@ def learn_eon(
     ),
     json_file: str = json_option("the result with its curves"),
 ) -> None:
-    """Train EON on a network by proximal policy optimisation, and say what it found beside other orders.
+    """Train EON on a network and say what it found.
 
-    A thousand connections take some minutes; the state is saved every ten iterations, Ctrl-C loses no more. Examples:
+    By proximal policy optimisation, beside other orders.
+
+    A thousand connections take some minutes; the state is saved every ten iterations, Ctrl-C loses no more.
 
       edgewatt learn eon net.npz -M 8 --seconds 120 -o net.safetensors --page curve.html
 

@@ -15,18 +15,22 @@ def list_names(
     what: str = typer.Argument(
         None,
         autocompletion=kinds,
-        help="A kind, such as orderings (none: all kinds are named); 'schema' is the JSON Schema.",
+        help="A kind, such as orderings (none: all are named); 'schema' is the JSON Schema, for editors.",
     ),
+    names: list[str] = typer.Argument(None, metavar="[NAME...]", help="Only these (default: all of the kind)."),
     json_file: str = _JSON,
 ) -> None:
-    """List the names a configuration may use, with parameters and defaults.
+    """List the names that a configuration may use.
 
     Example:  edgewatt list orderings
 
-    Example:  edgewatt list schema > edgewatt.schema.json     (for editors: yaml-language-server and others)
+    Example:  edgewatt list parts lpddr5-6400
+
+    Example:  edgewatt list schema > edgewatt.schema.json
     """
     from edgewatt.catalogue import catalogue, lists, schema
     from edgewatt.cli.parts.output import show_table, write_json
+    from traces.base.errors import unknown_name
 
     if what is None:
         if not write_json([*lists(), "schema"], json_file):
@@ -36,6 +40,10 @@ def list_names(
         write_json(schema(), json_file or "-")
         return
     entries = catalogue(what)
+    for name in names or ():
+        if name not in {entry["name"] for entry in entries}:
+            raise unknown_name(f"name of {what}", name, [entry["name"] for entry in entries])
+    entries = [entry for entry in entries if not names or entry["name"] in names]
     if write_json(entries, json_file):
         return
     columns = {
@@ -51,7 +59,9 @@ def list_names(
 def doctor(
     json_file: str = json_option("the report"),
 ) -> None:
-    """Report versions, SIMD level, package clashes and optional parts of this installation."""
+    """Report versions, SIMD level and extras of this installation.
+
+    Packages that clash are named."""
     from edgewatt.cli.parts.output import show_table, write_json
     from edgewatt.installation import diagnose
     from traces.base.errors import install_command

@@ -33,7 +33,7 @@ def cache(
 ) -> None:
     """Play a trace through caches.
 
-    The miss curve is exact for LRU at every size, in one pass (Mattson et al. 1970). Examples:
+    The miss curve is exact for LRU at every size, in one pass (Mattson et al. 1970).
 
       edgewatt cache accesses.din
 
@@ -88,10 +88,12 @@ def accelerator(
     encoder: str = typer.Option("raw", help="Encoder or chain on the bus, e.g. base-xor+dbi-dc."),
     json_file: str = json_option(),
 ) -> None:
-    """Give an accelerator model the memory it lacks: commands, ones, picojoules, nanoseconds by layer and tensor.
+    """Give an accelerator model the memory that it lacks.
+
+    Commands, ones, picojoules and nanoseconds by layer and tensor.
 
     SCALE-Sim says which words move and when; other models count accesses (columns layer, tensor, dram_reads,
-    dram_writes, access_bits, and where known passes and layer_cycles). The tensors say which bytes these are. Examples:
+    dram_writes, access_bits, and where known passes and layer_cycles). The tensors say which bytes these are.
 
       edgewatt accelerator outputs/run --tensors net.npz --encoder dbi-dc
 

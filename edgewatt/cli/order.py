@@ -8,7 +8,7 @@ import typer
 
 from edgewatt.cli.parts.completion import names_of
 from edgewatt.cli.parts.guard import json_option, written
-from edgewatt.cli.parts.inputs import MACHINE, NETWORKS, reads
+from edgewatt.cli.parts.inputs import MACHINE, NETWORKS, reads, size_of
 from edgewatt.cli.parts.output import read_value, say, split_parameter
 
 if TYPE_CHECKING:
@@ -90,7 +90,9 @@ def order_network(
     explain: str = typer.Option(None, "--explain", parser=written, metavar="FILE", help=EXPLAIN_HELP),
     json_file: str = json_option(),
 ) -> None:
-    """Order the work of a sparse network and report it under every policy, beside two-optimal and the bounds.
+    """Order the work of a sparse network for fewer I/Os.
+
+    The order is reported under every policy, beside two-optimal and the bounds.
 
     Example:  edgewatt order net.npz --memory 100 --time-limit 10 -o order.npz
     Example:  edgewatt order fc1.npz fc2.npz -m connection-reordering -s iterations=100000 --policy lru
@@ -246,7 +248,7 @@ def pays_command(
         ..., metavar="NETWORK...", parser=reads("a network", *NETWORKS), help="As of `edgewatt order`."
     ),
     order: str = typer.Option(
-        ..., "--order", metavar="METHOD|FILE", parser=_ORDER, help="A method, or a file of `edgewatt order -o`."
+        "auto", "--order", metavar="METHOD|FILE", parser=_ORDER, help="A method, or a file of `edgewatt order -o`."
     ),
     against: str = typer.Option(
         "two-optimal", "--against", metavar="METHOD|FILE", parser=_ORDER, help="The order to compare with."
@@ -258,20 +260,22 @@ def pays_command(
         parser=MACHINE,
         help="A name of `edgewatt list systems`, or a YAML file.",
     ),
-    size: list[int] = typer.Option([], "--size", metavar="BYTES", help="On-chip memory; may be repeated."),
+    size: list[int] = typer.Option(
+        [], "--size", metavar="BYTES", parser=size_of, help="On-chip memory, such as 8KiB; may be repeated."
+    ),
     part: list[str] = typer.Option([], "--part", help="Memory part; may be repeated."),
     value_format: list[str] = typer.Option([], "--format", help="Number format; may be repeated."),
     lanes: list[int] = typer.Option([], "--lanes", help="Input vectors at a time; may be repeated (default: 16)."),
     policy: list[str] = typer.Option([], "--policy", help="Of the on-chip memory; may be repeated."),
     memory: int = typer.Option(None, "--memory", "-M", help="M that a method makes its order for."),
     timing: str = typer.Option("system", "--timing", help="system or replay (issue time)."),
-    seed: int = typer.Option(0, "--seed"),
+    seed: int = typer.Option(0, "--seed", help="Of a method that draws at random."),
     output: str = typer.Option(
-        None, "-o", "--output", parser=written, metavar="FILE", help="Write a page with maps of the savings."
+        None, "-o", "--output", "--page", parser=written, metavar="FILE", help="Write a page with maps of the savings."
     ),
     json_file: str = json_option(),
 ) -> None:
-    """Say whether an order pays on a system, where it stops paying, and why.
+    """Say whether and where an order pays on a system, and why.
 
     Example:  edgewatt pays net.npz --order auto --system scratchpad-8k --lanes 16 -o pays.html
     """
@@ -306,14 +310,22 @@ def pays_command(
             stream.write(pays_page(found).encode())
     if write_json(found.as_dict(), json_file):
         return
+    choices = {str(p.choice) for p in found.points}
+    several = len(choices) > 1  # one machine is named in the title
     rows = [
-        (str(p.choice), kib(p.size_bytes), str(p.memory), *(change(p.saving(metric)) for metric in METRICS))
+        (
+            *[str(p.choice)] * several,
+            kib(p.size_bytes),
+            str(p.memory),
+            *(change(p.saving(metric)) for metric in METRICS),
+        )
         for p in found.points
     ]
-    heads = ("machine", "on-chip", "M", *(f"{WORDS[metric]} %" for metric in METRICS))
-    show_table(
-        heads, rows, title=f"{found.names[0]} against {found.names[1]}, layout {found.layout}", numeric=heads[1:]
+    heads = (*["machine"] * several, "on-chip", "M", *(f"{WORDS[metric]} %" for metric in METRICS))
+    title = (
+        f"{found.names[0]} against {found.names[1]}{'' if several else f' on {choices.pop()}'}, layout {found.layout}"
     )
+    show_table(heads, rows, title=title, numeric=heads[several:])
     say(found.verdict)
 
 

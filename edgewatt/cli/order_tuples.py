@@ -65,7 +65,9 @@ def order_tuples(
     ),
     json_file: str = json_option(),
 ) -> None:
-    """Order the tuples of a sparse matrix inside strides so that few ones cross the bus.
+    """Order the tuples of a sparse matrix for few ones on the bus.
+
+    Tuples move inside strides only.
 
     Example:  edgewatt order-tuples weights.npz --format fp16 --stride 128 -o reordered.npz
 

@@ -26,9 +26,11 @@ def papers(
     workers: int = typer.Option(None, "-j", "--workers", help="Worker processes (default: one per core)."),
     json_file: str = json_option("the claims"),
 ) -> None:
-    """Repeat figures of the papers and put their printed claims beside ours; without a name, list the figures.
+    """Repeat the papers' figures and put their claims beside ours.
 
-    Stop it when you like, the same command goes on where it was. Examples:
+    Without a name, list the figures.
+
+    Stop it when you like, the same command goes on where it was.
 
       edgewatt papers gleinig-2a
 

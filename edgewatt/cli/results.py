@@ -27,7 +27,7 @@ def report(
         help="CSV of a digitised figure, its columns named as a chart's axes, such as memory,io,series.",
     ),
 ) -> None:
-    """Write one self-contained page about a results folder; it opens offline.
+    """Write one self-contained page about a results folder.
 
     Example:  edgewatt report results/mine -o report.html --figures figures
 
@@ -44,7 +44,7 @@ def compare(
     b: str = typer.Argument(..., parser=_RECORDS, help="Record or results folder."),
     json_file: str = _JSON,
 ) -> None:
-    """Say what changed from A to B, in per cent, and which counts explain it.
+    """Say what changed from A to B, and which counts explain it.
 
     Example:  edgewatt compare results/before results/after
     """
@@ -69,7 +69,9 @@ def optimize(
     workers: int = typer.Option(None, "-j", "--workers", help="Worker processes (default: one per core)."),
     json_file: str = _JSON,
 ) -> None:
-    """Search a sweep's space for the Pareto front under constraints; the same command goes on where it stopped.
+    """Search a sweep's space for the Pareto front.
+
+    Under constraints; the same command goes on where it stopped.
 
     Example:  edgewatt optimize configs/examples/optimize.yaml -s optimize.trials=40
     """

@@ -21,10 +21,11 @@ _JSON = json_option("the table")
 
 
 def run(
-    file: str = typer.Argument(
+    file: list[str] = typer.Argument(
         ...,
+        metavar="FILE...",
         parser=reads("a run configuration", *CONFIGURATIONS, *NETWORKS),
-        help="A run configuration (YAML), or a network with --system.",
+        help="A run configuration (YAML); or, with --system, a network: one file, or one a layer, input first.",
     ),
     overrides: list[str] = _OVERRIDE,
     system: str = typer.Option(
@@ -37,7 +38,9 @@ def run(
     results: str = typer.Option("results", "-o", "--results", help="Folder for the records."),
     json_file: str = _JSON,
 ) -> None:
-    """Compute every ordering x stride x format of a configuration and print one row for each.
+    """Run a configuration: what each order of the work costs.
+
+    Every ordering x stride x format x machine is a point, a row of the tables and a record.
 
     Example:  edgewatt run configs/examples/quickstart.yaml -s fast_memory.size=50
 
@@ -59,7 +62,7 @@ def run(
         [{**row_of(record), "record": str(path)} for record, path in zip(records, paths, strict=True)], json_file
     ):
         return
-    show_records(records, title=plan.name or Path(file).name)
+    show_records(records, title=plan.name or Path(file[0]).name)
     say("\n".join(["records:", *(f"  {path}" for path in paths)]))
 
 
@@ -78,7 +81,9 @@ def init(
         "edgewatt.yaml", "-o", "--output", parser=written, metavar="FILE", help="The configuration to write."
     ),
 ) -> None:
-    """Write a commented configuration for your own network; an existing file is kept.
+    """Write a commented configuration for your own network.
+
+    An existing file is kept.
 
     Example:  edgewatt init net.npz -o mine.yaml
     """
@@ -92,16 +97,22 @@ def init(
     say(f"{output}: {points} points; next:  edgewatt run {output}")
 
 
-def _configuration(file: str, system: str | None) -> Any:
+def _configuration(files: list[str], system: str | None) -> Any:
     """Return what is to be run: a configuration, or a network on a named machine."""
     from pathlib import Path
 
     from traces.base.errors import InputError
 
+    file = files[0]
+    if system is None and len(files) > 1:
+        raise InputError(
+            f"{files[1]}: `edgewatt run` takes one configuration; files of a network go with --system NAME"
+        )
     if system is not None:
         if Path(file).suffix in (".yaml", ".yml"):
             raise InputError(f"{file}: --system goes with a network file; in a configuration write 'system: {system}'")
-        return {"network": {"file": file}, "system": system, "name": Path(file).name}
+        network = {"file": file} if len(files) == 1 else {"files": list(files)}
+        return {"network": network, "system": system, "name": Path(file).name}
     refuse_other_kinds("a run configuration", CONFIGURATIONS, file)
     return Path(file)
 
@@ -123,7 +134,9 @@ def sweep(
     dry_run: bool = typer.Option(False, "--dry-run", help="Say what would be computed and how long it may take."),
     json_file: str = _JSON,
 ) -> None:
-    """Compute every point of a sweep; stop it when you like, the same command goes on where it was.
+    """Compute every point of a sweep.
+
+    Stop it when you like: the same command goes on where it was.
 
     Example:  edgewatt sweep memory-parts
 
@@ -195,7 +208,7 @@ def collect(
         ..., "-o", "--output", parser=written, metavar="FILE", help="Table to write: .parquet or .csv."
     ),
 ) -> None:
-    """Put all records of a results folder into one table, a row a point.
+    """Put all records of a folder into one table, a row a point.
 
     Example:  edgewatt collect results/mine -o mine.parquet
     """
@@ -211,7 +224,7 @@ def show(
     ),
     json_file: str = _JSON,
 ) -> None:
-    """Print one record: its configuration, what it counted, and where it was made.
+    """Print one record: configuration, counts, and provenance.
 
     Example:  edgewatt show results/records/0123456789abcdef01234567.json
     """
@@ -241,7 +254,9 @@ def rerun(
     ),
     json_file: str = _JSON,
 ) -> None:
-    """Repeat the run behind a record and compare: exit status 1 if anything in its canonical part differs.
+    """Repeat the run behind a record and compare.
+
+    Exit status 1 if anything in its canonical part differs.
 
     Example:  edgewatt rerun results/mine/records/0123456789abcdef01234567.json
     """
@@ -284,7 +299,9 @@ def bench_network(
     ),
     json_file: str = json_option(),
 ) -> None:
-    """Time our kernel and the libraries in one process: thread CPU time, shuffled rounds, an A/A control.
+    """Time our inference kernel beside the libraries.
+
+    All in one process: thread CPU time, shuffled rounds, an A/A control.
 
     Example:  edgewatt bench configs/examples/quickstart.yaml -o bench.html
 

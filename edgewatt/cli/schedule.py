@@ -68,7 +68,7 @@ def schedule(
     ),
     json_file: str = json_option(),
 ) -> None:
-    """Order the operators of a network so that it needs the least memory.
+    """Order the operators of a model for the least peak memory.
 
     Example:  edgewatt schedule model.tflite --rewrite all --figure schedule.svg
 
@@ -235,7 +235,7 @@ def arena(
     figure: str = typer.Option(None, parser=written, metavar="FILE", help="Draw the map (svg, png, html)."),
     json_file: str = json_option(),
 ) -> None:
-    """Place buffers in one arena, or in several memory banks, so that none that are live together share a byte.
+    """Place buffers in an arena or in several memory banks.
 
     Example:  edgewatt arena buffers.csv --capacity 1048576 -o placed.csv --page map.html
 
@@ -324,7 +324,7 @@ def patches(
     page: str = typer.Option(None, parser=written, metavar="FILE", help="Write a page with the front."),
     json_file: str = json_option(),
 ) -> None:
-    """Fuse layers of a chain of convolutions and run them patch by patch: memory against multiplications and joules.
+    """Run a chain of convolutions patch by patch for less memory.
 
     Example:  edgewatt patches layers.csv --part lpddr4-3200 --factor 1.3 --run --page front.html
     """

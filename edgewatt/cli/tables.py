@@ -327,8 +327,9 @@ def show_comparison(pairs: Comparison) -> None:
             for _, _, point, cells in sorted(shown, key=lambda each: -each[1])
         ]
         heads = ("point", *(every[name] for name in names))
-        show_table(heads, rows, title=f"{len(pairs)} points, change from A to B", numeric=heads[1:])
-        if len(pairs) > len(shown):
+        if names:
+            show_table(heads, rows, title=f"{len(pairs)} points, change from A to B", numeric=heads[1:])
+        if names and len(pairs) > len(shown):
             put(console, f"shown: the {len(shown)} points that change most; --json has all")
         same = [every[name].removesuffix(" %") for name in every if name not in names and name in pairs[0]["changes"]]
         if same:

@@ -46,9 +46,11 @@ def validate(
     seed: int = typer.Option(0, help="Seed of the random cases."),
     json_file: str = json_option("the checks"),
 ) -> None:
-    """Check models, orders, matrices and configurations; exit status 1 if a check fails.
+    """Check models, orders, matrices and configurations.
 
-    Without files: our models against theory, and against the reference numbers if they are present. Examples:
+    Exit status 1 if a check fails.
+
+    Without files: our models against theory, and against the reference numbers if they are present.
 
       edgewatt validate
 

@@ -63,7 +63,8 @@ def _problems(model: type[BaseModel], document: Document, error: ValidationError
         wanted = [_WANTED[item["type"]] for item in items if item["type"] in _WANTED]
         others = [item for item in items if item["type"] not in _WANTED]
         if wanted and not (others and any(item["type"] == "literal_error" for item in others) and len(items) > 1):
-            yield document.mark(place), _wrong_type(wanted, _at(document.data, place))
+            value = _at(document.data, place)
+            yield document.mark(place), _wrong_type(wanted, value) + _as_files(place, value)
         for item in others:
             yield _one(model, document, place, item, wanted)
 
@@ -76,7 +77,9 @@ def _one(
     if kind == "extra_forbidden":
         known = _known_keys(model, place[:-1], document.data)
         present = set(_at(document.data, place[:-1]) or ())
-        hint = _elsewhere(model, place[-1], known) or _hint(place[-1], known - present, known)
+        begun = {key for key in known - present if key.startswith(f"{place[-1]}_")}  # size, where size_bytes is meant
+        hint = _elsewhere(model, place[-1], known) if not begun else ""
+        hint = hint or _hint(place[-1], begun or known - present, known)
         return document.mark(place, key=True), f"unknown key {shown(place[-1])}{hint}"
     if kind == "missing":
         missing = item["rest"][-1] if item["rest"] else "?"
@@ -96,6 +99,15 @@ def _one(
         return document.mark(place), f"{text} {context[key]}, not {shown(value)}"
     message = str(context.get("error") or item["msg"]).removeprefix("Value error, ")
     return document.mark(place, key=kind == "value_error" and isinstance(value, dict)), " ".join(message.split())
+
+
+def _as_files(place: Place, value: Any) -> str:
+    """Say how a network or matrix of several files is written, where a list of them or one name stands alone."""
+    files = value if isinstance(value, list) else [value]
+    if place[-1:] not in (("network",), ("matrix",)) or not files or not all(isinstance(name, str) for name in files):
+        return ""
+    many = f"files: [{', '.join(files)}]" if isinstance(value, list) and place[-1] == "network" else f"file: {files[0]}"
+    return f" (write {{{many}}})" if len(many) <= 60 else f" (write {{{many.partition(':')[0]}: ...}})"
 
 
 def _hint(given: object, free: set[str], known: set[str]) -> str:

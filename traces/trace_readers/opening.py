@@ -45,6 +45,7 @@ def _guess(source: Source) -> str:
     known = [name for name, entry in readers.items() if entry.item.is_text]
     if first_words(head):
         raise InputError(
-            f"{source.name}: its first line fits no known trace format ({', '.join(known)}): name the format"
+            f"{source.name}: its first line fits no known trace format ({', '.join(known)}): name it with "
+            "--format (format=... in Python)"
         )
     raise InputError(f"{source.name}: no trace format that is known here ({', '.join(readers)})")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -37,14 +38,39 @@ class Commands(typer.Typer):
     """A group of commands; one that writes files has ``--force``, without which it refuses to write what it reads."""
 
     def command(self, name: str | None = None, **more: Any) -> Callable[[Function], Function]:
-        """As Typer's own."""
-        register = super().command(name, **more)
+        """As Typer's own; examples of the docstring are printed as they may be pasted, in lines of 80 columns."""
 
         def decorate(function: Function) -> Function:
-            register(_guarded(function))
+            told = {"help": with_examples(inspect.getdoc(function) or ""), **more}
+            super(Commands, self).command(name, **told)(_guarded(function))
             return function
 
         return decorate
+
+
+MOST_COLUMNS = 76  # of an example; the help indents it
+
+
+def with_examples(text: str) -> str:
+    """Return a help text in which each paragraph that is an example stands by itself and is not wrapped in words."""
+    parts = []
+    for part in re.split(r"\n\n|\n(?=Example:)", text):
+        words = " ".join(part.split())
+        call = words.removeprefix("Example:").strip()
+        parts.append(f"\b\nExample:  {_pasted(call)}" if call.startswith("edgewatt ") else part)
+    return "\n\n".join(parts)
+
+
+def _pasted(call: str) -> str:
+    """Break a command before options, so that a shell takes the lines as one."""
+    lines: list[str] = []
+    for piece in re.split(r" (?=--?[a-zA-Z])", call):
+        room = MOST_COLUMNS - (len("Example:  ") if len(lines) < 2 else 4) - 2
+        if lines and len(lines[-1]) + 1 + len(piece) <= room:
+            lines[-1] += f" {piece}"
+        else:
+            lines.append(piece)
+    return " \\\n    ".join(lines)
 
 
 def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import typer
+
 NETWORKS = ("network", "matrix", "weights", "model")
 CONFIGURATIONS = ("configuration", "sweep")
 
@@ -48,6 +50,17 @@ class Reads:
 def reads(wanted: str, *kinds: str, to: type = str) -> Reads:
     """Declare what an argument may be."""
     return Reads(wanted, kinds, to)
+
+
+def size_of(text: str) -> int:
+    """Return bytes of an option such as ``--size 8KiB``."""
+    from traces.base.errors import InputError
+    from traces.base.units import size_in_bytes
+
+    try:
+        return size_in_bytes(text)
+    except InputError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 MACHINE = reads("a machine", "system")
