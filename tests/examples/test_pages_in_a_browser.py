@@ -128,7 +128,7 @@ def _operator_pages(folder: Path) -> None:
 LOOKS = """
 const root = document.documentElement, said = {};
 const inner = (element) => element.scrollWidth > element.clientWidth + 1;
-const own = [...document.querySelectorAll('.chart, .scroll, .panel, pre')];
+const own = [...document.querySelectorAll('.chart, .card, .scroll, .panel, pre')];
 const beyond = (e) => e.getBoundingClientRect().right > window.innerWidth + 1;
 const wide = [...document.querySelectorAll('main *')].filter((e) => beyond(e) && !own.some((o) => o.contains(e)));
 said.width = window.innerWidth;
