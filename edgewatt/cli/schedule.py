@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from edgewatt.cli.parts.guard import json_option, written
-from edgewatt.cli.parts.inputs import MACHINE, PART, reads
+from edgewatt.cli.parts.inputs import MACHINE, PART, reads, size_of
 from edgewatt.cli.parts.output import say
 
 ONCHIP_BYTES = (32 * 1024, 64 * 1024, 128 * 1024, 256 * 1024)
@@ -217,7 +217,12 @@ def arena(
         parser=reads("a table of buffers", "buffers"),
         help="CSV with columns id, lower, upper (half-open), size; with banks also traffic, bank.",
     ),
-    capacity: int = typer.Option(None, help="Any placement in so many bytes will do; without it, as low as can be."),
+    capacity: int = typer.Option(
+        None,
+        metavar="BYTES",
+        parser=size_of,
+        help="Any placement in so many bytes (1MiB) will do; without it, as low as can be.",
+    ),
     alignment: int = typer.Option(1, help="Every offset is a multiple of it."),
     allocator: str = typer.Option("exact", help="How: see `edgewatt list allocators`."),
     banks: str = typer.Option(

@@ -3,9 +3,11 @@
 import gzip
 import inspect
 import json
+import pickle
 import re
 import shlex
 import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +40,8 @@ FILES = {
     "order.npz": "order", "record.json": "record", "graph.json": "graph", "sweep.yaml": "sweep",
     "my.yaml": "configuration", "my.yml": "configuration", "my run.json": "configuration", "part.yaml": "part",
     "system.yaml": "system", "buffers.csv": "buffers", "layers.csv": "layers", "table.csv": "table",
-    "page.html": "page", "a.din": "trace", "t.npz": "trace", "results": "results",
+    "page.html": "page", "net.pt": "pickle", "old.pkl": "pickle", "a.din": "trace",
+    "t.npz": "trace", "results": "results",
 }  # fmt: skip
 
 
@@ -70,6 +73,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(shipped_path("systems", "scratchpad-8k"), here / "system.yaml")
     (here / "buffers.csv").write_text("id,lower,upper,size\na,0,2,8\nb,1,3,8\n")
     shutil.copy(shipped_path("examples/chains", "basic-residual-64", ".csv"), here / "layers.csv")
+    with zipfile.ZipFile(here / "net.pt", "w") as archive:  # as torch.save writes
+        archive.writestr("net/data.pkl", pickle.dumps({"fc.weight": 1}, 2))
+        archive.writestr("net/version", "3")
+    (here / "old.pkl").write_bytes(pickle.dumps({"fc.weight": 1}))
     (here / "a.din").write_text("0 0\n1 20\n0 40\n")
     (record,) = ew.run(here / "my.yaml", results=here / "results")
     shutil.copy(here / "results" / "records" / f"{record.hash}.json", here / "record.json")
@@ -106,7 +113,7 @@ def commands() -> dict[str, tuple[list[str], dict[str, Reads]]]:
     return found
 
 
-NO_FILES = {("list", "what"), ("papers", "names")}  # arguments that name no file
+NO_FILES = {("list", "what"), ("list", "names"), ("papers", "names")}  # arguments that name no file
 OTHER_TOOLS = {("accelerator", "run"), ("part import", "file")}  # what other tools wrote
 MORE = {
     "compare": ["record.json"], "collect": ["-o", "x.csv"], "pays": ["--order", "two-optimal"],

@@ -70,6 +70,18 @@ def test_what_is_left_is_said(tmp_path: Path) -> None:
     assert len(chosen.inputs) == 25 and len(chosen.outputs) == 75
 
 
+def test_a_pattern_means_the_layers_it_matches(tmp_path: Path) -> None:
+    """`fc*` matches the bias of a layer too, which goes with its weight."""
+    path, tensors = lenet(tmp_path)
+    network = load(path, names=["fc*"])
+    assert network.n_connections == np.count_nonzero(tensors["fc.weight"])
+    assert network.biases is not None and network.biases[-5:].tolist() == tensors["fc.bias"].tolist()
+    with pytest.raises(InputError, match=r"tensor 'fc.bias' has shape \[5\]"):
+        load(path, names=["fc.bias"])
+    with pytest.raises(InputError, match=r"tensor 'bn.running_mean' has shape \[3\]"):
+        load(path, names=["bn*"])
+
+
 def test_a_mean_between_is_inferred_and_said(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     weights = {

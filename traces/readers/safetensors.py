@@ -38,7 +38,8 @@ _TYPES = {
 def read(path: str | Path, *, names: Sequence[str] | None = None) -> list[Matrix]:
     """Read the layers of a file, in natural order of their names (layer.2 before layer.10).
 
-    names: tensor names or patterns (``encoder.*.weight``) in the order wanted; None takes every two-dimensional tensor.
+    names: tensor names or patterns (``encoder.*.weight``) in the order wanted; None takes every two-dimensional tensor,
+        and a pattern those that it matches.
     A convolution chosen by name is the matrix of its outputs and taps, float[O, I * R * S]. A tensor `x.bias` of one
     dimension belongs to `x.weight`. Raises InputError naming file and tensor.
     """
@@ -121,6 +122,8 @@ def _select(
         hits = [name for name in known if name == pattern or fnmatch.fnmatchcase(name, pattern)]
         if not hits:
             raise InputError(f"{path}: no tensor {pattern!r}{did_you_mean(pattern, known)}")
+        if pattern not in tensors:  # a pattern means the layers among what it matches, not their biases
+            hits = [name for name in hits if len(tensors[name]["shape"]) in ranks] or hits
         chosen += hits
     for name in chosen:
         shape = tensors[name]["shape"]

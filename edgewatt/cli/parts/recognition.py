@@ -53,6 +53,16 @@ class Look:
         return frozenset(name.strip().strip('"') for name in first.split(",")) if self.suffix == ".csv" else frozenset()
 
 
+def _is_pickle(head: bytes) -> bool:
+    """Tell a pickle of protocol 2 to 5 by its first two bytes, PROTO and the number, and the opcode that follows."""
+    return (
+        len(head) > 2
+        and head[:1] == b"\x80"
+        and head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05")
+        and head[2:3] in b"\x95}](ck\x8a"
+    )
+
+
 def _is_trace(look: Look) -> bool:
     from traces.trace_readers.reader import TRACE_READERS
     from traces.trace_readers.source import Source
@@ -88,6 +98,12 @@ class Kind:
 
 
 KINDS = {
+    "pickle": Kind(
+        "a file of pickled objects, as torch.save writes",
+        "no pickle is ever opened, since it may run code. Save the tensors alone, "
+        "`safetensors.torch.save_file(model.state_dict(), 'net.safetensors')`, for `edgewatt order`",
+        lambda look: (look.head.startswith(b"PK") and b"/data.pkl" in look.head) or _is_pickle(look.head),
+    ),
     "model": Kind(
         "a model",
         "`edgewatt schedule {file}` orders its operators, `edgewatt order {file}` the connections of a chain of layers",
