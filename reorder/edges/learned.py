@@ -36,7 +36,8 @@ from traces.work.network import Network
 # nearer and nearer to the best.
 DELAYS, NEARER = (0, 3, 6, 12, 24), (2, 1)
 FEWER = 0.87  # of the slots, tried too where memory holds much of a layer: MIN keeps sources in the others
-# Swaps at the end: in all, each, and for each connection into an item.
+# Swaps at the end: in all (twice that where memory holds much of a layer and the pass alone is weakest), each, and for
+# each connection into an item.
 AFTER_US, MOVE_US, CONNECTION_US = 20_000, 0.12, 0.019
 
 
@@ -45,7 +46,8 @@ class LearnedParameters:
     """weights: a file of `edgewatt learn order`; None: those that come with this program.
 
     slots: neurons resident at once; None: by policy. moves: swaps of residency intervals that cost no more, after the
-    pass; None: as many as take some 20 ms, none where that is less than one an item; 0: none.
+    pass; None: as many as take some 20 ms (40 where memory holds much of a layer), none where that is less than one an
+    item; 0: none.
     """
 
     weights: str | None = None
@@ -141,7 +143,8 @@ def learned(network: Network, task: Task, parameters: LearnedParameters) -> Orde
     sets = shipped_weights() if parameters.weights is None else read_weights(parameters.weights)
     choices = [parameters.slots] if parameters.slots else slot_choices(task)[: 1 if task.sees_future else 3]
     chosen = fitting(sets, items, task.policy, choices[0])
-    if task.sees_future and not parameters.slots and is_roomy(items, choices[0]) and not is_sparse(items):
+    roomy = task.sees_future and is_roomy(items, choices[0]) and not is_sparse(items)
+    if roomy and not parameters.slots:
         choices.append(round(FEWER * choices[0]))
     rivals = {slots: Rival() for slots in choices}
     ways = [(slots, weights) for weights in chosen for slots in choices]
@@ -155,7 +158,7 @@ def learned(network: Network, task: Task, parameters: LearnedParameters) -> Orde
     elif parameters.moves != 0 and (task.prepared is None or coordinates(items) is not None) and not budget.over:
         moves = parameters.moves
         if moves is None:
-            moves = round(AFTER_US / (MOVE_US + CONNECTION_US * len(items.edges) / len(items.items)))
+            moves = round((1 + roomy) * AFTER_US / (MOVE_US + CONNECTION_US * len(items.edges) / len(items.items)))
             moves = 0 if moves < len(items.items) else moves
         weights = next(one for one in chosen if one.name == best.found["set"])
         state = streamed(items, best.found["slots"], weights)
