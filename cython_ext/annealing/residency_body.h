@@ -145,7 +145,13 @@ EW_TARGET static void EW_NAME(ew_accept)(ew_residency *r, int64_t n_listed) {
             lane_open[r->in_lane[e]] = (EW_LANE)r->changes[c].open;
             lane_finish[r->in_lane[e]] = (EW_LANE)r->changes[c].finish;
         }
-    for (int64_t k = 0; k < n_listed; k++) EW_NAME(ew_find_early)(r, r->list[k]);
+    for (int64_t k = 0; k < n_listed; k++) {
+        const int64_t s = r->list[k], added = r->new_end[k] - (k ? r->new_end[k - 1] : 0);
+        if (r->last[k] == INT32_MAX) /* its release changed */
+            EW_NAME(ew_find_early)(r, s);
+        else
+            EW_NAME(ew_follow_early)(r, s, (int32_t)(r->source[s].n_points - added + r->old_end[k] - r->first[k]));
+    }
     for (int64_t c = 0; c < r->n_changes; c++) {
         const ew_change *const change = &r->changes[c];
         if (change->open == change->old_open && change->finish == change->old_finish) continue;
@@ -153,7 +159,7 @@ EW_TARGET static void EW_NAME(ew_accept)(ew_residency *r, int64_t n_listed) {
             const int64_t s = r->in_source[e];
             if (EW_NAME(ew_moves_early)(r, s, (EW_LANE)change->old_open, (EW_LANE)change->open, (EW_LANE)change->finish) &&
                 r->source[s].listed >> 32 != r->move)
-                EW_NAME(ew_find_early)(r, s);
+                EW_NAME(ew_follow_early)(r, s, r->source[s].n_points);
         }
     }
 }

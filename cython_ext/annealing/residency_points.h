@@ -171,6 +171,40 @@ EW_TARGET static void EW_NAME(ew_find_early)(ew_residency *r, int64_t s) {
 #endif
 }
 
+/* The same after an accepted move that leaves the source's release, `before` being how many there were. Behind an early
+ * point that is where it was, the next one is too, unless a changed target gave it or now gives a later one. */
+EW_TARGET static void EW_NAME(ew_follow_early)(ew_residency *r, int64_t s, int32_t before) {
+    const int64_t base = r->out_start[s], lanes = r->out_start[s + 1] - base;
+    const int32_t n = r->source[s].n_points, kept = before < n ? before : n;
+    EW_LANE *const early = (EW_LANE *)r->early + r->source[s].points;
+    EW_LANE point = (EW_LANE)EW_NEVER_POINT, old_point = point;
+    if (lanes <= 128) { /* a few vectors */
+        EW_NAME(ew_find_early)(r, s);
+        return;
+    }
+    memmove(early + n - kept, early + before - kept, (size_t)kept * sizeof(EW_LANE)); /* the last ones stay the last */
+    early[n] = point;
+    for (int32_t j = n - 1; j >= 0; j--) {
+        const EW_LANE old = early[j];
+        int again = (j < n - kept) | (point != old_point);
+        for (int64_t c = 0; c < r->n_changes && !again; c++) {
+            const ew_change *const change = &r->changes[c];
+            again = (((EW_LANE)change->old_finish < point) & ((EW_LANE)change->old_open == old)) |
+                    (((EW_LANE)change->finish < point) & ((EW_LANE)change->open > old));
+        }
+        if (again)
+            point = EW_NAME(ew_last_open)((const EW_LANE *)r->lane_open + base, (const EW_LANE *)r->lane_finish + base,
+                                          lanes, (EW_LANE)r->source[s].release, point);
+        else
+            point = old;
+        early[j] = point;
+        old_point = old;
+    }
+#if EW_SIMD == 2
+    EW_NAME(ew_line)(r, s);
+#endif
+}
+
 #if EW_SIMD == 2 && EW_BITS == 16
 /* Search a source of at most 32 `vectors` targets again from its point `from` on, the changes put in place in registers:
  * lanes that were just written could not be read as a vector for some 15 cycles. Returns how many points there are now

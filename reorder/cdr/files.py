@@ -18,6 +18,7 @@ from traces.base.archive import read_npz
 from traces.base.errors import InputError, did_you_mean
 from traces.base.files import whole_file
 from traces.base.memory import claim
+from traces.formats.convert import from_bits
 from traces.readers import NETWORK_READERS, MatrixReader
 from traces.readers.parts.weights import Weights
 
@@ -78,10 +79,7 @@ def _of_weights(weights: Weights, names: Sequence[str] | None) -> Any:
     matrix = weights.matrix(found[0])
     claim(16 * int(matrix.pointers[-1]), str(weights.folder), f"matrix {matrix.name!r}")
     columns, bits = matrix.entries(0, matrix.shape[0])
-    if matrix.value_format == "bf16":
-        values = (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
-    else:
-        values = bits.view(f"<f{bits.itemsize}").astype(np.float32)
+    values = from_bits(bits, matrix.value_format)
     return scipy.sparse.csr_matrix((values, columns, matrix.pointers), shape=matrix.shape)
 
 

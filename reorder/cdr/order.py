@@ -167,7 +167,7 @@ def _order_rows(request: TupleRequest, stored: StoredTuples, bound: bool, run: M
 
 def _order_ell(request: TupleRequest, stored: StoredTuples, bound: bool) -> TupleOrder:
     """Order ELLPACK: whole rows against the rows above and below them."""
-    member, own, problem = request.member, request.own, stored.ell_problem(request.wires)
+    member, own, problem = request.member, request.own, stored.ell_problem(request.storage, request.wires)
     bounds = stored.bounds(request.storage)
     limit: float | None = None
     if problem.n_rows == 1:  # memory order is the row's own

@@ -143,7 +143,7 @@ class StoredTuples:
             wires.energy_pj,
         )
 
-    def ell_problem(self, wires: Wires) -> EllProblem:
+    def ell_problem(self, storage: Storage, wires: Wires) -> EllProblem:
         """Return the problem of ELLPACK; InputError for what that layout cannot be ordered for."""
         coding = CHAINS.get(wires.encoder, Coding())
         if wires.metric != "ones" or not coding.xor or coding.transition:
@@ -155,8 +155,7 @@ class StoredTuples:
             )
         if self.fields[0].element_bits < 8:
             raise InputError(
-                f"layout 'ell' has no order for values of {self.fields[0].element_bits} bits: those of different rows "
-                "share a byte"
+                f"layout 'ell' has no order for {storage.value_format}: values of different rows share a byte"
             )
         n_rows = self.entries.shape[0]
         return EllProblem(self.fields, _COUNTED[wires.objective], self.entries.major, n_rows, coding.dbi, interval)

@@ -132,6 +132,23 @@ def test_annealing_takes_the_moves_the_oracle_takes(
     assert (search.cost, opens, drops) == expected
 
 
+@pytest.mark.parametrize(("wide", "slots"), [(False, 3), (False, 12), (True, 12)])
+def test_early_points_of_sources_with_many_targets_follow_a_move(wide: bool, slots: int) -> None:
+    """They are not found again but from where a move changed them (some are): moves stay those of the oracle."""
+    from traces.generators.networks import uniform_layers
+
+    network = uniform_layers([5, 180, 4], 0.85, seed=2)
+    items = Items(network)
+    state = items.state_of(two_optimal(network, None, None).edges, slots)  # type: ignore[arg-type]
+    search = items.search(slots, 3, wide)
+    search.set_state(state.opens, state.drops)
+    search.tune(0.5, 60, 0.3, 0.3, doubt=0)
+    search.run(500)
+    opens, drops = (items.items[part].tolist() for part in search.state())
+    start = (items.items[part].tolist() for part in (state.opens, state.drops))
+    assert (search.cost, opens, drops) == annealed(network, *start, slots, 3, 0.5, (0.3, 0.3), 60, 500, 0, 0.0)
+
+
 def test_lane_widths_agree() -> None:
     from traces.generators.networks import random_layered
 

