@@ -44,7 +44,7 @@ extensions = [
         + ([("EDGEWATT_DEBUG", "1")] if DEBUG else [("NDEBUG", "1")]),
         # No fused multiply-adds: partial sums, and so the bytes on the wires, are the same on every machine.
         extra_compile_args=["-ffp-contract=off", "-Wno-psabi", *sanitizer]
-        + (["-O1", "-g"] if DEBUG or SANITIZE else ["-O3", "-fno-math-errno", "-g0"]),
+        + (["-O1", "-g1"] if DEBUG or SANITIZE else ["-O3", "-fno-math-errno", "-g0"]),
         extra_link_args=sanitizer,
     )
     for source in sorted(Path("cython_ext").glob("*/*.pyx"))

@@ -15,8 +15,11 @@ EW_TARGET static inline int EW_NAME(ew_untouched)(const ew_residency *r, int64_t
 #if EW_SIMD == 2
     const __m512i x = _mm512_load_si512((const EW_LANE *)r->lines + 2 * s * EW_LINE);
     const uint32_t from = EW_MASK(ge)(x, EW_SET1(a)), from2 = EW_MASK(ge)(x, EW_SET1(a2));
-    if (from && from2) /* else the points go on */
-        return ((from & (EW_MASK(lt)(x, EW_SET1(f)) | 1)) != 0) & ((from2 & (EW_MASK(le)(x, EW_SET1(f2)) | 1)) != 0);
+    if (from && from2) { /* else the points go on */
+        const int before = (from & (EW_MASK(lt)(x, EW_SET1(f)) | 1)) != 0;
+        const int within2 = (from2 & (EW_MASK(le)(x, EW_SET1(f2)) | 1)) != 0;
+        return before & within2;
+    }
 #endif
     const EW_LANE *const points = (const EW_LANE *)r->points + r->source[s].points;
     const EW_LANE release = (EW_LANE)r->source[s].release;
@@ -122,8 +125,9 @@ EW_TARGET static inline int EW_NAME(ew_moves_early)(const ew_residency *r, int64
     const int32_t n = r->source[s].n_points;
     const EW_LANE release = (EW_LANE)r->source[s].release;
     const EW_LANE *const early = (const EW_LANE *)r->early + r->source[s].points;
-    return (early[EW_NAME(ew_first_not_below)(early, n, a)] == a) |
-           ((early[EW_NAME(ew_first_not_below)(early, n, a2)] > f2) & (a2 > release));
+    const int was_early = early[EW_NAME(ew_first_not_below)(early, n, a)] == a;
+    const int beyond2 = early[EW_NAME(ew_first_not_below)(early, n, a2)] > f2;
+    return was_early | (beyond2 & (a2 > release));
 }
 
 /* Put the new points and intervals of an accepted move in place. */

@@ -149,7 +149,7 @@ EW_TARGET static inline EW_LANE EW_NAME(ew_last_open)(const EW_LANE *open, const
     most = (EW_LANE)EW_MAX(largest);
 #else
     for (int64_t i = 0; i < n; i++) {
-        const EW_LANE a = (open[i] > release) & (finish[i] < point) ? open[i] : (EW_LANE)0;
+        const EW_LANE a = ((open[i] > release) & (finish[i] < point)) ? open[i] : (EW_LANE)0;
         most = a > most ? a : most;
     }
 #endif

@@ -86,7 +86,7 @@ cdef class LineData:
         """Return (stream, offset, payload) of the write-backs of these lines (byte addresses)."""
         cdef int64_t t, m = lines.shape[0]
         cdef uint64_t line_bytes = <uint64_t>1 << self.line_shift
-        cdef uint8_t[::1] out_stream = np.empty(m, np.uint8), out = np.empty(max(m * line_bytes, 1), np.uint8)
+        cdef uint8_t[::1] out_stream = np.empty(m, np.uint8), out = np.empty(max(m * <int64_t>line_bytes, 1), np.uint8)
         cdef int64_t[::1] out_offset = np.empty(m + 1, np.int64)
         out_offset[0] = 0
         for t in range(m):
