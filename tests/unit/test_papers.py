@@ -209,6 +209,13 @@ SMALLEST: dict[str, Job] = {
     "cdr-search": {"stride": 32},
     "ego-misses": {"kind": "random", "layers": 2, "density": 0.01, "seed": 1, "rows": [64]},
     "gleinig-policies": {"seed": 1, "iterations": 100},
+    "gleinig-trained": {
+        "network": "digits_wide",
+        "density": None,
+        "scope": None,
+        "policy": "lru",
+        "iterations": 10,
+    },
     "serenity-memory": {"graph": "NASNet normal cell"},
     "gleinig-clock": {"panel": "7a", "x": 0.1, "network": {"width": 30}, "iterations": 10, "seed": 1},
     "ego-clock": {"kind": "toy", "layers": 2, "density": 0.05, "seed": 1},
