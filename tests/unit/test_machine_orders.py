@@ -141,11 +141,14 @@ network: {file: net.npz}
 orderings: [two-optimal, auto]
 layout: {kind: tuples, lanes: 64}
 system: edge
-search: {objective: energy, time_limit_s: 0.5}
+search: {objective: energy, time_limit_s: LIMIT}
 """
-    (tmp_path / "run.yaml").write_text(text)
-    plain, found = ew.run(tmp_path / "run.yaml", results=tmp_path / "results")
-    assert found.results["energy_pj"]["total"] < plain.results["energy_pj"]["total"]
+    for limit in (0.5, 4, 32):  # half a second, and what the same search needs under a sanitizer or on a busy machine
+        (tmp_path / "run.yaml").write_text(text.replace("LIMIT", str(limit)))
+        plain, found = ew.run(tmp_path / "run.yaml", results=tmp_path / "results")
+        if saved := plain.results["energy_pj"]["total"] - found.results["energy_pj"]["total"]:
+            break
+    assert saved > 0
 
 
 def test_a_machine_object_serves_as_well(network: Network) -> None:
