@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from reorder.cdr.checkpoint import what_is_wrong
 from reorder.cdr.cost import field_ones
 from reorder.cdr.request import Storage, TupleRequest, Wires
 from reorder.cdr.tuple_problem import Before
-from reorder.weights.output import JOURNAL, Journal, Place, Shard, csr_places, write_index
+from reorder.weights.output import JOURNAL, SENT, Journal, Place, Shard, csr_places, write_index
 from reorder.weights.stream import Group, Tuples, read_groups, read_tuples
 from reorder.workers import Workers
 from traces.base.errors import InputError, did_you_mean
@@ -146,19 +147,28 @@ class _Run:
             by_file.setdefault(matrix.values.file, []).append(matrix)
         inside = {part for name in self.chosen for part in self.weights.parts(name)}
         self.total = sum(int(matrix.pointers[-1]) for matrices in by_file.values() for matrix in matrices)
+        others = {
+            file: [t for n, t in self.weights.tensors.items() if t.file == file and n not in inside]
+            for file in self.weights.files
+        }
         weight_map: dict[str, str] = {}
-        found, size = [], 0
+        shards: dict[Path, Shard] = {}
         for file in self.weights.files:
+            places = [
+                (name, place)
+                for matrix in by_file.get(file, [])
+                for name, place in csr_places(matrix, self._id_bits(matrix)).items()
+            ]
+            places += [(t.name, Place(t.kind, t.shape, t.stop - t.start)) for t in others[file]]
+            for name, _ in places:
+                if name in weight_map:
+                    raise InputError(f"{file}: a matrix written as CSR takes the name of tensor {name!r}: exclude it")
+                weight_map[name] = file.name
+            shards[file] = Shard(self.target / file.name, dict(places))
+        found = []
+        for file, shard in shards.items():
             matrices = by_file.get(file, [])
-            others = {n: t for n, t in self.weights.tensors.items() if t.file == file and n not in inside}
-            places: dict[str, Place] = {}
-            for matrix in matrices:
-                places |= csr_places(matrix, self._id_bits(matrix))
-            places |= {name: Place(t.kind, t.shape, t.stop - t.start) for name, t in others.items()}
-            shard = Shard(self.target / file.name, places)
-            weight_map |= dict.fromkeys(places, file.name)
-            size += sum(place.n_bytes for place in places.values())
-            whole = file.name in self.journal.shards and shard.path.is_file()
+            whole = file.name in self.journal.shards and shard.is_whole()
             if whole and all(matrix.name in self.journal.matrices for matrix in matrices):
                 self.done += sum(int(matrix.pointers[-1]) for matrix in matrices)
             else:
@@ -167,11 +177,12 @@ class _Run:
                 with shard.opened():
                     for matrix in matrices:
                         self._order(matrix, shard)
-                    for tensor in others.values():
+                    for tensor in others[file]:
                         shard.copy(tensor)
                 shard.finish()
                 self.journal.put(shard=file.name)
             found += [self._result(matrix, file.name) for matrix in matrices]
+        size = sum(place.n_bytes for shard in shards.values() for place in shard.places.values())
         write_index(self.target, weight_map, size, {"ordered": self.chosen})
         return found
 
@@ -187,14 +198,22 @@ class _Run:
         """Order what the journal lacks of a matrix, and count what the whole of it sends."""
         bits, wires = self._id_bits(matrix), self.request.wires
         storage = Storage("csr", matrix.value_format, bits, self.request.storage.stride, "row", "packed")
-        finished = self.journal.groups.get(matrix.name, set())
+        finished = self.journal.groups.get(matrix.name, {})
         names = [f"{matrix.name}.{part}" for part in ("data", "indices", "indptr", "shape")]
         ids = np.dtype(f"<u{bits // 8}")
         under_way: dict[int, Group] = {}
 
+        def is_finished(group: Group) -> bool:
+            """Whether the shard holds what was written of a group, and not what else may have become of it."""
+            if (crc := finished.get(group.start)) is None:
+                return False
+            n, word = len(group.words), group.words.itemsize
+            data = shard.read(names[0], group.start * word, n * word)
+            return crc == crc32(shard.read(names[1], group.start * ids.itemsize, n * ids.itemsize), crc32(data))
+
         def calls() -> Iterator[tuple[int, tuple[Any, ...]]]:
             for group in read_groups(matrix, storage, wires):
-                if group.start in finished:
+                if is_finished(group):
                     self._tell(len(group.words))
                     continue
                 under_way[group.start] = group
@@ -206,10 +225,12 @@ class _Run:
             local = order - piece.offset
             if wrong := what_is_wrong(local, piece.problem.bounds, (piece.first, piece.last)):
                 raise InputError(f"tuple order {self.request.method!r}: what it returns for {matrix.name!r} {wrong}")
-            shard.write(names[0], start * group.words.itemsize, group.words[local - first].tobytes())
-            shard.write(names[1], start * ids.itemsize, group.columns[local - first].astype(ids).tobytes())
+            data = group.words[local - first].tobytes()
+            columns = group.columns[local - first].astype(ids).tobytes()
+            shard.write(names[0], start * group.words.itemsize, data)
+            shard.write(names[1], start * ids.itemsize, columns)
             shard.flush()
-            self.journal.put(matrix=matrix.name, start=start)
+            self.journal.put(matrix=matrix.name, start=start, crc=crc32(columns, crc32(data)))
             self._tell(len(local))
         shard.write(names[2], 0, matrix.pointers.astype("<i8").tobytes())
         shard.write(names[3], 0, np.array(matrix.shape, "<i8").tobytes())
@@ -246,5 +267,4 @@ def count_sent(matrix: RowMatrix, shard: Shard, id_bits: int, wires: Wires) -> M
             sums[k] += [field_ones(problem, f, here, skip=n) for f in problem.fields]
             last[k] = tuples.since(len(tuples) - 1) if len(tuples) else lead
         at += len(stored)
-    names = ("original_ones_values", "original_ones_ids", "ones_values", "ones_ids")
-    return dict(zip(names, sums.ravel().tolist(), strict=True))
+    return dict(zip(SENT, sums.ravel().tolist(), strict=True))

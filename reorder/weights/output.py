@@ -1,8 +1,8 @@
 """Shards that are filled in any order and continued after a kill: the reordered matrices of a model, and all else.
 
 A shard NAME.safetensors is written as NAME.safetensors.partial, whose places are known from the counts of entries, and
-gets its name when it is whole. What is in it stands in journal.jsonl, a line a group; a line that was cut off by a kill
-does not count.
+gets its name when it is whole. What is in it stands in journal.jsonl, a line a group with the checksum of what was
+written; a line that was cut off by a kill, or that does not fit the file, does not count.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
+from zlib import crc32
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from traces.base.files import whole_file
 from traces.readers.parts.weights import INDEX, RowMatrix, Stored
 
 JOURNAL = "journal.jsonl"
+SENT = ("original_ones_values", "original_ones_ids", "ones_values", "ones_ids")
+"""What is noted of a whole matrix."""
+_LINE = 1 << 20  # characters of the longest line: names are shorter
 _COPIED = 1 << 24  # bytes at a time
 _BITS = {8: "U8", 16: "U16", 32: "U32"}
 _VALUES = {"fp32": "F32", "fp16": "F16", "bf16": "BF16"}
@@ -71,11 +75,15 @@ class Shard:
             self.stream: IO[bytes] = os.fdopen(os.open(self.partial, flags, 0o666), "r+b")
         except OSError as error:
             raise InputError(f"{self.partial}: cannot be written ({error.strerror or error})") from error
-        with self.stream:
+        try:
             with self._named():
                 self.stream.write(self.header)
                 self.stream.truncate(self.size)
             yield self
+            self.flush()
+        finally:
+            with contextlib.suppress(OSError):  # what could not be written was said
+                self.stream.close()
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:
@@ -100,15 +108,26 @@ class Shard:
 
     def read(self, name: str, at: int, count: int) -> bytes:
         """Return bytes of a tensor."""
-        self.stream.seek(len(self.header) + self.starts[name] + at)
-        return self.stream.read(count)
+        with self._named():
+            self.stream.seek(len(self.header) + self.starts[name] + at)
+            return self.stream.read(count)
+
+    def is_whole(self) -> bool:
+        """Return whether the file has its name, its size and its header."""
+        try:
+            with open(self.path, "rb") as stream:
+                return (
+                    stream.seek(0, 2) == self.size
+                    and not stream.seek(0)
+                    and stream.read(len(self.header)) == self.header
+                )
+        except OSError:
+            return False
 
     def copy(self, tensor: Stored) -> None:
         """Take a tensor over as it is."""
-        with open(tensor.file, "rb") as source:
-            source.seek(tensor.start)
-            for at in range(0, tensor.stop - tensor.start, _COPIED):
-                self.write(tensor.name, at, source.read(min(_COPIED, tensor.stop - tensor.start - at)))
+        for at in range(0, tensor.stop - tensor.start, _COPIED):
+            self.write(tensor.name, at, tensor.read(at, min(_COPIED, tensor.stop - tensor.start - at)))
 
     def resumes(self) -> bool:
         """Return whether a killed run's file is there; one that got its name just before the kill gives it back."""
@@ -124,12 +143,16 @@ class Shard:
 
 
 class Journal:
-    """What is finished, a line each; `done` are the lines of a run with the same key."""
+    """What is finished, a line each, of a run with the same key.
+
+    groups: matrix -> {first tuple of a group: checksum of its bytes}. matrices: matrix -> its ones, by names of SENT.
+    Each line ends in a checksum of its own.
+    """
 
     def __init__(self, path: Path, key: str) -> None:
         self.path = path
-        self.groups: dict[str, set[int]] = {}
-        self.matrices: dict[str, dict[str, Any]] = {}
+        self.groups: dict[str, dict[int, int]] = {}
+        self.matrices: dict[str, dict[str, int]] = {}
         self.shards: set[str] = set()
         lines = self._lines(key)
         fresh = lines is None
@@ -139,15 +162,14 @@ class Journal:
             self.stream = open(path, "w" if fresh else "a", encoding="utf-8")  # noqa: SIM115
         except OSError as error:
             raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
-        self.stream.write("" if not fresh else json.dumps({"key": key}) + "\n")
-        self.stream.write("\n")  # a line that was cut off ends here
-        self.stream.flush()
+        # a line that was cut off ends here
+        self._write("\n" if not fresh else _line({"key": key}) + "\n")
 
     def _lines(self, key: str) -> Iterator[dict[str, Any]] | None:
         """Return the lines of an earlier run of the same work, None where there is none."""
         try:
             with open(self.path, encoding="utf-8") as stream:
-                first = stream.readline()
+                first = stream.readline(_LINE)
         except (OSError, ValueError):
             return None
         found = _parsed(first)
@@ -156,7 +178,7 @@ class Journal:
     def _rest(self) -> Iterator[dict[str, Any]]:
         with open(self.path, encoding="utf-8", errors="replace") as stream:
             stream.readline()
-            for line in stream:
+            while line := stream.readline(_LINE):
                 if line.endswith("\n") and (found := _parsed(line)) is not None:
                     yield found
 
@@ -164,18 +186,23 @@ class Journal:
         name = line.get("matrix")
         if "shard" in line:
             self.shards.add(str(line["shard"]))
-        elif isinstance(name, str) and isinstance(line.get("sent"), dict):
-            self.matrices[name] = line["sent"]
-        elif isinstance(name, str) and type(line.get("start")) is int:
-            self.groups.setdefault(name, set()).add(line["start"])
+        elif isinstance(name, str) and isinstance(sent := line.get("sent"), dict):
+            if sent.keys() == set(SENT) and all(type(ones) is int and 0 <= ones < 2**63 for ones in sent.values()):
+                self.matrices[name] = sent
+        elif isinstance(name, str) and type(line.get("start")) is type(line.get("crc")) is int:
+            self.groups.setdefault(name, {})[line["start"]] = line["crc"]
 
     def put(self, **line: Any) -> None:
         """Note that something is finished."""
         self._take(line)
+        self._write(_line(line))
+
+    def _write(self, text: str) -> None:
         try:
-            self.stream.write(json.dumps(line, separators=(",", ":")) + "\n")
+            self.stream.write(text)
             self.stream.flush()
         except OSError as error:
+            self.close()
             raise InputError(f"{self.path}: cannot be written ({error.strerror or error})") from error
 
     def forget(self, names: Iterable[str]) -> None:
@@ -190,9 +217,17 @@ class Journal:
             self.stream.close()
 
 
+def _line(content: Mapping[str, Any]) -> str:
+    text = json.dumps(content, separators=(",", ":"))
+    return f"{text} {crc32(text.encode()):08x}\n"
+
+
 def _parsed(line: str) -> dict[str, Any] | None:
+    text, _, check = line.rpartition(" ")
+    if check.strip() != f"{crc32(text.encode(errors='replace')):08x}":
+        return None
     try:
-        found = json.loads(line)
+        found = json.loads(text)
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

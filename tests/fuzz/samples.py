@@ -20,6 +20,7 @@ from safetensors.numpy import save as save_safetensors
 from fuzz.machine_samples import machine_samples
 from fuzz.operator_samples import operator_samples
 from fuzz.other_samples import Sample, other_samples
+from fuzz.weights_samples import weights_samples
 from traces.access.build import build_trace
 from traces.base.archive import read_npy
 from traces.readers import graph_challenge, load, native
@@ -102,7 +103,13 @@ def samples(folder: Path) -> dict[str, Sample]:
     text = found["trace ramulator2"][1]
     for kind, packed in (("gzip", gzip.compress(text)), ("zstd", zstandard.ZstdCompressor().compress(text))):
         add(f"trace {kind}", "t", packed, lambda path: [len(chunk) for chunk in open_trace(path, "ramulator2")])
-    return found | other_samples(net, folder) | machine_samples(folder) | operator_samples(folder)
+    return (
+        found
+        | other_samples(net, folder)
+        | machine_samples(folder)
+        | operator_samples(folder)
+        | weights_samples(folder)
+    )
 
 
 def _onnx() -> bytes:

@@ -16,6 +16,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -36,6 +37,8 @@ _SIZES = {"F64": 8, "F8_E4M3": 1, "F8_E5M2": 1, "I8": 1, "BOOL": 1} | {
     name: np.dtype(kind).itemsize for name, kind in {**_INTEGERS, **{k: v[1] for k, v in FLOATS.items()}}.items()
 }
 _MOST_HEADER = 100 << 20  # bytes, as safetensors itself allows
+_HEADER_TAKES = 32  # bytes of memory for one of a header, read as JSON
+_ROW_TAKES = 32  # bytes of memory for a row, its pointer and what finds it
 _COUNTED_BYTES = 1 << 24  # of a dense tensor that are looked at together
 
 
@@ -53,16 +56,20 @@ class Stored:
     def words(self, first: int, last: int, dtype: str) -> npt.NDArray[Any]:
         """Return elements [first, last) of the flat tensor. Raises InputError where the file ends before."""
         size = np.dtype(dtype).itemsize
-        claim((last - first) * size, str(self.file), f"{last - first} elements of {self.name!r}")
+        return np.frombuffer(self.read(first * size, (last - first) * size), dtype)
+
+    def read(self, at: int, count: int) -> bytes:
+        """Return bytes of the tensor. Raises InputError where the file ends before."""
+        claim(count, str(self.file), f"{count} bytes of {self.name!r}")
         try:
             with open(self.file, "rb") as stream:
-                stream.seek(self.start + first * size)
-                raw = stream.read((last - first) * size)
+                stream.seek(self.start + at)
+                raw = stream.read(count)
         except OSError as error:
             raise InputError(f"{self.file}: cannot be read ({error.strerror or error})") from error
-        if len(raw) != (last - first) * size:
+        if len(raw) != count:
             raise InputError(f"{self.file}: ends inside tensor {self.name!r}: damaged")
-        return np.frombuffer(raw, dtype)
+        return raw
 
     def integers(self, first: int = 0, last: int | None = None) -> Int64Array:
         """Return whole numbers of the tensor as int64."""
@@ -75,7 +82,7 @@ class Stored:
 
 
 def read_header(file: Path) -> dict[str, Stored]:
-    """Return the tensors of a safetensors file, checked against its length."""
+    """Return the tensors of a safetensors file, checked against its length and each other."""
     try:
         with open(file, "rb") as stream:
             total = stream.seek(0, 2)
@@ -83,6 +90,7 @@ def read_header(file: Path) -> dict[str, Stored]:
             length = int.from_bytes(stream.read(8), "little")
             if not 2 <= length <= min(total - 8, _MOST_HEADER):
                 raise InputError(f"{file}: damaged or no safetensors file (a header of {length} bytes)")
+            claim(_HEADER_TAKES * length, str(file), "its header")
             header = json.loads(stream.read(length))
     except OSError as error:
         raise InputError(f"{file}: cannot be read ({error.strerror or error})") from error
@@ -92,17 +100,28 @@ def read_header(file: Path) -> dict[str, Stored]:
     try:
         for name, facts in header.items():
             if name != "__metadata__":
-                shape = tuple(int(size) for size in facts["shape"])
-                start, stop = (int(at) for at in facts["data_offsets"])
+                shape = _counts(facts["shape"])
+                start, stop = _counts(facts["data_offsets"])
                 found[name] = Stored(file, name, str(facts["dtype"]), shape, 8 + length + start, 8 + length + stop)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{file}: damaged or no safetensors file ({brief(error)})") from error
     for each in found.values():
         size = _SIZES.get(each.kind)
         fits = size is None or math.prod(each.shape) * size == each.stop - each.start
-        if min(each.shape, default=0) < 0 or not (8 + length <= each.start <= each.stop <= total and fits):
+        if not (8 + length <= each.start <= each.stop <= total and fits):
             raise InputError(f"{file}: the place of tensor {each.name!r} does not fit its shape or the file: damaged")
+    by_place = sorted(found.values(), key=lambda each: (each.start, each.stop))
+    for one, other in pairwise(by_place):
+        if other.start < one.stop:
+            raise InputError(f"{file}: tensors {one.name!r} and {other.name!r} lie on each other: damaged")
     return found
+
+
+def _counts(given: Any) -> tuple[int, ...]:
+    """Return a list of whole numbers from 0 to 2^63 - 1, no longer than an array has dimensions."""
+    if type(given) is not list or len(given) > 64 or any(type(n) is not int or not 0 <= n < 2**63 for n in given):
+        raise ValueError("a shape or a place is no list of sizes")
+    return tuple(given)
 
 
 class RowMatrix:
@@ -117,6 +136,7 @@ class RowMatrix:
                 f"{values.file}: tensor {values.name!r} is {values.kind}: weights of {', '.join(FLOATS)} are ordered"
             )
         self.value_format, self.word = FLOATS[values.kind]
+        claim(_ROW_TAKES * (shape[0] + 1), str(values.file), f"{shape[0]} rows of {name!r}")
 
     @cached_property
     def pointers(self) -> Int64Array:
@@ -128,11 +148,16 @@ class RowMatrix:
         raise NotImplementedError
 
     def _checked(self, pointers: Int64Array, count: int) -> Int64Array:
-        if pointers.shape != (self.shape[0] + 1,) or pointers[0] != 0 or (np.diff(pointers) < 0).any():
+        if pointers.shape != (self.shape[0] + 1,) or pointers[0] != 0 or not _grow(pointers):
             raise InputError(f"{self.values.file}: {self.name!r}: its row pointers do not grow from 0: damaged")
         if pointers[-1] != count:
             raise InputError(f"{self.values.file}: {self.name!r}: {pointers[-1]} entries, {count} values: damaged")
         return pointers
+
+
+def _grow(pointers: Int64Array) -> bool:
+    """Whether none is below the one before; differences of negative numbers could go round."""
+    return bool((pointers >= 0).all() and (np.diff(pointers) >= 0).all())
 
 
 class Dense(RowMatrix):
@@ -152,17 +177,26 @@ class Dense(RowMatrix):
         rows, columns = self.shape
         if not columns:
             return np.zeros(rows + 1, np.int64)
-        step = max(1, _COUNTED_BYTES // max(1, columns * np.dtype(self.word).itemsize))
         counts = [
-            np.count_nonzero(self._kept(self._rows(at, min(at + step, rows))).reshape(-1, columns), axis=1)
-            for at in range(0, rows, step)
+            np.count_nonzero(self._kept(self._rows(*part)).reshape(-1, columns), axis=1)
+            for part in _parts(0, rows, columns * np.dtype(self.word).itemsize)
         ]
         return np.concatenate(([0], np.cumsum(np.concatenate([*counts, np.zeros(0, np.int64)])))).astype(np.int64)
 
     def entries(self, first: int, last: int) -> tuple[Int64Array, npt.NDArray[Any]]:
-        words = self._rows(first, last)
-        at = np.flatnonzero(self._kept(words))
-        return at % self.shape[1], words[at]
+        columns, found = [np.zeros(0, np.int64)], [np.zeros(0, self.word)]
+        for part in _parts(first, last, self.shape[1] * np.dtype(self.word).itemsize):
+            words = self._rows(*part)
+            at = np.flatnonzero(self._kept(words))
+            columns.append(at % max(1, self.shape[1]))
+            found.append(words[at])
+        return np.concatenate(columns), np.concatenate(found)
+
+
+def _parts(first: int, last: int, row_bytes: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges of rows that are looked at together: what is not kept of them takes no memory."""
+    step = max(1, _COUNTED_BYTES // max(1, row_bytes))
+    return ((at, min(at + step, last)) for at in range(first, last, step))
 
 
 class Bitmask(RowMatrix):
@@ -190,9 +224,13 @@ class Bitmask(RowMatrix):
         return self.mask.words(first * self.width, last * self.width, "u1").reshape(last - first, self.width)
 
     def entries(self, first: int, last: int) -> tuple[Int64Array, npt.NDArray[Any]]:
-        bits = np.unpackbits(self._bits(first, last), axis=1, bitorder="little")[:, : self.shape[1]]
-        columns = np.flatnonzero(bits) % max(1, self.shape[1])
-        return columns, self.values.words(int(self.pointers[first]), int(self.pointers[last]), self.word)
+        columns = [np.zeros(0, np.int64)]
+        for part in _parts(first, last, 8 * self.width):
+            bits = np.unpackbits(self._bits(*part), axis=1, bitorder="little")[:, : self.shape[1]]
+            columns.append(np.flatnonzero(bits) % max(1, self.shape[1]))
+        return np.concatenate(columns), self.values.words(
+            int(self.pointers[first]), int(self.pointers[last]), self.word
+        )
 
 
 class Csr(RowMatrix):
@@ -238,7 +276,7 @@ class Blocks(RowMatrix):
     def block_rows(self) -> Int64Array:
         """int64[block rows + 1]: how many blocks stand before each row of blocks."""
         found = self.rows.integers()
-        grows = found.shape == (self.shape[0] // self.height + 1,) and found[0] == 0 and (np.diff(found) >= 0).all()
+        grows = found.shape == (self.shape[0] // self.height + 1,) and found[0] == 0 and _grow(found)
         if not grows or found[-1] != self.values.shape[0] or math.prod(self.columns.shape) != found[-1]:
             raise InputError(f"{self.values.file}: {self.name!r}: its pointers do not fit its blocks: damaged")
         return found
@@ -254,8 +292,10 @@ class Blocks(RowMatrix):
         size = self.height * self.width
         for row in range(first // self.height, -(-last // self.height)):
             start, stop = int(self.block_rows[row]), int(self.block_rows[row + 1])
+            if start == stop:
+                continue
             blocks = self.columns.integers(start, stop)
-            if blocks.size and (blocks.min() < 0 or (blocks.max() + 1) * self.width > self.shape[1]):
+            if blocks.min() < 0 or blocks.max() >= self.shape[1] // self.width:
                 raise InputError(f"{self.columns.file}: {self.name!r}: a block outside the matrix: damaged")
             values = self.values.words(start * size, stop * size, self.word).reshape(-1, self.height, self.width)
             line = (blocks[:, None] * self.width + np.arange(self.width)).ravel()
@@ -288,6 +328,9 @@ class Weights:
             self.files = (
                 sorted(path.glob("*.safetensors"), key=lambda f: natural_key(f.name)) if path.is_dir() else [path]
             )
+        for file in self.files:
+            if not file.is_file():  # a pipe would keep who opens it
+                raise InputError(f"{file}: {'no regular file' if file.exists() else 'no such file'}")
         if not self.files:
             raise InputError(f"{path}: holds no {INDEX} and no .safetensors file")
         self.tensors: dict[str, Stored] = {}
@@ -344,4 +387,6 @@ def _shards(index: Path) -> list[Path]:
     for name in names:
         if Path(name).name != name or not (index.parent / name).is_file():
             raise InputError(f"{index}: names the shard {name!r}, which is no file beside it")
+        if not name.endswith(".safetensors"):  # under its name it is written, too: beside the journal and the index
+            raise InputError(f"{index}: names the shard {name!r}: the name of a shard ends in .safetensors")
     return [index.parent / name for name in names]
