@@ -279,6 +279,7 @@ def pays_command(
 
     Example:  edgewatt pays net.npz --order auto --system scratchpad-8k --lanes 16 -o pays.html
     """
+    from dataclasses import replace
     from pathlib import Path
 
     from edgewatt.cli.parts.output import progress, show_table, write_json
@@ -296,9 +297,13 @@ def pays_command(
     for name in (order, against):
         if Path(name).suffix in (".npz", ".npy", ".txt") and not Path(name).exists():
             raise InputError(f"{name}: no such file: --order and --against take a file of an order, or a method's name")
-    given = [
-        make_order(loaded, "file", memory=3, path=name) if Path(name).exists() else name for name in (order, against)
-    ]
+    given: list[Any] = []
+    for name in (order, against):
+        if not Path(name).exists():
+            given.append(name)
+            continue
+        told = Path(name).name if Path(order).name != Path(against).name else name
+        given.append(replace(make_order(loaded, "file", memory=3, path=name), method=told))
     with progress("pays") as report_progress:
         found = pays(
             loaded, given[0], against=given[1], system=system, sizes=size or None, parts=part or None,

@@ -53,6 +53,8 @@ def schedule(
     encoder: str = typer.Option("raw", help="Encoder of its data wires, e.g. base-xor+dbi-dc."),
     output: str = typer.Option(
         None,
+        "-o",
+        "--output",
         parser=written,
         metavar="FILE",
         help="Write the .tflite or .onnx model back, reordered and rewritten (.tflite: with the arena's offsets).",
@@ -79,6 +81,7 @@ def schedule(
     from dataclasses import asdict
 
     from edgewatt.cli.parts.output import progress, write_json
+    from edgewatt.operators.arena_map import buffers_of, in_banks, of_schedule, write_page
     from edgewatt.operators.energy import schedule as run
     from edgewatt.operators.orders import add_energy, compare_orders, load_graph
     from edgewatt.operators.words import bank_summary, banks_in_words, written_in_words
@@ -137,13 +140,10 @@ def schedule(
         draw(graph, result, figure, seed=seed)
     placed = None
     if banks is not None:
-        from edgewatt.operators.arena_map import in_banks
         from edgewatt.operators.bank_file import read_banks
 
         placed = in_banks(result, read_banks(banks), result.alignment, until)
     if page is not None:
-        from edgewatt.operators.arena_map import of_schedule, write_page
-
         write_page(of_schedule(result, placed), page)
     summary = {
         "model": model,
@@ -167,6 +167,7 @@ def schedule(
         "search_seconds": search_s,
         "orders": rows,
         "order": result.names,
+        "buffers": buffers_of(result),
         "details": dict(result.details),
         **again,
     }
@@ -214,8 +215,9 @@ def arena(
     file: str = typer.Argument(
         ...,
         metavar="FILE",
-        parser=reads("a table of buffers", "buffers"),
-        help="CSV with columns id, lower, upper (half-open), size; with banks also traffic, bank.",
+        parser=reads("a table of buffers", "buffers", "plan"),
+        help="CSV with columns id, lower, upper (half-open), size; with banks also traffic, bank. Or a JSON file of "
+        "`edgewatt schedule --json`.",
     ),
     capacity: int = typer.Option(
         None,
@@ -223,12 +225,10 @@ def arena(
         parser=size_of,
         help="Any placement in so many bytes (1MiB) will do; without it, as low as can be.",
     ),
-    alignment: int = typer.Option(1, help="Every offset is a multiple of it."),
+    alignment: int = typer.Option(None, help="Every offset is a multiple of it (default: the JSON file's, or 1)."),
     allocator: str = typer.Option("exact", help="How: see `edgewatt list allocators`."),
     banks: str = typer.Option(
-        None,
-        metavar="FILE",
-        help="YAML list of memories (name, mb_per_s, size_bytes) to place the buffers in.",
+        None, metavar="FILE", help="YAML list of memories (name, mb_per_s, size_bytes) to place the buffers in."
     ),
     time_limit: float = typer.Option(None, metavar="SECONDS", help="Stop then, with the best found and its bound."),
     output: str = typer.Option(
@@ -255,7 +255,7 @@ def arena(
 
     given = read_buffers(file, alignment)
     b = given.buffers
-    summary: dict[str, Any] = {"file": file, "buffers": b.count, "allocator": allocator, "alignment": alignment}
+    summary: dict[str, Any] = {"file": file, "buffers": b.count, "allocator": allocator, "alignment": b.alignment}
     summary |= {"capacity": capacity, "load": b.load}
     names = None
     if banks is not None:
@@ -264,7 +264,7 @@ def arena(
         memories = read_banks(banks)
         ids = {name: i for i, name in enumerate(given.names)}
         several = allocate(
-            b.lower, b.upper, b.size, alignment=alignment, time_limit_s=time_limit, allocator=allocator,
+            b.lower, b.upper, b.size, alignment=b.alignment, time_limit_s=time_limit, allocator=allocator,
             banks=memories.banks, capacity=capacity, traffic=given.traffic,
             pinned={**given.pinned, **memories.numbered("buffer", ids, b.size.tolist())},
         )  # fmt: skip
@@ -273,7 +273,7 @@ def arena(
         summary["bank"] = dict(zip(given.names, names, strict=True))
     else:
         placed = one = allocate(
-            b.lower, b.upper, b.size, capacity=capacity, alignment=alignment, time_limit_s=time_limit,
+            b.lower, b.upper, b.size, capacity=capacity, alignment=b.alignment, time_limit_s=time_limit,
             allocator=allocator,
         )  # fmt: skip
         fits = capacity is None or one.height <= capacity

@@ -335,7 +335,11 @@ def show_comparison(pairs: Comparison) -> None:
         if same:
             put(console, f"the same in every point: {', '.join(same)}")
         put(console, pairs.says)
-    title = largest["point"] if len(pairs) == 1 else f"in detail, the point that changes most: {largest['point']}"
+    if len(pairs) > 1 and most == 0 and not any(pair["differs"] for pair in pairs):
+        put(console, "nothing differs: settings, counts, energies and times of every point are the same", style="bold")
+        return
+    chosen = "the point that changes most" if most > 0 else "the first point"
+    title = largest["point"] if len(pairs) == 1 else f"in detail, {chosen}: {largest['point']}"
     put(console, title, style="bold")
     for key, values in largest["differs"].items():
         a, b = (str(value)[:12] if key.endswith("sha256") else value for value in values)

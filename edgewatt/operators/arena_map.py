@@ -41,6 +41,19 @@ def of_schedule(result: Schedule, placed: BankedPlacement | None = None) -> Aren
     )
 
 
+def buffers_of(result: Schedule) -> list[dict[str, Any]]:
+    """Return a schedule's buffers as `edgewatt arena` reads them; size, offset and traffic in bytes."""
+    problem = OperatorProblem(result.graph)
+    buffers, numbers = lifetimes(problem, problem.check_order(result.order))
+    columns = {
+        "lower": buffers.lower, "upper": buffers.upper, "size": buffers.size,
+        "offset": result.offsets[numbers], "traffic": traffic(problem)[numbers],
+    }  # fmt: skip
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    names = (result.graph.buffers[b] for b in numbers.tolist())
+    return [{"id": name, **dict(zip(columns, row, strict=True))} for name, row in zip(names, rows, strict=True)]
+
+
 def in_banks(result: Schedule, memories: Memories, alignment: int, deadline: float | None = None) -> BankedPlacement:
     """Place a schedule's buffers in several banks; each is as dear as the bytes its writers and readers move."""
     problem = OperatorProblem(result.graph)

@@ -152,6 +152,8 @@ def pays(
     wished = memory or study.memory(first, lanes[0], study.size_of(first))
     names, orders = zip(*(_order(network, each, wished, seed) for each in (order, against)), strict=True)
     study.orders = (orders[0], orders[1])
+    if names[0] == names[1]:  # two orders of one method
+        names = tuple(_with_parameters(name, each) for name, each in zip(names, (order, against), strict=True))
     choices = [
         Choice(*combination)
         for combination in itertools.product(parts or (first.part.name,), formats, lanes, policies or (study.policy,))
@@ -267,6 +269,12 @@ def _order(network: Network, order: Any, memory: int, seed: int) -> tuple[str, A
         return order, found.edges
     name = order.method if isinstance(order, Ordering) else "order"
     return name, check_order(network, getattr(order, "edges", order))
+
+
+def _with_parameters(name: str, order: Any) -> str:
+    said = [f"{key}={value}" for key, value in order.parameters.items()] if isinstance(order, Ordering) else []
+    seed = [f"seed={order.seed}"] if isinstance(order, Ordering) and order.seed else []
+    return f"{name} ({', '.join(said + seed)})" if said or seed else name
 
 
 def _verdict(

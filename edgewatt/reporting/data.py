@@ -111,16 +111,26 @@ MAX_SEEDS = 200
 
 
 def _spread(rows: Table, axes: Sequence[Axis]) -> list[Row]:
-    """Return a mark for each point of a group that differs in the seed alone, with the group's median and extremes."""
+    """Return a mark for each point of a group that differs in the seed alone, with the group's median and extremes.
+
+    The seed is the point's own, or where no group has several of it that of what is generated.
+    """
     keys = [*(key for key in NAMING if key not in ("seed", "name")), "sweep", *(axis.key for axis in axes)]
     keys = [key for key in dict.fromkeys(keys) if len(rows.distinct(key)) > 1]
     metric = next((m for m in _SPREAD if m[0] in rows.columns and ABSENT not in rows.distinct(m[0])), None)
     metric = metric or next((m for m in _SPREAD if m[0] in rows.columns), None)
-    if metric is None or len(rows.distinct("seed")) < 2:
+    if metric is None:
         return []
-    repeated = _repeated(rows, keys)
+    of_seed = "seed"
+    repeated = _repeated(rows, keys, of_seed)
+    for axis in axes:
+        if not repeated and axis.key.endswith("_seed"):
+            of_seed = axis.key
+            repeated = _repeated(rows, [key for key in keys if key != of_seed], of_seed)
+            keys = [key for key in keys if key != of_seed] if repeated else keys
+    axes = [axis for axis in axes if axis.key != of_seed]
     groups: dict[int, list[tuple[float, int, int]]] = {name: [] for name in repeated}
-    columns = zip(rows.values(metric[0]), rows.values("seed"), _names(rows, keys), strict=True)
+    columns = zip(rows.values(metric[0]), rows.values(of_seed), _names(rows, keys), strict=True)
     for number, (value, seed, name) in enumerate(columns):
         if name in groups and value is not None:
             groups[name].append((value, number, seed))
@@ -150,11 +160,13 @@ def _names(rows: Table, keys: Sequence[str]) -> Iterable[int]:
         yield hash(tuple(values))
 
 
-def _repeated(rows: Table, keys: Sequence[str]) -> list[int]:
+def _repeated(rows: Table, keys: Sequence[str], of_seed: str) -> list[int]:
     """Return the first groups of rows that have more than one seed, by their names."""
+    if len(rows.distinct(of_seed)) < 2:
+        return []
     seeds: dict[int, Any] = {}
     repeated: set[int] = set()
-    for name, seed in zip(_names(rows, keys), rows.values("seed"), strict=True):
+    for name, seed in zip(_names(rows, keys), rows.values(of_seed), strict=True):
         if seeds.setdefault(name, seed) != seed:
             repeated.add(name)
     return [name for name in seeds if name in repeated][:MAX_GROUPS]

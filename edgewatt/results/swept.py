@@ -154,6 +154,8 @@ def title_of(key: str) -> str:
     """Return a configuration key in words: ``caches.0.size_bytes`` is 'L1 size (bytes)'."""
     words = re.sub(r"^caches\.(\d+)\.?", lambda found: f"L{int(found[1]) + 1} ", key)
     for long, short in (("dram.controller.", "controller "), ("network.generate.", ""), ("network.", "")):
+        if words.removeprefix(long) in _COVERED:  # a point has a seed, and a format, of its own
+            short = "network "
         words = words.replace(long, short)
     name, _, unit = words.rpartition("_")
     if name and unit in _UNITS:

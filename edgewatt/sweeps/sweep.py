@@ -15,8 +15,8 @@ from edgewatt.point.compute import make_task, run_points
 from edgewatt.point.model import Point
 from edgewatt.point.steps import OPTIONAL, identities, shared
 from edgewatt.results.claims import Claims
-from edgewatt.results.collection import frame
 from edgewatt.results.record import Record
+from edgewatt.results.records import Records
 from edgewatt.results.store import NewerCountsError, Store
 from edgewatt.sweeps.executors import Executor, Prepared, make_executor
 from edgewatt.sweeps.ignored import warn_of_ignored
@@ -35,7 +35,7 @@ def run(
     results: str | Path | None = None,
     overrides: list[str] | None = None,
     progress: Progress | None = None,
-) -> list[Record]:
+) -> Records:
     """Compute every point of a run or sweep (file, shipped name or mapping) in this process, in the order written.
 
     results: folder to keep the records and shared steps in; None keeps nothing. Raises ConfigError naming file, line
@@ -44,9 +44,9 @@ def run(
     plan = config if isinstance(config, SweepPlan) else load_sweep(config, overrides or ())
     warn_of_ignored(plan.points)
     if results is None:
-        return run_points(plan.points, progress=progress)
+        return Records(run_points(plan.points, progress=progress))
     store = Store(results).open()
-    records = run_points(plan.points, stages=store.folder / "stages", progress=progress)
+    records = Records(run_points(plan.points, stages=store.folder / "stages", progress=progress))
     store.put_plan(plan.name, [record.hash for record in records])
     for record in records:
         store.put(record)
@@ -75,10 +75,10 @@ class Results(Shown):
     outdated: list[str] = field(default_factory=list)
 
     @property
-    def records(self) -> list[Record]:
+    def records(self) -> Records:
         """The finished points of this sweep, sorted by hash."""
         found = (self.store.get(name) for name in sorted({point.hash for point in self.points} - self.failed.keys()))
-        return [record for record in found if record is not None]
+        return Records(record for record in found if record is not None)
 
     __repr__ = Shown.__repr__
 
@@ -90,14 +90,12 @@ class Results(Shown):
 
     def frame(self) -> Any:
         """Return the finished points as a pandas or polars frame, as `edgewatt.frame` does."""
-        return frame(self.records)
+        return self.records.frame()
 
     @property
     def plot(self) -> Plots:
         """The report's charts of these points, as Altair charts: ``results.plot.tradeoff()``."""
-        from edgewatt.reporting.plots import Plots
-
-        return Plots(self.records)
+        return self.records.plot
 
     def __len__(self) -> int:
         return len(self.points)

@@ -39,8 +39,8 @@ FILES = {
     "net.npz": "network", "w.npz": "matrix", "w.mtx": "matrix", "w.safetensors": "weights", "model.tflite": "model",
     "order.npz": "order", "record.json": "record", "graph.json": "graph", "sweep.yaml": "sweep",
     "my.yaml": "configuration", "my.yml": "configuration", "my run.json": "configuration", "part.yaml": "part",
-    "system.yaml": "system", "buffers.csv": "buffers", "layers.csv": "layers", "table.csv": "table",
-    "page.html": "page", "net.pt": "pickle", "old.pkl": "pickle", "a.din": "trace",
+    "system.yaml": "system", "buffers.csv": "buffers", "plan.json": "plan", "layers.csv": "layers",
+    "table.csv": "table", "page.html": "page", "net.pt": "pickle", "old.pkl": "pickle", "a.din": "trace",
     "t.npz": "trace", "results": "results",
 }  # fmt: skip
 
@@ -84,6 +84,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for command in (
         f"order {here}/net.npz -m two-optimal -M 8 -o {here}/order.npz --explain {here}/page.html",
         f"export {here}/my.yaml -f npz -o {here}/t.npz",
+        f"schedule {here}/graph.json --json {here}/plan.json",
     ):
         done = invoke(*command.split())
         assert done.exit_code == 0, f"{command}: {done.output}{done.exception!r}"

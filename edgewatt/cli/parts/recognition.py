@@ -142,6 +142,11 @@ KINDS = {
     "graph": Kind(
         "an operator graph", "`edgewatt schedule {file}` orders its operators", lambda look: "nodes" in look.keys
     ),
+    "plan": Kind(
+        "a plan of operators",
+        "`edgewatt arena {file}` places its buffers",
+        lambda look: look.suffix == ".json" and {"buffers", "order"} <= look.keys,
+    ),
     "sweep": Kind("a sweep file", "`edgewatt sweep {file}` computes it", _is_sweep),
     "configuration": Kind(
         "a run configuration",
