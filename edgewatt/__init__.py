@@ -20,7 +20,7 @@ _FACADE = {
     "frame": "edgewatt.results.collection",
     "Plots": "edgewatt.reporting.plots",
     "init": "edgewatt.config.starter",
-    "load_records": "edgewatt.results.comparison",
+    "load_records": "edgewatt.sweeps.records",
     "rerun": "edgewatt.point.compute",
     "report": "edgewatt.reporting",
     "compare": "edgewatt.results.comparison",

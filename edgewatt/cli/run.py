@@ -229,8 +229,8 @@ def show(
     Example:  edgewatt show results/records/0123456789abcdef01234567.json
     """
     from edgewatt.cli.parts.output import show_table, write_json
-    from edgewatt.results.comparison import load_records
     from edgewatt.results.rows import flat
+    from edgewatt.sweeps.records import load_records
     from traces.base.errors import InputError
 
     found = load_records(record)

@@ -181,14 +181,14 @@ def rerun(record: str | Path | Record) -> list[dict[str, Any]]:
     The files are looked for where the record says they lay, then beside the record. An outside member that has changed
     since is a difference, too. Raises InputError if a file is missing or has another content.
     """
-    from edgewatt.results.comparison import load_records
     from edgewatt.results.rows import flat
+    from edgewatt.results.stored import open_records
 
     if not isinstance(record, Record):
         path = Path(record)
         if path.is_dir():
             raise InputError(f"{path}: is a folder: name one record in it, such as records/HASH.json")
-        (record,) = load_records(path)
+        (record,) = open_records(path)
         folder: Path | None = path.parent
     else:
         folder = None

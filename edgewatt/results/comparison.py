@@ -11,7 +11,6 @@ from typing import Any
 
 from edgewatt.results.columns import Table
 from edgewatt.results.record import Record, of_our_shape
-from edgewatt.results.records import Records
 from edgewatt.results.rows import METRICS, flat, row_of, value_in_words
 from edgewatt.results.stored import open_records
 from edgewatt.results.swept import Axis, Configs, swept_axes
@@ -36,12 +35,6 @@ def pareto_front(costs: Sequence[Sequence[float]]) -> list[int]:
         if not any(all(a <= b for a, b in zip(costs[j], costs[i], strict=True)) for j in front):
             front.append(i)
     return front
-
-
-def load_records(path: str | Path) -> Records:
-    """Return the records of a results folder (in the order of its sweep), or the one record of a file: a list that
-    shows itself in few words and has `frame()` and `plot`."""
-    return Records(open_records(path))
 
 
 @dataclass(frozen=True)

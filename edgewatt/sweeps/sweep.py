@@ -16,11 +16,11 @@ from edgewatt.point.model import Point
 from edgewatt.point.steps import OPTIONAL, identities, shared
 from edgewatt.results.claims import Claims
 from edgewatt.results.record import Record
-from edgewatt.results.records import Records
 from edgewatt.results.store import NewerCountsError, Store
 from edgewatt.sweeps.executors import Executor, Prepared, make_executor
 from edgewatt.sweeps.ignored import warn_of_ignored
 from edgewatt.sweeps.plan import SweepPlan, load_sweep
+from edgewatt.sweeps.records import Records
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.base.shown import Shown

@@ -290,6 +290,14 @@ const clear = () => document.getElementById('clear').click();
 said.cleared = await after(clear);
 said.chip = await after(() => document.querySelector('#chips button').click());
 await after(clear);
+const legend = () => {
+  const entry = document.querySelector('#chart-energy_time .role-legend-symbol path');
+  const e = entry.getBoundingClientRect();
+  const place = { bubbles: true, clientX: e.left + e.width / 2, clientY: e.top + e.height / 2, view: window };
+  entry.dispatchEvent(new PointerEvent('click', place));
+};
+said.legend = await after(legend);
+said.again = await after(legend);
 const filter = document.getElementById('filter');
 said.words = await after(() => { filter.value = 'int8'; filter.dispatchEvent(new Event('input')); });
 await after(clear);
@@ -331,6 +339,7 @@ def test_charts_are_linked_and_a_point_opens_its_record(browser: Browser, pages:
     assert said["all"] == "96 of 96 points"
     assert 0 < int(said["brushed"]) < 96 and said["counted"] == f"{said['brushed']} of 96 points", said
     assert said["cleared"] == "96" and said["chip"] == "48" and said["words"] == "48", said
+    assert said["legend"] == "48" and said["again"] == "96", said
     assert 0 < int(said["ranged"]) < 96, said
     assert said["title"] == "true" and said["open"] == said["shown"] == said["clicked"] == "true", said
     assert said["sticky"] == "sticky"
@@ -435,13 +444,13 @@ USUAL_MS = 120  # the median of answers of a kind; with a hundred lines of the t
 DRAWN_MS = 5000
 
 
-def timed(browser: Browser, path: Path) -> tuple[float, dict[str, list[float]], dict[str, str]]:
+def timed(browser: Browser, path: Path, width: int) -> tuple[float, dict[str, list[float]], dict[str, str]]:
     """Return the milliseconds of the main thread until a page is drawn, those of its answers, and the table's count of
     points after each; print the times by the clock as well."""
     busy: dict[str, list[float]] = {}
     clock: dict[str, list[float]] = {}
     counts: dict[str, str] = {}
-    with browser.page(path, 1280, 1300) as page:
+    with browser.page(path, width, 1300) as page:
         page.wait("document.body.dataset.drawn")
         drawn = page.cpu_ms()
         for kind, script in ACTIONS:
@@ -457,18 +466,28 @@ def timed(browser: Browser, path: Path) -> tuple[float, dict[str, list[float]], 
         drawn_ms = page.run("return document.body.dataset.drawn;")
         assert page.failures == [], page.failures
     shown = f"{drawn:.0f} ms of the main thread ({drawn_ms} ms by the clock)"
-    print(f"\n{path.stem}: drawn after {shown}; answers, ms of the main thread {busy}; by the clock {clock}")
+    print(
+        f"\n{path.stem} at {width} px: drawn after {shown}; answers, ms of the main thread {busy}; by the clock {clock}"
+    )
     assert told is None or (told["colours"] > 8 and "energy" in told["tip"]), (
         "points are drawn, and one under the pointer is told"
     )
     return drawn, busy, counts
 
 
-@pytest.mark.parametrize("n", [MANY_POINTS, 10_000])  # the most that Vega draws, and ten thousand
-def test_very_many_points_answer_at_once(browser: Browser, tmp_path: Path, n: int) -> None:
-    page = tmp_path / f"{n}.html"
-    page.write_text(swept(n))
-    drawn, busy, counts = timed(browser, page)
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the pages of the most points that Vega draws, and of ten thousand."""
+    folder = tmp_path_factory.mktemp("many")
+    for n in (MANY_POINTS, 10_000):
+        (folder / f"{n}.html").write_text(swept(n))
+    return folder
+
+
+@pytest.mark.parametrize(("n", "width"), [(MANY_POINTS, 1280), *((10_000, width) for width in WIDTHS)])
+def test_very_many_points_answer_at_once(browser: Browser, many: Path, n: int, width: int) -> None:
+    page = many / f"{n}.html"
+    drawn, busy, counts = timed(browser, page, width)
     chosen = {name: int(text.split()[0]) for name, text in counts.items()}
     assert chosen["words"] == chosen["clear"] == n and 0 < chosen["brush"] < n and 0 < chosen["range"] < n, counts
     assert drawn < DRAWN_MS, (drawn, busy)

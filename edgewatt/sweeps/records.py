@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from edgewatt.results.record import Record
 from edgewatt.results.rows import row_of
+from edgewatt.results.stored import open_records
 from edgewatt.results.swept import Configs, rows_with_axes
 from traces.base.errors import InputError
 from traces.base.shown import Shown
@@ -71,3 +73,9 @@ _TITLES = {
     "network": "network", "trace": "trace", "ordering": "ordering", "stride": "stride", "format": "format",
     "memory": "M", "policy": "policy", "encoder": "encoder", "part": "part", "timing": "timing", "seed": "seed",
 }  # fmt: skip
+
+
+def load_records(path: str | Path) -> Records:
+    """Return the records of a results folder (in the order of its sweep), or the one record of a file: a list that
+    shows itself in few words and has `frame()` and `plot`."""
+    return Records(open_records(path))
