@@ -11,21 +11,26 @@ import numpy.typing as npt
 from traces.base.errors import InputError
 
 HUGE_PAGE_BYTES = 2 << 20
+HUGE_FROM_BYTES = 256 << 10
+"""Less is a few dozen small pages: a whole huge one would be wasted on it."""
+OWN = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+"""Not shared with processes that are forked later; what is shared is given no huge pages on most systems, either."""
 
 
 class Arena:
-    """Zeroed bytes at an address that is a multiple of 2 MiB, on huge pages where the system has them to give."""
+    """Zeroed bytes at an address that is a multiple of 2 MiB, on huge pages where they are many and the system has them
+    to give."""
 
     def __init__(self, n_bytes: int) -> None:
         try:
-            self._map = mmap.mmap(-1, n_bytes + 2 * HUGE_PAGE_BYTES)
+            self._map = mmap.mmap(-1, n_bytes + 2 * HUGE_PAGE_BYTES, **OWN)
         except (OSError, OverflowError, ValueError, MemoryError) as error:
             raise InputError(
                 f"the values need {n_bytes / 2**30:.1f} GiB, which cannot be had ({error}): use fewer lanes"
             ) from None
         whole = np.frombuffer(self._map, np.uint8)
         start = -whole.ctypes.data % HUGE_PAGE_BYTES
-        if hasattr(mmap, "MADV_HUGEPAGE"):
+        if hasattr(mmap, "MADV_HUGEPAGE") and n_bytes >= HUGE_FROM_BYTES:
             with contextlib.suppress(OSError):  # a kernel without them: small pages do
                 self._map.madvise(mmap.MADV_HUGEPAGE)
         self.bytes: npt.NDArray[np.uint8] = whole[start : start + n_bytes]

@@ -206,6 +206,23 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_process_has_rows_of_its_own() -> None:
+    network = random_layered(3, 60, 0.3, seed=4)
+    made = compile_inference(network, lanes=64)
+    packed = made.pack(network.batch)
+    expected = made.run(packed).copy()
+    rows, table = made._spare[0][0].bytes.copy(), packed.tables.bytes.copy()
+    child = os.fork()
+    if child == 0:
+        made._spare[0][0].bytes[:] = 255
+        packed.tables.bytes[:] = 255
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert (made._spare[0][0].bytes == rows).all() and (packed.tables.bytes == table).all()
+    np.testing.assert_array_equal(made.run(packed), expected)
+
+
 def test_threads_end_with_their_network() -> None:
     network = random_layered(3, 60, 0.3, seed=4)
     made = compile_inference(network, lanes=64, threads=3)
