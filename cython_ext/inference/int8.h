@@ -164,6 +164,39 @@ EDGEWATT_AVX2 static void ew_int8_avx2(const uint32_t *p, const uint32_t *end, c
 }
 #endif
 
+/* out[i][b] = what lane b of row i has summed, times scale[i] in float64, rounded once. */
+#define EW_SUMS_OUT(TARGET, name)                                                                                  \
+    TARGET static void name(const char *values, const int64_t *offset, int64_t n, const double *scale, float *out, \
+                            int64_t step, int64_t here) {                                                          \
+        for (int64_t i = 0; i < n; i++)                                                                            \
+            for (int64_t column = 0; column < here; column += 64) {                                                \
+                const int32_t *sum = (const int32_t *)(values + offset[i]) + column;                               \
+                const int64_t count = here - column < 64 ? here - column : 64;                                     \
+                float row[64];                                                                                     \
+                for (int part = 0; part < 4; part++)                                                               \
+                    for (int vector = 0; vector < 4; vector++)                                                     \
+                        for (int k = 0; k < 4; k++)                                                                \
+                            row[16 * part + 4 * vector + k] = (float)(sum[16 * vector + 4 * part + k] * scale[i]); \
+                memcpy(out + i * step + column, row, (size_t)count * sizeof(float));                               \
+            }                                                                                                      \
+    }
+EW_SUMS_OUT(, ew_sums_out_baseline)
+#if EDGEWATT_X86
+EW_SUMS_OUT(EDGEWATT_AVX2, ew_sums_out_avx2)
+#endif
+
+static void ew_sums_out(const char *values, const int64_t *offset, int64_t n, const double *scale, float *out,
+                        int64_t step, int64_t here, int level) {
+#if EDGEWATT_X86
+    if (level >= EDGEWATT_LEVEL_AVX2) {
+        ew_sums_out_avx2(values, offset, n, scale, out, step, here);
+        return;
+    }
+#endif
+    (void)level;
+    ew_sums_out_baseline(values, offset, n, scale, out, step, here);
+}
+
 /* columns: a multiple of 64. */
 static void ew_int8(const uint32_t *p, const uint32_t *end, char *values, const char *inputs, int64_t columns,
                     int level) {

@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t, uint32_t
 cdef class Passes:
     cdef const uint32_t[::1] runs, places, weights
     cdef const int64_t[::1] fed, fed_to, copied_from, copied_to, output_rows
+    cdef const double[::1] scales
     cdef readonly int64_t columns
     cdef int64_t end, pitch, table_bytes
     cdef int kind, level

@@ -22,7 +22,7 @@ cdef extern from "inference/single.h" nogil:
 
 cdef extern from "inference/int8.h" nogil:
     void ew_int8(const uint32_t *, const uint32_t *, char *, const char *, int64_t, int)
-    int ew_sum_place(int)
+    void ew_sums_out(const char *, const int64_t *, int64_t, const double *, float *, int64_t, int64_t, int)
 
 cdef extern from "inference/rows.h" nogil:
     void ew_rows_in(char *, const int64_t *, const int64_t *, int64_t, const float *, int64_t, int64_t, int64_t, int64_t)
@@ -43,7 +43,6 @@ UNIT_BYTES = EW_UNIT
 LEVELS = ("baseline", "avx2", "avx512")
 RUN_WORDS = 4  # of a run of a float stream
 PAD_WORDS = 16  # the last vector of a run, and the quad behind the last run, may be read past the end
-SUM_PLACES = np.array([ew_sum_place(k) for k in range(64)])
 
 
 def level_number(name):
@@ -278,6 +277,20 @@ def write_bytes(uintptr_t table, const int64_t[::1] offsets, const int64_t[::1] 
                         batch.strides[1] // 4, min(lanes, batch.shape[0] - first), &scales[0], &zeros[0], level)
 
 
+def read_sums(uintptr_t arena, const int64_t[::1] offsets, const double[::1] scales, float[:, :] out, int level):
+    """Fill out, float32[rows, vectors] with vectors side by side, with the 32-bit sums of int8 rows times their scales.
+
+    offsets: of the rows of sums, in bytes; rows have as many places as a multiple of 64 vectors.
+    """
+    cdef int64_t n = offsets.shape[0]
+    if out.shape[0] != n or scales.shape[0] != n or out.strides[1] != 4:
+        raise ValueError("sizes that do not fit")
+    if n and out.shape[1]:
+        with nogil:
+            ew_sums_out(<const char *>arena, &offsets[0], n, &scales[0], &out[0, 0], out.strides[0] // 4, out.shape[1],
+                        level)
+
+
 def execute(tables, const int64_t[:, ::1] segments, int64_t[::1] meeting, uintptr_t arena, uintptr_t table,
             int64_t columns, int kind, int level):
     """Work through segments (first word, end word) of the runs of a stream, for `columns` lanes of every row.
@@ -320,15 +333,15 @@ cdef class Passes:
     tables: of the stream (see execute); end: words of its runs. columns: values of a row, pitch: its bytes. fed:
     columns of the batch that go into the table, fed_to: where; copied_from: rows of the table that go to rows of the
     arena too, copied_to: where; output_rows: the outputs' rows; table_bytes: of one pass. All places are offsets in
-    bytes.
+    bytes. scales: int8: what the outputs' 32-bit sums, whose rows output_rows then are, are multiplied with.
     """
 
     def __init__(self, tables, int64_t end, int64_t columns, int kind, int level, fed, fed_to, copied_from, copied_to,
-                 output_rows, int64_t pitch, int64_t table_bytes):
+                 output_rows, int64_t pitch, int64_t table_bytes, scales):
         self.runs, self.places, self.weights = tables
         self.end, self.columns, self.pitch, self.kind, self.level = end, columns, pitch, kind, level
         self.fed, self.fed_to, self.copied_from, self.copied_to = fed, fed_to, copied_from, copied_to
-        self.output_rows, self.table_bytes = output_rows, table_bytes
+        self.output_rows, self.table_bytes, self.scales = output_rows, table_bytes, scales
 
     def pack(self, uintptr_t table, const float[:, :] batch, int64_t first, int64_t lanes):
         """Write the table of `lanes` vectors of float32[B, I] from the `first` on; places beyond the batch become 0."""
@@ -362,7 +375,8 @@ cdef class Passes:
         try:
             if (view.ndim != 2 or view.itemsize != 4 or lanes > self.columns
                     or view.shape[0] != self.output_rows.shape[0]
-                    or (batch is not None and batch.shape[0] != view.shape[1])):
+                    or (batch is not None and batch.shape[0] != view.shape[1])
+                    or (self.kind == EW_INT8 and (batch is not None or self.scales.shape[0] != view.shape[0]))):
                 raise ValueError("sizes that do not fit")
             with nogil:
                 self._run(<char *>arena, <char *>table, batch, batch is None, <float *>view.buf, view.shape[1], first,
@@ -386,6 +400,9 @@ cdef class Passes:
                 self._pack(inputs, batch, vector, here)
             self._enter(values, inputs)
             _stream(p, p + self.end, places, weights, values, inputs, self.columns, self.kind, self.level)
-            if self.output_rows.shape[0]:
+            if self.output_rows.shape[0] and self.kind == EW_INT8:
+                ew_sums_out(values, &self.output_rows[0], self.output_rows.shape[0], &self.scales[0], out + vector, n,
+                            here, self.level)
+            elif self.output_rows.shape[0]:
                 ew_rows_out(values, &self.output_rows[0], self.output_rows.shape[0], out + vector, n, here)
             vector += step

@@ -126,7 +126,7 @@ class CompiledInference:
         self._output_rows = self._row[self._out] * self._pitch
         self._n_out = len(self._out)
         self._pairs = self.simd == PAIRING and self._columns > 1 and not self._by_targets
-        self._alone = threads == 1 and dtype != "int8"
+        self._alone = self._packed_alone = threads == 1 and dtype != "int8"
         self._threads = Threads(threads)
         self._spare: list[tuple[Arena, Arena]] = []  # rows, and room for inputs, that no call uses at the moment
         self._integers: IntegerLayout | None = None
@@ -187,7 +187,7 @@ class CompiledInference:
             if inputs.owner is not self:
                 raise InputError("these inputs were packed by another compiled network: each packs its own")
             out = np.empty((self._n_out, inputs.n_vectors), np.float32)
-            if self._alone:  # every Python call counts: a small network takes microseconds
+            if self._packed_alone:  # every Python call counts: a small network takes microseconds
                 self._in_spare_room(inputs.tables, None, out)
                 return out.T
             batch: Float32 | PackedInputs = inputs
@@ -325,7 +325,7 @@ class CompiledInference:
             rows = arena.rows(self._pitch, np.float32)
             out[:] = rows[self._output_rows // self._pitch, : out.shape[1]]
         else:
-            self._integers.read(arena, self._out, out)
+            self._integers.read(arena, out, self._level)
 
     def _shared_out(self, work: OrderedWork) -> OrderedWork:
         """Return the work sorted by (phase, thread), and remember which runs are whose."""
@@ -341,10 +341,14 @@ class CompiledInference:
     def _made_passes(self) -> Any:
         copied = self._work.copied
         rows = self._row[self.network.inputs[self._work.fed_inputs][copied]]
+        integers = self._integers
+        outputs, scales = (
+            (self._output_rows, np.zeros(0)) if integers is None else (integers.sums_at, integers.sum_scales)
+        )
         return kernel.Passes(
             self._stream, int(self._first[-1]), self._columns, self._kind, self._level, self._work.fed_inputs,
-            self._table_row * self._pitch, self._table_row[copied] * self._pitch, rows * self._pitch, self._output_rows,
-            self._pitch, self._table_bytes,
+            self._table_row * self._pitch, self._table_row[copied] * self._pitch, rows * self._pitch, outputs,
+            self._pitch, self._table_bytes, scales,
         )  # fmt: skip
 
     @cached_property
@@ -379,8 +383,9 @@ class CompiledInference:
         exact = CompiledInference(self._work, 128, "float32", 1, "lanes", self._level, None, True)
         self._calibration = batch if self._calibration is None else self._calibration
         found = quantize(self._work, exact.neurons(self._calibration))
-        self._integers = IntegerLayout(self._work, found, self._row, self._n_rows, self._columns)
+        self._integers = IntegerLayout(self._work, found, self._row, self._n_rows, self._columns, self._out)
         words, self._first = self._integers.stream(self._place, self._table_place)
         nothing = np.zeros(0, np.uint32)
         self._stream = words, nothing, nothing
         self._passes = self._made_passes()
+        self._packed_alone = self.threads == 1 and self._integers.all_sums

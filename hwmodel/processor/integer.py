@@ -17,10 +17,11 @@ Ids = npt.NDArray[np.int64]
 class IntegerLayout:
     """Where a quantized network's values are. row: int64[N] rows of `columns` bytes in the arena, n_rows of them.
 
-    Targets of several runs, and outputs, also have a row of 32-bit sums, behind all rows of bytes.
+    Targets of several runs, and outputs, also have a row of 32-bit sums, behind all rows of bytes. out: the neurons
+    that go out of a pass; sums_at, sum_scales: where the sums of those that have them are, in bytes, and their scales.
     """
 
-    def __init__(self, work: OrderedWork, quantized: Quantized, row: Ids, n_rows: int, columns: int) -> None:
+    def __init__(self, work: OrderedWork, quantized: Quantized, row: Ids, n_rows: int, columns: int, out: Ids) -> None:
         self._work, self.quantized, self._row, self._columns = work, quantized, row, columns
         network = work.network
         self._inputs = network.inputs[work.fed_inputs]
@@ -30,8 +31,10 @@ class IntegerLayout:
         self._sum_row[needed] = np.arange(len(needed))
         self._begin = n_rows * columns
         self.sum_bytes = len(needed) * columns * 4
-        lanes = np.arange(columns)
-        self._sum_place = lanes // 64 * 64 + kernel.SUM_PLACES[lanes % 64]
+        summed = network.is_output[out] & (network.in_degree[out] > 0)
+        self._rest = None if summed.all() else (summed, out[~summed])
+        self.sums_at: Ids = self._begin + self._sum_row[out[summed]] * (4 * columns)
+        self.sum_scales: npt.NDArray[np.float64] = quantized.sum_scale[out[summed]].astype(np.float64)
 
     def stream(
         self, place: npt.NDArray[np.uint32], table_place: npt.NDArray[np.uint32]
@@ -61,14 +64,19 @@ class IntegerLayout:
         scale, zero = (a[self._inputs].astype(np.float64) for a in (self.quantized.scale, self.quantized.zero))
         kernel.write_bytes(table, offsets, self._work.fed_inputs, batch, first, lanes, scale, zero, level)
 
-    def read(self, arena: Arena, ids: Ids, out: Float32) -> None:
-        """Fill out, float32[len(ids), B], with what neurons hold; outputs are read from their 32-bit sums."""
-        network, here = self._work.network, out.shape[1]
-        summed = network.is_output[ids] & (network.in_degree[ids] > 0)
-        wide, rest = ids[summed], ids[~summed]
-        behind = arena.bytes[self._begin : self._begin + self.sum_bytes].view(np.int32).reshape(-1, self._columns)
-        sums = behind[self._sum_row[wide]][:, self._sum_place[:here]]
-        out[summed] = sums * self.quantized.sum_scale[wide, None].astype(np.float64)
-        if len(rest):
-            rows = arena.bytes[: self._begin].reshape(-1, self._columns)
-            out[~summed] = self.values(rest, rows[self._row[rest], :here])
+    @property
+    def all_sums(self) -> bool:
+        """Whether every neuron that goes out is read from its 32-bit sum."""
+        return self._rest is None
+
+    def read(self, arena: Arena, out: Float32, level: int) -> None:
+        """Fill out, float32[len(out), B], with what neurons hold; outputs are read from their 32-bit sums."""
+        if self._rest is None:
+            kernel.read_sums(arena.address, self.sums_at, self.sum_scales, out, level)
+            return
+        summed, rest = self._rest
+        real = np.empty((len(self.sums_at), out.shape[1]), np.float32)
+        kernel.read_sums(arena.address, self.sums_at, self.sum_scales, real, level)
+        out[summed] = real
+        rows = arena.bytes[: self._begin].reshape(-1, self._columns)
+        out[~summed] = self.values(rest, rows[self._row[rest], : out.shape[1]])

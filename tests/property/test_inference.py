@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cython_ext.inference.runs import LEVELS, level_number, write_bytes
+from cython_ext.inference.runs import LEVELS, level_number, read_sums, write_bytes
 from hwmodel.processor.inference import CompiledInference, compile_inference
 from hwmodel.processor.quantization import to_bytes
 from hwmodel.processor.work import ordered_work
@@ -354,6 +354,25 @@ def test_inputs_that_other_runs_read_too_have_rows() -> None:
     for lanes, dtype in ((1, "float32"), (64, "float32"), (64, "bf16"), (64, "int8")):
         made = compile_inference(network, lanes=lanes, dtype=dtype)
         np.testing.assert_array_equal(made.run(made.pack(np.array([[1, 2, 5.0], [3, 4, 6]]))), [[27, 5, 7], [57, 6, 7]])
+
+
+@pytest.mark.parametrize("simd", LEVELS)
+@pytest.mark.parametrize("here", [1, 3, 64, 65, 127, 128])
+def test_sums_of_int8_come_out_as_products_of_float64(simd: str, here: int) -> None:
+    rng = np.random.default_rng(here)
+    lanes = np.arange(128)
+    place = lanes // 64 * 64 + lanes % 16 // 4 * 16 + lanes % 64 // 16 * 4 + lanes % 4  # as VNNI leaves them
+    sums = rng.integers(-(2**31), 2**31, (5, 128), dtype=np.int64).astype(np.int32)
+    sums[0, :2] = -(2**31), 2**31 - 1
+    scales = rng.random(3) * 1e-3
+    out = np.full((3, 200), np.nan, np.float32)
+    read_sums(sums.ctypes.data, np.array([4, 0, 1]) * 512, scales, out[:, 7 : 7 + here], level_number(simd))
+    np.testing.assert_array_equal(
+        out[:, 7 : 7 + here], (sums[[4, 0, 1]][:, place[:here]] * scales[:, None]).astype("f4")
+    )
+    assert np.isnan(np.delete(out, range(7, 7 + here), axis=1)).all()
+    with pytest.raises(ValueError, match="sizes"):
+        read_sums(sums.ctypes.data, np.zeros(3, np.int64), scales, out[:, ::2], 0)
 
 
 @pytest.mark.parametrize("simd", LEVELS)
