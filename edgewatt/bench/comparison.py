@@ -18,7 +18,7 @@ from hwmodel.processor.calibration import processor_for
 from hwmodel.processor.cost import Processor
 from hwmodel.processor.inference import CompiledInference, compile_inference
 from hwmodel.processor.traffic import LINE_BYTES, traffic
-from hwmodel.processor.work import ordered_work
+from hwmodel.processor.work import PAIRING, ordered_work
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
 from traces.base.progress import Progress
@@ -151,7 +151,7 @@ def bench(
         ours.arena_bytes, predicted * 1e6 if lanes > 1 else 0.0, sorted(rows, key=lambda r: r.microseconds), missing,
         measured.ratio(AGAIN, OURS), measured.other_cpu, work / measured.median_s(OURS) / 1e9 / peak, processor,
         f"{platform.machine()}, {processor.source}", time.strftime("%Y-%m-%d"),
-        {"l2_bytes": _bytes_from_l2(network, chosen, lanes, batch, processor),
+        {"l2_bytes": _bytes_from_l2(network, chosen, lanes, batch, processor, ours.simd == PAIRING),
          "seconds": {title: measured.seconds[title].tolist() for title in steps}},
     )  # fmt: skip
 
@@ -180,11 +180,11 @@ def peer_steps(
     return steps, missing, errors
 
 
-def _bytes_from_l2(network: Network, order: Any, lanes: int, batch: int, processor: Processor) -> float:
+def _bytes_from_l2(network: Network, order: Any, lanes: int, batch: int, processor: Processor, pairs: bool) -> float:
     """Bytes from L2 and beyond for the batch, as the cost model counts them: rows missed by L1, and the stream."""
     if lanes == 1:
         return 0.0
-    moved = traffic(ordered_work(network, order), lanes, processor.limits.caches)
+    moved = traffic(ordered_work(network, order), lanes, processor.limits.caches, pairs)
     return float(LINE_BYTES * (moved.l1_fills + moved.l1_stream) * -(-batch // lanes))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from cython_ext.inference.runs import LEVELS, level_number
-from hwmodel.processor.cost import FORM, TERMS, Processor, exposed, features, fit, load_processor
+from hwmodel.processor.cost import FORM, TERMS, Processor, exposed, features, fit, load_processor, surprises
 from hwmodel.processor.inference import compile_inference
 from hwmodel.processor.limits import measure_limits
 from hwmodel.processor.traffic import LINE_BYTES, row_bytes
@@ -98,13 +99,14 @@ def calibrate(progress: Progress | None = None, simd: str | None = None) -> Proc
     found = {}
     for remembered in REMEMBERED:
         table = np.array(counts)
-        hidden = remembered * np.array([exposed(row_bytes(lanes) // LINE_BYTES) for _, _, lanes in cases])
-        table[:, TERMS.index("surprise")] = np.maximum(0, table[:, TERMS.index("surprise")] - hidden)
+        hidden = np.array([exposed(row_bytes(lanes) // LINE_BYTES) for _, _, lanes in cases])
+        changes = table[:, TERMS.index("surprise")] / hidden
+        table[:, TERMS.index("surprise")] = surprises(changes, remembered) * hidden
         found[remembered] = fit(table, seconds)
     remembered = min(found, key=lambda r: found[r][2])
     nanoseconds, error, _ = found[remembered]
     when = time.strftime("%Y-%m-%d")
-    source = f"measured by edgewatt on {platform.machine()} {cpu_name()}, {when}, thread CPU time"
+    source = f"{_measured_here()}{when}, thread CPU time"
     return Processor(limits, nanoseconds, remembered, level, len(cases), error, source)
 
 
@@ -130,10 +132,15 @@ def own_file() -> Path:
 
 
 def this_cpu(progress: Progress | None = None) -> Processor:
-    """Return this machine's calibration: from its file, else measured now and written there."""
+    """Return this machine's calibration: from its file, else measured now and written there.
+
+    A file that is damaged, or was measured on a processor of another name, is measured again.
+    """
     path = own_file()
-    if path.exists():
-        return load_processor(path)
+    with contextlib.suppress(InputError):
+        kept = load_processor(path)
+        if kept.source.startswith(_measured_here()) and kept.simd == LEVELS[level_number(None)]:
+            return kept
     found = calibrate(progress)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -141,6 +148,11 @@ def this_cpu(progress: Progress | None = None) -> Processor:
     except OSError:
         pass  # a home that cannot be written to: measure again next time
     return found
+
+
+def _measured_here() -> str:
+    """What the source of a calibration of this machine begins with."""
+    return f"measured by edgewatt on {platform.machine()} {cpu_name()}, "
 
 
 def processor_for(target: str, progress: Progress | None = None) -> Processor:

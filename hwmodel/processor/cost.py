@@ -5,7 +5,8 @@ values has lanes/16 of them.
 
 - pass: one. copied_line: lines of outputs copied to the result, and of inputs copied to rows, outside all runs.
 - run, quad: runs, and fours of connections whose places and weights are loaded together; once for every eight vectors
-  of a row.
+  of a row. Loads limit a quad of one target; what two runs share is limited by its multiply-adds, behind which loads
+  of places and weights hide, so these quads do not count.
 - stored_line, resumed_line: lines of targets that runs store, and load where they go on with a target.
 - part: partial sums that a run adds to its first one, one after the other, where rows are of few vectors.
 - jumped_line: stored lines of a target that is not the next neuron: the caches' own prefetchers have not brought it.
@@ -13,9 +14,9 @@ values has lanes/16 of them.
 - l2_line, far_line, far_written_line: lines of rows loaded from L2, fetched from beyond it and written beyond it, as
   set-associative LRU caches of the processor's sizes move them in one pass of many, while the stream goes through them,
   too (hwmodel.processor.traffic). Stores wait for no line, and the stream's own are fetched ahead.
-- surprise: a loop of another length than the one before, beyond the number that the branch predictor remembers from
-  pass to pass; change: a run that is the first of its target after one that is not, or the reverse. Wide rows hide
-  part of both (by the square root of the lines).
+- surprise: a loop of another length than the one before, where there are more than the branch predictor remembers from
+  pass to pass (`surprises`); change: a run that is the first of its target after one that is not, or the reverse. Wide
+  rows hide part of both (by the square root of the lines).
 
 A stream of more than half of L3 comes from memory in every pass, at the bandwidth measured there. Inputs are packed:
 copying the batch is not part of a pass.
@@ -57,9 +58,11 @@ TERMS = (
     "change",
 )
 KIND = "processor"
-FORM = 5
+FORM = 6
 """Of the terms and limits: system files of another form are measured again."""
 VECTOR_FLOATS = {"baseline": 4, "avx2": 8, "avx512": 16}
+MOST_CACHE_BYTES = 1 << 30
+"""Of a first or second cache in a system file: more is a mistake."""
 MOST_VECTORS = 8  # of a row that a kernel sums at a time
 PARTS = {8: 1, 4: 2, 2: 4, 1: 4}
 """By vectors of a row: in how many partial sums a kernel adds, to cover the latency of an addition."""
@@ -68,6 +71,15 @@ PARTS = {8: 1, 4: 2, 2: 4, 1: 4}
 def exposed(lines: int) -> float:
     """How much of a surprise is not hidden by the work of rows of so many lines, in those of 4 lines."""
     return math.sqrt(4 / lines)
+
+
+def surprises(changes: npt.ArrayLike, remembered: int) -> npt.NDArray[np.float64]:
+    """Of so many loops of another length than the one before, those that a branch predictor does not foresee.
+
+    None where it remembers them all, and all from twice as many on: each new one pushes out one that comes again.
+    """
+    every = np.asarray(changes, np.float64)
+    return every * np.clip(every / max(remembered, 1) - 1, 0, 1)
 
 
 def rows_held(cache_bytes: int, lanes: int) -> int:
@@ -98,14 +110,15 @@ def features(
     shared = work.shared if pairs else np.zeros(runs, np.int64)
     swept = sweeps(lanes, simd)
     hidden = 0.0 if cached else exposed(lines)
+    surprised = float(surprises(_loop_changes(lengths, shared), remembered)) * hidden
     found = {
         "pass": 1, "copied_line": (len(work.network.outputs) + len(work.copied)) * lines, "run": runs * len(swept),
-        "quad": int((-(-lengths // 4)).sum()) * len(swept), "stored_line": runs * lines,
+        "quad": int((-(-lengths // 4)).sum() - 2 * shared.sum()) * len(swept), "stored_line": runs * lines,
         "resumed_line": int(np.count_nonzero(~first)) * lines,
         "part": runs * sum(PARTS[vectors] - 1 for vectors in swept),
         "jumped_line": int((np.diff(targets) != 1).sum()) * lines, "row_line": (w - 4 * int(shared.sum())) * lines,
         "connection_line": w * lines, "l2_line": moved.l1_fills - moved.l1_stores, "far_line": moved.l2_fills,
-        "far_written_line": moved.l2_written, "surprise": max(0, _loop_changes(lengths, shared) - remembered) * hidden,
+        "far_written_line": moved.l2_written, "surprise": surprised,
         "change": int(np.count_nonzero(np.diff(first))) * hidden,
     }  # fmt: skip
     return np.array([found[term] for term in TERMS], np.float64)
@@ -118,9 +131,12 @@ def _loop_changes(lengths: npt.NDArray[np.int64], shared: npt.NDArray[np.int64])
     return int(np.count_nonzero(np.diff(own)) + np.count_nonzero(np.diff(paired)))
 
 
-def l1_misses(work: OrderedWork, lanes: int, l1: tuple[int, int]) -> int:
-    """Predict misses of the first cache (bytes, ways) in one pass of many, nothing fitted: rows, and the stream."""
-    found = traffic(work, lanes, (l1, (1 << 30, 16)))
+def l1_misses(work: OrderedWork, lanes: int, l1: tuple[int, int], pairs: bool = False) -> int:
+    """Predict misses of the first cache (bytes, ways) in one pass of many, nothing fitted: rows, and the stream.
+
+    pairs: of a kernel that takes runs in pairs.
+    """
+    found = traffic(work, lanes, (l1, (1 << 30, 16)), pairs)
     return found.l1_fills + found.l1_stream
 
 
@@ -207,17 +223,33 @@ def load_processor(path: str | Path) -> Processor:
             raise InputError(f"{path}: {name} is a mapping, not a {type(given).__name__}")
         _same_keys(path, f"{name}.", set(map(str, given)), keys)
         for key, value in given.items():
-            good = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e18
-            if not good or (key.endswith(("_bytes", "_ways")) and (not isinstance(value, int) or value < 1)):
+            if not _number(value, int if key.endswith(("_bytes", "_ways")) else float):
                 raise InputError(f"{path}: {name}.{key} must be a number of at least 0, not {str(value)[:40]!r}")
-    if not all(isinstance(data[name], int) for name in ("fitted_on", "remembered_runs")) or not isinstance(
-        data["median_error"], int | float
-    ):
-        raise InputError(f"{path}: remembered_runs, fitted_on and median_error are numbers")
+            if name == "limits" and not value:
+                raise InputError(f"{path}: {name}.{key} is 0: no processor has none")
+    for name in ("fitted_on", "remembered_runs", "median_error"):
+        if not _number(data[name], float if name == "median_error" else int):
+            raise InputError(f"{path}: {name} must be a number of at least 0, not {str(data[name])[:40]!r}")
+    if data["simd"] not in tuple(VECTOR_FLOATS):
+        named = str(data["simd"])[:40]
+        raise InputError(f"{path}: unknown SIMD level {named!r}{did_you_mean(named, VECTOR_FLOATS)}")
+    for level in ("l1", "l2"):
+        size, ways = limits[f"{level}_bytes"], limits[f"{level}_ways"]
+        if not LINE_BYTES * ways <= size <= MOST_CACHE_BYTES:
+            raise InputError(
+                f"{path}: limits.{level}_bytes is {size}: from a line of {LINE_BYTES} bytes in each of {ways} ways "
+                f"to {MOST_CACHE_BYTES}"
+            )
     return Processor(
         Limits(**limits), {term: float(ns[term]) for term in TERMS}, data["remembered_runs"], str(data["simd"]),
         data["fitted_on"], float(data["median_error"]), str(data["source"]),
     )  # fmt: skip
+
+
+def _number(value: object, kind: type) -> bool:
+    """Whether it is a finite number of at least 0, an integer where kind is int."""
+    allowed = (int,) if kind is int else (int, float)
+    return isinstance(value, allowed) and not isinstance(value, bool) and 0 <= value < 1e18
 
 
 def _same_keys(path: str | Path, where: str, given: set[str], wanted: set[str]) -> None:

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import edgewatt as ew
+from cython_ext.inference.runs import LEVELS, level_number
 from edgewatt.bench.comparison import OURS, bench
 from edgewatt.bench.layers import layers_of, table_of
 from edgewatt.bench.page import bench_page
@@ -17,7 +18,8 @@ from edgewatt.bench.peer import PEERS, MissingPeer
 from edgewatt.bench.rounds import measure
 from edgewatt.cli import app
 from edgewatt.orders.timed import fastest_order, time_objective
-from hwmodel.processor.cost import TERMS, Processor, features, fit, l1_misses, load_processor, stream_lines
+from hwmodel.processor.calibration import _measured_here, own_file, this_cpu
+from hwmodel.processor.cost import TERMS, Processor, features, fit, l1_misses, load_processor, stream_lines, surprises
 from hwmodel.processor.inference import compile_inference
 from hwmodel.processor.limits import Limits, cache_bytes
 from hwmodel.processor.work import ordered_work
@@ -123,6 +125,13 @@ def test_a_system_file_comes_back_and_mistakes_are_named(system: str, tmp_path: 
         ("simd: avx512\n", "", "simd is missing"),
         ("l1_bytes: 49152", "l1_bytes: -1", "l1_bytes must be a number of at least 0"),
         ("run: 0.3", "run: .nan", "nanoseconds.run must be a number"),
+        ("simd: avx512", "simd: avx1024", r"bad\.yaml: unknown SIMD level 'avx1024' .did you mean 'avx512'"),
+        ("l1_bytes: 49152", "l1_bytes: 63", "l1_bytes is 63: from a line of 64 bytes in each of 8 ways"),
+        ("l2_ways: 8", "l2_ways: 99999", "l2_bytes is 1048576: from a line of 64 bytes in each of 99999 ways"),
+        ("l2_bytes: 1048576", "l2_bytes: 9999999999", "l2_bytes is 9999999999: .* to 1073741824"),
+        ("fma_gflops: 250.0", "fma_gflops: 0.0", "fma_gflops is 0: no processor has none"),
+        ("remembered_runs: 8000", "remembered_runs: -5", "remembered_runs must be a number of at least 0, not '-5'"),
+        ("median_error: 0.08", "median_error: .nan", "median_error must be a number of at least 0, not 'nan'"),
     ):
         assert old in text
         (tmp_path / "bad.yaml").write_text(text.replace(old, new))
@@ -130,6 +139,24 @@ def test_a_system_file_comes_back_and_mistakes_are_named(system: str, tmp_path: 
             load_processor(tmp_path / "bad.yaml")
     with pytest.raises(InputError, match="this-cpu"):
         ew.order(random_layered(3, 20, 0.2), "auto", memory=10, objective="time", target="no-such-cpu")
+
+
+def test_a_kept_calibration_is_that_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = []
+
+    def calibrated(progress: object = None) -> Processor:
+        measured.append(1)
+        return replace(PROCESSOR, simd=LEVELS[level_number(None)], source=f"{_measured_here()}today")
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("hwmodel.processor.calibration.calibrate", calibrated)
+    assert this_cpu() == this_cpu() and len(measured) == 1
+    kept = own_file().read_text()
+    for text in (kept[:100], kept.replace(_measured_here(), "measured by edgewatt on x86_64 another, "), "\0"):
+        own_file().write_text(text)
+        before = len(measured)
+        assert this_cpu() == this_cpu() and len(measured) == before + 1
+    assert own_file().read_text() == kept
 
 
 def test_the_fit_finds_the_terms_it_was_made_with() -> None:
@@ -150,6 +177,20 @@ def test_features_count_what_they_say() -> None:
     assert counts["l2_line"] == counts["far_line"] == 0  # 60 rows of 256 bytes stay in L1 from pass to pass
     assert l1_misses(work, 64, (48 << 10, 12)) == 0  # the rows and the stream stay
     assert l1_misses(work, 64, (5 * 256, 5)) > 1000  # five rows
+
+
+def test_loads_of_what_two_runs_share_hide_behind_its_multiply_adds() -> None:
+    dense = ordered_work(uniform_layers([40, 2, 3], 1.0), None)  # 2 runs of 40, then 3 of 2
+    alone, paired = (
+        dict(zip(TERMS, features(dense, 64, LIMITS, simd, 0).tolist(), strict=True)) for simd in ("avx2", "avx512")
+    )
+    assert (dense.shared > 0).sum() == 1 and alone["quad"] == 10 + 10 + 3 and paired["quad"] == 3
+    assert paired["row_line"] == alone["row_line"] - 40 * 4 and paired["connection_line"] == alone["connection_line"]
+
+
+def test_a_branch_predictor_that_is_too_small_remembers_nothing() -> None:
+    assert surprises([0, 1000, 1500, 2000, 5000], 1000).tolist() == [0, 0, 750, 2000, 5000]
+    assert surprises(7, 0) == 7
 
 
 def test_the_fastest_order_is_legal_and_predicted_no_slower_than_csr(system: str) -> None:
