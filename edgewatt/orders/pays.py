@@ -25,6 +25,7 @@ from hwmodel.machine import Machine
 from reorder.base import Ordering
 from traces.base.errors import InputError
 from traces.base.progress import Progress
+from traces.base.shown import Shown
 from traces.layouts.kind import LAYOUTS
 from traces.work.network import Network
 
@@ -69,7 +70,7 @@ class PayPoint:
 
 
 @dataclass(frozen=True)
-class Pays:
+class Pays(Shown):
     """What a study found. break_even: choice -> metric -> bytes, None where the order never saves; beyond: metrics that
     still save at the largest size. verdict: one sentence for the first choice, and why. crossings: choice -> metric ->
     changes found, ascending: (largest size before it in bytes, whether that one saves). searched: choice -> the metrics
@@ -84,6 +85,17 @@ class Pays:
     evaluations: int = 0
     crossings: Mapping[str, Mapping[str, tuple[tuple[int, bool], ...]]] = field(default_factory=dict)
     searched: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    __repr__ = Shown.__repr__
+
+    def __str__(self) -> str:
+        return self.verdict
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "order": self.names[0], "against": self.names[1], "layout": self.layout,
+            "sizes": len({point.size_bytes for point in self.points}), "verdict": self.verdict,
+        }  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""

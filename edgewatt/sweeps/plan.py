@@ -23,17 +23,23 @@ from edgewatt.config.sections import keys_of
 from edgewatt.config.sweep_file import SweepConfig
 from edgewatt.point.expand import points_of
 from edgewatt.point.model import Point
+from traces.base.shown import Shown
 
 MAX_POINTS = 1_000_000
 _SHOWN_PROBLEMS = 40
 
 
 @dataclass(frozen=True)
-class SweepPlan:
+class SweepPlan(Shown):
     """The points of a sweep, each once, in the order written."""
 
     name: str
     points: list[Point]
+
+    __repr__ = Shown.__repr__
+
+    def _facts(self) -> dict[str, object]:
+        return {"name": self.name, "points": len(self.points)}
 
 
 def load_sweep(config: str | Path | Mapping[str, Any], overrides: Iterable[str] = ()) -> SweepPlan:

@@ -17,6 +17,7 @@ from hwmodel.coding.chain import Chain, ChainState
 from hwmodel.coding.stage import Bytes, Coded, Geometry, WireCosts
 from traces.base.checks import as_array
 from traces.base.errors import InputError
+from traces.base.shown import Shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +35,7 @@ class StreamState:
 
 
 @dataclass(frozen=True, eq=False)
-class Encoded:
+class Encoded(Shown):
     """What went over the bus in one call of `encode`.
 
     data: uint8[n], one byte per lane and beat. flags: uint8[ceil(n / 8)] or None, bit i (LSB first) goes with byte i.
@@ -55,6 +56,14 @@ class Encoded:
     wires: WireCounts
     extra_counts: WireCounts | None
     state: StreamState
+
+    __repr__ = Shown.__repr__
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "encoder": self.state.encoder, "bytes": len(self.data), "ones": self.ones, "toggles": self.toggles,
+            "rising": self.rising, "wires beyond the data": self.extra_wires,
+        }  # fmt: skip
 
 
 def _as_bytes(data: Any) -> Bytes:

@@ -35,6 +35,7 @@ from hwmodel.replay.in_flight import InFlight
 from traces.access.trace import STREAMS, Trace
 from traces.base.checks import whole_numbers
 from traces.base.errors import InputError
+from traces.base.shown import Shown
 
 if TYPE_CHECKING:
     from hwmodel.dram.engine import Completions, DramEngine, DramResult
@@ -113,7 +114,7 @@ def _both_ways(wires: WireCounts | None) -> WireCounts | None:
 
 
 @dataclass(frozen=True, eq=False)
-class ReplayResult:
+class ReplayResult(Shown):
     """What a trace did on a machine; integers, but for the DRAM's core energy, which hwmodel.dram.energy derived.
 
     loads, stores, load_bytes, store_bytes: int64[len(STREAMS)], what the engine asked for.
@@ -138,6 +139,15 @@ class ReplayResult:
     engine_accesses: int = 0
     multiply_adds: int = 0
     scratchpad: ScratchpadCounts | None = None
+
+    __repr__ = Shown.__repr__
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "accesses": self.engine_accesses, "hit rate": self.hit_rate if self.caches else None,
+            "read bytes": self.read_bytes, "written bytes": self.written_bytes, "ones": self.total.ones,
+            "toggles": self.total.toggles, "DRAM ns": None if self.dram is None else self.dram.time_ns,
+        }  # fmt: skip
 
     @cached_property
     def total(self) -> Traffic:

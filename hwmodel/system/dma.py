@@ -184,5 +184,5 @@ def _goes_on(bursts: Bursts, last: Bursts | None, burst_bytes: int) -> np.ndarra
     found[1:] = (stream[1:] == stream[:-1]) & (write[1:] == write[:-1]) & (address[1:] - address[:-1] == size)
     if last is not None:
         same = stream[0] == last.stream[-1] and write[0] == last.is_write[-1]
-        found[0] = same and address[0] - last.address[-1] == size
+        found[0] = same and address[0] == last.address[-1] + size  # the other way round wraps where it goes back
     return found

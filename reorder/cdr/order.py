@@ -19,10 +19,11 @@ from reorder.cdr.request import Storage, StoredTuples, TupleRequest, Wires
 from reorder.cdr.tuple_problem import Int64Array, TupleProblem
 from reorder.workers import Workers
 from traces.base.progress import Progress
+from traces.base.shown import Shown
 
 
 @dataclass(frozen=True, eq=False)
-class TupleOrder:
+class TupleOrder(Shown):
     """An order of the stored entries of a matrix and what it sends.
 
     positions: int64[N], new position -> old position in the storage order of the layout.
@@ -48,6 +49,15 @@ class TupleOrder:
     method: str
     parameters: Mapping[str, Any]
     entries: Entries
+
+    __repr__ = Shown.__repr__
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "tuples": len(self.positions), "method": self.method, "ones": self.ones, "as given": self.original_ones,
+            "cost": self.cost, "cost as given": self.original_cost, "no order below": self.lower_bound,
+            "stride": self.parameters.get("stride"),
+        }  # fmt: skip
 
     @property
     def ones(self) -> int:

@@ -14,17 +14,26 @@ from dataclasses import dataclass, replace
 from reorder.schedule.footprint import footprint
 from reorder.schedule.schedule import Schedule, schedule
 from traces.base.errors import InputError
+from traces.base.shown import Shown
 from traces.work.opgraph import INPUT, Operator, OpGraph
 
 
 @dataclass(frozen=True, eq=False)
-class Recomputed:
+class Recomputed(Shown):
     """graph: with copies. schedule: of it. copies: names of operators that run again. extra_bytes: what they write."""
 
     graph: OpGraph
     schedule: Schedule
     copies: tuple[str, ...]
     extra_bytes: int
+
+    __repr__ = Shown.__repr__
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "graph": self.graph.name, "peak bytes": self.schedule.peak_bytes, "extra bytes": self.extra_bytes,
+            "copies": ", ".join(self.copies) or "none",
+        }  # fmt: skip
 
 
 def recompute(

@@ -70,13 +70,30 @@ def test_short_words_for_what_one_holds(results: Any) -> None:
     held = [
         network, ew.order(network, "two-optimal", memory=6), results, results.records[0], ew.schedule(graph),
         ew.load_part("lpddr4-3200"), ew.Machine(caches=(ew.CacheSpec(size_bytes=8192, ways=4),), part="lpddr4-3200"),
+        *_what_calls_return(network.with_(weights=np.ones(network.n_connections, np.float32)), graph),
     ]  # fmt: skip
     for thing in held:
         line, table = repr(thing), thing._repr_html_()
         assert line.startswith(f"<{type(thing).__name__} ") and line.isprintable() and len(line) < 400, line
         assert table.startswith("<table>") and "<b>" not in table.replace("<tbody>", ""), table
     assert "48 connections" in repr(network).replace("connections 48", "48 connections"), repr(network)
-    assert "on-chip 8 KiB 4-way lru" in repr(held[-1]) and "points 4" in repr(results)
+    assert "on-chip 8 KiB 4-way lru" in repr(held[6]) and "points 4" in repr(results)
+
+
+def _what_calls_return(network: ew.Network, graph: ew.OpGraph) -> list[Any]:
+    trace = ew.build_trace(network, ew.order(network, "two-optimal", memory=6))
+    matrix = sp.random(20, 64, 0.3, format="csr", random_state=0)
+    return [
+        trace, ew.replay(trace, ew.Machine()), ew.compile_inference(network), graph, ew.recompute(graph),
+        ew.encode(bytes(64), "dbi-dc", element_bytes=1), ew.order_tuples(matrix, value_format="fp16", stride=32),
+        ew.load_sweep({"base": {"network": {"generate": {"kind": "uniform-layers", "widths": [4, 2], "density": 0.5}}}}),
+        ew.pays(network, "output-stationary", system="scratchpad-8k"),
+    ]  # fmt: skip
+
+
+def test_a_verdict_is_what_a_study_prints() -> None:
+    study = ew.pays(uniform_layers([8, 8, 4], 0.5, seed=0), "output-stationary", system="scratchpad-8k")
+    assert str(study) == study.verdict
 
 
 def test_the_hint_is_the_command_for_a_checkout() -> None:

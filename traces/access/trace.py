@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from traces.base.shown import Shown
+
 STREAMS = ("values", "ids", "row_pointers", "inputs", "partial_sums", "outputs", "tuples", "external", "biases")
 """What an access is for; ``Chunk.stream`` holds indices into this tuple."""
 
@@ -81,7 +83,7 @@ class Memory:
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
+class Trace(Shown):
     """A memory trace that can be walked any number of times: ``for chunk in trace``.
 
     make_chunks: returns a fresh iterator over the chunks. memory: footprint and initial content.
@@ -98,6 +100,17 @@ class Trace:
     description: Mapping[str, Any] = field(default_factory=dict)
     plan: Any = None
     multiply_adds: int = 0
+
+    __repr__ = Shown.__repr__
+
+    def _facts(self) -> dict[str, object]:
+        layout = self.description.get("layout")
+        return {
+            "accesses": self.n_accesses, "bytes": self.memory.total_bytes,
+            "layout": layout.get("kind") if isinstance(layout, Mapping) else layout,
+            "regions": ", ".join(region.name for region in self.memory.regions) or None,
+            "data": "yes" if self.has_data else "addresses alone",
+        }  # fmt: skip
 
     def __iter__(self) -> Iterator[Chunk]:
         return self.make_chunks()

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError, did_you_mean
+from traces.base.shown import Shown
 
 MAX_BYTES = 2**63 - 1
 INPUT = "INPUT"  # the operator that brings a graph input into memory
@@ -73,7 +74,7 @@ class Operator:
 
 
 @dataclass(frozen=True, eq=False)
-class OpGraph:
+class OpGraph(Shown):
     """An operator graph in file order, which is a topological order.
 
     nodes: the operators, INPUT operators included. outputs: names of the tensors whose storage is never freed.
@@ -92,6 +93,15 @@ class OpGraph:
     source: str = ""
     quantization: Mapping[str, Quantization] = field(default_factory=dict)
     allow_disconnected: bool = field(default=False, kw_only=True)
+
+    __repr__ = Shown.__repr__
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "name": self.name, "operators": self.n_nodes, "buffers": len(self.buffers),
+            "bytes": int(self.buffer_bytes.sum()), "constants": len(self.constants) or None,
+            "outputs": ", ".join(self.outputs),
+        }  # fmt: skip
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", tuple(self.nodes))
