@@ -86,7 +86,7 @@ def _what_calls_return(network: ew.Network, graph: ew.OpGraph) -> list[Any]:
     return [
         trace, ew.replay(trace, ew.Machine()), ew.compile_inference(network), graph, ew.recompute(graph),
         ew.encode(bytes(64), "dbi-dc", element_bytes=1), ew.order_tuples(matrix, value_format="fp16", stride=32),
-        ew.load_sweep({"base": {"network": {"generate": {"kind": "uniform-layers", "widths": [4, 2], "density": 0.5}}}}),
+        ew.load_sweep(SWEEP),
         ew.pays(network, "output-stationary", system="scratchpad-8k"),
     ]  # fmt: skip
 
