@@ -19,7 +19,7 @@ from edgewatt.config.document import (
     undotted,
 )
 from edgewatt.config.models import RunConfig, SystemFile
-from edgewatt.config.problems import validate
+from edgewatt.config.problems import KnownSections, validate
 from traces.base.errors import InputError, did_you_mean
 from traces.base.resources import shipped_names, shipped_path
 
@@ -54,10 +54,16 @@ def load_run(path: str | Path, overrides: Iterable[str] = ()) -> RunConfig:
     return complete(document)[0]
 
 
-def complete(document: Document) -> tuple[RunConfig, Document]:
-    """Put named pieces (system, caches, bus) into a document; return the validated configuration and the document."""
+def complete(document: Document, known: KnownSections | None = None) -> tuple[RunConfig, Document]:
+    """Put named pieces (system, caches, bus) into a document; return the validated configuration and the document.
+
+    known: sections of configurations like this one; the document itself is then changed, not a copy of it.
+    """
+    if known is None:
+        document = resolve(document.copy())
+        return validate(RunConfig, document), document
     document = resolve(document)
-    return validate(RunConfig, document), document
+    return known.validate(document), document
 
 
 def read_with_paths(path: str | Path) -> Document:
@@ -173,10 +179,9 @@ def _overridden(document: Document, key: str) -> Place:
 
 
 def resolve(document: Document) -> Document:
-    """Return the document with `system`, and the names in `caches` and `bus`, replaced by what they name."""
+    """Replace `system`, and the names in `caches` and `bus`, by what they name; return the document, or a new one."""
     if not isinstance(document.data, dict):
         raise document.fail((), "a configuration is a mapping")
-    document = document.copy()
     if "system" in document.data:
         piece = _piece(document, ("system",), "systems")
         validate(SystemFile, piece)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import marshal
 import types
 import typing
 from collections.abc import Iterable, Iterator
@@ -51,6 +52,44 @@ def validate(model: type[M], document: Document) -> M:
         return model.model_validate(document.data)
     except ValidationError as error:
         raise ConfigError(_problems(model, document, error)) from None
+
+
+class KnownSections:
+    """The sections of one model that were validated already, by what they say: configurations of a sweep share most."""
+
+    def __init__(self, model: type[M]) -> None:
+        self.model = model
+        self._known: dict[tuple[str, bytes], Any] = {}
+
+    def validate(self, document: Document) -> Any:
+        """Do what `validate` does; a section that says the same as one before is that one again."""
+        given: dict[str, Any] = {}
+        fresh: dict[str, tuple[str, bytes]] = {}
+        for key, value in document.data.items():
+            try:
+                name = (key, marshal.dumps(value, 2))  # tells 1 from 1.0 and from true
+            except ValueError:  # no value of a file
+                return validate(self.model, document)
+            if name in self._known:
+                given[key] = self._known[name]
+            elif isinstance(value, dict | list | str):
+                fresh[key] = name
+            else:
+                given[key] = value
+        part = {key: document.data[key] for key in fresh}
+        as_meant(part)
+        document.data |= part
+        try:
+            found = self.model.model_validate({**given, **part})
+        except ValidationError:
+            return validate(self.model, document)  # says what is wrong, and where
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        self._known |= {name: getattr(found, key) for key, name in fresh.items()}
+        return found
+
+
+_MOST_KNOWN = 4096
 
 
 def _problems(model: type[BaseModel], document: Document, error: ValidationError) -> Iterable[tuple[Mark, str]]:

@@ -12,7 +12,7 @@ import re
 import types
 import typing
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, ValidationError, ValidationInfo, create_model
@@ -34,6 +34,11 @@ class Section(BaseModel):
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
         """Return the section itself, which nothing changes: pydantic copies defaults."""
         return self
+
+    @cached_property
+    def plain(self) -> dict[str, Any]:
+        """Return its values as a mapping, the same one each time: not to be changed."""
+        return self.model_dump()
 
 
 def keys_of(section: type[BaseModel]) -> dict[str, Any]:

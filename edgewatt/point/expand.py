@@ -11,6 +11,7 @@ from edgewatt.config.document import ConfigError, Document
 from edgewatt.config.kinds import registry
 from edgewatt.config.loading import complete
 from edgewatt.config.models import RunConfig
+from edgewatt.config.problems import KnownSections
 from edgewatt.config.sections import Section
 from edgewatt.point.files import file_identity, load_part_with, part_hash
 from edgewatt.point.json_form import FILE, LATER
@@ -21,12 +22,13 @@ from traces.base.errors import InputError
 from traces.base.resources import shipped_path
 
 
-def points_of(document: Document) -> list[Point]:
+def points_of(document: Document, known: KnownSections | None = None) -> list[Point]:
     """Return the points of a configuration that was read, after checking that its machine fits together.
 
-    Raises ConfigError naming the place of every problem.
+    known: sections of configurations like this one; the document itself may then be changed. Raises ConfigError naming
+    the place of every problem.
     """
-    run, document = complete(document)
+    run, document = complete(document, known)
     place: tuple[str, ...] = ("dram", "overrides") if run.dram.overrides else ("dram", "part")
     try:
         points = expand(run)
@@ -70,15 +72,15 @@ def _memories(run: RunConfig) -> list[dict[str, Any]]:
     if run.gpu is not None:
         return [{"caches": [], "scratchpad": None}]
     if run.onchip is not None:
-        return [each.model_dump(include={"caches", "scratchpad"}) for each in run.onchip]
+        return [each.plain for each in run.onchip]
     if run.scratchpad is not None:
-        return [{"caches": [], "scratchpad": run.scratchpad.model_dump()}]
-    return [run.model_dump(include={"caches", "scratchpad"})]
+        return [{"caches": [], "scratchpad": run.scratchpad.plain}]
+    return [{"caches": [cache.plain for cache in run.caches], "scratchpad": None}]
 
 
 def _fast_memory(run: RunConfig, layout: Any) -> dict[str, Any]:
     """Return the fast memory that orders are made for: that of the first scratchpad, but for what the user says."""
-    said = run.fast_memory.model_dump()
+    said = run.fast_memory.plain
     pads = [each.scratchpad for each in run.onchip or ()] if run.onchip is not None else [run.scratchpad]
     pad = next((pad for pad in pads if pad is not None), None)
     if pad is None:
@@ -95,7 +97,7 @@ def _layout(run: RunConfig, layout: Any) -> dict[str, Any]:
     """Return a layout of the run; `auto` is one for all orderings: rows if all keep them whole, else tuples."""
     from traces.layouts.layout import AUTO, AUTO_CHOICE
 
-    said: dict[str, Any] = layout.model_dump()
+    said: dict[str, Any] = dict(layout.plain)
     if said["kind"] == AUTO and len(run.orderings) > 1 and run.measure == "all":
         members = [registry("orderings")[section.kind].item for section in run.orderings]
         said["kind"] = AUTO_CHOICE[0] if all(member.whole_rows for member in members) else AUTO_CHOICE[-1]
@@ -104,7 +106,7 @@ def _layout(run: RunConfig, layout: Any) -> dict[str, Any]:
 
 def _member(section: Section) -> dict[str, Any]:
     """Return a kind and its parameters: files by content; one that was added later is absent while at its default."""
-    found = section.model_dump()
+    found = dict(section.plain)
     for field in _special_fields(type(section)):
         if field.metadata.get(LATER) and found.get(field.name) == field.default:
             del found[field.name]
@@ -133,28 +135,34 @@ def _shared(run: RunConfig) -> tuple[dict[str, Any], dict[str, list[str]]]:
     config: dict[str, Any] = {}
     if run.trace is not None:
         paths["trace"] = [run.trace.file]
-        config["trace"] = {"files": [file_identity(run.trace.file)], **run.trace.model_dump(exclude={"file"})}
+        config["trace"] = {"files": [file_identity(run.trace.file)], **_without(run.trace, "file")}
     else:
         assert run.network is not None
-        network = run.network.model_dump(exclude={"file", "files", "generate"})
+        network = _without(run.network, "file", "files", "generate")
         network["generate"] = _member(run.network.generate) if run.network.generate is not None else None
         if run.network.generate is None:
             paths["network"] = run.network.files or [str(run.network.file)]
             network["files"] = [file_identity(path) for path in paths["network"]]
             network["one_per_layer"] = run.network.files is not None
         config["network"] = network
-        config |= run.model_dump(include={"search", "sample", "batch"})
-    config |= run.model_dump(
-        include={"bus", "encoder", "engine", "engines", "gpu", "timing", "measure", "seed", "accuracy"}
-    )
+        config |= {"search": run.search.plain, "sample": run.sample, "batch": run.batch}
+    config |= {
+        "bus": run.bus.plain, "engine": run.engine.plain, "engines": run.engines.plain,
+        "gpu": None if run.gpu is None else run.gpu.plain, "encoder": run.encoder, "timing": run.timing,
+        "measure": run.measure, "seed": run.seed, "accuracy": run.accuracy,
+    }  # fmt: skip
     if run.technology is not None:
         technology = run.technology
         path = technology if technology.endswith((".yaml", ".yml")) else str(shipped_path("onchip", technology))
         paths["technology"] = [path]
         config["technology"] = file_identity(path)
-    config["dram"] = _dram(run.dram.model_dump())
+    config["dram"] = _dram(run.dram.plain)
     paths["part"] = [run.dram.part]
     return config, paths
+
+
+def _without(section: Section, *names: str) -> dict[str, Any]:
+    return {key: value for key, value in section.plain.items() if key not in names}
 
 
 def _dram(dram: Mapping[str, Any]) -> dict[str, Any]:

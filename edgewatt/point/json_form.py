@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import marshal
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -121,7 +122,7 @@ def _reader(kind: Any) -> Reader | None:
 
 
 def _dataclass_reader(kind: Any) -> Reader:
-    """Return what builds a dataclass; one that nothing can change is built once for the same values."""
+    """Return what builds a dataclass; a frozen one is built once for the same values, of which it has its own copy."""
     hints = typing.get_type_hints(kind)
     fields = [(field.name, _reader(hints[field.name])) for field in dataclasses.fields(kind) if field.init]
 
@@ -130,19 +131,22 @@ def _dataclass_reader(kind: Any) -> Reader:
             **{key: value[key] if reader is None else reader(value[key]) for key, reader in fields if key in value}
         )
 
-    if not _unchangeable(kind):
+    if not kind.__dataclass_params__.frozen:
         return read
-    made: dict[str, Any] = {}
+    made: dict[bytes, Any] = {}
     names = [name for name, _ in fields]
 
     def read_once(value: Any) -> Any:
-        text = repr([(name, value[name]) for name in names if name in value])  # tells 1 from 1.0 and from true
-        found = made.get(text)
+        try:
+            said = marshal.dumps({name: value[name] for name in names if name in value}, 2)  # tells 1 from 1.0 and true
+        except ValueError:
+            return read(value)  # no JSON value is in it
+        found = made.get(said)
         if found is None:
-            found = read(value)
+            found = read(marshal.loads(said))
             if len(made) >= MOST_KEPT:
                 made.clear()
-            made[text] = found
+            made[said] = found
             found.__dict__[_KNOWN] = None
         return found
 
@@ -151,14 +155,3 @@ def _dataclass_reader(kind: Any) -> Reader:
 
 MOST_KEPT = 1024
 """Objects of one dataclass that are kept, to be given to other points with the same values."""
-
-
-@cache
-def _unchangeable(hint: Any) -> bool:
-    """Return whether all values of a type are immutable: plain ones, and tuples and frozen dataclasses of such."""
-    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-        frozen: bool = hint.__dataclass_params__.frozen  # type: ignore[attr-defined]
-        return frozen and all(map(_unchangeable, typing.get_type_hints(hint).values()))
-    if typing.get_origin(hint) in (tuple, typing.Union, types.UnionType):
-        return all(_unchangeable(inner) for inner in typing.get_args(hint) if inner is not ...)
-    return hint in _PLAIN

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -29,9 +29,9 @@ KEPT_PASS_BYTES = 64 << 20
 """Most bytes of a pass through the caches that is kept for other points: 1.1 million bursts of 32 bytes."""
 
 
-_FIELDS = tuple(field.name for field in fields(MachineChoice))
 _MOST_KEPT = 256
-_built: dict[tuple[str, ...], Machine] = {}
+_built: dict[tuple[int, str, str], tuple[MachineChoice, Machine]] = {}
+"""Choice (by identity: alike points have the same one), part's file and plug-ins -> the choice and its machine."""
 
 
 def build_machine(point: Point) -> Machine:
@@ -41,12 +41,13 @@ def build_machine(point: Point) -> Machine:
     """
     if point.machine.technology is not None:
         check_unchanged((point.machine.technology,), point.paths["technology"])
-    key = (point.text(_FIELDS), point.paths["part"][0], canonical_json(point.plugins) if point.plugins else "")
-    machine = _built.get(key)
-    if machine is None:
+    part, plugins = point.paths["part"][0], canonical_json(point.plugins) if point.plugins else ""
+    chosen, machine = _built.get((id(point.machine), part, plugins), (None, None))
+    if chosen is not point.machine or machine is None:
+        machine = _build(point)
         if len(_built) >= _MOST_KEPT:
             _built.clear()
-        machine = _built[key] = _build(point)
+        _built[id(point.machine), part, plugins] = point.machine, machine
     return machine
 
 

@@ -18,7 +18,8 @@ from typing import Any
 
 from edgewatt.config.document import ConfigError, Document, Mark, Place, printable, shown, undotted
 from edgewatt.config.loading import apply_overrides, as_document, read_with_paths
-from edgewatt.config.problems import validate
+from edgewatt.config.models import RunConfig
+from edgewatt.config.problems import KnownSections, validate
 from edgewatt.config.sections import keys_of
 from edgewatt.config.sweep_file import SweepConfig
 from edgewatt.point.expand import points_of
@@ -67,13 +68,14 @@ def load_sweep_document(document: Document, overrides: Iterable[str] = ()) -> Sw
     base = _base(document, settings.base)
     points: list[Point] = []
     problems: set[tuple[Mark, str]] = set()
+    known = KnownSections(RunConfig)
     for variant in _variants(document, settings):
         try:
             changed = base.copy()
             for place, part, mark in variant:
                 changed.put(place, part, mark)
             apply_overrides(changed, every)
-            points += points_of(changed)
+            points += points_of(changed, known)
         except ConfigError as error:
             problems.update(error.problems)
             if len(problems) > _SHOWN_PROBLEMS:
