@@ -147,8 +147,13 @@ def process_memo(folder: str | None) -> Memo:
     return Memo(folder)
 
 
-def make_task(point: Point, *, stages: str | None, keep: Collection[str] = ()) -> dict[str, Any]:
-    """Return what an executor needs to compute a point, as JSON values."""
+def make_task(
+    point: Point, *, stages: str | None, keep: Collection[str] = (), results: str | None = None, fsync: bool = False
+) -> dict[str, Any]:
+    """Return what an executor needs to compute a point, as JSON values.
+
+    results: folder of the store, for workers on this machine to write the record themselves.
+    """
     return {
         "hash": point.hash,
         "config": point.config,
@@ -156,6 +161,8 @@ def make_task(point: Point, *, stages: str | None, keep: Collection[str] = ()) -
         "name": point.name,
         "stages": stages,
         "keep": sorted(keep),
+        "results": results,
+        "fsync": fsync,
     }
 
 

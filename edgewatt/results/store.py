@@ -2,7 +2,7 @@
 
     records/HASH.json   finished points           failures/HASH.json   points that raised, with their traceback
     sweeps/HASH.json    the points of each sweep        stages/              what points share
-    claims/HASH         points under way, locked by the process that computes them
+    claims/points       a byte for each point, locked by the process that computes it
 
 Several sweeps may work on one store at once: a file appears complete under its final name, and two writers of one point
 write the same canonical part.
@@ -59,15 +59,8 @@ class Store:
 
     def put(self, record: Record) -> Path:
         """Write a record. Raises StoreError naming the file if it cannot be written; nothing half-written is left."""
-        return self._put(record.hash, record.to_bytes())
-
-    def put_text(self, config_hash: str, text: str) -> Path:
-        """Write the text of a record's file, as a worker made it. Raises as `put` does."""
-        return self._put(config_hash, text.encode("utf-8", "surrogatepass"))
-
-    def _put(self, config_hash: str, raw: bytes) -> Path:
-        path = self.path(config_hash)
-        self._write(path, raw)
+        path = self.path(record.hash)
+        self._write(path, record.to_bytes())
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(self.failures, path.name))
         return path

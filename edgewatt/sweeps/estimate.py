@@ -103,7 +103,7 @@ def _probe(todo: list[Point]) -> tuple[list[tuple[str, float]], str]:
             outcome = probe.compute(make_task(point, stages=folder))
             if outcome is None or time.monotonic() > end:
                 break
-            if "packed" in outcome:
+            if "duration_s" in outcome:
                 measured.append((_kind(point.config), float(outcome["duration_s"])))
         timer.cancel()
     return measured, f"{len(measured)} points tried just now"

@@ -1,8 +1,8 @@
 """Who computes the points: this process, local worker processes, or a Dask cluster. One idea: tasks in, outcomes out.
 
 A task and an outcome are JSON values (see `edgewatt.point.compute.answer`), so nothing is pickled and nothing depends
-on who runs it. A worker process answers a record as the text of its file (`packed`). Executors know nothing of the
-store.
+on who runs it. A worker process stores the record of a task that names a store and answers that it has. Executors know
+nothing of the store.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Outcome = dict[str, Any]
 ATTEMPTS = 3
 """A point whose worker dies this many times is recorded as failed."""
 
-AHEAD_S, AHEAD = 0.05, 16
+AHEAD_S, AHEAD = 0.06, 96
 """So much work, by its own pace, and so many tasks at most lie before a worker: it need not wait for the next."""
 
 CONNECT_S = 10.0
@@ -157,10 +157,10 @@ class Probe:
 
 
 class ProcessExecutor:
-    """Local worker processes; a task whose worker dies is given to a new one, and so are those that waited behind it.
+    """Local worker processes; what a worker that dies has not answered is given to others, each task alone.
 
-    Small tasks lie before a worker some at a time. `prepare` starts the workers, so that they load while the tasks are
-    still being found out; `close` ends those that were not used.
+    So a task that ends its worker is found out. Small tasks lie before a worker some at a time. `prepare` starts the
+    workers, so that they load while the tasks are still being found out; `close` ends those that were not used.
     """
 
     def __init__(self, workers: int | None = None) -> None:
@@ -184,11 +184,11 @@ class ProcessExecutor:
         workers: list[_Worker] = []
         ready = selectors.DefaultSelector()
 
-        def next_tasks(n: int) -> list[Task]:
-            return [again.popleft() for _ in range(min(n, len(again)))] or list(itertools.islice(source, max(n, 0)))
+        def next_tasks(n: int, alone: bool) -> list[Task]:
+            return [again.popleft()] if alone and again else list(itertools.islice(source, max(n, 0)))
 
         def start() -> bool:
-            found = next_tasks(1)
+            found = next_tasks(1, True)
             if not found:
                 return False
             worker = self._started.pop() if self._started else _Worker()
@@ -212,9 +212,9 @@ class ProcessExecutor:
                         outcomes = worker.receive()
                     except EOFError:
                         retire(worker)
-                        again.extendleft(reversed(list(worker.tasks)[1:]))  # it had not begun these
-                        for task in list(worker.tasks)[:1]:
-                            attempts[task["hash"]] = tried = attempts.get(task["hash"], 0) + 1
+                        for task in worker.tasks:
+                            tried = attempts.get(task["hash"], 0) + (len(worker.tasks) == 1)
+                            attempts[task["hash"]] = tried
                             if tried < ATTEMPTS:
                                 again.append(task)
                             else:
@@ -222,8 +222,8 @@ class ProcessExecutor:
                         while len(workers) < self.workers and start():
                             pass
                         continue
-                    if outcomes and (more := next_tasks(worker.wanted)):
-                        worker.give(more)  # before the outcomes are stored: the worker need not wait for the disk
+                    if outcomes and (more := next_tasks(worker.wanted, not worker.tasks)):
+                        worker.give(more)  # before the outcomes are looked at: the worker need not wait
                     if not worker.tasks:
                         retire(worker)
                     yield from outcomes

@@ -16,7 +16,7 @@ from edgewatt.point.model import Point
 from edgewatt.point.steps import OPTIONAL, identities, shared
 from edgewatt.results.claims import Claims
 from edgewatt.results.record import Record
-from edgewatt.results.store import NewerCountsError, Store
+from edgewatt.results.store import NewerCountsError, Store, StoreError
 from edgewatt.sweeps.executors import Executor, Prepared, make_executor
 from edgewatt.sweeps.ignored import warn_of_ignored
 from edgewatt.sweeps.plan import SweepPlan, load_sweep
@@ -168,7 +168,8 @@ class _Course:
         self.open = leaders_first(todo, named)
         self._keep = shared(named)
         self._failed_before = self.store.failure_marks()
-        self._stages = str((self.store.folder / "stages").absolute())  # a worker may live in another folder
+        self._results = str(self.store.folder.absolute())  # a worker may live in another folder
+        self._stages = str((self.store.folder / "stages").absolute())
 
     @cached_property
     def _names(self) -> dict[str, str]:
@@ -187,7 +188,13 @@ class _Course:
             elif self._settled(point.hash):
                 self.claims.give_up(point.hash)
             else:
-                yield make_task(point, stages=self._stages, keep=self._keep.get(point.hash, ()))
+                yield make_task(
+                    point,
+                    stages=self._stages,
+                    keep=self._keep.get(point.hash, ()),
+                    results=self._results,
+                    fsync=self.store.fsync,
+                )
 
     def keep(self, outcome: Mapping[str, Any]) -> None:
         """Store what became of a point."""
@@ -197,13 +204,14 @@ class _Course:
             found.failed[outcome["hash"]] = failure
             self.store.put_failure(outcome["hash"], failure)
         else:
-            if "packed" in outcome:
-                self.store.put_text(outcome["hash"], outcome["packed"])
-                damaged = outcome["damaged"]
-            else:
+            if "unwritten" in outcome:
+                raise StoreError(outcome["unwritten"])
+            if "record" in outcome:
                 record = Record(**outcome["record"])
                 self.store.put(record)
                 damaged = record.provenance.get("damaged_stages", [])
+            else:  # its worker has stored it
+                damaged = outcome["damaged"]
             found.computed += 1
             found.damaged += damaged
         self.claims.give_up(outcome["hash"])
@@ -234,7 +242,11 @@ def _todo(found: Results, resume: bool, retry_failed: bool) -> list[Point]:
         return found.points
     failed = {} if retry_failed else found.store.failed()
     todo = []
+    finished = set(found.store.hashes())
     for point in found.points:
+        if point.hash not in finished and point.hash not in failed:
+            todo.append(point)
+            continue
         try:
             record = found.store.current(point.hash)
             if record is None and found.store.path(point.hash).exists():

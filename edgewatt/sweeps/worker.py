@@ -1,7 +1,8 @@
 """A worker process: ``python -m edgewatt.sweeps.worker`` reads a task a line and answers an outcome a line, both JSON.
 
-Its parent pins BLAS threads to one through the environment. When the parent dies, the pipe closes and the worker ends
-at once, in the middle of a task if need be: a point is either in the store or not.
+The record of a task that names a store is written there, not answered. Its parent pins BLAS threads to one through the
+environment. When the parent dies, the pipe closes and the worker ends at once, in the middle of a task if need be: a
+point is either in the store or not.
 """
 
 from __future__ import annotations
@@ -14,42 +15,68 @@ import sys
 import threading
 from typing import Any, BinaryIO
 
+from edgewatt.results.record import Record
+from edgewatt.results.store import Store, StoreError
+
+TOGETHER_S = 0.015
+"""How long the answer of a small task waits for the next, so that the parent is woken less often."""
+
 
 def main() -> None:
     """Serve tasks until standard input closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints must not mix with the answers
-    tasks: queue.Queue[bytes] = queue.Queue()
+    tasks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(sys.stdin.buffer, tasks), daemon=True).start()
 
     from edgewatt.point.compute import answer
 
+    outcomes: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    idle = threading.Event()
+    threading.Thread(target=_tell, args=(answers, outcomes, idle), daemon=True).start()
     while True:
-        outcome = packed(answer(json.loads(tasks.get())))
+        task = json.loads(tasks.get())
+        idle.clear()
+        outcome = stored(answer(task), task.get("results"), task.get("fsync", False))
+        outcomes.put(json.dumps(outcome, allow_nan=False).encode() + b"\n")
+        if tasks.empty():
+            idle.set()
+
+
+def _tell(stream: BinaryIO, outcomes: queue.SimpleQueue[bytes], idle: threading.Event) -> None:
+    """Write outcomes, those of some milliseconds at once."""
+    while True:
+        lines = [outcomes.get()]
+        idle.wait(TOGETHER_S)
+        while not outcomes.empty():
+            lines.append(outcomes.get())
         try:
-            answers.write(json.dumps(outcome, allow_nan=False).encode() + b"\n")
-            answers.flush()
+            stream.write(b"".join(lines))
+            stream.flush()
         except BrokenPipeError:
             os._exit(0)
 
 
-def packed(outcome: dict[str, Any]) -> dict[str, Any]:
-    """Return an outcome with the text of the record's file for the record: the parent need not read and write it."""
-    from edgewatt.results.record import Record
-
+def stored(outcome: dict[str, Any], results: str | None, fsync: bool) -> dict[str, Any]:
+    """Write the record of an outcome into its store, if there is one; return what the parent has to know of it."""
     if "record" not in outcome:
         return outcome
     record = Record(**outcome["record"])
-    return {
+    told = {
         "hash": outcome["hash"],
-        "packed": record.to_bytes().decode("utf-8", "surrogatepass"),
         "damaged": record.provenance.get("damaged_stages", []),
         "duration_s": record.provenance["duration_s"],
     }
+    if results is not None:
+        try:
+            Store(results, fsync=fsync).put(record)
+        except StoreError as error:
+            return {"hash": outcome["hash"], "unwritten": str(error)}
+    return told
 
 
-def _listen(stream: BinaryIO, tasks: queue.Queue[bytes]) -> None:
+def _listen(stream: BinaryIO, tasks: queue.SimpleQueue[bytes]) -> None:
     for line in stream:
         tasks.put(line)
     os._exit(0)

@@ -1,5 +1,6 @@
 """Sweeps: expansion, sharing, resuming, executors; the same canonical bytes whoever computes them."""
 
+import itertools
 import json
 import os
 import signal
@@ -18,11 +19,12 @@ from edgewatt._version import COUNTS_VERSION
 from edgewatt.config import ConfigError
 from edgewatt.results.claims import Claims
 from edgewatt.results.record import Record, canonical_json
-from edgewatt.results.store import Store
+from edgewatt.results.store import Store, StoreError
 from edgewatt.sweeps.estimate import estimate
 from edgewatt.sweeps.executors import InlineExecutor, ProcessExecutor, make_executor
 from edgewatt.sweeps.plan import load_sweep
 from edgewatt.sweeps.sweep import sweep
+from edgewatt.sweeps.worker import stored
 from traces.base.errors import InputError
 
 pytestmark = pytest.mark.application
@@ -320,6 +322,7 @@ if ctypes.CDLL(None).unshare(0x04000000) == 0:  # CLONE_NEWUTS: a host name of i
 else:
     socket.gethostname = lambda: host
 from edgewatt.sweeps.sweep import sweep
+from edgewatt.sweeps.worker import stored
 done = sweep(sweep_of, results=results, executor=executor, workers=2)
 print(json.dumps([done.computed, done.reused, sorted(done.failed)]))
 """
@@ -389,3 +392,78 @@ def test_commands_that_go_on_say_so_when_interrupted(capsys: pytest.CaptureFixtu
         raise KeyboardInterrupt
     assert stopped.value.exit_code == 130
     assert "what is finished is kept, and the same command goes on" in capsys.readouterr().err
+
+
+def test_points_of_a_sweep_are_those_of_each_configuration_alone() -> None:
+    """What configurations of a sweep share is validated once: 1, 1.0 and true are not the same, and nothing leaks."""
+    axes = {
+        "encoder": ["raw", "DBI-DC"],
+        "formats": ["FP16", ["fp16", "int8"]],
+        "caches": [["buffer-8k"], [{"size_bytes": "8 KiB"}], [{"size_bytes": 8192, "ways": 4}]],
+        "bus.element_bytes": [2, {"ids": 2}],
+        "seed": [0, 1],
+    }
+    together = load_sweep({"base": BASE, "grid": axes}).points
+    alone = [
+        point
+        for values in itertools.product(*axes.values())
+        for point in load_sweep({"base": BASE, "list": [dict(zip(axes, values, strict=True))]}).points
+    ]
+    assert [p.hash for p in together] == list(dict.fromkeys(p.hash for p in reversed(alone)))[::-1]
+    assert {p.hash: p.config for p in together} == {p.hash: p.config for p in alone}
+    with pytest.raises(ConfigError) as refused:
+        load_sweep({"base": BASE, "grid": {"seed": [1, True, 1.0, "1"], "fast_memory.size": [6, "8"]}})
+    assert {str(mark).partition("['grid']")[2] for mark, _ in refused.value.problems} == {
+        "['seed'][1]",
+        "['seed'][2]",
+        "['seed'][3]",
+        "['fast_memory.size'][1]",
+    }
+
+
+def test_a_worker_that_cannot_write_a_record_stops_the_sweep(tmp_path: Path) -> None:
+    (done,) = ew.run({**BASE, "orderings": "two-optimal"})
+    outcome = {"hash": done.hash, "record": {"canonical": done.canonical, "provenance": done.provenance}}
+    written = stored(outcome, str(Store(tmp_path / "there").open().folder), True)
+    assert "record" not in written and Store(tmp_path / "there").get(done.hash) == done
+    unwritten = stored(outcome, str(tmp_path / "gone"), False)
+    assert "cannot be written" in unwritten["unwritten"]
+
+    class Unable:
+        def run(self, tasks: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+            return ({**unwritten, "hash": task["hash"]} for task in tasks)
+
+    with pytest.raises(StoreError, match=str(tmp_path / "gone")):
+        sweep(GRID, results=tmp_path / "there", executor=Unable())
+
+
+def test_an_answer_waits_neither_for_the_next_task_nor_for_more(tmp_path: Path) -> None:
+    """A worker with a long task behind a short one tells of the short one at once."""
+    code = tmp_path / "slow.py"
+    code.write_text(
+        "import sys, time; sys.path[:0] = " + repr(sys.path) + "\n"
+        "import edgewatt.point.compute as compute\n"
+        "def answer(task):\n"
+        "    time.sleep(task['s'])\n"
+        "    return {'hash': task['hash'], 'failure': {}}\n"
+        "compute.answer = answer\n"
+        "from edgewatt.sweeps.worker import main; main()\n"
+    )
+    command = [sys.executable, str(code)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as worker:
+        assert worker.stdin is not None and worker.stdout is not None
+        for name, seconds in (("short", 0.0), ("long", 600.0)):
+            worker.stdin.write(json.dumps({"hash": name, "s": seconds}).encode() + b"\n")
+        worker.stdin.flush()
+        assert json.loads(worker.stdout.readline())["hash"] == "short"
+        worker.stdin.close()
+
+
+def test_claims_of_one_process_part_its_sweeps(tmp_path: Path) -> None:
+    with Claims(tmp_path) as one, Claims(tmp_path) as other:
+        assert one.take("a") and other.take("b") and not other.take("a") and not one.take("b")
+        one.give_up("a")
+        assert other.take("a")
+        other.__exit__(None, None, None)  # its file stays: `one` may hold a claim in it
+        assert one.take("a") and one.take("b")
+    assert not list(tmp_path.iterdir())
