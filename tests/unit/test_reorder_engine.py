@@ -249,6 +249,15 @@ def test_starts_give_the_same_best_order_on_any_number_of_workers() -> None:
     assert [point[::2] for point in alone.curve] == [point[::2] for point in shared.curve]
 
 
+def test_auto_gives_up_plans_of_what_to_fuse_that_trail_the_constructions() -> None:
+    network = radix_net([[3] * 6], seed=1)  # coordinates as smooth as a picture's, but no strips
+    total = {
+        method: count_io(network, order(network, method, memory=100, moves=1), memory=100).total
+        for method in ("auto", "residency")
+    }
+    assert total["auto"] <= total["residency"]
+
+
 def test_auto_shares_starts_among_processes_and_says_how_far_it_is() -> None:
     network = random_layered(3, 60, 0.2, seed=4)
     seen: list[tuple[int, int | None, str]] = []
