@@ -59,3 +59,56 @@ def depth_and_repeats(const int64_t[::1] source, const int64_t[::1] target, Py_s
             if waiting[s] > 0:
                 depth[s] = -1
     return np.asarray(depth), repeated
+
+
+def core_numbers(const int64_t[::1] source, const int64_t[::1] target, Py_ssize_t n):
+    """Return int64[n]: the largest c such that a neuron lies in a subgraph of least degree c, directions ignored.
+
+    source, target: int64[W], neurons in [0, n), n and W below 2^30. Neurons are peeled by least degree, which buckets
+    keep (Batagelj and Zaversnik 2003). O(W + n) time, 8 W + 32 n bytes.
+    """
+    cdef Py_ssize_t w = source.shape[0], k
+    cdef int64_t[::1] start = np.zeros(n + 1, np.int64), degree = np.zeros(n, np.int64)
+    cdef int32_t[::1] other = np.empty(2 * w, np.int32)
+    cdef int32_t[::1] sorted_ = np.empty(n, np.int32), place = np.empty(n, np.int32)  # by degree, and the inverse
+    cdef int64_t[::1] first                                                          # place of the first of a degree
+    cdef int64_t u, v, x, at, most = 0, d
+    with nogil:
+        for k in range(w):
+            degree[source[k]] += 1
+            degree[target[k]] += 1
+        for u in range(n):
+            start[u + 1] = start[u] + degree[u]
+            most = max(most, degree[u])
+    first = np.zeros(most + 2, np.int64)
+    with nogil:
+        for k in range(w):
+            other[start[source[k]]] = <int32_t>target[k]
+            start[source[k]] += 1
+            other[start[target[k]]] = <int32_t>source[k]
+            start[target[k]] += 1
+        for u in range(n):
+            start[u] -= degree[u]
+            first[degree[u] + 1] += 1
+        for d in range(most + 1):
+            first[d + 1] += first[d]
+        for u in range(n):
+            place[u] = <int32_t>first[degree[u]]
+            sorted_[place[u]] = <int32_t>u
+            first[degree[u]] += 1
+        for d in range(most, 0, -1):
+            first[d] = first[d - 1]
+        first[0] = 0
+        for k in range(n):
+            u = sorted_[k]
+            for at in range(start[u], start[u + 1]):
+                v = other[at]
+                if degree[v] > degree[u]:  # it changes places with the first of its degree, which is then one longer
+                    x = sorted_[first[degree[v]]]
+                    sorted_[place[v]] = <int32_t>x
+                    place[x] = place[v]
+                    place[v] = <int32_t>first[degree[v]]
+                    sorted_[place[v]] = <int32_t>v
+                    first[degree[v]] += 1
+                    degree[v] -= 1
+    return np.asarray(degree)

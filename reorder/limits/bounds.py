@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
+from cython_ext.network.graph import core_numbers
 from traces.work.checks import checked_memory
 from traces.work.network import Network
 
@@ -27,6 +28,7 @@ FloatArray = npt.NDArray[np.float64]
 LARGEST_MATRIX = 1 << 23  # entries of a pair of neighbouring sets that are looked at
 LARGEST_WORK = 1 << 33  # entries times the smaller side, over all pairs: some seconds of singular values
 SPARSE_WORK = 100  # operations of the sparse argument per connection
+PAIR_WORK = 1 << 14  # of the expansion argument per pair of sets, however small
 ITERATED = 32  # from this many rows on, the second singular value is iterated for
 
 
@@ -72,9 +74,9 @@ def theorem_1(network: Network) -> int:
 
 
 def expansion_work(network: Network) -> int:
-    """Return the operations of one product per pair of neighbouring sets: entries times the smaller side."""
+    """Return the operations of one product per pair of neighbouring sets: entries times the smaller side, and some."""
     sizes = np.bincount(network.depth[network.touched]).astype(np.float64)
-    return int(min((sizes[:-1] * sizes[1:] * np.minimum(sizes[:-1], sizes[1:])).sum(), 2.0**62))
+    return int(min((sizes[:-1] * sizes[1:] * np.minimum(sizes[:-1], sizes[1:]) + PAIR_WORK).sum(), 2.0**62))
 
 
 def stay_costs(network: Network) -> Int64Array:
@@ -92,25 +94,8 @@ def stay_costs(network: Network) -> Int64Array:
 
 def cores(network: Network) -> Int64Array:
     """Return int64[N]: the largest c such that the neuron lies in a subgraph of least degree c (directions ignored)."""
-    n = network.n_neurons
-    ends = np.concatenate((network.sources, network.targets))
-    others = np.concatenate((network.targets, network.sources))[np.argsort(ends, kind="stable")]
-    start = np.concatenate(([0], np.cumsum(np.bincount(ends, minlength=n))))
-    degree = np.diff(start)
-    core = np.zeros(n, np.int64)
-    alive = degree > 0
-    level = 0
-    while alive.any():
-        level = max(level, int(degree[alive].min()))
-        peel = np.flatnonzero(alive & (degree <= level))
-        while peel.size:
-            core[peel] = level
-            alive[peel] = False
-            reached = np.concatenate([others[start[x] : start[x + 1]] for x in peel.tolist()])
-            np.subtract.at(degree, reached, 1)
-            touched = np.unique(reached)
-            peel = touched[alive[touched] & (degree[touched] <= level)]
-    return core
+    found: Int64Array = core_numbers(network.sources, network.targets, network.n_neurons)
+    return found
 
 
 def sparse_extra(network: Network, memory: int) -> int:

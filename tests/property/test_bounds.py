@@ -13,10 +13,14 @@ from oracles.least_io_oracle import least_io
 from oracles.random_networks import dags
 from oracles.reference_networks import reorder_network
 
+from cython_ext.network.graph import core_numbers
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
+from reorder.base import Task
+from reorder.limits import bounds
 from reorder.limits.bounds import cores, expansion_extra, lower_bound, sparse_extra
 from reorder.limits.eviction import optimal_eviction
-from traces.generators.networks import random_layered
+from reorder.limits.objective import least_objective
+from traces.generators.networks import random_layered, uniform_layers
 from traces.generators.theory import dense_layers
 from traces.work.network import Network
 
@@ -95,6 +99,40 @@ def test_cores_by_peeling() -> None:
         [0, 0, 0, 1, 1, 2, 3], [1, 2, 3, 2, 3, 3, 4], n_neurons=6, inputs=[0], outputs=[4]
     )  # K4 with a tail, and an isolated neuron
     assert cores(network).tolist() == [3, 3, 3, 3, 1, 0]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(1, 20), st.integers(0, 60), st.integers(0, 2**32 - 1))
+def test_cores_are_what_peeling_one_by_one_leaves(n: int, w: int, seed: int) -> None:
+    ends = np.random.default_rng(seed).integers(0, n, (2, w))
+    beside: list[list[int]] = [[] for _ in range(n)]
+    for a, b in ends.T.tolist():
+        beside[a].append(b)
+        beside[b].append(a)
+    core, level, left = [0] * n, 0, set(range(n))
+    while left:
+        degree = {u: sum(v in left for v in beside[u]) for u in left}
+        u = min(left, key=degree.__getitem__)
+        level = max(level, degree[u])
+        core[u] = level
+        left.remove(u)
+    assert core_numbers(ends[0], ends[1], n).tolist() == core
+
+
+def test_a_bound_worth_stopping_at_takes_little_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Singular values of small dense layers took 0.4 s before a search of one second began."""
+
+    def too_long(*_: object) -> int:
+        raise AssertionError("singular values for a search of a second")
+
+    monkeypatch.setattr(bounds, "expansion_extra", too_long)
+    network = random_layered(4, 170, 0.1, seed=1)
+    for limit in (0.001, 1.0):
+        assert least_objective(network, Task(100, time_limit_s=limit)) == io_bounds(network).lower_total
+    with pytest.raises(AssertionError, match="singular"):
+        least_objective(network, Task(100))
+    deep = uniform_layers([8] * 2000, 1.0, seed=1)  # many small pairs take long as well
+    assert least_objective(deep, Task(100)) == io_bounds(deep).lower_total
 
 
 def test_the_baseline(reference: Path) -> None:
