@@ -110,6 +110,7 @@ class Method:
     portfolio: where `auto` tries it with its default parameters, lower first; None: it does not.
     start: an order of its own kind, from which a search may go on as well as from the rolling states.
     whole_rows: its orders keep the connections into each neuron side by side, so row layouts hold them.
+    local: it may win on networks with locality too (reorder.search.spectrum).
     extra: the extra of this distribution that it needs; None: it needs none.
     suits: whether it can order a network at all; None: every network.
     tries: names of the other methods that it may take an order from; None: it asks none.
@@ -123,6 +124,7 @@ class Method:
     searches: bool = False
     portfolio: float | None = None
     start: bool = False
+    local: bool = True
     extra: str | None = None
     suits: Callable[[Network], bool] | None = None
     whole_rows: bool = False

@@ -101,7 +101,10 @@ def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
     found_by = ""
     for name, method in constructions(network, parameters):
         # two-optimal is always there; the others may take a share of the budget, the search has better use for the rest
-        share = CONSTRUCTED_LOCAL if items.facts.get("coordinates") is not None else CONSTRUCTED
+        local = items.facts.get("coordinates") is not None
+        if local and not method.local:
+            continue
+        share = CONSTRUCTED_LOCAL if local else CONSTRUCTED
         left = share * (task.time_limit_s or math.inf) - budget.spent()
         if best.edges is not None and (best.value <= bound or left <= 0):
             break

@@ -89,6 +89,7 @@ def best_size(
     summary="fixed blocks of targets that share sources, improved by swap annealing; sources stream past each",
     parameters=BlocksParameters,
     portfolio=5,
+    local=False,
     start=True,
 )
 def blocks(network: Network, task: Task, parameters: BlocksParameters) -> Ordering:

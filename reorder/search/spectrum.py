@@ -22,7 +22,7 @@ FEWEST = 40
 CLOSE = 0.1  # the error at which a vector is one: residual against the distance of its eigenvalue to 1
 LEAST = 0.9  # eigenvalue: below, neighbours of neighbours lie everywhere (random layers of degree d: 2 / sqrt(d))
 FIRST_LEAST = 0.6  # of the first steps, which have not found all of it
-ALIKE, TURNS = 0.6, 24  # ratio from which two eigenvalues count as one; turns of their coordinates that are tried
+ALIKE = 0.6  # ratio from which two eigenvalues count as one
 JUDGED = 8192  # neurons, about, by which a turn is judged
 NOISE = 0.1  # added to the start, so that it is orthogonal to nothing
 
@@ -107,8 +107,9 @@ def _along_axes(found: FloatArray, touched: npt.NDArray[np.bool_]) -> FloatArray
     scaled = found / np.maximum(np.sqrt((found[touched] ** 2).mean(axis=0)), 1e-30)
     some = scaled[touched]
     some = some[:: max(1, len(some) // JUDGED)]
-    angles = np.arange(TURNS) * (np.pi / 2 / TURNS)
-    return _turn(scaled, min(angles, key=lambda angle: float((_turn(some, angle) ** 4).mean())))
+    moments = [float((_turn(some, angle) ** 4).mean()) for angle in (0, np.pi / 8, np.pi / 4)]
+    middle = (moments[0] + moments[2]) / 2  # over all angles they are middle + a cos 4 angle + b sin 4 angle
+    return _turn(scaled, (np.arctan2(moments[1] - middle, moments[0] - middle) + np.pi) / 4)
 
 
 def _turn(two: FloatArray, angle: float) -> FloatArray:

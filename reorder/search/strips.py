@@ -8,6 +8,7 @@ twice and no strip waits for a later one.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -33,6 +34,8 @@ SIZES, WIDTHS, REFINED = (
 )  # depths of a group and strips that are tried first
 SLANTS = (0.0, 1 / 16, 1 / 4)
 MOST_GROUPS = 64
+# Rows of a picture: the fewest, gaps between them against the mean gap, gaps inside them that are none.
+FEWEST_ROWS, WIDE, AS_WIDE = 4, 3.0, 0.7
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,9 @@ class Group:
 
     across: which coordinate cuts the strips; the other one is swept along. by_target: targets one after another, each
     when all that it needs is there; else sources one after another, each used up when it comes. slant: of the front
-    of the sweep, as a share of the length for one width of a strip.
+    of the sweep, as a share of the length for one width of a strip. late: no item is complete sooner after its own
+    place has come by than most items of its depth are, as if the picture went on beyond its edges: at the edges items
+    wait for nothing, and would all be complete at once.
     """
 
     first: int
@@ -50,6 +55,7 @@ class Group:
     across: int = 1
     by_target: bool = True
     slant: float = 0.0
+    late: bool = False
 
 
 Plan = tuple[Group, ...]
@@ -72,7 +78,7 @@ class Strips:
         for neurons in np.split(by_depth, ends[:-1]):
             for k in range(2):  # what lies beside each other stays together, which ranks would pull apart
                 here = found[neurons, k]
-                self.place[k, neurons] = np.interp(here, np.quantile(here, knots), knots)
+                self.place[k, neurons] = on_rows(np.interp(here, np.quantile(here, knots), knots))
         of_source = network.depth[items.sources]
         start, target = items.by_source
         self.feeds_from, self.feeds_to = of_source, np.maximum.reduceat(self.depth[target], start[:-1])
@@ -99,8 +105,20 @@ class Strips:
         across = self.place[group.across] * group.strips
         strip = np.minimum(np.floor(across), group.strips - 1)
         along = (self.place[1 - group.across] + group.slant * (across - strip)) / (1 + group.slant)
-        time = ((strip + along) * FINE).astype(np.int64)[items.sources]
-        return time, latest_of_sources(items.start, items.source, items.item, time, low, high)
+        at = ((strip + along) * FINE).astype(np.int64)
+        time = at[items.sources]
+        if not group.late:
+            return time, latest_of_sources(items.start, items.source, items.item, time, low, high)
+        complete = np.empty(high - low, np.int64)
+        own = at[items.items[low:high]]
+        ends = np.searchsorted(self.depth[low:high], np.arange(group.first, group.last + 2)).tolist()
+        for first, last in itertools.pairwise(ends):
+            latest = latest_of_sources(items.start, items.source, items.item, time, low + first, low + last)
+            waits = np.median(latest - own[first:last]).astype(np.int64)
+            complete[first:last] = np.maximum(latest, own[first:last] + waits)
+            source = items.own[low + first : low + last]
+            time[source[source >= 0]] = complete[first:last][source >= 0]
+        return time, complete
 
     def _places(self, group: Group) -> Int32Array:
         items = self.items
@@ -122,6 +140,26 @@ class Strips:
         return streamed(order, start, target, items.in_sources, low, high, first)
 
 
+def on_rows(place: FloatArray) -> FloatArray:
+    """Return places float64[n], each moved to the middle of its row where they lie in rows of equal size.
+
+    Eigenvectors put neurons of one row close to each other, but not at one place, as kept weights differ. Rows are
+    there if all gaps between them are wide; their number is the largest of that kind, unless gaps inside are as wide.
+    """
+    n = len(place)
+    order = np.argsort(place, kind="stable")
+    gap = np.diff(place[order])
+    counts = [rows for rows in range(FEWEST_ROWS, n // FEWEST_ROWS + 1) if n % rows == 0]
+    between = {rows: gap[n // rows - 1 :: n // rows][: rows - 1] for rows in counts}
+    rows = max((rows for rows in counts if between[rows].min() >= WIDE * gap.mean()), default=1)
+    inside = [between[more].mean() for more in counts if more > rows and more % rows == 0]
+    if rows == 1 or max(inside, default=0) > AS_WIDE * between[rows].mean():
+        return place
+    result = np.empty(n)
+    result[order] = np.repeat((np.arange(rows) + 0.5) / rows, n // rows)
+    return result
+
+
 def _uniform(deepest: int, depths: int, group: Group) -> Plan:
     """Return the plan of groups of so many depths that are all like `group`."""
     return tuple(
@@ -135,6 +173,7 @@ def _sweeps(group: Group) -> Iterator[Group]:
         if strips >= 1:
             yield replace(group, strips=strips)
     yield replace(group, by_target=not group.by_target)
+    yield replace(group, late=not group.late)
     yield replace(group, across=1 - group.across)
     for slant in SLANTS:
         if slant != group.slant:

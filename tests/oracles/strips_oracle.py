@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from reorder.search.strips import Group, Strips
 
 
@@ -22,10 +24,16 @@ def _group_order(strips: Strips, group: Group) -> list[int]:
         outside[v] = int((strip + along) * 2**36)
     edges = [e for e in range(network.n_connections) if group.first <= depth[network.targets[e]] <= group.last]
     complete: dict[int, int] = {}
-    for v in items.items.tolist():  # by depth
-        if group.first <= depth[v] <= group.last:
-            into = [int(network.sources[e]) for e in edges if network.targets[e] == v]
-            complete[v] = max(complete.get(s, outside[s]) for s in into)
+    for d in range(group.first, group.last + 1):
+        latest = {}
+        for v in items.items.tolist():
+            if depth[v] == d:
+                into = [int(network.sources[e]) for e in edges if network.targets[e] == v]
+                latest[v] = max(complete.get(s, outside[s]) for s in into)
+        if group.late:
+            waits = int(np.median([latest[v] - outside[v] for v in latest]))
+            latest = {v: max(due, outside[v] + waits) for v, due in latest.items()}
+        complete |= latest
 
     def due(v: int) -> tuple[int, int, int]:
         return complete.get(v, outside[v]), depth[v], v

@@ -17,7 +17,7 @@ from reorder.learning.networks import local_network
 from reorder.order import order
 from reorder.search.intervals import Items
 from reorder.search.spectrum import coordinates
-from reorder.search.strips import Group, Strips, changes, plan_search
+from reorder.search.strips import Group, Strips, changes, on_rows, plan_search
 from traces.generators.networks import random_layered
 from traces.work.network import Network
 
@@ -91,7 +91,8 @@ def test_plans_are_swept_as_their_definition_says(network: Network, seed: int) -
     while first <= strips.deepest:
         last = int(rng.integers(first, strips.deepest + 1))
         slant = float(rng.choice([0, 1 / 16, 1 / 4]))
-        plan.append(Group(first, last, int(rng.integers(1, 5)), int(rng.integers(2)), bool(rng.integers(2)), slant))
+        across, by_target, late = (int(x) for x in rng.integers(2, size=3))
+        plan.append(Group(first, last, int(rng.integers(1, 5)), across, bool(by_target), slant, bool(late)))
         first = last + 1
     order = check_order(network, strips.edges(tuple(plan)))
     assert order.tolist() == plan_order(strips, tuple(plan))
@@ -138,3 +139,35 @@ def test_a_small_memory_fuses_some_layers_in_strips() -> None:
         left = count_io(network, found, memory=256, policy=policy).total - lower
         assert left < 0.6 * (plain - lower)
         assert found.parameters["way"] == "strips" and found.parameters["groups"] > 1
+
+
+def test_rows_of_a_picture_are_found() -> None:
+    """Turned exactly along its axes, every row of a square picture lies together, and its edge with it."""
+    network = local_network(16, [4] * 5, 0.6, seed=3)
+    plans = plan_search(Items(network))
+    assert plans is not None
+    for depth in range(6 - 1):
+        at = np.flatnonzero((network.depth == depth) & network.touched)
+        for place in plans.strips.place[:, at]:
+            rows, sizes = np.unique(place, return_counts=True)
+            np.testing.assert_allclose(rows, (np.arange(16) + 0.5) / 16)
+            assert (sizes == 64).all()
+
+
+def test_rows_are_not_found_where_there_are_none() -> None:
+    rng = np.random.default_rng(1)
+    place = rng.random(960)
+    assert on_rows(place) is place
+    pairs = np.repeat(np.arange(12) / 12, 80) + rng.random(960) / 100  # 12 rows, two of them mixed
+    pairs[80:160] -= 1 / 12
+    assert on_rows(pairs) is pairs
+    found = on_rows(np.repeat(np.arange(12) / 12, 80) + rng.random(960) / 100)
+    np.testing.assert_allclose(np.unique(found), (np.arange(12) + 0.5) / 12)
+
+
+def test_round_robin_reaches_the_bound_by_lines_that_go_on_beyond_the_edges() -> None:
+    """Where the front of all layers fits, first in first out needs values to come and go in one exact order."""
+    network = local_network(16, [4] * 6, 0.6, seed=11)
+    memory = 28 * 34 + 4
+    found = order(network, "auto", memory=memory, policy="rr", time_limit_s=20, clock="cpu")
+    assert count_io(network, found, memory=memory, policy="rr").total == io_bounds(network).lower_total
