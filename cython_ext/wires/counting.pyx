@@ -34,16 +34,19 @@ def new_tallies(int64_t streams):
 
 def first_bad_segment(const int64_t[::1] ends, const int64_t[::1] streams, int64_t n, int64_t n_streams):
     """Return the first segment that ends before it starts or beyond n, or is of no stream; -1 if there is none."""
-    cdef int64_t k, start = 0
-    cdef bint bad = False
-    need(streams.shape[0] == ends.shape[0], "a stream for each segment")
-    with nogil:
-        for k in range(ends.shape[0]):
-            bad |= (ends[k] < start) | (ends[k] > n) | (streams[k] < 0) | (streams[k] >= n_streams)
-            start = ends[k]
-    if not bad:
+    cdef int64_t k, start = 0, segments = ends.shape[0]
+    cdef uint64_t signs = 0, last = <uint64_t>(n_streams - 1)
+    need(streams.shape[0] == segments, "a stream for each segment")
+    if segments == 0:
         return -1
-    start = 0
+    with nogil:  # where a segment is bad, one of these has its highest bit; without branches, for it is a pass over all
+        signs = <uint64_t>ends[0] | <uint64_t>(ends[segments - 1] > n) << 63
+        for k in range(segments):
+            signs |= <uint64_t>streams[k] | (last - <uint64_t>streams[k])
+        for k in range(1, segments):
+            signs |= <uint64_t>ends[k] | (<uint64_t>ends[k] - <uint64_t>ends[k - 1])
+    if not signs >> 63:
+        return -1
     for k in range(ends.shape[0]):
         if ends[k] < start or ends[k] > n or streams[k] < 0 or streams[k] >= n_streams:
             return k
