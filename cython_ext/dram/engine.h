@@ -247,18 +247,25 @@ static int issue_one(dram_engine *e, int64_t t, int row_wires, int column_wires,
     return 0;
 }
 
-/* After a command: the first cycle at which any bank is worth another look. */
+/* After a command or a move: the first cycle at which any bank is worth another look. What holds a bank back may have moved
+ * later since it was looked at, so the bank that comes first is looked at again, until the first one is up to date. */
 static int64_t next_look(dram_engine *e, int64_t t) {
-    int64_t next = NEVER;
-    for (int b = 0; b < e->n_banks; b++) {
-        dram_bank *bank = &e->bank[b];
-        if (!bank->look_at) {
-            int command, at;
-            bank->look_at = later(bank_next(e, t, bank, &command, &at), 1);
+    uint64_t current = 0; /* banks */
+    for (;;) {
+        int64_t next = NEVER;
+        int first = NONE, command, at;
+        for (int b = 0; b < e->n_banks; b++) {
+            dram_bank *bank = &e->bank[b];
+            if (!bank->look_at) {
+                bank->look_at = later(bank_next(e, t, bank, &command, &at), 1);
+                current |= (uint64_t)1 << b;
+            }
+            if (bank->look_at < next) next = bank->look_at, first = b;
         }
-        next = sooner(next, bank->look_at);
+        if (first == NONE || current >> first & 1) return later(next, t + 1);
+        e->bank[first].look_at = later(bank_next(e, t, &e->bank[first], &command, &at), 1);
+        current |= (uint64_t)1 << first;
     }
-    return later(next, t + 1);
 }
 
 /* ---- the queues before the banks -------------------------------------------------------------------------------- */
@@ -365,8 +372,11 @@ static void process(dram_engine *e, int64_t t, int flush) {
         next = t + 1;
     }
     int moved = move_request(e, flush);
-    if (moved || (issued && (refreshing || e->c.power_down))) next = t + 1;
-    else if (issued) next = sooner(next, next_look(e, t));
+    /* Another request may move in the next clock; and where a rank looks at what is queued for it, that has changed. */
+    int more = moved && ((e->waiting_banks[0] & e->banks_with_room) || e->draining ||
+                         e->writes_waiting >= e->c.write_high || e->extras);
+    if (more || ((issued || moved) && (refreshing || e->c.power_down))) next = t + 1;
+    else if (issued || moved) next = sooner(next, next_look(e, t));
     e->next_event = later(next, t + 1);
 }
 
