@@ -69,6 +69,8 @@ def export(
         done = write(wish)
     if not write_json(dict(done.summary), json_file):
         say(done.sentence)
+        if wish.which:
+            say(wish.which)
 
 
 def add_to(app: typer.Typer) -> None:

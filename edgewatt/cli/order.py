@@ -129,7 +129,8 @@ def order_network(
         loaded = prune_magnitude(loaded, density=kept_share(prune))
     if isinstance(loaded, Network):
         for note in (*loaded.notes, sizes_of(loaded)):
-            say(f"{network[0]}: {note}", err=True)
+            said = note if note.startswith(tuple(network)) else f"{network[0]}: {note}"  # several files name their own
+            say(said, err=True)
     if not isinstance(loaded, Network):
         raise InputError(f"{network[0]}: `edgewatt order` needs a network of neurons, not an operator graph")
     if smallest:

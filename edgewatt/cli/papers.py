@@ -44,6 +44,7 @@ def papers(
     from edgewatt.papers.page import compare_claims, paper_page
     from edgewatt.papers.reproduction import figure_plan, reproduce
     from edgewatt.papers.study import STUDIES, StudyRun
+    from edgewatt.reporting.frame import need_charts
     from traces.base.errors import InputError
 
     if not names:
@@ -59,6 +60,7 @@ def papers(
             figure_plan(name, **settings)
         elif overrides:
             raise InputError(f"{name} is a study: it has no values to replace (-s {overrides[0]})")
+    need_charts()
     done: list[Any] = []
     failed: list[str] = []
     for name in wanted:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from edgewatt.point.compute import Computation
 from edgewatt.point.memo import Memo
 from edgewatt.point.model import Point
+from edgewatt.results.swept import point_names
 from edgewatt.sweeps.plan import load_sweep
 from traces.base.errors import InputError
 from traces.base.progress import Progress
@@ -44,9 +46,22 @@ class Wish:
         """Whether the source is a configuration."""
         return Path(self.source).suffix in (".yaml", ".yml")
 
+    @cached_property
+    def points(self) -> Sequence[Point]:
+        """The points of the configuration."""
+        return load_sweep(Path(self.source), self.overrides).points
+
+    @property
+    def which(self) -> str:
+        """Which of several points it is, in words; '' for the only one."""
+        if not self.configured or len(self.points) < 2:
+            return ""
+        name = point_names([point.config for point in self.points])[self.point]
+        return f"point {self.point} of 0 to {len(self.points) - 1} (--point): {name}"
+
     def chosen(self) -> Point:
         """Return the point of the configuration. Raises InputError where it has none of that number."""
-        points = load_sweep(Path(self.source), self.overrides).points
+        points = self.points
         if self.point >= len(points):
             raise InputError(
                 f"{self.source}: there is no point {self.point}: it has {len(points)} (0 to {len(points) - 1})"

@@ -85,7 +85,11 @@ function toggle(field, value) {
 }
 function toggleNamed(spec, value) {
   if (value === undefined) return;
-  const fields = [...data.fields.map(([key]) => key)].filter((key) => points.some((row) => row[key] === value));
+  const drawn = new Set();
+  JSON.stringify(spec, (key, each) => { if (each?.field && key in { color: 0, shape: 0, fill: 0, stroke: 0, size: 0 }) drawn.add(each.field); return each; });
+  const having = data.fields.map(([key]) => key).filter((key) => points.some((row) => row[key] === value));
+  const own = having.filter((key) => drawn.has(key)); /* a number may be a value of several fields */
+  const fields = own.length ? own : having;
   if (fields.length) toggle(fields.includes(colourField) ? colourField : fields[0], value);
 }
 let colourField = data.telling[0] ?? data.fields[0]?.[0] ?? "";

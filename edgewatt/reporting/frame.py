@@ -83,11 +83,16 @@ def asset(name: str) -> str:
 _BUNDLE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())"
 
 
+def need_charts() -> None:
+    """Raise MissingExtraError where no chart can be drawn: before hours of work for a page of them."""
+    if find_spec("vl_convert") is None:
+        raise MissingExtraError("vl-convert-python", "report")
+
+
 @cache
 def libraries() -> str:
     """Return Vega, Vega-Lite and vega-embed as one script. Raises MissingExtraError without the extra `report`."""
-    if find_spec("vl_convert") is None:
-        raise MissingExtraError("vl-convert-python", "report")
+    need_charts()
     # In a process of its own: bundling takes 150 MB, which this one would never give back.
     made = subprocess.run([sys.executable, "-P", "-c", _BUNDLE], stdout=subprocess.PIPE, check=False)
     if made.returncode:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from types import NoneType
@@ -61,6 +62,9 @@ NAMING = (
 )  # fmt: skip
 
 
+_ONCHIP_PARTS = re.compile(r"caches_\d+_(size_bytes|ways|policy)|scratchpad_(size_bytes|policy)")  # in `onchip_label`
+
+
 def distinct_labels(rows: Sequence[Mapping[str, Any]], swept: Mapping[str, str] | None = None) -> list[str]:
     """Return a label for each row of `row_of`: the values in which the rows differ.
 
@@ -69,8 +73,10 @@ def distinct_labels(rows: Sequence[Mapping[str, Any]], swept: Mapping[str, str] 
     titles = dict(swept or {})
     keys = dict.fromkeys((*NAMING, *titles))
     varying = [key for key in keys if len({None if v is ABSENT else v for v in distinct_of(rows, key)}) > 1]
-    if any(key.startswith(("caches_", "scratchpad_")) for key in titles):
-        varying = [key for key in varying if key != "onchip" or "onchip" in titles]  # said by its parts
+    if "onchip" in titles:  # it says these parts
+        varying = [key for key in varying if not _ONCHIP_PARTS.fullmatch(key)]
+    elif any(key.startswith(("caches_", "scratchpad_")) for key in titles):  # its parts say it
+        varying = [key for key in varying if key != "onchip"]
     labels = [
         ", ".join(_worded(key, row[key], titles.get(key)) for key in varying if row.get(key) is not None)
         for row in rows

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
-from traces.base.errors import InputError
+from traces.base.errors import InputError, MissingExtraError
 from traces.generators.networks import uniform_layers
 from traces.readers.native import save
 
@@ -158,3 +158,42 @@ def test_seeds_of_a_generated_network_are_seeds_too(tmp_path: Path) -> None:
     assert groups({"network.generate.seed": [1, 2, 3]}) == {"M 6 (3 seeds)", "M 12 (3 seeds)"}
     of_each = {f"M {m}, network seed {k} (2 seeds)" for m in (6, 12) for k in (1, 2)}
     assert groups({"seed": [0, 1], "network.generate.seed": [1, 2]}) == of_each
+
+
+def test_exports_say_which_of_several_points(tmp_path: Path) -> None:
+    config = tmp_path / "c.yaml"
+    config.write_text(json.dumps({**BASE, "measure": "all", "orderings": ["by-source", "two-optimal"]}))
+    done = invoke("export", config, "-f", "matrix", "-o", tmp_path / "m.npz")
+    assert done.exit_code == 0 and "point 0 of 0 to 1 (--point): by-source" in done.output, done.output
+    done = invoke("export", config, "-f", "dinero", "-o", tmp_path / "m.din", "-s", "orderings=two-optimal")
+    assert done.exit_code == 0 and "--point" not in done.output, done.output
+
+
+def test_papers_ask_for_their_charts_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edgewatt.reporting.frame.find_spec", lambda name: None)
+    done = invoke("papers", "eon-frontier", "-r", tmp_path / "papers")
+    assert isinstance(done.exception, MissingExtraError) and "[report]" in str(done.exception)
+    assert not (tmp_path / "papers").exists()
+
+
+def test_a_cache_is_said_once_beside_no_cache(tmp_path: Path) -> None:
+    from edgewatt.results.swept import point_names
+
+    caches = [[], [{"size_bytes": 8192, "ways": 2}], [{"size_bytes": 16384, "ways": 4}]]
+    ran = ew.run({"base": {**BASE, "measure": "all"}, "grid": {"caches": caches}})
+    assert point_names([record.config for record in ran]) == ["no cache", "8 KiB 2-way lru", "16 KiB 4-way lru"]
+
+
+def test_notes_and_hints_name_what_one_has(tmp_path: Path) -> None:
+    import numpy as np
+    from safetensors.numpy import save_file
+
+    rng = np.random.default_rng(0)
+    weights = rng.normal(size=(16, 8, 4)).astype("float32")
+    np.put_along_axis(weights, np.argsort(np.abs(weights), 2)[:, :, :2], 0, 2)
+    file = tmp_path / "w.safetensors"
+    save_file({"fc.weight": weights.reshape(16, 32), "fc.bias": np.zeros(16, "float32")}, file)
+    done = invoke("order", file, "-M", 12, "-m", "two-optimal")
+    assert "is 2:4 sparse" in done.output and f"{file}: {file}" not in done.output, done.output
+    done = invoke("order", file, "-M", 12, "--names", "fc")
+    assert "(known: fc.weight)" in str(done.exception)

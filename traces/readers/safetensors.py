@@ -121,7 +121,8 @@ def _select(
     for pattern in names:
         hits = [name for name in known if name == pattern or fnmatch.fnmatchcase(name, pattern)]
         if not hits:
-            raise InputError(f"{path}: no tensor {pattern!r}{did_you_mean(pattern, known)}")
+            layers = [name for name in known if len(tensors[name]["shape"]) in ranks]
+            raise InputError(f"{path}: no tensor {pattern!r}{did_you_mean(pattern, layers or known)}")
         if pattern not in tensors:  # a pattern means the layers among what it matches, not their biases
             hits = [name for name in hits if len(tensors[name]["shape"]) in ranks] or hits
         chosen += hits
