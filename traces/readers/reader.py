@@ -67,8 +67,8 @@ class NetworkReader:
     def written(self, file: Path, graph: OpGraph, offsets: Mapping[str, int] | None) -> bytes:
         """Return the file with the operators of `graph` in its order, and the places of tensors where it has room."""
         raise InputError(
-            f"{file}: {file.suffix} files cannot be written back: `edgewatt schedule MODEL --json FILE` writes the order "
-            "and the places of buffers"
+            f"{file}: {file.suffix} files cannot be written back: `edgewatt schedule MODEL --json FILE` writes the "
+            "order and the places of buffers"
         )
 
     @property
