@@ -250,7 +250,7 @@ def rolling(const int32_t[::1] in_start, const int32_t[::1] in_source, const int
     i4 = lambda size: np.zeros(max(1, size), np.int32)
     remaining_array = np.diff(in_start).astype(np.int32)
     hidden = np.asarray(item)[np.asarray(in_source)] >= 0
-    unfinished_array = np.add.reduceat(hidden, np.asarray(in_start)[:-1], dtype=np.int32)
+    unfinished_array = np.add.reduceat(hidden, np.asarray(in_start)[:n], dtype=np.int32)
     cdef int8_t[::1] life = np.zeros(n, np.int8), done = np.zeros(in_source.shape[0], np.int8)
     cdef int8_t[::1] resident = np.zeros(n_sources, np.int8), heated = np.zeros(n_sources, np.int8)
     cdef int32_t[::1] remaining = remaining_array, unfinished = unfinished_array, missing = unfinished_array.copy()
