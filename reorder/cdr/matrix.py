@@ -127,11 +127,14 @@ def stride_bounds(rows: Int64Array, stride: int | str, restart: str, *, rows_may
     if stride == "row":
         cut |= row_start
     elif stride != "matrix":
-        at = np.arange(n)
+        stride = min(int(stride), max(n, 1))
         if restart == "row":
             starts = np.flatnonzero(row_start)
-            at = at - np.repeat(starts, np.diff(starts, append=n))
-        cut |= at % int(stride) == 0
+            strides = -(-np.diff(starts, append=n) // stride)  # of each row
+            before = np.cumsum(strides) - strides
+            cut[np.repeat(starts - stride * before, strides) + stride * np.arange(strides.sum())] = True
+        else:
+            cut[::stride] = True
         if not rows_may_mix:
             cut |= row_start
     return np.append(np.flatnonzero(cut), n).astype(np.int64)

@@ -207,7 +207,11 @@ class TupleProblem:
         if self.block_bytes == "row" or self.padded:
             base |= self.row_starts
         if isinstance(self.block_bytes, int):
-            base |= self.slots(f.element_bits) % (self.block_bytes * 8 // f.element_bits) == 0
+            per_block = self.block_bytes * 8 // f.element_bits
+            if self.padded:
+                base |= self.slots(f.element_bits) % per_block == 0
+            else:
+                base[-self.before.slots % per_block :: per_block] = True
         return base
 
     @cached_property
