@@ -197,6 +197,8 @@ class Choice:
             problem = PydanticCustomError("unknown_kind", "{message}", {"message": str(error)})
             details: Any = {"type": problem, "loc": ("kind",), "input": value["kind"]}
             raise ValidationError.from_exception_data("kind", [details]) from None
+        if len(value) == 1:
+            return _with_defaults(section, value["kind"])
         return section.model_validate(value, context=info.context)
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
@@ -206,6 +208,11 @@ class Choice:
             variant.pop("$defs", None)
             variant["required"] = sorted({"kind", *variant.get("required", ())})
         return {"anyOf": [{"enum": kinds}, *variants]}
+
+
+@cache
+def _with_defaults(section: type[Section], kind: str) -> Section:
+    return section.model_validate({"kind": kind})
 
 
 @cache

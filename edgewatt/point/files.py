@@ -18,7 +18,11 @@ _PART_HASHES: dict[tuple[str, str, tuple[int, int] | None], str] = {}
 
 def part_hash(path: str, overrides: Mapping[str, Any]) -> str:
     """Return the content hash of a part: its constants decide counts and energies, not the name of its file."""
-    key = (path, content_hash(overrides), _stamp(path) if path.endswith((".yaml", ".yml")) else None)
+    key = (
+        path,
+        content_hash(overrides) if overrides else "",
+        _stamp(path) if path.endswith((".yaml", ".yml")) else None,
+    )
     if key not in _PART_HASHES:
         _PART_HASHES[key] = content_hash(part_content(load_part_with(path, overrides)))
     return _PART_HASHES[key]
