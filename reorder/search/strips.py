@@ -32,6 +32,7 @@ SIZES, WIDTHS, REFINED = (
     (1, 2, 3, 4, 6, 8, 12, 16),
     3,
 )  # depths of a group and strips that are tried first
+PATIENCE = 2  # widths in a row that found nothing better, from which on only the best size is tried
 SLANTS = (0.0, 1 / 16, 1 / 4)
 MOST_GROUPS = 64
 # Rows of a picture: the fewest, gaps between them against the mean gap, gaps inside them that are none.
@@ -224,10 +225,13 @@ class PlanSearch:
             tried[depths, group] = self._value(_uniform(deepest, depths, group), best, limit)
             return tried[depths, group]
 
+        worse = 0
         for strips in WIDTHS:
-            for depths in sizes:
+            before = min(tried.values(), default=np.inf)
+            for depths in sizes if worse < PATIENCE else (min(tried, key=tried.__getitem__)[0],):
                 for by_target in (True, False):
                     value(depths, Group(1, 1, strips, by_target=by_target))
+            worse = 0 if min(tried.values()) < before else worse + 1
         for depths, group in sorted(tried, key=tried.__getitem__)[:REFINED]:
             for change in _sweeps(group):
                 value(depths, change)
