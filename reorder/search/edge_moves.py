@@ -21,7 +21,7 @@ from traces.work.network import Network
 # Of the budget: the less the model fits the policy, the more (measured). In a search of at most SHORT seconds annealing
 # gets less far, and after plans of what to fuse it finds less.
 SHARE = {"min": 0.04, "lru": 0.15, "rr": 0.25}
-SHORT, SHORT_SHARE, PLANNED_SHARE = 1.0, {**SHARE, "rr": 0.6}, {**SHARE, "lru": 0.8, "rr": 0.8}
+SHORT, SHORT_SHARE, PLANNED_SHARE = 1.0, {**SHARE, "rr": 0.65}, {**SHARE, "lru": 0.8, "rr": 0.8}
 SWAPS_PER_MOVE = 20  # swaps of residency intervals that take as long as one edge move (measured)
 COLD = 2.0  # cooling rate: after ten moves one I/O more is kept once in 10^30
 CHUNKS = 20  # looks at the clock
