@@ -1,5 +1,7 @@
 """ONNX models whose shapes and weights are computed from constants, and whose weights lie beside them."""
 
+import contextlib
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -150,3 +152,39 @@ def test_weights_that_are_not_beside_the_model(tmp_path: Path, key: str, value: 
     file.write_bytes(stored.SerializeToString())
     with pytest.raises(InputError, match=message):
         load(file, kind="opgraph")
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "claimed"),
+    [
+        ("Range", [np.float16(0), np.float16(60000), np.float16(2e-5)], onnx.TensorProto.FLOAT16),  # 3e9 of them
+        ("Pad", [np.ones((4, 4), np.float32), np.array([0, 0, 1 << 16, 1 << 15], np.int32)], FLOAT),  # of 64 bits
+        ("Range", [np.int64(-(2**63)), np.int64(2**63 - 1), np.int64(1 << 33)], onnx.TensorProto.INT64),  # goes round
+    ],
+)
+def test_a_result_is_as_large_as_its_operator_makes_it_not_as_the_file_says(
+    tmp_path: Path, kind: str, values: list, claimed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EDGEWATT_MAX_BYTES", "100M")
+    names = [f"v{k}" for k in range(len(values))]
+    nodes = [
+        helper.make_node(kind, names, ["r"]),
+        helper.make_node("Cast", ["r"], ["f"], to=FLOAT),
+        helper.make_node("ReduceMax", ["f"], ["m"], keepdims=0),
+        helper.make_node("Add", ["x", "m"], ["y"]),
+    ]
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        nodes, "g", [info("x", FLOAT, [1, 4])], [info("y", FLOAT, [1, 4])],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in zip(names, values, strict=True)],
+        value_info=[info("r", claimed, [4, 4]), info("f", FLOAT, [4, 4])],
+    )  # fmt: skip
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    (tmp_path / "m.onnx").write_bytes(made.SerializeToString())
+    tracemalloc.start()
+    try:
+        with contextlib.suppress(InputError):  # what is refused takes nothing either
+            ew.schedule(tmp_path / "m.onnx")
+        assert tracemalloc.get_traced_memory()[1] < 100 << 20
+    finally:
+        tracemalloc.stop()

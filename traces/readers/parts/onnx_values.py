@@ -133,11 +133,13 @@ class Values:
             self.constants[made[0]] = self.constants[read[0]]
             return True
         known = known and node.op_type not in SHAPES
+        own: set[str] = set()
         if known or any(self.shape(name) is None for name in made):
-            self._infer(node, made)
-        return known and self._fold(node, read, made)
+            own = self._infer(node, made)
+        return known and own.issuperset(made) and self._fold(node, read, made)
 
-    def _infer(self, node: Any, made: Iterable[str]) -> None:
+    def _infer(self, node: Any, made: Iterable[str]) -> set[str]:
+        """Note the types of a node's results; return those whose shape follows from the node, not the file's word."""
         data = {n: self.constants[n] for n in node.input if n in self.constants and self.constants[n].size <= SHORT}
         found: Mapping[str, Any] = {}
         try:
@@ -151,8 +153,10 @@ class Values:
         except (KeyError, ValueError, TypeError, RuntimeError, *self.errors):
             pass  # the whole model's inference says why, or knows more
         self.types.update({name: found[name] for name in made if name in found})
+        own = {name for name in made if name in found and self.shape(name) is not None}
         if any(self.shape(name) is None for name in made):
             self.types.update({name: self._inferred[name] for name in made if name in self._inferred})
+        return own
 
     def _type(self, name: str) -> Any:
         if name in self.constants:
@@ -167,10 +171,16 @@ class Values:
 
     def _fold(self, node: Any, read: list[str], made: list[str]) -> bool:
         """Compute a node of constants; False where the size of its result is not known or it cannot be computed."""
-        shapes = [self.shape(name) for name in made]
-        if any(shape is None for shape in shapes):
-            return False
-        self.folded += sum(math.prod(shape) for shape in shapes if shape)
+        sizes = [math.prod(self.shape(name) or ()) for name in made]
+        if node.op_type == "Range":  # the differences of inference go round
+            try:
+                start, limit, step = (self.constants[name].item() for name in read)
+                sizes = [max(0, math.ceil((limit - start) / step))]
+            except (ValueError, ArithmeticError):
+                return False
+        if any(self.types[name].elem_type == self.onnx.TensorProto.STRING for name in made) and sum(sizes) > SHORT:
+            return False  # each is an object
+        self.folded += sum(sizes)
         claim(8 * self.folded, str(self.path), f"constant {made[0]!r} with those computed before")
         from onnx.reference import ReferenceEvaluator  # half a second, which most models need not
 
