@@ -21,6 +21,7 @@ from edgewatt.config.document import (
 from edgewatt.config.models import RunConfig, SystemFile
 from edgewatt.config.problems import KnownSections, validate
 from traces.base.errors import InputError, did_you_mean
+from traces.base.files import need_regular
 from traces.base.resources import shipped_names, shipped_path
 
 _FILE_KEYS = ("network.file", "network.files", "trace.file", "orderings.path")  # always paths
@@ -247,6 +248,7 @@ def _piece(document: Document, place: Place, folder: str) -> Document:
         raise document.fail(place, f"expected the name of a file under configs/{folder}, or a path ending in .yaml")
     try:
         path = Path(name) if name.endswith((".yaml", ".yml")) else shipped_path(folder, name)
+        need_regular(path)
     except InputError as error:
         raise document.fail(place, str(error)) from None
     try:

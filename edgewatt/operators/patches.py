@@ -17,6 +17,7 @@ from reorder.patches.from_graph import chain_of
 from reorder.patches.front import MODES, TILES, PatchPlan, patch_front
 from reorder.patches.transfers import INPUT, OUTPUT, transfers
 from traces.access.trace import LOAD, STORE, STREAMS, Chunk, Memory, Region, Trace
+from traces.base.checks import whole_number
 from traces.base.memory import claim
 from traces.base.progress import Limit, Progress, TimeIsUp
 
@@ -85,6 +86,7 @@ def patches(
     energy of their transfers. Weights and input are drawn (seed): wires then carry random bytes, an estimate.
     time_limit_s: wall-clock limit of it all once the model is read; see PatchFront for what is there then.
     """
+    seed = whole_number(seed, "seed", least=0)
     chain, left = (model, ()) if isinstance(model, Chain) else load_chain(model, batch)
     limit = Limit(time_limit_s, progress)
     plans = patch_front(
@@ -145,6 +147,7 @@ def check_plan(
 
     Keys: equal, peak_bytes, multiplications, offchip_bytes, as measured. None where the time limit came before.
     """
+    seed = whole_number(seed, "seed", least=0)
     limit = Limit(time_limit_s, progress)
     try:
         data = _Data(chain, seed, limit)

@@ -12,6 +12,7 @@ from typing import Any
 from edgewatt.point.model import FileIdentity
 from edgewatt.results.record import content_hash
 from traces.base.errors import InputError
+from traces.base.files import need_regular
 
 _PART_HASHES: dict[tuple[str, str, tuple[int, int] | None], str] = {}
 
@@ -65,6 +66,7 @@ def check_unchanged(files: tuple[FileIdentity, ...], paths: list[str]) -> None:
 
 
 def _stamp(path: str) -> tuple[int, int]:
+    need_regular(path)
     try:
         state = Path(path).stat()
     except (OSError, ValueError) as error:

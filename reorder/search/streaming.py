@@ -21,6 +21,7 @@ from reorder.search.budget import Budget
 from reorder.search.intervals import Items, State
 from reorder.search.spectrum import coordinates
 from traces.base.errors import InputError
+from traces.base.files import need_regular
 
 VERSION = 1
 LARGEST_FILE = 1 << 20
@@ -97,6 +98,7 @@ def weights_file(sets: list[Weights]) -> bytes:
 def read_weights(path: str | Path) -> tuple[Weights, ...]:
     """Read a weights file. Raises InputError naming the file and what is wrong."""
     path = Path(path)
+    need_regular(path)
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise InputError(f"{path}: larger than {LARGEST_FILE} bytes: no weights file")

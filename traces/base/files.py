@@ -66,6 +66,16 @@ def replace_file(path: Path, data: bytes | memoryview, *, fsync: bool = False) -
                 raise
 
 
+def need_regular(path: str | Path) -> None:
+    """Raise InputError where a path is there and neither a file nor a folder: reading a pipe or a device may not end.
+
+    For paths that files name; what a command line names is the user's.
+    """
+    path = Path(path)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise InputError(f"{path}: a pipe or a device, not a file")
+
+
 def set_aside(path: Path) -> Path | None:
     """Rename a damaged file so that it can be made again: its new name, or None if it is gone or cannot be renamed."""
     other = path.with_name(f"{path.name}.damaged-{secrets.token_hex(4)}")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from traces.base.errors import InputError, brief
+from traces.base.files import need_regular
 
 MAX_BYTES = 1 << 20
 """Constants of hardware take some kilobytes."""
@@ -34,6 +35,7 @@ def read_yaml(path: str | Path) -> Any:
     import yaml
 
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    need_regular(path)
     try:
         if Path(path).stat().st_size > MAX_BYTES:
             raise InputError(f"{path}: more than {MAX_BYTES:,} bytes are no file of constants")

@@ -15,6 +15,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load
 
 from traces.base.errors import InputError, brief
+from traces.base.files import need_regular
 from traces.base.memory import claim
 from traces.work.checks import check_order
 from traces.work.network import Network
@@ -125,6 +126,7 @@ def contents(path: str | Path, network: Network | None = None) -> Contents:
 
 
 def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    need_regular(path)
     try:
         claim(2 * path.stat().st_size, str(path))
         raw = path.read_bytes()

@@ -1,0 +1,59 @@
+"""A configuration of a stranger names files: a pipe that nobody writes or an endless device is one message."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+import edgewatt as ew
+from edgewatt import InputError
+from traces.generators.networks import random_layered
+from traces.readers.native import save
+
+NETWORK = "network: {file: net.npz}\n"
+MEMORY = "fast_memory: {size: 8}\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    save(random_layered(3, 8, 0.4, seed=1), tmp_path / "net.npz")
+    os.mkfifo(tmp_path / "pipe.yaml")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        MEMORY + "network: {file: NAME}\n",
+        "trace: {file: NAME}\nsystem: edge\n",
+        NETWORK + MEMORY + "orderings: [{kind: file, path: NAME}]\n",
+        NETWORK + MEMORY + "orderings: [{kind: learned, weights: NAME}]\n",
+        NETWORK + MEMORY + "orderings: [{kind: eon, checkpoint: NAME}]\n",
+        NETWORK + "system: NAME\n",
+        NETWORK + "system: edge\ntechnology: NAME\n",
+        NETWORK + "system: edge\ndram: {part: NAME}\n",
+    ],
+)
+@pytest.mark.parametrize("name", ["pipe.yaml", "/dev/zero"])
+def test_no_pipe_and_no_device_is_read(folder: Path, text: str, name: str) -> None:
+    (folder / "run.yaml").write_text(text.replace("NAME", name))
+    with pytest.raises(InputError, match=r"a pipe or a device|unknown shipped|no such part|no such file"):
+        ew.run(folder / "run.yaml", results=folder / "results")
+
+
+def test_nor_is_the_base_of_a_sweep(folder: Path) -> None:
+    (folder / "sweep.yaml").write_text("base: pipe.yaml\ngrid: {seed: [1]}\n")
+    with pytest.raises(InputError, match="a pipe or a device"):
+        ew.sweep(folder / "sweep.yaml", results=folder / "results")
+
+
+def test_seeds_of_patches_are_not_negative(tmp_path: Path) -> None:
+    rows = "kind,kernel,stride,padding,in_h,in_w,in_c,out_h,out_w,out_c,adds\nconv,1,1,0,4,4,2,4,4,2,\n"
+    (tmp_path / "chain.csv").write_text(rows)
+    found = ew.patches(str(tmp_path / "chain.csv"))
+    with pytest.raises(InputError, match="seed must be a whole number of at least 0"):
+        ew.patches(str(tmp_path / "chain.csv"), seed=-1, part="lpddr4-3200")
+    from edgewatt.operators.patches import check_plan
+
+    with pytest.raises(InputError, match="seed must be a whole number of at least 0"):
+        check_plan(found.chain, found.plans[0], seed=-1)
