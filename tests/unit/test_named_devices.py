@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 )
 @pytest.mark.parametrize("name", ["pipe.yaml", "/dev/zero"])
 def test_no_pipe_and_no_device_is_read(folder: Path, text: str, name: str) -> None:
-    (folder / "run.yaml").write_text(text.replace("NAME", name))
+    (folder / "run.yaml").write_text(text.replace("NAME", str(folder / name)))
     with pytest.raises(InputError, match=r"a pipe or a device|unknown shipped|no such part|no such file"):
         ew.run(folder / "run.yaml", results=folder / "results")
 
