@@ -129,6 +129,13 @@ def test_shards_have_names_of_shards(tmp_path: Path, name: str) -> None:
         order_weights(folder, tmp_path / "out")
 
 
+def test_a_shard_has_a_name_that_a_file_can_have(tmp_path: Path) -> None:
+    folder = model(tmp_path / "m", save({"a": DENSE}))
+    (folder / INDEX).write_text(json.dumps({"weight_map": {"a": "x" * 5000}}))
+    with pytest.raises(InputError, match="which is no file beside it"):
+        order_weights(folder, tmp_path / "out")
+
+
 def test_a_pipe_is_no_shard(tmp_path: Path) -> None:
     folder = model(tmp_path / "m", save({"a": DENSE}))
     os.mkfifo(folder / "pipe.safetensors")

@@ -41,6 +41,13 @@ def test_no_pipe_and_no_device_is_read(folder: Path, text: str, name: str) -> No
         ew.run(folder / "run.yaml", results=folder / "results")
 
 
+def test_a_name_that_no_file_can_have_is_one_message(folder: Path) -> None:
+    for line in ("orderings: [{kind: file, path: NAME}]", "orderings: [{kind: learned, weights: NAME}]"):
+        (folder / "run.yaml").write_text(f"{NETWORK}{MEMORY}{line.replace('NAME', 'x' * 5000)}\n")
+        with pytest.raises(InputError, match="cannot be read"):
+            ew.run(folder / "run.yaml", results=folder / "results")
+
+
 def test_nor_is_the_base_of_a_sweep(folder: Path) -> None:
     (folder / "sweep.yaml").write_text("base: pipe.yaml\ngrid: {seed: [1]}\n")
     with pytest.raises(InputError, match="a pipe or a device"):

@@ -71,8 +71,11 @@ def need_regular(path: str | Path) -> None:
 
     For paths that files name; what a command line names is the user's.
     """
-    path = Path(path)
-    if path.exists() and not path.is_file() and not path.is_dir():
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):  # whoever reads it says so
+        return
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise InputError(f"{path}: a pipe or a device, not a file")
 
 

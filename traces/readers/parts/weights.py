@@ -385,7 +385,7 @@ def _shards(index: Path) -> list[Path]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{index}: no index of shards ({brief(error)})") from error
     for name in names:
-        if Path(name).name != name or not (index.parent / name).is_file():
+        if Path(name).name != name or len(name) > 200 or not (index.parent / name).is_file():  # .partial has room
             raise InputError(f"{index}: names the shard {name!r}, which is no file beside it")
         if not name.endswith(".safetensors"):  # under its name it is written, too: beside the journal and the index
             raise InputError(f"{index}: names the shard {name!r}: the name of a shard ends in .safetensors")
