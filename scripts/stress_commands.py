@@ -14,6 +14,7 @@ import contextlib
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -76,8 +77,8 @@ def cases(folder: Path) -> dict[str, Case]:
     def papers(out: Path) -> Any:
         return {str(f.relative_to(out)): canonical(f.parent) for f in sorted(out.rglob("records"))} or None
 
-    tuples = ["order-tuples", str(folder / "m.npz"), "-j", "2", "--effort", "2"]
-    of_folder = ["order-tuples", str(folder / "model"), "-j", "2", "--effort", "1"]
+    tuples = ["order-tuples", str(folder / "m.npz"), "-j", "2", "--effort", "20"]
+    of_folder = ["order-tuples", str(folder / "model"), "-j", "2", "--effort", "10"]
     learning = ["learn", "order", "--seconds", "6", "--seeds", "0"]
     figure = ["papers", "gleinig-2a", "--seeds", "1", "--iterations", "300"]
     return {
@@ -149,7 +150,9 @@ def stop(case: Case, folder: Path, moments: int, seed: int) -> dict[str, Any]:
                 os.killpg(process.pid, signal.SIGKILL)
                 break
             time.sleep(0.1)
-        case.result(out)  # raises where a file is half written
+        found = case.result(out)  # raises where a file is half written
+        if process.returncode == 0 and found == wanted:  # it was over: begin again
+            shutil.rmtree(out)
     error = begin(out).communicate()[1].decode()
     same = case.result(out) == wanted
     if not same:

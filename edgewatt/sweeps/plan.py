@@ -24,6 +24,7 @@ from edgewatt.config.sections import keys_of
 from edgewatt.config.sweep_file import SweepConfig
 from edgewatt.point.expand import points_of
 from edgewatt.point.model import Point
+from traces.base.files import need_regular
 from traces.base.shown import Shown
 
 MAX_POINTS = 1_000_000
@@ -94,6 +95,7 @@ def _base(document: Document, base: Any) -> Document:
     if isinstance(base, str):
         if not base.endswith((".yaml", ".yml")):
             raise document.fail(("base",), f"expected a mapping or the path of a .yaml file, not {shown(base)}")
+        need_regular(base)
         try:
             return read_with_paths(base)
         except ConfigError as error:
