@@ -19,8 +19,8 @@ cdef class Ego:
     """The state of EGO. A connection's k2 is what its window holds: with S[x] and T[x] the numbers of connections in the
     window that have x as source and as target, k2(u, v) = S[u] + T[u] + T[v]; k1 only says that u must be done.
 
-    Per source that is done, `best` is its connection with the highest T[v] (ties: smallest index) among those left,
-    or, while `stale`, one that had it: the key in the tree is then too high, and is set right when it comes to the top.
+    Per source that is done, `best` is its connection with the highest T[v] (ties: smallest index) among those left, or
+    one that had it (-1: it is processed): the key in the tree is then too high, and is set right when it comes to the top.
 
     Hubs, of more connections one way than HUBS * sqrt(W), are not looked through. A hub as a target has a tree of its own
     over its connections from sources that are done, by S[u] + T[u], and a leaf in the main tree, which is then the
@@ -30,7 +30,7 @@ cdef class Ego:
 
     cdef const int64_t[::1] sources, targets, out_start, in_start
     cdef int64_t[::1] out_edges, in_edges, out_left, in_left, waiting, near_source, near_target, best
-    cdef uint8_t[::1] stale, done
+    cdef uint8_t[::1] done
     cdef int64_t[::1] tree_keys, order
     cdef ew_max_tree tree
     cdef int64_t window, n
@@ -48,7 +48,7 @@ cdef class Ego:
         self.waiting = np.diff(in_start)
         self.near_source, self.near_target = np.zeros(n, np.int64), np.zeros(n, np.int64)  # S + T, T
         self.best = np.full(n, -1, np.int64)
-        self.stale, self.done = np.zeros(n, np.uint8), np.zeros(w, np.uint8)
+        self.done = np.zeros(w, np.uint8)
         self._find_hubs(n, w)
         self.tree.leaves = ew_tree_leaves(2 * n if self.hubs else n)
         self.tree_keys = np.full(2 * self.tree.leaves, INT64_MIN, np.int64)
@@ -124,28 +124,31 @@ cdef class Ego:
                 ew_tree_set(&tree, self.in_place[edge], key_of(self.near_source[u], edge))
                 self._lift_hub(v, &tree)
 
+    cdef void _wants(self, int64_t u, int64_t edge, int64_t key) noexcept nogil:
+        """u's best connection is `edge`, with a key but for S[u] + T[u] (INT64_MIN: none is left)."""
+        self.best[u] = edge
+        ew_tree_set(&self.tree, u, key + (self.near_source[u] << INDEX_BITS) if key > INT64_MIN else INT64_MIN)
+
+    cdef void _refresh_hub(self, int64_t u) noexcept nogil:
+        cdef ew_max_tree tree = self.tree_of(u, 0)
+        self._wants(u, self.out_edges[self.out_start[u] + ew_tree_top(&tree)], tree.key[1])
+
     cdef void refresh(self, int64_t u) noexcept nogil:
         """Find u's best connection anew."""
-        cdef int64_t k, edge, key, highest = INT64_MIN
-        cdef ew_max_tree tree
-        self.stale[u] = 0
-        if self.source_hub[u]:
-            tree = self.tree_of(u, 0)
-            highest = tree.key[1]
-            if highest > INT64_MIN:
-                self.best[u] = self.out_edges[self.out_start[u] + ew_tree_top(&tree)]
-            ew_tree_set(&self.tree, u, highest + (self.near_source[u] << INDEX_BITS) if highest > INT64_MIN
-                        else INT64_MIN)
+        cdef int64_t k, edge, key, best = -1, highest = INT64_MIN
+        cdef bint hubs = self.hubs
+        if hubs and self.source_hub[u]:
+            self._refresh_hub(u)
             return
         for k in range(self.out_start[u], self.out_start[u] + self.out_left[u]):
             edge = self.out_edges[k]
-            if self.target_hub[self.targets[edge]]:
+            if hubs and self.target_hub[self.targets[edge]]:
                 continue
             key = key_of(self.near_target[self.targets[edge]], edge)
             if key > highest:
                 highest = key
-                self.best[u] = edge
-        ew_tree_set(&self.tree, u, highest + (self.near_source[u] << INDEX_BITS) if highest > INT64_MIN else INT64_MIN)
+                best = edge
+        self._wants(u, best, highest)
 
     cdef inline void shift(self, int64_t u, int64_t change) noexcept nogil:
         """S[u] + T[u] changes."""
@@ -153,16 +156,27 @@ cdef class Ego:
         cdef int64_t key = ew_tree_key(&self.tree, u)
         if key > INT64_MIN:
             ew_tree_set(&self.tree, u, key + (change << INDEX_BITS))
-        self._into_hubs(u)
+        if self.hubs:
+            self._into_hubs(u)
+
+    cdef void _move_in_hub(self, int64_t u, int64_t edge) noexcept nogil:
+        """Bring a source hub's connection in line with T of its target."""
+        cdef ew_max_tree tree = self.tree_of(u, 0)
+        ew_tree_set(&tree, self.out_place[edge], key_of(self.near_target[self.targets[edge]], edge))
+        if not self.waiting[u]:
+            self.refresh(u)
 
     cdef void shift_target(self, int64_t v, int64_t change) noexcept nogil:
-        """T[v] changes: look at the sources of v's connections that are left."""
-        cdef int64_t k = self.in_start[v], last = k + self.in_left[v], u, edge, key
+        """T[v] changes: look at the sources of v's connections that are left. What falls is seen when it comes to the top."""
+        cdef int64_t k = self.in_start[v], last = k + self.in_left[v], u, edge, key, near = self.near_target[v] + change
+        cdef bint hubs = self.hubs
         cdef ew_max_tree tree
-        self.near_target[v] += change
-        if self.target_hub[v]:
+        self.near_target[v] = near
+        if hubs and self.target_hub[v]:
             tree = self.tree_of(v, 1)
             self._lift_hub(v, &tree)
+            return
+        if change < 0 and not hubs:
             return
         while k < last:
             edge = self.in_edges[k]
@@ -172,41 +186,35 @@ cdef class Ego:
                 continue
             k += 1
             u = self.sources[edge]
-            if self.source_hub[u]:
-                tree = self.tree_of(u, 0)
-                ew_tree_set(&tree, self.out_place[edge], key_of(self.near_target[v], edge))
-                if not self.waiting[u]:
-                    self.refresh(u)
-                continue
-            if self.waiting[u]:
-                continue
-            if change < 0:
-                self.stale[u] |= self.best[u] == edge
-            else:  # a key that is stale may only be raised
-                key = key_of(self.near_source[u] + self.near_target[v], edge)
+            if hubs and self.source_hub[u]:
+                self._move_in_hub(u, edge)
+            elif change > 0 and not self.waiting[u]:
+                key = key_of(self.near_source[u] + near, edge)
                 if key > ew_tree_key(&self.tree, u):
                     self.best[u] = edge
-                    self.stale[u] = 0
                     ew_tree_set(&self.tree, u, key)
         self.in_left[v] = last - self.in_start[v]
 
-    cdef int64_t highest(self) noexcept nogil:
+    cdef int64_t _best_into(self, int64_t v) noexcept nogil:
+        """Return the connection into a target hub with the highest priority."""
+        cdef ew_max_tree tree = self.tree_of(v, 1)
+        return self.in_edges[self.in_start[v] + ew_tree_top(&tree)]
+
+    cdef inline int64_t highest(self) noexcept nogil:
         """Return the connection with the highest priority."""
-        cdef int64_t u, v
-        cdef ew_max_tree tree
+        cdef int64_t u, edge
         while True:
             u = ew_tree_top(&self.tree)
             if u >= self.n:
-                v = u - self.n
-                tree = self.tree_of(v, 1)
-                return self.in_edges[self.in_start[v] + ew_tree_top(&tree)]
-            if not self.stale[u]:
-                return self.best[u]
+                return self._best_into(u - self.n)
+            edge = self.best[u]
+            if edge >= 0 and self.tree.key[1] == key_of(self.near_source[u] + self.near_target[self.targets[edge]], edge):
+                return edge
             self.refresh(u)
 
-    cdef void leave(self, int64_t edge) noexcept nogil:
-        """Take a connection out of what is left of its source, and out of the trees of hubs."""
-        cdef int64_t u = self.sources[edge], v = self.targets[edge], k
+    cdef void _leave_hubs(self, int64_t edge) noexcept nogil:
+        """Take a connection out of the trees of hubs."""
+        cdef int64_t u = self.sources[edge], v = self.targets[edge]
         cdef ew_max_tree tree
         if self.target_hub[v]:
             tree = self.tree_of(v, 1)
@@ -215,12 +223,18 @@ cdef class Ego:
         elif self.source_hub[u]:
             tree = self.tree_of(u, 0)
             ew_tree_set(&tree, self.out_place[edge], INT64_MIN)
-        if not self.source_hub[u]:
-            k = self.out_start[u]
-            while self.out_edges[k] != edge:
-                k += 1
-            self.out_left[u] -= 1
-            self.out_edges[k] = self.out_edges[self.out_start[u] + self.out_left[u]]
+
+    cdef inline void leave(self, int64_t edge) noexcept nogil:
+        """Take a connection out of what is left of its source, and out of the trees of hubs."""
+        cdef int64_t u = self.sources[edge], k = self.out_start[u]
+        if self.hubs:
+            self._leave_hubs(edge)
+            if self.source_hub[u]:
+                return
+        while self.out_edges[k] != edge:
+            k += 1
+        self.out_left[u] -= 1
+        self.out_edges[k] = self.out_edges[self.out_start[u] + self.out_left[u]]
 
     cdef void step(self) noexcept nogil:
         cdef int64_t edge = self.highest(), u = self.sources[edge], v = self.targets[edge], left
@@ -228,7 +242,7 @@ cdef class Ego:
         self.processed += 1
         self.done[edge] = 1
         self.leave(edge)
-        self.stale[u] = 1
+        self.best[u] = -1
         self.shift(u, 1)
         self.shift(v, 1)
         self.shift_target(v, 1)
