@@ -49,7 +49,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class BenchComparison:
     """What `bench` measured. aa: ratio of ours to itself; steady: it is within 10 %. missing: peer -> reason.
 
     counters: events of one batch by name of the row, where hardware counters can be read; not_counted: else, why not.
@@ -100,7 +100,7 @@ def bench(
     inputs: Any = None,
     seed: int = 0,
     progress: Progress | None = None,
-) -> Comparison:
+) -> BenchComparison:
     """Time inference of one batch by our kernel and by every peer that is present, by thread CPU time on one core.
 
     order: 'time': the fastest order of the cost model, with its lanes; None: the network's own; or an Ordering or
@@ -153,7 +153,7 @@ def bench(
     rows = [_row(title, measured, work, errors[title]) for title in steps]
     peak = processor.limits.fma_gflops
     predicted = processor.seconds(network, chosen, lanes=lanes, batch=batch) if lanes > 1 else float("nan")
-    return Comparison(
+    return BenchComparison(
         network.name, network.n_connections, batch, name, lanes, ours.simd, ours.runs, ours.stream_bytes,
         ours.arena_bytes, predicted * 1e6 if lanes > 1 else 0.0, sorted(rows, key=lambda r: r.microseconds), missing,
         measured.ratio(AGAIN, OURS), measured.other_cpu, work / measured.median_s(OURS) / 1e9 / peak, processor,
@@ -246,7 +246,7 @@ def one_thread() -> Any:
     return threadpool_limits(1)
 
 
-def summary(result: Comparison) -> list[Mapping[str, object]]:
+def summary(result: BenchComparison) -> list[Mapping[str, object]]:
     """Return the rows of the table that people read."""
     unit, times = in_one_unit([row.microseconds for row in result.rows], 1e-6, "s")
     return [

@@ -16,7 +16,7 @@ CLIP = 32.0
 
 
 @dataclass(frozen=True, eq=False)
-class Layer:
+class MatrixLayer:
     """values[targets] = f(matrix @ values[sources] + bias). matrix: scipy.sparse.csr_array, float32, int32 indices.
 
     sources, targets: slices of the table of values. bias: float32[n, 1]. activation: 'identity', 'relu', 'clip' (to 0
@@ -37,7 +37,7 @@ class Layer:
             np.clip(result, 0, CLIP, out=result)
 
 
-def layers_of(network: Network) -> tuple[list[Layer], npt.NDArray[np.int64]]:
+def layers_of(network: Network) -> tuple[list[MatrixLayer], npt.NDArray[np.int64]]:
     """Return the layers, and int64[N]: the row of each neuron in the table of values, which goes by depth.
 
     Sources of a layer are the rows from its first to its last source, so connections that skip layers are possible.
@@ -73,7 +73,7 @@ def layers_of(network: Network) -> tuple[list[Layer], npt.NDArray[np.int64]]:
                 raise InputError(f"depth {depth} has outputs, which stay linear, and hidden neurons: no layer for relu")
             activation = "identity"
         found.append(
-            Layer(
+            MatrixLayer(
                 matrix,
                 slice(int(low), int(high)),
                 slice(int(first), int(first) + len(targets)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from edgewatt.bench.comparison import OURS, Comparison, summary
+from edgewatt.bench.comparison import OURS, BenchComparison, summary
 from edgewatt.reporting.escaping import text
 from edgewatt.reporting.frame import frame, plot, table
 from traces.base.files import whole_file
@@ -20,7 +20,7 @@ svg.plot .over { paint-order: stroke; stroke: var(--card); stroke-width: 4px; st
 """
 
 
-def bench_page(results: list[Comparison], output: str | Path) -> str:
+def bench_page(results: list[BenchComparison], output: str | Path) -> str:
     """Write one HTML file for some comparisons and return its path."""
     body = "".join(map(_section, results))
     page = frame("Inference beside the libraries", body, subtitle=results[0].machine, style=STYLE)
@@ -29,7 +29,7 @@ def bench_page(results: list[Comparison], output: str | Path) -> str:
     return str(output)
 
 
-def _section(result: Comparison) -> str:
+def _section(result: BenchComparison) -> str:
     words = (
         f"{result.connections:,} connections, batch {result.batch}, order: {result.order}, {result.lanes} lanes, "
         f"{result.simd}; {result.runs:,} runs, stream {result.stream_bytes:,} bytes, rows {result.arena_bytes:,} "
@@ -54,7 +54,7 @@ def _section(result: Comparison) -> str:
     )
 
 
-def _bars(result: Comparison) -> str:
+def _bars(result: BenchComparison) -> str:
     longest = max(row.microseconds for row in result.rows)
     shapes = []
     for number, row in enumerate(result.rows):
@@ -70,7 +70,7 @@ def _bars(result: Comparison) -> str:
     return plot(WIDTH, height, "time per batch", "".join(shapes))
 
 
-def _roofline(result: Comparison) -> str:
+def _roofline(result: BenchComparison) -> str:
     limits = result.processor.limits
     ours = next(row for row in result.rows if row.name == OURS)
     passes = -(-result.batch // result.lanes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from edgewatt.bench.layers import Float32, Layer
+from edgewatt.bench.layers import Float32, MatrixLayer
 from traces.base.errors import EdgewattError
 from traces.base.registry import Registry
 
@@ -22,7 +22,7 @@ class Peer(Protocol):
     dense: it multiplies with the zeros too. Raises MissingPeer.
     """
 
-    def __call__(self, layers: list[Layer], values: Float32) -> Step: ...
+    def __call__(self, layers: list[MatrixLayer], values: Float32) -> Step: ...
 
 
 PEERS: Registry[Peer] = Registry("peer", "edgewatt.peers", folder="edgewatt.bench.peers")

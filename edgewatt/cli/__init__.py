@@ -24,10 +24,10 @@ from edgewatt.cli import (
     schedule,
     validate,
 )
-from edgewatt.cli.parts.guard import Commands
+from edgewatt.cli.parts.guard import CommandGroup
 from edgewatt.cli.parts.output import plain, say
 
-app = Commands(
+app = CommandGroup(
     name="edgewatt",
     no_args_is_help=True,
     add_completion=True,

@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from edgewatt.cli.parts.guard import Commands, json_option, written
+from edgewatt.cli.parts.guard import CommandGroup, json_option, written
 from edgewatt.cli.parts.inputs import PART, reads
 from edgewatt.cli.parts.output import say
 
@@ -231,7 +231,7 @@ def _write_commands(file: Path, traces: tuple[Any, ...], end_cycle: int) -> None
             stream.write(f"{channel},{end_cycle},END,0,0,0,0,0,-1\n".encode())
 
 
-part_app = Commands(no_args_is_help=True, help="Work with memory parts.")
+part_app = CommandGroup(no_args_is_help=True, help="Work with memory parts.")
 
 
 @part_app.command()

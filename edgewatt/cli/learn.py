@@ -7,12 +7,12 @@ from typing import Any
 
 import typer
 
-from edgewatt.cli.parts.guard import Commands, json_option, written
+from edgewatt.cli.parts.guard import CommandGroup, json_option, written
 from edgewatt.cli.parts.inputs import NETWORKS, reads
 
 TRAINING_SEED, VALIDATION_SEED = 1, 99  # of generated networks
 
-learn = Commands(no_args_is_help=True, help="Train learned orders (extra `learn`).")
+learn = CommandGroup(no_args_is_help=True, help="Train learned orders (extra `learn`).")
 
 
 @learn.command("order")

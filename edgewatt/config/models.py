@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandle
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from edgewatt.config.kinds import AS_GIVEN
-from edgewatt.config.sections import Choice, Named, NamedFile, Section, section_for
+from edgewatt.config.sections import KindChoice, Named, NamedFile, Section, section_for
 from edgewatt.config.work import NetworkSection, TraceSection
 from hwmodel.caches.gpu import GpuSpec
 from hwmodel.caches.spec import CacheSpec
@@ -69,7 +69,7 @@ class NoTupleOrder(Section):
     kind: Literal["none"] = AS_GIVEN
 
 
-class _StrideChoice(Choice):
+class _StrideChoice(KindChoice):
     def section(self, kind: str) -> type[Section]:
         return NoTupleOrder if kind == AS_GIVEN else super().section(kind)
 
@@ -82,7 +82,7 @@ class _StrideChoice(Choice):
 Format = Annotated[str, Named("formats")]
 Encoder = Annotated[str, Named("encoders", chain=True), AfterValidator(_known_encoder)]
 Stride = Annotated[int, Field(ge=1)] | Literal["row"]
-_ORDERING = Choice("orderings")
+_ORDERING = KindChoice("orderings")
 _STRIDE = _StrideChoice(
     "tuple-orders",
     (

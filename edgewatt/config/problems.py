@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from edgewatt.config.document import ConfigError, Document, Mark, Place, shown
 from edgewatt.config.kinds import registry
-from edgewatt.config.sections import Choice, keys_of
+from edgewatt.config.sections import KindChoice, keys_of
 from traces.base.errors import InputError, did_you_mean
 from traces.base.units import is_size, size_in_bytes
 
@@ -293,7 +293,7 @@ def _annotated(field: Any) -> Any:
 def _sections(hint: Any, data: Any) -> list[type[BaseModel]]:
     if isinstance(hint, tuple):  # (annotation, metadata) of a field
         hint, metadata = hint
-        found = [section for item in metadata if isinstance(item, Choice) for section in _chosen(item, data)]
+        found = [section for item in metadata if isinstance(item, KindChoice) for section in _chosen(item, data)]
         return found or _sections(hint, data)
     if isinstance(hint, type) and issubclass(hint, BaseModel):
         return [hint]
@@ -304,7 +304,7 @@ def _sections(hint: Any, data: Any) -> list[type[BaseModel]]:
     return []
 
 
-def _chosen(choice: Choice, data: Any) -> list[type[BaseModel]]:
+def _chosen(choice: KindChoice, data: Any) -> list[type[BaseModel]]:
     kind = data.get("kind") if isinstance(data, dict) else None
     try:
         return [choice.section(kind)] if isinstance(kind, str) else []

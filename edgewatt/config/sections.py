@@ -159,7 +159,7 @@ class NamedFile:
         return {"anyOf": [{"enum": names}, {"type": "string", "pattern": r"\.ya?ml$"}]}
 
 
-class Choice:
+class KindChoice:
     """Annotation of a field that holds one kind of a registry: ``kind`` alone, or ``{kind: ..., parameter: ...}``.
 
     The parameters of each kind come from the registry's dataclass; the validated value is that section, with `kind`.

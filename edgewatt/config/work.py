@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from edgewatt.config.document import shown
-from edgewatt.config.sections import Choice, Named, Section
+from edgewatt.config.sections import KindChoice, Named, Section
 
 
 def _existing(value: str) -> str:
@@ -23,7 +23,7 @@ def _existing(value: str) -> str:
 
 
 FilePath = Annotated[str, AfterValidator(_existing)]
-GeneratorChoice = Annotated[Any, Choice("generators")]
+GeneratorChoice = Annotated[Any, KindChoice("generators")]
 
 
 class Prune(Section):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from edgewatt.operators.orders import load_graph
-from reorder.patches.chain import Chain, read_chain
+from reorder.patches.chain import LayerChain, read_chain
 from reorder.patches.execute import Int8, claim_run, random_weights, run_plan, run_whole
 from reorder.patches.from_graph import chain_of
 from reorder.patches.front import MODES, TILES, PatchPlan, patch_front
@@ -35,7 +35,7 @@ class PatchFront:
     truncated: the time limit came before all blocks and cuts were weighed, or all energies found.
     """
 
-    chain: Chain
+    chain: LayerChain
     plans: tuple[PatchPlan, ...]
     left: tuple[str, ...] = ()
     energy: tuple[dict[str, Any] | None, ...] = ()
@@ -55,7 +55,7 @@ class PatchFront:
         return min(fits, key=lambda k: (self.plans[k].peak_bytes, self.plans[k].multiplications))
 
 
-def load_chain(model: str, batch: int | None = None) -> tuple[Chain, tuple[str, ...]]:
+def load_chain(model: str, batch: int | None = None) -> tuple[LayerChain, tuple[str, ...]]:
     """Return the chain of a CSV file, or the one with which a model's operator graph begins, and what is left of it."""
     if Path(model).suffix.lower() == ".csv":
         return read_chain(model), ()
@@ -63,7 +63,7 @@ def load_chain(model: str, batch: int | None = None) -> tuple[Chain, tuple[str, 
 
 
 def patches(
-    model: str | Chain,
+    model: str | LayerChain,
     *,
     modes: Sequence[str] = MODES,
     tiles: Sequence[int] = TILES,
@@ -87,7 +87,7 @@ def patches(
     time_limit_s: wall-clock limit of it all once the model is read; see PatchFront for what is there then.
     """
     seed = whole_number(seed, "seed", least=0)
-    chain, left = (model, ()) if isinstance(model, Chain) else load_chain(model, batch)
+    chain, left = (model, ()) if isinstance(model, LayerChain) else load_chain(model, batch)
     limit = Limit(time_limit_s, progress)
     plans = patch_front(
         chain, modes=modes, tiles=tiles, counting=counting, offchip=part is not None, weight_buffer=weight_buffer,
@@ -126,7 +126,7 @@ def _spread(plans: list[PatchPlan], most: int) -> list[PatchPlan]:
 class _Data:
     """Bytes of input, weights and output of a chain, drawn and computed once."""
 
-    def __init__(self, chain: Chain, seed: int, limit: Limit) -> None:
+    def __init__(self, chain: LayerChain, seed: int, limit: Limit) -> None:
         claim_run(chain)
         first = chain.layers[0]
         self.given = np.random.default_rng(seed).integers(-128, 128, (first.in_h, first.in_w, first.in_c), np.int8)
@@ -135,7 +135,7 @@ class _Data:
 
 
 def check_plan(
-    chain: Chain,
+    chain: LayerChain,
     plan: PatchPlan,
     *,
     weight_buffer: int = 0,
@@ -158,7 +158,7 @@ def check_plan(
 
 
 def plan_energy(
-    chain: Chain,
+    chain: LayerChain,
     plan: PatchPlan,
     *,
     part: Any = "lpddr4-3200",
@@ -194,7 +194,7 @@ def plan_energy(
     }
 
 
-def _trace(chain: Chain, plan: PatchPlan, data: _Data, weight_buffer: int, limit: Limit) -> Trace:
+def _trace(chain: LayerChain, plan: PatchPlan, data: _Data, weight_buffer: int, limit: Limit) -> Trace:
     contents: dict[int, Int8] = {INPUT: data.given, OUTPUT: data.result, **dict(enumerate(data.weights))}
     address, regions, at = {}, [], 0
     for key, values in contents.items():

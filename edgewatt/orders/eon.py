@@ -16,7 +16,7 @@ from traces.base.progress import Progress
 from traces.work.network import Network
 
 if TYPE_CHECKING:
-    from reorder.learning.eon.training import State
+    from reorder.learning.eon.training import TrainingState
 
 OTHERS = ("layerwise", "two-optimal", "ego", "output-stationary", "learned", "connection-reordering", "residency")
 SAVED_EVERY = 10  # iterations
@@ -38,7 +38,7 @@ def train_seeds(
     iterations: int | None = None,
     seconds: float | None = None,
     progress: Progress | None = None,
-) -> list[State]:
+) -> list[TrainingState]:
     """Train EON once per seed and return the runs, the one with the best order first, which is written to `output`.
 
     iterations, seconds (CPU): of each run in all, one of them given. resume: a checkpoint to go on from. The same seed
@@ -64,14 +64,14 @@ def train_seeds(
     states = [read(resume, network)] if resume else [begin(network, memory=memory, seed=seed) for seed in seeds]
     if any(state.memory != memory for state in states):
         raise InputError(f"{resume}: trained with memory {states[0].memory}, not {memory}")
-    done: list[State] = []
+    done: list[TrainingState] = []
 
-    def best_first() -> list[State]:
+    def best_first() -> list[TrainingState]:
         return sorted(done, key=lambda state: state.curve[-1].best if state.curve else 1 << 62)
 
     for number, state in enumerate(states):
 
-        def after(now: State, number: int = number) -> None:
+        def after(now: TrainingState, number: int = number) -> None:
             share = max(now.iteration / (iterations or 1 << 62), now.seconds / (seconds or 1e300))
             if progress is not None:
                 text = f"seed {now.seed}: best {now.curve[-1].best}, mean {now.curve[-1].mean:.0f} misses"
@@ -85,7 +85,7 @@ def train_seeds(
     return best_first()
 
 
-def against_others(network: Network, memory: int, state: State) -> list[tuple[str, int]]:
+def against_others(network: Network, memory: int, state: TrainingState) -> list[tuple[str, int]]:
     """Return (order, misses) of the policy's own order, the best order it made, and of other methods."""
     from reorder.learning.eon.episodes import likeliest
     from reorder.learning.eon.policy import Graph

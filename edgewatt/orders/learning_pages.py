@@ -10,7 +10,7 @@ from edgewatt.reporting.escaping import text
 from edgewatt.reporting.frame import frame, plot, table
 
 if TYPE_CHECKING:
-    from reorder.learning.eon.training import State
+    from reorder.learning.eon.training import TrainingState
     from reorder.learning.train import Training
 
 _WIDTH, _HEIGHT, _LEFT, _BELOW, _RIGHT = 860, 340, 64, 40, 16
@@ -27,7 +27,7 @@ class Curve:
     width: float
 
 
-def eon_page(name: str, memory: int, runs: Sequence[State], rows: Sequence[tuple[str, int]]) -> str:
+def eon_page(name: str, memory: int, runs: Sequence[TrainingState], rows: Sequence[tuple[str, int]]) -> str:
     """Return the page of EON's runs on a network as HTML; it asks the network for nothing. rows: (order, misses)."""
     words = (
         f"Misses of an order in an LRU cache of {memory - 1} neurons. Thick: the mean of the orders that an iteration "

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewatt.judging.costs import change_in_words
-from edgewatt.orders.pays_machine import MOST_PROBES, Study, legal_sizes, machine_of
+from edgewatt.orders.pays_machine import MOST_PROBES, MachineCosts, legal_sizes, machine_of
 from hwmodel.machine import Machine
 from reorder.base import Ordering
 from traces.base.errors import InputError
@@ -36,7 +36,7 @@ WORDS = {"io": "I/Os", "bytes": "bytes", "energy": "energy", "time": "time"}
 
 
 @dataclass(frozen=True)
-class Choice:
+class StudyChoice:
     """One combination of what a study varies besides the size."""
 
     part: str
@@ -53,7 +53,7 @@ class PayPoint:
     """Both orders at one size. order, against: metric -> cost (io: I/Os, bytes, energy: pJ, time: ns), and of each
     stream its bytes, of each energy term its pJ. memory: M of the I/O model."""
 
-    choice: Choice
+    choice: StudyChoice
     size_bytes: int
     memory: int
     order: Mapping[str, Any]
@@ -160,14 +160,14 @@ def pays(
     for size in sizes or ():
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise InputError(f"a size of on-chip memory must be a whole number of bytes of at least 1, not {size!r}")
-    study = Study(network, first, timing, seed, progress)
+    study = MachineCosts(network, first, timing, seed, progress)
     wished = memory or study.memory(first, lanes[0], study.size_of(first))
     names, orders = zip(*(_order(network, each, wished, seed) for each in (order, against)), strict=True)
     study.orders = (orders[0], orders[1])
     if names[0] == names[1]:  # two orders of one method
         names = tuple(_with_parameters(name, each) for name, each in zip(names, (order, against), strict=True))
     choices = [
-        Choice(*combination)
+        StudyChoice(*combination)
         for combination in itertools.product(parts or (first.part.name,), formats, lanes, policies or (study.policy,))
     ]
     points: list[PayPoint] = []
@@ -257,7 +257,7 @@ def _around_changes(saves: Mapping[int, bool]) -> list[int]:
     return sorted({size for pair in changes for size in pair})[-MOST_PROBES:]
 
 
-def _point(study: Study, machine: Machine, choice: Choice, size: int) -> PayPoint:
+def _point(study: MachineCosts, machine: Machine, choice: StudyChoice, size: int) -> PayPoint:
     sized = study.sized(machine, size)
     memory, costs = study.costs(sized, choice.value_format, choice.lanes)
     return PayPoint(choice, size, memory, costs[0], costs[1])
@@ -292,7 +292,7 @@ def _with_parameters(name: str, order: Any) -> str:
 def _verdict(
     names: tuple[str, ...],
     points: Sequence[PayPoint],
-    choice: Choice,
+    choice: StudyChoice,
     break_even: Mapping[str, Mapping[str, int | None]],
     beyond: Mapping[str, tuple[str, ...]],
     crossings: Mapping[str, Mapping[str, tuple[tuple[int, bool], ...]]],

@@ -70,7 +70,7 @@ def legal_sizes(network: Network, machine: Machine, lanes: int) -> list[int]:
     return priced
 
 
-class Study:
+class MachineCosts:
     """What two orders cost on machines; each cost is worked out once. `orders` are set before the first."""
 
     def __init__(self, network: Network, first: Machine, timing: str, seed: int, progress: Progress | None) -> None:

@@ -40,7 +40,7 @@ ENCODERS = ("dbi-dc", "base-xor+dbi-dc", "base-xor-zdr+dbi-dc")
 
 
 @dataclass(frozen=True, eq=False)
-class Layer:
+class StoredLayer:
     """A layer as the CSR matrix it is stored as; with weights (4-D) and image it is a convolution padded by one."""
 
     matrix: Any
@@ -55,11 +55,11 @@ class Layer:
             self.weights, self.x, positions=order, padding=1, value_format=value_format, vector_format="fp16"
         )
 
-    def first(self, channels: int | None) -> Layer:
+    def first(self, channels: int | None) -> StoredLayer:
         """Return the first output channels of a convolution; all of any other layer, or without a number."""
         if self.weights is None or channels is None:
             return self
-        return Layer(self.matrix[:channels], self.x, self.weights[:channels])
+        return StoredLayer(self.matrix[:channels], self.x, self.weights[:channels])
 
     def arrays(self, order: Order, value_format: str) -> Iterator[tuple[npt.NDArray[Any], str]]:
         """Yield everything that has to move once, with the direction it goes."""
@@ -88,13 +88,13 @@ def names(full: bool) -> list[str]:
 
 
 @cache
-def layer(name: str) -> Layer:
+def layer(name: str) -> StoredLayer:
     """Return a layer of `names`."""
     if name == "synthetic conv4":
         kernel = _pruned((192, 192, 3, 3), 0.37)
-        return Layer(convolution_matrix(kernel, 15, 15), _activations(192, 13, 13), kernel)
+        return StoredLayer(convolution_matrix(kernel, 15, 15), _activations(192, 13, 13), kernel)
     matrix = _matrix(name)
-    return Layer(matrix, _activations(matrix.shape[1]))
+    return StoredLayer(matrix, _activations(matrix.shape[1]))
 
 
 def _matrix(name: str) -> Any:

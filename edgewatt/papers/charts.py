@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from edgewatt.papers.claims import Figure
-from edgewatt.papers.measurements import ROLES, Group
+from edgewatt.papers.measurements import ROLES, PanelGroup
 from edgewatt.reporting.chart import PALETTE
 
 Spec = dict[str, Any]
@@ -14,7 +14,7 @@ Row = dict[str, Any]
 _TITLES = {"io": "I/Os per inference ÷ lower bound", "curve": "I/Os per inference"}
 
 
-def chart_rows(figure: Figure, groups: list[Group]) -> list[Row]:
+def chart_rows(figure: Figure, groups: list[PanelGroup]) -> list[Row]:
     """Return what the chart draws, one mark a row. I/Os are drawn against the bound of Theorem 1, which is at 1."""
     relative = figure.shows == "io"
     rows = []

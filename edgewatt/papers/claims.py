@@ -25,7 +25,7 @@ class Paper(Section):
     source: str
 
 
-class Axis(Section):
+class PaperAxis(Section):
     """What varies along an axis or between panels. path: dotted, into the canonical part of a record."""
 
     title: str
@@ -40,8 +40,8 @@ class Figure(Section):
     figure: str | int
     title: str
     shows: Literal["io", "curve"]
-    x: Axis
-    facet: Axis | None = None
+    x: PaperAxis
+    facet: PaperAxis | None = None
     baseline: str
     theirs: str
     ours: list[str]

@@ -98,7 +98,7 @@ def _at(record: Record, path: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Group:
+class PanelGroup:
     """The networks of one panel, x and method, summarised. lower: median bound."""
 
     panel: str
@@ -110,13 +110,13 @@ class Group:
     lower: float | None
 
 
-def summarise(measurements: Sequence[Measurement]) -> list[Group]:
+def summarise(measurements: Sequence[Measurement]) -> list[PanelGroup]:
     """Return the median and its interval over the networks of each panel, x and method."""
     groups: dict[tuple[str, float, str], list[Measurement]] = {}
     for m in measurements:
         groups.setdefault((m.panel, m.x, m.method), []).append(m)
     return [
-        Group(
+        PanelGroup(
             panel,
             x,
             members[0].role,

@@ -11,11 +11,11 @@ from typing import Any
 
 from edgewatt.papers.charts import chart, chart_rows
 from edgewatt.papers.claims import Catalogue, Claim, Figure, cited, load_catalogue, short
-from edgewatt.papers.measurements import Group, Measurement, measure, summarise
+from edgewatt.papers.measurements import Measurement, PanelGroup, measure, summarise
 from edgewatt.papers.measures import MEASURES, NOT_RUN
 from edgewatt.papers.reproduction import Reproduction
 from edgewatt.papers.statistics import interval_words
-from edgewatt.papers.study import STUDIES, StudyRun, Table
+from edgewatt.papers.study import STUDIES, StudyRun, StudyTable
 from edgewatt.reporting.chart import LEGEND
 from edgewatt.reporting.escaping import text
 from edgewatt.reporting.frame import asset, frame
@@ -202,7 +202,7 @@ def _study_section(catalogue: Catalogue, run: StudyRun) -> str:
     )
 
 
-def _table(table: Table) -> str:
+def _table(table: StudyTable) -> str:
     def cell(value: Any) -> str:
         return f"<td>{text(f'{value:,}' if isinstance(value, int) else str(value))}</td>"
 
@@ -216,10 +216,10 @@ def _iterations(run: Reproduction) -> str:
     return f"Iterations of the search: {', '.join(f'{n:,}' for n in counts)}." if counts else ""
 
 
-def _numbers(figure: Figure, groups: list[Group]) -> str:
+def _numbers(figure: Figure, groups: list[PanelGroup]) -> str:
     """A table with a line per panel and x and three columns per method: median, interval, change from the baseline."""
     methods = list(dict.fromkeys(group.method for group in sorted(groups, key=lambda g: g.role != "baseline")))
-    lines: dict[tuple[str, float], dict[str, Group]] = {}
+    lines: dict[tuple[str, float], dict[str, PanelGroup]] = {}
     for group in groups:
         lines.setdefault((group.panel, group.x), {})[group.method] = group
     last = {panel: x for panel, x in sorted(lines)}

@@ -26,7 +26,7 @@ Done = list[tuple[Job, Mapping[str, Any]]]  # finished jobs and their results, i
 
 
 @dataclass(frozen=True)
-class Table:
+class StudyTable:
     """What a study shows. rows: cells as text or numbers, one tuple a row."""
 
     title: str
@@ -50,7 +50,7 @@ class Study:
 
     jobs: Jobs
     compute: Callable[[Job], dict[str, Any]]
-    tables: Callable[[Done], list[Table]]
+    tables: Callable[[Done], list[StudyTable]]
     measures: Mapping[str, Callable[[Done], tuple[str, str]]] = field(default_factory=dict)
     version: int = 1
     alone: bool = False

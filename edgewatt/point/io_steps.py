@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from edgewatt.point.model import FastMemory, Point
+from edgewatt.point.model import Point, PointFastMemory
 from traces.base.progress import Progress
 
 if TYPE_CHECKING:
@@ -61,6 +61,6 @@ def gaps(point: Point, before: Before, progress: Progress | None) -> dict[str, A
     }
 
 
-def _memory(point: Point) -> FastMemory:
+def _memory(point: Point) -> PointFastMemory:
     assert point.order is not None
     return point.order.fast_memory

@@ -75,7 +75,7 @@ class TraceWork:
 
 
 @dataclass(frozen=True)
-class FastMemory:
+class PointFastMemory:
     """Fast memory of the I/O model: M values, the eviction policy, pinning's reading, sizes of the curve."""
 
     size: int
@@ -98,7 +98,7 @@ class Order:
 
     ordering: Member
     stride: Member
-    fast_memory: FastMemory
+    fast_memory: PointFastMemory
     search: Search
 
 
@@ -118,7 +118,7 @@ class DataLayout:
 
 
 @dataclass(frozen=True)
-class Bus:
+class PointBus:
     """Byte lanes, bytes encoded together, and the element of encoders (of all streams or by stream); None takes the
     part's, or each stream's own."""
 
@@ -145,7 +145,7 @@ class MachineChoice:
     gpu: computes the layers instead of engine and caches."""
 
     caches: tuple[CacheSpec, ...]
-    bus: Bus
+    bus: PointBus
     encoder: str
     engine: EngineSpec
     dram: Dram

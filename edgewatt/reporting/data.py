@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from edgewatt.results.columns import ABSENT, Table
+from edgewatt.results.columns import ABSENT, ColumnTable
 from edgewatt.results.comparison import pareto_front
 from edgewatt.results.gathering import About, Curves, WireMarks
 from edgewatt.results.record import Record
@@ -31,7 +31,7 @@ class ReportData:
     """
 
     title: str
-    rows: Table
+    rows: ColumnTable
     baseline: int
     front: list[int]
     io_curves: list[Row]
@@ -61,7 +61,7 @@ def gather(
     records: read once in their order, then those few again whose wires are drawn. sweeps: of several results folders
     the one each record comes from.
     """
-    rows, configs, about, curves, wires = Table(), Configs(), About(), Curves(), WireMarks()
+    rows, configs, about, curves, wires = ColumnTable(), Configs(), About(), Curves(), WireMarks()
     for number, record in enumerate(records):
         row = row_of(record)
         row["id"] = number
@@ -110,7 +110,7 @@ MAX_SEEDS = 200
 """Points of a group that are drawn; of more, evenly many from the least to the most."""
 
 
-def _spread(rows: Table, axes: Sequence[Axis]) -> list[Row]:
+def _spread(rows: ColumnTable, axes: Sequence[Axis]) -> list[Row]:
     """Return a mark for each point of a group that differs in the seed alone, with the group's median and extremes.
 
     The seed is the point's own, or where no group has several of it that of what is generated.
@@ -154,13 +154,13 @@ def _spread(rows: Table, axes: Sequence[Axis]) -> list[Row]:
     return marks
 
 
-def _names(rows: Table, keys: Sequence[str]) -> Iterable[int]:
+def _names(rows: ColumnTable, keys: Sequence[str]) -> Iterable[int]:
     """Yield what stands for each row's values of some keys."""
     for _, *values in zip(range(len(rows)), *map(rows.values, keys), strict=True):
         yield hash(tuple(values))
 
 
-def _repeated(rows: Table, keys: Sequence[str], of_seed: str) -> list[int]:
+def _repeated(rows: ColumnTable, keys: Sequence[str], of_seed: str) -> list[int]:
     """Return the first groups of rows that have more than one seed, by their names."""
     if len(rows.distinct(of_seed)) < 2:
         return []

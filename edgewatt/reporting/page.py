@@ -15,7 +15,7 @@ from edgewatt.reporting.figures import save_figures
 from edgewatt.reporting.frame import asset, frame, framed
 from edgewatt.reporting.overlay import overlaid
 from edgewatt.reporting.words import summary
-from edgewatt.results.columns import ABSENT, Table
+from edgewatt.results.columns import ABSENT, ColumnTable
 from edgewatt.results.record import Record, of_our_shape
 from edgewatt.results.rows import NAMING
 from edgewatt.results.stored import Joined, open_records
@@ -230,7 +230,7 @@ def columnar(rows: Sequence[Mapping[str, Any]]) -> dict[str, Values]:
 
 def _columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Callable[[], Values]]:
     """Return what makes each column when it is called."""
-    if isinstance(rows, Table):
+    if isinstance(rows, ColumnTable):
         return {key: partial(_column, rows.values(key)) for key in rows.columns}
     keys = list(dict.fromkeys(key for row in rows for key in row))
     return {key: partial(_column, [row.get(key) for row in rows]) for key in keys}

@@ -134,7 +134,7 @@ def _is_same(a: Any, b: Any) -> bool:
     return canonical_json(a) == canonical_json(b) if isinstance(a, list | dict) else bool(a == b)
 
 
-class Table(Sequence[dict[str, Any]]):
+class ColumnTable(Sequence[dict[str, Any]]):
     """Rows kept by column. A row that is asked for is a dictionary of its own: to change it changes nothing here."""
 
     def __init__(self, rows: Iterable[Mapping[str, Any]] = ()) -> None:
@@ -178,9 +178,9 @@ class Table(Sequence[dict[str, Any]]):
         lacks = self._size > (0 if column is None else len(column))
         return [*found, ABSENT] if lacks and ABSENT not in found else found
 
-    def only(self, rows: Sequence[int]) -> Table:
+    def only(self, rows: Sequence[int]) -> ColumnTable:
         """Return some rows as a table of their own."""
-        chosen = Table()
+        chosen = ColumnTable()
         chosen.columns = {key: column.only(rows) for key, column in self.columns.items()}
         chosen._size = len(rows)
         return chosen
@@ -220,7 +220,7 @@ def _whole(column: Column, size: int) -> Iterator[Any]:
 
 def distinct_of(rows: Sequence[Mapping[str, Any]], key: str) -> list[Any]:
     """Return the distinct values that rows have under a key, in the order of first appearance; ABSENT among them."""
-    if isinstance(rows, Table):
+    if isinstance(rows, ColumnTable):
         return rows.distinct(key)
     return list(dict.fromkeys(row.get(key, ABSENT) for row in rows))
 

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from edgewatt.results.columns import Table
+from edgewatt.results.columns import ColumnTable
 from edgewatt.results.record import Record, of_our_shape
 from edgewatt.results.rows import METRICS, flat, row_of, value_in_words
 from edgewatt.results.stored import open_records
@@ -92,7 +92,7 @@ class _Side:
     """What matching needs of one side's records."""
 
     def __init__(self, records: Sequence[Record]) -> None:
-        self.configs, self.columns = Configs(), Table()
+        self.configs, self.columns = Configs(), ColumnTable()
         for record in records:
             row = row_of(record)
             with of_our_shape(f"record {record.hash}"):

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import Any
 
 from edgewatt._version import COUNTS_VERSION
-from edgewatt.results.columns import Table
+from edgewatt.results.columns import ColumnTable
 from edgewatt.results.record import Record, canonical_json
 from edgewatt.results.rows import flat
 
@@ -94,7 +94,7 @@ class WireMarks:
     """Toggles and ones of every wire; of each record, what tells its wires from others' is kept."""
 
     def __init__(self) -> None:
-        self._seen = Table()
+        self._seen = ColumnTable()
 
     def take(self, record: Record, row: Row) -> None:
         """Look at a record and its row."""
@@ -102,7 +102,7 @@ class WireMarks:
         digest = blake2b(canonical_json(wires).encode(), digest_size=6).digest() if wires else b""
         self._seen.append({"wires": int.from_bytes(digest, "big")})
 
-    def marks(self, order: Sequence[int], records: Sequence[Record], rows: Table) -> list[Row]:
+    def marks(self, order: Sequence[int], records: Sequence[Record], rows: ColumnTable) -> list[Row]:
         """Return the marks of records in this order, up to MAX_WIRE_POINTS whose wires differ.
 
         Points that differ only in what no wire sees (the I/O model's memory) look the same.

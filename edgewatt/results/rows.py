@@ -9,7 +9,7 @@ from types import NoneType
 from typing import Any
 
 from edgewatt.config.kinds import AS_GIVEN
-from edgewatt.results.columns import ABSENT, Table, distinct_of, present
+from edgewatt.results.columns import ABSENT, ColumnTable, distinct_of, present
 from edgewatt.results.record import Record, of_our_shape
 from traces.base.errors import InputError
 
@@ -46,7 +46,7 @@ def shorten_names(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, str]]:
         for label in present(rows, key):
             kinds.setdefault(label.split(" (")[0], set()).add(label)
         short = renamed[key] = {labels.pop(): kind for kind, labels in kinds.items() if len(labels) == 1}
-        if isinstance(rows, Table):
+        if isinstance(rows, ColumnTable):
             if key in rows.columns:
                 rows.put(key, (ABSENT if v is None else short.get(v, v) for v in rows.values(key)))
             continue

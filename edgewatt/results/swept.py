@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from edgewatt.results.columns import ABSENT, Table
+from edgewatt.results.columns import ABSENT, ColumnTable
 from edgewatt.results.record import canonical_json
 from edgewatt.results.rows import config_columns, distinct_labels, flat, onchip_label
 
@@ -38,7 +38,7 @@ class Configs:
     """Configurations by their leaves, a column a dotted key: many of them in little memory."""
 
     def __init__(self, configs: Iterable[Mapping[str, Any]] = ()) -> None:
-        self.leaves, self.onchip = Table(), Table()
+        self.leaves, self.onchip = ColumnTable(), ColumnTable()
         self._known: dict[tuple[str, bytes], dict[str, Any]] = {}
         for config in configs:
             self.append(config)
@@ -117,7 +117,7 @@ def rows_with_axes(rows: Sequence[dict[str, Any]], configs: Configs | Iterable[M
     """Put what was swept into rows of `row_of`, a column an axis, and return the axes."""
     axes = swept_axes(configs)
     for axis in axes:
-        if isinstance(rows, Table):
+        if isinstance(rows, ColumnTable):
             rows.put(axis.key, (ABSENT if value is None else value for value in axis.values))
             continue
         for row, value in zip(rows, axis.values, strict=True):
@@ -133,7 +133,7 @@ def point_names(configs: Sequence[Mapping[str, Any]]) -> list[str]:
     return distinct_labels(rows, {axis.key: axis.title for axis in axes})
 
 
-def _tells_more(leaves: Table, key: str) -> bool:
+def _tells_more(leaves: ColumnTable, key: str) -> bool:
     """Return whether points with one name, and all else in its section alike, differ in the content of a file."""
     section = key.partition(".")[0]
     others = [other for other in leaves.columns if other.startswith(section) and other != key]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgewatt.orders.pays import METRICS, WORDS
-from edgewatt.orders.pays_machine import Study, machine_of
+from edgewatt.orders.pays_machine import MachineCosts, machine_of
 from edgewatt.validate.checks import Check, equal, relative
 from hwmodel.machine import Machine
 from hwmodel.replay import replay
@@ -35,7 +35,7 @@ def machine_checks(
     from reorder.order import order
 
     machine = machine_of(system)
-    study = Study(network, machine, "system", seed, None)
+    study = MachineCosts(network, machine, "system", seed, None)
     plain = order(network, "two-optimal", memory=study.memory(machine, lanes, study.size_of(machine))).edges
     study.orders = (edges, plain)
     layout = Layout(kind=study.layout_kind, lanes=lanes)

@@ -26,7 +26,7 @@ class Access:
 
 
 @dataclass(frozen=True)
-class Table:
+class SizeTable:
     """Figures of memories of one block size (and number of ways, 1 for a ram) over their sizes, ascending."""
 
     block_bytes: int
@@ -84,8 +84,8 @@ class Technology:
     technology_nm: int
     low: float
     high: float
-    ram: tuple[Table, ...]
-    cache: tuple[Table, ...]
+    ram: tuple[SizeTable, ...]
+    cache: tuple[SizeTable, ...]
     multiply_add: Mapping[str, MultiplyAdd]
     arithmetic_low: float
     arithmetic_high: float
@@ -107,7 +107,7 @@ class Technology:
         """Return a cache of the nearest number of ways in the table."""
         return self._cache_table(ways).at(size_bytes)
 
-    def _cache_table(self, ways: int) -> Table:
+    def _cache_table(self, ways: int) -> SizeTable:
         return min(self.cache, key=lambda t: (abs(math.log(t.ways / ways)), t.ways))
 
     def arithmetic(self, value_format: str) -> MultiplyAdd:
@@ -158,14 +158,14 @@ def _parsed(name: str, content: Any, where: str = "") -> Technology:
         raise InputError(f"{where}not a technology: {type(error).__name__} at {brief(error)}") from error
 
 
-def _table(content: Mapping[str, Any], ways: int) -> Table:
+def _table(content: Mapping[str, Any], ways: int) -> SizeTable:
     sizes = tuple(int(size) for size in content["size_bytes"])
     columns = [tuple(_number(v) for v in content[key]) for key in ("read_pj", "write_pj", "leakage_mw")]
     if len(sizes) < 2 or any(len(column) != len(sizes) for column in columns) or list(sizes) != sorted(set(sizes)):
         raise ValueError("size_bytes: two sizes or more, ascending, and as many figures in every column")
     if sizes[0] < 1 or ways < 1:
         raise ValueError("sizes and ways must be positive")
-    return Table(int(content["block_bytes"]), ways, sizes, *columns)
+    return SizeTable(int(content["block_bytes"]), ways, sizes, *columns)
 
 
 def _number(value: Any) -> float:

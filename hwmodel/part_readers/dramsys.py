@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hwmodel.part_readers.reader import BASES, PART_READERS, PartReader, Section, Specification
+from hwmodel.part_readers.reader import BASES, PART_READERS, NumberSection, PartReader, Specification
 from hwmodel.parts.part_file import load_part
 from hwmodel.parts.part_tree import Tree
 
@@ -35,9 +35,12 @@ def _recognises(data: Any) -> bool:
 
 
 def _read(tree: Tree) -> Specification | None:
-    top = Section(tree, "memspec")
+    top = NumberSection(tree, "memspec")
     standard, name = top.text("memoryType"), top.text("memoryId")
-    sizes, times = Section(tree, "memspec", "memarchitecturespec"), Section(tree, "memspec", "memtimingspec")
+    sizes, times = (
+        NumberSection(tree, "memspec", "memarchitecturespec"),
+        NumberSection(tree, "memspec", "memtimingspec"),
+    )
     groups, stacks = sizes.whole("nbrOfBankGroups", default=1), sizes.whole("nbrOfStacks", default=1)
     banks, channels = sizes.whole("nbrOfBanks"), sizes.whole("nbrOfChannels", default=1)
     pseudo, ranks = sizes.whole("nbrOfPseudoChannels", default=1), sizes.whole("nbrOfRanks", default=1)
@@ -82,7 +85,7 @@ def _read(tree: Tree) -> Specification | None:
     return found
 
 
-def _clock(times: Section) -> float | None:
+def _clock(times: NumberSection) -> float | None:
     seconds = times.number("tCK", required="clkMhz" not in times.data, whole=False)
     mhz = times.number("clkMhz", required=False, whole=False)
     if seconds == 0 or mhz == 0:
@@ -93,7 +96,7 @@ def _clock(times: Section) -> float | None:
 
 def _currents(tree: Tree, found: Specification, *, milliamperes: bool) -> None:
     """Take the currents where the file has all of them, on the rails that the base part knows; I/O rails are wires'."""
-    power = Section(tree, "memspec", "mempowerspec")
+    power = NumberSection(tree, "memspec", "mempowerspec")
     rails = load_part(BASES[found.standard]).currents.rails
     number_of = {"vdd1": "1", "vdd2": "2", "vdd2h": "2h", "vdd2l": "2l", "vdd": "", "vpp": ""}
     scale = 1.0 if milliamperes else 1e3

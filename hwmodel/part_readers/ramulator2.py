@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hwmodel.part_readers.reader import PART_READERS, PartReader, Section, Specification
+from hwmodel.part_readers.reader import PART_READERS, NumberSection, PartReader, Specification
 from hwmodel.parts.part_tree import Tree
 
 TIMING = {
@@ -49,7 +49,7 @@ def _read(tree: Tree) -> Specification | None:
     if keys is None:
         tree.complain((), "no DRAM section with impl, org and timing")
         return None
-    top = Section(tree, *keys)
+    top = NumberSection(tree, *keys)
     standard = top.text("impl")
     org, timing = (_written_out(tree, *keys, name) for name in ("org", "timing"))
     if org is None or timing is None:
@@ -88,9 +88,9 @@ def _read(tree: Tree) -> Specification | None:
     return found
 
 
-def _written_out(tree: Tree, *keys: str) -> Section | None:
+def _written_out(tree: Tree, *keys: str) -> NumberSection | None:
     """Return a section that holds numbers; one that only names a preset is refused."""
-    section = Section(tree, *keys)
+    section = NumberSection(tree, *keys)
     if set(section.data) == {"preset"}:
         tree.complain(
             keys, f"names the preset {section.data['preset']!r} alone, which is a table inside Ramulator: write it out"

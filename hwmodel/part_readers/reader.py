@@ -53,7 +53,7 @@ class PartReader:
 PART_READERS: Registry[PartReader] = Registry("part reader", "edgewatt.part_readers", folder="hwmodel.part_readers")
 
 
-class Section:
+class NumberSection:
     """One mapping of a file whose numbers are taken by name; what is not taken is reported as unused."""
 
     def __init__(self, tree: Tree, *keys: str) -> None:

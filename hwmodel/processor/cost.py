@@ -33,7 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hwmodel.processor.limits import Limits
-from hwmodel.processor.traffic import LINE_BYTES, Traffic, first_runs, row_bytes, traffic
+from hwmodel.processor.traffic import LINE_BYTES, LineTraffic, first_runs, row_bytes, traffic
 from hwmodel.processor.work import PAIRING, RUN_BYTES, OrderedWork, ordered_work
 from traces.base.errors import InputError, did_you_mean
 from traces.base.files import whole_file
@@ -103,7 +103,7 @@ def features(
     L1 and no branch was a surprise."""
     lines = row_bytes(lanes) // LINE_BYTES
     pairs = simd == PAIRING
-    moved = Traffic(0, 0, 0, 0, 0, 0, 0) if cached else traffic(work, lanes, limits.caches, pairs)
+    moved = LineTraffic(0, 0, 0, 0, 0, 0, 0) if cached else traffic(work, lanes, limits.caches, pairs)
     lengths, targets = np.diff(work.starts), work.targets[work.starts[:-1]]
     runs, w = len(lengths), len(work.sources)
     first = first_runs(targets)

@@ -26,7 +26,7 @@ STREAM_AT = 1 << 40  # beyond all rows
 
 
 @dataclass(frozen=True)
-class Traffic:
+class LineTraffic:
     """Lines of 64 bytes in one pass of many: filled into each level from beyond it, and written back from it.
 
     Fills are of rows; l1_stream and l2_stream: of the stream. l1_stores: those of the first level that a
@@ -130,7 +130,7 @@ def accesses(
     return np.insert(op, where, 0), np.insert(address, where, piece)
 
 
-def traffic(work: OrderedWork, lanes: int, caches: Caches, pairs: bool = False) -> Traffic:
+def traffic(work: OrderedWork, lanes: int, caches: Caches, pairs: bool = False) -> LineTraffic:
     """Return what one pass of many moves. O(W)."""
     pitch = row_bytes(lanes)
     op, address = accesses(work, pitch, pairs)
@@ -145,7 +145,7 @@ def traffic(work: OrderedWork, lanes: int, caches: Caches, pairs: bool = False) 
     l1_stream, l2_stream = (
         int(moved.size[moved.address >= STREAM_AT].sum(dtype=np.int64)) // LINE_BYTES for moved in (wanted, beyond)
     )
-    return Traffic(l1 - l1_stream, l1_written, l2 - l2_stream, l2_written, l1_stream, l2_stream, l1_stores)
+    return LineTraffic(l1 - l1_stream, l1_written, l2 - l2_stream, l2_written, l1_stream, l2_stream, l1_stores)
 
 
 def _moved(level: CacheLevel) -> tuple[int, int, int]:

@@ -15,8 +15,8 @@ ones have been answered or not; hwmodel.system.simulation adds the waiting.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -24,11 +24,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from cython_ext.wires.counting import stretches
-from hwmodel.bus import Bus, Bytes, WireCounts
 from hwmodel.caches.cache import CacheCounts
 from hwmodel.fastmemory.scratchpad import ScratchpadCounts
 from hwmodel.machine import Machine
+from hwmodel.replay.bus_traffic import HANDED_ON, Traffic, Wires, wire_traffic
 from hwmodel.replay.cache_pass import CachePass, KeptPass
 from hwmodel.replay.hierarchy import Bursts, count_requests, open_loop_clock
 from hwmodel.replay.in_flight import InFlight
@@ -43,74 +42,6 @@ if TYPE_CHECKING:
 Int64Array = npt.NDArray[np.int64]
 
 RUN, FLUSH = 0, 1  # sets of wire counts
-HANDED_ON = 1 << 14  # bursts that go to the wires together: many for a call, few enough for the processor's caches
-
-
-@dataclass(frozen=True, eq=False)
-class Traffic:
-    """Requests between the last cache level and memory, int64[len(STREAMS)] each, and what was on the wires.
-
-    Each request is for one burst. With a DRAM part the wires carry the bursts of the commands that happened, no others:
-    way_bursts int64[2, len(STREAMS)], reads and writes (requests that were merged or answered by a waiting write have
-    none). Without a part every request is a burst.
-
-    A fill belongs to the stream of the access that missed, a write-back to the stream of the line's last store.
-    way_wires, way_extra_wires: int64[2, len(STREAMS), ...] for reads and writes, which have drivers of their own (data
-    wires, then one flag wire per lane; eight places per lane for the flag wires beyond the first); None where the trace
-    has no data or the encoder no such wires.
-    """
-
-    reads: Int64Array
-    writes: Int64Array
-    way_wires: WireCounts | None
-    way_extra_wires: WireCounts | None
-    way_bursts: Int64Array
-
-    def __add__(self, other: Traffic) -> Traffic:
-        def add(a: WireCounts | None, b: WireCounts | None) -> WireCounts | None:
-            return None if a is None or b is None else a + b
-
-        return Traffic(
-            self.reads + other.reads,
-            self.writes + other.writes,
-            add(self.way_wires, other.way_wires),
-            add(self.way_extra_wires, other.way_extra_wires),
-            self.way_bursts + other.way_bursts,
-        )
-
-    @property
-    def bursts(self) -> int:
-        """Bursts on the wires: with a DRAM part, its RD and WR commands."""
-        return int(self.way_bursts.sum())
-
-    @cached_property
-    def wires(self) -> WireCounts | None:
-        """int64[len(STREAMS), ...]: both ways together."""
-        return _both_ways(self.way_wires)
-
-    @cached_property
-    def extra_wires(self) -> WireCounts | None:
-        """int64[len(STREAMS), ...]: both ways together."""
-        return _both_ways(self.way_extra_wires)
-
-    @property
-    def ones(self) -> int | None:
-        """Unit intervals at 1 on all wires, DBI and extra wires included."""
-        return self._total("ones")
-
-    @property
-    def toggles(self) -> int | None:
-        """Edges of both directions on all wires."""
-        return self._total("toggles")
-
-    def _total(self, name: str) -> int | None:
-        if self.wires is None:
-            return None
-        return sum(int(getattr(wires, name).sum()) for wires in (self.wires, self.extra_wires) if wires is not None)
-
-
-def _both_ways(wires: WireCounts | None) -> WireCounts | None:
-    return None if wires is None else WireCounts(wires.ones.sum(0), wires.toggles.sum(0), wires.rising.sum(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,64 +100,6 @@ class ReplayResult(Shown):
         """Line look-ups of the first level that hit; 0 without a cache."""
         first = self.caches[0] if self.caches else None
         return first.hits / first.lookups if first and first.lookups else 0.0
-
-
-class Wires:
-    """Encoder and bus: bursts in; ones, toggles and rising edges per way, stream and wire; state kept between calls.
-
-    Counts are kept in `n_sets` sets apart, e.g. that of a run and that of its final flush. description: of the trace,
-    which says how large the elements of its streams are.
-    """
-
-    def __init__(self, machine: Machine, n_sets: int = 1, description: Mapping[str, Any] | None = None) -> None:
-        bus = machine.bus
-        self._chain = machine.encoder_chain((description or {}).get("element_bytes"))
-        self._bus = Bus(bus.bus_bytes, n_streams=2 * len(STREAMS) * n_sets)
-        self._extra = Bus(bus.bus_bytes, n_streams=2 * len(STREAMS) * n_sets)
-
-    def send(
-        self,
-        data: Bytes,
-        stream: Bytes,
-        is_write: Bytes,
-        which_set: Bytes | int = 0,
-    ) -> None:
-        """Send bursts: uint8[n * block_bytes] bytes, uint8[n] stream, direction and set of each."""
-        size = self._chain.block_bytes
-        for start in range(0, len(stream), HANDED_ON):
-            end = min(start + HANDED_ON, len(stream))
-            sets = which_set[start:end] if isinstance(which_set, np.ndarray) else which_set
-            self._send(data[start * size : end * size], stream[start:end], is_write[start:end], sets)
-
-    def _send(self, data: Bytes, stream: Bytes, is_write: Bytes, which_set: Bytes | int) -> None:
-        coded = self._chain.encode(data, stream)
-        ends, streams = stretches(stream, is_write, which_set, len(STREAMS), self._chain.sent_bytes)
-        self._bus.send(coded.data, coded.flags, ends=ends, streams=streams)
-        if coded.extra is not None:
-            self._extra.send(coded.extra, ends=ends, streams=streams)
-
-    def traffic(self, reads: Int64Array, writes: Int64Array, which_set: int = 0) -> Traffic:
-        """Return one set so far, with the requests per stream given (int64[len(STREAMS)] each), all of them bursts."""
-        extra = _by_way(self._extra.counts.data, which_set) if self._chain.flag_wires > 1 else None
-        return Traffic(reads, writes, _by_way(self._bus.counts, which_set), extra, np.stack((reads, writes)))
-
-
-def wire_traffic(asked: Int64Array, bursts: Int64Array, wires: Sequence[Wires] | None, which_set: int = 0) -> Traffic:
-    """Return the traffic of one set: requests asked for and bursts on the wires, int64[2, len(STREAMS)] each."""
-    reads, writes = asked
-    if wires is None:
-        return Traffic(reads.copy(), writes.copy(), None, None, bursts.copy())
-    total = wires[0].traffic(reads.copy(), writes.copy(), which_set)
-    for channel in wires[1:]:
-        total = total + channel.traffic(0 * reads, 0 * writes, which_set)
-    return replace(total, way_bursts=bursts.copy())
-
-
-def _by_way(counts: WireCounts, which_set: int) -> WireCounts:
-    def split(array: Int64Array) -> Int64Array:
-        return array.reshape(-1, 2, len(STREAMS), array.shape[-1])[which_set]
-
-    return WireCounts(split(counts.ones), split(counts.toggles), split(counts.rising))
 
 
 def replay(

@@ -25,7 +25,7 @@ OUTSIDE = "elsewhere"
 
 
 @dataclass(frozen=True)
-class Part:
+class LookupCounts:
     """Line look-ups of one stream or region at one level, and how many of them missed."""
 
     lookups: int
@@ -51,8 +51,8 @@ class LevelProfile:
 
     spec: CacheSpec
     counts: CacheCounts
-    streams: dict[str, Part]
-    regions: dict[str, Part]
+    streams: dict[str, LookupCounts]
+    regions: dict[str, LookupCounts]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ class CacheProfile:
     def as_dict(self) -> dict[str, Any]:
         """Return plain values."""
 
-        def parts(of: dict[str, Part]) -> dict[str, Any]:
+        def parts(of: dict[str, LookupCounts]) -> dict[str, Any]:
             return {name: {**asdict(p), "hits": p.hits, "hit_rate": p.hit_rate} for name, p in of.items()}
 
         levels = [
@@ -225,5 +225,5 @@ def _regions(memory: Memory, region_bytes: int | None) -> tuple[list[str], Any]:
     return [*(region.name for region in regions), OUTSIDE], find
 
 
-def _named(names: Sequence[str], found: Int64Array) -> dict[str, Part]:
-    return {name: Part(int(n), int(m)) for name, n, m in zip(names, *found, strict=True) if n}
+def _named(names: Sequence[str], found: Int64Array) -> dict[str, LookupCounts]:
+    return {name: LookupCounts(int(n), int(m)) for name, n, m in zip(names, *found, strict=True) if n}

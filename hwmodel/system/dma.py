@@ -22,7 +22,7 @@ from hwmodel.replay.cache_pass import count_accesses
 from hwmodel.replay.engine_side import EngineSide
 from hwmodel.replay.hierarchy import Bursts, slices
 from hwmodel.system.engine import SharedCaches
-from hwmodel.system.memory import Memory
+from hwmodel.system.memory import MemorySystem
 from hwmodel.system.results import EngineRun
 from traces.access.trace import STREAMS
 
@@ -63,7 +63,7 @@ class DmaEngine:
         number: int,
         side: EngineSide,
         caches: SharedCaches,
-        memory: Memory,
+        memory: MemorySystem,
         *,
         cycles_per_access: float,
         on_accesses: Callable[[], None],

@@ -10,7 +10,7 @@ import numpy as np
 from hwmodel.replay.cache_pass import count_accesses
 from hwmodel.replay.engine_side import EngineSide
 from hwmodel.replay.hierarchy import CacheHierarchy, slices
-from hwmodel.system.memory import Memory
+from hwmodel.system.memory import MemorySystem
 from hwmodel.system.results import EngineRun
 from traces.access.trace import STREAMS
 
@@ -35,7 +35,7 @@ class Engine:
         number: int,
         side: EngineSide,
         caches: SharedCaches,
-        memory: Memory,
+        memory: MemorySystem,
         *,
         cycles_per_access: float,
         slice_accesses: int,

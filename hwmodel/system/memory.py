@@ -26,7 +26,7 @@ from traces.access.trace import STREAMS
 RUN, FLUSH = 0, 1
 
 
-class Memory:
+class MemorySystem:
     """Channels, wires and requests on their way. Simulated time is in clocks of the part.
 
     n_sources: sources, each with `outstanding` reads in flight at most. has_data: bursts carry their bytes.

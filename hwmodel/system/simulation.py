@@ -25,7 +25,7 @@ from hwmodel.replay.engine_side import EngineSide
 from hwmodel.replay.hierarchy import SLICE_ACCESSES, open_hierarchy
 from hwmodel.system.dma import DmaEngine
 from hwmodel.system.engine import Engine, SharedCaches
-from hwmodel.system.memory import FLUSH, RUN, Memory
+from hwmodel.system.memory import FLUSH, RUN, MemorySystem
 from hwmodel.system.results import EngineRun, Requests, SystemResult
 from traces.access.trace import Trace
 from traces.base.errors import InputError
@@ -60,7 +60,7 @@ def simulate(
     env = simpy.Environment()
     sides = [EngineSide(one, machine) for one in traces]
     caches = SharedCaches(open_hierarchy(sides[0].trace, machine))
-    memory = Memory(
+    memory = MemorySystem(
         env,
         part,
         machine,

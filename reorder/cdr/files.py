@@ -20,7 +20,7 @@ from traces.base.files import whole_file
 from traces.base.memory import claim
 from traces.formats.convert import from_bits
 from traces.readers import NETWORK_READERS, MatrixReader
-from traces.readers.parts.weights import Weights
+from traces.readers.parts.weights import ModelWeights
 
 WRITERS = (".npz", ".safetensors", ".mtx")
 
@@ -37,7 +37,7 @@ def read_matrix(path: str | Path, *, names: Sequence[str] | None = None) -> Any:
 
     path = Path(path)
     if path.is_dir() or path.name.endswith(".index.json"):
-        return _of_weights(Weights(path), names)
+        return _of_weights(ModelWeights(path), names)
     if not path.is_file():
         raise InputError(f"{path}: {'is a folder, not a file' if path.is_dir() else 'no such file'}")
     suffix = path.suffix.lower()
@@ -49,8 +49,8 @@ def read_matrix(path: str | Path, *, names: Sequence[str] | None = None) -> Any:
         arrays = _safetensors_arrays(path)
         if arrays:
             return _csr(arrays, str(path))
-        if names and any(len(weights.parts(name)) > 1 for weights in [Weights(path)] for name in names):
-            return _of_weights(Weights(path), names)
+        if names and any(len(weights.parts(name)) > 1 for weights in [ModelWeights(path)] for name in names):
+            return _of_weights(ModelWeights(path), names)
     readers = [entry.item for entry in NETWORK_READERS.sound().values() if isinstance(entry.item, MatrixReader)]
     by_suffix = {end: reader for reader in readers for end in reader.suffixes}
     if suffix not in by_suffix:
@@ -66,7 +66,7 @@ def read_matrix(path: str | Path, *, names: Sequence[str] | None = None) -> Any:
     return scipy.sparse.csr_matrix((values[by_row], m.columns[by_row], pointers), shape=m.shape)
 
 
-def _of_weights(weights: Weights, names: Sequence[str] | None) -> Any:
+def _of_weights(weights: ModelWeights, names: Sequence[str] | None) -> Any:
     """Return the one matrix of a model's shards that is meant."""
     import scipy.sparse
 

@@ -15,7 +15,7 @@ from reorder.cdr.cost import what_is_sent
 from reorder.cdr.ell import ell_bound, order_ell
 from reorder.cdr.groups import order_all
 from reorder.cdr.matrix import Entries
-from reorder.cdr.request import Storage, StoredTuples, TupleRequest, Wires
+from reorder.cdr.request import Storage, StoredTuples, TupleRequest, WireRequest
 from reorder.cdr.tuple_problem import Int64Array, TupleProblem
 from reorder.workers import Workers
 from traces.base.progress import Progress
@@ -128,7 +128,7 @@ def order_tuples(
         given = {"effort": effort, **given}
     request = TupleRequest(
         Storage(layout, value_format, id_bits, stride, stride_restart, rows),
-        Wires(encoder, block_bytes, base_interval, objective, metric, bus_bytes, energy_pj),
+        WireRequest(encoder, block_bytes, base_interval, objective, metric, bus_bytes, energy_pj),
         method,
         given,
     )

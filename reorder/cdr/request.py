@@ -18,7 +18,7 @@ _COUNTED = {"joint": (0, 1), "values": (0,), "ids": (1,)}
 
 
 @dataclass(frozen=True)
-class Wires:
+class WireRequest:
     """How the arrays are sent and what is counted; the names are those of `order_tuples`."""
 
     encoder: str
@@ -75,7 +75,7 @@ class TupleRequest:
     """Storage, wires, and who orders with which parameters. Names and parameters are checked before any work."""
 
     storage: Storage
-    wires: Wires
+    wires: WireRequest
     method: str
     parameters: Mapping[str, Any]
 
@@ -128,7 +128,7 @@ class StoredTuples:
         mix = self.entries.layout.rows_mix
         return stride_bounds(self.entries.major, storage.stride, storage.stride_restart, rows_may_mix=mix)
 
-    def problem(self, storage: Storage, wires: Wires) -> TupleProblem:
+    def problem(self, storage: Storage, wires: WireRequest) -> TupleProblem:
         """Return the problem of a layout whose rows are stored one after another."""
         return TupleProblem(
             self.fields,
@@ -143,7 +143,7 @@ class StoredTuples:
             wires.energy_pj,
         )
 
-    def ell_problem(self, storage: Storage, wires: Wires) -> EllProblem:
+    def ell_problem(self, storage: Storage, wires: WireRequest) -> EllProblem:
         """Return the problem of ELLPACK; InputError for what that layout cannot be ordered for."""
         coding = CHAINS.get(wires.encoder, Coding())
         if wires.metric != "ones" or not coding.xor or coding.transition:

@@ -57,7 +57,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Before:
+class TuplesBefore:
     """What lies before a piece in the problem that it was cut from.
 
     slots: in the array, or where rows are padded in the first slot's row. row: of the slot before, -1 where there is
@@ -93,7 +93,7 @@ class TupleProblem:
     bus_bytes: int | None = None
     energy_pj: tuple[float, float] | None = None
     notes: Mapping[str, int] = field(default_factory=dict)
-    before: Before = Before()
+    before: TuplesBefore = TuplesBefore()
 
     def __post_init__(self) -> None:
         for what, value, known in (
@@ -195,7 +195,9 @@ class TupleProblem:
         if self.padded and self.size:
             at = int(np.searchsorted(self._first_slots, low, side="right"))
             slots = low - int(self._first_slots[at - 1]) if at else slots
-        there = Before(slots, int(self.rows[low - 1]) if low else self.before.row, self.before.strides + first - leads)
+        there = TuplesBefore(
+            slots, int(self.rows[low - 1]) if low else self.before.row, self.before.strides + first - leads
+        )
         fields = tuple(replace(f, bits=f.bits[low:high]) for f in self.fields)
         cut = replace(self, fields=fields, bounds=bounds, rows=self.rows[low:high], before=there)
         return Piece(cut, leads, leads + last - first, low)

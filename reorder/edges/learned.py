@@ -15,13 +15,13 @@ from reorder.base import ORDERINGS, Explanation, Ordering, Task
 from reorder.search.budget import Best, Budget, Scorer, at_least
 from reorder.search.intervals import Items
 from reorder.search.keys import two_optimal_order
-from reorder.search.reasons import Choice, reasons
+from reorder.search.reasons import SourceChoice, reasons
 from reorder.search.residency import cold_moves
 from reorder.search.rolling import slot_choices
 from reorder.search.spectrum import coordinates
 from reorder.search.streaming import (
     Rival,
-    Weights,
+    StreamingWeights,
     fitting,
     is_roomy,
     is_sparse,
@@ -100,7 +100,7 @@ def why_streamed(network: Network, task: Task, ordering: Ordering) -> Explanatio
     ]
     shown = sorted((row for row in means if any(row[1:])), key=lambda row: -abs(row[1] - row[2]))
 
-    def most(one: Choice) -> str:
+    def most(one: SourceChoice) -> str:
         if one.other is None:
             return ""
         ahead = {name: one.chosen.terms[name] - one.other.terms[name] for name in TERMS}
@@ -168,7 +168,7 @@ def learned(network: Network, task: Task, parameters: LearnedParameters) -> Orde
     return best.ordering("learned", {**best.found, **given}, budget.over)
 
 
-def stream_into(items: Items, best: Best, slots: int, weights: Weights, rival: Rival) -> None:
+def stream_into(items: Items, best: Best, slots: int, weights: StreamingWeights, rival: Rival) -> None:
     """Run the greedy once and offer what it finds, under LRU and RR with several delays."""
     state = streamed(items, slots, weights, best.budget, rival)
     if state is None:

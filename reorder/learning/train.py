@@ -21,7 +21,7 @@ from reorder.search.budget import Scorer
 from reorder.search.intervals import Items
 from reorder.search.objectives import make_objective
 from reorder.search.rolling import slot_choices
-from reorder.search.streaming import FACTOR, OPEN, STREAM, Weights, stream_items
+from reorder.search.streaming import FACTOR, OPEN, STREAM, StreamingWeights, stream_items
 from traces.base.errors import InputError, MissingExtraError
 from traces.work.network import Network
 
@@ -48,7 +48,7 @@ class Validation:
 class Training:
     """The best weights of each seed, best first, and how validation fell. validation: of each set, in that order."""
 
-    sets: tuple[Weights, ...]
+    sets: tuple[StreamingWeights, ...]
     validation: tuple[float, ...]
     curve: tuple[Validation, ...]
 
@@ -65,7 +65,7 @@ class Case:
         self.slots = slot_choices(self.task)[0]
         self.start = 0.0
 
-    def extra(self, weights: Weights) -> float:
+    def extra(self, weights: StreamingWeights) -> float:
         """Return the objective above its bound."""
         state = stream_items(self.items, self.slots, weights)
         assert state is not None
@@ -74,15 +74,15 @@ class Case:
         delays = DELAYS[self.task.policy]
         return min(self.score.polished(self.items.decode(search, d))[1] for d in delays) - self.bound
 
-    def against_start(self, weights: Weights) -> float:
+    def against_start(self, weights: StreamingWeights) -> float:
         """Return log(extra / extra of the start)."""
         return float(np.log((self.extra(weights) + 1) / (self.start + 1)))
 
 
-def starting_weights() -> Weights:
+def starting_weights() -> StreamingWeights:
     """Return plain weights: what is nearly done first, older first; open what shares most with the open ones."""
     names = (*STREAM, *FACTOR, *OPEN)
-    return Weights.from_vector(np.array([*(START.get(name, 0.0) for name in names), 0.1]), "start")
+    return StreamingWeights.from_vector(np.array([*(START.get(name, 0.0) for name in names), 0.1]), "start")
 
 
 def train(
@@ -93,7 +93,7 @@ def train(
     objective: Any = "io",
     seeds: Sequence[int] = (0, 1, 2),
     seconds: float = 120.0,
-    start: Weights | None = None,
+    start: StreamingWeights | None = None,
     name: str = "own",
     made_with: dict[str, Any] | None = None,
     progress: Progress | None = None,
@@ -116,7 +116,7 @@ def train(
     for case in (*cases, *checks):
         case.start = case.extra(reference)
     curve: list[Validation] = []
-    found: list[tuple[float, Weights]] = []
+    found: list[tuple[float, StreamingWeights]] = []
     provenance = {**(made_with or {}), "policy": policy, "objective": objective, "version_of_rule": 1}
     for number, seed in enumerate(seeds):
         search = CMA(mean=first.vector(), sigma=SPREAD if start is None else SPREAD_AGAIN, seed=seed)
@@ -126,21 +126,23 @@ def train(
         while (spent := time.process_time() - began) < share:
             some = [cases[k] for k in drawn.choice(len(cases), min(PER_GENERATION, len(cases)), replace=False)]
             asked = [search.ask() for _ in range(search.population_size)]
-            search.tell([(x, _mean(some, Weights.from_vector(x))) for x in asked])
+            search.tell([(x, _mean(some, StreamingWeights.from_vector(x))) for x in asked])
             done += len(asked)
             if spent >= next_look:
                 next_look = spent + share / LOOKS
                 mean: npt.NDArray[np.float64] = search.mean
-                value = _mean(checks, Weights.from_vector(mean))
+                value = _mean(checks, StreamingWeights.from_vector(mean))
                 best = min(best, (value, mean.copy()), key=lambda one: one[0])
                 curve.append(Validation(seed, done, time.process_time() - began, value))
                 if progress:
                     progress(round(1000 * (number + spent / share) / len(seeds)), 1000, f"seed {seed}: {best[0]:.4f}")
         more = {"seed": seed, "cpu_seconds": round(share), "evaluations": done, "validation": round(best[0], 4)}
-        found.append((best[0], Weights.from_vector(np.round(best[1], 4), f"{name}-{seed}", {**provenance, **more})))
+        found.append(
+            (best[0], StreamingWeights.from_vector(np.round(best[1], 4), f"{name}-{seed}", {**provenance, **more}))
+        )
     found.sort(key=lambda one: one[0])
     return Training(tuple(w for _, w in found), tuple(v for v, _ in found), tuple(curve))
 
 
-def _mean(cases: Sequence[Case], weights: Weights) -> float:
+def _mean(cases: Sequence[Case], weights: StreamingWeights) -> float:
     return float(np.mean([case.against_start(weights) for case in cases]))

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from reorder.patches.chain import Chain
+from reorder.patches.chain import LayerChain
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Block:
     offchip_bytes: int = 0
 
 
-def tile_rows(chain: Chain, first: int, last: int, tile: int) -> list[tuple[int, int]]:
+def tile_rows(chain: LayerChain, first: int, last: int, tile: int) -> list[tuple[int, int]]:
     """Return (rows of input, rows of output) of one tile for each layer of a block."""
     rows: list[tuple[int, int]] = []
     for layer in reversed(chain.layers[first : last + 1]):
@@ -54,7 +54,7 @@ def tile_rows(chain: Chain, first: int, last: int, tile: int) -> list[tuple[int,
     return rows[::-1]
 
 
-def rows_made(chain: Chain, first: int, last: int, tile: int) -> list[int]:
+def rows_made(chain: LayerChain, first: int, last: int, tile: int) -> list[int]:
     """Return the rows that all tiles of a block touch: of the block's input, then of each layer's output.
 
     Rows beyond a tensor are not counted.
@@ -80,13 +80,13 @@ def _within(start: int, step: int, count: int, height: int) -> int:
     return (high - low) * start + (high * (high - 1) - low * (low - 1)) // 2 * step + (count - high) * height
 
 
-def _work_by_rows(chain: Chain, first: int, last: int, tile: int) -> int:
+def _work_by_rows(chain: LayerChain, first: int, last: int, tile: int) -> int:
     layers = chain.layers[first : last + 1]
     made = rows_made(chain, first, last, tile)[1:]
     return sum(rows * a.out_w * a.out_c * a.per_value for rows, a in zip(made, layers, strict=True))
 
 
-def buffer_values(chain: Chain, first: int, last: int, mode: str, tile: int) -> list[int]:
+def buffer_values(chain: LayerChain, first: int, last: int, mode: str, tile: int) -> list[int]:
     """Return the values that each layer of a fused block buffers of its input."""
     layers = chain.layers[first : last + 1]
     if mode == "lines":  # the first layer reads the block's whole input, unless that is the network's own
@@ -97,12 +97,12 @@ def buffer_values(chain: Chain, first: int, last: int, mode: str, tile: int) -> 
     return [needs * layer.kernel * layer.in_c for (needs, _), layer in zip(rows, layers, strict=True)]
 
 
-def window(chain: Chain, adds: int, at: int) -> int:
+def window(chain: LayerChain, adds: int, at: int) -> int:
     """Columns (lines) by which layer `at`'s output lags behind layer `adds`'s input, its own included."""
     return 1 + sum(layer.kernel - 1 for layer in chain.layers[adds : at + 1])
 
 
-def _added(chain: Chain, first: int, last: int, mode: str, tile: int, streamed: bool | None = None) -> int | None:
+def _added(chain: LayerChain, first: int, last: int, mode: str, tile: int, streamed: bool | None = None) -> int | None:
     """Values of added tensors that a block holds beside its input, None where a tensor would leave it half made.
 
     streamed: the block's input is never there as a whole.
@@ -130,7 +130,7 @@ def _added(chain: Chain, first: int, last: int, mode: str, tile: int, streamed: 
     return total + sum(chain.layers[k].in_values for k in crossing)
 
 
-def _offchip(chain: Chain, block: Block, weight_buffer: int) -> int:
+def _offchip(chain: LayerChain, block: Block, weight_buffer: int) -> int:
     """Bytes that a block reads and writes off-chip."""
     layers = chain.layers
     first, last = block.first, block.last
@@ -158,7 +158,14 @@ def _offchip(chain: Chain, block: Block, weight_buffer: int) -> int:
 
 
 def make_block(
-    chain: Chain, first: int, last: int, mode: str, tile: int = 1, *, split: int | None = None, weight_buffer: int = 0
+    chain: LayerChain,
+    first: int,
+    last: int,
+    mode: str,
+    tile: int = 1,
+    *,
+    split: int | None = None,
+    weight_buffer: int = 0,
 ) -> Block | None:
     """Return a block with what it takes, None where an added tensor forbids it. split: of mode 'mixed'."""
     if mode == "mixed":
@@ -169,7 +176,7 @@ def make_block(
     return None if made is None else replace(made, offchip_bytes=_offchip(chain, made, weight_buffer))
 
 
-def _plain(chain: Chain, first: int, last: int, mode: str, tile: int) -> Block | None:
+def _plain(chain: LayerChain, first: int, last: int, mode: str, tile: int) -> Block | None:
     layers = chain.layers[first : last + 1]
     added = _added(chain, first, last, mode, tile)
     if added is None:
@@ -187,7 +194,7 @@ def _plain(chain: Chain, first: int, last: int, mode: str, tile: int) -> Block |
     return Block(first, last, mode, tile, memory, work)
 
 
-def _mixed(chain: Chain, first: int, split: int, last: int) -> Block | None:
+def _mixed(chain: LayerChain, first: int, split: int, last: int) -> Block | None:
     """Return a block whose layers first to split run by rows into the lines of layers split + 1 to last."""
     layers = chain.layers
     if any(

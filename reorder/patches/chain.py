@@ -15,7 +15,7 @@ MAX_VALUES = 2**40
 
 
 @dataclass(frozen=True)
-class Layer:
+class ConvolutionLayer:
     """A convolution with a square kernel and zero padding. Sizes are values (height, width, channels).
 
     adds: the layer whose input is added to this layer's output (a residual connection), or None.
@@ -55,10 +55,10 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class Chain:
+class LayerChain:
     """Layers that each read what the one before wrote."""
 
-    layers: tuple[Layer, ...]
+    layers: tuple[ConvolutionLayer, ...]
     name: str = "chain"
 
     def __post_init__(self) -> None:
@@ -68,7 +68,7 @@ class Chain:
             where = f"{self.name}: layer {k}"
             if layer.kind not in KINDS:
                 raise unknown_name(f"kind of layer {k} of {self.name}", layer.kind, KINDS)
-            for f in fields(Layer):
+            for f in fields(ConvolutionLayer):
                 value = getattr(layer, f.name)
                 if f.name not in ("kind", "adds", "padding") and value < 1:
                     raise InputError(f"{where}: {f.name} is {value}: at least 1")
@@ -100,7 +100,7 @@ class Chain:
         return sum(layer.out_values * layer.per_value for layer in self.layers)
 
 
-def _layer(row: dict[str, str | None], names: Sequence[str], where: str) -> Layer:
+def _layer(row: dict[str, str | None], names: Sequence[str], where: str) -> ConvolutionLayer:
     values: dict[str, int | None] = {}
     for name in names:
         word = (row.get(name) or "").strip()
@@ -109,15 +109,15 @@ def _layer(row: dict[str, str | None], names: Sequence[str], where: str) -> Laye
         if not (word.isascii() and word.isdecimal()) or len(word) > 12:
             raise InputError(f"{where}: {name} is {word[:40]!r}: a whole number of at most 12 digits is wanted")
         values[name] = int(word)
-    return Layer(kind=(row["kind"] or "").strip(), **values)  # type: ignore[arg-type]
+    return ConvolutionLayer(kind=(row["kind"] or "").strip(), **values)  # type: ignore[arg-type]
 
 
-def read_chain(path: str | Path) -> Chain:
+def read_chain(path: str | Path) -> LayerChain:
     """Read a CSV file with a column for each field of Layer (`adds` may be absent or empty). Errors name the line."""
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: no such file")
-    names = [f.name for f in fields(Layer)]
+    names = [f.name for f in fields(ConvolutionLayer)]
     try:
         claim(path.stat().st_size, str(path))
         with path.open(newline="", encoding="utf-8", errors="replace") as stream:
@@ -128,4 +128,4 @@ def read_chain(path: str | Path) -> Chain:
             layers = [_layer(row, names[1:], f"{path}: line {rows.line_num}") for row in rows]
     except csv.Error as error:
         raise InputError(f"{path}: {brief(error)}") from None
-    return Chain(tuple(layers), path.name)
+    return LayerChain(tuple(layers), path.name)

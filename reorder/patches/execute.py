@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reorder.patches.blocks import Block, rows_made, tile_rows, window
-from reorder.patches.chain import Chain, Layer
+from reorder.patches.chain import ConvolutionLayer, LayerChain
 from reorder.patches.front import PatchPlan
 from traces.base.memory import claim
 from traces.base.progress import Limit
@@ -41,7 +41,7 @@ def _clip(values: npt.NDArray[np.int64]) -> Int8:
     return np.clip(values, -128, 127).astype(np.int8)
 
 
-def _layer(layer: Layer, padded: Int8, weights: Int8, limit: Limit) -> Int8:
+def _layer(layer: ConvolutionLayer, padded: Int8, weights: Int8, limit: Limit) -> Int8:
     """Apply a layer to input that holds its padding: int8[h, w, c] -> int8[out rows, out columns, c]."""
     k, s = layer.kernel, layer.stride
     rows, columns = (padded.shape[0] - k) // s + 1, (padded.shape[1] - k) // s + 1
@@ -68,14 +68,14 @@ def _layer(layer: Layer, padded: Int8, weights: Int8, limit: Limit) -> Int8:
     return out
 
 
-def claim_run(chain: Chain) -> None:
+def claim_run(chain: LayerChain) -> None:
     """Raise InputError unless tensors, weights and the buffers of any plan fit into memory."""
     tensors = sum(layer.in_values for layer in chain.layers) + chain.layers[-1].out_values
     widest = max((a.in_h + 2 * a.padding) * (a.in_w + 2 * a.padding) * a.in_c + 9 * a.out_values for a in chain.layers)
     claim(tensors + widest + sum(layer.weights for layer in chain.layers), chain.name, "running it in NumPy")
 
 
-def run_whole(chain: Chain, given: Int8, weights: Sequence[Int8], limit: Limit | None = None) -> Int8:
+def run_whole(chain: LayerChain, given: Int8, weights: Sequence[Int8], limit: Limit | None = None) -> Int8:
     """Run layer by layer. Raises TimeIsUp where the limit's time is over before."""
     limit = limit or Limit()
     inputs: list[Int8] = []
@@ -89,7 +89,7 @@ def run_whole(chain: Chain, given: Int8, weights: Sequence[Int8], limit: Limit |
 
 
 def run_plan(
-    chain: Chain,
+    chain: LayerChain,
     plan: PatchPlan,
     given: Int8,
     weights: Sequence[Int8],
@@ -117,7 +117,13 @@ def run_plan(
 
 
 def _run_block(
-    chain: Chain, block: Block, made: dict[int, Int8], weights: Sequence[Int8], tally: Tally, limit: Limit, kept: bool
+    chain: LayerChain,
+    block: Block,
+    made: dict[int, Int8],
+    weights: Sequence[Int8],
+    tally: Tally,
+    limit: Limit,
+    kept: bool,
 ) -> Int8:
     first, last = block.first, block.last
     end = chain.layers[last]
@@ -164,7 +170,7 @@ class _Stream:
 
     def __init__(
         self,
-        chain: Chain,
+        chain: LayerChain,
         block: Block,
         made: dict[int, Int8],
         weights: Sequence[Int8],
@@ -300,7 +306,7 @@ class _Stream:
         return found[start : start + count]
 
 
-def random_weights(chain: Chain, seed: int) -> list[Int8]:
+def random_weights(chain: LayerChain, seed: int) -> list[Int8]:
     """Draw int8 weights: [k, k, in, out] of a convolution, [k, k, c] of a depthwise one."""
     rng = np.random.default_rng(seed)
     found = []

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from reorder.patches.chain import Chain, Layer
+from reorder.patches.chain import ConvolutionLayer, LayerChain
 from traces.base.errors import InputError
 from traces.work.opgraph import INPUT, Operator, OpGraph
 
 
-def chain_of(graph: OpGraph) -> tuple[Chain, tuple[str, ...]]:
+def chain_of(graph: OpGraph) -> tuple[LayerChain, tuple[str, ...]]:
     """Return (the chain that the graph begins with, names of the operators behind it).
 
     Convolutions, depthwise convolutions and additions of an earlier tensor make a chain; every value counts as one
@@ -24,7 +24,7 @@ def chain_of(graph: OpGraph) -> tuple[Chain, tuple[str, ...]]:
         for name in node.inputs:
             readers[name] = readers.get(name, 0) + 1
     last = inputs[0].output.name
-    layers: list[Layer] = []
+    layers: list[ConvolutionLayer] = []
     starts = {last: 0}  # tensor -> the layer whose input it is
     rest = [node for node in graph.nodes if node.op != INPUT]
     taken = 0
@@ -39,7 +39,7 @@ def chain_of(graph: OpGraph) -> tuple[Chain, tuple[str, ...]]:
         elif node.op == "ADD" and (adds := _added(node, last, starts)) is not None and readers[last] == 1:
             if not layers or layers[-1].adds is not None or adds >= len(layers):
                 break
-            layers[-1] = Layer(**{**vars(layers[-1]), "adds": adds})
+            layers[-1] = ConvolutionLayer(**{**vars(layers[-1]), "adds": adds})
             starts[node.output.name] = starts.pop(last)
         else:
             break
@@ -48,7 +48,7 @@ def chain_of(graph: OpGraph) -> tuple[Chain, tuple[str, ...]]:
         name = rest[taken].name if taken < len(rest) else "its end"
         raise InputError(f"{where}: no chain of convolutions to run by patches: it ends at {name!r}")
     left = tuple(node.name for node in rest[taken:])
-    return Chain(tuple(layers), graph.name), left
+    return LayerChain(tuple(layers), graph.name), left
 
 
 def _added(node: Operator, last: str, starts: dict[str, int]) -> int | None:
@@ -56,7 +56,7 @@ def _added(node: Operator, last: str, starts: dict[str, int]) -> int | None:
     return starts.get(others[0]) if len(others) == 1 else None
 
 
-def _layer(graph: OpGraph, node: Operator, source: str) -> Layer | None:
+def _layer(graph: OpGraph, node: Operator, source: str) -> ConvolutionLayer | None:
     """Return the operator as a layer, None where it is none that the model knows."""
     given, made = graph.tensors[source].shape, node.output.shape
     if len(given) != 4 or len(made) != 4 or given[0] != 1 or not node.constants:
@@ -87,4 +87,4 @@ def _layer(graph: OpGraph, node: Operator, source: str) -> Layer | None:
     else:
         return None
     kind = "conv" if node.op == "CONV_2D" else "depthwise"
-    return Layer(kind, kernel, stride, pad, h, w, c, oh, ow, oc)
+    return ConvolutionLayer(kind, kernel, stride, pad, h, w, c, oh, ow, oc)

@@ -14,7 +14,7 @@ import numpy as np
 
 from reorder.patches import msf_cnn
 from reorder.patches.blocks import Block, make_block
-from reorder.patches.chain import Chain
+from reorder.patches.chain import LayerChain
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
 from traces.base.memory import claim
@@ -42,7 +42,9 @@ class PatchPlan:
     offchip_bytes: int = 0
 
 
-def _blocks(chain: Chain, modes: Sequence[str], tiles: Sequence[int], weight_buffer: int) -> Iterator[Block | None]:
+def _blocks(
+    chain: LayerChain, modes: Sequence[str], tiles: Sequence[int], weight_buffer: int
+) -> Iterator[Block | None]:
     n = len(chain.layers)
     for k in range(n):
         yield make_block(chain, k, k, "whole", weight_buffer=weight_buffer)
@@ -59,13 +61,13 @@ def _blocks(chain: Chain, modes: Sequence[str], tiles: Sequence[int], weight_buf
                         yield make_block(chain, first, last, "rows", tile, weight_buffer=weight_buffer)
 
 
-def _plan(chain: Chain, parts: Sequence[Block]) -> PatchPlan:
+def _plan(chain: LayerChain, parts: Sequence[Block]) -> PatchPlan:
     peak, work = max(b.peak_bytes for b in parts), sum(b.multiplications for b in parts)
     return PatchPlan(tuple(parts), peak, work, work / chain.multiplications, sum(b.offchip_bytes for b in parts))
 
 
 def patch_front(
-    chain: Chain,
+    chain: LayerChain,
     *,
     modes: Sequence[str] = MODES,
     tiles: Sequence[int] = TILES,
@@ -118,7 +120,7 @@ def patch_front(
     return _three(chain, usable, limit) if offchip else _two(chain, usable, limit)
 
 
-def _two(chain: Chain, usable: list[Block], limit: Limit) -> list[PatchPlan]:
+def _two(chain: LayerChain, usable: list[Block], limit: Limit) -> list[PatchPlan]:
     """For each memory that a block may take: the fewest multiplications with blocks that take no more."""
     n = len(chain.layers)
     cost = np.full((n, n), np.inf)
@@ -147,7 +149,7 @@ def _two(chain: Chain, usable: list[Block], limit: Limit) -> list[PatchPlan]:
     return plans
 
 
-def _three(chain: Chain, usable: list[Block], limit: Limit) -> list[PatchPlan]:
+def _three(chain: LayerChain, usable: list[Block], limit: Limit) -> list[PatchPlan]:
     """Extend the undominated plans of each prefix by every block that begins behind it.
 
     Once the time is over, by single layers alone.

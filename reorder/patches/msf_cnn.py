@@ -9,10 +9,10 @@ that tiles at a border are left out: fewer multiplications than a run needs.
 from __future__ import annotations
 
 from reorder.patches.blocks import Block
-from reorder.patches.chain import Chain
+from reorder.patches.chain import LayerChain
 
 
-def make_block(chain: Chain, first: int, last: int) -> Block | None:
+def make_block(chain: LayerChain, first: int, last: int) -> Block | None:
     """Return layers first to last as a block, one row of output at a time; None where a tile does not fit its input."""
     layers = chain.layers[first : last + 1]
     memory = layers[0].in_values if first else 0

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reorder.patches.blocks import Block
-from reorder.patches.chain import Chain
+from reorder.patches.chain import LayerChain
 from reorder.patches.front import PatchPlan
 
 INPUT, OUTPUT = -1, -2
 Transfer = tuple[int, int, int]  # layer whose weights they are, INPUT or OUTPUT; first byte; bytes
 
 
-def transfers(chain: Chain, plan: PatchPlan, *, weight_buffer: int = 0) -> Iterator[Transfer]:
+def transfers(chain: LayerChain, plan: PatchPlan, *, weight_buffer: int = 0) -> Iterator[Transfer]:
     """Yield every transfer; their sizes add up to `plan.offchip_bytes` but for lines that no tile asks for."""
     for block in plan.blocks:
         yield from _Block(chain, block, weight_buffer).run()
 
 
 class _Block:
-    def __init__(self, chain: Chain, block: Block, weight_buffer: int) -> None:
+    def __init__(self, chain: LayerChain, block: Block, weight_buffer: int) -> None:
         self.chain, self.block = chain, block
         layers = chain.layers[block.first : block.last + 1]
         self.kept = block.mode == "whole" or sum(layer.weights for layer in layers) <= weight_buffer

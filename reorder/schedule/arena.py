@@ -15,7 +15,7 @@ ALIGNMENT = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Arena:
+class ScheduleArena:
     """n_bytes: highest end ever. offsets: int64[buffers], in the order of `OpGraph.buffers`. placement: the whole."""
 
     n_bytes: int
@@ -76,7 +76,7 @@ def arena(
     *,
     alignment: int = ALIGNMENT,
     task: PlacementTask | None = None,
-) -> Arena:
+) -> ScheduleArena:
     """Lay out the buffers of an order (default: the file's own) by one of reorder.arena.base.ALLOCATORS.
 
     Graph inputs are ordinary buffers; outputs live to the end.
@@ -95,11 +95,11 @@ def arena_of(
     *,
     alignment: int = ALIGNMENT,
     task: PlacementTask | None = None,
-) -> Arena:
+) -> ScheduleArena:
     """As `arena`, of an order that is known to be one, of a graph that is known to have room."""
     buffers, numbers = lifetimes(problem, steps, alignment)
     entry = ALLOCATORS[allocator]
     placed = entry.item.place(buffers, task or PlacementTask(), entry.make_parameters({}))
     offsets = np.empty_like(placed.offset)
     offsets[numbers] = placed.offset
-    return Arena(placed.height, offsets, placed)
+    return ScheduleArena(placed.height, offsets, placed)

@@ -19,7 +19,7 @@ from reorder.schedule.base import SCHEDULERS, ScheduleTask, SearchResult
 from reorder.schedule.improve import TRAFFIC, Effort, local_search, simple_orders
 from reorder.schedule.least_arena import aligned_order, least_arena
 from reorder.schedule.operator_problem import OperatorProblem
-from reorder.schedule.traffic import Traffic, traffic_costs
+from reorder.schedule.traffic import OffchipTraffic, traffic_costs
 from traces.base.errors import InputError, unknown_name
 from traces.base.shown import Shown
 from traces.work.opgraph import OpGraph
@@ -50,7 +50,7 @@ class Schedule(Shown):
     arena_lower_bound_bytes: int
     alignment: int
     offsets: npt.NDArray[np.int64]
-    traffic: Traffic | None
+    traffic: OffchipTraffic | None
     proved: bool
     states: int
     truncated: bool = False
@@ -188,7 +188,7 @@ def schedule(
         arena_lower_bound_bytes=min(floor, placed.n_bytes),
         alignment=step,
         offsets=placed.offsets,
-        traffic=None if costs is None else Traffic(*costs.traffic(order)),
+        traffic=None if costs is None else OffchipTraffic(*costs.traffic(order)),
         proved=proved,
         states=found.states,
         truncated=truncated,

@@ -21,7 +21,7 @@ _PER_SECOND = 2e8  # block accesses, more than any machine of today simulates: w
 
 
 @dataclass(frozen=True)
-class Traffic:
+class OffchipTraffic:
     """Bytes fetched from and sent to off-chip memory."""
 
     read_bytes: int
@@ -104,7 +104,7 @@ def offchip_traffic(
     onchip_bytes: int,
     block_bytes: int = 256,
     deadline: float | None = None,
-) -> Traffic:
+) -> OffchipTraffic:
     """Count the off-chip bytes of an order (default: the file's own).
 
     On-chip memory holds onchip_bytes // block_bytes blocks. An operator reads every block of each input in listed order
@@ -122,6 +122,6 @@ def offchip_traffic(
     steps = problem.check_order(np.arange(problem.graph.n_nodes) if order is None else order)
     costs = traffic_costs(problem, onchip_bytes, block_bytes, deadline)
     try:
-        return Traffic(*costs.traffic(steps, None if deadline is None else seconds_until(deadline)))
+        return OffchipTraffic(*costs.traffic(steps, None if deadline is None else seconds_until(deadline)))
     except TimeoutError:
         raise too_late(problem.graph) from None

@@ -25,7 +25,7 @@ SPARSE, FEW = 20, 7  # connections per item; measured on random layered networks
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class IntervalState:
     """Two permutations of the items (int32[n] each): in order of opening and in order of dropping."""
 
     opens: Int32Array
@@ -44,7 +44,7 @@ class Items:
 
     def __init__(self, network: Network) -> None:
         self.network = network
-        self.known: dict[Any, State] = {}  # constructed states, so that a portfolio makes each once
+        self.known: dict[Any, IntervalState] = {}  # constructed states, so that a portfolio makes each once
         self.facts: dict[str, Any] = {}  # about the network, that take long to find out
         self.orders: list[Int64Array] = []  # of connections, from which a search may start as well
         self.planned = False  # whether those are plans that suit the network better than what the search makes itself
@@ -120,7 +120,7 @@ class Items:
             stages = np.maximum(stages, later.astype(np.int32)[self.target])
         return self.edges[grouped(stages, len(self.items) + 2, self.in_sources)]
 
-    def state_of(self, order: Int64Array, slots: int) -> State:
+    def state_of(self, order: Int64Array, slots: int) -> IntervalState:
         """Return the state nearest to an edge order: opens by first, drops by last use as a target.
 
         Opens that would need more than `slots` residents are put off: scheduled backwards, each rank is given to the
@@ -135,4 +135,4 @@ class Items:
         wish = np.empty(n, np.int32)
         wish[np.argsort(first)] = np.arange(n)
         opens = latest_opens(drops, wish, slots)
-        return State(opens, drops, slots)
+        return IntervalState(opens, drops, slots)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reorder.search.intervals import Items
-from reorder.search.streaming import FACTOR, STREAM, Weights, streaming_of
+from reorder.search.streaming import FACTOR, STREAM, StreamingWeights, streaming_of
 
 STEEPEST_TERM = 30.0  # of the sum of an item's terms but age and depth, and of a source's, as in the kernel
 Float64Array = npt.NDArray[np.float64]
@@ -35,7 +35,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Choice:
+class SourceChoice:
     """One choice of a run. served: share of the connections served before. chosen, other: the source and the next best.
 
     other: None where there was only one.
@@ -53,7 +53,7 @@ class _Follower:
 
     items: Items
     slots: int
-    weights: Weights
+    weights: StreamingWeights
     now: int = 1
     served: int = 0
     open: set[int] = field(default_factory=set)
@@ -103,7 +103,7 @@ class _Follower:
     def _waits(self, t: int, s: int) -> bool:
         return t in self.open and s in self.left[t]
 
-    def choice(self, streamed: int) -> Choice:
+    def choice(self, streamed: int) -> SourceChoice:
         waiting: dict[int, list[int]] = {}
         for t in self.open:
             for s in self.left[t]:
@@ -115,7 +115,7 @@ class _Follower:
         name = int(self.items.sources[streamed])
         chosen = next(one for one in found if one.source == name)
         other = next((one for one in found if one.source != name), None)
-        return Choice(self.served / len(self.items.source), len(found), chosen, other)
+        return SourceChoice(self.served / len(self.items.source), len(found), chosen, other)
 
     def _candidate(self, s: int, at: npt.NDArray[np.int64]) -> Candidate:
         left, weights = self.weighed[at].astype(float), dict(zip(STREAM, self.weights.stream, strict=True))
@@ -152,7 +152,7 @@ class _Follower:
         return Candidate(int(self.items.sources[s]), pending, unserved, score, terms)
 
 
-def reasons(items: Items, slots: int, weights: Weights, count: int = 24) -> list[Choice]:
+def reasons(items: Items, slots: int, weights: StreamingWeights, count: int = 24) -> list[SourceChoice]:
     """Return up to `count` choices of the run with these slots and weights, evenly spread over it.
 
     O(W) to follow, and as much as the open items have left for each choice.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from cython_ext.annealing.residency import Residency
 from reorder.search.budget import Best, at_least
-from reorder.search.intervals import Items, State
+from reorder.search.intervals import IntervalState, Items
 from reorder.search.rolling import SHARES, start_state
 from traces.base.errors import InputError
 
@@ -21,7 +21,7 @@ CHECKPOINT_SHARE = 0.04  # of the time at most, for those counts
 
 
 @dataclass(frozen=True)
-class Moves:
+class MoveShares:
     """What annealing proposes, measured on random layered networks.
 
     scans: share of moves that look at 128 partners at once. Of the others, opens, drops: shares of open swaps and drop
@@ -43,9 +43,9 @@ class Moves:
 
 
 REACH = 8  # the longest swap in slots: an item stays for about as many drops as there are slots
-DENSE_MOVES = Moves(0.6, 0.2, 0.2, 0.2, 1.0, hottest=0.45, end=0.07)
-SPARSE_MOVES = Moves(0.0, 0.1, 0.2, 0.95, 4.0, hottest=1.8, end=0.07)
-FEW_MOVES = Moves(0.0, 0.1, 0.2, 1.0, 4.0, hottest=0.5, end=0.07)
+DENSE_MOVES = MoveShares(0.6, 0.2, 0.2, 0.2, 1.0, hottest=0.45, end=0.07)
+SPARSE_MOVES = MoveShares(0.0, 0.1, 0.2, 0.95, 4.0, hottest=1.8, end=0.07)
+FEW_MOVES = MoveShares(0.0, 0.1, 0.2, 1.0, 4.0, hottest=0.5, end=0.07)
 
 
 SCANNED = 1000  # items, from which scans have been found to pay
@@ -85,7 +85,7 @@ class ResidencyParameters:
 class Annealing:
     """One annealing run over one kernel state, cooling as its share of the budget is used up."""
 
-    def __init__(self, items: Items, state: State, seed: int, moves: Moves, wide: bool) -> None:
+    def __init__(self, items: Items, state: IntervalState, seed: int, moves: MoveShares, wide: bool) -> None:
         self.items, self.slots = items, state.slots
         self.search: Residency = items.search(state.slots, seed, wide)
         self.search.set_state(state.opens, state.drops)
@@ -217,7 +217,7 @@ def anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: f
         runs[chosen].offer(best)
 
 
-def cold_moves(items: Items, state: State, best: Best, moves: int, found: dict[str, object]) -> None:
+def cold_moves(items: Items, state: IntervalState, best: Best, moves: int, found: dict[str, object]) -> None:
     """Let a state go on for so many swaps, nearly all that are kept costing no more, and offer its order."""
     kinds = SPARSE_MOVES if items.sparse else DENSE_MOVES
     search = items.search(state.slots, best.task.seed)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from cython_ext.edges.stationary import rolling
 from reorder.base import Task
 from reorder.search.budget import Budget, at_least
-from reorder.search.intervals import Items, State
+from reorder.search.intervals import IntervalState, Items
 from reorder.search.keys import demanded_order, two_optimal_order
 from reorder.search.spectrum import coordinates
 from reorder.search.streaming import Rival, fitting, shipped_weights, streamed
@@ -61,16 +61,16 @@ def settings(slots: int, large: bool, given: StationaryParameters) -> Iterator[t
                 yield keep, age, degree
 
 
-def construct(items: Items, slots: int, keep: int, age: float, degree: float) -> State:
+def construct(items: Items, slots: int, keep: int, age: float, degree: float) -> IntervalState:
     """Return the state of one rolling construction."""
     start, target = items.by_source
     opens, drops = rolling(
         items.start, items.source, start, target, items.own, items.item, slots, keep, age, degree, WINDOW
     )
-    return State(opens, drops, slots)
+    return IntervalState(opens, drops, slots)
 
 
-def best_state(items: Items, slots: int, budget: Budget, given: StationaryParameters) -> tuple[State, int]:
+def best_state(items: Items, slots: int, budget: Budget, given: StationaryParameters) -> tuple[IntervalState, int]:
     """Return the cheapest rolling state (by the residency model) among the settings, and how many were tried.
 
     The states of two natural orders are tried as well: on dense uniform layers nothing rolling beats two-optimal, on
@@ -90,7 +90,7 @@ def best_state(items: Items, slots: int, budget: Budget, given: StationaryParame
     return items.known[slots, given], tried
 
 
-def start_state(items: Items, slots: int, budget: Budget, policy: str) -> State:
+def start_state(items: Items, slots: int, budget: Budget, policy: str) -> IntervalState:
     """Return the cheapest state from which a search may start: learned, rolling, natural, or of `items.orders`.
 
     Those of `items.orders` have to be clearly cheaper: annealing gets further from other starts of the same cost.
@@ -98,7 +98,7 @@ def start_state(items: Items, slots: int, budget: Budget, policy: str) -> State:
     cost = items.search(slots).cost_of
     if (slots, "start") not in items.known:
         began = budget.spent()
-        states: list[State] = []
+        states: list[IntervalState] = []
         rival = Rival()
         for weights in fitting(shipped_weights(), items, policy, slots, STREAMED, MOST_STREAMED):
             if states and budget.limit_s is not None and budget.spent() - began > STREAMED_SHARE * budget.limit_s:

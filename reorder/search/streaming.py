@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from cython_ext.edges.streaming import Streaming
 from reorder.search.budget import Budget
-from reorder.search.intervals import Items, State
+from reorder.search.intervals import IntervalState, Items
 from reorder.search.spectrum import coordinates
 from traces.base.errors import InputError
 from traces.base.files import need_regular
@@ -50,7 +50,7 @@ JUDGED_FROM, LOSING, LOOKS = 0.25, 1.02, 16
 
 
 @dataclass(frozen=True)
-class Weights:
+class StreamingWeights:
     """One set of weights. Each tuple is as long as the names above.
 
     early: share of the slots whose items may open before all of their sources have. made_with: how, on what and with
@@ -67,7 +67,7 @@ class Weights:
     @classmethod
     def from_vector(
         cls, vector: npt.NDArray[np.float64], name: str = "", made_with: Mapping[str, Any] | None = None
-    ) -> Weights:
+    ) -> StreamingWeights:
         """Return the set whose weights, one after the other, are float64[26]."""
         a, b, c = len(STREAM), len(STREAM) + len(FACTOR), len(STREAM) + len(FACTOR) + len(OPEN)
         numbers = [float(x) for x in vector]
@@ -90,12 +90,12 @@ class Weights:
         }
 
 
-def weights_file(sets: list[Weights]) -> bytes:
+def weights_file(sets: list[StreamingWeights]) -> bytes:
     """Return the JSON of a weights file."""
     return (json.dumps({"version": VERSION, "sets": [one.as_dict() for one in sets]}, indent=1) + "\n").encode()
 
 
-def read_weights(path: str | Path) -> tuple[Weights, ...]:
+def read_weights(path: str | Path) -> tuple[StreamingWeights, ...]:
     """Read a weights file. Raises InputError naming the file and what is wrong."""
     path = Path(path)
     need_regular(path)
@@ -112,7 +112,7 @@ def read_weights(path: str | Path) -> tuple[Weights, ...]:
     return parse_weights(content, str(path))
 
 
-def parse_weights(content: Any, where: str) -> tuple[Weights, ...]:
+def parse_weights(content: Any, where: str) -> tuple[StreamingWeights, ...]:
     """Return the sets of a weights file's content. Raises InputError naming the entry at fault."""
     if not isinstance(content, dict) or not isinstance(content.get("sets"), list) or not content["sets"]:
         raise InputError(f"{where}: no weights file: 'version' and a list 'sets' are needed")
@@ -121,7 +121,7 @@ def parse_weights(content: Any, where: str) -> tuple[Weights, ...]:
     return tuple(_parse_set(one, f"{where}: set {k + 1}") for k, one in enumerate(content["sets"]))
 
 
-def _parse_set(content: Any, where: str) -> Weights:
+def _parse_set(content: Any, where: str) -> StreamingWeights:
     if not isinstance(content, dict):
         raise InputError(f"{where} is no mapping")
 
@@ -135,7 +135,7 @@ def _parse_set(content: Any, where: str) -> Weights:
     if not 0 <= early <= 1:
         raise InputError(f"{where}: early is a share of the slots, 0 to 1, not {early!r}")
     made_with = content.get("made_with", {})
-    return Weights(
+    return StreamingWeights(
         str(content.get("name", "")), part("stream", STREAM), part("factor", FACTOR), part("open", OPEN), early,
         made_with if isinstance(made_with, dict) else {},
     )  # fmt: skip
@@ -148,7 +148,7 @@ def _number(value: Any, where: str) -> float:
 
 
 @cache
-def shipped_weights() -> tuple[Weights, ...]:
+def shipped_weights() -> tuple[StreamingWeights, ...]:
     """Return the sets that come with this program, the most general first."""
     source = files("reorder.search") / "weights.json"
     return parse_weights(json.loads(source.read_text()), "shipped weights")
@@ -176,8 +176,8 @@ def is_sparse(items: Items) -> bool:
 
 
 def fitting(
-    sets: tuple[Weights, ...], items: Items, policy: str, slots: int, tried: int = TRIED, most: int = 3
-) -> list[Weights]:
+    sets: tuple[StreamingWeights, ...], items: Items, policy: str, slots: int, tried: int = TRIED, most: int = 3
+) -> list[StreamingWeights]:
     """Return the sets worth a try, the most promising first: of the policy before others, then of the kind of network.
 
     As many as take about as long as `tried` connections (TRIED: 30 ms), at least one, two on a local network.
@@ -196,8 +196,8 @@ def fitting(
 
 
 def streamed(
-    items: Items, slots: int, weights: Weights, budget: Budget | None = None, rival: Rival | None = None
-) -> State | None:
+    items: Items, slots: int, weights: StreamingWeights, budget: Budget | None = None, rival: Rival | None = None
+) -> IntervalState | None:
     """Return what `stream_items` does, kept with the items: a portfolio and its search make each state once."""
     key = (min(slots, len(items.items)), weights.name, weights.stream)
     if key not in items.known:
@@ -222,7 +222,7 @@ class Rival:
         return loads > LOSING * float(np.interp(finished, self.finished, self.loads))
 
 
-def streaming_of(items: Items, slots: int, weights: Weights, *, record: bool = False) -> Streaming:
+def streaming_of(items: Items, slots: int, weights: StreamingWeights, *, record: bool = False) -> Streaming:
     """Return a run of the greedy that has not begun. record: it remembers its choices."""
     n, w = len(items.items), len(items.edges)
     start, target = items.by_source
@@ -236,8 +236,8 @@ def streaming_of(items: Items, slots: int, weights: Weights, *, record: bool = F
 
 
 def stream_items(
-    items: Items, slots: int, weights: Weights, budget: Budget | None = None, rival: Rival | None = None
-) -> State | None:
+    items: Items, slots: int, weights: StreamingWeights, budget: Budget | None = None, rival: Rival | None = None
+) -> IntervalState | None:
     """Return the state of one run of the greedy; None if the budget is over before it ends, or the rival clearly wins.
 
     rival: the best run so far with these slots; this run becomes it when it ends with fewer loads.
@@ -257,4 +257,4 @@ def stream_items(
     opens, drops = run.state()
     if rival is not None and (len(rival.loads) < 2 or run.loads < rival.loads[-1]):
         rival.finished, rival.loads = [*own.finished, n], [*own.loads, run.loads]
-    return State(opens, drops, slots)
+    return IntervalState(opens, drops, slots)

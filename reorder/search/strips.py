@@ -40,7 +40,7 @@ FEWEST_ROWS, WIDE, AS_WIDE = 4, 3.0, 0.7
 
 
 @dataclass(frozen=True)
-class Group:
+class DepthGroup:
     """Depths first to last, swept in `strips` strips of equal size.
 
     across: which coordinate cuts the strips; the other one is swept along. by_target: targets one after another, each
@@ -59,7 +59,7 @@ class Group:
     late: bool = False
 
 
-Plan = tuple[Group, ...]
+Plan = tuple[DepthGroup, ...]
 Limit = Callable[[int], bool]  # whether so many plans are enough, or time is up
 
 
@@ -83,14 +83,14 @@ class Strips:
         of_source = network.depth[items.sources]
         start, target = items.by_source
         self.feeds_from, self.feeds_to = of_source, np.maximum.reduceat(self.depth[target], start[:-1])
-        self._made: dict[Group, Int32Array] = {}
+        self._made: dict[DepthGroup, Int32Array] = {}
         self._kept = 0
 
     def edges(self, plan: Plan) -> Int64Array:
         """Return the order int64[W] of a plan."""
         return self.items.edges[np.concatenate([self.places(group) for group in plan])]
 
-    def places(self, group: Group) -> Int32Array:
+    def places(self, group: DepthGroup) -> Int32Array:
         """Return the order of the connections into the items of a group, as places in `items.edges`. Kept."""
         if group not in self._made:
             if self._kept > KEPT:
@@ -100,7 +100,7 @@ class Strips:
             self._kept += len(self._made[group])
         return self._made[group]
 
-    def _times(self, group: Group, low: int, high: int) -> tuple[Int64Array, Int64Array]:
+    def _times(self, group: DepthGroup, low: int, high: int) -> tuple[Int64Array, Int64Array]:
         """Return when sources come by that feed the group from outside (int64[m]), and when its items are complete."""
         items = self.items
         across = self.place[group.across] * group.strips
@@ -121,7 +121,7 @@ class Strips:
             time[source[source >= 0]] = complete[first:last][source >= 0]
         return time, complete
 
-    def _places(self, group: Group) -> Int32Array:
+    def _places(self, group: DepthGroup) -> Int32Array:
         items = self.items
         low, high = np.searchsorted(self.depth, (group.first, group.last + 1)).tolist()
         when, latest = self._times(group, low, high)
@@ -161,14 +161,14 @@ def on_rows(place: FloatArray) -> FloatArray:
     return result
 
 
-def _uniform(deepest: int, depths: int, group: Group) -> Plan:
+def _uniform(deepest: int, depths: int, group: DepthGroup) -> Plan:
     """Return the plan of groups of so many depths that are all like `group`."""
     return tuple(
         replace(group, first=first, last=min(deepest, first + depths - 1)) for first in range(1, deepest + 1, depths)
     )
 
 
-def _sweeps(group: Group) -> Iterator[Group]:
+def _sweeps(group: DepthGroup) -> Iterator[DepthGroup]:
     """Yield other ways to sweep a group."""
     for strips in (group.strips - 1, group.strips + 1, group.strips + 2):
         if strips >= 1:
@@ -219,9 +219,9 @@ class PlanSearch:
         """Try plans whose groups are alike: all sizes and some widths of strips, then what is near the best ones."""
         deepest = self.strips.deepest
         sizes = [deepest, *(size for size in SIZES if size < deepest <= size * MOST_GROUPS)]
-        tried: dict[tuple[int, Group], float] = {}
+        tried: dict[tuple[int, DepthGroup], float] = {}
 
-        def value(depths: int, group: Group) -> float:
+        def value(depths: int, group: DepthGroup) -> float:
             tried[depths, group] = self._value(_uniform(deepest, depths, group), best, limit)
             return tried[depths, group]
 
@@ -230,7 +230,7 @@ class PlanSearch:
             before = min(tried.values(), default=np.inf)
             for depths in sizes if worse < PATIENCE else (min(tried, key=tried.__getitem__)[0],):
                 for by_target in (True, False):
-                    value(depths, Group(1, 1, strips, by_target=by_target))
+                    value(depths, DepthGroup(1, 1, strips, by_target=by_target))
             worse = 0 if min(tried.values()) < before else worse + 1
         for depths, group in sorted(tried, key=tried.__getitem__)[:REFINED]:
             for change in _sweeps(group):

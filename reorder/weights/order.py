@@ -16,14 +16,14 @@ import numpy as np
 import reorder.cdr.groups as groups
 from reorder.cdr.checkpoint import what_is_wrong
 from reorder.cdr.cost import field_ones
-from reorder.cdr.request import Storage, TupleRequest, Wires
-from reorder.cdr.tuple_problem import Before
+from reorder.cdr.request import Storage, TupleRequest, WireRequest
+from reorder.cdr.tuple_problem import TuplesBefore
 from reorder.weights.output import JOURNAL, SENT, Journal, Place, Shard, csr_places, write_index
-from reorder.weights.stream import Group, Tuples, read_groups, read_tuples
+from reorder.weights.stream import TupleGroup, TupleRange, read_groups, read_tuples
 from reorder.workers import Workers
 from traces.base.errors import InputError, did_you_mean
 from traces.base.progress import Progress
-from traces.readers.parts.weights import RowMatrix, Weights
+from traces.readers.parts.weights import ModelWeights, RowMatrix
 
 
 @dataclass(frozen=True)
@@ -74,11 +74,11 @@ def order_weights(
     Returns what each matrix sends. Raises InputError naming file and tensor.
     """
     storage = Storage("csr", "fp16", id_bits or 16, stride, "row", "packed")
-    wires = Wires(encoder, block_bytes, base_interval, objective, "ones", None, None)
+    wires = WireRequest(encoder, block_bytes, base_interval, objective, "ones", None, None)
     request = TupleRequest(
         storage, wires, method, {"effort": effort, **parameters} if _has_effort(method) else parameters
     )
-    weights, target = Weights(folder), Path(output)
+    weights, target = ModelWeights(folder), Path(output)
     if target.resolve() == weights.folder.resolve():
         raise InputError(f"{target}: the shards that are read: name another folder")
     chosen = selected(weights, include, exclude)
@@ -96,7 +96,7 @@ def order_weights(
         journal.close()
 
 
-def selected(weights: Weights, include: Sequence[str], exclude: Sequence[str] = ()) -> list[str]:
+def selected(weights: ModelWeights, include: Sequence[str], exclude: Sequence[str] = ()) -> list[str]:
     """Return the names of the matrices that fit a pattern of `include` and none of `exclude`, in natural order."""
     known = weights.names()
     for pattern in (*include, *exclude):
@@ -118,7 +118,7 @@ def _has_effort(method: str) -> bool:
     return kinds is not None and any(f.name == "effort" for f in fields(kinds))
 
 
-def _key(weights: Weights, facts: Sequence[Any]) -> str:
+def _key(weights: ModelWeights, facts: Sequence[Any]) -> str:
     """Return what tells this work from other work in the same folder: the request, and the files by size and time."""
     files = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in weights.files]
     return hashlib.sha256(json.dumps([files, list(facts)]).encode()).hexdigest()
@@ -128,7 +128,7 @@ def _key(weights: Weights, facts: Sequence[Any]) -> str:
 class _Run:
     """One call's work."""
 
-    weights: Weights
+    weights: ModelWeights
     target: Path
     chosen: list[str]
     request: TupleRequest
@@ -201,9 +201,9 @@ class _Run:
         finished = self.journal.groups.get(matrix.name, {})
         names = [f"{matrix.name}.{part}" for part in ("data", "indices", "indptr", "shape")]
         ids = np.dtype(f"<u{bits // 8}")
-        under_way: dict[int, Group] = {}
+        under_way: dict[int, TupleGroup] = {}
 
-        def is_finished(group: Group) -> bool:
+        def is_finished(group: TupleGroup) -> bool:
             """Whether the shard holds what was written of a group, and not what else may have become of it."""
             if (crc := finished.get(group.start)) is None:
                 return False
@@ -243,11 +243,11 @@ class _Run:
             self.progress(self.done, self.total, "tuples")
 
 
-def count_sent(matrix: RowMatrix, shard: Shard, id_bits: int, wires: Wires) -> Mapping[str, int]:
+def count_sent(matrix: RowMatrix, shard: Shard, id_bits: int, wires: WireRequest) -> Mapping[str, int]:
     """Return the ones of a matrix as it is stored and as it lies in the shard, both read once."""
     sums = np.zeros((2, 2), np.int64)  # before and after, values and ids
     ids = np.dtype(f"<u{id_bits // 8}")
-    last: list[Tuples | None] = [None, None]
+    last: list[TupleRange | None] = [None, None]
     at = 0
     for stored in read_tuples(matrix):
         word = stored.words.itemsize
@@ -255,12 +255,12 @@ def count_sent(matrix: RowMatrix, shard: Shard, id_bits: int, wires: Wires) -> M
             shard.read(f"{matrix.name}.indices", at * ids.itemsize, len(stored) * ids.itemsize), ids
         )
         words = np.frombuffer(shard.read(f"{matrix.name}.data", at * word, len(stored) * word), stored.words.dtype)
-        both = stored, Tuples(columns.astype(np.int64), words, stored.rows)
+        both = stored, TupleRange(columns.astype(np.int64), words, stored.rows)
         for k, tuples in enumerate(both):
             lead = last[k]
             held = tuples if lead is None else lead.then(tuples)
             n = len(held) - len(tuples)
-            before = Before(at - n, 0 if at > n else -1)
+            before = TuplesBefore(at - n, 0 if at > n else -1)
             bounds = np.array([0, len(held)], np.int64)
             problem = held.problem(bounds, matrix.value_format, id_bits, wires, before)
             here = np.arange(len(held))

@@ -20,7 +20,7 @@ import numpy as np
 
 from traces.base.errors import InputError
 from traces.base.files import whole_file
-from traces.readers.parts.weights import INDEX, RowMatrix, Stored
+from traces.readers.parts.weights import INDEX, RowMatrix, StoredTensor
 
 JOURNAL = "journal.jsonl"
 SENT = ("original_ones_values", "original_ones_ids", "ones_values", "ones_ids")
@@ -124,7 +124,7 @@ class Shard:
         except OSError:
             return False
 
-    def copy(self, tensor: Stored) -> None:
+    def copy(self, tensor: StoredTensor) -> None:
         """Take a tensor over as it is."""
         for at in range(0, tensor.stop - tensor.start, _COPIED):
             self.write(tensor.name, at, tensor.read(at, min(_COPIED, tensor.stop - tensor.start - at)))

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 import reorder.cdr.groups as groups
 from reorder.cdr.matrix import id_field, stride_bounds
-from reorder.cdr.request import Storage, Wires
-from reorder.cdr.tuple_problem import Before, Field, Int64Array, Piece, TupleProblem
+from reorder.cdr.request import Storage, WireRequest
+from reorder.cdr.tuple_problem import Field, Int64Array, Piece, TupleProblem, TuplesBefore
 from traces.base.errors import InputError
 from traces.formats import element_bits
 from traces.readers.parts.weights import RowMatrix
@@ -23,7 +23,7 @@ _EXPONENT = {"fp32": 0x7F800000, "fp16": 0x7C00, "bf16": 0x7F80}
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class TupleGroup:
     """One group: tuples [start, start + n) of the matrix, and the piece of a problem that orders them.
 
     columns int64[n], words uint16 or uint32[n]: its own tuples as they are stored.
@@ -36,7 +36,7 @@ class Group:
 
 
 @dataclass(frozen=True, eq=False)
-class Tuples:
+class TupleRange:
     """Consecutive tuples of a matrix: columns, bits of their values, rows."""
 
     columns: Int64Array
@@ -46,17 +46,17 @@ class Tuples:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def since(self, at: int) -> Tuples:
+    def since(self, at: int) -> TupleRange:
         """Return the tuples from one on."""
-        return Tuples(self.columns[at:], self.words[at:], self.rows[at:])
+        return TupleRange(self.columns[at:], self.words[at:], self.rows[at:])
 
-    def then(self, other: Tuples) -> Tuples:
+    def then(self, other: TupleRange) -> TupleRange:
         """Return these tuples and others behind them."""
         both = (np.concatenate((getattr(self, name), getattr(other, name))) for name in ("columns", "words", "rows"))
-        return Tuples(*both)
+        return TupleRange(*both)
 
     def problem(
-        self, bounds: Int64Array, value_format: str, id_bits: int, wires: Wires, before: Before
+        self, bounds: Int64Array, value_format: str, id_bits: int, wires: WireRequest, before: TuplesBefore
     ) -> TupleProblem:
         """Return these tuples as a problem."""
         values = Field("values", self.words.astype(np.uint64), element_bits(value_format))
@@ -67,7 +67,7 @@ class Tuples:
         )  # fmt: skip
 
 
-def read_tuples(matrix: RowMatrix, first_row: int = 0) -> Iterator[Tuples]:
+def read_tuples(matrix: RowMatrix, first_row: int = 0) -> Iterator[TupleRange]:
     """Yield the tuples of whole rows, about _READ_TUPLES at a time. Raises InputError for one that is not finite."""
     pointers, rows = matrix.pointers, matrix.shape[0]
     row = first_row
@@ -86,15 +86,15 @@ def read_tuples(matrix: RowMatrix, first_row: int = 0) -> Iterator[Tuples]:
                 f"{matrix.values.file}: {matrix.name!r}: entry ({where[k]}, {columns[k]}) is not finite: only finite "
                 "numbers can be sent"
             )
-        yield Tuples(columns, words, where)
+        yield TupleRange(columns, words, where)
         row = stop
 
 
-def read_groups(matrix: RowMatrix, storage: Storage, wires: Wires) -> Iterator[Group]:
+def read_groups(matrix: RowMatrix, storage: Storage, wires: WireRequest) -> Iterator[TupleGroup]:
     """Yield the groups of a matrix from its first row to its last; what they hold does not grow with the matrix."""
     source = read_tuples(matrix)
     held = next(source, None)
-    before, lead, ended = Before(), 0, False  # lead: whether the tuple before comes first, which a group follows
+    before, lead, ended = TuplesBefore(), 0, False  # lead: whether the tuple before comes first, which a group follows
     while held is not None:
         while not ended and len(held) < 2 * groups.GROUP_TUPLES:
             held, ended = _longer(held, source)
@@ -107,7 +107,7 @@ def read_groups(matrix: RowMatrix, storage: Storage, wires: Wires) -> Iterator[G
                 break  # the group may go on in the next rows
             start, stop = int(bounds[first]), int(bounds[last])
             own = held.columns[start:stop], held.words[start:stop]
-            yield Group(before.slots + start, problem.piece(first, last), *own)
+            yield TupleGroup(before.slots + start, problem.piece(first, last), *own)
             cut = last
         if ended:
             return
@@ -115,11 +115,11 @@ def read_groups(matrix: RowMatrix, storage: Storage, wires: Wires) -> Iterator[G
             held, ended = _longer(held, source)
             continue
         at = int(bounds[cut]) - 1
-        before = Before(before.slots + at, int(held.rows[at - 1]) if at else before.row, before.strides + cut - 1)
+        before = TuplesBefore(before.slots + at, int(held.rows[at - 1]) if at else before.row, before.strides + cut - 1)
         held, lead = held.since(at), 1
 
 
-def _longer(held: Tuples, source: Iterator[Tuples]) -> tuple[Tuples, bool]:
+def _longer(held: TupleRange, source: Iterator[TupleRange]) -> tuple[TupleRange, bool]:
     """Return the tuples held with more behind them, and whether there are no more."""
     more = next(source, None)
     return (held, True) if more is None else (held.then(more), False)

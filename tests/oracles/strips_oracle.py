@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from reorder.search.strips import Group, Strips
+from reorder.search.strips import DepthGroup, Strips
 
 
-def plan_order(strips: Strips, plan: tuple[Group, ...]) -> list[int]:
+def plan_order(strips: Strips, plan: tuple[DepthGroup, ...]) -> list[int]:
     """Return the connections in the order of a plan, one group after another."""
     return [edge for group in plan for edge in _group_order(strips, group)]
 
 
-def _group_order(strips: Strips, group: Group) -> list[int]:
+def _group_order(strips: Strips, group: DepthGroup) -> list[int]:
     items = strips.items
     network = items.network
     depth = network.depth.tolist()

@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 
 import edgewatt as ew
 import edgewatt.papers.page as papers
-from edgewatt.bench.comparison import OURS, Comparison, Row
+from edgewatt.bench.comparison import OURS, BenchComparison, Row
 from edgewatt.bench.page import bench_page
 from edgewatt.operators.figures import figure
 from edgewatt.orders.learning_pages import eon_page
 from edgewatt.orders.pays import METRICS, Pays
 from edgewatt.orders.pays_page import pays_page
 from edgewatt.papers.claims import load_catalogue
-from edgewatt.papers.study import StudyRun, Table
+from edgewatt.papers.study import StudyRun, StudyTable
 from edgewatt.reporting.arena_page import ArenaMap, BankShown, arena_page
 from edgewatt.reporting.cache_page import cache_page
 from edgewatt.reporting.data import gather
@@ -106,7 +106,7 @@ def papers_page(records: list[Record], text: str) -> str:
     """The page of a study whose tables, findings and records say the text."""
     name = next(iter(load_catalogue().studies))
     item = SimpleNamespace(
-        tables=lambda done: [Table(text, (text, "b"), [(text, 1), (2.5, text)])],
+        tables=lambda done: [StudyTable(text, (text, "b"), [(text, 1), (2.5, text)])],
         measures=defaultdict(lambda: lambda done: (text, f"a; {text}")),
     )
     with pytest.MonkeyPatch.context() as patch:
@@ -126,7 +126,7 @@ def bench_html(text: str, folder: Path) -> str:
     limits = Limits(*[1.0] * len(dataclasses.fields(Limits)))  # type: ignore[arg-type]
     processor = Processor(limits, dict.fromkeys(TERMS, 1.0), 8, "avx2", 1, 0.1, text)
     rows = [Row(name, 1.5, 1.0, 0.9, 1.1, 2.0, 0.0) for name in (OURS, "peer " + text)]
-    found = Comparison(
+    found = BenchComparison(
         text, 10, 4, text, 8, text, 3, 100, 100, 2.0, rows, {text: text}, 2.0, 0.0, 0.1, processor, text, text
     )
     bench_page([found], folder / "bench.html")

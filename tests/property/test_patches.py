@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reorder.patches import msf_cnn
 from reorder.patches.blocks import _within, make_block
-from reorder.patches.chain import Chain, Layer, read_chain
+from reorder.patches.chain import ConvolutionLayer, LayerChain, read_chain
 from reorder.patches.execute import random_weights, run_plan, run_whole
 from reorder.patches.front import _undominated, patch_front
 from traces.base.errors import InputError
@@ -20,14 +20,14 @@ pytestmark = pytest.mark.application
 REFERENCE = Path(os.environ.get("EDGEWATT_REFERENCE", "/nowhere")) / "patches"
 
 
-def chain(height: int, width: int, channels: int, spec: list[tuple]) -> Chain:
+def chain(height: int, width: int, channels: int, spec: list[tuple]) -> LayerChain:
     layers = []
     for kind, kernel, stride, padding, out_c, adds in spec:
         made = [(size + 2 * padding - kernel) // stride + 1 for size in (height, width)]
         c = out_c if kind == "conv" else channels
-        layers.append(Layer(kind, kernel, stride, padding, height, width, channels, *made, c, adds))
+        layers.append(ConvolutionLayer(kind, kernel, stride, padding, height, width, channels, *made, c, adds))
         (height, width), channels = made, c
-    return Chain(tuple(layers))
+    return LayerChain(tuple(layers))
 
 
 INVERTED = chain(
@@ -43,7 +43,7 @@ BASIC = chain(
 
 
 @st.composite
-def chains(draw: st.DrawFn) -> Chain:
+def chains(draw: st.DrawFn) -> LayerChain:
     height, width, c = draw(st.integers(4, 9)), draw(st.integers(4, 9)), draw(st.integers(1, 3))
     spec: list[tuple] = []
     shapes = [(height, width, c)]
@@ -66,7 +66,7 @@ def chains(draw: st.DrawFn) -> Chain:
     return chain(height, width, c, spec or [("conv", 1, 1, 0, 1, None)])
 
 
-def check(given: Chain) -> None:
+def check(given: LayerChain) -> None:
     rng = np.random.default_rng(1)
     first = given.layers[0]
     x = rng.integers(-128, 128, (first.in_h, first.in_w, first.in_c), np.int8)
@@ -86,12 +86,12 @@ def check(given: Chain) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(chains())
-def test_plans_of_random_chains_run(given: Chain) -> None:
+def test_plans_of_random_chains_run(given: LayerChain) -> None:
     check(given)
 
 
 @pytest.mark.parametrize("given", [INVERTED, BASIC], ids=["inverted", "basic"])
-def test_plans_of_residual_chains_run_and_take_what_they_state(given: Chain) -> None:
+def test_plans_of_residual_chains_run_and_take_what_they_state(given: LayerChain) -> None:
     check(given)
     rng = np.random.default_rng(1)
     first = given.layers[0]
@@ -113,7 +113,7 @@ def test_what_is_undominated(points: list[tuple[int, int, int]]) -> None:
 
 
 @pytest.mark.parametrize("given", [INVERTED, BASIC], ids=["inverted", "basic"])
-def test_the_front_of_three_holds_that_of_two(given: Chain) -> None:
+def test_the_front_of_three_holds_that_of_two(given: LayerChain) -> None:
     two, three = patch_front(given), patch_front(given, offchip=True)
     points = {(p.peak_bytes, p.multiplications) for p in three}
     assert {(p.peak_bytes, p.multiplications) for p in two} <= points
@@ -192,13 +192,13 @@ def test_mobilenet_needs_no_more_than_a_public_optimiser() -> None:
 
 def test_what_is_no_chain_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="layer 0: out_h is 5, but kernel, stride and padding make it 4"):
-        Chain((Layer("conv", 3, 1, 1, 4, 4, 1, 5, 4, 1),))
+        LayerChain((ConvolutionLayer("conv", 3, 1, 1, 4, 4, 1, 5, 4, 1),))
     with pytest.raises(InputError, match="did you mean 'msf-cnn'"):
         patch_front(BASIC, counting="msf-cn")
     with pytest.raises(InputError, match="knows no residual additions"):
         patch_front(BASIC, counting="msf-cnn")
     with pytest.raises(InputError, match="did you mean 'conv'"):
-        Chain((Layer("con", 3, 1, 1, 4, 4, 1, 4, 4, 1),))
+        LayerChain((ConvolutionLayer("con", 3, 1, 1, 4, 4, 1, 4, 4, 1),))
     file = tmp_path / "c.csv"
     file.write_text("kind,kernel\n")
     with pytest.raises(InputError, match="line 1: no column 'stride'"):

@@ -8,7 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hwmodel.processor.inference import compile_inference
-from hwmodel.processor.traffic import STREAM_AT, Traffic, accesses, row_bytes, stream_pieces, traffic, value_accesses
+from hwmodel.processor.traffic import (
+    STREAM_AT,
+    LineTraffic,
+    accesses,
+    row_bytes,
+    stream_pieces,
+    traffic,
+    value_accesses,
+)
 from hwmodel.processor.work import OrderedWork, ordered_work, spread
 from reorder.order import order
 from tests.oracles.random_networks import random_order
@@ -48,7 +56,7 @@ class Lru:
         held[line] |= write
 
 
-def plain(work: OrderedWork, lanes: int, caches: tuple[tuple[int, int], tuple[int, int]]) -> Traffic:
+def plain(work: OrderedWork, lanes: int, caches: tuple[tuple[int, int], tuple[int, int]]) -> LineTraffic:
     first, second = Lru(*caches[0]), Lru(*caches[1])
     op, address = accesses(work, row_bytes(lanes))
     for _ in range(2):
@@ -58,7 +66,7 @@ def plain(work: OrderedWork, lanes: int, caches: tuple[tuple[int, int], tuple[in
                 first.touch(line, bool(write), second)
     moved = np.subtract(first.counts + second.counts, before).tolist()
     l1, l1_written, l1_stream, l1_stores, l2, l2_written, l2_stream, _ = moved
-    return Traffic(l1, l1_written, l2, l2_written, l1_stream, l2_stream, l1_stores)
+    return LineTraffic(l1, l1_written, l2, l2_written, l1_stream, l2_stream, l1_stores)
 
 
 @settings(max_examples=60, deadline=None)

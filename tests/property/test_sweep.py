@@ -17,7 +17,7 @@ from reorder.learning.networks import local_network
 from reorder.order import order
 from reorder.search.intervals import Items
 from reorder.search.spectrum import coordinates
-from reorder.search.strips import Group, Strips, changes, on_rows, plan_search
+from reorder.search.strips import DepthGroup, Strips, changes, on_rows, plan_search
 from traces.generators.networks import random_layered
 from traces.work.network import Network
 
@@ -92,7 +92,7 @@ def test_plans_are_swept_as_their_definition_says(network: Network, seed: int) -
         last = int(rng.integers(first, strips.deepest + 1))
         slant = float(rng.choice([0, 1 / 16, 1 / 4]))
         across, by_target, late = (int(x) for x in rng.integers(2, size=3))
-        plan.append(Group(first, last, int(rng.integers(1, 5)), across, bool(by_target), slant, bool(late)))
+        plan.append(DepthGroup(first, last, int(rng.integers(1, 5)), across, bool(by_target), slant, bool(late)))
         first = last + 1
     order = check_order(network, strips.edges(tuple(plan)))
     assert order.tolist() == plan_order(strips, tuple(plan))

@@ -292,7 +292,7 @@ def test_pieces_are_ordered_and_bounded_as_the_whole(kind, value_format, seed, g
     import reorder.cdr.groups as parallel
     from reorder.cdr.base import TUPLE_ORDERS
     from reorder.cdr.bounds import lower_bounds
-    from reorder.cdr.request import Storage, StoredTuples, Wires
+    from reorder.cdr.request import Storage, StoredTuples, WireRequest
 
     kind = {**kind, "stride": 8} if value_format == "fp32" and kind.get("metric") == "toggles" else dict(kind)
     matrix = sp.random(9, 40, 0.4, random_state=np.random.default_rng(seed), format="csr", dtype=np.float32)
@@ -300,7 +300,7 @@ def test_pieces_are_ordered_and_bounded_as_the_whole(kind, value_format, seed, g
         kind.get("layout", "csr"), value_format, 16, kind["stride"], kind.get("stride_restart", "row"),
         kind.get("rows", "packed"),
     )  # fmt: skip
-    wires = Wires(
+    wires = WireRequest(
         kind.get("encoder", "base-xor+dbi-dc"), 32, kind.get("base_interval"), "joint", kind.get("metric", "ones"),
         None, kind.get("energy_pj"),
     )  # fmt: skip

@@ -8,7 +8,7 @@ from oracles.eon_oracle import policy
 from safetensors.numpy import save
 
 from cython_ext.eon.attention import Attention
-from reorder.learning.eon.contents import KINDS, VERSION, Look, contents, fingerprint, shapes
+from reorder.learning.eon.contents import KINDS, VERSION, CurvePoint, contents, fingerprint, shapes
 from reorder.learning.eon.spectrum import features
 from traces.base.errors import InputError
 from traces.generators.networks import uniform_layers
@@ -60,7 +60,7 @@ def test_features_are_eigenvectors_of_the_laplacian(network):
 def test_what_is_read_is_what_was_written(network, tmp_path):
     held = arrays(network, np.random.default_rng(0))
     found = contents(written(tmp_path / "a", network, held), network)
-    assert found.curve == [Look(1, 0.5, 60.25, 50, 50, 55, 55)] and (found.best == held["best"]).all()
+    assert found.curve == [CurvePoint(1, 0.5, 60.25, 50, 50, 55, 55)] and (found.best == held["best"]).all()
     assert all((each == held[f"{kind}.{name}"]).all() for kind, of in found.made.items() for name, each in of.items())
     assert (found.seed, found.memory, found.iteration, found.seconds) == (1, 6, 1, 0.5)
 

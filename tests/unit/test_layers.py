@@ -153,6 +153,16 @@ def test_rooms_are_seen_at_once() -> None:
     assert {str(folder.relative_to(ROOT)): n for folder, n in counts.items() if n > MOST_MODULES} == {}
 
 
+def test_a_class_has_a_name_of_its_own() -> None:
+    """One word for one thing: no two modules have public classes of the same name."""
+    places: dict[str, list[str]] = {}
+    for module, path in modules().items():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(module)
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
 def test_commands_only_parse_and_print() -> None:
     """What a command computes is in the library: nothing but the command line itself imports a command."""
     for name, others in graph(functions=True).items():

@@ -14,7 +14,7 @@ from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.learning.networks import KINDS, generated, local_network
 from reorder.order import order
 from reorder.search.streaming import (
-    Weights,
+    StreamingWeights,
     parse_weights,
     read_weights,
     shipped_weights,
@@ -156,7 +156,7 @@ def test_bad_weights_files(tmp_path: Path) -> None:
 def test_shipped_weights_say_where_they_come_from() -> None:
     for weights in shipped_weights():
         assert {"policy", "networks", "seed", "cpu_seconds", "start"} <= set(weights.made_with), weights.name
-        assert Weights.from_vector(weights.vector()).vector().tolist() == weights.vector().tolist()
+        assert StreamingWeights.from_vector(weights.vector()).vector().tolist() == weights.vector().tolist()
     assert {weights.made_with["policy"] for weights in shipped_weights()} >= {"min", "lru"}
 
 

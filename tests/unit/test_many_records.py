@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewatt.results.collection import collect
-from edgewatt.results.columns import ABSENT, Table, distinct_of
+from edgewatt.results.columns import ABSENT, ColumnTable, distinct_of
 from edgewatt.results.comparison import compare
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +28,7 @@ VALUES = SCALARS | st.lists(SCALARS, max_size=2) | st.dictionaries(st.text(max_s
 
 @given(st.lists(st.dictionaries(st.sampled_from("abcd"), VALUES), max_size=12))
 def test_a_table_gives_back_its_rows(rows: list[dict[str, Any]]) -> None:
-    table = Table(rows)
+    table = ColumnTable(rows)
     assert list(table) == rows == table[:] and len(table) == len(rows)
     assert [repr(table[k]) for k in range(len(rows))] == [
         repr({key: row[key] for key in table.columns if key in row}) for row in rows

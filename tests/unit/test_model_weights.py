@@ -16,7 +16,7 @@ from reorder.cdr import order_tuples
 from reorder.cdr.files import read_matrix
 from reorder.weights import order_weights
 from traces.base.errors import InputError
-from traces.readers.parts.weights import Weights
+from traces.readers.parts.weights import ModelWeights
 
 KINDS = {"bf16": ml_dtypes.bfloat16, "fp16": np.float16, "fp32": np.float32}
 
@@ -144,7 +144,7 @@ def test_sparse_formats_are_read(tmp_path: Path, form: int) -> None:
     _, tensors = kinds[form]
     (tmp_path / "m").mkdir()
     save_file({name: np.ascontiguousarray(a) for name, a in tensors.items()}, tmp_path / "m" / "model.safetensors")
-    weights = Weights(tmp_path / "m")
+    weights = ModelWeights(tmp_path / "m")
     assert weights.names() == ["w"]
     given = read_matrix(tmp_path / "m", names=["w"])
     if kinds[form][0] != "2:4":

@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save
 from reorder.weights import order_weights
 from reorder.weights.output import JOURNAL
 from traces.base.errors import InputError
-from traces.readers.parts.weights import INDEX, Weights
+from traces.readers.parts.weights import INDEX, ModelWeights
 
 DENSE = np.arange(1, 25, dtype=np.float32).reshape(4, 6)
 
@@ -110,7 +110,7 @@ def test_tensors_on_each_other_are_refused(tmp_path: Path) -> None:
     one = '"{}": {{"dtype": "F32", "shape": [2, 2], "data_offsets": [{}, {}]}}'
     text = "{" + one.format("a", 0, 16) + ", " + one.format("b", 8, 24) + "}"
     with pytest.raises(InputError, match="'a' and 'b' lie on each other"):
-        Weights(model(tmp_path / "m", header(text) + bytes(24)))
+        ModelWeights(model(tmp_path / "m", header(text) + bytes(24)))
 
 
 def test_a_name_taken_in_another_shard(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_what_is_not_kept_takes_no_memory(tmp_path: Path, monkeypatch: pytest.Mo
             },
         )
     ):
-        matrix = Weights(model(tmp_path / f"m{number}", save(tensors))).matrix("a")
+        matrix = ModelWeights(model(tmp_path / f"m{number}", save(tensors))).matrix("a")
         columns, words = matrix.entries(0, 1000)
         assert (columns.tolist(), words.view(np.float32).tolist()) == ([7], [1.0])
         assert matrix.pointers[777:779].tolist() == [0, 1]

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
-from edgewatt.orders.pays import METRICS, Changes, Choice, PayPoint, changes_of
+from edgewatt.orders.pays import METRICS, Changes, PayPoint, StudyChoice, changes_of
 from edgewatt.orders.pays_machine import legal_sizes
 from edgewatt.orders.pays_page import pays_page
 from traces.base.errors import InputError
@@ -133,7 +133,7 @@ def test_reasons_name_what_makes_the_change_and_what_it_costs_in_return():
 
     def because(mine=(), **other):
         against = {**order, **same, **other}
-        return PayPoint(Choice("p", "fp32", 1, "min"), 1024, 3, {**order, **same, **dict(mine)}, against).reason()
+        return PayPoint(StudyChoice("p", "fp32", 1, "min"), 1024, 3, {**order, **same, **dict(mine)}, against).reason()
 
     assert because(streams={"ids": 8, "values": 24}, bytes=32) == "energy as before; bytes -4 B (values -4 B)"
     assert because(terms={"activate": 1.0}, energy=1.0) == "energy +4.00 pJ (activate +4.00 pJ); bytes as before"

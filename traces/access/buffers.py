@@ -13,7 +13,7 @@ MOST_PAYLOAD_BYTES = 2**25  # per chunk, unless that leaves fewer than LEAST_ACC
 LEAST_ACCESSES = 64
 
 
-class Buffers:
+class ChunkBuffers:
     """Columns of one chunk of at most `chunk_accesses` accesses, none wider than `widest` bytes."""
 
     def __init__(self, chunk_accesses: int, widest: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from traces.access.buffers import NEURON_STREAMS, Buffers
+from traces.access.buffers import NEURON_STREAMS, ChunkBuffers
 from traces.access.input_vectors import input_vectors
 from traces.access.plan import Plan, plan_layout
 from traces.access.trace import Chunk, Trace
@@ -127,7 +127,7 @@ def _walk(plan: Plan, chunk_accesses: int) -> Iterator[Chunk]:
 
     assert plan.memory.image is not None
     walk = ForwardWalk(plan, plan.memory.image.copy(), NEURON_STREAMS)
-    buffers = Buffers(chunk_accesses, plan.widest_access)
+    buffers = ChunkBuffers(chunk_accesses, plan.widest_access)
     while not walk.done:
         chunk = buffers.chunk(walk.fill(*buffers.fresh()))
         if len(chunk):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from traces.access.buffers import NEURON_STREAMS, Buffers
+from traces.access.buffers import NEURON_STREAMS, ChunkBuffers
 from traces.access.plan import Plan
 from traces.access.trace import STREAMS, Chunk, Memory, Region, Trace
 from traces.base.errors import InputError
@@ -102,7 +102,7 @@ def transfers(
             plan, memory.image.copy(), NEURON_STREAMS, moves, scalars, arrays, lookup(plan.element[:, 0]),
             lookup(plan.event_offset), len(starts) - 1, -(-plan.row_bytes // access_bytes),
         )  # fmt: skip
-        buffers = Buffers(chunk_accesses, max(piece, plan.widest_access))
+        buffers = ChunkBuffers(chunk_accesses, max(piece, plan.widest_access))
         while not made.done:
             work = np.empty(buffers.capacity, np.int64)
             n = made.fill_transfers(*buffers.fresh(), work)

@@ -14,7 +14,7 @@ from traces.base.errors import InputError, brief, did_you_mean
 from traces.base.memory import claim
 from traces.readers.parts.layers import Matrix, dense_layer, from_layers
 from traces.readers.parts.names import natural_key
-from traces.readers.parts.state_dict import Layer, chain
+from traces.readers.parts.state_dict import NamedLayer, chain
 from traces.readers.reader import NETWORK_READERS, MatrixReader, ReadOptions
 from traces.work.network import Network
 
@@ -64,17 +64,17 @@ def read_network(path: Path, options: ReadOptions) -> Network:
     return network.with_(notes=(*_told(tensors, layers, unrolled), *network.notes))
 
 
-def _layers(tensors: dict[str, dict[str, Any]], chosen: Sequence[str], path: str | Path) -> list[Layer]:
+def _layers(tensors: dict[str, dict[str, Any]], chosen: Sequence[str], path: str | Path) -> list[NamedLayer]:
     layers = []
     for name in chosen:
         bias_name = f"{name.removesuffix('.weight')}.bias"
         bias = tensors.get(bias_name)
         bias_values = None if bias is None or len(bias["shape"]) != 1 else _values(bias, bias_name, path)
-        layers.append(Layer(name, _values(tensors[name], name, path), bias_values))
+        layers.append(NamedLayer(name, _values(tensors[name], name, path), bias_values))
     return layers
 
 
-def _told(tensors: dict[str, dict[str, Any]], layers: Sequence[Layer], unrolled: bool) -> list[str]:
+def _told(tensors: dict[str, dict[str, Any]], layers: Sequence[NamedLayer], unrolled: bool) -> list[str]:
     """Say what was read and what was left."""
     taken = {layer.name for layer in layers}
     taken |= {f"{layer.name.removesuffix('.weight')}.bias" for layer in layers if layer.bias is not None}

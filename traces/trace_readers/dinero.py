@@ -11,7 +11,7 @@ from traces.trace_readers.reader import TRACE_READERS
 from traces.trace_readers.text import PlainLine, Record, TextReader, access_size, first_words, need, number, operation
 
 
-class Dinero(TextReader):
+class DineroReader(TextReader):
     def recognises(self, head: bytes, n_bytes: int | None) -> bool:
         words = first_words(head)
         classic = words[:1] and words[0].isdigit()
@@ -29,7 +29,7 @@ def _dinero(words: list[str]) -> Record:
 
 
 TRACE_READERS.register("dinero", summary="Dinero IV extended: r or w, address, size; classic: 0, 1 or 2, address")(
-    Dinero(
+    DineroReader(
         _dinero,
         (
             PlainLine(("op", "address", "size"), {b"r": 0, b"w": 1}),

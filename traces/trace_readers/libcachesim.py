@@ -20,7 +20,7 @@ from traces.trace_readers.text import first_words
 _CHUNK = 2**16
 
 
-class OracleGeneral(TraceReader):
+class OracleGeneralReader(TraceReader):
     """Nothing marks such a file: a length of whole records is all there is to recognise it by."""
 
     last_resort = True
@@ -48,4 +48,6 @@ class OracleGeneral(TraceReader):
                 first += n
 
 
-TRACE_READERS.register("libcachesim", summary="libCacheSim oracleGeneral (binary), objects are lines")(OracleGeneral())
+TRACE_READERS.register("libcachesim", summary="libCacheSim oracleGeneral (binary), objects are lines")(
+    OracleGeneralReader()
+)

@@ -28,7 +28,7 @@ _LOADS = {"r", "read", "get", "gets", "load", "28", "0"}
 _STORES = {"w", "write", "set", "put", "add", "replace", "store", "2a", "1"}
 
 
-class LibcachesimCsv(TraceReader):
+class LibcachesimCsvReader(TraceReader):
     is_text = True
 
     def recognises(self, head: bytes, n_bytes: int | None) -> bool:
@@ -100,5 +100,5 @@ def _record(words: list[str], columns: dict[str, int], access_bytes: int) -> tup
 
 
 TRACE_READERS.register("libcachesim-csv", summary="libCacheSim text: time, object, size, next, or as a header says")(
-    LibcachesimCsv()
+    LibcachesimCsvReader()
 )

@@ -11,7 +11,7 @@ from traces.trace_readers.reader import TRACE_READERS, TraceReader
 from traces.trace_readers.source import Source
 
 
-class Npz(TraceReader):
+class NpzReader(TraceReader):
     def recognises(self, head: bytes, n_bytes: int | None) -> bool:
         return head[:4] == b"PK\x03\x04"
 
@@ -27,4 +27,4 @@ class Npz(TraceReader):
         return trace
 
 
-TRACE_READERS.register("npz", summary="our own: every column, with the bytes moved")(Npz())
+TRACE_READERS.register("npz", summary="our own: every column, with the bytes moved")(NpzReader())

@@ -8,7 +8,7 @@ from traces.access.trace import Trace
 from traces.trace_writers.writer import TRACE_WRITERS, TraceWriter, columns
 
 
-class Dinero(TraceWriter):
+class DineroWriter(TraceWriter):
     suffix = ".xdin"
 
     def write(self, trace: Trace, stream: IO[bytes], line_bytes: int) -> int:
@@ -20,4 +20,4 @@ class Dinero(TraceWriter):
         return written
 
 
-TRACE_WRITERS.register("dinero", summary="Dinero IV extended: r or w, hexadecimal address and size")(Dinero())
+TRACE_WRITERS.register("dinero", summary="Dinero IV extended: r or w, hexadecimal address and size")(DineroWriter())

@@ -30,7 +30,7 @@ def oracle_records(chunks: Iterable[Chunk], line_bytes: int) -> Iterator[npt.NDA
         yield records
 
 
-class OracleGeneral(TraceWriter):
+class OracleGeneralWriter(TraceWriter):
     suffix = ".oracleGeneral"
     is_text = False
     by_lines = True
@@ -43,4 +43,6 @@ class OracleGeneral(TraceWriter):
         return written
 
 
-TRACE_WRITERS.register("libcachesim", summary="libCacheSim oracleGeneral (binary), objects are lines")(OracleGeneral())
+TRACE_WRITERS.register("libcachesim", summary="libCacheSim oracleGeneral (binary), objects are lines")(
+    OracleGeneralWriter()
+)

@@ -9,7 +9,7 @@ from traces.trace_writers.libcachesim import oracle_records
 from traces.trace_writers.writer import TRACE_WRITERS, TraceWriter
 
 
-class LibcachesimCsv(TraceWriter):
+class LibcachesimCsvWriter(TraceWriter):
     suffix = ".csv"
     by_lines = True
 
@@ -24,4 +24,4 @@ class LibcachesimCsv(TraceWriter):
 
 TRACE_WRITERS.register(
     "libcachesim-csv", summary="libCacheSim text: time, object, size, next request; objects are lines"
-)(LibcachesimCsv())
+)(LibcachesimCsvWriter())

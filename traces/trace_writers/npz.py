@@ -9,7 +9,7 @@ from traces.access.trace import Trace
 from traces.trace_writers.writer import TRACE_WRITERS, TraceWriter
 
 
-class Npz(TraceWriter):
+class NpzWriter(TraceWriter):
     suffix = ".npz"
     is_text = False
 
@@ -17,4 +17,4 @@ class Npz(TraceWriter):
         return write_trace(trace, stream)
 
 
-TRACE_WRITERS.register("npz", summary="our own: every column, with the bytes moved")(Npz())
+TRACE_WRITERS.register("npz", summary="our own: every column, with the bytes moved")(NpzWriter())

@@ -6,7 +6,7 @@ import ctypes
 
 import numpy as np
 
-from edgewatt.bench.layers import Float32, Layer
+from edgewatt.bench.layers import Float32, MatrixLayer
 from edgewatt.bench.peer import PEERS, MissingPeer, Step
 from edgewatt.bench.peers.mkl_csr import address, load_mkl
 from edgewatt.bench.peers.torch_csr import finish, load_torch
@@ -16,7 +16,7 @@ MOST_BYTES = 1 << 31
 ROW_MAJOR, NO_TRANSPOSE = 101, 111
 
 
-def dense_matrices(layers: list[Layer]) -> list[Float32]:
+def dense_matrices(layers: list[MatrixLayer]) -> list[Float32]:
     """Return the layers' matrices with their zeros, where they fit 2 GiB."""
     if 4 * sum(layer.matrix.shape[0] * layer.matrix.shape[1] for layer in layers) > MOST_BYTES:
         raise MissingPeer("the dense matrices are larger than 2 GiB")
@@ -24,7 +24,7 @@ def dense_matrices(layers: list[Layer]) -> list[Float32]:
 
 
 @PEERS.register("dense-numpy", summary="NumPy matmul of the dense matrices")
-def dense_numpy(layers: list[Layer], values: Float32) -> Step:
+def dense_numpy(layers: list[MatrixLayer], values: Float32) -> Step:
     """One product per layer, written to its place."""
     prepared = [(layer, m) for layer, m in zip(layers, dense_matrices(layers), strict=True)]
 
@@ -39,7 +39,7 @@ def dense_numpy(layers: list[Layer], values: Float32) -> Step:
 
 
 @PEERS.register("dense-torch", summary="torch.addmm of the dense matrices")
-def dense_torch(layers: list[Layer], values: Float32) -> Step:
+def dense_torch(layers: list[MatrixLayer], values: Float32) -> Step:
     """One product with its bias per layer, written to its place."""
     torch = load_torch()
     table = torch.from_numpy(values)
@@ -58,7 +58,7 @@ def dense_torch(layers: list[Layer], values: Float32) -> Step:
 
 
 @PEERS.register("dense-mkl", summary="MKL cblas_sgemm of the dense matrices")
-def dense_mkl(layers: list[Layer], values: Float32) -> Step:
+def dense_mkl(layers: list[MatrixLayer], values: Float32) -> Step:
     """One product per layer on top of the bias."""
     library = load_mkl()
     vectors = values.shape[1]

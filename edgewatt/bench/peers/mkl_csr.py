@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from edgewatt.bench.layers import Float32, Layer
+from edgewatt.bench.layers import Float32, MatrixLayer
 from edgewatt.bench.peer import PEERS, MissingPeer, Step
 from traces.base.errors import install_command
 
@@ -52,7 +52,7 @@ def address(array: Any) -> ctypes.c_void_p:
 
 
 @PEERS.register("mkl", summary="MKL mkl_sparse_s_mm (s_mv for one vector), inspector-executor handles made once")
-def mkl_csr(layers: list[Layer], values: Float32) -> Step:
+def mkl_csr(layers: list[MatrixLayer], values: Float32) -> Step:
     """sums = matrix @ values + bias in one call (beta 1, sums filled with the bias), activation by NumPy in place."""
     library = load_mkl()
     vectors = values.shape[1]

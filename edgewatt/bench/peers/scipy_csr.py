@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from edgewatt.bench.layers import Float32, Layer
+from edgewatt.bench.layers import Float32, MatrixLayer
 from edgewatt.bench.peer import PEERS, Step
 
 
 @PEERS.register("scipy", summary="SciPy csr_array @ values, bias and activation by NumPy in place")
-def scipy_csr(layers: list[Layer], values: Float32) -> Step:
+def scipy_csr(layers: list[MatrixLayer], values: Float32) -> Step:
     """One product per layer; SciPy returns a new array, which is copied to its place with the bias."""
     import numpy as np
 

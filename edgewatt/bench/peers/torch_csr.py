@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgewatt.bench.layers import CLIP, Float32, Layer
+from edgewatt.bench.layers import CLIP, Float32, MatrixLayer
 from edgewatt.bench.peer import PEERS, MissingPeer, Step
 from traces.base.errors import install_command
 
@@ -19,7 +19,7 @@ def load_torch() -> Any:
     return torch
 
 
-def finish(layer: Layer, result: Any) -> None:
+def finish(layer: MatrixLayer, result: Any) -> None:
     """Apply the activation in place to a tensor of sums."""
     if layer.activation == "relu":
         result.clamp_min_(0)
@@ -28,7 +28,7 @@ def finish(layer: Layer, result: Any) -> None:
 
 
 @PEERS.register("torch", summary="torch.sparse_csr_tensor @ values, bias and activation in place")
-def torch_csr(layers: list[Layer], values: Float32) -> Step:
+def torch_csr(layers: list[MatrixLayer], values: Float32) -> Step:
     """One product per layer, written to its place; the matrices are made once."""
     import warnings
 

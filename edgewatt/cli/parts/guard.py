@@ -34,7 +34,7 @@ def json_option(what: str = "the result") -> Any:
     )
 
 
-class Commands(typer.Typer):
+class CommandGroup(typer.Typer):
     """A group of commands; one that writes files has ``--force``, without which it refuses to write what it reads."""
 
     def command(self, name: str | None = None, **more: Any) -> Callable[[Function], Function]:
@@ -42,7 +42,7 @@ class Commands(typer.Typer):
 
         def decorate(function: Function) -> Function:
             told = {"help": with_examples(inspect.getdoc(function) or ""), **more}
-            super(Commands, self).command(name, **told)(_guarded(function))
+            super(CommandGroup, self).command(name, **told)(_guarded(function))
             return function
 
         return decorate

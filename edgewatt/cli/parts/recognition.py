@@ -15,7 +15,7 @@ _PARSED_BYTES = 1 << 22  # no larger mapping is read only to say what it is
 
 
 @dataclass(frozen=True)
-class Look:
+class FirstLook:
     """A file as far as one must look to say what it is."""
 
     path: Path
@@ -63,7 +63,7 @@ def _is_pickle(head: bytes) -> bool:
     )
 
 
-def _is_trace(look: Look) -> bool:
+def _is_trace(look: FirstLook) -> bool:
     from traces.trace_readers.reader import TRACE_READERS
     from traces.trace_readers.source import Source
 
@@ -74,14 +74,14 @@ def _is_trace(look: Look) -> bool:
     return any(each.recognises(head, source.n_bytes) for each in found if not each.last_resort)
 
 
-def _is_sweep(look: Look) -> bool:
+def _is_sweep(look: FirstLook) -> bool:
     from edgewatt.config.sections import keys_of
     from edgewatt.config.sweep_file import SweepConfig
 
     return "base" in look.keys and look.keys <= keys_of(SweepConfig).keys()
 
 
-def _is_system(look: Look) -> bool:
+def _is_system(look: FirstLook) -> bool:
     from edgewatt.config.models import SystemFile
     from edgewatt.config.sections import keys_of
 
@@ -94,7 +94,7 @@ class Kind:
 
     noun: str
     advice: str
-    fits: Callable[[Look], bool]
+    fits: Callable[[FirstLook], bool]
 
 
 KINDS = {
@@ -201,7 +201,7 @@ def kind_of(path: Path) -> str | None:
         if not path.is_file():  # a pipe is not to be read twice
             return None
         with path.open("rb") as stream:
-            look = Look(path, stream.read(_HEAD_BYTES))
+            look = FirstLook(path, stream.read(_HEAD_BYTES))
     except (OSError, ValueError):
         return None
     for name, kind in KINDS.items():

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from edgewatt.papers.cdr_layers import CHANNELS, EFFORT, ENCODERS, STRIDES, change, layer, names, ones_of, ordered
-from edgewatt.papers.study import STUDIES, Done, Job, Study, Table
+from edgewatt.papers.study import STUDIES, Done, Job, Study, StudyTable
 from traces.formats import to_bits
 
 BASES: tuple[int | str, ...] = (32, 64, 128, "row", "matrix")
@@ -68,7 +68,7 @@ def _truncated(matrix: Any) -> dict[str, int]:
     return {"values": ew.encode(bits.astype(np.uint16), ENCODERS[1], element_bytes=2).ones}
 
 
-def tables(done: Done) -> list[Table]:
+def tables(done: Done) -> list[StudyTable]:
     """Return a table a figure."""
     plain = ENCODERS[1]
     rows12, rows13, rows15 = [], [], []
@@ -88,13 +88,13 @@ def tables(done: Done) -> list[Table]:
             *(change(f[v]["values"], f["fp16"]["values"]) for v in ("bf16", "bf16 truncated")),
         ))  # fmt: skip
     return [
-        Table(
+        StudyTable(
             "Figure 12: ones under Base+XOR and DBI by stride",
             ("layer", "format", "DBI alone, as given", "Base+XOR and DBI, as given", *map(str, strides), "32 to row"),
             rows12,
         ),
-        Table("Figure 13: ones by the distance of bases, whole rows", ("layer", *bases), rows13),
-        Table(
+        StudyTable("Figure 13: ones by the distance of bases, whole rows", ("layer", *bases), rows13),
+        StudyTable(
             "Figure 15: reordering in fp16 and bf16, and the values as given against fp16",
             ("layer", "fp16", "bf16", "bf16 values", "truncated"),
             rows15,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from edgewatt.papers.cdr_layers import STRIDES, change, layer, ordered
-from edgewatt.papers.study import STUDIES, Done, Job, Study, Table
+from edgewatt.papers.study import STUDIES, Done, Job, Study, StudyTable
 
 SEARCHES = ("guided-local-search", "simulated-annealing", "tabu-search")
 ROWS, SOLUTIONS = 8, 60
@@ -48,7 +48,7 @@ def _timed(matrix: Any, stride: int, **options: Any) -> tuple[float, int]:
     return time.process_time() - start, int(found.ones)
 
 
-def tables(done: Done) -> list[Table]:
+def tables(done: Done) -> list[StudyTable]:
     """Return the figure and the comparison."""
     timed = [(job["stride"], r) for job, r in done if "stride" in job]
     rows = [(s, f"{1e3 * r['ours_s'] / ROWS:.1f}", f"{1e3 * r['or_tools_s'] / ROWS:.1f}", r["ours"], r["or_tools"])
@@ -58,12 +58,12 @@ def tables(done: Done) -> list[Table]:
         for job, r in done if "row" in job
     ]  # fmt: skip
     return [
-        Table(
+        StudyTable(
             f"Figure 11: milliseconds of CPU time a row, and the ones of {ROWS} rows",
             ("stride", "ours", "OR-Tools", "ones, ours", "ones, OR-Tools"),
             rows,
         ),
-        Table(
+        StudyTable(
             "Section IV-C: ones of OR-Tools' metaheuristics against its greedy descent, stride 128",
             ("row", "greedy descent", *SEARCHES, "ours"),
             compared,

@@ -25,7 +25,7 @@ from edgewatt.papers.cdr_layers import (
     names,
     ordered,
 )
-from edgewatt.papers.study import STUDIES, Done, Job, Study, Table
+from edgewatt.papers.study import STUDIES, Done, Job, Study, StudyTable
 from hwmodel.caches.gpu import GpuSpec, gpu_time, simulate_gpu_spmv
 
 GIVEN = "as given"
@@ -78,7 +78,7 @@ def best(result: Any, what: str) -> tuple[tuple[float, ...], int] | None:
     return max(((savings(result, s, what), s) for s in free_strides(result)), default=None)
 
 
-def tables(done: Done) -> list[Table]:
+def tables(done: Done) -> list[StudyTable]:
     """Return a table a figure."""
     heads = ("against DBI", "against Base+XOR", "DBI, zeros remapped", "Base+XOR, zeros remapped")
     result = []
@@ -95,7 +95,7 @@ def tables(done: Done) -> list[Table]:
                     (label, "", "", *(f"-{100 * float(reduce(column)):.1f} %" for column in zip(*values, strict=True)))
                 )
         title = f"Figure {figure}: {text}, best stride that costs no time"
-        result.append(Table(title, ("layer", "format", "stride", *heads), rows))
+        result.append(StudyTable(title, ("layer", "format", "stride", *heads), rows))
     columns: tuple[tuple[int, tuple[str, ...], tuple[str, ...]], ...] = (
         (10, ("as given, ns",), ("time_ns",)),
         (14, ("L1 accesses as given", "load misses"), ("l1_accesses", "l1_misses")),
@@ -108,7 +108,7 @@ def tables(done: Done) -> list[Table]:
         ]  # fmt: skip
         text = "execution time" if figure == 10 else "L1 sector accesses, load misses"
         result.append(
-            Table(f"Figure {figure}: {text} by stride", ("layer", "format", *given, *map(str, STRIDES)), rows)
+            StudyTable(f"Figure {figure}: {text} by stride", ("layer", "format", *given, *map(str, STRIDES)), rows)
         )
     return result
 

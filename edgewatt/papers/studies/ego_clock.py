@@ -13,7 +13,7 @@ from typing import Any
 import edgewatt as ew
 from edgewatt.papers.clocks import Way, this_processor, times_of
 from edgewatt.papers.studies.ego_misses import make_network, unsorted
-from edgewatt.papers.study import STUDIES, Done, Job, Study, Table
+from edgewatt.papers.study import STUDIES, Done, Job, Study, StudyTable
 
 SEEDS = (1, 2, 3, 4, 5)
 BATCHES = (1, 128)
@@ -72,7 +72,7 @@ def _ratio(results: list[Any], batch: str, slow: str, fast: str) -> float | None
     return median(found) if found else None
 
 
-def tables(done: Done) -> list[Table]:
+def tables(done: Done) -> list[StudyTable]:
     """Return connections a second, medians over the networks."""
     names = (*PEERS, *(f"{name}, {how}" for how in READINGS for name in ("layerwise", "unsorted", "ego")))
     rows = []
@@ -87,7 +87,7 @@ def tables(done: Done) -> list[Table]:
         dict.fromkeys(f"{job.get('processor', '')}, {r['1']['simd']}, {r['1']['date']}" for job, r in done)
     )
     heads = ("network", "layers", "density", "vectors", *names, "A/A")
-    return [Table(f"Million connections a second on one core ({where})", heads, rows)]
+    return [StudyTable(f"Million connections a second on one core ({where})", heads, rows)]
 
 
 def _libraries(done: Done) -> tuple[str, str]:

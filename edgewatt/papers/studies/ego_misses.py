@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import edgewatt as ew
-from edgewatt.papers.study import STUDIES, Done, Job, Study, Table
+from edgewatt.papers.study import STUDIES, Done, Job, Study, StudyTable
 from traces.generators.networks import radix_net, uniform_layers
 from traces.work.network import Network
 
@@ -112,7 +112,7 @@ def _ratio(results: list[Any], base: str, row: str, cache: str, order: str = "eg
     return median(_value(r, order, row, cache) / _value(r, base, row, cache) for r in results)
 
 
-def tables(done: Done) -> list[Table]:
+def tables(done: Done) -> list[StudyTable]:
     """Return a table a figure: EGO's misses as multiples of each baseline's, medians over the networks."""
     density = _groups([(job, r) for job, r in done if "density" in job], kind="random")
     result = []
@@ -126,7 +126,7 @@ def tables(done: Done) -> list[Table]:
             for row in _rows(done) for cache in CACHES for base in BASELINES
         ]  # fmt: skip
         heads = ("bytes a neuron", "cache", "baseline", *(f"{x:g}" for x in groups))
-        result.append(Table(f"Figure {figure}: misses of EGO over the baseline's, {title}", heads, rows))
+        result.append(StudyTable(f"Figure {figure}: misses of EGO over the baseline's, {title}", heads, rows))
     return result
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import edgewatt as ew
 from edgewatt.orders.eon import lru_misses, train_seeds
-from edgewatt.papers.study import STUDIES, Done, Job, Study, Table
+from edgewatt.papers.study import STUDIES, Done, Job, Study, StudyTable
 from traces.generators.networks import radix_net, uniform_layers
 from traces.work.network import Network
 
@@ -69,7 +69,7 @@ def _groups(done: Done) -> dict[tuple[str, int], list[Any]]:
     return found
 
 
-def tables(done: Done) -> list[Table]:
+def tables(done: Done) -> list[StudyTable]:
     """Return misses a look-up, and microseconds of reordering a connection: medians over the networks."""
     misses, times = [], []
     for (kind, layers), results in _groups(done).items():
@@ -79,8 +79,8 @@ def tables(done: Done) -> list[Table]:
         times.append((f"{kind}, {layers} layers", *(f"{x:,.0f}" for x in spent)))
     heads = ("network", "layerwise", "EGO", "CR", "annealing", "EON, likeliest", "EON, best sample")
     return [
-        Table(f"Figure 7b: look-ups that miss, LRU cache of {MEMORY - 1} neurons", heads, misses),
-        Table("Figure 7c: CPU microseconds of reordering a connection (best sample: the training)", heads, times),
+        StudyTable(f"Figure 7b: look-ups that miss, LRU cache of {MEMORY - 1} neurons", heads, misses),
+        StudyTable("Figure 7c: CPU microseconds of reordering a connection (best sample: the training)", heads, times),
     ]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from edgewatt.papers.study import STUDIES, Done, Job, Study, Table
+from edgewatt.papers.study import STUDIES, Done, Job, Study, StudyTable
 from traces.generators.networks import radix_net, uniform_layers
 from traces.work.network import Network
 
@@ -74,7 +74,7 @@ def _span(values: list[int]) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def tables(done: Done) -> list[Table]:
+def tables(done: Done) -> list[StudyTable]:
     """Return the lists' lengths by network, least to greatest of five."""
     rows = [
         (width, layers, "RadiX-Net" if density is None else f"{density:g}",
@@ -82,7 +82,7 @@ def tables(done: Done) -> list[Table]:
         for (width, layers, density), results in _groups(done).items()
     ]  # fmt: skip
     heads = ("width", "layers", "density", "connections", "ready at the start", "ready at most")
-    return [Table("Section 4.2: connections that are ready at once", heads, rows)]
+    return [StudyTable("Section 4.2: connections that are ready at once", heads, rows)]
 
 
 def _toy(done: Done) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import edgewatt as ew
 from edgewatt.papers.clocks import Way, this_processor, times_of
-from edgewatt.papers.study import STUDIES, Done, Job, Study, Table
+from edgewatt.papers.study import STUDIES, Done, Job, Study, StudyTable
 from hwmodel.processor.calibration import this_cpu
 from traces.generators.networks import bert_ffn, random_layered, uniform_layers
 from traces.work.network import Network
@@ -84,7 +84,7 @@ def _shown(value: float | None, digits: int = 2) -> str:
     return "not here" if value is None else f"{value:.{digits}f}"
 
 
-def tables(done: Done) -> list[Table]:
+def tables(done: Done) -> list[StudyTable]:
     """Return microseconds and ratios, medians over the networks."""
     names = ("mkl", *(f"{name}, {how}" for how in READINGS for name in ("two-optimal", "reordered")), "fastest")
     heads = ("figure", "x", "networks", *names, "MKL / two-optimal", "MKL / fastest",
@@ -99,7 +99,7 @@ def tables(done: Done) -> list[Table]:
             f"{min(control):.2f} to {max(control):.2f}",
         ))  # fmt: skip
     where = "; ".join(dict.fromkeys(f"{job.get('processor', '')}, {r['simd']}, {r['date']}" for job, r in done))
-    return [Table(f"Microseconds of one core for {BATCH} vectors ({where})", heads, rows)]
+    return [StudyTable(f"Microseconds of one core for {BATCH} vectors ({where})", heads, rows)]
 
 
 def _mkl(done: Done) -> tuple[str, str]:

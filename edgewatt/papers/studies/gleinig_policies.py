@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import edgewatt as ew
-from edgewatt.papers.study import STUDIES, Done, Job, Study, Table
+from edgewatt.papers.study import STUDIES, Done, Job, Study, StudyTable
 from traces.generators.networks import random_layered
 
 MEMORY = 100
@@ -58,7 +58,7 @@ def _third(network: Any, edges: Any, policy: str) -> int:
     return int(cache.load_line_misses + cache.store_line_misses + cache.writebacks + cache.dirty_at_end)
 
 
-def tables(done: Done) -> list[Table]:
+def tables(done: Done) -> list[StudyTable]:
     """Return the medians of both readings."""
     rows = []
     for reading in ("model", "three accesses"):
@@ -66,7 +66,9 @@ def tables(done: Done) -> list[Table]:
             counts = {p: [r[p][name][reading] for _, r in done] for p in ("rr", "lru")}
             rows.append((reading, name, *(f"{median(c):,.0f} ({min(c):,} to {max(c):,})" for c in counts.values()),
                          _apart(done, name, reading)))  # fmt: skip
-    return [Table("I/Os under RR and LRU, two readings", ("reading", "search", "RR", "LRU", "RR against LRU"), rows)]
+    return [
+        StudyTable("I/Os under RR and LRU, two readings", ("reading", "search", "RR", "LRU", "RR against LRU"), rows)
+    ]
 
 
 def _apart(done: Done, name: str, reading: str) -> str:

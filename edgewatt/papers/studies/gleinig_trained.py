@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import edgewatt as ew
-from edgewatt.papers.study import STUDIES, Done, Job, Study, Table
+from edgewatt.papers.study import STUDIES, Done, Job, Study, StudyTable
 from traces.base.resources import config_root
 from traces.work.prune import SCOPES, prune_magnitude
 
@@ -61,7 +61,7 @@ def compute(job: Job) -> dict[str, Any]:
     return {"connections": network.n_connections, "bound": ew.io_bounds(network).lower_total, **counts}
 
 
-def tables(done: Done) -> list[Table]:
+def tables(done: Done) -> list[StudyTable]:
     """Return the counts of every network and policy."""
     rows = [
         (_name(job), f"{r['connections']:,}", job["policy"].upper(), f"{r['two-optimal']:,}",
@@ -69,7 +69,7 @@ def tables(done: Done) -> list[Table]:
         for job, r in done
     ]  # fmt: skip
     heads = ("network", "connections", "policy", "two-optimal", "reordered", "auto", "bound")
-    return [Table("I/Os of trained networks pruned by magnitude, M = 100", heads, rows)]
+    return [StudyTable("I/Os of trained networks pruned by magnitude, M = 100", heads, rows)]
 
 
 def _name(job: Job) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import edgewatt as ew
 from edgewatt.papers.serenity_graphs import available, graph_of, mean, settings
-from edgewatt.papers.study import STUDIES, Done, Job, Study, Table
+from edgewatt.papers.study import STUDIES, Done, Job, Study, StudyTable
 
 CELL_A = "SwiftNet cell A"
 NOT_HERE = "needs the reference data"
@@ -66,7 +66,7 @@ def _reduction(row: Any, key: str, what: str = "arena") -> float:
     return float(row["kahn"]["arena"] / row[key][what])
 
 
-def tables(done: Done) -> list[Table]:
+def tables(done: Done) -> list[StudyTable]:
     """Return a table a figure."""
     config, rows = settings(), [(str(job["graph"]), result) for job, result in done]
     memory = [
@@ -88,7 +88,7 @@ def tables(done: Done) -> list[Table]:
         for name, r in rows
     ]  # fmt: skip
     return [
-        Table(
+        StudyTable(
             "Figure 10: bytes of the arena (operators as given, folded, rewritten)",
             (
                 "graph", "operators", "Kahn", "SERENITY's order", "rewritten", "best-first's order", "rewritten",
@@ -97,12 +97,12 @@ def tables(done: Done) -> list[Table]:
             ),
             memory,
         ),
-        Table(
+        StudyTable(
             f"Figure 11: off-chip bytes in blocks of {config['block_bytes']}",
             ("graph", "on-chip KiB", "Kahn", "least peak", "traffic minimised", "rewritten, minimised"),
             traffic,
         ),
-        Table(
+        StudyTable(
             "Figure 13: scheduling, milliseconds of CPU time",
             (
                 "graph", "best-first", "SERENITY's", "rewritten: best-first", "SERENITY's", "states", "rewritten",

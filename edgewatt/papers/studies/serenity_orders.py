@@ -11,7 +11,7 @@ from typing import Any
 
 import edgewatt as ew
 from edgewatt.papers.serenity_graphs import available, graph_of, settings
-from edgewatt.papers.study import STUDIES, Done, Job, Study, Table
+from edgewatt.papers.study import STUDIES, Done, Job, Study, StudyTable
 from traces.work.opgraph import OpGraph
 
 DEVICE_BYTES = 250 * 1024  # the paper's SparkFun Edge
@@ -80,13 +80,13 @@ def _within(result: Any, limit: int) -> list[float]:
     return [sum(row[1 + k] for row in result["peaks"] if row[0] <= limit) for k in range(len(WEIGHTS))]
 
 
-def tables(done: Done) -> list[Table]:
+def tables(done: Done) -> list[StudyTable]:
     """Return the cumulative shares of each cell."""
     result = []
     for job, r in done:
         rows = [(peak, *(f"{100 * share:.4f} %" for share in _within(r, peak))) for peak, *_ in r["peaks"]]
         title = f"Figure 3: orders of {job['graph']}, {r['operators']} operators, {int(r['orders']):,} orders"
-        result.append(Table(title, ("bytes at most", "every order alike", "drawn step by step"), rows))
+        result.append(StudyTable(title, ("bytes at most", "every order alike", "drawn step by step"), rows))
     return result
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import edgewatt as ew
 from edgewatt.papers.serenity_graphs import available, graph_of, settings
-from edgewatt.papers.study import STUDIES, Done, Job, Study, Table
+from edgewatt.papers.study import STUDIES, Done, Job, Study, StudyTable
 
 LIMITS = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 20_000, 100_000)
 
@@ -63,7 +63,7 @@ def _times(pair: list[float]) -> float:
     return pair[0] / pair[1]
 
 
-def tables(done: Done) -> list[Table]:
+def tables(done: Done) -> list[StudyTable]:
     """Return Table 2 with the paper's columns, and the sweep of the limit."""
     rows = []
     for job, result in done:
@@ -92,8 +92,8 @@ def tables(done: Done) -> list[Table]:
         "time", "transitions of the last budget alone",
     )  # fmt: skip
     return [
-        Table("Table 2: SwiftNet", heads, rows),
-        Table("Budgets by the limit on a step, against the divided search without them", swept_heads, swept),
+        StudyTable("Table 2: SwiftNet", heads, rows),
+        StudyTable("Budgets by the limit on a step, against the divided search without them", swept_heads, swept),
     ]
 
 

@@ -6,7 +6,7 @@ from reorder.arena.base import ALLOCATORS, Allocator, Buffers, Placement, Placem
 from reorder.arena.exact_search import ExactParameters, place
 
 
-class Exact(Allocator):
+class ExactPlacement(Allocator):
     """Rules first, then a search over canonical placements."""
 
     fills_banks = True
@@ -18,4 +18,4 @@ class Exact(Allocator):
 
 ALLOCATORS.register(
     "exact", summary="the least height by search over canonical placements (default)", parameters=ExactParameters
-)(Exact())
+)(ExactPlacement())

@@ -14,7 +14,7 @@ from traces.base.progress import Progress
 MAX_TUPLES = 12
 
 
-class Exact(TupleOrderMethod):
+class HeldKarp(TupleOrderMethod):
     """Dynamic programming over subsets (Held and Karp 1962), each stride given the last tuple of the one before."""
 
     def order(
@@ -38,4 +38,4 @@ class Exact(TupleOrderMethod):
         run_kernel(problem, problem.model, order, first, last, kernels.EXACT, progress=progress)
 
 
-TUPLE_ORDERS.register("exact", summary="the optimum of each stride of up to 12 tuples")(Exact())
+TUPLE_ORDERS.register("exact", summary="the optimum of each stride of up to 12 tuples")(HeldKarp())

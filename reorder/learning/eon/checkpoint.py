@@ -9,14 +9,14 @@ import numpy as np
 import torch
 from safetensors.numpy import save
 
-from reorder.learning.eon.contents import VERSION, Look, contents, fingerprint
-from reorder.learning.eon.training import State
+from reorder.learning.eon.contents import VERSION, CurvePoint, contents, fingerprint
+from reorder.learning.eon.training import TrainingState
 from traces.base.errors import InputError, brief
 from traces.base.files import whole_file
 from traces.work.network import Network
 
 
-def write(path: str | Path, network: Network, state: State) -> None:
+def write(path: str | Path, network: Network, state: TrainingState) -> None:
     """Write a checkpoint; the file is complete or as it was."""
     arrays = {f"parameter.{name}": each.detach().numpy() for name, each in state.parameters.items()}
     arrays |= {f"kept.{name}": each.numpy() for name, each in state.kept.items()}
@@ -27,7 +27,7 @@ def write(path: str | Path, network: Network, state: State) -> None:
         "generator": state.generator.get_state().numpy(),
         "best": state.best,
         "curve": np.array([tuple(vars(look).values()) for look in state.curve], np.float64).reshape(
-            -1, len(Look.__dataclass_fields__)
+            -1, len(CurvePoint.__dataclass_fields__)
         ),
     }
     about = {
@@ -39,7 +39,7 @@ def write(path: str | Path, network: Network, state: State) -> None:
         stream.write(save(arrays, {"eon": json.dumps(about)}))
 
 
-def read(path: str | Path, network: Network | None = None) -> State:
+def read(path: str | Path, network: Network | None = None) -> TrainingState:
     """Return the run of a checkpoint; network and errors as of `contents`."""
     held = contents(path, network)
     generator = torch.Generator()
@@ -49,7 +49,7 @@ def read(path: str | Path, network: Network | None = None) -> State:
         raise InputError(f"{path}: the state of the random numbers is damaged ({brief(error)})") from error
     made = {kind: {name: torch.from_numpy(each) for name, each in of.items()} for kind, of in held.made.items()}
     moments = {name: (first, made["second"][name]) for name, first in made["first"].items()}
-    return State(
+    return TrainingState(
         held.seed, held.memory, held.features, made["parameter"], moments, made["kept"], generator, held.best,
         held.iteration, held.seconds, held.curve,
     )  # fmt: skip

@@ -41,7 +41,7 @@ def shapes(features: int, width: int) -> dict[str, tuple[int, ...]]:
 
 
 @dataclass(frozen=True)
-class Look:
+class CurvePoint:
     """One point of the curve: iterations and CPU seconds so far, mean misses of the orders drawn in this iteration.
 
     least: the fewest of one of its orders; best: so far. likeliest: misses of the order that takes the likeliest
@@ -61,14 +61,14 @@ class Look:
 class Contents:
     """A checkpoint's arrays. made: {kind: {parameter: float32 array}}; generator: uint8, PyTorch's state of it.
 
-    features, best, curve, seed, memory, iteration, seconds: as in training.State.
+    features, best, curve, seed, memory, iteration, seconds: as in training.TrainingState.
     """
 
     made: dict[str, dict[str, npt.NDArray[np.float32]]]
     features: npt.NDArray[np.float32]
     generator: npt.NDArray[np.uint8]
     best: npt.NDArray[np.int64]
-    curve: list[Look]
+    curve: list[CurvePoint]
     seed: int
     memory: int
     iteration: int
@@ -107,8 +107,8 @@ def contents(path: str | Path, network: Network | None = None) -> Contents:
     generator = need("generator", "uint8", (None,)).copy()
     best = need("best", "int64", (None,)).copy()
     curve = [
-        Look(int(i), s, mean, *map(int, rest))
-        for i, s, mean, *rest in need("curve", "float64", (None, len(Look.__dataclass_fields__))).tolist()
+        CurvePoint(int(i), s, mean, *map(int, rest))
+        for i, s, mean, *rest in need("curve", "float64", (None, len(CurvePoint.__dataclass_fields__))).tolist()
     ]
     if network is not None:
         if about["network"] != fingerprint(network):

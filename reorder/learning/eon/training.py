@@ -1,7 +1,7 @@
 """Proximal policy optimisation (Schulman et al. 2017) of EON on one network.
 
 An iteration makes `batch` orders and goes over their steps `epochs` times; one more order always takes the likeliest
-connection, and the parameters of the best such order are kept. Everything a run needs to go on is in `State`.
+connection, and the parameters of the best such order are kept. Everything a run needs to go on is in `TrainingState`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy.typing as npt
 import torch
 from torch.nn import functional
 
-from reorder.learning.eon.contents import Look
+from reorder.learning.eon.contents import CurvePoint
 from reorder.learning.eon.episodes import Episodes, frontiers, play
 from reorder.learning.eon.policy import Graph, Worlds, forward, initial, tables
 from reorder.learning.eon.spectrum import features
@@ -55,7 +55,7 @@ RECIPE = Recipe()
 
 
 @dataclass(eq=False)
-class State:
+class TrainingState:
     """A run: its parameters, Adam's moments, the generator, and what it found. memory: M, the cache holds M - 1.
 
     kept: the parameters whose likeliest order was best. best: int64[W], the order of fewest misses seen.
@@ -72,28 +72,28 @@ class State:
     best: npt.NDArray[np.int64]
     iteration: int = 0
     seconds: float = 0.0
-    curve: list[Look] = field(default_factory=list)
+    curve: list[CurvePoint] = field(default_factory=list)
 
 
-def begin(network: Network, *, memory: int, seed: int = 0, recipe: Recipe = RECIPE) -> State:
+def begin(network: Network, *, memory: int, seed: int = 0, recipe: Recipe = RECIPE) -> TrainingState:
     """Return a run that has not begun. memory: M >= 3."""
     generator = torch.Generator().manual_seed(seed)
     parameters = initial(recipe.features, recipe.width, generator)
     moments = {name: (torch.zeros_like(each), torch.zeros_like(each)) for name, each in parameters.items()}
     kept = {name: each.clone() for name, each in parameters.items()}
     found = features(network, recipe.features)
-    return State(seed, memory, found, parameters, moments, kept, generator, np.zeros(0, np.int64))
+    return TrainingState(seed, memory, found, parameters, moments, kept, generator, np.zeros(0, np.int64))
 
 
 def train(
     network: Network,
-    state: State,
+    state: TrainingState,
     *,
     iterations: int | None = None,
     seconds: float | None = None,
-    after: Callable[[State], Any] | None = None,
+    after: Callable[[TrainingState], Any] | None = None,
     recipe: Recipe = RECIPE,
-) -> State:
+) -> TrainingState:
     """Go on with a run until it has so many iterations or CPU seconds in all; `after` is called after each iteration.
 
     The same iterations give the same state, in one piece or in several.
@@ -116,7 +116,9 @@ def train(
         state.iteration += 1
         state.seconds = spent + time.process_time() - began
         drawn = total[1:]
-        look = Look(state.iteration, state.seconds, float(drawn.mean()), int(drawn.min()), least, int(total[0]), kept)
+        look = CurvePoint(
+            state.iteration, state.seconds, float(drawn.mean()), int(drawn.min()), least, int(total[0]), kept
+        )
         state.curve.append(look)
         state.moments = {
             name: (optimiser.state[each]["exp_avg"], optimiser.state[each]["exp_avg_sq"])
@@ -148,7 +150,7 @@ def _learn(
     optimiser: torch.optim.Adam,
     graph: Graph,
     made: Episodes,
-    state: State,
+    state: TrainingState,
     recipe: Recipe,
 ) -> None:
     """Take the gradient steps of one iteration; the first order, the likeliest, is not learned from."""
@@ -184,7 +186,7 @@ def _together(seen: list[Worlds]) -> Worlds:
     return Worlds(np.concatenate(frontiers), np.concatenate(sizes), np.concatenate(caches))
 
 
-def _optimiser(state: State, weights: dict[str, torch.Tensor], recipe: Recipe, steps: int) -> torch.optim.Adam:
+def _optimiser(state: TrainingState, weights: dict[str, torch.Tensor], recipe: Recipe, steps: int) -> torch.optim.Adam:
     """Return Adam over the parameters, with the moments of the run so far; an order has so many steps."""
     optimiser = torch.optim.Adam(list(weights.values()), recipe.rate)
     updates = float(state.iteration * recipe.epochs * -(-steps // recipe.steps))

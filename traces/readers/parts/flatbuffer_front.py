@@ -24,7 +24,7 @@ class Old:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class FlatTable:
     """Number of a field -> a scalar, or what it refers to."""
 
     fields: Mapping[int, int | Part]
@@ -46,7 +46,7 @@ class Numbers:
     text: bool = False
 
 
-Part = Old | Table | Vector | Numbers
+Part = Old | FlatTable | Vector | Numbers
 
 
 def text(value: str) -> Numbers:
@@ -59,7 +59,7 @@ def integers(values: Sequence[int]) -> Numbers:
     return Numbers(np.array(values, "<i4"))
 
 
-def in_front(root: Table, data: bytes) -> bytes:
+def in_front(root: FlatTable, data: bytes) -> bytes:
     """Return a flatbuffer with a new root, which keeps the mark of the format of the old one."""
     front = _Front()
     front.bytes += bytes(4) + data[4:8]
@@ -88,9 +88,9 @@ class _Front:
         """Fill up so that the length and `ahead` bytes more are a multiple of `alignment`."""
         self.bytes += bytes(-(len(self.bytes) + ahead) % alignment)
 
-    def new(self, part: Table | Vector | Numbers) -> int:
+    def new(self, part: FlatTable | Vector | Numbers) -> int:
         self.pad(4)
-        if isinstance(part, Table):
+        if isinstance(part, FlatTable):
             return self._table(part)
         if isinstance(part, Vector):
             at = len(self.bytes)
@@ -102,7 +102,7 @@ class _Front:
         self.bytes += struct.pack("<I", part.values.size) + part.values.tobytes() + bytes(part.text)
         return at
 
-    def _table(self, part: Table) -> int:
+    def _table(self, part: FlatTable) -> int:
         present = sorted(part.fields)
         n_fields = present[-1] + 1 if present else 0
         places = [4 * (present.index(k) + 1) if k in part.fields else 0 for k in range(n_fields)]

@@ -19,7 +19,7 @@ from traces.work.network import Network
 
 
 @dataclass(frozen=True)
-class Geometry:
+class ConvolutionGeometry:
     """How a convolution of a state dict is laid: stride, padding (None: (side - 1) // 2, as large as before), dilation.
 
     pool: side of the windows whose mean follows it (1: none).
@@ -39,34 +39,38 @@ class Geometry:
 
 
 @dataclass(frozen=True, eq=False)
-class Layer:
+class NamedLayer:
     """A named tensor real[O, I] or real[O, I, R, S] and its bias real[O] or None."""
 
     name: str
     weights: np.ndarray
     bias: np.ndarray | None
 
-    def single(self) -> Layer:
+    def single(self) -> NamedLayer:
         """Return the layer in float32."""
         bias = None if self.bias is None else self.bias.astype(np.float32)
-        return Layer(self.name, self.weights.astype(np.float32), bias)
+        return NamedLayer(self.name, self.weights.astype(np.float32), bias)
 
 
-def geometry_of(name: str, windows: Mapping[str, Mapping[str, int]]) -> Geometry:
+def geometry_of(name: str, windows: Mapping[str, Mapping[str, int]]) -> ConvolutionGeometry:
     """Return the geometry given for a tensor: all patterns that match, later ones winning."""
     given: dict[str, int] = {}
     for pattern, values in windows.items():
         if name == pattern or fnmatch.fnmatchcase(name, pattern):
             given |= values
-    known = list(Geometry.__dataclass_fields__)
+    known = list(ConvolutionGeometry.__dataclass_fields__)
     for key in given:
         if key not in known:
             raise InputError(f"a convolution has no {key!r}{did_you_mean(key, known)}")
-    return Geometry(**given)
+    return ConvolutionGeometry(**given)
 
 
 def chain(
-    layers: Sequence[Layer], image: tuple[int, ...], windows: Mapping[str, Mapping[str, int]], where: str, name: str
+    layers: Sequence[NamedLayer],
+    image: tuple[int, ...],
+    windows: Mapping[str, Mapping[str, int]],
+    where: str,
+    name: str,
 ) -> Network:
     """Return the network of the layers, one after the other, ReLU between them.
 
@@ -94,7 +98,7 @@ def chain(
     return made.network(inputs, ids, activation="relu", name=name)
 
 
-def _convolution(made: Unrolled, ids: Ids, layer: Layer, how: Geometry, at: str) -> Ids:
+def _convolution(made: Unrolled, ids: Ids, layer: NamedLayer, how: ConvolutionGeometry, at: str) -> Ids:
     if ids.ndim != 3:
         raise InputError(f"{at} is a convolution behind a fully connected layer: choose tensors by `names`")
     _, inner, rows, columns = layer.weights.shape
@@ -108,7 +112,7 @@ def _convolution(made: Unrolled, ids: Ids, layer: Layer, how: Geometry, at: str)
     return ids
 
 
-def _flat(made: Unrolled, ids: Ids, layer: Layer, at: str) -> Ids:
+def _flat(made: Unrolled, ids: Ids, layer: NamedLayer, at: str) -> Ids:
     """Return the neurons a fully connected layer reads; pooling between is inferred where sizes leave one choice."""
     wanted = layer.weights.shape[1]
     if ids.ndim != 3 or ids.size == wanted:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
-from traces.readers.parts.flatbuffer_front import Numbers, Old, Part, Table, Vector, in_front, integers, text
+from traces.readers.parts.flatbuffer_front import FlatTable, Numbers, Old, Part, Vector, in_front, integers, text
 from traces.work.opgraph import INPUT, Operator, OpGraph, Quantization
 
 NAME = "OfflineMemoryAllocation"
@@ -73,7 +73,7 @@ class TfliteWriting:
             if name not in self.index:
                 self._new_tensor(name, tensor.shape, self.types[tensor.dtype], 0, graph.quantization.get(name))
         operators: list[Part] = [self._operator(node) for node in _run(graph)]
-        subgraph = Table(
+        subgraph = FlatTable(
             self._copied(self.subgraph, "SubGraph", 6) | {_TENSORS: Vector(self.tensors), _OPERATORS: Vector(operators)}
         )
         others = self._listed(self.model, _SUBGRAPHS)[1:]
@@ -81,7 +81,7 @@ class TfliteWriting:
         if offsets is not None:
             fields[_METADATA] = self._with_offsets(offsets)
         fields |= {_CODES: Vector(self.codes), _BUFFERS: Vector(self.buffers)}
-        return in_front(Table(fields), bytes(self.data))
+        return in_front(FlatTable(fields), bytes(self.data))
 
     def _fail(self, what: str) -> InputError:
         return InputError(f"{self.where}: {what}")
@@ -130,11 +130,11 @@ class TfliteWriting:
         used = {start for buffer, start in enumerate(starts) if buffer not in freed}
         for i in dead:
             if buffers[i] in freed:
-                self.tensors[i] = Table(self._copied(self.reader.tables[i], "Tensor", 9) | {2: 0})
+                self.tensors[i] = FlatTable(self._copied(self.reader.tables[i], "Tensor", 9) | {2: 0})
         for start in sorted({starts[buffer] for buffer in freed} - used - {0}):
             self.room.append((start, start + 4 + int(struct.unpack_from("<I", self.data, start)[0])))
         for buffer in freed:
-            self.buffers[buffer] = Table({})
+            self.buffers[buffer] = FlatTable({})
 
     def _stored(self, raw: bytes) -> Part:
         """A vector of bytes: where there is room, else in front."""
@@ -148,7 +148,7 @@ class TfliteWriting:
 
     def _new_constant(self, name: str, values: npt.NDArray[Any], quantization: Quantization | None) -> None:
         raw = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<")).tobytes()
-        self.buffers.append(Table({0: self._stored(raw)}))
+        self.buffers.append(FlatTable({0: self._stored(raw)}))
         self._new_tensor(name, values.shape, self._type_of_whole(name), len(self.buffers) - 1, quantization)
 
     def _new_tensor(
@@ -157,9 +157,9 @@ class TfliteWriting:
         fields: dict[int, int | Part] = {0: integers(shape), 1: kind, 2: buffer, 3: text(name)}
         if quantization is not None:
             zero = Numbers(quantization.zero_point.astype("<i8"), alignment=8)
-            fields[4] = Table({2: Numbers(quantization.scale.astype("<f4")), 3: zero, 6: quantization.axis})
+            fields[4] = FlatTable({2: Numbers(quantization.scale.astype("<f4")), 3: zero, 6: quantization.axis})
         self.index[name] = len(self.tensors)
-        self.tensors.append(Table(fields))
+        self.tensors.append(FlatTable(fields))
 
     def _zeros(self, name: str) -> int:
         """List a constant of zeros like another one."""
@@ -187,7 +187,9 @@ class TfliteWriting:
                     f"operator {node.name!r} ({node.op}) is not in the model: only {', '.join(_NEW)} can be"
                 )
             operands = [self.index[name] for name in node.operands]
-            return Table({0: self._code(node.op), 1: integers(operands), 2: integers(outputs), **self._options(node)})
+            return FlatTable(
+                {0: self._code(node.op), 1: integers(operands), 2: integers(outputs), **self._options(node)}
+            )
         table = self.subgraph.Operators(k)
         changed = self._activation(node, table, old)
         made = [self.index[t.name] for t in old.outputs]
@@ -201,7 +203,7 @@ class TfliteWriting:
         elif node.op == "CONV_2D" and len(node.operands) == 2:  # its kernel wants a bias
             operands.append(self._zeros(old.operands[2]))
         written = [outputs[made.index(i)] if i in made else i for i in self.reader.numbers(table, "Outputs")]
-        return Table(self._copied(table, "Operator", 14) | {1: integers(operands), 2: integers(written)} | changed)
+        return FlatTable(self._copied(table, "Operator", 14) | {1: integers(operands), 2: integers(written)} | changed)
 
     def _activation(self, node: Operator, table: Any, old: Operator) -> dict[int, int | Part]:
         """The options with another fused activation, if it is another one."""
@@ -211,19 +213,19 @@ class TfliteWriting:
         kind, field = _ACTIVATION[node.op]
         options = self.reader.options(table, kind)
         n_fields = max(_SCALARS[kind]) + 1
-        return {4: Table(self._copied(options, kind, n_fields) | {field: self.activations[wanted]})}
+        return {4: FlatTable(self._copied(options, kind, n_fields) | {field: self.activations[wanted]})}
 
     def _options(self, node: Operator) -> dict[int, int | Part]:
         activation = self.activations[node.attributes.get("activation", "NONE")]
         fields: dict[int, int | Part] = {0: activation}
         if node.op == "CONCATENATION":
             fields = {0: int(node.attributes["axis"]), 1: activation}
-        return {3: int(getattr(self.schema.BuiltinOptions, _NEW[node.op])), 4: Table(fields)}
+        return {3: int(getattr(self.schema.BuiltinOptions, _NEW[node.op])), 4: FlatTable(fields)}
 
     def _code(self, op: str) -> int:
         if op not in self.code_names:
             number = int(getattr(self.schema.BuiltinOperator, op))
-            self.codes.append(Table({0: number, 2: 1, 3: number}))
+            self.codes.append(FlatTable({0: number, 2: 1, 3: number}))
             self.code_names.append(op)
         return self.code_names.index(op)
 
@@ -236,8 +238,8 @@ class TfliteWriting:
         entries = self._listed(self.model, _METADATA)
         kept = [entry for i, entry in enumerate(entries) if self.model.Metadata(i).Name() != NAME.encode()]
         raw = np.frombuffer(np.array(plan, "<i4").tobytes(), np.uint8)
-        self.buffers.append(Table({0: Numbers(raw, alignment=16)}))
-        return Vector([*kept, Table({0: text(NAME), 1: len(self.buffers) - 1})])
+        self.buffers.append(FlatTable({0: Numbers(raw, alignment=16)}))
+        return Vector([*kept, FlatTable({0: text(NAME), 1: len(self.buffers) - 1})])
 
 
 def _run(graph: OpGraph) -> list[Operator]:

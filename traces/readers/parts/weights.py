@@ -43,7 +43,7 @@ _COUNTED_BYTES = 1 << 24  # of a dense tensor that are looked at together
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredTensor:
     """One tensor: bytes [start, stop) of a file."""
 
     file: Path
@@ -81,7 +81,7 @@ class Stored:
         return found.astype(np.int64)
 
 
-def read_header(file: Path) -> dict[str, Stored]:
+def read_header(file: Path) -> dict[str, StoredTensor]:
     """Return the tensors of a safetensors file, checked against its length and each other."""
     try:
         with open(file, "rb") as stream:
@@ -102,7 +102,9 @@ def read_header(file: Path) -> dict[str, Stored]:
             if name != "__metadata__":
                 shape = _counts(facts["shape"])
                 start, stop = _counts(facts["data_offsets"])
-                found[name] = Stored(file, name, str(facts["dtype"]), shape, 8 + length + start, 8 + length + stop)
+                found[name] = StoredTensor(
+                    file, name, str(facts["dtype"]), shape, 8 + length + start, 8 + length + stop
+                )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{file}: damaged or no safetensors file ({brief(error)})") from error
     for each in found.values():
@@ -129,7 +131,7 @@ class RowMatrix:
 
     tensors: ClassVar[tuple[str, ...]] = ()  # what stands behind NAME
 
-    def __init__(self, name: str, shape: tuple[int, int], values: Stored) -> None:
+    def __init__(self, name: str, shape: tuple[int, int], values: StoredTensor) -> None:
         self.name, self.shape, self.values = name, shape, values
         if values.kind not in FLOATS:
             raise InputError(
@@ -204,7 +206,7 @@ class Bitmask(RowMatrix):
 
     tensors = ("compressed", "bitmask", "shape")
 
-    def __init__(self, name: str, parts: Mapping[str, Stored]) -> None:
+    def __init__(self, name: str, parts: Mapping[str, StoredTensor]) -> None:
         super().__init__(name, _shape(parts["shape"]), parts["compressed"])
         self.mask = parts["bitmask"]
         width = -(-self.shape[1] // 8)
@@ -233,12 +235,12 @@ class Bitmask(RowMatrix):
         )
 
 
-class Csr(RowMatrix):
+class CsrArrays(RowMatrix):
     """NAME.data, NAME.indices, NAME.indptr; the order of a row's entries is that of the file."""
 
     tensors = ("data", "indices", "indptr", "shape")
 
-    def __init__(self, name: str, parts: Mapping[str, Stored]) -> None:
+    def __init__(self, name: str, parts: Mapping[str, StoredTensor]) -> None:
         super().__init__(name, _shape(parts["shape"]), parts["data"])
         self.indices, self.indptr = parts["indices"], parts["indptr"]
         if self.indices.shape != self.values.shape:
@@ -261,7 +263,7 @@ class Blocks(RowMatrix):
 
     tensors = ("values", "crow_indices", "col_indices", "shape")
 
-    def __init__(self, name: str, parts: Mapping[str, Stored]) -> None:
+    def __init__(self, name: str, parts: Mapping[str, StoredTensor]) -> None:
         super().__init__(name, _shape(parts["shape"]), parts["values"])
         if len(self.values.shape) != 3 or min(self.values.shape[1:]) < 1:
             raise InputError(f"{self.values.file}: tensor {self.values.name!r} is no list of blocks: damaged")
@@ -305,17 +307,17 @@ class Blocks(RowMatrix):
         return np.concatenate([*columns, np.zeros(0, np.int64)]), np.concatenate([*words, np.zeros(0, self.word)])
 
 
-_FORMS: tuple[type[Bitmask] | type[Csr] | type[Blocks], ...] = (Bitmask, Csr, Blocks)
+_FORMS: tuple[type[Bitmask] | type[CsrArrays] | type[Blocks], ...] = (Bitmask, CsrArrays, Blocks)
 
 
-def _shape(tensor: Stored) -> tuple[int, int]:
+def _shape(tensor: StoredTensor) -> tuple[int, int]:
     sizes = tensor.integers(0, min(math.prod(tensor.shape), 8)).tolist()
     if len(sizes) != 2 or min(sizes) < 0:
         raise InputError(f"{tensor.file}: tensor {tensor.name!r} is {sizes}: a matrix has rows and columns")
     return sizes[0], sizes[1]
 
 
-class Weights:
+class ModelWeights:
     """All tensors of a model."""
 
     def __init__(self, path: str | Path) -> None:
@@ -333,7 +335,7 @@ class Weights:
                 raise InputError(f"{file}: {'no regular file' if file.exists() else 'no such file'}")
         if not self.files:
             raise InputError(f"{path}: holds no {INDEX} and no .safetensors file")
-        self.tensors: dict[str, Stored] = {}
+        self.tensors: dict[str, StoredTensor] = {}
         for file in self.files:
             for name, tensor in read_header(file).items():
                 if name in self.tensors:
