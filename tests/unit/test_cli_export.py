@@ -70,3 +70,13 @@ def test_a_recorded_trace_is_exported_with_its_machine(tmp_path):
     with pytest.raises(InputError, match="plays a recorded trace, which holds no matrix"):
         CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert not (tmp_path / "out.npz").exists()
+
+
+def test_a_recorded_trace_has_no_matrix_and_is_cut_into_bursts(tmp_path):
+    recorded = str(config_root() / "examples" / "external-trace.yaml")
+    out = tmp_path / "m.npz"
+    refused = CliRunner().invoke(app, ["export", recorded, "-f", "matrix", "-o", str(out)])
+    assert isinstance(refused.exception, InputError) and "which holds no matrix" in str(refused.exception)
+    assert not out.exists()
+    export(recorded, "-f", "dramsim3", "--level", "bursts", "-o", tmp_path / "b.trace")
+    assert open_trace(tmp_path / "b.trace").n_accesses > 0

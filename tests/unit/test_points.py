@@ -102,11 +102,6 @@ def test_passes_are_shared_behind_the_caches() -> None:
     assert shared({plan.points[0].hash: named[plan.points[0].hash]}) == {}
 
 
-def test_run_takes_what_the_command_takes(tmp_path: Path) -> None:
-    sweep = {"base": {"network": NETWORK, "measure": "io"}, "grid": {"fast_memory.size": [5, 6]}}
-    assert [r.config["fast_memory"]["size"] for r in ew.run(sweep)] == [5, 6]
-
-
 def test_expand_needs_no_file_of_its_own() -> None:
     from edgewatt.config.loading import as_document
 

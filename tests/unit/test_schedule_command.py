@@ -52,6 +52,18 @@ def test_schedule_command_prints_and_writes(tmp_path: Path) -> None:
     assert found["traffic_bytes"] <= min(row["traffic_bytes"]["64"] for row in found["orders"][:2])
 
 
+@pytest.mark.parametrize("method", [entry["name"] for entry in ew.catalogue("schedulers")])
+def test_every_scheduler_that_is_listed_may_be_named(tmp_path: Path, method: str) -> None:
+    if method == "cp-sat":
+        pytest.importorskip("ortools")
+    model = tmp_path / "g.json"
+    model.write_text(json.dumps(opgraph_json.to_dict(graph_with())))
+    result = run(str(model), "--method", method, "--json", "-")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["peak_bytes"] in (109, 208) and sorted(found["order"]) == sorted(node["name"] for node in NODES)
+
+
 def test_schedule_command_refuses_with_a_reason(tmp_path: Path) -> None:
     cases = {
         ("no-such-model.tflite",): "no such file",

@@ -1,5 +1,6 @@
 """In a session: frames, charts and short words for what one holds; the first steps of a new user."""
 
+import json
 import os
 import subprocess
 import sys
@@ -102,6 +103,31 @@ def test_the_hint_is_the_command_for_a_checkout() -> None:
         assert "-m pip install -e" in command and command.endswith("[report]'") and "python" in command
     else:  # a copy of the packages alone, as `make debug-test` runs it
         assert command == "pip install 'edgewatt[report]'"
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {
+            "network": SWEEP["base"]["network"],
+            "measure": "io",
+            "fast_memory": {"size": 5},
+            "orderings": ["two-optimal", "ego"],
+        },
+        {"base": {"network": SWEEP["base"]["network"], "measure": "io"}, "grid": {"fast_memory.size": [5, 6]}},
+    ],
+    ids=["run", "sweep"],
+)
+def test_run_takes_what_the_command_takes(tmp_path: Path, document: dict[str, Any]) -> None:
+    """The same file gives the same records from Python and from the command; a mapping is as good as a file."""
+    file = tmp_path / "c.yaml"
+    file.write_text(json.dumps(document))
+    made = CliRunner().invoke(app, ["run", str(file), "-o", str(tmp_path / "out")], catch_exceptions=False)
+    assert made.exit_code == 0, made.output
+    command = {record.hash: record.canonical for record in ew.load_records(tmp_path / "out")}
+    for given in (file, document):
+        found = {record.hash: record.canonical for record in ew.run(given)}
+        assert len(found) == 2 and json.dumps(found, sort_keys=True) == json.dumps(command, sort_keys=True)
 
 
 def test_init_writes_a_commented_configuration_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
