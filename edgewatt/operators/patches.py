@@ -80,10 +80,10 @@ def patches(
     """Return the plans of a chain that no other one beats in peak memory and multiplications, and in joules.
 
     model: a chain, its CSV file, or a model that begins with one (batch: of an ONNX model that leaves it open).
-    modes, tiles, counting, weight_buffer: as of
-    reorder.patches.front.patch_front. part: a memory; off-chip bytes are then weighed too, and the plans that are kept
-    (at most `most`, spread over the front; all that are undominated in the first two stay as far as they fit) get the
-    energy of their transfers. Weights and input are drawn (seed): wires then carry random bytes, an estimate.
+    modes, tiles, counting, weight_buffer: as of reorder.patches.front.patch_front.
+    part: a memory; off-chip bytes are then weighed too, and the plans that are kept (at most `most`, spread over the
+    front; all that are undominated in the first two stay as far as they fit) get the energy of their transfers.
+    Weights and input are drawn (seed): wires then carry random bytes, an estimate.
     time_limit_s: wall-clock limit of it all once the model is read; see PatchFront for what is there then.
     """
     seed = whole_number(seed, "seed", least=0)

@@ -52,7 +52,10 @@ def run_checks(
 
 
 def validate(*, reference: Path | None = None, seed: int = 0) -> list[Check]:
-    """Check our models against theory and, where `reference` is a folder of reference numbers, against those."""
+    """Check our models against theory and, where `reference` is a folder of reference numbers, against those.
+
+    Returns a row per check: what was compared, ours, theirs, and whether they agree.
+    """
     from edgewatt.validate.reference_numbers import reference_checks
     from edgewatt.validate.theory import theory_checks
 

@@ -276,7 +276,11 @@ def interface_energy(
 def core_energy(
     commands: Any, *, part: str | Path | Mapping[str, Any] | Part, end_cycle: int | None = None
 ) -> tuple[EnergyRow, ...]:
-    """Return the core energy of a command table (data not needed), term by term."""
+    """Return the core energy of a command table in pJ, a row per term; data on the bus is not needed.
+
+    commands: CSV path, rows or columns as in hwmodel.dram.command_table. end_cycle: clock at which background energy
+    ends (None: that of the table). Raises InputError for a table or part that cannot be used.
+    """
     from hwmodel.dram.command_table import command_table, count_commands
     from hwmodel.parts.part_file import load_part
 

@@ -59,7 +59,7 @@ class LayerCost:
 def layer_costs(
     traffic: Sequence[TensorTraffic], machine: Machine, bases: Mapping[tuple[int, str], int] | None = None
 ) -> list[LayerCost]:
-    """Play each layer on a machine with a part; words become bursts as in `as_trace`.
+    """Return what each layer of an accelerator's run costs on a machine with a part; words become bursts (`as_trace`).
 
     bases: byte address of each (layer, tensor); default `base_addresses`. Raises InputError without a part.
     """

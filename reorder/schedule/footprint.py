@@ -25,7 +25,10 @@ class Footprint:
 
 
 def footprint(graph: OpGraph | OperatorProblem, order: npt.ArrayLike | None = None) -> Footprint:
-    """Evaluate an order (default: the file's own). Raises InputError if the order cannot run. O(edges)."""
+    """Return the memory that an order of the operators needs: its peak, and the bytes live at and after each step.
+
+    order: int[n], indices of `graph.nodes` (None: the file's own). Raises InputError if it cannot run. O(edges).
+    """
     problem = graph if isinstance(graph, OperatorProblem) else OperatorProblem(graph)
     steps = problem.check_order(np.arange(problem.graph.n_nodes) if order is None else order)
     peak, during, after = problem.costs.footprint(steps)

@@ -4,6 +4,7 @@ cython_ext < traces < hwmodel, reorder < edgewatt. A room is a folder, or a modu
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -161,6 +162,25 @@ def test_a_class_has_a_name_of_its_own() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(module)
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_the_map_is_true_for_today() -> None:
+    """docs/concepts/architecture.md names every room that there is, and none that there is not."""
+    if not (ROOT / "docs").is_dir():
+        pytest.skip("a copy of the packages alone")
+    text = (ROOT / "docs" / "concepts" / "architecture.md").read_text()
+    rooms = text[text.index("## Rooms") : text.index("## To add something")]
+    named = {
+        name.rstrip("/") for name in re.findall(r"`((?:cython_ext|traces|hwmodel|reorder|edgewatt)/[\w./]*)`", rooms)
+    }
+    assert [name for name in named if not (ROOT / name).exists()] == []
+    folders = {"/".join(module.split(".")[:2]) for module in modules() if module.count(".") > 1}
+    folders = {folder for folder in folders if (ROOT / folder).is_dir() and not folder.startswith("cython_ext")}
+    assert {folder for folder in folders if folder not in named} == set()
+    row = next(line for line in rooms.splitlines() if line.startswith("| `cython_ext/`"))
+    assert {path.parent.name for path in ROOT.glob("cython_ext/*/*.pyx")} == set(re.findall(r"`(\w+)`", row))
+    way = re.findall(r"`((?:\w+/)+\w+\.py)`", text[text.index("## The way of a point") :])
+    assert [path for path in way if not ((ROOT / path).exists() or (ROOT / "edgewatt" / path).exists())] == []
 
 
 def test_commands_only_parse_and_print() -> None:
