@@ -77,8 +77,8 @@ def cases(folder: Path) -> dict[str, Case]:
     def papers(out: Path) -> Any:
         return {str(f.relative_to(out)): canonical(f.parent) for f in sorted(out.rglob("records"))} or None
 
-    tuples = ["order-tuples", str(folder / "m.npz"), "-j", "2", "--effort", "20"]
-    of_folder = ["order-tuples", str(folder / "model"), "-j", "2", "--effort", "10"]
+    tuples = ["order-tuples", str(folder / "m.npz"), "-j", "2", "--effort", "4"]
+    of_folder = ["order-tuples", str(folder / "model"), "-j", "2", "--effort", "3"]
     learning = ["learn", "order", "--seconds", "6", "--seeds", "0"]
     figure = ["papers", "gleinig-2a", "--seeds", "1", "--iterations", "300"]
     return {
