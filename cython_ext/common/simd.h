@@ -24,12 +24,21 @@
 #define EDGEWATT_DEBUG_BUILD 0
 #endif
 
+#if defined(__GNUC__) || defined(__clang__)
+#define EDGEWATT_LOAD(place) __atomic_load_n(&(place), __ATOMIC_RELAXED)
+#define EDGEWATT_STORE(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELAXED)
+#else
+#define EDGEWATT_LOAD(place) (place)
+#define EDGEWATT_STORE(place, value) ((place) = (value))
+#endif
+
 enum { EDGEWATT_BASELINE = 0, EDGEWATT_LEVEL_AVX2 = 1, EDGEWATT_LEVEL_AVX512 = 2 };
 
 static inline int edgewatt_simd_level(void) {
-    static int level = -1; /* a race here only repeats the same computation */
-    if (level >= 0) return level;
-    int found = EDGEWATT_BASELINE;
+    static int level = -1; /* threads that come first together find the same */
+    int found = EDGEWATT_LOAD(level);
+    if (found >= 0) return found;
+    found = EDGEWATT_BASELINE;
 #if EDGEWATT_X86
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt"))
@@ -42,8 +51,8 @@ static inline int edgewatt_simd_level(void) {
     const char *wish = getenv("EDGEWATT_SIMD");
     if (wish && !strcmp(wish, "baseline")) found = EDGEWATT_BASELINE;
     if (wish && !strcmp(wish, "avx2") && found > EDGEWATT_LEVEL_AVX2) found = EDGEWATT_LEVEL_AVX2;
-    level = found;
-    return level;
+    EDGEWATT_STORE(level, found);
+    return found;
 }
 
 #endif

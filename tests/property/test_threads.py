@@ -3,6 +3,8 @@
 `make sanitize` runs this on kernels built with ThreadSanitizer.
 """
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -55,6 +57,29 @@ def test_orders(method: str, more: dict[str, Any]) -> None:
     networks = [random_layered(3, 14, 0.4, seed=seed) for seed in (9, *range(THREADS - 1))]
     networks[1] = networks[0]
     assert_same_together([lambda n=n: ew.order(n, method, memory=8, **more).edges for n in networks])  # type: ignore[misc]
+
+
+FIRST = """
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+import edgewatt as ew
+from traces.generators.networks import random_layered
+networks = [random_layered(3, 14, 0.4, seed=seed) for seed in range(4)]
+ew.order(networks[0], "two-optimal", memory=8)
+together = Barrier(4)
+def first(network):
+    together.wait(60)
+    return len(ew.order(network, "residency", memory=8, moves=200).edges)
+with ThreadPoolExecutor(4) as pool:
+    print(list(pool.map(first, networks)) == [len(n.sources) for n in networks])
+"""
+
+
+def test_first_calls_together() -> None:
+    """What a kernel finds out once, such as the level of SIMD, several threads may be the first to ask for."""
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-P", "-c", FIRST], capture_output=True, text=True, check=False)
+        assert done.returncode == 0 and done.stdout.strip() == "True", done.stderr[-2000:]
 
 
 @pytest.mark.parametrize("policy", ["min", "lru", "rr"])

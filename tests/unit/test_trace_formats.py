@@ -1,5 +1,7 @@
 """Other simulators' trace formats: what is written, read back, and refused by file and line."""
 
+import os
+
 import numpy as np
 import pytest
 from oracles.trace_oracle import small_network
@@ -257,7 +259,11 @@ def test_standard_input_is_a_trace(tmp_path):
     )
     for given in (LACKEY.encode(), packed("gz", LACKEY.encode())):
         done = subprocess.run(
-            [sys.executable, "-c", program], input=given, capture_output=True, env={"TMPDIR": str(tmp_path)}, check=True
+            [sys.executable, "-c", program],
+            input=given,
+            capture_output=True,
+            env={**os.environ, "TMPDIR": str(tmp_path)},
+            check=True,
         )
         assert done.stdout.startswith(b"[5, 5, {'file': 'standard input', 'format': 'lackey'")
     gc.collect()
