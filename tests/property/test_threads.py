@@ -65,11 +65,11 @@ from threading import Barrier
 import edgewatt as ew
 from traces.generators.networks import random_layered
 networks = [random_layered(3, 14, 0.4, seed=seed) for seed in range(4)]
-ew.order(networks[0], "two-optimal", memory=8)
+ew.order(networks[0], "ego", memory=8)
 together = Barrier(4)
 def first(network):
     together.wait(60)
-    return len(ew.order(network, "residency", memory=8, moves=200).edges)
+    return len(ew.order(network, "output-stationary", memory=8).edges)
 with ThreadPoolExecutor(4) as pool:
     print(list(pool.map(first, networks)) == [len(n.sources) for n in networks])
 """
