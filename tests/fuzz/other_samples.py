@@ -48,7 +48,7 @@ conv,1,1,0,4,4,2,4,4,2,0
 SCALESIM = "[architecture_presets]\nIfmapOffset=0\nFilterOffset=100\nOfmapOffset=200\n[run_presets]\nInterfaceBandwidth=CALC\n"  # fmt: skip # noqa: E501
 LIMITS = [each.name for each in dataclasses.fields(Limits)]
 PROCESSOR = f"""kind: processor
-limits: {json.dumps(dict.fromkeys(LIMITS, 4096))}
+limits: {json.dumps({name: 8 if name.endswith("_ways") else 65536 for name in LIMITS})}
 nanoseconds: {json.dumps(dict.fromkeys(TERMS, 0.5))}
 remembered_runs: 8
 simd: avx2
