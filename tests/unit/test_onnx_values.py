@@ -188,3 +188,11 @@ def test_a_result_is_as_large_as_its_operator_makes_it_not_as_the_file_says(
         assert tracemalloc.get_traced_memory()[1] < 100 << 20
     finally:
         tracemalloc.stop()
+
+
+def test_an_operator_set_that_no_operator_is_in(tmp_path: Path) -> None:
+    made = model()
+    made.opset_import[0].version = 0
+    (tmp_path / "m.onnx").write_bytes(made.SerializeToString())
+    with contextlib.suppress(InputError):
+        load(str(tmp_path / "m.onnx"))

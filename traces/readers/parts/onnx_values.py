@@ -104,7 +104,7 @@ class Values:
         import onnx.checker
         import onnx.shape_inference
 
-        self.errors = onnx.checker.ValidationError, onnx.shape_inference.InferenceError
+        self.errors = (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, onnx.defs.SchemaError)
         self.onnx, self.constants, self.types, self.whole, self.path = onnx, constants, types, whole, path
         self.opsets, self.version = list(model.opset_import), model.ir_version
         self.domains = {entry.domain: int(entry.version) for entry in self.opsets}
