@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browser import CHROMIUM, opened
+from browser import CHROMIUM, Browser
 from typer.testing import CliRunner
 
 import edgewatt as ew
@@ -204,6 +204,10 @@ def test_the_bound_of_an_arena_holds_for_every_order() -> None:
 def test_the_page_draws_without_errors(files: tuple[Path, Path], tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text(arena_page(of_schedule(ew.schedule(ew.cell("darts_v2")))), encoding="utf-8")
-    dom, said = opened(page, tmp_path / "profile")
-    assert "Uncaught" not in said and "CONSOLE" not in said
-    assert 'data-drawn="2"' in dom and "(the peak)" in dom
+    browser = Browser()
+    try:
+        with browser.page(page, 1200) as shown:
+            shown.wait("document.body.dataset.drawn === '2'")
+            assert shown.failures == [] and "(the peak)" in shown.run("return document.body.outerHTML;")
+    finally:
+        browser.close()
