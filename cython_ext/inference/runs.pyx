@@ -1,18 +1,14 @@
-"""Inference in the order of the work: the stream of runs, and the kernels that work through it.
+"""Inference in the order of the work: the kernels that work through a stream of runs (streams.pyx).
 
-A *run* is a maximal stretch of consecutive connections into one target; its partial sums stay in registers. Layout of
-the stream: stream.h. All arrays are in processing order and have been checked by the caller.
+The partial sums of a run stay in registers. All arrays are in processing order and have been checked by the caller.
 """
 
-import numpy as np
-
 from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
-from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uintptr_t
+from libc.stdint cimport int64_t, uint32_t, uintptr_t
 from libc.string cimport memcpy
 
 cdef extern from "inference/runs.h" nogil:
-    enum: EW_F32, EW_BF16, EW_INT8, EW_NARROW, EW_LINE_UNITS, EW_UNIT, EW_HEADER_INT8, EW_MAX_RUN, EW_ACTIVATION_SHIFT
-    uint32_t EW_FIRST, EW_LAST, EW_WIDE, EW_OUTSIDE, EW_PAIRED
+    enum: EW_F32, EW_BF16, EW_INT8, EW_NARROW, EW_LINE_UNITS, EW_UNIT
     ctypedef struct ew_run:
         pass
     void ew_columns(const ew_run *, const ew_run *, const char *, const char *, char *, const char *, int64_t, int, int)
@@ -24,7 +20,7 @@ cdef extern from "inference/int8.h" nogil:
     void ew_int8(const uint32_t *, const uint32_t *, char *, const char *, int64_t, int)
     void ew_sums_out(const char *, const int64_t *, int64_t, const double *, float *, int64_t, int64_t, int)
 
-cdef extern from "inference/rows.h" nogil:
+cdef extern from "inference/row_copies.h" nogil:
     void ew_rows_in(char *, const int64_t *, const int64_t *, int64_t, const float *, int64_t, int64_t, int64_t, int64_t)
     void ew_bytes_in(char *, const int64_t *, const int64_t *, int64_t, const float *, int64_t, int64_t, int64_t,
                      const double *, const double *, int)
@@ -41,225 +37,11 @@ NARROW_PLACES = 1 << 16
 LINE_UNITS = EW_LINE_UNITS
 UNIT_BYTES = EW_UNIT
 LEVELS = ("baseline", "avx2", "avx512")
-RUN_WORDS = 4  # of a run of a float stream
-PAD_WORDS = 16  # the last vector of a run, and the quad behind the last run, may be read past the end
 
 
 def level_number(name):
     """Return the number of a SIMD level, at most what this machine (or EDGEWATT_SIMD) allows; None: that."""
     return edgewatt_simd_level() if name is None else min(LEVELS.index(name), edgewatt_simd_level())
-
-
-def run_starts(const int32_t[::1] targets, bint single_steps=False):
-    """Return int64[R + 1]: where each run begins, and W. single_steps: every connection is a run of its own."""
-    cdef int64_t w = targets.shape[0], k, r = 0
-    starts = np.empty(w + 1, np.int64)
-    cdef int64_t[::1] start = starts
-    with nogil:
-        for k in range(w):
-            if k == 0 or single_steps or targets[k] != targets[k - 1]:
-                start[r] = k
-                r += 1
-    start[r] = w
-    return starts[: r + 1].copy()
-
-
-def float_stream(const int32_t[::1] sources, const int32_t[::1] targets, const float[::1] weights,
-                 const int64_t[::1] starts, const uint32_t[::1] place, const float[::1] start_values,
-                 const uint8_t[::1] activation, const int64_t[::1] in_degree, const uint8_t[::1] outside,
-                 const uint32_t[::1] input_place, int kind, uint32_t line_units, const int64_t[::1] shared):
-    """Return the tables (runs, places, weights) of a float stream, uint32 each, RUN_WORDS per run.
-
-    place: offset of each neuron's row, in units. outside: of each run, whether its sources are rows of the table of
-    inputs; input_place: their offsets there. start_values: bias of each neuron. activation: code of each neuron.
-    kind: F32, or BF16 (weights are rounded to nearest, ties to even), plus NARROW for 16-bit
-    places, which count in `line_units` units. shared: of each run, what shared.pyx says (zeros: no pairs); the quads
-    that a pair shares lie side by side, then come the others of its first and of its second run.
-    """
-    cdef int64_t n_runs = starts.shape[0] - 1, r, k, n, at_quad, quad = 0, before = 0
-    cdef bint bf16 = kind & EW_BF16, narrow = kind & EW_NARROW, second = False
-    cdef int64_t quads = ((np.diff(np.asarray(starts)) + 3) // 4).sum()
-    if quads >= 2**32:
-        raise ValueError("more than 2^34 connections")
-    runs = np.zeros(RUN_WORDS * n_runs + PAD_WORDS, np.uint32)
-    place_words = np.zeros(quads * (2 if narrow else 4) + PAD_WORDS, np.uint32)
-    weight_words = np.zeros(quads * (2 if bf16 else 4) + PAD_WORDS, np.uint32)
-    cdef uint32_t[::1] run = runs
-    cdef uint32_t[::1] wide_place = place_words
-    cdef uint16_t[::1] narrow_place = place_words.view(np.uint16)
-    cdef uint32_t[::1] weight_f32 = weight_words
-    cdef uint16_t[::1] weight_bf16 = weight_words.view(np.uint16)
-    cdef const uint32_t[::1] weight_bits = np.asarray(weights).view(np.uint32)
-    cdef const uint32_t[::1] start_bits = np.asarray(start_values).view(np.uint32)
-    cdef int64_t[::1] seen = np.zeros(in_degree.shape[0], np.int64)
-    cdef uint32_t bits, at
-    cdef const uint32_t *source_place
-    cdef int32_t t
-    with nogil:
-        for r in range(n_runs):
-            t = targets[starts[r]]
-            n = starts[r + 1] - starts[r]
-            source_place = &input_place[0] if outside[r] else &place[0]
-            run[4 * r] = place[t]
-            run[4 * r + 1] = (_head(seen, t, n, in_degree[t], activation[t]) | (EW_OUTSIDE if outside[r] else 0)
-                              | (EW_PAIRED if shared[r] else 0))
-            run[4 * r + 2] = start_bits[t]
-            run[4 * r + 3] = <uint32_t>(shared[r - 1] if second else quad)
-            for k in range(n):
-                if second:  # `before`: quads of the first run of the pair
-                    at_quad = quad - before + 2 * (k // 4) + 1 if k // 4 < shared[r - 1] else quad + k // 4
-                else:
-                    at_quad = quad + (2 * (k // 4) if k // 4 < shared[r] else k // 4 + shared[r])
-                at = source_place[sources[starts[r] + k]]
-                bits = weight_bits[starts[r] + k]
-                if narrow:
-                    narrow_place[4 * at_quad + k % 4] = <uint16_t>(at // line_units)
-                else:
-                    wide_place[4 * at_quad + k % 4] = at
-                if bf16:
-                    weight_bf16[4 * at_quad + k % 4] = <uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16)
-                else:
-                    weight_f32[4 * at_quad + k % 4] = bits
-            before = (n + 3) // 4
-            quad += before
-            second = shared[r] > 0
-    return runs, place_words, weight_words
-
-
-def int8_stream(const int32_t[::1] sources, const int32_t[::1] targets, const int8_t[::1] weights,
-                const int64_t[::1] starts, const uint32_t[::1] place, const uint32_t[::1] sum_place,
-                const int32_t[::1] start_values, const float[::1] multipliers, const int32_t[::1] zeros,
-                const uint8_t[::1] activation, const uint8_t[::1] wide, const int64_t[::1] in_degree,
-                const uint8_t[::1] outside, const uint32_t[::1] input_place):
-    """Return (words, first word of every run) of an integer stream. sum_place: rows of 32-bit sums, in units."""
-    cdef int64_t n_runs = starts.shape[0] - 1, r, k, n, padded, at = 0
-    lengths = np.diff(np.asarray(starts))
-    size = int((EW_HEADER_INT8 + 5 * ((lengths + 3) // 4)).sum())
-    words = np.zeros(size + PAD_WORDS, np.uint32)
-    first = np.empty(n_runs + 1, np.int64)
-    cdef uint32_t[::1] word = words
-    cdef const uint32_t[::1] factor_bits = np.asarray(multipliers).view(np.uint32)
-    cdef int64_t[::1] begin = first
-    cdef int64_t[::1] seen = np.zeros(in_degree.shape[0], np.int64)
-    cdef uint32_t head
-    cdef int32_t t
-    cdef const uint32_t *source_place
-    with nogil:
-        for r in range(n_runs):
-            begin[r] = at
-            t = targets[starts[r]]
-            n = starts[r + 1] - starts[r]
-            padded = (n + 3) // 4 * 4
-            head = _head(seen, t, n, in_degree[t], activation[t]) - <uint32_t>n + <uint32_t>padded
-            if wide[t]:
-                head |= EW_WIDE
-            if outside[r]:
-                head |= EW_OUTSIDE
-            source_place = &input_place[0] if outside[r] else &place[0]
-            word[at] = place[t]
-            word[at + 1] = head
-            word[at + 2] = <uint32_t>start_values[t]
-            word[at + 3] = sum_place[t]
-            word[at + 4] = factor_bits[t]
-            word[at + 5] = <uint32_t>zeros[t]
-            at += EW_HEADER_INT8
-            for k in range(padded):
-                word[at + k] = source_place[sources[starts[r] + (k if k < n else n - 1)]]
-            at += padded
-            for k in range(n):
-                word[at + k // 4] |= <uint32_t>(<uint8_t>weights[starts[r] + k]) << (8 * (k % 4))
-            at += padded // 4
-    begin[n_runs] = at
-    return words, first
-
-
-cdef inline uint32_t _head(int64_t[::1] seen, int32_t t, int64_t n, int64_t degree, uint8_t activation) nogil:
-    cdef uint32_t head = <uint32_t>n | (<uint32_t>activation << EW_ACTIVATION_SHIFT)
-    if seen[t] == 0:
-        head |= EW_FIRST
-    seen[t] += n
-    if seen[t] == degree:
-        head |= EW_LAST
-    return head
-
-
-def find_phases(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons):
-    """Return int64[W]: the phase of each connection. A phase reads nothing that it writes. O(W + N).
-
-    A phase is as long as it can be: it ends before the first connection whose source is a target of the phase.
-    """
-    cdef int64_t w = sources.shape[0], k, phase = 0
-    found = np.empty(w, np.int64)
-    cdef int64_t[::1] of = found
-    cdef int64_t[::1] written = np.full(n_neurons, -1, np.int64)  # the last phase that writes each neuron
-    with nogil:
-        for k in range(w):
-            if written[sources[k]] == phase:
-                phase += 1
-            written[targets[k]] = phase
-            of[k] = phase
-    return found
-
-
-def assign_rows(const int32_t[::1] sources, const int32_t[::1] targets, const int64_t[::1] last_use,
-                const uint8_t[::1] keep, const int32_t[::1] resident):
-    """Return int64[N], rows of the arena so that rows are used again, and the number of rows. O(W + N log N).
-
-    A row is taken at a neuron's first touch, the lowest free one, and is free again after the step of its last use.
-    resident: neurons that hold rows from the start. keep: neurons whose rows are never free again. -1: not touched.
-    """
-    cdef int64_t w = sources.shape[0], n = last_use.shape[0], k, rows = 0, free = 0, side
-    cdef int32_t v
-    found = np.full(n, -1, np.int64)
-    cdef int64_t[::1] row = found
-    cdef int64_t[::1] heap = np.empty(n + 1, np.int64)
-    with nogil:
-        for k in range(resident.shape[0]):
-            row[resident[k]] = rows
-            rows += 1
-        for k in range(w):
-            v = targets[k]
-            if row[v] < 0:
-                if free:
-                    row[v] = _pop(heap, &free)
-                else:
-                    row[v] = rows
-                    rows += 1
-            for side in range(2):
-                v = targets[k] if side else sources[k]
-                if last_use[v] == k and not keep[v]:
-                    _push(heap, &free, row[v])
-    return found, rows
-
-
-cdef inline void _push(int64_t[::1] heap, int64_t *size, int64_t value) noexcept nogil:
-    cdef int64_t at = size[0], parent
-    size[0] += 1
-    while at:
-        parent = (at - 1) // 2
-        if heap[parent] <= value:
-            break
-        heap[at] = heap[parent]
-        at = parent
-    heap[at] = value
-
-
-cdef inline int64_t _pop(int64_t[::1] heap, int64_t *size) noexcept nogil:
-    cdef int64_t least = heap[0], value, at = 0, child
-    size[0] -= 1
-    value = heap[size[0]]
-    while True:
-        child = 2 * at + 1
-        if child >= size[0]:
-            break
-        if child + 1 < size[0] and heap[child + 1] < heap[child]:
-            child += 1
-        if heap[child] >= value:
-            break
-        heap[at] = heap[child]
-        at = child
-    heap[at] = value
-    return least
 
 
 def write_bytes(uintptr_t table, const int64_t[::1] offsets, const int64_t[::1] columns, const float[:, :] batch,

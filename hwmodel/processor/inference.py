@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 import cython_ext.inference.runs as kernel
+from cython_ext.inference.streams import RUN_WORDS, float_stream
 from hwmodel.processor.arena import Arena
 from hwmodel.processor.inputs import PackedInputs, checked_inputs
 from hwmodel.processor.integer import IntegerLayout
@@ -148,12 +149,12 @@ class CompiledInference(Shown):
         if dtype != "int8" and (narrow_places(most, self._pitch) if line > 1 else most <= kernel.NARROW_PLACES):
             self._kind |= kernel.NARROW
         if dtype != "int8":
-            self._stream = kernel.float_stream(
+            self._stream = float_stream(
                 work.sources, work.targets, work.weights, work.starts, self._place, work.biases, work.activation,
                 work.network.in_degree, work.outside.view(np.uint8), self._table_place, self._kind, line,
                 work.shared if self._pairs else np.zeros(self.runs, np.int64),
             )  # fmt: skip
-            self._first = kernel.RUN_WORDS * np.arange(self.runs + 1)
+            self._first = RUN_WORDS * np.arange(self.runs + 1)
             self._passes = self._made_passes()
         elif self._calibration is not None:
             self._need_integers(self._calibration)

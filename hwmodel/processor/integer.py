@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 import cython_ext.inference.runs as kernel
+from cython_ext.inference.streams import int8_stream
 from hwmodel.processor.arena import Arena
 from hwmodel.processor.quantization import Quantized, to_bytes
 from hwmodel.processor.work import OrderedWork, in_units
@@ -42,7 +43,7 @@ class IntegerLayout:
         """Return the words of the stream and the first word of each run."""
         work, found, network = self._work, self.quantized, self._work.network
         sums = self._begin + self._sum_row * (4 * self._columns)
-        words, first = kernel.int8_stream(
+        words, first = int8_stream(
             work.sources, work.targets, found.weights, work.starts, place, in_units(sums // kernel.UNIT_BYTES),
             found.start, found.multiplier, found.zero, work.activation, network.is_output.view(np.uint8),
             network.in_degree, work.outside.view(np.uint8), table_place,

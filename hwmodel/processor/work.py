@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import cython_ext.inference.runs as kernel
-from cython_ext.inference.shared import shared_quads
+from cython_ext.inference.places import assign_rows
+from cython_ext.inference.run_pairs import shared_quads
+from cython_ext.inference.runs import LINE_UNITS, NARROW_PLACES, UNIT_BYTES
+from cython_ext.inference.streams import RUN_WORDS, run_starts
 from traces.base.errors import InputError
 from traces.work.checks import processing_arrays
 from traces.work.network import Network
 
 ACTIVATION_CODES = {"identity": 0, "relu": 1, "clipped-relu": 2}
-RUN_BYTES = 4 * kernel.RUN_WORDS
+RUN_BYTES = 4 * RUN_WORDS
 PAIRING = "avx512"
 """The SIMD level whose registers hold the sums of two targets: its kernels take two runs that begin alike at a time."""
 
@@ -34,7 +36,7 @@ class OrderedWork:
     @cached_property
     def starts(self) -> npt.NDArray[np.int64]:
         """int64[R + 1]: position of each run's first connection, and W."""
-        return np.asarray(kernel.run_starts(self.targets, self.single_steps))
+        return np.asarray(run_starts(self.targets, self.single_steps))
 
     @cached_property
     def biases(self) -> npt.NDArray[np.float32]:
@@ -120,7 +122,7 @@ class OrderedWork:
             inputs = inputs[self.copied]
             keep[inputs] = keep_all | network.is_output[inputs]
         resident = np.concatenate((inputs, constants)).astype(np.int32)
-        row, n_rows = kernel.assign_rows(self.sources, self.targets, last_use, keep.astype(np.uint8), resident)
+        row, n_rows = assign_rows(self.sources, self.targets, last_use, keep.astype(np.uint8), resident)
         return np.asarray(row), int(n_rows)
 
 
@@ -152,7 +154,7 @@ def spread(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 def narrow_places(rows: int, pitch: int) -> bool:
     """Whether 16 bits say where each of so many rows is, in lines."""
-    return rows * pitch <= kernel.NARROW_PLACES * kernel.LINE_UNITS * kernel.UNIT_BYTES
+    return rows * pitch <= NARROW_PLACES * LINE_UNITS * UNIT_BYTES
 
 
 def in_units(places: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:

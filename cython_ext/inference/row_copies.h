@@ -1,6 +1,6 @@
 /* Moving input vectors into rows of the arena, and rows out again. */
-#ifndef EDGEWATT_INFERENCE_ROWS_H
-#define EDGEWATT_INFERENCE_ROWS_H
+#ifndef EDGEWATT_INFERENCE_ROW_COPIES_H
+#define EDGEWATT_INFERENCE_ROW_COPIES_H
 
 #include "inference/stream.h"
 

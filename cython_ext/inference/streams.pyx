@@ -1,0 +1,149 @@
+"""The stream of runs that a kernel works through: places, weights and heads of every run. Layout: stream.h.
+
+A *run* is a maximal stretch of consecutive connections into one target. All arrays are in processing order and have
+been checked by the caller.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
+
+cdef extern from "inference/stream.h" nogil:
+    enum: EW_BF16, EW_NARROW, EW_HEADER_INT8, EW_ACTIVATION_SHIFT
+    uint32_t EW_FIRST, EW_LAST, EW_WIDE, EW_OUTSIDE, EW_PAIRED
+
+RUN_WORDS = 4  # of a run of a float stream
+PAD_WORDS = 16  # the last vector of a run, and the quad behind the last run, may be read past the end
+
+
+def run_starts(const int32_t[::1] targets, bint single_steps=False):
+    """Return int64[R + 1]: where each run begins, and W. single_steps: every connection is a run of its own."""
+    cdef int64_t w = targets.shape[0], k, r = 0
+    starts = np.empty(w + 1, np.int64)
+    cdef int64_t[::1] start = starts
+    with nogil:
+        for k in range(w):
+            if k == 0 or single_steps or targets[k] != targets[k - 1]:
+                start[r] = k
+                r += 1
+    start[r] = w
+    return starts[: r + 1].copy()
+
+
+def float_stream(const int32_t[::1] sources, const int32_t[::1] targets, const float[::1] weights,
+                 const int64_t[::1] starts, const uint32_t[::1] place, const float[::1] start_values,
+                 const uint8_t[::1] activation, const int64_t[::1] in_degree, const uint8_t[::1] outside,
+                 const uint32_t[::1] input_place, int kind, uint32_t line_units, const int64_t[::1] shared):
+    """Return the tables (runs, places, weights) of a float stream, uint32 each, RUN_WORDS per run.
+
+    place: offset of each neuron's row, in units. outside: of each run, whether its sources are rows of the table of
+    inputs; input_place: their offsets there. start_values: bias of each neuron. activation: code of each neuron.
+    kind: F32, or BF16 (weights are rounded to nearest, ties to even), plus NARROW for 16-bit
+    places, which count in `line_units` units. shared: of each run, what run_pairs.pyx says (zeros: no pairs); the quads
+    that a pair shares lie side by side, then come the others of its first and of its second run.
+    """
+    cdef int64_t n_runs = starts.shape[0] - 1, r, k, n, at_quad, quad = 0, before = 0
+    cdef bint bf16 = kind & EW_BF16, narrow = kind & EW_NARROW, second = False
+    cdef int64_t quads = ((np.diff(np.asarray(starts)) + 3) // 4).sum()
+    if quads >= 2**32:
+        raise ValueError("more than 2^34 connections")
+    runs = np.zeros(RUN_WORDS * n_runs + PAD_WORDS, np.uint32)
+    place_words = np.zeros(quads * (2 if narrow else 4) + PAD_WORDS, np.uint32)
+    weight_words = np.zeros(quads * (2 if bf16 else 4) + PAD_WORDS, np.uint32)
+    cdef uint32_t[::1] run = runs
+    cdef uint32_t[::1] wide_place = place_words
+    cdef uint16_t[::1] narrow_place = place_words.view(np.uint16)
+    cdef uint32_t[::1] weight_f32 = weight_words
+    cdef uint16_t[::1] weight_bf16 = weight_words.view(np.uint16)
+    cdef const uint32_t[::1] weight_bits = np.asarray(weights).view(np.uint32)
+    cdef const uint32_t[::1] start_bits = np.asarray(start_values).view(np.uint32)
+    cdef int64_t[::1] seen = np.zeros(in_degree.shape[0], np.int64)
+    cdef uint32_t bits, at
+    cdef const uint32_t *source_place
+    cdef int32_t t
+    with nogil:
+        for r in range(n_runs):
+            t = targets[starts[r]]
+            n = starts[r + 1] - starts[r]
+            source_place = &input_place[0] if outside[r] else &place[0]
+            run[4 * r] = place[t]
+            run[4 * r + 1] = (_head(seen, t, n, in_degree[t], activation[t]) | (EW_OUTSIDE if outside[r] else 0)
+                              | (EW_PAIRED if shared[r] else 0))
+            run[4 * r + 2] = start_bits[t]
+            run[4 * r + 3] = <uint32_t>(shared[r - 1] if second else quad)
+            for k in range(n):
+                if second:  # `before`: quads of the first run of the pair
+                    at_quad = quad - before + 2 * (k // 4) + 1 if k // 4 < shared[r - 1] else quad + k // 4
+                else:
+                    at_quad = quad + (2 * (k // 4) if k // 4 < shared[r] else k // 4 + shared[r])
+                at = source_place[sources[starts[r] + k]]
+                bits = weight_bits[starts[r] + k]
+                if narrow:
+                    narrow_place[4 * at_quad + k % 4] = <uint16_t>(at // line_units)
+                else:
+                    wide_place[4 * at_quad + k % 4] = at
+                if bf16:
+                    weight_bf16[4 * at_quad + k % 4] = <uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16)
+                else:
+                    weight_f32[4 * at_quad + k % 4] = bits
+            before = (n + 3) // 4
+            quad += before
+            second = shared[r] > 0
+    return runs, place_words, weight_words
+
+
+def int8_stream(const int32_t[::1] sources, const int32_t[::1] targets, const int8_t[::1] weights,
+                const int64_t[::1] starts, const uint32_t[::1] place, const uint32_t[::1] sum_place,
+                const int32_t[::1] start_values, const float[::1] multipliers, const int32_t[::1] zeros,
+                const uint8_t[::1] activation, const uint8_t[::1] wide, const int64_t[::1] in_degree,
+                const uint8_t[::1] outside, const uint32_t[::1] input_place):
+    """Return (words, first word of every run) of an integer stream. sum_place: rows of 32-bit sums, in units."""
+    cdef int64_t n_runs = starts.shape[0] - 1, r, k, n, padded, at = 0
+    lengths = np.diff(np.asarray(starts))
+    size = int((EW_HEADER_INT8 + 5 * ((lengths + 3) // 4)).sum())
+    words = np.zeros(size + PAD_WORDS, np.uint32)
+    first = np.empty(n_runs + 1, np.int64)
+    cdef uint32_t[::1] word = words
+    cdef const uint32_t[::1] factor_bits = np.asarray(multipliers).view(np.uint32)
+    cdef int64_t[::1] begin = first
+    cdef int64_t[::1] seen = np.zeros(in_degree.shape[0], np.int64)
+    cdef uint32_t head
+    cdef int32_t t
+    cdef const uint32_t *source_place
+    with nogil:
+        for r in range(n_runs):
+            begin[r] = at
+            t = targets[starts[r]]
+            n = starts[r + 1] - starts[r]
+            padded = (n + 3) // 4 * 4
+            head = _head(seen, t, n, in_degree[t], activation[t]) - <uint32_t>n + <uint32_t>padded
+            if wide[t]:
+                head |= EW_WIDE
+            if outside[r]:
+                head |= EW_OUTSIDE
+            source_place = &input_place[0] if outside[r] else &place[0]
+            word[at] = place[t]
+            word[at + 1] = head
+            word[at + 2] = <uint32_t>start_values[t]
+            word[at + 3] = sum_place[t]
+            word[at + 4] = factor_bits[t]
+            word[at + 5] = <uint32_t>zeros[t]
+            at += EW_HEADER_INT8
+            for k in range(padded):
+                word[at + k] = source_place[sources[starts[r] + (k if k < n else n - 1)]]
+            at += padded
+            for k in range(n):
+                word[at + k // 4] |= <uint32_t>(<uint8_t>weights[starts[r] + k]) << (8 * (k % 4))
+            at += padded // 4
+    begin[n_runs] = at
+    return words, first
+
+
+cdef inline uint32_t _head(int64_t[::1] seen, int32_t t, int64_t n, int64_t degree, uint8_t activation) nogil:
+    cdef uint32_t head = <uint32_t>n | (<uint32_t>activation << EW_ACTIVATION_SHIFT)
+    if seen[t] == 0:
+        head |= EW_FIRST
+    seen[t] += n
+    if seen[t] == degree:
+        head |= EW_LAST
+    return head
