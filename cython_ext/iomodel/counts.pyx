@@ -178,30 +178,51 @@ cdef object _values(const int32_t[::1] sources, const int32_t[::1] targets, int6
     return values
 
 
+ctypedef void (*connections)(void *, int64_t, int64_t, int) noexcept nogil  # from one to another, under a policy
+
+
+cdef void _lru_run(void *state, int64_t start, int64_t end, int pin_both) noexcept nogil:
+    ew_lru_run(<ew_lru *> state, start, end, pin_both)
+
+
+cdef void _rr_run(void *state, int64_t start, int64_t end, int pin_both) noexcept nogil:
+    ew_rr_run(<ew_rr *> state, start, end, pin_both)
+
+
+cdef void _min_run(void *state, int64_t start, int64_t end, int pin_both) noexcept nogil:
+    ew_min_run(<ew_min *> state, start, end)
+
+
+cdef _walk(ew_fast_memory *m, void *state, connections run, int pin_both, int64_t w, uint8_t[::1] loads):
+    """Process all connections; with loads, note how many values each of them reads."""
+    cdef int64_t start, i, before
+    for start in range(0, w, SLICE):
+        with nogil:
+            if loads.shape[0]:
+                for i in range(start, min(start + SLICE, w)):
+                    before = m.reads_neurons
+                    run(state, i, i + 1, pin_both)
+                    loads[i] = <uint8_t>(m.reads_neurons - before)
+            else:
+                run(state, start, min(start + SLICE, w), pin_both)
+        PyErr_CheckSignals()
+
+
 cdef _lru(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[::1] is_output, int64_t memory,
           int pin_both, int64_t[::1] row, uint8_t[::1] loads, ew_moves *moves):
-    cdef int64_t w = sources.shape[0], n = is_output.shape[0], start, i, before
+    cdef int64_t w = sources.shape[0], n = is_output.shape[0]
     cdef int32_t[:, ::1] values = _values(sources, targets, n, -1)
     cdef ew_lru state
     _begin(&state.m, sources, targets, memory, is_output, moves)
     state.value = <ew_value *> &values[0, 0]
     state.tail = 0
-    for start in range(0, w, SLICE):
-        with nogil:
-            if loads.shape[0]:
-                for i in range(start, min(start + SLICE, w)):
-                    before = state.m.reads_neurons
-                    ew_lru_run(&state, i, i + 1, pin_both)
-                    loads[i] = <uint8_t>(state.m.reads_neurons - before)
-            else:
-                ew_lru_run(&state, start, min(start + SLICE, w), pin_both)
-        PyErr_CheckSignals()
+    _walk(&state.m, &state, _lru_run, pin_both, w, loads)
     _report(&state.m, _final_writes(state.value, is_output, w, moves), row)
 
 
 cdef _rr(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[::1] is_output, int64_t memory,
          int pin_both, int64_t[::1] row, uint8_t[::1] loads, ew_moves *moves):
-    cdef int64_t w = sources.shape[0], n = is_output.shape[0], start, i, before
+    cdef int64_t w = sources.shape[0], n = is_output.shape[0]
     cdef int32_t[:, ::1] values = _values(sources, targets, n + 1, 0)
     cdef int32_t[::1] slot = np.full(min(memory - 1, n), n, np.int32)
     cdef ew_rr state
@@ -209,22 +230,13 @@ cdef _rr(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[:
     state.value = <ew_value *> &values[0, 0]
     state.slot = &slot[0]
     state.pointer = 0
-    for start in range(0, w, SLICE):
-        with nogil:
-            if loads.shape[0]:
-                for i in range(start, min(start + SLICE, w)):
-                    before = state.m.reads_neurons
-                    ew_rr_run(&state, i, i + 1, pin_both)
-                    loads[i] = <uint8_t>(state.m.reads_neurons - before)
-            else:
-                ew_rr_run(&state, start, min(start + SLICE, w), pin_both)
-        PyErr_CheckSignals()
+    _walk(&state.m, &state, _rr_run, pin_both, w, loads)
     _report(&state.m, _final_writes(state.value, is_output, w, moves), row)
 
 
 cdef _min(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[::1] is_output, int64_t memory,
           const int32_t[::1] next_use, int64_t[::1] row, uint8_t[::1] loads, ew_moves *moves):
-    cdef int64_t w = sources.shape[0], start, size = 4 * w, k, i, before
+    cdef int64_t w = sources.shape[0], size = 4 * w, k
     cdef ew_min state
     cdef uint64_t[::1] level
     levels = []
@@ -241,16 +253,7 @@ cdef _min(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[
     for k in range(EW_HIGHEST):
         state.highest[k] = -1
     state.room = state.m.capacity
-    for start in range(0, w, SLICE):
-        with nogil:
-            if loads.shape[0]:
-                for i in range(start, min(start + SLICE, w)):
-                    before = state.m.reads_neurons
-                    ew_min_run(&state, i, i + 1)
-                    loads[i] = <uint8_t>(state.m.reads_neurons - before)
-            else:
-                ew_min_run(&state, start, min(start + SLICE, w))
-        PyErr_CheckSignals()
+    _walk(&state.m, &state, _min_run, 0, w, loads)
     _report(&state.m, state.writes_outputs, row)
 
 
