@@ -37,14 +37,19 @@ def order(
     entry = ORDERINGS[method]
     checked_memory(memory)
     policy_codes(policy, pinning)
-    if time_limit_s is not None and not (time_limit_s > 0 and math.isfinite(time_limit_s)):
-        raise InputError(f"time_limit_s is {time_limit_s}: a number of seconds above 0 is needed (or none at all)")
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise InputError(f"seed must be an integer of at least 0, not {seed!r}")
+    check_limits(seed, time_limit_s)
     task = Task(memory, policy, pinning, objective, seed, time_limit_s, progress)
     task = make_objective(objective).within(task)
     found = entry.item(network, task, entry.make_parameters(parameters))
     return replace(found, edges=check_order(network, found.edges))
+
+
+def check_limits(seed: int, time_limit_s: float | None) -> None:
+    """Refuse a seed that is no integer of at least 0, and a time limit that is not finite or not above 0."""
+    if time_limit_s is not None and not (time_limit_s > 0 and math.isfinite(time_limit_s)):
+        raise InputError(f"time_limit_s is {time_limit_s}: a number of seconds above 0 is needed (or none at all)")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InputError(f"seed must be an integer of at least 0, not {seed!r}")
 
 
 def methods() -> dict[str, str]:

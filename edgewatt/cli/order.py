@@ -111,6 +111,7 @@ def order_network(
     from edgewatt.orders.timed import speed_up, time_objective
     from hwmodel.processor.calibration import processor_for
     from reorder.base import ORDERINGS
+    from reorder.search.objectives import machine_objective
     from traces.base.errors import InputError
     from traces.base.files import whole_file
     from traces.base.units import duration
@@ -138,11 +139,14 @@ def order_network(
         return
     method = method or "auto"
     wish = read_value(objective or ("io" if system is None else "energy"))
+    wish = machine_objective(wish) or wish
     judge: Any = None
     if system is not None:
-        given = Layout(kind=layout or "auto", value_format=value_format or "fp32", lanes=lanes or LANES)
+        given = Layout(
+            kind=layout or "auto", value_format=value_format or "fp32", lanes=LANES if lanes is None else lanes
+        )
         judge = judge_for(loaded, wish, system, layout=given, seed=seed)
-        memory = memory or judge.shape().memory
+        memory = judge.shape().memory if memory is None else memory
     elif layout is not None or value_format is not None or renumber is not None:
         raise InputError("--layout, --format and --renumber belong to --system")
     elif memory is None:

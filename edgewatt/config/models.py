@@ -48,11 +48,12 @@ def _known_technology(value: str) -> str | None:
 
 
 def _known_objective(value: Any) -> Any:
-    from reorder.search.objectives import MACHINE_OBJECTIVES, make_objective
+    from reorder.search.objectives import machine_objective, make_objective
 
-    if not (isinstance(value, str) and value in MACHINE_OBJECTIVES):
+    named = machine_objective(value)
+    if named is None:
         make_objective(value)
-    return value
+    return named or value
 
 
 def _stride(value: Any) -> Any:
@@ -313,17 +314,8 @@ class RunConfig(Section):
         if (self.network is None) == (self.trace is None):
             raise ValueError("give a network or a trace" + (", not both" if self.network else ""))
         if self.trace is not None:
-            unused = {
-                "orderings",
-                "strides",
-                "formats",
-                "fast_memory",
-                "search",
-                "layout",
-                "sample",
-                "batch",
-                "accuracy",
-            } & self.model_fields_set
+            of_work = ["orderings", "strides", "formats", "fast_memory", "search", "layout", "sample", "batch", "accuracy"]
+            unused = self.model_fields_set.intersection(of_work)
             if unused:
                 raise ValueError(f"unused key {sorted(unused)[0]!r}: a recorded trace fixes it already")
             if self.scratchpad is not None or any(each.scratchpad is not None for each in self.onchip or ()):
@@ -334,9 +326,21 @@ class RunConfig(Section):
         if self.onchip is not None and {"caches", "scratchpad"} & self.model_fields_set:
             raise ValueError("`onchip` lists the memories: leave `caches` and `scratchpad` out")
         _engines_fit(self)
+        _objective_fits(self)
         if self.gpu is not None:
             _gpu_fits(self)
         return _one_memory(self)
+
+
+def _objective_fits(run: RunConfig) -> None:
+    from reorder.search.objectives import machine_objective
+
+    named = machine_objective(run.search.objective)
+    if named and run.gpu is not None:
+        raise ValueError(f"objective {named!r} does not suit a GPU, which computes layer by layer whatever the order")
+    on_chip = [(each.caches, each.scratchpad) for each in run.onchip or ()] or [(run.caches, run.scratchpad)]
+    if named and not all(map(any, on_chip)):
+        raise ValueError(f"objective {named!r} needs caches or a scratchpad: without, every order moves the same bytes")
 
 
 def _engines_fit(run: RunConfig) -> None:

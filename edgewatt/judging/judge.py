@@ -20,6 +20,7 @@ from traces.base.progress import Progress
 from traces.base.units import engineering
 from traces.layouts.kind import LAYOUTS
 from traces.layouts.layout import AUTO, AUTO_CHOICE, BEST, Layout
+from traces.work.checks import checked_memory
 from traces.work.network import Network
 
 LANES = 16  # vectors of one pass where nothing else is said, as `edgewatt pays` has it
@@ -130,27 +131,35 @@ def order_on_machine(
     the machine's own), those that search by runs and I/Os weighted as the judge weighs them.
     Raises InputError naming the parameter at fault.
     """
+    engine.check_limits(seed, time_limit_s)
+    if memory is not None:
+        checked_memory(memory)
     shape, entry = judge.shape(), ORDERINGS[method]
     if entry.item.chooses:
-        usual = vars(entry.make_parameters({}))  # a configuration names them all
-        asked = {name: value for name, value in parameters.items() if name not in usual or value != usual[name]}
-        known = MachineParameters.__dataclass_fields__
-        for name in asked:
-            if name not in known:
-                raise InputError(
-                    f"method {method!r} takes no {name!r} with objective {judge.objective!r}, only {', '.join(known)}"
-                )
         return order_for_machine(
-            judge.network, shape, judge, MachineParameters(**asked), holds=judge.holds,
-            given=given, seed=seed, time_limit_s=time_limit_s, progress=progress,
+            judge.network, shape, judge, machine_parameters(judge, method, parameters), holds=judge.holds, given=given,
+            seed=seed, time_limit_s=time_limit_s, progress=progress,
         )  # fmt: skip
-    rows = memory or shape.memory
+    rows = shape.memory if memory is None else memory
     objective: Any = linear_objective(judge, shape) if entry.item.searches else "io"
     found = engine.order(
         judge.network, method, memory=rows, policy=shape.policy, pinning=shape.pinning, objective=objective, seed=seed,
         time_limit_s=time_limit_s, progress=progress, **parameters,
     )  # fmt: skip
     return replace(found, parameters={**found.parameters, "memory": rows, "value": judge(found.edges)})
+
+
+def machine_parameters(judge: MachineJudge, method: str, parameters: Mapping[str, Any]) -> MachineParameters:
+    """Return the parameters of a search for a machine. Raises InputError naming the one at fault."""
+    usual = vars(ORDERINGS[method].make_parameters({}))  # a configuration names them all
+    asked = {name: value for name, value in parameters.items() if name not in usual or value != usual[name]}
+    known = MachineParameters.__dataclass_fields__
+    for name in asked:
+        if name not in known:
+            raise InputError(
+                f"method {method!r} takes no {name!r} with objective {judge.objective!r}, only {', '.join(known)}"
+            )
+    return MachineParameters(**asked)
 
 
 def linear_objective(judge: MachineJudge, shape: MachineShape) -> Objective:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from edgewatt.judging.judge import MachineJudge, order_on_machine
+from edgewatt.judging.judge import MachineJudge, machine_parameters, order_on_machine
 from reorder.base import Ordering
 from reorder.machine.numbering import numberings
 from reorder.machine.shape import Int64Array
-from reorder.order import order
+from reorder.order import check_limits, order
 from reorder.search.budget import CLOCKS
 from traces.base.errors import InputError
 from traces.base.progress import Progress
@@ -52,11 +52,13 @@ def renumber_on_machine(
     """
     import numpy as np
 
+    check_limits(seed, time_limit_s)
+    asked = machine_parameters(judge, "auto", parameters)
     network, cache = judge.network, judge.shape().cache
     if cache is None or not cache.rows_share_lines:
         where = "a scratchpad moves rows" if cache is None else f"a row fills lines of {cache.line_bytes} bytes"
         raise InputError(f"renumbering is for caches whose lines hold several neurons; here {where}: use fewer lanes")
-    clock = CLOCKS[parameters.get("clock", "wall")]
+    clock = CLOCKS[asked.clock]
     began = clock()
 
     def left(share: float) -> float | None:

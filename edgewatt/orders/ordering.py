@@ -14,8 +14,8 @@ from hwmodel.machine import Machine
 from hwmodel.processor.calibration import processor_for
 from reorder import order as engine
 from reorder.base import ORDERINGS, Ordering
-from reorder.search.objectives import MACHINE_OBJECTIVES, NAMES, Objective, make_objective
-from traces.base.errors import InputError, did_you_mean, shown
+from reorder.search.objectives import MACHINE_OBJECTIVES, NAMES, machine_objective, make_objective
+from traces.base.errors import InputError, did_you_mean
 from traces.base.progress import Progress
 from traces.layouts.layout import Layout
 from traces.work.network import Network
@@ -58,6 +58,7 @@ def order(
     search with the objective, for rows of `lanes` values (default: 64).
     Raises InputError for an option that does not belong to the objective, and what the engine raises.
     """
+    objective = machine_objective(objective) or objective
     if machine is not None:
         judge = judge_for(network, objective, machine, layout=layout, lanes=lanes, timing=timing, seed=seed)
         if target is not None:
@@ -68,8 +69,6 @@ def order(
     for name, value in (("layout", layout), ("timing", timing)):
         if value is not None:
             raise InputError(f"{name} belongs to an objective with a machine")
-    if not isinstance(objective, str | Objective):
-        raise InputError(f"objective: a name or an Objective is wanted, not {shown(objective)}")
     if objective != "time":
         make_objective(objective)  # one of a machine says what it needs
     if memory is None:
@@ -131,7 +130,8 @@ def judge_for(
     seed: int = 0,
 ) -> MachineJudge:
     """Return the judge of orders on a machine (see `order`). Raises InputError where the options do not fit."""
-    if not isinstance(objective, str) or objective not in MACHINE_OBJECTIVES:
+    named = machine_objective(objective)
+    if named is None:
         raise InputError(
             f"a machine is for the objectives {', '.join(MACHINE_OBJECTIVES)}, not {objective!r}: leave it out or "
             f"choose one of them{did_you_mean(objective, MACHINE_OBJECTIVES) if objective not in NAMES else ''}"
@@ -144,7 +144,7 @@ def judge_for(
         asked = layout
     else:
         asked = Layout(kind=layout or "auto", lanes=LANES if lanes is None else lanes)
-    if objective == "time" and timing == "replay":
+    if named == "time" and timing == "replay":
         raise InputError("objective 'time' is the system's: replay's is issue time; leave timing out")
-    chosen = timing or ("system" if objective == "time" else "replay")
-    return MachineJudge(network, machine_of(machine), asked, objective, chosen, seed)
+    chosen = timing or ("system" if named == "time" else "replay")
+    return MachineJudge(network, machine_of(machine), asked, named, chosen, seed)

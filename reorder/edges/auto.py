@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from reorder.base import ORDERINGS, Method, Ordering, Task
 from reorder.edges.residency import search
 from reorder.limits.objective import least_objective
-from reorder.search.budget import Best, Budget, Scorer, at_least
+from reorder.search.budget import Best, Budget, Scorer, count_of
 from reorder.search.intervals import Items
 from reorder.search.residency import ResidencyParameters
 from reorder.search.strips import plan_search
@@ -39,9 +39,9 @@ class AutoParameters:
     clock: str = "wall"
 
     def __post_init__(self) -> None:
-        at_least("moves", self.moves, 0)
-        at_least("starts", self.starts, 1)
-        at_least("workers", self.workers, 1)
+        count_of("moves", self.moves, 0)
+        count_of("starts", self.starts, 1)
+        count_of("workers", self.workers, 1)
 
 
 def fuse(items: Items, best: Best, bound: float) -> None:

@@ -14,7 +14,7 @@ from cython_ext.edges.blocks import swap_blocks
 from cython_ext.edges.near import near_runs
 from cython_ext.edges.pairs import pair_runs
 from reorder.base import ORDERINGS, Ordering, Task
-from reorder.search.budget import Best, Budget, Scorer, at_least
+from reorder.search.budget import Best, Budget, Scorer, count_of
 from reorder.search.intervals import Items
 from reorder.search.keys import sorted_by
 from reorder.search.rolling import slot_choices
@@ -36,8 +36,8 @@ class BlocksParameters:
     swaps: int | None = None
 
     def __post_init__(self) -> None:
-        at_least("size", self.size, 1)
-        at_least("swaps", self.swaps, 0)
+        count_of("size", self.size, 1)
+        count_of("swaps", self.swaps, 0)
 
 
 def block_of_items(items: Items, size: int, swaps: int | None, seed: int) -> Int64Array:
@@ -110,8 +110,8 @@ class TilesParameters:
     outer: str | None = None
 
     def __post_init__(self) -> None:
-        at_least("targets", self.targets, 1)
-        at_least("sources", self.sources, 1)
+        count_of("targets", self.targets, 1)
+        count_of("sources", self.sources, 1)
         if self.outer not in (None, "targets", "sources"):
             from traces.base.errors import unknown_name
 
@@ -178,9 +178,9 @@ class LongRunsParameters:
     pairs: bool = False
 
     def __post_init__(self) -> None:
-        at_least("sources", self.sources, 1)
-        at_least("fused", self.fused, 1)
-        at_least("near", self.near, 1)
+        count_of("sources", self.sources, 1)
+        count_of("fused", self.fused, 1)
+        count_of("near", self.near, 1)
 
 
 def by_long_runs(network: Network, parameters: LongRunsParameters) -> Int64Array:

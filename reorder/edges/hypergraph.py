@@ -15,7 +15,7 @@ import numpy as np
 
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.blocks import Int64Array, best_size
-from reorder.search.budget import at_least
+from reorder.search.budget import count_of
 from reorder.search.intervals import Items
 from traces.base.errors import MissingExtraError
 from traces.work.network import Network
@@ -28,7 +28,7 @@ class PartitionParameters:
     size: int | None = None
 
     def __post_init__(self) -> None:
-        at_least("size", self.size, 1)
+        count_of("size", self.size, 1)
 
 
 @cache

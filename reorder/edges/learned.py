@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from reorder.base import ORDERINGS, Explanation, Ordering, Task
-from reorder.search.budget import Best, Budget, Scorer, at_least
+from reorder.search.budget import Best, Budget, Scorer, count_of
 from reorder.search.intervals import Items
 from reorder.search.keys import two_optimal_order
 from reorder.search.reasons import SourceChoice, reasons
@@ -57,8 +57,8 @@ class LearnedParameters:
     def __post_init__(self) -> None:
         if self.weights is not None and (not isinstance(self.weights, str) or not self.weights):
             raise InputError(f"weights must name a file of `edgewatt learn order`, not {self.weights!r}")
-        at_least("slots", self.slots, 1)
-        at_least("moves", self.moves, 0)
+        count_of("slots", self.slots, 1)
+        count_of("moves", self.moves, 0)
 
 
 MOST_EXPLAINED = 1_000_000  # connections
@@ -208,7 +208,7 @@ class EonParameters:
     def __post_init__(self) -> None:
         if not isinstance(self.checkpoint, str) or not self.checkpoint:
             raise InputError(f"checkpoint must name a file of `edgewatt learn eon`, not {self.checkpoint!r}")
-        at_least("samples", self.samples, 0)
+        count_of("samples", self.samples, 0)
 
 
 @ORDERINGS.register(

@@ -17,7 +17,7 @@ from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.blocks import by_tiles
 from reorder.machine.shape import Int64Array, Judge, MachineShape
 from reorder.machine.surrogate import Surrogate
-from reorder.search.budget import CLOCKS, Budget, at_least
+from reorder.search.budget import CLOCKS, Budget, count_of
 from reorder.search.intervals import Items
 from reorder.search.objectives import weighted
 from traces.base.errors import unknown_name
@@ -48,8 +48,8 @@ class MachineParameters:
     clock: str = "wall"
 
     def __post_init__(self) -> None:
-        at_least("rounds", self.rounds, 0)
-        at_least("moves", self.moves, 0)
+        count_of("rounds", self.rounds, 0)
+        count_of("moves", self.moves, 0)
         if self.clock not in CLOCKS:
             raise unknown_name("clock", self.clock, CLOCKS)
 

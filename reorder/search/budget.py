@@ -14,6 +14,7 @@ import numpy.typing as npt
 from reorder.base import Ordering, Progress, Task
 from reorder.search.batches import WIDTHS, in_batches
 from reorder.search.objectives import make_objective
+from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
 from traces.work.network import Network
 
@@ -146,7 +147,14 @@ def part(progress: Progress, begin: float, end: float) -> Progress:
     return report
 
 
-def at_least(name: str, value: float | None, least: float) -> None:
-    """Refuse a parameter below `least`; None stands for automatic."""
-    if value is not None and not (isinstance(value, int | float) and value >= least):
-        raise InputError(f"{name} must be at least {least}, not {value!r}")
+def at_least(name: str, value: float | None, least: int) -> None:
+    """Refuse a parameter that is no finite number of at least `least`; None stands for automatic."""
+    given = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is not None and not (given and least <= value < float("inf")):
+        raise InputError(f"{name} must be a finite number of at least {least}, not {value!r}")
+
+
+def count_of(name: str, value: int | None, least: int) -> None:
+    """Refuse a parameter that is no whole number of at least `least`; None stands for automatic."""
+    if value is not None:
+        whole_number(value, name, least)

@@ -122,6 +122,12 @@ def make_objective(given: Any) -> Objective:
         return given
     if isinstance(given, str):
         given = {"kind": given}
+    of_machine = machine_objective(given)
+    if of_machine is not None:
+        raise InputError(
+            f"objective {of_machine!r} needs a machine: give machine=... (on the command line --system), a name of "
+            "`edgewatt list systems`, a YAML file or a Machine"
+        )
     if not isinstance(given, Mapping) or "kind" not in given:
         raise InputError(f"an objective is a name or a mapping with 'kind', not {given!r}{did_you_mean('', NAMES)}")
     options = {str(key): value for key, value in given.items() if key != "kind"}
@@ -132,12 +138,7 @@ def make_objective(given: Any) -> Objective:
         "memories": (memories, {"sizes"}, {"sizes"}),
     }
     kind = given["kind"]
-    if kind in MACHINE_OBJECTIVES:
-        raise InputError(
-            f"objective {kind!r} needs a machine: give machine=... (on the command line --system), a name of "
-            "`edgewatt list systems`, a YAML file or a Machine"
-        )
-    if kind not in makers:
+    if not isinstance(kind, str) or kind not in makers:
         meant = did_you_mean(kind, [*makers, *MACHINE_OBJECTIVES])
         needs = "; energy, time and bytes need a machine: machine=..., on the command line --system"
         raise InputError(
@@ -154,6 +155,19 @@ def make_objective(given: Any) -> Objective:
         policy_codes(term.policy or "min", term.pinning or "literal")
         checked_memory(3 if term.memory is None else term.memory)
     return objective
+
+
+def machine_objective(given: Any) -> str | None:
+    """Return the name of an objective of a machine for its name or a mapping with `kind`; None for any other.
+
+    Raises InputError for an option: they have none.
+    """
+    kind = given.get("kind") if isinstance(given, Mapping) else given
+    if not isinstance(kind, str) or kind not in MACHINE_OBJECTIVES:
+        return None
+    if isinstance(given, Mapping) and len(given) > 1:
+        raise InputError(f"objective {kind!r} has no option {next(str(key) for key in given if key != 'kind')!r}")
+    return kind
 
 
 def report(network: Network, edges: Any, task: Task) -> dict[str, float]:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from cython_ext.annealing.residency import Residency
-from reorder.search.budget import Best, at_least
+from reorder.search.budget import Best, at_least, count_of
 from reorder.search.intervals import IntervalState, Items
 from reorder.search.rolling import SHARES, start_state
 from traces.base.errors import InputError
@@ -72,10 +72,10 @@ class ResidencyParameters:
     clock: str = "wall"
 
     def __post_init__(self) -> None:
-        at_least("starts", self.starts, 1)
-        at_least("workers", self.workers, 1)
-        at_least("moves", self.moves, 0)
-        at_least("slots", self.slots, 1)
+        count_of("starts", self.starts, 1)
+        count_of("workers", self.workers, 1)
+        count_of("moves", self.moves, 0)
+        count_of("slots", self.slots, 1)
         at_least("temperature", self.temperature, 0)
         at_least("polish", self.polish, 0)
         if self.polish is not None and self.polish > 1:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from cython_ext.edges.stationary import rolling
 from reorder.base import Task
-from reorder.search.budget import Budget, at_least
+from reorder.search.budget import Budget, at_least, count_of
 from reorder.search.intervals import IntervalState, Items
 from reorder.search.keys import demanded_order, two_optimal_order
 from reorder.search.spectrum import coordinates
@@ -39,8 +39,8 @@ class StationaryParameters:
     degree: float | None = None
 
     def __post_init__(self) -> None:
-        at_least("slots", self.slots, 1)
-        at_least("keep", self.keep, 0)
+        count_of("slots", self.slots, 1)
+        count_of("keep", self.keep, 0)
         at_least("age", self.age, 0)
         at_least("degree", self.degree, 0)
 

@@ -82,7 +82,7 @@ def test_other_methods_search_by_the_fitted_weights(network: Network) -> None:
         ({"objective": "energy", "machine": PAD, "timing": "guess"}, "timing must be"),
         ({"objective": "energy", "machine": PAD, "lanes": 4, "layout": Layout(lanes=2)}, "say it once"),
         ({"objective": "energy", "machine": PAD, "layout": "csx"}, "unknown layout 'csx'"),
-        ({"objective": "energy", "machine": PAD, "rounds": -1}, "rounds must be at least 0"),
+        ({"objective": "energy", "machine": PAD, "rounds": -1}, "rounds must be a whole number of at least 0"),
         ({"objective": "energy", "machine": PAD, "lanes": 512}, "holds 0 rows"),
         ({"layout": "csr"}, "layout belongs to an objective with a machine"),
         ({}, "memory is missing"),

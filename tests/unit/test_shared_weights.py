@@ -91,6 +91,10 @@ def test_a_shared_network_keeps_it_through_orders_pruning_and_files(tmp_path):
         (dict(positions=np.zeros((10, 2), int)), r"positions has shape \(10, 2\), expected \(N, 3\)"),
         (dict(positions=np.zeros((9, 3), int)), "positions has 9 values, expected 10"),
         (dict(positions=np.zeros(10, int)), r"positions must be two-dimensional, \(N, 3\)"),
+        (
+            dict(positions=np.full((10, 3), -2)),
+            r"positions do not fit: neuron 0 lies at \(layer, y, x\) = \(-2, -2, -2\), but layers count from 0",
+        ),
         (dict(positions=np.zeros((10, 3), int)), "positions do not fit: connection 0 goes from neuron 0 in layer 0 to"),
         (
             dict(layer=np.repeat([0, 1], 6), weight_ids=np.r_[0, 1, 2, 0, 1, 2, 0, 1, 0, 1, 0, 1], weights=np.ones(12)),

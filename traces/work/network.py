@@ -201,6 +201,13 @@ class Network(Shown):
         if self.positions is None:
             return
         layer = self.positions[:, 0]
+        low = np.flatnonzero((self.positions < (0, -1, -1)).any(axis=1))
+        if low.size:
+            where = tuple(self.positions[low[0]].tolist())
+            raise InputError(
+                f"positions do not fit: neuron {low[0]} lies at (layer, y, x) = {where}, but layers count from 0, "
+                "and so do y and x (-1: no image)"
+            )
         back = np.flatnonzero(layer[self.sources] >= layer[self.targets])
         if back.size:
             k = int(back[0])
