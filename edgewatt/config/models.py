@@ -314,8 +314,8 @@ class RunConfig(Section):
         if (self.network is None) == (self.trace is None):
             raise ValueError("give a network or a trace" + (", not both" if self.network else ""))
         if self.trace is not None:
-            of_work = ["orderings", "strides", "formats", "fast_memory", "search", "layout", "sample", "batch", "accuracy"]
-            unused = self.model_fields_set.intersection(of_work)
+            work = ["orderings", "strides", "formats", "fast_memory", "search", "layout", "sample", "batch", "accuracy"]
+            unused = self.model_fields_set.intersection(work)
             if unused:
                 raise ValueError(f"unused key {sorted(unused)[0]!r}: a recorded trace fixes it already")
             if self.scratchpad is not None or any(each.scratchpad is not None for each in self.onchip or ()):
