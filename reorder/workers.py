@@ -1,4 +1,4 @@
-"""Who does the pieces of a large job: this process, worker processes, or a Dask cluster. Pieces in, results out.
+"""Who does the pieces of a large job: threads, worker processes, or a Dask cluster. Pieces in, results out.
 
 A piece is a call of a function of a module. What is sent is the piece alone, and only a few pieces a worker are under
 way, so that neither memory nor the time before the first result grows with the job.
@@ -6,8 +6,10 @@ way, so that neither memory nor the time before the first result grows with the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import ExitStack
 from itertools import islice
 from typing import Any, Protocol, Self, TypeVar
@@ -15,24 +17,44 @@ from typing import Any, Protocol, Self, TypeVar
 from traces.base.children import end_with_parent, safe_children
 from traces.base.errors import EdgewattError, InputError, MissingExtraError, unknown_name
 
-EXECUTORS = ("processes", "inline", "dask")
+EXECUTORS = ("threads", "processes", "inline", "dask")
 IN_FLIGHT = 3  # pieces a worker: one that it does, and what it does next
+_DASK_TASK_S = 0.5  # pieces travel together until they take about as long: a task costs some milliseconds
+_DASK_PIECES = 64  # that travel together at most
 _CONNECT_S = 10.0
 _RETRIES = 2  # Dask gives a piece whose worker died to another one
-_ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")}
+_WORKER = {
+    **{name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")},
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",  # nobody looks at it
+}
 
 Key = TypeVar("Key")
 Call = tuple[Key, tuple[Any, ...]]
 
 
+class Abandoned(BaseException):
+    """Nobody waits for this piece any more."""
+
+
+_ASKED = threading.local()
+
+
+def go_on() -> None:
+    """End a piece that nobody waits for any more (Ctrl-C, an error elsewhere); pieces call it now and then."""
+    ended: threading.Event | None = getattr(_ASKED, "ended", None)
+    if ended is not None and ended.is_set():
+        raise Abandoned
+
+
 class Workers:
     """A team that is started when there is work for two, and ends with the block.
 
-    count: workers (of a scheduler given: as many as it has). executor: of EXECUTORS. scheduler: address of a Dask
-    scheduler. Raises InputError for other names and counts.
+    count: workers (of a scheduler given: as many as it has). executor: of EXECUTORS; threads are for work that is
+    compiled and lets other threads run. scheduler: address of a Dask scheduler. Raises InputError for other names and
+    counts.
     """
 
-    def __init__(self, count: int = 1, executor: str = "processes", scheduler: str | None = None) -> None:
+    def __init__(self, count: int = 1, executor: str = "threads", scheduler: str | None = None) -> None:
         if count < 1:
             raise InputError(f"workers is {count}: at least one process does the work")
         if executor not in EXECUTORS:
@@ -70,7 +92,8 @@ class Workers:
 
     def _members(self) -> _Team:
         if self._team is None:
-            team: _Team = _dask(self) if self.executor == "dask" else _Processes(self.count)
+            made = {"threads": _Threads, "processes": _Processes}
+            team: _Team = _dask(self) if self.executor == "dask" else made[self.executor](self.count)
             self._team = self._ends.enter_context(team)
         return self._team
 
@@ -100,14 +123,11 @@ def _chained(first: list[Call[Key]], rest: Iterator[Call[Key]]) -> Iterator[Call
     yield from rest
 
 
-class _Processes:
-    """Worker processes of this machine, which end with their parent."""
+class _Pool:
+    """Workers of this machine, by an executor of the standard library."""
 
-    def __init__(self, count: int) -> None:
-        from multiprocessing import get_context
-
-        self.count = count
-        self._pool = ProcessPoolExecutor(count, get_context("spawn"), initializer=end_with_parent)
+    def __init__(self, count: int, pool: Executor) -> None:
+        self.count, self._pool = count, pool
 
     def __enter__(self) -> Self:
         return self
@@ -115,13 +135,17 @@ class _Processes:
     def __exit__(self, *error: Any) -> None:
         self._pool.shutdown(cancel_futures=True)
 
+    def submit(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Future[Any]:
+        """Let a worker do a piece."""
+        return self._pool.submit(function, *arguments)
+
     def map(self, function: Callable[..., Any], calls: Iterator[Call[Key]]) -> Iterator[tuple[Key, Any]]:
+        """See Workers.map."""
         under_way: dict[Any, Key] = {}
 
         def fill() -> None:
             for key, arguments in islice(calls, IN_FLIGHT * self.count - len(under_way)):
-                with safe_children():
-                    under_way[self._pool.submit(function, *arguments)] = key
+                under_way[self.submit(function, arguments)] = key
 
         try:
             fill()
@@ -138,6 +162,40 @@ class _Processes:
         finally:
             for future in under_way:
                 future.cancel()
+
+
+class _Threads(_Pool):
+    """Threads of this process: nothing is sent and nothing is started."""
+
+    def __init__(self, count: int) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
+        self._ended = threading.Event()
+        super().__init__(count, ThreadPoolExecutor(count, "edgewatt", lambda: setattr(_ASKED, "ended", self._ended)))
+
+    def __exit__(self, *error: Any) -> None:
+        self._ended.set()
+        super().__exit__(*error)
+
+
+class _Processes(_Pool):
+    """Worker processes of this machine, which end with their parent."""
+
+    def __init__(self, count: int) -> None:
+        from multiprocessing import get_context
+
+        super().__init__(count, ProcessPoolExecutor(count, get_context("spawn"), initializer=end_with_parent))
+
+    def submit(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Future[Any]:
+        """Let a worker do a piece."""
+        with safe_children():
+            return super().submit(function, arguments)
+
+
+def _together(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> tuple[list[Any], float]:
+    """Do some pieces; return what they give and the seconds that they took."""
+    began = time.perf_counter()
+    return [function(*arguments) for arguments in calls], time.perf_counter() - began
 
 
 def _dask(workers: Workers) -> _Dask:
@@ -157,7 +215,7 @@ class _Dask:
             if scheduler is None:
                 with safe_children():
                     cluster = distributed.LocalCluster(
-                        n_workers=count, threads_per_worker=1, processes=True, dashboard_address=None, env=_ONE_THREAD
+                        n_workers=count, threads_per_worker=1, processes=True, dashboard_address=None, env=_WORKER
                     )
                 self._ends.enter_context(cluster)
             self._client = distributed.Client(cluster if scheduler is None else scheduler, timeout=f"{_CONNECT_S:g}s")
@@ -173,27 +231,31 @@ class _Dask:
         self._ends.close()
 
     def map(self, function: Callable[..., Any], calls: Iterator[Call[Key]]) -> Iterator[tuple[Key, Any]]:
-        under_way: dict[Any, Key] = {}
+        under_way: dict[Any, list[Key]] = {}
         finished = self._distributed.as_completed(with_results=False)
+        size = 1  # of the first ones, which tell how long they take
 
         def fill() -> None:
             threads = max(1, sum(self._client.nthreads().values()))  # of those that live
-            for key, arguments in islice(calls, max(IN_FLIGHT * threads - len(under_way), 0)):
-                future = self._client.submit(function, *arguments, pure=False, retries=_RETRIES)
-                under_way[future] = key
+            while len(under_way) < IN_FLIGHT * threads and (some := list(islice(calls, size))):
+                own = [arguments for _, arguments in some]
+                future = self._client.submit(_together, function, own, pure=False, retries=_RETRIES)
+                under_way[future] = [key for key, _ in some]
                 finished.add(future)
 
         try:
             fill()
             while under_way:
                 future = next(finished)
-                key = under_way.pop(future)
+                keys = under_way.pop(future)
                 try:
-                    result = future.result()
+                    results, seconds = future.result()
                 except self._distributed.KilledWorker as error:
                     raise EdgewattError(f"Dask workers died on a piece ({error})") from error
+                size = min(max(int(len(keys) * _DASK_TASK_S / max(seconds, 1e-9)), 1), _DASK_PIECES)
+                del future  # the cluster need not hold it
                 fill()
-                yield key, result
+                yield from zip(keys, results, strict=True)
         finally:
             for future in under_way:
                 future.cancel()

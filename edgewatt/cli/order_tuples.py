@@ -49,8 +49,10 @@ def order_tuples(
         "default", help="Work of local-search: fast, default, best, or a number, 1 for about 60 us per tuple."
     ),
     seed: int = typer.Option(0, help="Same seed, same order, whatever the number of workers."),
-    workers: int = typer.Option(1, "-j", "--workers", help="Worker processes."),
-    executor: str = typer.Option("processes", help="Who they are: processes, inline or dask."),
+    workers: int = typer.Option(1, "-j", "--workers", help="How many work at once."),
+    executor: str = typer.Option(
+        None, help="Who they are: threads (default of compiled methods), processes, inline or dask."
+    ),
     scheduler: str = typer.Option(None, help="Address of a Dask scheduler, instead of a local cluster."),
     output: str = typer.Option(
         None,

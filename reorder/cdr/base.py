@@ -23,11 +23,14 @@ class TupleOrderMethod:
 
     layouts: storage layouts it can order; 'ell' also needs `ell_sweeps`. objectives: fields it can be told to count.
     guards: names of other orders whose result replaces its own where that is cheaper; 'given' is the order given.
+    workers: who does its work best, of reorder.workers.EXECUTORS: 'threads' where `order` is compiled or NumPy all
+        through, so that others run meanwhile, and calls `progress` now and then.
     """
 
     layouts: frozenset[str] = frozenset({"csr", "csc", "coo"})
     objectives: frozenset[str] = frozenset(OBJECTIVES)
     guards: tuple[str, ...] = ()
+    workers: str = "processes"
 
     def guards_of(self, problem: TupleProblem) -> tuple[str, ...]:
         """Return the guards that are worth their time on this problem."""

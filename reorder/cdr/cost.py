@@ -16,6 +16,10 @@ _SENT = {False: _WEIGHT.astype(np.uint8), True: np.minimum(_WEIGHT, 9 - _WEIGHT)
 _SENT_PAIRS = {dbi: (ones[:, None] + ones).ravel() for dbi, ones in _SENT.items()}
 
 
+_AT_ONCE = 1 << 14
+"""Slots whose ones are counted at once, so that what is gathered stays in the cache."""
+
+
 def _ones(words: Words, element_bytes: int, dbi: bool) -> int:
     data = words.astype(f"<u{element_bytes}")
     if element_bytes % 2:
@@ -27,14 +31,19 @@ def field_ones(problem: TupleProblem, f: Field, order: Int64Array, skip: int = 0
     """Return the ones sent for one array in the given order, DBI wires counted, without those of the first `skip`."""
     if f.element_bits < 8:
         return _nibble_ones(problem, f, order)
-    sent = f.bits[order]
-    padding = 0
-    if problem.xor and len(sent):
-        if problem.padded:
-            padding = _ones(sent[problem.ends_in_padding(f)], f.element_bytes, problem.dbi)
-        before = np.where(problem.is_base(f)[1:], np.uint64(0), sent[:-1])
-        sent[1:] ^= before
-    return padding + _ones(sent[skip:], f.element_bytes, problem.dbi)
+    base = problem.is_base(f)
+    total = 0
+    if problem.xor and problem.padded:
+        total = _ones(f.bits[order[problem.ends_in_padding(f)]], f.element_bytes, problem.dbi)
+    for at in range(skip, len(order), _AT_ONCE):
+        sent = f.bits[order[at : at + _AT_ONCE]]
+        if problem.xor:
+            before = f.bits[order[at - 1 : at]] if at else sent[:0]
+            before = np.concatenate((before, sent[:-1]))
+            before[base[len(sent) - len(before) + at : at + len(sent)]] = 0
+            sent[len(sent) - len(before) :] ^= before
+        total += _ones(sent, f.element_bytes, problem.dbi)
+    return total
 
 
 def _nibble_ones(problem: TupleProblem, f: Field, order: Int64Array) -> int:

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from reorder.cdr.base import TUPLE_ORDERS
 from reorder.cdr.checkpoint import Checkpoint, what_is_wrong
 from reorder.cdr.tuple_problem import Int64Array, Piece, TupleProblem
-from reorder.workers import Workers
+from reorder.workers import Workers, go_on
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 
@@ -32,14 +33,23 @@ def groups(problem: TupleProblem, first: int = 0) -> list[tuple[int, int]]:
     return list(pairwise(cuts))
 
 
-def order_piece(piece: Piece, method: str, seed: int, parameters: Any) -> Int64Array:
-    """Return int64[n] slot -> tuple of a piece's own strides, in the numbers of the problem that it was cut from."""
+def order_piece(piece: Piece, method: str, seed: int, parameters: Any) -> npt.NDArray[np.unsignedinteger]:
+    """Return uint[n], slot -> tuple of a piece's own strides, counted from their first, as narrow as the numbers allow.
+
+    Raises InputError where what the method gives is no order that keeps every tuple in its stride.
+    """
     problem = piece.problem
     order = np.arange(problem.size, dtype=np.int64)
     TUPLE_ORDERS[method].item.order(
-        problem, order, piece.first, piece.last, seed, parameters, lambda done, total, text: None
+        problem, order, piece.first, piece.last, seed, parameters, lambda done, total, text: go_on()
     )
-    return order[problem.bounds[piece.first] : problem.bounds[piece.last]] + piece.offset
+    start, stop = (int(problem.bounds[k]) for k in (piece.first, piece.last))
+    if wrong := what_is_wrong(order[start:stop], problem.bounds, (piece.first, piece.last)):
+        at = problem.before.strides + piece.first
+        raise InputError(
+            f"tuple order {method!r}: what it returns for strides {at} to {at + piece.last - piece.first - 1} {wrong}"
+        )
+    return (order[start:stop] - start).astype(np.min_scalar_type(max(stop - start - 1, 0)))
 
 
 def order_all(
@@ -70,15 +80,11 @@ def order_all(
     try:
         with Workers.of(workers) as team:
             for k, part in team.map(order_piece, calls):
-                first, last = todo[k]
-                if wrong := what_is_wrong(part, problem.bounds, todo[k]):
-                    raise InputError(
-                        f"tuple order {entry.name!r}: what it returns for strides {first} to {last - 1} {wrong}"
-                    )
-                order[problem.bounds[first] : problem.bounds[last]] = part
+                start, stop = (int(problem.bounds[s]) for s in todo[k])
+                np.add(part, start, out=order[start:stop], dtype=np.int64)
                 done += len(part)
                 if store:
-                    store.put(k, part)
+                    store.put(k, order[start:stop].copy())
                 if progress:
                     progress(done, problem.size, "tuples")
     finally:

@@ -95,7 +95,7 @@ def order_tuples(
     effort: float | str = 1.0,
     seed: int = 0,
     workers: int = 1,
-    executor: str = "processes",
+    executor: str | None = None,
     scheduler: str | None = None,
     bound: bool = True,
     progress: Progress | None = None,
@@ -116,9 +116,9 @@ def order_tuples(
         (per one, per rising edge), of a part. Under Base+XOR ones stand in for toggles and energy in the search.
     method: of TUPLE_ORDERS; `parameters` are its own. effort: work of methods that have it (local-search: 1 is
         about 60 us a tuple with AVX-512), or 'fast', 'default' or 'best'. The result depends on the seed, not on
-        `workers`. executor: who they are, 'processes', 'inline' or 'dask' (a local cluster of as many, or the one at
-        the address `scheduler`). bound: also compute the spanning-tree bound. checkpoint: file that lets a killed run
-        continue.
+        `workers`. executor: who they are, 'threads', 'processes', 'inline' or 'dask' (a local cluster of as many, or
+        the one at the address `scheduler`); None: threads where the method is compiled, else processes. bound: also
+        compute the spanning-tree bound. checkpoint: file that lets a killed run continue.
 
     Returns a TupleOrder. Raises InputError saying which entry, id, stride or name cannot be used.
     """
@@ -135,7 +135,7 @@ def order_tuples(
     stored = StoredTuples.of(matrix, request.storage)
     if request.storage.kind.stacked:
         return _order_ell(request, stored, bound)
-    with Workers(workers, executor, scheduler) as team:
+    with Workers(workers, executor or request.member.workers, scheduler) as team:
         run: dict[str, Any] = {"seed": seed, "workers": team, "progress": progress, "checkpoint": checkpoint}
         return _order_rows(request, stored, bound, run)
 

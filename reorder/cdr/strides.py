@@ -65,6 +65,8 @@ def run_kernel(
 class SortedStrides(TupleOrderMethod):
     """An order that sorts each stride; equal tuples keep their order. A member says by what. O(n log n)."""
 
+    workers = "threads"
+
     def keys(self, problem: TupleProblem, tuples: Int64Array) -> list[np.ndarray]:
         """Return arrays [n] to sort n tuples by, as `numpy.lexsort` takes them: the last one decides first."""
         raise NotImplementedError

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from dataclasses import fields as dataclass_fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -54,6 +56,14 @@ class Field:
     def element_bytes(self) -> int:
         """Whole bytes of one element (1 for int4, two of which share a byte)."""
         return max(1, self.element_bits // 8)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Let elements travel to workers as wide as they are."""
+        return {**self.__dict__, "bits": self.bits.astype(f"<u{self.element_bytes}")}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """Take them back as words."""
+        self.__dict__.update(state, bits=state["bits"].astype(np.uint64))
 
 
 @dataclass(frozen=True)
@@ -116,6 +126,21 @@ class TupleProblem:
                 raise InputError(
                     f"bases every {self.block_bytes} bytes: no whole number of {f.element_bits}-bit {f.name}"
                 )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Let rows travel to workers as narrow as they are; what is derived is derived again."""
+        lowest = int(self.rows[0]) if self.size else 0
+        apart = self.rows - lowest
+        if not self.size or apart.min() < 0:
+            lowest, apart = 0, self.rows
+        else:
+            apart = apart.astype(np.min_scalar_type(int(apart.max())))
+        return {**{f.name: getattr(self, f.name) for f in dataclass_fields(self)}, "rows": (lowest, apart)}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """Take rows back as they were."""
+        lowest, apart = state["rows"]
+        self.__dict__.update(state, rows=apart.astype(np.int64) + lowest)
 
     @property
     def coding(self) -> Coding:

@@ -14,7 +14,6 @@ from zlib import crc32
 import numpy as np
 
 import reorder.cdr.groups as groups
-from reorder.cdr.checkpoint import what_is_wrong
 from reorder.cdr.cost import field_ones
 from reorder.cdr.request import Storage, TupleRequest, WireRequest
 from reorder.cdr.tuple_problem import TuplesBefore
@@ -58,7 +57,7 @@ def order_weights(
     effort: float | str = "fast",
     seed: int = 0,
     workers: int = 1,
-    executor: str = "processes",
+    executor: str | None = None,
     scheduler: str | None = None,
     progress: Progress | None = None,
     **parameters: Any,
@@ -89,7 +88,7 @@ def order_weights(
     facts = [repr(request.storage), repr(wires), method, repr(request.own), seed, groups.GROUP_TUPLES, chosen]
     journal = Journal(target / JOURNAL, _key(weights, facts))
     try:
-        with Workers(workers, executor, scheduler) as team:
+        with Workers(workers, executor or request.member.workers, scheduler) as team:
             run = _Run(weights, target, chosen, request, id_bits, seed, team, journal, progress)
             return run()
     finally:
@@ -219,14 +218,10 @@ class _Run:
                 under_way[group.start] = group
                 yield group.start, (group.piece, self.request.method, self.seed, self.request.own)
 
-        for start, order in self.team.map(groups.order_piece, calls()):
+        for start, local in self.team.map(groups.order_piece, calls()):
             group = under_way.pop(start)
-            piece, first = group.piece, int(group.piece.problem.bounds[group.piece.first])
-            local = order - piece.offset
-            if wrong := what_is_wrong(local, piece.problem.bounds, (piece.first, piece.last)):
-                raise InputError(f"tuple order {self.request.method!r}: what it returns for {matrix.name!r} {wrong}")
-            data = group.words[local - first].tobytes()
-            columns = group.columns[local - first].astype(ids).tobytes()
+            data = group.words[local].tobytes()
+            columns = group.columns[local].astype(ids).tobytes()
             shard.write(names[0], start * group.words.itemsize, data)
             shard.write(names[1], start * ids.itemsize, columns)
             shard.flush()

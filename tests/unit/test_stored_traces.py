@@ -2,6 +2,7 @@
 
 import io
 import json
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -95,3 +96,17 @@ def test_a_bomb_is_refused_before_it_unfolds(tmp_path: Path, monkeypatch: pytest
         InputError, match=r"address.npy: it would take 4,194,432 bytes|524288 accesses in its chunks, 2 announced"
     ):
         list(load_trace(path))
+
+
+def test_what_is_read_is_held_once(tmp_path: Path) -> None:
+    n = 1 << 22
+    held = Chunk(np.zeros(1, np.uint64), np.ones(1, np.uint8), np.zeros(1, np.uint8), np.zeros(1, np.uint8),
+                 np.array([0, 1]), np.zeros(1, np.uint8))  # fmt: skip
+    save_trace(Trace.from_chunks([held], Memory(0, n, np.arange(n, dtype=np.uint8))), tmp_path / "t.npz")
+    tracemalloc.start()
+    try:
+        trace = load_trace(tmp_path / "t.npz")
+        assert tracemalloc.get_traced_memory()[1] < 1.5 * n
+    finally:
+        tracemalloc.stop()
+    assert trace.memory.image is not None and (trace.memory.image == np.arange(n, dtype=np.uint8)).all()

@@ -1,17 +1,23 @@
 """Reference costs and best-known orders; bad input."""
 
 import json
+import pickle
 import re
+import threading
+import time
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import edgewatt as ew
+import reorder.cdr.cost as cost
+import reorder.cdr.groups as groups
 from reorder.cdr import TUPLE_ORDERS
 from reorder.cdr.cost import field_ones
 from reorder.cdr.matrix import id_field, value_field
 from reorder.cdr.tuple_problem import TupleProblem
+from reorder.workers import Workers, go_on
 from traces.base.errors import InputError
 
 
@@ -298,3 +304,71 @@ def test_long_rows_end_below_greedy_and_presets_are_efforts() -> None:
     greedy, fast = ew.order_tuples(row, method="greedy", **kind), ew.order_tuples(row, effort="fast", **kind)
     assert fast.ones < 0.99 * greedy.ones
     assert (fast.positions == ew.order_tuples(row, effort=0.03, **kind).positions).all()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [{}, dict(rows="padded"), dict(encoder="raw"), dict(base_interval="row"), dict(layout="coo", stride="matrix")],
+)
+def test_ones_are_counted_in_parts_as_at_once(monkeypatch, kind):
+    def ordered():
+        found = ew.order_tuples(small(9, 300), **{"value_format": "bf16", "stride": 16, "effort": 0, **kind})
+        return found.ones_values, found.ones_ids, found.original_ones, found.positions.tolist()
+
+    whole = ordered()
+    monkeypatch.setattr(cost, "_AT_ONCE", 7)
+    assert ordered() == whole
+
+
+@pytest.mark.parametrize("rows", [[0, 0, 1, 3, 3], [70_000, 70_000, 140_000, 140_001, 200_000], [3, 1, 1, 0, 0]])
+def test_a_piece_travels_narrow_and_arrives_whole(rows):
+    fields = (value_field(np.arange(5, dtype=np.float32), "fp16")[0], id_field("column ids", np.arange(5), 32))
+    problem = TupleProblem(fields, np.array([0, 2, 5]), np.array(rows, np.int64))
+    piece = problem.piece(1, 2)
+    assert piece.problem.model.symmetric  # derived before it travels
+    sent = pickle.dumps(problem.piece(0, 2))
+    there = pickle.loads(pickle.dumps(piece)).problem
+    for a, b in (
+        (there.rows, piece.problem.rows),
+        *((f.bits, g.bits) for f, g in zip(there.fields, piece.problem.fields, strict=True)),
+    ):
+        assert a.dtype == b.dtype and a.tolist() == b.tolist()
+    assert "model" not in there.__dict__ and there.before == piece.problem.before
+    assert pickle.loads(sent).problem.rows.tolist() == rows
+
+
+def test_threads_and_processes_give_one_order(monkeypatch):
+    monkeypatch.setattr(groups, "GROUP_TUPLES", 64)
+    kind = dict(value_format="fp16", stride=16, effort=0.05)
+    alone = ew.order_tuples(small(20, 90), **kind)
+    for executor in ("threads", "processes", None):
+        shared = ew.order_tuples(small(20, 90), **kind, workers=2, executor=executor)
+        assert (shared.positions == alone.positions).all() and shared.lower_bound == alone.lower_bound
+
+
+def test_threads_end_when_nobody_waits():
+    began = threading.Event()
+
+    def piece(k):
+        if k == 0:
+            began.wait(10)
+            raise KeyError("first")
+        began.set()
+        until = time.monotonic() + 20
+        while time.monotonic() < until:
+            go_on()
+            time.sleep(0.001)
+
+    start = time.monotonic()
+    with pytest.raises(KeyError), Workers(2, "threads") as team:
+        list(team.map(piece, ((k, (k,)) for k in range(9))))
+    assert time.monotonic() - start < 10
+    go_on()  # this thread is nobody's worker
+
+
+def test_only_compiled_methods_are_given_to_threads():
+    assert {entry.name for entry in TUPLE_ORDERS.values() if entry.item.workers == "threads"} >= {
+        "local-search",
+        "greedy",
+    }
+    assert TUPLE_ORDERS["or-tools-tsp"].item.workers == "processes"

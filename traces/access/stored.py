@@ -13,7 +13,7 @@ from typing import IO, Any
 import numpy as np
 
 from traces.access.trace import STORE, STREAMS, Chunk, Memory, Region, Trace
-from traces.base.archive import read_npy_header
+from traces.base.archive import read_bytes, read_npy_header
 from traces.base.errors import InputError, brief
 from traces.base.files import whole_file
 from traces.base.memory import claim
@@ -156,7 +156,10 @@ def _take(archive: zipfile.ZipFile, name: str, dtype: type, path: Path) -> np.nd
                 )
             if shape[0] * found.itemsize != info.file_size - member.tell():
                 raise InputError(f"{path}: {name}: header and size disagree: the file is damaged")
-            return np.frombuffer(member.read(), found).copy()
+            n_bytes = shape[0] * found.itemsize
+            return (
+                np.frombuffer(read_bytes(member, n_bytes, f"{path}: {name}"), found) if n_bytes else np.empty(0, found)
+            )
     except KeyError as error:
         raise InputError(f"{path}: {name} is missing: no trace file, or a damaged one") from error
     except InputError:

@@ -17,6 +17,8 @@ MAX_TUPLES = 12
 class HeldKarp(TupleOrderMethod):
     """Dynamic programming over subsets (Held and Karp 1962), each stride given the last tuple of the one before."""
 
+    workers = "threads"
+
     def order(
         self,
         problem: TupleProblem,

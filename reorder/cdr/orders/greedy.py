@@ -13,6 +13,7 @@ class Greedy(TupleOrderMethod):
     """Each slot takes the tuple that is cheapest there; ties go to the first in storage order."""
 
     layouts = TupleOrderMethod.layouts | {"ell"}
+    workers = "threads"
 
     def order(
         self,

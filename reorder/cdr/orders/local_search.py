@@ -43,6 +43,7 @@ class LocalSearch(TupleOrderMethod):
     """Search each stride left to right, then again knowing what follows; more effort adds rounds of the second kind."""
 
     layouts = TupleOrderMethod.layouts | {"ell"}
+    workers = "threads"
     guards = ("greedy", "given")  # strides do not look ahead, so the sum may rise although each stride falls
 
     def guards_of(self, problem: TupleProblem) -> tuple[str, ...]:
