@@ -99,7 +99,7 @@ def test_a_bomb_is_refused_before_it_unfolds(tmp_path: Path, monkeypatch: pytest
 
 
 def test_what_is_read_is_held_once(tmp_path: Path) -> None:
-    n = 1 << 22
+    n = 1 << 24
     held = Chunk(np.zeros(1, np.uint64), np.ones(1, np.uint8), np.zeros(1, np.uint8), np.zeros(1, np.uint8),
                  np.array([0, 1]), np.zeros(1, np.uint8))  # fmt: skip
     save_trace(Trace.from_chunks([held], Memory(0, n, np.arange(n, dtype=np.uint8))), tmp_path / "t.npz")
