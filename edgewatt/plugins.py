@@ -12,7 +12,11 @@ from typing import Any
 from edgewatt.config.kinds import KINDS as _CONFIGURED
 from traces.base.registry import Registry
 
-KINDS = _CONFIGURED | {"charts": ("edgewatt.reporting.chart", "CHARTS")}
+KINDS = _CONFIGURED | {
+    "charts": ("edgewatt.reporting.chart", "CHARTS"),
+    "part-readers": ("hwmodel.part_readers.reader", "PART_READERS"),
+    "peers": ("edgewatt.bench.peer", "PEERS"),
+}
 """What lists call a kind -> module and name of its registry."""
 
 _TYPES = {
@@ -49,6 +53,9 @@ _TYPES = {
     **dict.fromkeys(("TraceWriter", "columns"), "traces.trace_writers.writer"),
     **dict.fromkeys(("Chart", "Spec", "base", "category", "quantity", "tooltip"), "edgewatt.reporting.chart"),
     "ReportData": "edgewatt.reporting.data",
+    **dict.fromkeys(("NumberSection", "PartReader", "Specification"), "hwmodel.part_readers.reader"),
+    **dict.fromkeys(("MissingPeer", "Step"), "edgewatt.bench.peer"),
+    "MatrixLayer": "edgewatt.bench.layers",
 }
 
 _PLACES = {name: (module, name) for name, module in _TYPES.items()} | {

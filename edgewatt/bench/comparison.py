@@ -144,7 +144,7 @@ def bench(
         expected = ours.neurons(vectors)
         errors = {title: 0.0 for title in steps}
         errors[CSR] = float(np.abs(plain.neurons(vectors) - expected).max())
-        found_steps, missing, found_errors = peer_steps(network, vectors, PEERS if peers is None else peers, expected)
+        found_steps, missing, found_errors = peer_steps(network, vectors, peers, expected)
         steps, errors = steps | found_steps, errors | found_errors
         with one_thread():
             measured = measure(steps, rounds=rounds, seed=seed, progress=progress)
@@ -173,20 +173,28 @@ def _counters(steps: Mapping[str, Step]) -> tuple[dict[str, dict[str, float]], s
 
 
 def peer_steps(
-    network: Network, vectors: Float32, peers: Iterable[str], expected: Float32
+    network: Network, vectors: Float32, peers: Iterable[str] | None, expected: Float32
 ) -> tuple[dict[str, Step], dict[str, str], dict[str, float]]:
     """Return the steps of the peers that are here, why the others are not, and the largest error of each step.
 
-    expected: float32[B, N]. Raises InputError where a peer computes something else.
+    peers: None: all, those that cannot be loaded among the absent ones. expected: float32[B, N]. Raises InputError for
+    a wrong name and where a peer computes something else.
     """
     layers, row = layers_of(network)
     steps: dict[str, Step] = {}
     missing: dict[str, str] = {}
     errors: dict[str, float] = {}
-    for peer in peers:
+    for peer in PEERS if peers is None else peers:
         values = table_of(network, row, vectors)
         try:
-            steps[peer] = PEERS[peer].item(layers, values)
+            member = PEERS[peer].item
+        except InputError as reason:
+            if peers is not None:
+                raise
+            missing[peer] = str(reason)
+            continue
+        try:
+            steps[peer] = member(layers, values)
         except MissingPeer as reason:
             missing[peer] = str(reason)
             continue

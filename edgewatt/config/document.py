@@ -60,11 +60,13 @@ class Document:
     """Plain data (dict, list, str, int, float, bool, None) and the mark of each place in it.
 
     keys: mark of the key (or list item) at a place. values: mark of the value there. The root's place is ().
+    pieces: (folder of configs/, name) of the named files whose content was put into it.
     """
 
     data: Any
     keys: dict[Place, Mark] = field(default_factory=dict)
     values: dict[Place, Mark] = field(default_factory=dict)
+    pieces: set[tuple[str, str]] = field(default_factory=set)
 
     def mark(self, place: Place, *, key: bool = False) -> Mark:
         """Return the mark of a place, or of its nearest ancestor that has one."""
@@ -132,7 +134,7 @@ class Document:
 
     def copy(self) -> Document:
         """Return an independent copy."""
-        return Document(_copy(self.data), dict(self.keys), dict(self.values))
+        return Document(_copy(self.data), dict(self.keys), dict(self.values), set(self.pieces))
 
     def fail(self, place: Place, message: str, *, key: bool = False) -> ConfigError:
         """Build the error for one problem at one place."""

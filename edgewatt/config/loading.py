@@ -186,7 +186,7 @@ def resolve(document: Document) -> Document:
     if "system" in document.data:
         piece = _piece(document, ("system",), "systems")
         validate(SystemFile, piece)
-        under = Document({}, {(): document.mark((), key=True)}, {(): document.mark(())})
+        under = Document({}, {(): document.mark((), key=True)}, {(): document.mark(())}, document.pieces)
         own = any(key in document.data for key in _ONCHIP_KEYS)
         for key in _SYSTEM_KEYS:
             if key in piece.data and not (own and key in _ONCHIP_KEYS and key not in document.data):
@@ -247,10 +247,13 @@ def _piece(document: Document, place: Place, folder: str) -> Document:
     if not isinstance(name, str):
         raise document.fail(place, f"expected the name of a file under configs/{folder}, or a path ending in .yaml")
     try:
-        path = Path(name) if name.endswith((".yaml", ".yml")) else shipped_path(folder, name)
+        of_user = name.endswith((".yaml", ".yml"))
+        path = Path(name) if of_user else shipped_path(folder, name)
         need_regular(path)
     except InputError as error:
         raise document.fail(place, str(error)) from None
+    if not of_user:
+        document.pieces.add((folder, path.stem))
     try:
         return _read_piece(path).copy()
     except ConfigError as error:

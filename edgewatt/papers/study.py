@@ -56,7 +56,8 @@ class Study:
     alone: bool = False
 
 
-STUDIES: Registry[Study] = Registry("study", "edgewatt.studies", folder="edgewatt.papers.studies")
+STUDIES: Registry[Study] = Registry("study", None, folder="edgewatt.papers.studies")
+"""Ours alone: what a study shows stands beside the claims of configs/papers/figures.yaml."""
 
 
 @dataclass(frozen=True)

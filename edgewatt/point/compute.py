@@ -15,7 +15,7 @@ import numpy as np
 from edgewatt.point.memo import Memo
 from edgewatt.point.model import Point
 from edgewatt.point.network_steps import curve_seconds
-from edgewatt.point.plugins import plugins_of
+from edgewatt.point.plugins import pieces_of, plugins_of
 from edgewatt.point.steps import OPTIONAL, Step, inputs, name_of, own_steps, steps_of
 from edgewatt.results.record import Record, content_hash, of_our_shape
 from traces.base.errors import InputError
@@ -205,8 +205,9 @@ def rerun(record: str | Path | Record) -> list[dict[str, Any]]:
             for kind, names in record.provenance["paths"].items()
         }
         point = Point.from_config(
-            record.config, paths, str(record.provenance.get("name", "")), plugins=plugins_of(record.config, paths)
-        )
+            record.config, paths, str(record.provenance.get("name", "")),
+            plugins=plugins_of(record.config, paths, pieces_of(record.config.get("plugins", {}))),
+        )  # fmt: skip
         again = compute(point, Memo())
     config = {key: value for key, value in record.config.items() if key != "plugins"}  # read or not, it is the same
     config |= {"plugins": point.plugins} if point.plugins else {}

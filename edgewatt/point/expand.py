@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any
 
@@ -31,7 +31,7 @@ def points_of(document: Document, known: KnownSections | None = None) -> list[Po
     run, document = complete(document, known)
     place: tuple[str, ...] = ("dram", "overrides") if run.dram.overrides else ("dram", "part")
     try:
-        points = expand(run)
+        points = expand(run, document.pieces)
         place = ("bus",) if "bus" in document.data else ("caches",)
         build_machine(points[0])
     except ConfigError:
@@ -41,8 +41,11 @@ def points_of(document: Document, known: KnownSections | None = None) -> list[Po
     return points
 
 
-def expand(run: RunConfig) -> list[Point]:
-    """Return the points of a configuration: orderings x layouts x strides x formats, in the order written."""
+def expand(run: RunConfig, pieces: Collection[tuple[str, str]] = ()) -> list[Point]:
+    """Return the points of a configuration: orderings x layouts x strides x formats, in the order written.
+
+    pieces: (folder of configs/, name) of the named files that it was put together from.
+    """
     shared, paths = _shared(run)
     configs = [({**shared, **memory}, paths) for memory in _memories(run)]
     if run.trace is None:
@@ -64,7 +67,7 @@ def expand(run: RunConfig) -> list[Point]:
             for stride in run.strides
             for value_format in run.formats
         ]
-    return [Point.from_config(config, files, run.name, plugins_of(config, files)) for config, files in configs]
+    return [Point.from_config(config, files, run.name, plugins_of(config, files, pieces)) for config, files in configs]
 
 
 def _memories(run: RunConfig) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from edgewatt.config.kinds import NAMED_BY, registry
@@ -12,10 +12,13 @@ from traces.base.registry import Entry
 from traces.base.resources import outside_files
 
 
-def plugins_of(config: Mapping[str, Any], paths: Mapping[str, list[str]]) -> dict[str, list[dict[str, str]]]:
+def plugins_of(
+    config: Mapping[str, Any], paths: Mapping[str, list[str]], pieces: Collection[tuple[str, str]] = ()
+) -> dict[str, list[dict[str, str]]]:
     """Return field -> name, distribution, version and SHA-256 of the outside members a point uses; {} without any.
 
-    Those it names, those that a named one may try in turn, and the readers of its files (paths: field -> files).
+    Those it names, those that a named one may try in turn, the readers of its files (paths: field -> files), and the
+    files that it was put together from (pieces: (folder of configs/, name)).
     """
     found: dict[str, list[dict[str, str]]] = {}
     for path, kind in NAMED_BY.items():
@@ -27,10 +30,31 @@ def plugins_of(config: Mapping[str, Any], paths: Mapping[str, list[str]]) -> dic
         if field in paths and any(entry.origin for entry in registry(kind).sound().values()):
             for name in {reader(config[field], paths[field])} - {one["name"] for one in found.get(field, ())}:
                 _note(found, field, kind, name)
-    part = config["dram"]["part"]
-    if part in outside_files("dram"):
-        found["dram"] = [{"name": part, **dataclasses.asdict(outside_files("dram")[part][1])}]
+    for folder, name in sorted({*pieces, ("dram", config["dram"]["part"]), ("onchip", _technology(paths))}):
+        if name in outside_files(folder):
+            origin = outside_files(folder)[name][1]
+            found.setdefault(_FILES[folder], []).append({"name": name, **dataclasses.asdict(origin)})
     return found
+
+
+def pieces_of(plugins: Mapping[str, Any]) -> set[tuple[str, str]]:
+    """Return the (folder, name) of the outside files that a recorded point was put together from, as far as they are
+    still here."""
+    return {
+        (folder, one["name"])
+        for folder, field in _FILES.items()
+        for one in plugins.get(field, ())
+        if one["name"] in outside_files(folder)
+    }
+
+
+_FILES = {"dram": "dram", "onchip": "technology", "systems": "system", "cache": "caches", "bus": "bus"}
+"""Folder of configs/ -> the field of a configuration that names its files."""
+
+
+def _technology(paths: Mapping[str, list[str]]) -> str:
+    (path,) = paths.get("technology", [""])
+    return next((name for name, (file, _) in outside_files("onchip").items() if str(file) == path), "")
 
 
 def _note(found: dict[str, list[dict[str, str]]], field: str, kind: str, name: str) -> None:

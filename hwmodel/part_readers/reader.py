@@ -144,9 +144,9 @@ def import_part(
 def _reader(tree: Tree, format: str | None) -> PartReader:
     if format is not None:
         return PART_READERS[format].item
-    for name in PART_READERS:
-        if PART_READERS[name].item.recognises(tree.data):
-            return PART_READERS[name].item
+    for entry in PART_READERS.sound().values():
+        if entry.item.recognises(tree.data):
+            return entry.item
     raise InputError(f"{tree.where}: no memory specification of a known format ({', '.join(PART_READERS)})")
 
 

@@ -95,6 +95,8 @@ def order_all(
 
 def _digest(problem: TupleProblem, method: str, seed: int, parameters: Any) -> str:
     seen = hashlib.sha256(repr((method, seed, parameters, GROUP_TUPLES)).encode())
+    if origin := TUPLE_ORDERS[method].origin:  # another author's: what has changed since orders again
+        seen.update(repr(origin).encode())
     for f in problem.fields:
         seen.update(np.ascontiguousarray(f.bits).data)
         seen.update(repr((f.name, f.element_bits)).encode())

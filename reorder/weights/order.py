@@ -14,6 +14,7 @@ from zlib import crc32
 import numpy as np
 
 import reorder.cdr.groups as groups
+from reorder.cdr.base import TUPLE_ORDERS
 from reorder.cdr.cost import field_ones
 from reorder.cdr.request import Storage, TupleRequest, WireRequest
 from reorder.cdr.tuple_problem import TuplesBefore
@@ -86,6 +87,8 @@ def order_weights(
     except OSError as error:
         raise InputError(f"{target}: cannot be made ({error.strerror or error})") from error
     facts = [repr(request.storage), repr(wires), method, repr(request.own), seed, groups.GROUP_TUPLES, chosen]
+    if origin := TUPLE_ORDERS[method].origin:  # another author's: what has changed since orders again
+        facts.append(repr(origin))
     journal = Journal(target / JOURNAL, _key(weights, facts))
     try:
         with Workers(workers, executor or request.member.workers, scheduler) as team:
@@ -110,8 +113,6 @@ def selected(weights: ModelWeights, include: Sequence[str], exclude: Sequence[st
 
 def _has_effort(method: str) -> bool:
     from dataclasses import fields
-
-    from reorder.cdr.base import TUPLE_ORDERS
 
     kinds = TUPLE_ORDERS[method].parameters
     return kinds is not None and any(f.name == "effort" for f in fields(kinds))

@@ -76,15 +76,15 @@ class Entry(Generic[T]):
 class Registry(Mapping[str, Entry[T]]):
     """Name -> Entry of one kind.
 
-    what: the kind as messages name it. entry_point_group: ``edgewatt.<kind>``. folder: the package whose modules are
-    the in-tree members; they are imported at the first look-up, in the order of their names. None: whoever imports the
-    members registers them.
+    what: the kind as messages name it. entry_point_group: ``edgewatt.<kind>``; None: ours alone. folder: the package
+    whose modules are the in-tree members; they are imported at the first look-up, in the order of their names. None:
+    whoever imports the members registers them.
 
     Entry points are read, not loaded, until their member is asked for, so a broken plug-in breaks nothing else. An
     in-tree name wins over an entry point of the same name.
     """
 
-    def __init__(self, what: str, entry_point_group: str, *, folder: str | None = None) -> None:
+    def __init__(self, what: str, entry_point_group: str | None, *, folder: str | None = None) -> None:
         self.what = what
         self.entry_point_group = entry_point_group
         self.folder = folder

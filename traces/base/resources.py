@@ -29,7 +29,10 @@ def config_root() -> Path:
     raise EdgewattError("the shipped configuration data (configs/) is missing: reinstall edgewatt")
 
 
-GROUPS = {"dram": "edgewatt.parts", "cache": "edgewatt.caches", "bus": "edgewatt.buses", "systems": "edgewatt.systems"}
+GROUPS = {
+    "dram": "edgewatt.parts", "cache": "edgewatt.caches", "bus": "edgewatt.buses", "systems": "edgewatt.systems",
+    "onchip": "edgewatt.technologies", "sweeps": "edgewatt.sweeps",
+}  # fmt: skip
 """Folder of configs/ -> entry points of other distributions' files of that kind."""
 
 
