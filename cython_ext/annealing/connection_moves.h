@@ -8,36 +8,36 @@
  *   left:  the predecessor in the source's outgoing list, else the source's last incoming connection, else the front;
  *   right: the successor in the target's incoming list, else the target's first outgoing connection, else the end.
  * A move left leaves the source's outgoing list as it is and changes only the target's incoming list; right conversely. */
-#ifndef EDGEWATT_CR_ORDER_H
-#define EDGEWATT_CR_ORDER_H
+#ifndef EDGEWATT_CONNECTION_MOVES_H
+#define EDGEWATT_CONNECTION_MOVES_H
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CR_SPAN ((int64_t)1 << 60) /* labels lie in +-CR_SPAN, so that 2 * label + side fits 63 bits */
+#define EW_SPAN ((int64_t)1 << 60) /* labels lie in +-EW_SPAN, so that 2 * label + side fits 63 bits */
 
 typedef struct {
     int32_t edge, before; /* the connection moved, and what stood before it when it was */
     int32_t index;        /* its place in the changed list of its target (left) or source (right) */
     int64_t label;        /* its old label */
-} cr_move;
+} ew_move;
 
-enum { CR_POINT = 1, CR_MOVED = 2 };
+enum { EW_POINT = 1, EW_MOVED = 2 };
 
 typedef struct {
     int32_t next, prev; /* W stands before the first and after the last */
     int32_t source, target;
     int64_t label;
-    int64_t key[2];               /* keys of the accesses that follow those of source and target, see cr_next_key */
+    int64_t key[2];               /* keys of the accesses that follow those of source and target, see ew_next_key */
     int32_t out_index, in_index;  /* places in the lists of source and target */
     int32_t name;                 /* number in the initial order */
-    uint8_t mark;                 /* CR_POINT, CR_MOVED while the current moves are evaluated */
-} cr_edge;
+    uint8_t mark;                 /* EW_POINT, EW_MOVED while the current moves are evaluated */
+} ew_edge;
 
 typedef struct {
     int64_t w, n;
-    cr_edge *edges, *spare;              /* [W + 1]; entry W is the sentinel */
+    ew_edge *edges, *spare;              /* [W + 1]; entry W is the sentinel */
     int32_t *number;                     /* [W] by name */
     int32_t *renamed;                    /* [W] new numbers by old ones, of the last renumbering */
     const int64_t *out_start, *in_start; /* [N + 1] */
@@ -46,20 +46,20 @@ typedef struct {
     int64_t runs;
     int32_t *window;  /* connections of the current window in their old order, then the one after it */
     int64_t n_window;
-    cr_move *moves;   /* those that changed place, in the order of moving */
+    ew_move *moves;   /* those that changed place, in the order of moving */
     int64_t n_moves;
     int32_t *points;  /* connections at which the course of accesses may begin to differ, in the new order */
     int64_t n_points;
     int left;         /* direction of the current moves */
     int keyed;        /* keys are kept (MIN asks for them) */
-} cr_order;
+} ew_order;
 
-static inline int32_t cr_first(const cr_order *o) { return o->edges[o->w].next; }
+static inline int32_t ew_first(const ew_order *o) { return o->edges[o->w].next; }
 
 /* Key of the access of x = target (side 1) or source (side 0) of e that follows this one: 2 * label + side, INT64_MIN if
  * it is the last. */
-static inline int64_t cr_next_key(const cr_order *o, int32_t e, int side) {
-    const cr_edge *edge = &o->edges[e];
+static inline int64_t ew_next_key(const ew_order *o, int32_t e, int side) {
+    const ew_edge *edge = &o->edges[e];
     if (side) {
         const int32_t x = edge->target;
         const int64_t k = edge->in_index + 1;
@@ -71,7 +71,7 @@ static inline int64_t cr_next_key(const cr_order *o, int32_t e, int side) {
 }
 
 /* The access of x before its k-th incoming (side 1) or outgoing one: the connection, or W; *side becomes its side. */
-static inline int32_t cr_access_before(const cr_order *o, int32_t x, int64_t k, int *side) {
+static inline int32_t ew_access_before(const ew_order *o, int32_t x, int64_t k, int *side) {
     if (!*side) {
         if (k > o->out_start[x]) return o->out_edges[k - 1];
         *side = 1;
@@ -80,32 +80,32 @@ static inline int32_t cr_access_before(const cr_order *o, int32_t x, int64_t k, 
     return k > o->in_start[x] ? o->in_edges[k - 1] : (int32_t)o->w;
 }
 
-static inline void cr_rekey(cr_order *o, int32_t e, int side) { o->edges[e].key[side] = cr_next_key(o, e, side); }
+static inline void ew_rekey(ew_order *o, int32_t e, int side) { o->edges[e].key[side] = ew_next_key(o, e, side); }
 
 /* Let the access of x before its k-th incoming (side 1) or outgoing one know where that is. */
-static inline void cr_rekey_before(cr_order *o, int32_t x, int64_t k, int side) {
+static inline void ew_rekey_before(ew_order *o, int32_t x, int64_t k, int side) {
     const int64_t key = 2 * o->edges[(side ? o->in_edges : o->out_edges)[k]].label + side;
-    const int32_t e = cr_access_before(o, x, k, &side);
+    const int32_t e = ew_access_before(o, x, k, &side);
     if (e != o->w) o->edges[e].key[side] = key;
 }
 
 /* The k-th moved connection in ascending order of its old place. */
-static inline cr_move *cr_by_old_place(const cr_order *o, int64_t k) {
+static inline ew_move *ew_by_old_place(const ew_order *o, int64_t k) {
     return &o->moves[o->left ? k : o->n_moves - 1 - k];
 }
 
 /* Renew all labels. The current moves keep labels for their old places, each before the unmoved connection of the
  * window that follows it. */
-static void cr_relabel(cr_order *o) {
-    const int64_t step = CR_SPAN / (o->w + o->n_moves); /* a quarter of the range stays free at both ends */
-    int64_t label = -(CR_SPAN / 2), w = 0, passed = 0, until = 0;
+static void ew_relabel(ew_order *o) {
+    const int64_t step = EW_SPAN / (o->w + o->n_moves); /* a quarter of the range stays free at both ends */
+    int64_t label = -(EW_SPAN / 2), w = 0, passed = 0, until = 0;
     int32_t e = o->w;
     do {
         e = o->edges[e].next;
         while (passed < o->n_moves) { /* look for the next of the window that stays, and pass the old places before it */
-            while (until < o->n_moves && o->window[w] == cr_by_old_place(o, until)->edge) w++, until++;
+            while (until < o->n_moves && o->window[w] == ew_by_old_place(o, until)->edge) w++, until++;
             if (o->window[w] != e) break;
-            for (; passed < until; passed++) cr_by_old_place(o, passed)->label = label += step;
+            for (; passed < until; passed++) ew_by_old_place(o, passed)->label = label += step;
             w++;
         }
         if (e != o->w) o->edges[e].label = label += step;
@@ -113,7 +113,7 @@ static void cr_relabel(cr_order *o) {
     if (!o->keyed) return;
     for (int64_t x = 0; x < o->n; x++) o->first_key[x] = INT64_MIN;
     for (int32_t e = o->edges[o->w].prev; e != o->w; e = o->edges[e].prev) {
-        cr_edge *edge = &o->edges[e];
+        ew_edge *edge = &o->edges[e];
         edge->key[0] = o->first_key[edge->source];
         edge->key[1] = o->first_key[edge->target];
         o->first_key[edge->source] = 2 * edge->label;
@@ -122,11 +122,11 @@ static void cr_relabel(cr_order *o) {
 }
 
 /* Number the connections along the order. */
-static void cr_renumber(cr_order *o) {
+static void ew_renumber(ew_order *o) {
     int32_t k = 0;
     o->n_moves = 0;
-    for (int32_t e = cr_first(o); e != o->w; e = o->edges[e].next, k++) {
-        cr_edge *edge = &o->spare[k];
+    for (int32_t e = ew_first(o); e != o->w; e = o->edges[e].next, k++) {
+        ew_edge *edge = &o->spare[k];
         *edge = o->edges[e];
         edge->prev = k ? k - 1 : (int32_t)o->w;
         edge->next = k + 1;
@@ -136,27 +136,27 @@ static void cr_renumber(cr_order *o) {
     }
     o->spare[k].next = 0;
     o->spare[k].prev = k - 1;
-    cr_edge *const edges = o->spare;
+    ew_edge *const edges = o->spare;
     o->spare = o->edges;
     o->edges = edges;
-    cr_relabel(o);
+    ew_relabel(o);
 }
 
 /* Borders between runs around the place between p and q (either may be the sentinel). */
-static inline int cr_border(const cr_order *o, int32_t p, int32_t q) {
+static inline int ew_border(const ew_order *o, int32_t p, int32_t q) {
     return p != o->w && q != o->w && o->edges[p].target != o->edges[q].target;
 }
 
-static inline void cr_unlink(cr_order *o, int32_t e) {
+static inline void ew_unlink(ew_order *o, int32_t e) {
     const int32_t p = o->edges[e].prev, q = o->edges[e].next;
-    o->runs += cr_border(o, p, q) - cr_border(o, p, e) - cr_border(o, e, q);
+    o->runs += ew_border(o, p, q) - ew_border(o, p, e) - ew_border(o, e, q);
     o->edges[p].next = q;
     o->edges[q].prev = p;
 }
 
-static inline void cr_link_after(cr_order *o, int32_t e, int32_t p) {
+static inline void ew_link_after(ew_order *o, int32_t e, int32_t p) {
     const int32_t q = o->edges[p].next;
-    o->runs += cr_border(o, p, e) + cr_border(o, e, q) - cr_border(o, p, q);
+    o->runs += ew_border(o, p, e) + ew_border(o, e, q) - ew_border(o, p, q);
     o->edges[p].next = e;
     o->edges[e].prev = p;
     o->edges[e].next = q;
@@ -164,12 +164,12 @@ static inline void cr_link_after(cr_order *o, int32_t e, int32_t p) {
 }
 
 /* A label between p and its successor, close to the end at which further connections are not expected; 0 on failure. */
-static int cr_label_after(const cr_order *o, int32_t p, int64_t *label) {
+static int ew_label_after(const ew_order *o, int32_t p, int64_t *label) {
     const int32_t q = o->edges[p].next;
-    const int64_t step = CR_SPAN / o->w / 4 + 1;
+    const int64_t step = EW_SPAN / o->w / 4 + 1;
     if (p == o->w && q == o->w) return *label = 0, 1;
-    if (p == o->w) return *label = o->edges[q].label - step, *label > -CR_SPAN;
-    if (q == o->w) return *label = o->edges[p].label + step, *label < CR_SPAN;
+    if (p == o->w) return *label = o->edges[q].label - step, *label > -EW_SPAN;
+    if (q == o->w) return *label = o->edges[p].label + step, *label < EW_SPAN;
     const int64_t gap = o->edges[q].label - o->edges[p].label;
     if (gap < 2) return 0;
     const int64_t part = gap / 64 ? gap / 64 : 1;
@@ -179,10 +179,10 @@ static int cr_label_after(const cr_order *o, int32_t p, int64_t *label) {
 
 /* Let e, moved along the order, stand at `place` in the list of its target (left) or source, shifting those in between
  * by one. */
-static void cr_reindex(cr_order *o, int32_t e, int32_t place) {
+static void ew_reindex(ew_order *o, int32_t e, int32_t place) {
     const int side = o->left, other = !side;
     int32_t *const list = side ? o->in_edges : o->out_edges;
-    cr_edge *const edge = &o->edges[e];
+    ew_edge *const edge = &o->edges[e];
     const int32_t from = side ? edge->in_index : edge->out_index, x = side ? edge->target : edge->source;
     const int32_t step = place < from ? -1 : 1;
     for (int32_t at = from; at != place; at += step) {
@@ -192,19 +192,19 @@ static void cr_reindex(cr_order *o, int32_t e, int32_t place) {
     list[place] = e;
     *(side ? &edge->in_index : &edge->out_index) = place;
     if (!o->keyed) return;
-    cr_rekey_before(o, other ? edge->target : edge->source, other ? edge->in_index : edge->out_index, other);
-    cr_rekey_before(o, x, place, side);
+    ew_rekey_before(o, other ? edge->target : edge->source, other ? edge->in_index : edge->out_index, other);
+    ew_rekey_before(o, x, place, side);
     if (place == from) return;
-    cr_rekey(o, e, side);
+    ew_rekey(o, e, side);
     if (place < from)
-        cr_rekey(o, list[from], side);
+        ew_rekey(o, list[from], side);
     else
-        cr_rekey_before(o, x, from, side);
+        ew_rekey_before(o, x, from, side);
 }
 
 /* Move e in direction o->left as published; 0 when the labels are used up. */
-static int cr_move_one(cr_order *o, int32_t e) {
-    cr_edge *const edge = &o->edges[e];
+static int ew_move_one(ew_order *o, int32_t e) {
+    ew_edge *const edge = &o->edges[e];
     const int32_t a = edge->source, b = edge->target;
     int32_t after; /* e comes to stand right after this one */
     if (o->left) {
@@ -222,44 +222,44 @@ static int cr_move_one(cr_order *o, int32_t e) {
         if (stop == edge->next) return 1;
         after = o->edges[stop].prev;
     }
-    cr_move *m = &o->moves[o->n_moves];
+    ew_move *m = &o->moves[o->n_moves];
     m->edge = e;
     m->before = edge->prev;
     m->label = edge->label;
     int64_t label;
-    cr_unlink(o, e);
-    if (!cr_label_after(o, after, &label)) {
-        cr_link_after(o, e, m->before);
+    ew_unlink(o, e);
+    if (!ew_label_after(o, after, &label)) {
+        ew_link_after(o, e, m->before);
         return 0;
     }
-    cr_link_after(o, e, after);
+    ew_link_after(o, e, after);
     edge->label = label;
     o->n_moves++;
     if (o->left) {
         int32_t place = m->index = edge->in_index;
         while (place > o->in_start[b] && o->edges[o->in_edges[place - 1]].label > label) place--;
-        cr_reindex(o, e, place);
+        ew_reindex(o, e, place);
     } else {
         int32_t place = m->index = edge->out_index;
         while (place + 1 < o->out_start[a + 1] && o->edges[o->out_edges[place + 1]].label < label) place++;
-        cr_reindex(o, e, place);
+        ew_reindex(o, e, place);
     }
     return 1;
 }
 
 /* Undo all moves of the current window, last first. */
-static void cr_undo(cr_order *o) {
+static void ew_undo(ew_order *o) {
     while (o->n_moves) {
-        const cr_move *m = &o->moves[--o->n_moves];
-        cr_unlink(o, m->edge);
-        cr_link_after(o, m->edge, m->before);
+        const ew_move *m = &o->moves[--o->n_moves];
+        ew_unlink(o, m->edge);
+        ew_link_after(o, m->edge, m->before);
         o->edges[m->edge].label = m->label;
-        cr_reindex(o, m->edge, m->index);
+        ew_reindex(o, m->edge, m->index);
     }
 }
 
 /* Move the connections of the window that starts at e and has up to `extra` more. */
-static void cr_propose(cr_order *o, int32_t e, int64_t extra, int left) {
+static void ew_propose(ew_order *o, int32_t e, int64_t extra, int left) {
     o->left = left;
     o->n_window = 0;
     o->n_moves = 0;
@@ -267,13 +267,13 @@ static void cr_propose(cr_order *o, int32_t e, int64_t extra, int left) {
     o->window[o->n_window] = e;
     for (int64_t k = 0; k < o->n_window; k++) {
         const int32_t moving = o->window[left ? k : o->n_window - 1 - k];
-        if (cr_move_one(o, moving)) continue;
-        cr_relabel(o);
-        cr_move_one(o, moving); /* now there is room */
+        if (ew_move_one(o, moving)) continue;
+        ew_relabel(o);
+        ew_move_one(o, moving); /* now there is room */
     }
 }
 
-static void cr_sort_by_label(const cr_order *o, int32_t *edges, int64_t n) { /* shell sort: n is a few hundred */
+static void ew_sort_by_label(const ew_order *o, int32_t *edges, int64_t n) { /* shell sort: n is a few hundred */
     int64_t step = 1;
     while (step < n / 3) step = 3 * step + 1;
     for (; step > 0; step /= 3)
@@ -288,23 +288,23 @@ static void cr_sort_by_label(const cr_order *o, int32_t *edges, int64_t n) { /* 
 
 /* Collect and mark the places where the course may begin to differ: moved connections, and what follows a gap they
  * left. */
-static void cr_find_points(cr_order *o) {
+static void ew_find_points(ew_order *o) {
     o->n_points = 0;
     for (int64_t k = 0; k < o->n_moves; k++) {
-        const int32_t e = cr_by_old_place(o, k)->edge;
-        o->edges[e].mark = CR_POINT | CR_MOVED;
+        const int32_t e = ew_by_old_place(o, k)->edge;
+        o->edges[e].mark = EW_POINT | EW_MOVED;
         o->points[o->n_points++] = e;
     }
     for (int64_t k = 0; k < o->n_window; k++) {
         const int32_t follower = o->window[k + 1];
-        if (!(o->edges[o->window[k]].mark & CR_MOVED) || follower == o->w || o->edges[follower].mark) continue;
-        o->edges[follower].mark = CR_POINT;
+        if (!(o->edges[o->window[k]].mark & EW_MOVED) || follower == o->w || o->edges[follower].mark) continue;
+        o->edges[follower].mark = EW_POINT;
         o->points[o->n_points++] = follower;
     }
-    cr_sort_by_label(o, o->points, o->n_points);
+    ew_sort_by_label(o, o->points, o->n_points);
 }
 
-static void cr_clear_points(cr_order *o) {
+static void ew_clear_points(ew_order *o) {
     for (int64_t k = 0; k < o->n_points; k++) o->edges[o->points[k]].mark = 0;
 }
 

@@ -12,10 +12,10 @@ from libc.math cimport pow as real_power
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
 
 from cython_ext.annealing.recount cimport (
-    CR_BASE, CR_POINT, cr_change, cr_clear_points, cr_count_changes, cr_counter, cr_edge, cr_find_points,
-    cr_first, cr_lru_segment, cr_min, cr_min_changes, cr_min_checkpoints, cr_min_restore, cr_min_segment,
-    cr_move, cr_order, cr_propose, cr_relabel, cr_renumber, cr_renumber_records, cr_restore, cr_rr_segment,
-    cr_span, cr_undo)
+    EW_BASE, EW_POINT, ew_change, ew_clear_points, ew_count_changes, ew_counter, ew_edge, ew_find_points,
+    ew_first, ew_lru_segment, ew_min_set, ew_min_changes, ew_min_checkpoints, ew_min_restore, ew_min_segment,
+    ew_move, ew_order, ew_propose, ew_relabel, ew_renumber, ew_renumber_records, ew_restore, ew_rr_segment,
+    ew_span, ew_undo)
 from cython_ext.common.checks cimport need
 from cython_ext.iomodel.counts import count as count_from_scratch
 
@@ -27,7 +27,7 @@ cdef enum:
 
 EDGE = np.dtype(
     [("next", "i4"), ("prev", "i4"), ("source", "i4"), ("target", "i4"), ("label", "i8"), ("keys", "i8", 2),
-     ("out_index", "i4"), ("in_index", "i4"), ("name", "i4"), ("mark", "u1")], align=True)  # cr_edge
+     ("out_index", "i4"), ("in_index", "i4"), ("name", "i4"), ("mark", "u1")], align=True)  # ew_edge
 
 
 cdef class _Room:
@@ -55,8 +55,8 @@ cdef class _Counter:
     """The I/Os of one term of the objective, kept up to date as the order changes, or counted from scratch."""
 
     cdef _Room room
-    cdef cr_counter c
-    cdef cr_min s
+    cdef ew_counter c
+    cdef ew_min_set s
     cdef readonly int policy
     cdef readonly double weight
     cdef object scratch, is_output, n_neurons, memory, pinning
@@ -76,7 +76,7 @@ cdef class _Counter:
         self.c.flags = <uint8_t *> self.room.zeros(2 * w, np.uint8)
         self.c.use_misses = <int32_t *> self.room.zeros(n, np.int32)
         self.c.free_write = <const uint8_t *> self.room.copy(~computed | outputs, np.uint8)
-        self.c.journal = <cr_change *> self.room.zeros(2 * w * sizeof(cr_change), np.uint8)
+        self.c.journal = <ew_change *> self.room.zeros(2 * w * sizeof(ew_change), np.uint8)
         self.c.moved_flags = <uint8_t *> self.room.zeros(2 * window, np.uint8)
         self.c.stamp = <int64_t *> self.room.zeros(n, np.int64)
         self.c.now = 1
@@ -89,7 +89,7 @@ cdef class _Counter:
             self.c.old_log = <int32_t *> self.room.zeros(4 * w + self.c.capacity, np.int32)
             salt = np.random.default_rng(0).integers(1, 2**63, n, np.uint64)
             self.c.salt = <uint64_t *> self.room.copy(salt | np.uint64(1), np.uint64)
-            self.c.power = np.uint64(pow(int(CR_BASE), int(self.c.capacity), 2**64))
+            self.c.power = np.uint64(pow(int(EW_BASE), int(self.c.capacity), 2**64))
 
     cdef _make_min(self, int64_t n, int64_t w, int64_t window):
         capacity = self.c.capacity
@@ -108,8 +108,8 @@ cdef class _Counter:
         self.s.block_key = <int64_t *> self.room.zeros(self.s.n_blocks, np.int64)
         self.s.place = <int32_t *> self.room.zeros(n, np.int32)
         self.s.free_slots = <int32_t *> self.room.zeros(capacity, np.int32)
-        self.s.spans = <cr_span *> self.room.zeros(4 * window * sizeof(cr_span), np.uint8)
-        self.s.hot = <cr_span *> self.room.zeros(4 * window * sizeof(cr_span), np.uint8)
+        self.s.spans = <ew_span *> self.room.zeros(4 * window * sizeof(ew_span), np.uint8)
+        self.s.hot = <ew_span *> self.room.zeros(4 * window * sizeof(ew_span), np.uint8)
         self.s.every = max(128, 2 * capacity)  # the saved sets then take no more room than the connections
         self.s.n_checkpoints = w // self.s.every + 1
         self.s.checkpoint = <int32_t *> self.room.zeros(w, np.int32, -1)
@@ -120,40 +120,40 @@ cdef class _Counter:
         self.s.rewritten = <int32_t *> self.room.zeros(self.s.n_checkpoints, np.int32)
         self.s.unhooked = <int32_t *> self.room.zeros(2 * window, np.int32)
 
-    cdef void start(self, const cr_order *o):
+    cdef void start(self, const ew_order *o):
         """Play the whole order once: every connection is a point, so nothing ends before the end."""
         cdef int64_t k, ignored = 0
         for k in range(o.w):
-            o.edges[k].mark = CR_POINT
+            o.edges[k].mark = EW_POINT
         if self.policy == LRU:
-            cr_lru_segment(&self.c, o, cr_first(o), &ignored)
+            ew_lru_segment(&self.c, o, ew_first(o), &ignored)
         elif self.policy == RR:
-            cr_rr_segment(&self.c, o, cr_first(o), &ignored)
+            ew_rr_segment(&self.c, o, ew_first(o), &ignored)
         else:
-            cr_min_segment(&self.c, &self.s, o, cr_first(o), &ignored)
-            cr_min_checkpoints(&self.c, &self.s, o)
+            ew_min_segment(&self.c, &self.s, o, ew_first(o), &ignored)
+            ew_min_checkpoints(&self.c, &self.s, o)
         for k in range(o.w):
             o.edges[k].mark = 0
         self.c.n_journal = 0
         self.c.played = 0
 
-    cdef void change(self, const cr_order *o) noexcept nogil:
+    cdef void change(self, const ew_order *o) noexcept nogil:
         if self.policy == MIN:
-            cr_min_changes(&self.c, &self.s, o)
+            ew_min_changes(&self.c, &self.s, o)
         else:
-            cr_count_changes(&self.c, o, self.policy == LRU)
+            ew_count_changes(&self.c, o, self.policy == LRU)
 
-    cdef void undo(self, const cr_order *o) noexcept nogil:
+    cdef void undo(self, const ew_order *o) noexcept nogil:
         if self.policy == MIN:
-            cr_min_restore(&self.c, &self.s, o)
+            ew_min_restore(&self.c, &self.s, o)
         else:
-            cr_restore(&self.c, o)
+            ew_restore(&self.c, o)
 
-    cdef void renumber(self, const cr_order *o) noexcept nogil:
-        cr_renumber_records(o, self.c.flags, self.c.journal, 2)
+    cdef void renumber(self, const ew_order *o) noexcept nogil:
+        ew_renumber_records(o, self.c.flags, self.c.journal, 2)
         if self.policy == MIN:
-            cr_renumber_records(o, self.s.victim, self.c.journal, 8)
-            cr_min_checkpoints(&self.c, &self.s, o)
+            ew_renumber_records(o, self.s.victim, self.c.journal, 8)
+            ew_min_checkpoints(&self.c, &self.s, o)
 
     cdef int64_t recount(self, sources, targets):
         counts = count_from_scratch(sources, targets, self.n_neurons, self.is_output, self.memory, self.policy,
@@ -173,7 +173,7 @@ cdef class Annealer:
     """One run of Connection Reordering over one network. Connections are numbered in their initial order."""
 
     cdef _Room room
-    cdef cr_order o
+    cdef ew_order o
     cdef list counters
     cdef double runs_weight, sigma
     cdef int64_t window, moved
@@ -201,13 +201,13 @@ cdef class Annealer:
         self.o.out_start = <const int64_t *> room.copy(np.concatenate(([0], np.cumsum(out_degree))), np.int64)
         by_target, by_source = np.argsort(targets, kind="stable"), np.argsort(sources, kind="stable")
         edges = np.zeros(w + 1, EDGE)
-        need(<size_t> EDGE.itemsize == sizeof(cr_edge), "a record of EDGE is a cr_edge")
+        need(<size_t> EDGE.itemsize == sizeof(ew_edge), "a record of EDGE is a ew_edge")
         edges["next"], edges["prev"] = np.append(np.arange(1, w + 1), 0), np.arange(-1, w)
         edges["prev"][0] = w
         edges["source"][:w], edges["target"][:w], edges["name"][:w] = sources, targets, np.arange(w)
         edges["in_index"][by_target] = edges["out_index"][by_source] = np.arange(w)
-        self.o.edges = <cr_edge *> room.copy(edges, EDGE)
-        self.o.spare = <cr_edge *> room.copy(edges, EDGE)
+        self.o.edges = <ew_edge *> room.copy(edges, EDGE)
+        self.o.spare = <ew_edge *> room.copy(edges, EDGE)
         self.o.number = <int32_t *> room.copy(np.arange(w), np.int32)
         self.o.renamed = <int32_t *> room.zeros(w, np.int32)
         self.o.in_edges = <int32_t *> room.copy(by_target, np.int32)
@@ -216,9 +216,9 @@ cdef class Annealer:
         self.o.runs = 1 + np.count_nonzero(np.diff(targets))
         self.o.window = <int32_t *> room.zeros(reach + 1, np.int32)
         self.o.points = <int32_t *> room.zeros(2 * reach, np.int32)
-        self.o.moves = <cr_move *> room.zeros(reach * sizeof(cr_move), np.uint8)
+        self.o.moves = <ew_move *> room.zeros(reach * sizeof(ew_move), np.uint8)
         self.o.keyed = incremental and any(policy == MIN for _, policy, _, _ in io_terms)
-        cr_relabel(&self.o)
+        ew_relabel(&self.o)
         self.best_order = np.arange(w, dtype=np.int32)
         self.flat_sources, self.flat_targets = np.array(sources), np.array(targets)
         self.counters = []
@@ -238,7 +238,7 @@ cdef class Annealer:
         cdef int64_t k
         cdef int32_t e
         if not self.incremental and self.counters:
-            e = cr_first(&self.o)
+            e = ew_first(&self.o)
             for k in range(self.o.w):
                 self.flat_sources[k], self.flat_targets[k] = self.o.edges[e].source, self.o.edges[e].target
                 e = self.o.edges[e].next
@@ -262,19 +262,19 @@ cdef class Annealer:
             extra = <int64_t> (_unit(&self.random) * self.window)
             left = _unit(&self.random) < 0.5
             chance = _unit(&self.random)
-            cr_propose(&self.o, e, extra, left)
+            ew_propose(&self.o, e, extra, left)
             if self.o.n_moves == 0:
                 continue
             if self.incremental:
-                cr_find_points(&self.o)
+                ew_find_points(&self.o)
                 for counter in self.counters:
                     counter.change(&self.o)
-                cr_clear_points(&self.o)
+                ew_clear_points(&self.o)
             new_cost = self._cost()
             if new_cost < self.cost or chance < exp2(-(new_cost - self.cost) * real_power(self.iteration, self.sigma)):
                 self._accept(e, extra, left, new_cost)
             else:
-                cr_undo(&self.o)
+                ew_undo(&self.o)
                 if self.incremental:
                     for counter in self.counters:
                         counter.undo(&self.o)
@@ -284,9 +284,9 @@ cdef class Annealer:
     cdef _accept(self, int32_t e, int64_t extra, bint left, double new_cost):
         cdef _Counter counter
         if new_cost > self.cost == self.best and not self.best_is_stored:
-            cr_undo(&self.o)  # the best order is stored only now that it is left for a worse one
+            ew_undo(&self.o)  # the best order is stored only now that it is left for a worse one
             self._store()
-            cr_propose(&self.o, e, extra, left)
+            ew_propose(&self.o, e, extra, left)
         self.cost = new_cost
         self.accepted += 1
         if new_cost < self.best:
@@ -295,13 +295,13 @@ cdef class Annealer:
         self.moved += self.o.n_moves
         if self.incremental and RENUMBER * self.moved > self.o.w:
             self.moved = 0
-            cr_renumber(&self.o)
+            ew_renumber(&self.o)
             for counter in self.counters:
                 counter.renumber(&self.o)
 
     cdef _store(self):
         cdef int64_t k
-        cdef int32_t e = cr_first(&self.o)
+        cdef int32_t e = ew_first(&self.o)
         for k in range(self.o.w):
             self.best_order[k] = self.o.edges[e].name
             e = self.o.edges[e].next
@@ -312,7 +312,7 @@ cdef class Annealer:
         order = np.empty(self.o.w, np.int32)
         cdef int32_t[::1] view = order
         cdef int64_t k
-        cdef int32_t e = cr_first(&self.o)
+        cdef int32_t e = ew_first(&self.o)
         for k in range(self.o.w):
             view[k] = self.o.edges[e].name
             e = self.o.edges[e].next

@@ -9,14 +9,14 @@ typedef struct {
     int64_t start, end; /* labels between which the next use of `neuron` has changed */
     int32_t edge;       /* the connection at `start` */
     int32_t neuron;
-} cr_span;
+} ew_span;
 
-enum { CR_NEW = 1, CR_OLD = 2 };
+enum { EW_NEW = 1, EW_OLD = 2 };
 
 typedef struct {
     int32_t *victim;          /* [2W] value evicted at an access, or -1 */
     int32_t *moved_victim;    /* [2 * window] */
-    uint16_t *in;             /* [N] the sets that hold a value, CR_NEW and CR_OLD */
+    uint16_t *in;             /* [N] the sets that hold a value, EW_NEW and EW_OLD */
     int64_t differing;        /* values in which the two sets differ */
     int32_t *only_new;        /* [C + 1] those in the new set alone */
     int32_t *only_new_at;     /* [N] their places there */
@@ -29,7 +29,7 @@ typedef struct {
     int32_t *place;           /* [N] slot of a member */
     int32_t *free_slots;      /* [C] */
     int64_t n_free;
-    cr_span *spans, *hot;     /* [4 * window]; hot: those begun whose value may be resident */
+    ew_span *spans, *hot;     /* [4 * window]; hot: those begun whose value may be resident */
     int64_t n_spans, n_hot;
     int64_t every;            /* connections between two checkpoints */
     int64_t n_checkpoints;
@@ -42,71 +42,71 @@ typedef struct {
     int64_t n_rewritten;
     int32_t *unhooked;        /* (connection, checkpoint) pairs of moved connections */
     int64_t n_unhooked;
-} cr_min;
+} ew_min_set;
 
-static inline void cr_put(cr_min *s, int32_t x) {
+static inline void ew_put(ew_min_set *s, int32_t x) {
     const int32_t slot = s->free_slots[--s->n_free];
-    s->in[x] |= CR_NEW;
+    s->in[x] |= EW_NEW;
     s->place[x] = slot;
     s->member[slot] = x;
     s->key[slot] = INT64_MIN;
 }
 
-static inline void cr_take_out(cr_min *s, int32_t x) {
+static inline void ew_take_out(ew_min_set *s, int32_t x) {
     const int32_t slot = s->place[x];
-    s->in[x] &= ~CR_NEW;
+    s->in[x] &= ~EW_NEW;
     s->member[slot] = -1;
     s->key[slot] = INT64_MIN;
     s->free_slots[s->n_free++] = slot;
 }
 
-static inline void cr_join_only_new(cr_min *s, int32_t x) {
+static inline void ew_join_only_new(ew_min_set *s, int32_t x) {
     s->differing++;
     s->only_new[s->only_new_at[x] = (int32_t)s->n_only_new++] = x;
 }
 
-static inline void cr_leave_only_new(cr_min *s, int32_t x) {
+static inline void ew_leave_only_new(ew_min_set *s, int32_t x) {
     const int32_t other = s->only_new[--s->n_only_new];
     s->differing--;
     s->only_new[s->only_new_at[other] = s->only_new_at[x]] = other;
 }
 
-static inline void cr_new_add(cr_min *s, int32_t x) {
-    cr_put(s, x);
-    if (s->in[x] & CR_OLD)
+static inline void ew_new_add(ew_min_set *s, int32_t x) {
+    ew_put(s, x);
+    if (s->in[x] & EW_OLD)
         s->differing--;
     else
-        cr_join_only_new(s, x);
+        ew_join_only_new(s, x);
 }
 
-static inline void cr_new_drop(cr_min *s, int32_t x) {
-    cr_take_out(s, x);
-    if (s->in[x] & CR_OLD)
+static inline void ew_new_drop(ew_min_set *s, int32_t x) {
+    ew_take_out(s, x);
+    if (s->in[x] & EW_OLD)
         s->differing++;
     else
-        cr_leave_only_new(s, x);
+        ew_leave_only_new(s, x);
 }
 
-static inline void cr_old_add(cr_min *s, int32_t x) {
-    if (s->in[x] & CR_OLD) return;
-    s->in[x] |= CR_OLD;
-    if (s->in[x] & CR_NEW)
-        cr_leave_only_new(s, x);
+static inline void ew_old_add(ew_min_set *s, int32_t x) {
+    if (s->in[x] & EW_OLD) return;
+    s->in[x] |= EW_OLD;
+    if (s->in[x] & EW_NEW)
+        ew_leave_only_new(s, x);
     else
         s->differing++;
 }
 
-static inline void cr_old_drop(cr_min *s, int32_t x) {
-    if (!(s->in[x] & CR_OLD)) return;
-    s->in[x] &= ~CR_OLD;
-    if (s->in[x] & CR_NEW)
-        cr_join_only_new(s, x);
+static inline void ew_old_drop(ew_min_set *s, int32_t x) {
+    if (!(s->in[x] & EW_OLD)) return;
+    s->in[x] &= ~EW_OLD;
+    if (s->in[x] & EW_NEW)
+        ew_join_only_new(s, x);
     else
         s->differing--;
 }
 
 /* Note the last access of x and the key of the next one. */
-static inline void cr_need_at(cr_min *s, int32_t x, int64_t key, int64_t access) {
+static inline void ew_need_at(ew_min_set *s, int32_t x, int64_t key, int64_t access) {
     const int32_t slot = s->place[x];
     int64_t *highest = &s->block_key[slot >> s->block_shift];
     s->last[slot] = (int32_t)access;
@@ -115,7 +115,7 @@ static inline void cr_need_at(cr_min *s, int32_t x, int64_t key, int64_t access)
 }
 
 /* Slot of the value whose next use is farthest. */
-static int64_t cr_farthest(const cr_counter *c, cr_min *s) {
+static int64_t ew_farthest(const ew_counter *c, ew_min_set *s) {
     for (;;) { /* until a block's bound is a key of it */
         int64_t best = 0;
         for (int64_t k = 1; k < s->n_blocks; k++) best = s->block_key[k] > s->block_key[best] ? k : best;
@@ -129,17 +129,17 @@ static int64_t cr_farthest(const cr_counter *c, cr_min *s) {
     }
 }
 
-enum { CR_FEW = 24 }; /* as many keys as finding the farthest of a hundred values by blocks looks at */
+enum { EW_FEW = 24 }; /* as many keys as finding the farthest of a hundred values by blocks looks at */
 
 /* Slot of the value whose next use is farthest, looked for where the sets or next uses differ: that is enough if the new
  * set has a value which the old course has evicted at this connection, since that was the farthest of the old set.
  * -1: not known that way. */
-static int64_t cr_farthest_of_few(const cr_min *s, const int32_t *old_victim) {
+static int64_t ew_farthest_of_few(const ew_min_set *s, const int32_t *old_victim) {
     int known = 0;
-    if (s->n_only_new + s->n_hot > CR_FEW) return -1;
+    if (s->n_only_new + s->n_hot > EW_FEW) return -1;
     for (int side = 0; side < 2; side++) {
         const int32_t x = old_victim[side];
-        int here = x >= 0 && s->in[x] == CR_NEW;
+        int here = x >= 0 && s->in[x] == EW_NEW;
         for (int64_t k = 0; here && k < s->n_hot; k++) here = s->hot[k].neuron != x;
         known |= here;
     }
@@ -151,20 +151,20 @@ static int64_t cr_farthest_of_few(const cr_min *s, const int32_t *old_victim) {
     }
     for (int64_t k = 0; k < s->n_hot; k++) {
         const int64_t other = s->place[s->hot[k].neuron];
-        if (s->in[s->hot[k].neuron] & CR_NEW) slot = s->key[other] > s->key[slot] ? other : slot;
+        if (s->in[s->hot[k].neuron] & EW_NEW) slot = s->key[other] > s->key[slot] ? other : slot;
     }
     return slot;
 }
 
-static int32_t cr_evict(const cr_counter *c, cr_min *s, const int32_t *old_victim) {
-    int64_t slot = cr_farthest_of_few(s, old_victim);
-    if (slot < 0) slot = cr_farthest(c, s);
+static int32_t ew_evict(const ew_counter *c, ew_min_set *s, const int32_t *old_victim) {
+    int64_t slot = ew_farthest_of_few(s, old_victim);
+    if (slot < 0) slot = ew_farthest(c, s);
     const int32_t x = s->member[slot];
-    cr_new_drop(s, x);
+    ew_new_drop(s, x);
     return x;
 }
 
-static void cr_new_clear(cr_counter *c, cr_min *s) {
+static void ew_new_clear(ew_counter *c, ew_min_set *s) {
     s->n_free = 0;
     for (int64_t slot = c->capacity - 1; slot >= 0; slot--) {
         s->member[slot] = -1;

@@ -7,18 +7,18 @@
  *         + computed neurons that are outputs or have a miss at a use,
  * so it is enough to know which accesses miss. One flag byte per access is kept; after a change only accesses near
  * changed places are played again, until the fast memory holds what it held in the old course. */
-#ifndef EDGEWATT_CR_COUNT_H
-#define EDGEWATT_CR_COUNT_H
+#ifndef EDGEWATT_RECOUNT_H
+#define EDGEWATT_RECOUNT_H
 
 #include "annealing/connection_moves.h"
 
-enum { CR_MISS = 1, CR_SKIP = 2, CR_DEAD = 4 };
+enum { EW_MISS = 1, EW_SKIP = 2, EW_DEAD = 4 };
 
 typedef struct {
     int64_t access; /* 2 * connection + side */
     int32_t victim; /* MIN only */
     uint8_t flags;
-} cr_change;
+} ew_change;
 
 typedef struct {
     int64_t total;             /* I/Os of the current order */
@@ -27,7 +27,7 @@ typedef struct {
     uint8_t *flags;            /* [2W] of the current order (during an evaluation: of the new one, as far as played) */
     int32_t *use_misses;       /* [N] misses at uses */
     const uint8_t *free_write; /* [N] 1: a miss at a use never adds a write (not computed, or an output) */
-    cr_change *journal;        /* [2W] what the current evaluation has overwritten */
+    ew_change *journal;        /* [2W] what the current evaluation has overwritten */
     int64_t n_journal;
     uint8_t *moved_flags;      /* [2 * window] old flags of the moves, by old place */
     int64_t n_old;             /* moves whose old place has been passed */
@@ -36,12 +36,12 @@ typedef struct {
     int64_t *last;             /* [N] LRU: time of the last access; RR: segment in which the value is resident */
     int32_t *log, *old_log;    /* LRU: access stream; RR: pushes, new and old */
     uint64_t *salt;            /* [N] RR: odd random numbers for hashing */
-    uint64_t power;            /* RR: CR_BASE^C */
+    uint64_t power;            /* RR: EW_BASE^C */
     int64_t played;            /* accesses played in all */
-} cr_counter;
+} ew_counter;
 
 /* The miss of access 2e + side appears (+1) or disappears (-1). */
-static inline void cr_charge(cr_counter *c, const cr_order *o, int64_t access, int sign) {
+static inline void ew_charge(ew_counter *c, const ew_order *o, int64_t access, int sign) {
     if (access & 1) {
         c->total += 2 * sign;
         return;
@@ -52,35 +52,35 @@ static inline void cr_charge(cr_counter *c, const cr_order *o, int64_t access, i
     c->total += sign + (c->free_write[a] ? 0 : (c->use_misses[a] > 0) - had);
 }
 
-static inline void cr_set_flags(cr_counter *c, const cr_order *o, int64_t access, uint8_t flags) {
+static inline void ew_set_flags(ew_counter *c, const ew_order *o, int64_t access, uint8_t flags) {
     const uint8_t old = c->flags[access];
     if (old == flags) return;
-    cr_change *j = &c->journal[c->n_journal++];
+    ew_change *j = &c->journal[c->n_journal++];
     j->access = access;
     j->flags = old;
     c->flags[access] = flags;
-    if ((old ^ flags) & CR_MISS) cr_charge(c, o, access, flags & CR_MISS ? 1 : -1);
+    if ((old ^ flags) & EW_MISS) ew_charge(c, o, access, flags & EW_MISS ? 1 : -1);
 }
 
 /* Put back what the last evaluation changed. */
-static void cr_restore(cr_counter *c, const cr_order *o) {
+static void ew_restore(ew_counter *c, const ew_order *o) {
     while (c->n_journal) {
-        const cr_change *j = &c->journal[--c->n_journal];
-        if ((c->flags[j->access] ^ j->flags) & CR_MISS) cr_charge(c, o, j->access, j->flags & CR_MISS ? 1 : -1);
+        const ew_change *j = &c->journal[--c->n_journal];
+        if ((c->flags[j->access] ^ j->flags) & EW_MISS) ew_charge(c, o, j->access, j->flags & EW_MISS ? 1 : -1);
         c->flags[j->access] = j->flags;
     }
 }
 
 /* Note the flags of the moves by their old places, and begin. */
-static void cr_note_moved(cr_counter *c, const cr_order *o) {
+static void ew_note_moved(ew_counter *c, const ew_order *o) {
     c->n_journal = 0;
     c->n_old = 0;
     for (int64_t k = 0; k < o->n_moves; k++)
-        memcpy(c->moved_flags + 2 * k, c->flags + 2 * (int64_t)cr_by_old_place(o, k)->edge, 2);
+        memcpy(c->moved_flags + 2 * k, c->flags + 2 * (int64_t)ew_by_old_place(o, k)->edge, 2);
 }
 
 /* Number the records anew, as the connections have been. What is in `scratch` is lost. */
-static void cr_renumber_records(const cr_order *o, void *records, void *scratch, int64_t size) {
+static void ew_renumber_records(const ew_order *o, void *records, void *scratch, int64_t size) {
     for (int64_t e = 0; e < o->w; e++)
         memcpy((char *)scratch + size * o->renamed[e], (const char *)records + size * e, (size_t)size);
     memcpy(records, scratch, (size_t)(size * o->w));
@@ -88,7 +88,7 @@ static void cr_renumber_records(const cr_order *o, void *records, void *scratch,
 
 /* ---- LRU: the state is the last C distinct values touched, so a change is forgotten after C distinct values ------ */
 
-static void cr_lru_segment(cr_counter *c, const cr_order *o, int32_t e, int64_t *end_label) {
+static void ew_lru_segment(ew_counter *c, const ew_order *o, int32_t e, int64_t *end_label) {
     const int64_t capacity = c->capacity, base = c->now; /* times below base are before this segment */
     int32_t *const log = c->log;                         /* access at time base + k */
     int64_t used = 0, tail, now, fresh = 0, mark = ++c->mark;
@@ -105,7 +105,7 @@ static void cr_lru_segment(cr_counter *c, const cr_order *o, int32_t e, int64_t 
     now = capacity;
     tail = now - used;
     for (; e != o->w; e = o->edges[e].next) {
-        if (o->edges[e].mark & CR_POINT) {
+        if (o->edges[e].mark & EW_POINT) {
             fresh = 0;
             mark = ++c->mark;
         } else if (fresh >= capacity)
@@ -128,13 +128,13 @@ static void cr_lru_segment(cr_counter *c, const cr_order *o, int32_t e, int64_t 
             }
             c->last[x] = base + now;
             log[now++] = x;
-            cr_set_flags(c, o, 2 * (int64_t)e + side, (uint8_t)miss);
+            ew_set_flags(c, o, 2 * (int64_t)e + side, (uint8_t)miss);
             if (c->stamp[x] != mark) {
                 c->stamp[x] = mark;
                 fresh++;
             }
         }
-        if (o->edges[e].mark & CR_MOVED) { /* its own values were not touched here in the old course */
+        if (o->edges[e].mark & EW_MOVED) { /* its own values were not touched here in the old course */
             fresh = 0;
             mark = ++c->mark;
         }
@@ -146,16 +146,16 @@ static void cr_lru_segment(cr_counter *c, const cr_order *o, int32_t e, int64_t 
 
 /* ---- RR: a queue in which a pinned head goes to the back; it holds the last C values pushed -------------------- */
 
-#define CR_BASE 0x9E3779B97F4A7C15u
+#define EW_BASE 0x9E3779B97F4A7C15u
 
 typedef struct {
     int32_t *log; /* pushes of this segment; the queue is the last `used` of them */
     int64_t size, used;
     uint64_t hash;
-} cr_queue;
+} ew_queue;
 
-static inline void cr_push(const cr_counter *c, cr_queue *q, int32_t x) {
-    q->hash = q->hash * CR_BASE + c->salt[x];
+static inline void ew_push(const ew_counter *c, ew_queue *q, int32_t x) {
+    q->hash = q->hash * EW_BASE + c->salt[x];
     if (q->used == c->capacity)
         q->hash -= c->salt[q->log[q->size - q->used]] * c->power;
     else
@@ -163,32 +163,32 @@ static inline void cr_push(const cr_counter *c, cr_queue *q, int32_t x) {
     q->log[q->size++] = x;
 }
 
-static inline void cr_rr_access(cr_counter *c, const cr_order *o, cr_queue *q, int32_t x, int32_t pinned,
+static inline void ew_rr_access(ew_counter *c, const ew_order *o, ew_queue *q, int32_t x, int32_t pinned,
                                 int64_t access, int64_t segment) {
     uint8_t flags = 0;
     if (c->last[x] != segment) {
-        flags = CR_MISS;
+        flags = EW_MISS;
         if (q->used == c->capacity) {
             if (q->log[q->size - q->used] == pinned) {
-                flags |= CR_SKIP;
-                cr_push(c, q, pinned);
+                flags |= EW_SKIP;
+                ew_push(c, q, pinned);
             }
             c->last[q->log[q->size - q->used]] = 0;
         }
         c->last[x] = segment;
-        cr_push(c, q, x);
+        ew_push(c, q, x);
     }
-    cr_set_flags(c, o, access, flags);
+    ew_set_flags(c, o, access, flags);
 }
 
-static inline void cr_rr_replay(const cr_counter *c, cr_queue *q, int32_t a, int32_t b, const uint8_t *flags) {
-    if (flags[0] & CR_SKIP) cr_push(c, q, b);
-    if (flags[0] & CR_MISS) cr_push(c, q, a);
-    if (flags[1] & CR_SKIP) cr_push(c, q, a);
-    if (flags[1] & CR_MISS) cr_push(c, q, b);
+static inline void ew_rr_replay(const ew_counter *c, ew_queue *q, int32_t a, int32_t b, const uint8_t *flags) {
+    if (flags[0] & EW_SKIP) ew_push(c, q, b);
+    if (flags[0] & EW_MISS) ew_push(c, q, a);
+    if (flags[1] & EW_SKIP) ew_push(c, q, a);
+    if (flags[1] & EW_MISS) ew_push(c, q, b);
 }
 
-static void cr_rr_segment(cr_counter *c, const cr_order *o, int32_t e, int64_t *end_label) {
+static void ew_rr_segment(ew_counter *c, const ew_order *o, int32_t e, int64_t *end_label) {
     const int64_t segment = ++c->mark, capacity = c->capacity;
     int32_t back[4];
     int64_t found = 0;
@@ -196,32 +196,32 @@ static void cr_rr_segment(cr_counter *c, const cr_order *o, int32_t e, int64_t *
         const uint8_t *flags = c->flags + 2 * (int64_t)p;
         const int32_t a = o->edges[p].source, b = o->edges[p].target;
         int n = 0;
-        if (flags[1] & CR_MISS) back[n++] = b;
-        if (flags[1] & CR_SKIP) back[n++] = a;
-        if (flags[0] & CR_MISS) back[n++] = a;
-        if (flags[0] & CR_SKIP) back[n++] = b;
+        if (flags[1] & EW_MISS) back[n++] = b;
+        if (flags[1] & EW_SKIP) back[n++] = a;
+        if (flags[0] & EW_MISS) back[n++] = a;
+        if (flags[0] & EW_SKIP) back[n++] = b;
         for (int k = 0; k < n && found < capacity; k++) c->log[capacity - 1 - found++] = back[k];
     }
-    cr_queue new = {c->log, 0, 0, 0}, old = {c->old_log, 0, 0, 0};
+    ew_queue new = {c->log, 0, 0, 0}, old = {c->old_log, 0, 0, 0};
     memmove(c->log, c->log + capacity - found, (size_t)found * sizeof *c->log);
     for (int64_t k = 0; k < found; k++) {
         c->last[c->log[k]] = segment;
-        cr_push(c, &new, c->log[k]);
-        cr_push(c, &old, c->log[k]);
+        ew_push(c, &new, c->log[k]);
+        ew_push(c, &old, c->log[k]);
     }
     for (; e != o->w; e = o->edges[e].next) {
-        if (!(o->edges[e].mark & CR_POINT) && new.hash == old.hash && new.used == old.used &&
+        if (!(o->edges[e].mark & EW_POINT) && new.hash == old.hash && new.used == old.used &&
             !memcmp(new.log + new.size - new.used, old.log + old.size - old.used, (size_t)new.used * sizeof *c->log))
             break;
         for (; c->n_old < o->n_moves; c->n_old++) {
-            const cr_move *m = cr_by_old_place(o, c->n_old);
+            const ew_move *m = ew_by_old_place(o, c->n_old);
             if (m->label > o->edges[e].label) break;
-            cr_rr_replay(c, &old, o->edges[m->edge].source, o->edges[m->edge].target, c->moved_flags + 2 * c->n_old);
+            ew_rr_replay(c, &old, o->edges[m->edge].source, o->edges[m->edge].target, c->moved_flags + 2 * c->n_old);
         }
         const int32_t a = o->edges[e].source, b = o->edges[e].target;
-        if (!(o->edges[e].mark & CR_MOVED)) cr_rr_replay(c, &old, a, b, c->flags + 2 * (int64_t)e);
-        cr_rr_access(c, o, &new, a, c->pin_both ? b : -1, 2 * (int64_t)e, segment);
-        cr_rr_access(c, o, &new, b, a, 2 * (int64_t)e + 1, segment);
+        if (!(o->edges[e].mark & EW_MOVED)) ew_rr_replay(c, &old, a, b, c->flags + 2 * (int64_t)e);
+        ew_rr_access(c, o, &new, a, c->pin_both ? b : -1, 2 * (int64_t)e, segment);
+        ew_rr_access(c, o, &new, b, a, 2 * (int64_t)e + 1, segment);
         *end_label = o->edges[e].label;
         c->played += 2;
     }
@@ -229,16 +229,16 @@ static void cr_rr_segment(cr_counter *c, const cr_order *o, int32_t e, int64_t *
 
 /* ---- both ------------------------------------------------------------------------------------------------------ */
 
-static void cr_count_changes(cr_counter *c, const cr_order *o, int is_lru) {
-    cr_note_moved(c, o);
+static void ew_count_changes(ew_counter *c, const ew_order *o, int is_lru) {
+    ew_note_moved(c, o);
     int64_t end_label = INT64_MIN;
     for (int64_t k = 0; k < o->n_points; k++) {
         const int32_t e = o->points[k];
         if (o->edges[e].label <= end_label) continue;
         if (is_lru)
-            cr_lru_segment(c, o, e, &end_label);
+            ew_lru_segment(c, o, e, &end_label);
         else
-            cr_rr_segment(c, o, e, &end_label);
+            ew_rr_segment(c, o, e, &end_label);
     }
 }
 

@@ -3,17 +3,17 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
 
 cdef extern from "annealing/recount_min.h" nogil:
-    ctypedef struct cr_move:
+    ctypedef struct ew_move:
         int32_t edge
-    ctypedef struct cr_edge:
+    ctypedef struct ew_edge:
         int32_t next, prev, source, target
         int64_t label
         int32_t out_index, in_index, name
         uint8_t mark
-    ctypedef struct cr_order:
+    ctypedef struct ew_order:
         int64_t w, n
-        cr_edge *edges
-        cr_edge *spare
+        ew_edge *edges
+        ew_edge *spare
         int32_t *number
         int32_t *renamed
         const int64_t *out_start
@@ -24,20 +24,20 @@ cdef extern from "annealing/recount_min.h" nogil:
         int64_t runs
         int32_t *window
         int64_t n_window
-        cr_move *moves
+        ew_move *moves
         int64_t n_moves
         int32_t *points
         int64_t n_points
         int left, keyed
-    ctypedef struct cr_change:
+    ctypedef struct ew_change:
         int64_t access
-    ctypedef struct cr_counter:
+    ctypedef struct ew_counter:
         int64_t total, capacity
         int pin_both
         uint8_t *flags
         int32_t *use_misses
         const uint8_t *free_write
-        cr_change *journal
+        ew_change *journal
         int64_t n_journal
         uint8_t *moved_flags
         int64_t n_old
@@ -49,10 +49,10 @@ cdef extern from "annealing/recount_min.h" nogil:
         uint64_t *salt
         uint64_t power
         int64_t played
-    ctypedef struct cr_span:
+    ctypedef struct ew_span:
         int64_t start, end
         int32_t neuron
-    ctypedef struct cr_min:
+    ctypedef struct ew_min_set:
         int32_t *victim
         int32_t *moved_victim
         uint16_t *in_ "in"
@@ -65,8 +65,8 @@ cdef extern from "annealing/recount_min.h" nogil:
         int64_t block_shift, n_blocks
         int32_t *place
         int32_t *free_slots
-        cr_span *spans
-        cr_span *hot
+        ew_span *spans
+        ew_span *hot
         int64_t n_spans, every, n_checkpoints
         int32_t *checkpoint
         int32_t *hook
@@ -75,21 +75,21 @@ cdef extern from "annealing/recount_min.h" nogil:
         uint8_t *version
         int32_t *rewritten
         int32_t *unhooked
-    uint64_t CR_BASE
-    int CR_POINT
-    int32_t cr_first(const cr_order *)
-    void cr_relabel(cr_order *)
-    void cr_renumber(cr_order *)
-    void cr_propose(cr_order *, int32_t, int64_t, int)
-    void cr_undo(cr_order *)
-    void cr_find_points(cr_order *)
-    void cr_clear_points(cr_order *)
-    void cr_renumber_records(const cr_order *, void *, void *, int64_t)
-    void cr_restore(cr_counter *, const cr_order *)
-    void cr_count_changes(cr_counter *, const cr_order *, int)
-    void cr_lru_segment(cr_counter *, const cr_order *, int32_t, int64_t *)
-    void cr_rr_segment(cr_counter *, const cr_order *, int32_t, int64_t *)
-    void cr_min_changes(cr_counter *, cr_min *, const cr_order *)
-    void cr_min_restore(cr_counter *, cr_min *, const cr_order *)
-    int32_t cr_min_segment(cr_counter *, cr_min *, const cr_order *, int32_t, int64_t *)
-    void cr_min_checkpoints(cr_counter *, cr_min *, const cr_order *)
+    uint64_t EW_BASE
+    int EW_POINT
+    int32_t ew_first(const ew_order *)
+    void ew_relabel(ew_order *)
+    void ew_renumber(ew_order *)
+    void ew_propose(ew_order *, int32_t, int64_t, int)
+    void ew_undo(ew_order *)
+    void ew_find_points(ew_order *)
+    void ew_clear_points(ew_order *)
+    void ew_renumber_records(const ew_order *, void *, void *, int64_t)
+    void ew_restore(ew_counter *, const ew_order *)
+    void ew_count_changes(ew_counter *, const ew_order *, int)
+    void ew_lru_segment(ew_counter *, const ew_order *, int32_t, int64_t *)
+    void ew_rr_segment(ew_counter *, const ew_order *, int32_t, int64_t *)
+    void ew_min_changes(ew_counter *, ew_min_set *, const ew_order *)
+    void ew_min_restore(ew_counter *, ew_min_set *, const ew_order *)
+    int32_t ew_min_segment(ew_counter *, ew_min_set *, const ew_order *, int32_t, int64_t *)
+    void ew_min_checkpoints(ew_counter *, ew_min_set *, const ew_order *)

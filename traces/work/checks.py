@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cython_ext.iomodel.counts import MAX_CONNECTIONS, PINNING_CODES, POLICY_CODES, find_next_uses
-from cython_ext.network.order import lay_out
+from cython_ext.network.lay_out import lay_out
 from traces.base.checks import as_array
 from traces.base.errors import InputError, unknown_name
 from traces.work.network import Network
