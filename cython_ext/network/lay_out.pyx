@@ -6,15 +6,19 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 cdef extern from *:
     """
+    #include <stdint.h>
+    /* Ask for ends[index]. An index may be anything: what lies nowhere is not fetched. */
+    static inline void ew_fetch_ends(const int32_t *ends, int64_t index) {
     #if defined(__GNUC__) || defined(__clang__)
-    #define ew_fetch(address) __builtin_prefetch(address)
+        __builtin_prefetch((const void *)((uintptr_t)ends + 8 * (uintptr_t)index));
     #else
-    #define ew_fetch(address) ((void)0)
+        (void)ends, (void)index;
     #endif
+    }
     """
-    void ew_fetch(const void *) nogil
+    void ew_fetch_ends(const int32_t *ends, int64_t index) nogil
 
-cdef int64_t AHEAD = 32  # connections: far enough ahead for a miss of all caches
+cdef int64_t AHEAD = 64  # connections: far enough ahead for a miss of all caches
 
 
 cdef struct laid:  # from the last connection to the first
@@ -63,9 +67,8 @@ def lay_out(const int32_t[:, ::1] ends, const int64_t[::1] order, Py_ssize_t n):
                 lay(&found, i, ends[i, 0], ends[i, 1])
         else:
             for i in range(w - 1, -1, -1):
-                if i >= AHEAD and 0 <= order[i - AHEAD] < w:
-                    ew_fetch(&ends[order[i - AHEAD], 0])
-                    ew_fetch(&met[order[i - AHEAD] >> 6])
+                if i >= AHEAD:
+                    ew_fetch_ends(&ends[0, 0], order[i - AHEAD])
                 e = order[i]
                 if not 0 <= e < w:
                     found.wrong = 1
