@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import typer
 
 from edgewatt.cli.parts.guard import json_option, written
@@ -37,7 +39,6 @@ def papers(
       edgewatt papers gleinig --seeds 2 --iterations 1000 -o page.html
     """
     from pathlib import Path
-    from typing import Any
 
     from edgewatt.cli.parts.output import progress, resumable, show_table, write_json
     from edgewatt.papers.claims import chosen, paper_figures
@@ -61,6 +62,8 @@ def papers(
         elif overrides:
             raise InputError(f"{name} is a study: it has no values to replace (-s {overrides[0]})")
     need_charts()
+    if run:
+        _say_how_long(wanted, results, settings, 1 if executor == "inline" else workers)
     done: list[Any] = []
     failed: list[str] = []
     for name in wanted:
@@ -76,7 +79,10 @@ def papers(
     if not write_json({"page": page, "figures": charts, "claims": claims}, json_file):
         heads = ("printed, in our words", "the paper's method", "our method", "verdict")
         shown = [c for c in claims if c["measured"]]
-        show_table(heads, [(c["claim"], _lines(c["theirs"]), _lines(c["ours"]), c["verdict"]) for c in shown])
+        for paper in dict.fromkeys(c["paper"] for c in shown):
+            rows = [c for c in shown if c["paper"] == paper]
+            lines = [(c["claim"], _lines(c["theirs"]), _lines(c["ours"]), c["verdict"]) for c in rows]
+            show_table(heads, lines, title=paper)
         for r in done:
             of, what = (len(r.jobs), "jobs") if isinstance(r, StudyRun) else (len(r.plan.points), "points")
             say(f"{r.name}: {len(r.records)} of {of} {what} finished")
@@ -86,6 +92,21 @@ def papers(
     if failed:
         say("failed:\n" + "\n".join(failed), err=True)
         raise typer.Exit(1)
+
+
+def _say_how_long(names: list[str], results: str, settings: dict[str, Any], workers: int | None) -> None:
+    """Print about how long it will take, where that is more than half a minute."""
+    from edgewatt.papers.estimate import MEASURED_ON, cpu_seconds_left, words
+    from edgewatt.papers.study import STUDIES
+    from edgewatt.sweeps.executors import available_cores
+
+    cores = workers or available_cores()
+    left = {name: cpu_seconds_left(name, results=results, **settings) for name in names}
+    alone = sum(seconds for name, seconds in left.items() if name in STUDIES and STUDIES[name].item.alone)
+    total = sum(left.values())
+    if total > 30:
+        shared = f", {words(alone + (total - alone) / cores)} with {cores} workers" if cores > 1 else ""
+        say(f"about {words(total)} of CPU time to go{shared} (as measured on {MEASURED_ON})", err=True)
 
 
 def _lines(words: str) -> str:

@@ -33,8 +33,18 @@ class PaperAxis(Section):
     scale: Literal["linear", "log"] = "linear"
 
 
+class CpuSeconds(Section):
+    """What one point or job took when it was measured, in the default selection and with --full."""
+
+    default: float
+    full: float
+
+
 class Figure(Section):
-    """One figure. baseline, theirs, ours: kinds of orderings. reading: what is not as in the paper."""
+    """One figure. baseline, theirs, ours: kinds of orderings. reading: what is not as in the paper.
+
+    cpu_s: of a point, by the kind of its ordering (for edgewatt.papers.estimate).
+    """
 
     paper: str
     figure: str | int
@@ -47,16 +57,21 @@ class Figure(Section):
     ours: list[str]
     setting: str
     reading: str
+    cpu_s: dict[str, CpuSeconds]
 
 
 class StudyText(Section):
-    """What stands above a study's tables (edgewatt.papers.study). reading: what is not as in the paper."""
+    """What stands above a study's tables (edgewatt.papers.study). reading: what is not as in the paper.
+
+    cpu_s: of a job.
+    """
 
     paper: str
     figure: str | int
     title: str
     setting: str
     reading: str
+    cpu_s: CpuSeconds
 
 
 class Claim(Section):

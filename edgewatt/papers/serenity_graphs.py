@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -33,8 +34,11 @@ def available(entry: dict[str, Any]) -> bool:
     return "generate" in entry or graph_file(entry["file"]) is not None
 
 
-def graph_of(entry: dict[str, Any]) -> OpGraph:
-    """Return the graph of an entry; `from` and `to`: the part of a file behind one tensor and up to another."""
+def graph_of(entry: dict[str, Any], held: Sequence[str] = ()) -> OpGraph:
+    """Return the graph of an entry; `from` and `to`: the part of a file behind one tensor and up to another.
+
+    held: tensors that stay in memory to the end, as outputs do.
+    """
     if "generate" in entry:
         return load_graph(entry["generate"])
     from traces.readers.opgraph_json import from_dict
@@ -44,7 +48,8 @@ def graph_of(entry: dict[str, Any]) -> OpGraph:
     value = json.loads(path.read_text())
     if "from" in entry:
         value = _between(value, entry["from"], entry["to"])
-    return from_dict({key: value[key] for key in ("name", "nodes", "outputs")}, source=str(path))
+    outputs = [*value["outputs"], *held]
+    return from_dict({"name": value["name"], "nodes": value["nodes"], "outputs": outputs}, source=str(path))
 
 
 def _between(value: dict[str, Any], first: str, last: str) -> dict[str, Any]:

@@ -97,7 +97,7 @@ def run_study(
     """
     study, store = STUDIES[name].item, Store(Path(results) / name)
     jobs = _first_seeds(study.jobs(full), seeds)
-    identities = [{"study": name, "version": study.version, "job": job} for job in jobs]
+    identities = [_identity(name, job) for job in jobs]
     hashes = [content_hash(identity) for identity in identities]
     failed: list[str] = []
     if run:
@@ -113,6 +113,17 @@ def run_study(
         store.put_plan(name, hashes)
     found = (store.get(key) for key in hashes)
     return StudyRun(name, jobs, [record for record in found if record is not None], failed)
+
+
+def missing_jobs(name: str, *, results: str | Path, full: bool = False, seeds: int | None = None) -> list[Job]:
+    """Return the jobs of a study that `run_study` would compute."""
+    store = Store(Path(results) / name)
+    jobs = _first_seeds(STUDIES[name].item.jobs(full), seeds)
+    return [job for job in jobs if not store.path(content_hash(_identity(name, job))).exists()]
+
+
+def _identity(name: str, job: Job) -> dict[str, Any]:
+    return {"study": name, "version": STUDIES[name].item.version, "job": dict(job)}
 
 
 def _first_seeds(jobs: list[dict[str, Any]], seeds: int | None) -> list[dict[str, Any]]:

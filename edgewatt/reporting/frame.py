@@ -80,7 +80,14 @@ def asset(name: str) -> str:
     return (Path(__file__).parent / name).read_text("utf-8")
 
 
-_BUNDLE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())"
+_BUNDLE = """
+import os, sys, vl_convert
+try:
+    sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())
+    sys.stdout.flush()
+except BrokenPipeError:  # who asked was ended
+    os._exit(1)
+"""
 
 
 def need_charts() -> None:
@@ -94,7 +101,8 @@ def libraries() -> str:
     """Return Vega, Vega-Lite and vega-embed as one script. Raises MissingExtraError without the extra `report`."""
     need_charts()
     # In a process of its own: bundling takes 150 MB, which this one would never give back.
-    made = subprocess.run([sys.executable, "-P", "-c", _BUNDLE], stdout=subprocess.PIPE, check=False)
+    # In a group of its own: Ctrl-C is for this process, which ends the other.
+    made = subprocess.run([sys.executable, "-P", "-c", _BUNDLE], stdout=subprocess.PIPE, check=False, process_group=0)
     if made.returncode:
         raise EdgewattError("vl-convert-python cannot give the scripts of a page's charts: install it again")
     script = made.stdout.decode()

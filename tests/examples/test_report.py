@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from browser import CHROMIUM, opened
 
 import edgewatt as ew
 from edgewatt.reporting.data import gather
+from edgewatt.reporting.frame import _BUNDLE
 from edgewatt.reporting.page import read_results, render
 from edgewatt.results.record import Record, content_hash
 from edgewatt.results.store import Store
@@ -213,3 +216,13 @@ def test_the_page_of_the_papers_renders_offline(tmp_path: Path) -> None:
     assert (seen["scrolls"], seen["clipped"]) == ("false", ""), seen
     assert seen.get("charts") == "3" and not seen.keys() & {"error", "failed", "blocked"}, seen
     assert dom.count("<svg") >= 3 and dom.count("NaN") == page.read_text().count("NaN")
+
+
+def test_the_child_that_bundles_scripts_is_silent_where_its_parent_was_ended() -> None:
+    made = subprocess.Popen(
+        [sys.executable, "-P", "-c", _BUNDLE], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert made.stdout is not None and made.stderr is not None
+    made.stdout.close()
+    assert made.stderr.read() == ""
+    assert made.wait(60) == 1

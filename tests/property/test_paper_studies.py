@@ -2,6 +2,7 @@
 
 from collections import Counter
 from fractions import Fraction
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from oracles.random_graphs import graphs
 from oracles.random_networks import dags
 
 from edgewatt.papers.studies.eon_frontier import ready_at_once
-from edgewatt.papers.studies.serenity_orders import count_orders
+from edgewatt.papers.studies.serenity_orders import count_orders, least_orders
 from traces.work.network import Network
 from traces.work.opgraph import OpGraph
 
@@ -41,6 +42,22 @@ def test_every_order_of_a_graph_is_counted_by_its_peak(graph: OpGraph) -> None:
     for peak, (share, weight) in shares.items():
         assert share == pytest.approx(alike[peak] / orders)
         assert weight == pytest.approx(float(drawn[peak]))
+
+
+@settings(deadline=None)
+@given(graphs(most=5), st.integers(0, 9))
+def test_orders_of_least_peak_are_drawn_alike(graph: OpGraph, seed: int) -> None:
+    """Each as often as any other: 40 draws an order, and all within six standard deviations of it."""
+    peaks: dict[tuple[int, ...], int] = {}
+    for order in permutations(range(graph.n_nodes)):
+        if all(oracle.predecessors(graph, v) <= {*order[:k]} for k, v in enumerate(order)):
+            peaks[order] = oracle.peak(graph, list(order))
+    least = {order for order, peak in peaks.items() if peak == min(peaks.values())}
+    n = 40 * len(least)
+    total, drawn = least_orders(graph, min(peaks.values()), n, seed)
+    found = Counter(map(tuple, drawn))
+    assert total == len(least) and found.keys() <= least
+    assert all(abs(found[order] - 40) <= 6 * 40**0.5 for order in least)
 
 
 @settings(deadline=None)

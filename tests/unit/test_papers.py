@@ -11,9 +11,10 @@ import pytest
 import edgewatt as ew
 from edgewatt.cli import app
 from edgewatt.papers.claims import chosen, load_catalogue
+from edgewatt.papers.estimate import cpu_seconds_left, words
 from edgewatt.papers.measurements import Measurement
 from edgewatt.papers.measures import MEASURES
-from edgewatt.papers.page import compare_claims
+from edgewatt.papers.page import VERDICTS, compare_claims
 from edgewatt.papers.reproduction import FULL_ITERATIONS, figure_plan
 from edgewatt.papers.statistics import interval_words, median_interval
 from edgewatt.papers.study import STUDIES, Job, Study, run_study
@@ -231,10 +232,43 @@ def test_a_dense_layer_is_ready_at_once_whatever_the_order() -> None:
 
 def test_the_guide_has_every_claim_and_every_figure() -> None:
     guide = (Path(__file__).parents[2] / "docs" / "guides" / "papers.md").read_text()
-    for claim in CATALOGUE.claims:
-        assert f"| {claim.says} | {claim.where} |" in guide
+    rows = {tuple(line[2:-2].split(" | ")) for line in guide.splitlines() if line.startswith("| ")}
+    told = {(row[0], row[1], *row[-2:]) for row in rows if len(row) == 5}
+    assert {(c.says, c.where, c.verdict, c.because) for c in CATALOGUE.claims} <= told
+    for paper, title in ((name, paper.title) for name, paper in CATALOGUE.papers.items()):
+        verdicts = [claim.verdict for claim in CATALOGUE.claims if claim.paper == paper]
+        counts = ", ".join(f"{verdict}: {verdicts.count(verdict)}" for verdict in VERDICTS if verdict in verdicts)
+        assert f": {title}\n\n{len(verdicts)} claims; {counts}." in guide
     for name in (*CATALOGUE.figures, *CATALOGUE.studies):
         assert f"`{name}`" in guide, name
+
+
+def test_what_is_seen_otherwise_tells_of_the_readings_tried() -> None:
+    for claim in CATALOGUE.claims:
+        if claim.verdict in ("differs", "not measured"):
+            assert "Readings tried" in claim.because or claim.because.startswith("As the "), claim.says
+
+
+def test_the_time_that_is_left_is_estimated_and_falls(tmp_path: Path) -> None:
+    settings = {"results": tmp_path, "seeds": 1, "iterations": 1000}
+    small = {**settings, "overrides": ["network.generate.width=12", "grid={network.generate.n_layers: [2]}"]}
+    seconds = CATALOGUE.figures["gleinig-2b"].cpu_s
+    expected = sum(s.default * (0.1 if kind == "connection-reordering" else 1) for kind, s in seconds.items())
+    assert cpu_seconds_left("gleinig-2b", **small) == pytest.approx(expected)
+    ew.reproduce("gleinig-2b", executor="inline", **small)
+    assert cpu_seconds_left("gleinig-2b", **small) == 0
+    full = sum(cpu_seconds_left(name, results=tmp_path, full=True) for name in CATALOGUE.figures)
+    assert 5 * 3600 < full < 20 * 3600  # eleven hours when it was measured
+    assert cpu_seconds_left("ego-misses", results=tmp_path, seeds=1) == pytest.approx(
+        9 * CATALOGUE.studies["ego-misses"].cpu_s.default
+    )
+    assert [words(s) for s in (0.2, 50, 720, 12_000)] == ["1 s", "50 s", "12 min", "3 h 20 min"]
+
+
+@pytest.mark.parametrize("name", CATALOGUE.figures)
+def test_every_kind_of_ordering_has_its_measured_seconds(name: str) -> None:
+    kinds = {point.config["ordering"]["kind"] for point in figure_plan(name, full=True).points}
+    assert kinds == CATALOGUE.figures[name].cpu_s.keys()
 
 
 @pytest.mark.parametrize("name", SMALLEST)
@@ -258,7 +292,7 @@ def test_the_command_lists_runs_and_writes_its_claims(tmp_path: Path) -> None:
     changes = ["-s", "network.generate.width=12", "-s", "fast_memory.size=8"]
     changes += ["-s", "grid={network.generate.n_layers: [2, 3]}"]
     done = CliRunner().invoke(app, [*wanted, *changes, "--json", "-"], catch_exceptions=False)
-    assert done.exit_code == 0
+    assert done.exit_code == 0 and "to go" not in done.stderr  # half a minute needs no word
     claims = json.loads(done.stdout)["claims"]
     assert [c["measured"] for c in claims][:5] == [True, True, True, True, False]
     assert (tmp_path / "papers.html").exists()

@@ -102,15 +102,37 @@ def tables(done: Done) -> list[StudyTable]:
     ]
 
 
+def _gain(ones: Any) -> float:
+    """What whole rows save over the smallest stride, of the ones as given."""
+    plain = ENCODERS[1]
+    return float((ones[str(WITHIN[0])][plain] - ones["row"][plain]) / ones["given"][plain])
+
+
 def _sensitivity(done: Done) -> tuple[str, str]:
     def average(shared: bool) -> str:
-        values = [
-            (ones[str(WITHIN[0])][ENCODERS[1]] - ones["row"][ENCODERS[1]]) / ones["given"][ENCODERS[1]]
-            for job, r in done if shared or "shared" not in job["layer"] for ones in r["by_stride"].values()
-        ]  # fmt: skip
-        return f"{100 * float(np.mean(values)):.1f} %"
+        rows = [r["by_stride"].values() for job, r in done if shared or "shared" not in job["layer"]]
+        return f"{100 * float(np.mean([_gain(ones) for formats in rows for ones in formats])):.1f} %"
 
     return f"{average(True)}; {average(False)} without shared values", ""
+
+
+def _predictors(done: Done) -> tuple[str, str]:
+    """Rank correlations of a layer's gain with its density, its size and the tuples of a row."""
+    if len(done) < 3:
+        return "takes three layers or more", ""
+    from scipy.stats import spearmanr
+
+    matrices = [layer(job["layer"]).first(job.get("channels")).matrix for job, _ in done]
+    features = {
+        "density": [m.nnz / (m.shape[0] * m.shape[1]) for m in matrices],
+        "size": [m.shape[0] * m.shape[1] for m in matrices],
+        "tuples a row": [m.nnz / m.shape[0] for m in matrices],
+    }
+    words = []
+    for name, values in features.items():
+        by_format = (spearmanr(values, [_gain(r["by_stride"][f]) for _, r in done]) for f in ("fp16", "int8"))
+        words.append(f"{name} " + " and ".join(f"{found.statistic:+.2f}" for found in by_format))
+    return f"rank correlation over {len(done)} layers (fp16 and int8): {', '.join(words)}", ""
 
 
 def _one_base(done: Done) -> tuple[str, str]:
@@ -150,6 +172,7 @@ STUDIES.register("cdr-ones", summary="Figures 12, 13 and 15: ones by stride, bas
         tables,
         {
             "sensitivity": _sensitivity,
+            "predictors": _predictors,
             "one-base": _one_base,
             "frequent-bases": _frequent_bases,
             "bfloat16": _bfloat16,

@@ -147,13 +147,10 @@ def _traffic(done: Done) -> tuple[str, str]:
     return words([r for _, r in done if r["own"]], "traffic"), words([r for _, r in done], "minimised")
 
 
-def _cell_a(key: str, what: str) -> Any:
+def _peak(key: str) -> Any:
     def words(done: Done) -> tuple[str, str]:
         found = [r for job, r in done if job["graph"] == CELL_A]
-        if not found:
-            return NOT_HERE, NOT_HERE
-        least = found[0][key].get("least_arena") if what == "arena" else None
-        return f"{found[0][key][what]:,} B", "" if least is None else f"{least:,} B"
+        return (f"{found[0][key]['peak']:,} B", "") if found else (NOT_HERE, NOT_HERE)
 
     return words
 
@@ -176,11 +173,8 @@ STUDIES.register("serenity-memory", summary="Figures 10 to 13: memory, traffic a
             "rewritten": _rewritten,
             "extra": _extra,
             "traffic": _traffic,
-            "kahn-arena": _cell_a("kahn", "arena"),
-            "scheduled-arena": _cell_a("scheduled", "arena"),
-            "rewritten-arena": _cell_a("rewritten", "arena"),
-            "scheduled-peak": _cell_a("scheduled", "peak"),
-            "rewritten-peak": _cell_a("rewritten", "peak"),
+            "scheduled-peak": _peak("scheduled"),
+            "rewritten-peak": _peak("rewritten"),
             "times": _times,
         },
         version=2,  # soft budgeting restarts and steps geometrically: other states, times and orders than before
