@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from cython_ext.annealing.residency import Residency
 from reorder.search.budget import Best, at_least, count_of
 from reorder.search.intervals import IntervalState, Items
-from reorder.search.rolling import SHARES, start_state
+from reorder.search.keys import two_optimal_order
+from reorder.search.rolling import SHARES, OutOfTime, start_state
 from traces.base.errors import InputError
 
 MOVES_PER_ITEM = 2000  # the default budget
@@ -92,20 +93,29 @@ class Annealing:
         self.moves = moves
         self.done = 0
         self.delay: int | None = None  # of decoding, once looked for
+        self.took = 0.0  # seconds of the last offer
 
     def offer(self, best: Best) -> float:
         """Offer the order of the present state and return its value. Under LRU and RR, look for the best delay too."""
+        began = best.budget.spent()
         self.search.refresh()
         delays = [0]
         if not best.task.sees_future:
             step = max(1, (self.delay or 0) // 8)
             delays = [*DELAYS] if self.delay is None else [self.delay, self.delay + step, max(0, self.delay - step)]
-        values = {d: best.offer(self.items.decode(self.search, d), slots=self.slots) for d in dict.fromkeys(delays)}
+        values: dict[int, float] = {}
+        for d in dict.fromkeys(delays):
+            if not (values and best.budget.over):
+                values[d] = best.offer(self.items.decode(self.search, d), slots=self.slots)
         self.delay = min(values, key=lambda d: (values[d], d))
+        self.took = best.budget.spent() - began
         return values[self.delay]
 
-    def run(self, moves: int | None, seconds: float, best: Best, temperature: float | None = None) -> None:
-        """Anneal for `moves` moves or `seconds`, whichever ends first, offering orders to `best` on the way."""
+    def run(self, moves: int | None, seconds: float, best: Best, temperature: float | None = None) -> float:
+        """Anneal for `moves` moves or `seconds`, whichever ends first, offering orders to `best` on the way.
+
+        Returns the value of the last one.
+        """
         n, kinds = len(self.items.items), self.moves
         started, done = best.budget.spent(), 0
         chunk = max(64, min(6000, n * 2))
@@ -128,18 +138,25 @@ class Annealing:
             done += step
             best.work += step
             if share >= next_checkpoint:
-                began = best.budget.spent()
                 self.offer(best)
-                took = best.budget.spent() - began
-                next_checkpoint = share + max(1 / CHECKPOINTS, took / CHECKPOINT_SHARE / max(seconds, 1e-9))
+                next_checkpoint = share + max(1 / CHECKPOINTS, self.took / CHECKPOINT_SHARE / max(seconds, 1e-9))
             if best.task.progress:
                 best.task.progress(round(1000 * share), 1000, f"{best.value:.0f}")
         self.done += done
-        self.offer(best)
+        return self.offer(best)
 
 
 def anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: float, heat: float = 1.0) -> None:
-    """Find the number of slots on a small part of the budget, then anneal with it; offer all that is found.
+    """Find the number of slots on a small part of the budget, then anneal with it; offer all that is found."""
+    try:
+        _anneal(items, best, parameters, seconds, heat)
+    except OutOfTime:
+        if best.edges is None:
+            best.offer(two_optimal_order(items.network))
+
+
+def _anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: float, heat: float) -> None:
+    """Do what `anneal` says.
 
     MIN: from M - 2, where the model is exact, to fewer, which leave MIN room to keep sources. LRU and RR: from a share
     of M - 1 downhill, up or down. Each as long as it pays.
@@ -178,8 +195,10 @@ def anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: f
         if slots not in values:
             if slots not in runs:
                 start(slots)
-            runs[slots].run(None if moves is None else round(moves * PROBE), seconds * PROBE, best, PROBE_TEMPERATURE)
-            values[slots] = runs[slots].offer(best)
+            tried = None if moves is None else round(moves * PROBE)
+            values[slots] = runs[slots].run(tried, seconds * PROBE, best, PROBE_TEMPERATURE)
+            if not (task.sees_future or best.budget.over):  # delays near the best one
+                values[slots] = runs[slots].offer(best)
         return values[slots]
 
     share = SHARES[task.policy][0] if SHARES[task.policy] else 1.0
@@ -195,6 +214,8 @@ def anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: f
         step = FEWER
         if task.sees_future:  # more are impossible; a start that takes as long as its trial is not worth a second one
             tries = 0 if best.budget.spent() - began > 2 * PROBE * seconds else MOST_PROBES
+        elif best.budget.spent() >= ends:
+            tries = 0
         else:
             tries = MOST_PROBES
             step = STEP if probe(share * STEP) < probe(share) else 1 / STEP
@@ -209,7 +230,7 @@ def anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: f
                 break
             share *= step
         chosen = min(values, key=lambda slots: (values[slots], -slots if task.sees_future else slots))
-    left = ends - best.budget.spent() if seconds < math.inf else math.inf
+    left = ends - best.budget.spent() - runs[chosen].took if seconds < math.inf else math.inf
     if left > 0:
         used = sum(run.done for run in runs.values())
         runs[chosen].run(None if moves is None else max(0, moves - used), left, best, parameters.temperature)

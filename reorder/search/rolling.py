@@ -21,6 +21,8 @@ CLEARLY = 0.95  # of the cost
 STREAMED, MOST_STREAMED = 2_000_000, 4  # connections over all sets of weights tried as starts, and most sets
 STREAMED_SHARE = 0.08  # of the time limit, for those starts
 ROLLED, ROLLED_LOCAL = 0.04, 0.12  # of the time limit, for rolling starts beside learned ones; on local networks
+# What a rolling start and its first trial take, beside learned starts (1e7 connections), and seconds past a time limit.
+ROLLED_COST, BEYOND_S = 1.0, 0.5
 MANY_CONNECTIONS = 1_000_000  # above, only the first few settings are tried
 
 
@@ -90,10 +92,15 @@ def best_state(items: Items, slots: int, budget: Budget, given: StationaryParame
     return items.known[slots, given], tried
 
 
+class OutOfTime(Exception):
+    """The time limit leaves no time for a state to start from."""
+
+
 def start_state(items: Items, slots: int, budget: Budget, policy: str) -> IntervalState:
     """Return the cheapest state from which a search may start: learned, rolling, natural, or of `items.orders`.
 
     Those of `items.orders` have to be clearly cheaper: annealing gets further from other starts of the same cost.
+    Raises OutOfTime where the limit would be exceeded by more than BEYOND_S.
     """
     cost = items.search(slots).cost_of
     if (slots, "start") not in items.known:
@@ -106,7 +113,11 @@ def start_state(items: Items, slots: int, budget: Budget, policy: str) -> Interv
             state = streamed(items, slots, weights, budget, rival)
             if state is not None:
                 states.append(state)
-        if not (states and items.planned):
+        spent = budget.spent() - (began if states else 0.0)
+        if ROLLED_COST * spent > budget.left() + BEYOND_S:
+            if not states:
+                raise OutOfTime
+        elif not (states and items.planned):
             share = ROLLED if coordinates(items) is None else ROLLED_LOCAL
             limit = None if budget.limit_s is None else min(budget.left(), share * budget.limit_s)
             states.append(best_state(items, slots, Budget(limit, budget.clock), StationaryParameters())[0])
