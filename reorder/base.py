@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cython_ext.iomodel.counts import MIN, PINNING_CODES, POLICY_CODES
+from traces.base.errors import InputError, shown
 from traces.base.progress import Progress
 from traces.base.registry import Registry
 from traces.base.shown import Shown
@@ -134,8 +135,14 @@ class Method:
     explain: Callable[[Network, Task, Ordering], Explanation | None] | None = None
 
     def __call__(self, network: Network, task: Task, parameters: Any) -> Ordering:
-        """Make an order, unchecked: for portfolios and tests; others call reorder.order.order."""
-        return self.make(network, task, parameters)
+        """Make an order whose edges are not checked: for portfolios and tests; others call reorder.order.order."""
+        made = self.make(network, task, parameters)
+        if not isinstance(made, Ordering):
+            name = getattr(self.make, "__qualname__", type(self.make).__name__)
+            raise InputError(
+                f"the ordering method {name} of {self.make.__module__} returned {shown(made)}, no Ordering"
+            )
+        return made
 
 
 class Orderings(Registry[Method]):

@@ -10,7 +10,7 @@ ctypedef fused size_type:
 
 
 cdef extern from "cache/policy.h" nogil:
-    int EDGEWATT_POLICY_VERSION, EDGEWATT_EVERY_LOOKUP
+    int EDGEWATT_POLICY_VERSION, EDGEWATT_IN_ORDER, EDGEWATT_IN_TURN, EDGEWATT_EVERY_LOOKUP
     ctypedef struct edgewatt_sets:
         int64_t sets, ways, set_bytes
         uint8_t *state

@@ -4,6 +4,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
 
+from cython_ext.common.checks cimport need
+
 import numpy as np
 
 cdef extern from "cache/level.h" nogil:
@@ -58,6 +60,8 @@ cdef void _python_fill(edgewatt_sets *sets, uint64_t set_, int64_t way, int64_t 
 cdef int64_t _python_victim(edgewatt_sets *sets, uint64_t set_) noexcept with gil:
     way = _call(sets, "victim", (set_,))
     owner = <list>sets.owner
+    if owner[1] is None and isinstance(way, np.integer):
+        way = int(way)
     if owner[1] is None and not (isinstance(way, int) and 0 <= way < sets.ways):
         owner[1] = ValueError(f"{type(owner[0]).__name__}.victim returned {way!r}, not a way from 0 to {sets.ways - 1}")
     return -1 if owner[1] is not None else <int64_t>way
@@ -74,18 +78,36 @@ cdef object _call(edgewatt_sets *sets, str method, tuple arguments):
         sets.failed = 1
 
 
-def compiled_policy(policy):
-    """Return the address (int) of a compiled policy's `edgewatt_policy`: by name, address or PyCapsule; 0 for others."""
+cdef const edgewatt_policy *_compiled(policy) except? NULL:
+    """Return what a name, address or PyCapsule stands for, as far as can be checked; null for others."""
     cdef const edgewatt_policy *found = NULL
     cdef bytes name
     if isinstance(policy, str):
         name = policy.encode()
         edgewatt_loop_of(name, 8, &found)
+        need(found != NULL, f"no compiled policy {policy!r} (cython_ext/cache/policies/policy_{policy}.h)")
     elif isinstance(policy, int):
-        return policy
+        # no structure lies in the first page of memory, or across words
+        need(4096 <= policy < 2**63 and policy % 8 == 0, f"kernel {policy!r} is no address of an edgewatt_policy")
+        found = <const edgewatt_policy *><size_t>policy
     elif PyCapsule_IsValid(policy, "edgewatt.cache_policy"):
         found = <const edgewatt_policy *>PyCapsule_GetPointer(policy, "edgewatt.cache_policy")
-    return <size_t>found
+    else:
+        return NULL
+    need(found.version == EDGEWATT_POLICY_VERSION,
+         f"a compiled policy of version {found.version} of cache/policy.h: build it again for {EDGEWATT_POLICY_VERSION}")
+    need(min(found.bytes_per_set, found.bytes_per_way, found.shared_bytes) >= 0,
+         "a compiled policy with a negative size of its state")
+    need(found.victim != NULL or found.flags & (EDGEWATT_IN_ORDER | EDGEWATT_IN_TURN),
+         "a compiled policy without `victim`, and its flags do not say which line goes")
+    return found
+
+
+def compiled_policy(policy):
+    """Return the address (int) of a compiled policy's `edgewatt_policy`: by name, address or PyCapsule; 0 for others.
+
+    Raises ValueError for a name of none and for what cannot be one."""
+    return <size_t>_compiled(policy)
 
 
 cdef class CacheKernel:
@@ -206,26 +228,20 @@ cdef class CacheKernel:
 
 cdef _find_policy(CacheKernel self, policy, int64_t stride):
     cdef bytes name
-    if isinstance(policy, str):
-        name = policy.encode()
-        self.loop = edgewatt_loop_of(name, stride, &self.policy)
-        if self.loop == NULL:
-            raise ValueError(f"no compiled policy {policy!r} (cython_ext/cache/policies/policy_{policy}.h)")
-    elif isinstance(policy, int):
-        self.policy = <const edgewatt_policy *><size_t>policy
-    elif PyCapsule_IsValid(policy, "edgewatt.cache_policy"):
-        self.policy = <const edgewatt_policy *>PyCapsule_GetPointer(policy, "edgewatt.cache_policy")
-        self._owner = policy
-    else:
+    self.policy = _compiled(policy)
+    if self.policy == NULL:
+        for method in ("hit", "fill", "victim"):
+            need(callable(getattr(policy, method, None)), f"{policy!r} is no compiled policy and has no method {method!r}")
         self._owner = [policy, None]
         self.core.sets.owner = <void *>self._owner
         self.in_python.version, self.in_python.flags = EDGEWATT_POLICY_VERSION, EDGEWATT_EVERY_LOOKUP
         self.in_python.hit, self.in_python.fill, self.in_python.victim = _python_hit, _python_fill, _python_victim
         self.policy = &self.in_python
-    if self.policy == NULL or self.policy.version != EDGEWATT_POLICY_VERSION:
-        raise ValueError(f"a compiled policy of another version than {EDGEWATT_POLICY_VERSION} of cache/policy.h")
-    if min(self.policy.bytes_per_set, self.policy.bytes_per_way, self.policy.shared_bytes) < 0:
-        raise ValueError("a compiled policy with a negative size of its state")
+    elif isinstance(policy, str):
+        name = policy.encode()
+        self.loop = edgewatt_loop_of(name, stride, &self.policy)
+    else:
+        self._owner = policy  # a capsule keeps what it holds
 
 
 cdef _check_future(CacheKernel self, const uint8_t[::1] op, const uint64_t[::1] address, size_type[::1] size):

@@ -4,6 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from cython_ext.cache.level cimport EDGEWATT_NO_LINE, CacheKernel, Transactions, const_uint16_t, \
     edgewatt_find_baseline, put, release, reserve
+from cython_ext.common.checks cimport need
 
 import numpy as np
 
@@ -49,6 +50,8 @@ cdef class PrefetchingKernel(CacheKernel):
             if self.prefetcher == NULL:
                 raise ValueError(f"no compiled prefetcher {prefetcher!r} (cython_ext/cache/prefetchers/prefetch_{prefetcher}.h)")
             entry_bytes = self.prefetcher.entry_bytes
+        else:
+            need(callable(getattr(prefetcher, "step", None)), f"{prefetcher!r} is no compiled prefetcher and has no method 'step'")
         slots_of = np.full(slots, EDGEWATT_NO_LINE, np.uint64)
         table_of = np.full(entries * entry_bytes // 8 + 1, EDGEWATT_NO_LINE, np.uint64)
         cdef uint64_t[::1] slot_view = slots_of

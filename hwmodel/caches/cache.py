@@ -125,6 +125,8 @@ class CacheLevel:
                 self._kernel.set_prefetch(how, wish.degree, wish.distance, wish.table_entries, first, last)
         except MemoryError as error:
             raise InputError(f"a cache of {spec.size_bytes} bytes does not fit in this machine's memory") from error
+        except ValueError as error:  # a policy or prefetcher of somebody else's that cannot be one
+            raise InputError(f"cache policy {spec.policy!r}, prefetch {spec.prefetch.kind!r}: {error}") from error
         self._flushed = 0
 
     def access(

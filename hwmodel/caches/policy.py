@@ -45,5 +45,5 @@ class Policy:
 
 
 CACHE_POLICIES: Registry[type[Policy]] = Registry(
-    "cache policy", "edgewatt.cache_policies", folder="hwmodel.caches.policies"
+    "cache policy", "edgewatt.cache_policies", folder="hwmodel.caches.policies", subclasses_of=Policy
 )

@@ -32,5 +32,5 @@ class Prefetcher:
 
 
 PREFETCHERS: Registry[type[Prefetcher]] = Registry(
-    "prefetcher", "edgewatt.prefetchers", folder="hwmodel.caches.prefetchers"
+    "prefetcher", "edgewatt.prefetchers", folder="hwmodel.caches.prefetchers", subclasses_of=Prefetcher
 )

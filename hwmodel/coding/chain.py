@@ -10,7 +10,7 @@ import numpy as np
 
 from hwmodel.coding.bits import BitByBit
 from hwmodel.coding.stage import ENCODERS, MAX_FLAG_WIRES, Bytes, Coded, Geometry, Role, Stage, WireCosts
-from traces.base.errors import InputError, unknown_name
+from traces.base.errors import InputError, shown, unknown_name
 
 ENGINES = ("kernels", "bitarray")
 
@@ -63,6 +63,14 @@ def chain_facts(encoder: str) -> ChainFacts:
 
 @lru_cache(maxsize=256)
 def _facts_of(stages: tuple[type[Stage], ...]) -> ChainFacts:
+    for stage in stages:
+        for name in ("flag_wires", "latency_cycles"):
+            if type(said := getattr(stage, name)) is not int or not 0 <= said < 2**16:
+                raise InputError(
+                    f"the encoder {stage.__name__} declares {name} as {shown(said)}: a whole number from 0"
+                )
+        if not (isinstance(stage.element_sizes, tuple) and set(stage.element_sizes) <= set(range(65))):
+            raise InputError(f"the encoder {stage.__name__} declares element_sizes as {shown(stage.element_sizes)}")
     return ChainFacts(
         sum(stage.flag_wires for stage in stages),
         any(stage.inverts for stage in stages),
@@ -162,15 +170,26 @@ class Chain:
 
 
 def check_wires(encoder: str, facts: ChainFacts, coded: Coded, n: int) -> None:
-    """Assert that a chain drives the wires it declares and no others: energy counts the declared ones."""
+    """Raise InputError unless a chain drives the wires it declares and no others: energy counts the declared ones."""
     wires = facts.flag_wires
-    assert len(coded.data) == n, f"{encoder!r} made {len(coded.data)} bytes of {n}"
-    assert (coded.flags is not None) == (wires > 0), f"{encoder!r} declares {wires} flag wires"
-    assert (coded.extra is not None) == (wires > 1), f"{encoder!r} declares {wires} flag wires"
-    assert coded.flags is None or len(coded.flags) == (n + 7) // 8
-    if coded.extra is not None:
-        assert len(coded.extra) == n
-        assert wires == MAX_FLAG_WIRES or not (coded.extra >> np.uint8(wires - 1)).any(), "an undeclared wire"
+    if not isinstance(coded, Coded):
+        raise InputError(f"encoder {encoder!r} made {shown(coded)}, no Coded")
+    for name, made, needed in (
+        ("data", coded.data, n),
+        ("flags", coded.flags, (n + 7) // 8 if wires else None),
+        ("extra", coded.extra, n if wires > 1 else None),
+    ):
+        if needed is None and made is None:
+            continue
+        if needed is None or made is None:
+            raise InputError(
+                f"encoder {encoder!r} declares {wires} flag wires and made {'no' if made is None else 'a'} {name}"
+            )
+        if not (isinstance(made, np.ndarray) and made.dtype == np.uint8 and made.shape == (needed,)):
+            what = f"{made.dtype}{list(made.shape)}" if isinstance(made, np.ndarray) else shown(made)
+            raise InputError(f"encoder {encoder!r} made {what} as its {name}, not uint8[{needed}]")
+    if coded.extra is not None and wires < MAX_FLAG_WIRES and (coded.extra >> np.uint8(wires - 1)).any():
+        raise InputError(f"encoder {encoder!r} declares {wires} flag wires and drives more")
 
 
 def make_stages(names: list[str], geometry: Geometry, engine: str) -> list[Stage]:

@@ -154,7 +154,9 @@ class Stage:
         raise InputError(f"encoder {type(self).__name__} has no bit-by-bit reference: use engine='kernels'")
 
 
-ENCODERS: Registry[type[Stage]] = Registry("encoder", "edgewatt.encoders", folder="hwmodel.encoders")
+ENCODERS: Registry[type[Stage]] = Registry(
+    "encoder", "edgewatt.encoders", folder="hwmodel.encoders", subclasses_of=Stage
+)
 
 
 class LaneStage(Stage):

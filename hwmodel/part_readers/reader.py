@@ -50,7 +50,9 @@ class PartReader:
     read: Callable[[Tree], Specification | None]
 
 
-PART_READERS: Registry[PartReader] = Registry("part reader", "edgewatt.part_readers", folder="hwmodel.part_readers")
+PART_READERS: Registry[PartReader] = Registry(
+    "part reader", "edgewatt.part_readers", folder="hwmodel.part_readers", instances_of=PartReader
+)
 
 
 class NumberSection:

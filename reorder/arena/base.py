@@ -151,7 +151,9 @@ class Allocator:
         raise NotImplementedError
 
 
-ALLOCATORS: Registry[Allocator] = Registry("allocator", "edgewatt.allocators", folder="reorder.arena.allocators")
+ALLOCATORS: Registry[Allocator] = Registry(
+    "allocator", "edgewatt.allocators", folder="reorder.arena.allocators", instances_of=Allocator
+)
 
 
 def place_in_sequence(

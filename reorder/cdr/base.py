@@ -54,4 +54,6 @@ class TupleOrderMethod:
         raise NotImplementedError
 
 
-TUPLE_ORDERS: Registry[TupleOrderMethod] = Registry("tuple order", "edgewatt.tuple_orders", folder="reorder.cdr.orders")
+TUPLE_ORDERS: Registry[TupleOrderMethod] = Registry(
+    "tuple order", "edgewatt.tuple_orders", folder="reorder.cdr.orders", instances_of=TupleOrderMethod
+)

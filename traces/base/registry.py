@@ -20,7 +20,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, Generic, TypeVar
 
-from traces.base.errors import InputError, did_you_mean, unknown_name
+from traces.base.errors import InputError, did_you_mean, shown, unknown_name
 
 T = TypeVar("T")
 OUR_PACKAGES = ("traces", "hwmodel", "reorder", "edgewatt")
@@ -78,14 +78,24 @@ class Registry(Mapping[str, Entry[T]]):
 
     what: the kind as messages name it. entry_point_group: ``edgewatt.<kind>``; None: ours alone. folder: the package
     whose modules are the in-tree members; they are imported at the first look-up, in the order of their names. None:
-    whoever imports the members registers them.
+    whoever imports the members registers them. instances_of, subclasses_of: what a member must be, where it is no
+    function.
 
     Entry points are read, not loaded, until their member is asked for, so a broken plug-in breaks nothing else. An
     in-tree name wins over an entry point of the same name.
     """
 
-    def __init__(self, what: str, entry_point_group: str | None, *, folder: str | None = None) -> None:
+    def __init__(
+        self,
+        what: str,
+        entry_point_group: str | None,
+        *,
+        folder: str | None = None,
+        instances_of: type | None = None,
+        subclasses_of: type | None = None,
+    ) -> None:
         self.what = what
+        self._instances_of, self._subclasses_of = instances_of, subclasses_of
         self.entry_point_group = entry_point_group
         self.folder = folder
         self._entries: dict[str, Entry[T]] = {}
@@ -95,9 +105,13 @@ class Registry(Mapping[str, Entry[T]]):
         _ALL.append(self)
 
     def register(self, name: str, *, summary: str, parameters: type | None = None) -> Callable[[T], T]:
-        """Return a decorator that adds its argument under `name`. `parameters` is a frozen dataclass or None."""
+        """Return a decorator that adds its argument under `name`. `parameters` is a frozen dataclass or None.
+
+        Raises TypeError for what cannot be a member, ValueError for a name that is taken.
+        """
 
         def add(item: T) -> T:
+            self._check(name, item)
             if name in self._entries:
                 raise ValueError(f"{self.what} {name!r} is registered twice")
             frame = _registering_frame()
@@ -108,6 +122,17 @@ class Registry(Mapping[str, Entry[T]]):
             return item
 
         return add
+
+    def _check(self, name: str, item: object) -> None:
+        kind, wanted = ("subclass", self._subclasses_of) if self._subclasses_of else ("instance", self._instances_of)
+        if wanted is None:
+            fits = True
+        elif kind == "instance":
+            fits = isinstance(item, wanted)
+        else:
+            fits = isinstance(item, type) and issubclass(item, wanted)
+        if not fits:
+            raise TypeError(f"{self.what} {name!r} must be a {kind} of {wanted.__name__}, not {shown(item)}")
 
     def __getitem__(self, name: str) -> Entry[T]:
         """Return a member; names are found in any case. Raises InputError with a suggestion if there is none."""

@@ -57,4 +57,4 @@ class Format(ABC):
         """Return float32[n] of the elements' bits."""
 
 
-FORMATS: Registry[Format] = Registry("number format", "edgewatt.formats", folder="traces.formats")
+FORMATS: Registry[Format] = Registry("number format", "edgewatt.formats", folder="traces.formats", instances_of=Format)

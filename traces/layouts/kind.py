@@ -116,4 +116,4 @@ class LayoutKind:
         return Loads.none()
 
 
-LAYOUTS: Registry[LayoutKind] = Registry("layout", "edgewatt.layouts", folder="traces.layouts")
+LAYOUTS: Registry[LayoutKind] = Registry("layout", "edgewatt.layouts", folder="traces.layouts", instances_of=LayoutKind)

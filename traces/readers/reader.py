@@ -97,5 +97,5 @@ class MatrixReader(NetworkReader):
 
 
 NETWORK_READERS: Registry[NetworkReader] = Registry(
-    "network reader", "edgewatt.network_readers", folder="traces.readers"
+    "network reader", "edgewatt.network_readers", folder="traces.readers", instances_of=NetworkReader
 )

@@ -63,4 +63,6 @@ def external_chunk(
     return Chunk(address, size.astype(np.uint16), op, np.full(n, EXTERNAL, np.uint8), cycle=cycle)
 
 
-TRACE_READERS: Registry[TraceReader] = Registry("trace format", "edgewatt.trace_readers", folder="traces.trace_readers")
+TRACE_READERS: Registry[TraceReader] = Registry(
+    "trace format", "edgewatt.trace_readers", folder="traces.trace_readers", instances_of=TraceReader
+)

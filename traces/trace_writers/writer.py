@@ -48,4 +48,6 @@ def columns(chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, list[int], list[in
             first += n
 
 
-TRACE_WRITERS: Registry[TraceWriter] = Registry("trace format", "edgewatt.trace_writers", folder="traces.trace_writers")
+TRACE_WRITERS: Registry[TraceWriter] = Registry(
+    "trace format", "edgewatt.trace_writers", folder="traces.trace_writers", instances_of=TraceWriter
+)
