@@ -124,15 +124,15 @@ class Registry(Mapping[str, Entry[T]]):
         return add
 
     def _check(self, name: str, item: object) -> None:
-        kind, wanted = ("subclass", self._subclasses_of) if self._subclasses_of else ("instance", self._instances_of)
-        if wanted is None:
-            fits = True
-        elif kind == "instance":
-            fits = isinstance(item, wanted)
+        if self._subclasses_of is not None:
+            fits, needed = isinstance(item, type) and issubclass(item, self._subclasses_of), self._subclasses_of
+        elif self._instances_of is not None:
+            fits, needed = isinstance(item, self._instances_of), self._instances_of
         else:
-            fits = isinstance(item, type) and issubclass(item, wanted)
+            return
         if not fits:
-            raise TypeError(f"{self.what} {name!r} must be a {kind} of {wanted.__name__}, not {shown(item)}")
+            kind = "subclass" if self._subclasses_of else "instance"
+            raise TypeError(f"{self.what} {name!r} must be a {kind} of {needed.__name__}, not {shown(item)}")
 
     def __getitem__(self, name: str) -> Entry[T]:
         """Return a member; names are found in any case. Raises InputError with a suggestion if there is none."""
