@@ -18,12 +18,12 @@ class Tuples(LayoutKind):
 
     def store(self, stored: Stored, space: Space) -> tuple[list[Element], Loads]:
         """Little-endian, packed: source id, target id, weight bits."""
-        width = stored.id_bytes
-        fields = [stored.ids[end].astype(f"<u{width}").view(np.uint8).reshape(-1, width) for end in self.ids]
         value_bytes = max(stored.value_bits // 8, 1)
-        fields.append(stored.bits.astype(f"<u{value_bytes}").view(np.uint8).reshape(-1, value_bytes))
-        records = np.concatenate(fields, axis=1)
-        return [Element(space.add("tuples", records.reshape(-1)), 8 * records.shape[1], "tuples")], Loads.none()
+        fields = [*((end, stored.ids[end], stored.id_bytes) for end in self.ids), ("weight", stored.bits, value_bytes)]
+        records = np.empty(len(stored.bits), [(name, f"<u{size}") for name, _, size in fields])
+        for name, values, _ in fields:
+            records[name] = values
+        return [Element(space.add("tuples", records.view(np.uint8)), 8 * records.itemsize, "tuples")], Loads.none()
 
 
 LAYOUTS.register("tuples", summary="(source, target, weight) records")(Tuples())
