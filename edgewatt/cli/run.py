@@ -145,7 +145,7 @@ def sweep(
     from pathlib import Path
 
     from edgewatt.cli.parts.output import progress, resumable, write_json
-    from edgewatt.results.rows import row_of
+    from edgewatt.results.record_rows import row_of
     from edgewatt.results.swept import rows_with_axes
     from edgewatt.sweeps.plan import load_sweep
     from edgewatt.sweeps.sweep import sweep as run_sweep
@@ -229,7 +229,7 @@ def show(
     Example:  edgewatt show results/records/0123456789abcdef01234567.json
     """
     from edgewatt.cli.parts.output import show_table, write_json
-    from edgewatt.results.rows import flat
+    from edgewatt.results.record_rows import flat
     from edgewatt.sweeps.records import load_records
     from traces.base.errors import InputError
 

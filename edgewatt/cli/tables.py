@@ -10,7 +10,7 @@ from typing import Any
 from edgewatt.cli.parts.output import put, say, show_table
 from edgewatt.results.comparison import Comparison
 from edgewatt.results.record import Record
-from edgewatt.results.rows import compact, percent, row_of, value_in_words
+from edgewatt.results.record_rows import compact, percent, row_of, value_in_words
 from edgewatt.results.swept import rows_with_axes
 from traces.base.units import SCALES, energy, engineering, in_one_unit
 

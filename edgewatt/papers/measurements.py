@@ -9,7 +9,7 @@ from typing import Any
 from edgewatt.papers.claims import Figure
 from edgewatt.papers.statistics import Median, median_interval
 from edgewatt.results.record import Record
-from edgewatt.results.rows import label_of
+from edgewatt.results.record_rows import label_of
 from traces.base.errors import InputError
 
 ROLES = ("baseline", "theirs", "ours")

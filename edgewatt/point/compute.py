@@ -188,7 +188,7 @@ def rerun(record: str | Path | Record) -> list[dict[str, Any]]:
     The files are looked for where the record says they lay, then beside the record. An outside member that has changed
     since is a difference, too. Raises InputError if a file is missing or has another content.
     """
-    from edgewatt.results.rows import flat
+    from edgewatt.results.record_rows import flat
     from edgewatt.results.stored import open_records
 
     if not isinstance(record, Record):

@@ -14,7 +14,7 @@ from edgewatt.results.columns import ABSENT, ColumnTable
 from edgewatt.results.comparison import pareto_front
 from edgewatt.results.gathering import About, Curves, WireMarks
 from edgewatt.results.record import Record
-from edgewatt.results.rows import NAMING, distinct_labels, row_of, shorten_names
+from edgewatt.results.record_rows import NAMING, distinct_labels, row_of, shorten_names
 from edgewatt.results.swept import Axis, Configs, rows_with_axes
 
 Row = dict[str, Any]

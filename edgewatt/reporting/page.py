@@ -17,7 +17,7 @@ from edgewatt.reporting.overlay import overlaid
 from edgewatt.reporting.words import summary
 from edgewatt.results.columns import ABSENT, ColumnTable
 from edgewatt.results.record import Record, of_our_shape
-from edgewatt.results.rows import NAMING
+from edgewatt.results.record_rows import NAMING
 from edgewatt.results.stored import Joined, open_records
 from traces.base.errors import InputError
 from traces.base.units import SCALES, prefixed

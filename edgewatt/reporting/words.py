@@ -8,7 +8,7 @@ from edgewatt.config.kinds import AS_GIVEN
 from edgewatt.reporting.chart import in_order, titles, varying_fields
 from edgewatt.reporting.data import ReportData
 from edgewatt.results.columns import present
-from edgewatt.results.rows import value_in_words
+from edgewatt.results.record_rows import value_in_words
 from traces.base.units import duration, energy
 
 Row = dict[str, Any]

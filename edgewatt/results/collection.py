@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from edgewatt.results.record import Record
-from edgewatt.results.rows import row_of
+from edgewatt.results.record_rows import row_of
 from edgewatt.results.store import open_results
 from traces.base.errors import InputError, MissingExtraError
 
@@ -22,7 +22,7 @@ def collect(results: str | Path, output: str | Path) -> tuple[int, int]:
     """Write one row a record to `output` (.parquet or .csv) and return (rows, columns).
 
     Rows pass through a file beside it, so that memory does not grow with them. Columns: those of
-    `edgewatt.results.rows.row_of`, then every scalar of the configuration as ``config.KEY`` and of
+    `edgewatt.results.record_rows.row_of`, then every scalar of the configuration as ``config.KEY`` and of
     the results as ``results.KEY``. Raises InputError for another suffix, no records, or a damaged record.
     """
     from traces.base.files import whole_file

@@ -11,7 +11,7 @@ from typing import Any
 
 from edgewatt.results.columns import ColumnTable
 from edgewatt.results.record import Record, of_our_shape
-from edgewatt.results.rows import METRICS, flat, row_of, value_in_words
+from edgewatt.results.record_rows import METRICS, flat, row_of, value_in_words
 from edgewatt.results.stored import open_records
 from edgewatt.results.swept import Axis, Configs, swept_axes
 from traces.base.errors import InputError

@@ -10,7 +10,7 @@ from typing import Any
 from edgewatt._version import COUNTS_VERSION
 from edgewatt.results.columns import ColumnTable
 from edgewatt.results.record import Record, canonical_json
-from edgewatt.results.rows import flat
+from edgewatt.results.record_rows import flat
 
 Row = dict[str, Any]
 

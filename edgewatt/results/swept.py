@@ -10,7 +10,7 @@ from typing import Any
 
 from edgewatt.results.columns import ABSENT, ColumnTable
 from edgewatt.results.record import canonical_json
-from edgewatt.results.rows import config_columns, distinct_labels, flat, onchip_label
+from edgewatt.results.record_rows import config_columns, distinct_labels, flat, onchip_label
 
 _COVERED = {  # beginning of a configuration key -> the column of `row_of` that tells it already
     "ordering": "ordering", "stride": "stride", "format": "format", "encoder": "encoder", "timing": "timing",

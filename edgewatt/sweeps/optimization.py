@@ -24,7 +24,7 @@ from edgewatt.config.sweep_file import OptimizeSection
 from edgewatt.point.model import Point
 from edgewatt.results.comparison import pareto_front
 from edgewatt.results.record import Record
-from edgewatt.results.rows import METRICS, metrics_of, row_of
+from edgewatt.results.record_rows import METRICS, metrics_of, row_of
 from edgewatt.sweeps.ignored import warn_of_ignored
 from edgewatt.sweeps.plan import SweepPlan, load_sweep_document
 from edgewatt.sweeps.sweep import sweep

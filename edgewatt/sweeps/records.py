@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from edgewatt.results.record import Record
-from edgewatt.results.rows import row_of
+from edgewatt.results.record_rows import row_of
 from edgewatt.results.stored import open_records
 from edgewatt.results.swept import Configs, rows_with_axes
 from traces.base.errors import InputError

@@ -6,7 +6,7 @@ so the matrix stays the same and no index is added. Conventions: docs/concepts/t
 
 from reorder.cdr.base import TUPLE_ORDERS
 from reorder.cdr.matrix import LAYOUTS
-from reorder.cdr.order import TupleOrder, order_tuples
 from reorder.cdr.separated import SeparatedOrder, popcount_separated
+from reorder.cdr.tuple_order import TupleOrder, order_tuples
 
 __all__ = ["LAYOUTS", "TUPLE_ORDERS", "SeparatedOrder", "TupleOrder", "order_tuples", "popcount_separated"]

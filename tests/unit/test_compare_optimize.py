@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import edgewatt as ew
 from edgewatt.config import ConfigError
 from edgewatt.results.comparison import pareto_front
-from edgewatt.results.rows import compact, percent, row_of
+from edgewatt.results.record_rows import compact, percent, row_of
 from edgewatt.sweeps.optimization import parse_constraint
 from traces.base.errors import InputError
 

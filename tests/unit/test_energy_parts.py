@@ -5,7 +5,7 @@ import pytest
 import edgewatt as ew
 from edgewatt.reporting.charts.energy_parts import PARTS, energy_parts
 from edgewatt.reporting.data import gather
-from edgewatt.results.rows import row_of
+from edgewatt.results.record_rows import row_of
 
 pytestmark = pytest.mark.application
 

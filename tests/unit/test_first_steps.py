@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import edgewatt as ew
 from edgewatt.cli import app, main
 from edgewatt.orders.describe import sizes_of
-from edgewatt.results.rows import row_of
+from edgewatt.results.record_rows import row_of
 from traces.base.resources import shipped_path
 
 pytestmark = pytest.mark.application

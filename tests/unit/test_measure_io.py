@@ -7,7 +7,7 @@ import pytest
 import edgewatt as ew
 from edgewatt.cli.tables import show_records
 from edgewatt.results.record import Record
-from edgewatt.results.rows import row_of
+from edgewatt.results.record_rows import row_of
 
 pytestmark = pytest.mark.application
 

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
-from edgewatt.results.rows import row_of
+from edgewatt.results.record_rows import row_of
 
 NETWORK = {"generate": {"kind": "random-layered", "n_layers": 2, "width": 8, "density": 0.5}}
 SWEEP = {"base": {"network": NETWORK}, "grid": {"caches": [[], [{"size_bytes": 1024}]]}}

@@ -45,7 +45,7 @@ OTHER_WORDS = {  # file -> what is compared there, as a pattern of the source, a
     "edgewatt/point/gpu.py": (r"matrix\.format", "SciPy's own format"),
     "edgewatt/point/matrices.py": (r"matrix\.format", "SciPy's own format"),
     "edgewatt/reporting/charts/energy_bars.py": (r"data\.rows\[0\]", "a column of rows"),
-    "edgewatt/results/rows.py": (r"section|k", "a key of a record's section"),
+    "edgewatt/results/record_rows.py": (r"section|k", "a key of a record's section"),
     "edgewatt/sweeps/plan.py": (r"wanted", "a key of a configuration"),
     "edgewatt/sweeps/optimization.py": (r"key", "a key of a configuration"),
 }

@@ -2,29 +2,19 @@
 
 import itertools
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import edgewatt as ew
-import edgewatt.sweeps.executors as executors
 from edgewatt._version import COUNTS_VERSION
 from edgewatt.config import ConfigError
-from edgewatt.results.claims import Claims
 from edgewatt.results.record import Record, canonical_json
-from edgewatt.results.store import Store, StoreError
+from edgewatt.results.store import Store
 from edgewatt.sweeps.estimate import estimate
-from edgewatt.sweeps.executors import InlineExecutor, ProcessExecutor, make_executor
 from edgewatt.sweeps.plan import load_sweep
 from edgewatt.sweeps.sweep import sweep
-from edgewatt.sweeps.worker import stored
 from traces.base.errors import InputError
 
 pytestmark = pytest.mark.application
@@ -162,13 +152,6 @@ def test_a_failed_point_stops_no_other(tmp_path: Path) -> None:
     assert len(retried.failed) == 1 and retried.reused == 1
 
 
-@pytest.mark.parametrize("workers", [1, 2, 8])
-def test_processes_give_the_same_bytes(tmp_path: Path, workers: int) -> None:
-    inline = canonical(sweep(GRID, results=tmp_path / "inline", executor="inline").store)
-    found = sweep(GRID, results=tmp_path / "processes", workers=workers)
-    assert canonical(found.store) == inline and found.computed == 12
-
-
 def test_orderings_are_computed_once(tmp_path: Path) -> None:
     done = sweep(GRID, results=tmp_path, workers=2)
     made = [record.provenance["stages_computed"].get("ordering", 0) for record in done.records]
@@ -200,179 +183,6 @@ def test_the_pass_through_the_caches_is_shared(tmp_path: Path, monkeypatch: pyte
 def test_a_pass_nobody_else_needs_is_not_kept(tmp_path: Path) -> None:
     sweep({"base": BASE, "grid": {"caches": [["buffer-8k"], ["l1-32k"]]}}, results=tmp_path, executor="inline")
     assert not (tmp_path / "stages" / "cache_pass").exists()
-
-
-class Killing:
-    """A process executor that kills a worker after some outcomes."""
-
-    def __init__(self, at: int) -> None:
-        self.inner, self.at = ProcessExecutor(2), at
-
-    def run(self, tasks: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        for number, outcome in enumerate(self.inner.run(tasks)):
-            if number == self.at:
-                os.kill(children()[0], signal.SIGKILL)
-            yield outcome
-
-
-def children(parent: int | None = None) -> list[int]:
-    """Return the living worker processes of a process."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        try:
-            state, ppid = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
-            mine = int(ppid) == (parent or os.getpid()) and state != "Z"
-            if mine and b"edgewatt.sweeps.worker" in (folder / "cmdline").read_bytes():
-                found.append(int(folder.name))
-        except (OSError, ValueError):
-            continue
-    return found
-
-
-@pytest.mark.parametrize("at", [0, 5])
-@pytest.mark.parametrize("ahead_s", [executors.AHEAD_S, 1e6])  # one task before a worker, and as many as there may be
-def test_a_killed_worker_loses_nothing(
-    tmp_path: Path, at: int, ahead_s: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(executors, "AHEAD_S", ahead_s)
-    done = sweep(GRID, results=tmp_path, executor=Killing(at))
-    assert done.computed == 12 and not done.failed and not children()
-
-
-def test_a_task_that_kills_its_workers_takes_none_that_wait_behind_it_along(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    code = tmp_path / "deadly.py"
-    code.write_text(
-        "import os, sys; sys.path[:0] = " + repr(sys.path) + "\n"
-        "import edgewatt.point.compute as compute\n"
-        "def answer(task):\n"
-        "    if task['hash'] == 'deadly': os._exit(1)\n"
-        "    return {'hash': task['hash'], 'failure': {}}\n"
-        "compute.answer = answer\n"
-        "from edgewatt.sweeps.worker import main; main()\n"
-    )
-    monkeypatch.setattr(executors, "AHEAD_S", 1e6)
-    monkeypatch.setattr(executors, "module_command", lambda name: [sys.executable, str(code)])
-    names = [*(f"a{k}" for k in range(9)), "deadly", *(f"b{k}" for k in range(30))]
-    found = list(ProcessExecutor(2).run({"hash": name, "config": {}} for name in names))
-    assert sorted(outcome["hash"] for outcome in found) == sorted(names) and not children()
-    (died,) = (outcome["failure"]["error"] for outcome in found if outcome["failure"])
-    assert "died 3 times" in died
-
-
-def test_prepared_workers_end_with_the_sweep(tmp_path: Path) -> None:
-    pool = ProcessExecutor(2)
-    pool.prepare(1)
-    assert len(children()) == 1
-    pool.close()
-    assert not children()
-    done = sweep(GRID, results=tmp_path, executor=pool)
-    assert done.computed == 12 and not children()
-    assert {path.read_bytes() for path in (tmp_path / "records").iterdir()} == {
-        record.to_bytes() for record in done.records
-    }
-
-
-def test_workers_end_when_the_sweep_is_interrupted(tmp_path: Path) -> None:
-    def stop(done: int, total: int | None, text: str) -> None:
-        if done >= 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        sweep(GRID, results=tmp_path, workers=2, progress=stop)
-    assert not children()
-    resumed = sweep(GRID, results=tmp_path, workers=2)
-    assert resumed.reused >= 3 and resumed.reused + resumed.computed == 12
-
-
-def test_workers_die_with_their_parent(tmp_path: Path) -> None:
-    code = "import sys, json; sys.path[:0] = json.loads(sys.argv[3])\n" + (
-        "from edgewatt import sweep; sweep(json.loads(sys.argv[1]), results=sys.argv[2], workers=2)"
-    )
-    long = {**GRID, "grid": {"seed": list(range(400)), "encoder": ["raw", "dbi-dc"]}}
-    parent = subprocess.Popen([sys.executable, "-c", code, json.dumps(long), str(tmp_path), json.dumps(sys.path)])
-    store, deadline = Store(tmp_path), time.monotonic() + 60
-    while len(store.hashes()) < 5 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    workers = children(parent.pid)
-    parent.kill()
-    parent.wait()
-    assert len(workers) == 2
-    deadline = time.monotonic() + 20
-    while any(map(_alive, workers)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not any(map(_alive, workers))
-    assert all(isinstance(record, Record) for record in store)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().split(")")[-1].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-HOST = """
-import ctypes, json, socket, sys
-host, sweep_of, results, path, executor = json.loads(sys.argv[1])
-sys.path[:0] = path
-if ctypes.CDLL(None).unshare(0x04000000) == 0:  # CLONE_NEWUTS: a host name of its own, where that is allowed
-    socket.sethostname(host)
-else:
-    socket.gethostname = lambda: host
-from edgewatt.sweeps.sweep import sweep
-from edgewatt.sweeps.worker import stored
-done = sweep(sweep_of, results=results, executor=executor, workers=2)
-print(json.dumps([done.computed, done.reused, sorted(done.failed)]))
-"""
-
-
-@pytest.mark.parametrize("executor", ["inline", "processes"])
-def test_two_hosts_on_one_store_compute_nothing_twice(tmp_path: Path, executor: str) -> None:
-    slow = {**GRID, "base": {**BASE, "orderings": [{"kind": "connection-reordering", "iterations": 3000}]}}
-    slow = {**slow, "list": [{"seed": 0}, {"seed": 1}, {"sample": 10**6}]}  # the last one fails
-    given = [json.dumps([host, slow, str(tmp_path / "two"), sys.path, executor]) for host in ("alpha", "beta")]
-    both = [subprocess.Popen([sys.executable, "-c", HOST, each], stdout=subprocess.PIPE) for each in given]
-    said = [json.loads(process.communicate()[0]) for process in both]
-    alone = sweep(slow, results=tmp_path / "one", executor="inline")
-    assert canonical(Store(tmp_path / "two")) == canonical(alone.store)
-    assert alone.failed and [failed for _, _, failed in said] == [sorted(alone.failed)] * 2
-    assert sum(computed for computed, _, _ in said) == alone.computed, said
-    assert all(computed + reused + len(failed) == len(alone.points) for computed, reused, failed in said)
-    made = [record.provenance["stages_computed"] for record in Store(tmp_path / "two")]
-    once = [record.provenance["stages_computed"] for record in alone.store]
-    for step in ("ordering", "io", "replay", "two_optimal"):
-        assert sum(each.get(step, 0) for each in made) == sum(each.get(step, 0) for each in once), step
-    assert not list((tmp_path / "two" / "claims").iterdir()) and not list((tmp_path / "two").rglob(".*"))
-
-
-def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:
-    code = "import sys, json, os; sys.path[:0] = json.loads(sys.argv[2])\n" + (
-        "from edgewatt.results.claims import Claims; from pathlib import Path\n"
-        "c = Claims(Path(sys.argv[1])).__enter__(); print(c.take('a'), flush=True); sys.stdin.read(); os._exit(9)"
-    )
-    command = [sys.executable, "-c", code, str(tmp_path), json.dumps(sys.path)]
-    with (
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other,
-        Claims(tmp_path) as claims,
-    ):
-        assert other.stdout is not None and other.stdout.readline() == b"True\n"
-        assert not claims.take("a") and claims.take("b") and not claims.take("b")
-        other.kill()
-        other.wait()
-        assert claims.take("a")
-        claims.give_up("a")
-        assert claims.take("a")
-    assert not list(tmp_path.iterdir())
-
-
-def test_executor_names() -> None:
-    assert isinstance(make_executor("inline"), InlineExecutor)
-    with pytest.raises(InputError, match="did you mean 'processes'"):
-        make_executor("proceses")
-    with pytest.raises(InputError, match="at least 1"):
-        make_executor("processes", workers=0)
 
 
 def test_record_file_tells_how_to_repeat_it(tmp_path: Path) -> None:
@@ -419,51 +229,3 @@ def test_points_of_a_sweep_are_those_of_each_configuration_alone() -> None:
         "['seed'][3]",
         "['fast_memory.size'][1]",
     }
-
-
-def test_a_worker_that_cannot_write_a_record_stops_the_sweep(tmp_path: Path) -> None:
-    (done,) = ew.run({**BASE, "orderings": "two-optimal"})
-    outcome = {"hash": done.hash, "record": {"canonical": done.canonical, "provenance": done.provenance}}
-    written = stored(outcome, str(Store(tmp_path / "there").open().folder), True)
-    assert "record" not in written and Store(tmp_path / "there").get(done.hash) == done
-    unwritten = stored(outcome, str(tmp_path / "gone"), False)
-    assert "cannot be written" in unwritten["unwritten"]
-
-    class Unable:
-        def run(self, tasks: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-            return ({**unwritten, "hash": task["hash"]} for task in tasks)
-
-    with pytest.raises(StoreError, match=str(tmp_path / "gone")):
-        sweep(GRID, results=tmp_path / "there", executor=Unable())
-
-
-def test_an_answer_waits_neither_for_the_next_task_nor_for_more(tmp_path: Path) -> None:
-    """A worker with a long task behind a short one tells of the short one at once."""
-    code = tmp_path / "slow.py"
-    code.write_text(
-        "import sys, time; sys.path[:0] = " + repr(sys.path) + "\n"
-        "import edgewatt.point.compute as compute\n"
-        "def answer(task):\n"
-        "    time.sleep(task['s'])\n"
-        "    return {'hash': task['hash'], 'failure': {}}\n"
-        "compute.answer = answer\n"
-        "from edgewatt.sweeps.worker import main; main()\n"
-    )
-    command = [sys.executable, str(code)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as worker:
-        assert worker.stdin is not None and worker.stdout is not None
-        for name, seconds in (("short", 0.0), ("long", 600.0)):
-            worker.stdin.write(json.dumps({"hash": name, "s": seconds}).encode() + b"\n")
-        worker.stdin.flush()
-        assert json.loads(worker.stdout.readline())["hash"] == "short"
-        worker.stdin.close()
-
-
-def test_claims_of_one_process_part_its_sweeps(tmp_path: Path) -> None:
-    with Claims(tmp_path) as one, Claims(tmp_path) as other:
-        assert one.take("a") and other.take("b") and not other.take("a") and not one.take("b")
-        one.give_up("a")
-        assert other.take("a")
-        other.__exit__(None, None, None)  # its file stays: `one` may hold a claim in it
-        assert one.take("a") and one.take("b")
-    assert not list(tmp_path.iterdir())

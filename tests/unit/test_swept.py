@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import edgewatt as ew
 from edgewatt.cli import app
 from edgewatt.reporting.page import read_results
-from edgewatt.results.rows import flat, value_in_words
+from edgewatt.results.record_rows import flat, value_in_words
 from edgewatt.results.swept import point_names, swept_axes, title_of
 
 pytestmark = pytest.mark.application

@@ -17,7 +17,7 @@ import edgewatt as ew
 import reorder.cdr.checkpoint as checkpoint
 import reorder.cdr.groups as groups
 from reorder.cdr.base import TUPLE_ORDERS
-from reorder.cdr.order import TupleOrder
+from reorder.cdr.tuple_order import TupleOrder
 from traces.base.errors import InputError
 
 pytestmark = pytest.mark.application
