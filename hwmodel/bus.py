@@ -107,10 +107,8 @@ class Bus:
         data = np.ascontiguousarray(data, np.uint8)
         stops = np.ascontiguousarray(np.atleast_1d(len(data) if ends is None else ends), np.int64)
         names = np.ascontiguousarray(np.broadcast_to(np.asarray(streams, np.int64), stops.shape))
-        if counting.first_bad_segment(stops, names, len(data), len(self._counts)) >= 0:
-            self._refuse(stops, names, len(data))
         if (stops[-1] if stops.size else 0) != len(data):
-            raise InputError(f"segment ends must ascend to the number of bytes, {len(data)}")
+            self._refuse(stops, names, len(data))
         rests = None if idle_before is None else np.ascontiguousarray(idle_before, bool).view(np.uint8)
         if rests is not None and rests.shape != stops.shape:
             raise InputError(f"{len(stops)} segments but {rests.size} idle_before marks")
@@ -118,14 +116,17 @@ class Bus:
             raise InputError(f"{len(data)} bytes need {(len(data) + 7) // 8} bytes of flags, not {len(flags)}")
         if self._tallies is None:
             self._tallies = counting.new_tallies(len(self._counts))
-        self.lane = counting.count_wires(
+        lane = counting.count_wires(
             data, flags, stops, names, rests, self.idle_level, self.level, self.flag_level, self.lane, self._tallies,
             self._counts,
         )  # fmt: skip
+        if lane < 0:
+            self._refuse(stops, names, len(data))
+        self.lane = lane
 
     def _refuse(self, stops: Counts, names: Counts, n_bytes: int) -> NoReturn:
         """Raise InputError for segments that are none."""
-        if names.min() < 0 or names.max() >= len(self._counts):
+        if names.size and (names.min() < 0 or names.max() >= len(self._counts)):
             raise InputError(
                 f"stream numbers run from 0 to {len(self._counts) - 1}, not {names.min()} to {names.max()}"
             )

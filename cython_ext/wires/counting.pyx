@@ -8,15 +8,23 @@ from cython_ext.common.checks cimport need
 
 cdef extern from "wires/wires.h" nogil:
     ctypedef struct ew_bus:
-        uint8_t past[64]
-        uint64_t past_flags
+        uint8_t level[64]
+        uint8_t flag[64]
         int64_t lanes
         int64_t place
     ctypedef struct ew_tally:
-        int64_t bytes
-    void ew_send(ew_bus *bus, const uint8_t *src, const uint8_t *flags, int64_t flag_bytes, const int64_t *ends,
-                 const int64_t *streams, const uint8_t *idles, int64_t segments, uint8_t rest, ew_tally *tallies,
-                 int64_t *counts)
+        int64_t batches
+    ctypedef struct ew_sent:
+        const uint8_t *src
+        const uint8_t *flags
+        const uint8_t *idles
+        const int64_t *ends
+        const int64_t *streams
+        int64_t n
+        int64_t segments
+        int64_t n_streams
+        uint8_t rest
+    bint ew_send(ew_bus *bus, const ew_sent *sent, ew_tally *tallies, int64_t *counts)
     void ew_settle(ew_tally *tally, int64_t lanes, int64_t *counts)
 
 cdef extern from "common/copy.h" nogil:
@@ -24,6 +32,7 @@ cdef extern from "common/copy.h" nogil:
 
 cdef enum:
     MOST_PILES = 64
+    CHECKED_FIRST = 1 << 14  # segments: so many stay in the caches until they are sent
 
 
 def new_tallies(int64_t streams):
@@ -32,73 +41,79 @@ def new_tallies(int64_t streams):
     return room[-room.ctypes.data % 64 :][: streams * sizeof(ew_tally)]
 
 
-def first_bad_segment(const int64_t[::1] ends, const int64_t[::1] streams, int64_t n, int64_t n_streams):
-    """Return the first segment that ends before it starts or beyond n, or is of no stream; -1 if there is none."""
-    cdef int64_t k, start = 0, segments = ends.shape[0]
-    cdef uint64_t signs = 0, last = <uint64_t>(n_streams - 1)
-    need(streams.shape[0] == segments, "a stream for each segment")
-    if segments == 0:
-        return -1
+cdef bint _are_sound(const int64_t[::1] ends, const int64_t[::1] streams, int64_t n, int64_t n_streams) noexcept:
+    """Whether the segments, at least one, follow each other in the n bytes and are of streams that there are."""
+    cdef int64_t k, segments = ends.shape[0]
+    cdef uint64_t signs, last = <uint64_t>(n_streams - 1)
     with nogil:  # where a segment is bad, one of these has its highest bit; without branches, for it is a pass over all
         signs = <uint64_t>ends[0] | <uint64_t>(ends[segments - 1] > n) << 63
         for k in range(segments):
             signs |= <uint64_t>streams[k] | (last - <uint64_t>streams[k])
         for k in range(1, segments):
             signs |= <uint64_t>ends[k] | (<uint64_t>ends[k] - <uint64_t>ends[k - 1])
-    if not signs >> 63:
-        return -1
-    for k in range(ends.shape[0]):
-        if ends[k] < start or ends[k] > n or streams[k] < 0 or streams[k] >= n_streams:
-            return k
-        start = ends[k]
+    return not signs >> 63
 
 
 def count_wires(const uint8_t[::1] data, flags, const int64_t[::1] ends, const int64_t[::1] streams, idles,
                 bint idle_level, uint8_t[::1] level, uint8_t[::1] flag_level, int64_t lane, uint8_t[::1] tallies,
                 int64_t[:, :, ::1] counts):
     """Send `data` over the bus and count, in tallies and, where those are full, in counts[stream, (ones, toggles,
-    rising), wire]; return the next byte's lane.
+    rising), wire]; return the next byte's lane, or -1 where a segment ends before it starts or beyond the data, or is of
+    no stream: then nothing is counted.
 
-    Segment k is the bytes up to ends[k] and belongs to streams[k] (checked: `first_bad_segment`); where idles[k], all
-    wires first return to `idle_level` (those edges belong to segment k). flags: packed uint8 or None. idles: uint8 or
-    None. level, flag_level: uint8[lanes], updated.
+    Segment k is the bytes up to ends[k] and belongs to streams[k]; where idles[k], all wires first return to `idle_level`
+    (those edges belong to segment k). flags: packed uint8 or None. idles: uint8 or None. level, flag_level:
+    uint8[lanes], updated.
     """
     cdef int64_t lanes = level.shape[0], j, segments = ends.shape[0], n = data.shape[0]
+    cdef bint sound
     cdef ew_bus bus
+    cdef ew_sent sent
     cdef const uint8_t[::1] flag_view, idle_view
-    cdef const uint8_t *flag_bytes = NULL
-    cdef const uint8_t *idle_marks = NULL
-    cdef const uint8_t *bytes_ = NULL
     need(1 <= lanes <= 64 and 0 <= lane < lanes and flag_level.shape[0] == lanes, "1 to 64 lanes, a level for each")
-    need(counts.shape[1] == 3 and counts.shape[2] == 9 * lanes, "three counts of every wire")
+    need(counts.shape[0] > 0 and counts.shape[1] == 3 and counts.shape[2] == 9 * lanes, "three counts of every wire")
     need(tallies.shape[0] >= counts.shape[0] * <int64_t>sizeof(ew_tally), "a tally for each stream")
+    need(<size_t>&tallies[0] % 64 == 0, "tallies of new_tallies")
     need(streams.shape[0] == segments, "a stream for each segment")
     if segments == 0:
         return lane
+    sent.src = sent.flags = sent.idles = NULL
     if flags is not None and n:
         flag_view = flags
         need(flag_view.shape[0] >= (n + 7) // 8, "a flag for each byte")
-        flag_bytes = &flag_view[0]
+        sent.flags = &flag_view[0]
     if idles is not None:
         idle_view = idles
         need(idle_view.shape[0] == segments, "a mark for each segment")
-        idle_marks = &idle_view[0]
+        sent.idles = &idle_view[0]
     if n:
-        bytes_ = &data[0]
+        sent.src = &data[0]
+    sent.ends, sent.streams = &ends[0], &streams[0]
+    sent.n, sent.segments, sent.n_streams = n, segments, counts.shape[0]
+    sent.rest = 0xff if idle_level else 0
     bus.lanes = lanes
     bus.place = lane
-    bus.past_flags = 0
     for j in range(lanes):
-        bus.past[j] = level[(lane + j) % lanes]
-        bus.past_flags |= <uint64_t>(flag_level[(lane + j) % lanes] & 1) << j
+        bus.level[j] = level[j]
+        bus.flag[j] = flag_level[j] & 1
+    before = None
+    if segments <= CHECKED_FIRST:
+        if not _are_sound(ends, streams, n, counts.shape[0]):
+            return -1
+    else:  # checked as they are sent: the first may have been counted before one is found bad
+        settle(tallies, counts)
+        before = np.array(counts)
     with nogil:
-        ew_send(&bus, bytes_, flag_bytes, (n + 7) // 8, &ends[0], &streams[0], idle_marks, segments,
-                0xff if idle_level else 0, <ew_tally *>&tallies[0], &counts[0, 0, 0])
-    lane = bus.place % lanes
+        sound = ew_send(&bus, &sent, <ew_tally *>&tallies[0], &counts[0, 0, 0])
+    if not sound:
+        if before is not None:
+            settle(tallies, counts)
+            np.asarray(counts)[...] = before
+        return -1
     for j in range(lanes):
-        level[(lane + j) % lanes] = bus.past[j]
-        flag_level[(lane + j) % lanes] = bus.past_flags >> j & 1
-    return lane
+        level[j] = bus.level[j]
+        flag_level[j] = bus.flag[j]
+    return bus.place
 
 
 def settle(uint8_t[::1] tallies, int64_t[:, :, ::1] counts):

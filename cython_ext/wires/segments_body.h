@@ -1,182 +1,228 @@
-/* Included once per SIMD level by wires/wires.h, which defines EW_NAME, EW_TARGET and how 64 byte counters are loaded,
- * counted up by the bits of a word, and stored. */
+/* Included once per SIMD level by wires/wires.h, which defines EW_NAME, EW_TARGET and vectors of EW_WIDTH bytes. */
 
-/* Counts `steps` times 64 bytes from i on, whose predecessors lie in src; lanes divides 64. */
-EW_TARGET static void EW_NAME(ew_send_wide)(const uint8_t *src, const uint8_t *flags, int64_t flag_bytes, int64_t i,
-                                            int64_t steps, int64_t lanes, ew_tally *t, int64_t *counts) {
-    while (steps) {
-        if (t->steps == EW_MOST) ew_empty_wide(t, lanes, counts);
-        const int64_t now = steps < EW_MOST - t->steps ? steps : EW_MOST - t->steps;
-        EW_NAME(ew_count_steps)(src + i, src + i - lanes, now, t->wide);
-        if (flags) {
-            EW_REGISTER ones = EW_LOAD(t->wide_flags[EW_ONES]);
-            EW_REGISTER toggles = EW_LOAD(t->wide_flags[EW_TOGGLES]);
-            EW_REGISTER rising = EW_LOAD(t->wide_flags[EW_RISING]);
-            for (int64_t at = i; at < i + 64 * now; at += 64) {
-                const uint64_t bits = ew_bits_at(flags, flag_bytes, at, 64);
-                const uint64_t flips = bits ^ ew_bits_at(flags, flag_bytes, at - lanes, 64);
-                EW_ADD(ones, bits);
-                EW_ADD(toggles, flips);
-                EW_ADD(rising, flips & bits);
+/* Puts one plane's bits of a kind, at 64 places, with their weight, into sums of each bit. */
+EW_TARGET static void EW_NAME(ew_weigh)(const uint8_t plane[64], int level, uint16_t sum[8][64]) {
+    for (int bit = 0; bit < 8; bit++)
+        for (int j = 0; j < 64; j++) sum[bit][j] = (uint16_t)(sum[bit][j] + ((plane[j] >> bit & 1) << level));
+}
+
+EW_TARGET static void EW_NAME(ew_empty)(ew_tally *t, int64_t lanes, int64_t *counts) {
+    const int64_t step = 64 / lanes * lanes;
+    if (!t->batches) return;
+    for (int kind = 0; kind < EW_KINDS; kind++) {
+        uint16_t sum[8][64];
+        memset(sum, 0, sizeof sum);
+        for (int level = 0; level < EW_ROW_PLANES; level++) EW_NAME(ew_weigh)(t->row[kind][level], level, sum);
+        for (int level = 0; t->batches >> level; level++) {
+            EW_NAME(ew_weigh)(t->carry[kind][level][0], EW_ROW_PLANES + level, sum);
+            if (t->batches >> level & 1) EW_NAME(ew_weigh)(t->carry[kind][level][1], EW_ROW_PLANES + level, sum);
+        }
+        for (int64_t first = 0; first < step; first += lanes)
+            for (int64_t lane = 0; lane < lanes; lane++) {
+                if (kind == EW_FLAGS)
+                    for (int k = 0; k < 3; k++) counts[9 * lanes * k + 8 * lanes + lane] += sum[k][first + lane];
+                else
+                    for (int bit = 0; bit < 8; bit++)
+                        counts[9 * lanes * kind + 8 * lane + bit] += sum[bit][first + lane];
             }
-            EW_STORE(t->wide_flags[EW_ONES], ones);
-            EW_STORE(t->wide_flags[EW_TOGGLES], toggles);
-            EW_STORE(t->wide_flags[EW_RISING], rising);
+    }
+    memset(t->row, 0, sizeof t->row);
+    memset(t->carry, 0, sizeof t->carry);
+    t->batches = 0;
+}
+
+/* What the wires do at each place of the window, and whose that is, 64 places a block. */
+EW_TARGET static void EW_NAME(ew_look)(ew_window *w, int64_t lanes) {
+    const int64_t blocks = (w->places + w->step - 1) / w->step;
+    for (int64_t b = 0; b < blocks; b++) {
+        const uint8_t *now = w->byte + 64 + b * w->step, *before = now - lanes, *stream = w->stream + b * w->step;
+        uint8_t *kind = w->kind[0] + 64 * b, *owner = w->owner + 64 * b;
+        for (int part = 0; part < 64; part += EW_WIDTH) {
+            const EW_VECTOR sent = EW_LOAD_ANY(now + part), flips = sent ^ EW_LOAD_ANY(before + part);
+            EW_STORE(kind + EW_ONES * EW_STRIDE + part, sent);
+            EW_STORE(kind + EW_TOGGLES * EW_STRIDE + part, flips);
+            EW_STORE(kind + EW_RISING * EW_STRIDE + part, flips & sent);
+            EW_STORE(owner + part, EW_LOAD_ANY(stream + part));
         }
-        t->steps += now;
-        steps -= now;
-        i += 64 * now;
+        if (w->step < 64) memset(owner + w->step, EW_NOBODY, (size_t)(64 - w->step));
+        if (w->flagged) {
+            uint8_t *flags = w->kind[EW_FLAGS] + 64 * b;
+            const uint64_t bits = ew_word_at(w->flag, 64 + b * w->step);
+            const uint64_t flips = bits ^ ew_word_at(w->flag, 64 + b * w->step - lanes), up = flips & bits;
+            EW_SPREAD(flags, bits, flips, up);
+        }
+        if (w->rests) {
+            const uint8_t *rest = w->rest + b * w->step;
+            for (int j = 0; j < 64; j++) {
+                w->kind[EW_ONES][64 * b + j] &= (uint8_t)~rest[j];
+                w->kind[EW_FLAGS][64 * b + j] &= (uint8_t)~(rest[j] & 1);
+            }
+        }
+    }
+    memset(w->owner + 64 * blocks, EW_NOBODY, (size_t)(EW_PLACES + 64 - 64 * blocks));
+}
+
+#define EW_ADD(sum, carry, a, b, c)                 \
+    do {                                            \
+        const EW_VECTOR x_ = (a), y_ = (b), z_ = (c); \
+        carry = EW_MAJORITY(x_, y_, z_);            \
+        sum = EW_PARITY(x_, y_, z_);                \
+    } while (0)
+
+/* Adds the first of those blocks, up to eight, where they are those of the stream of that number; returns the blocks left. */
+EW_TARGET static uint32_t EW_NAME(ew_add_blocks)(const ew_window *w, uint32_t blocks, int64_t number, ew_tally *t) {
+    const int kinds = w->flagged ? EW_KINDS : EW_FLAGS;
+    EW_VECTOR eights[EW_KINDS][64 / EW_WIDTH];
+    int64_t at[EW_BATCH];
+    int n = 0;
+    for (; n < EW_BATCH && blocks; n++, blocks &= blocks - 1) at[n] = 64 * __builtin_ctz(blocks);
+    for (int b = n; b < EW_BATCH; b++) at[b] = EW_PLACES; /* nobody's */
+    for (int part = 0; part < 64; part += EW_WIDTH) {
+        EW_MASK mine[EW_BATCH];
+        for (int b = 0; b < EW_BATCH; b++) mine[b] = EW_IS(w->owner + at[b] + part, number);
+        for (int kind = 0; kind < kinds; kind++) {
+            const uint8_t *from = w->kind[kind] + part;
+            uint8_t *row = t->row[kind][0] + part;
+            EW_VECTOR ones = EW_LOAD(row), twos = EW_LOAD(row + 64), fours = EW_LOAD(row + 128), a, b, c, d;
+            EW_ADD(ones, a, ones, EW_PICK(mine[0], from + at[0]), EW_PICK(mine[1], from + at[1]));
+            EW_ADD(ones, b, ones, EW_PICK(mine[2], from + at[2]), EW_PICK(mine[3], from + at[3]));
+            EW_ADD(twos, c, twos, a, b);
+            d = a ^ a;
+            if (n > EW_BATCH / 2) {
+                EW_ADD(ones, a, ones, EW_PICK(mine[4], from + at[4]), EW_PICK(mine[5], from + at[5]));
+                EW_ADD(ones, b, ones, EW_PICK(mine[6], from + at[6]), EW_PICK(mine[7], from + at[7]));
+                EW_ADD(twos, d, twos, a, b);
+            }
+            EW_ADD(fours, eights[kind][part / EW_WIDTH], fours, c, d);
+            EW_STORE(row, ones);
+            EW_STORE(row + 64, twos);
+            EW_STORE(row + 128, fours);
+        }
+    }
+    if (!w->flagged) memset(eights[EW_FLAGS], 0, sizeof eights[EW_FLAGS]);
+    int level = 0;
+    for (int64_t wait = t->batches; wait & 1; wait >>= 1, level++)
+        for (int kind = 0; kind < EW_KINDS; kind++)
+            for (int part = 0; part < 64; part += EW_WIDTH) {
+                uint8_t *carry = t->carry[kind][level][0] + part;
+                EW_VECTOR sum, *up = &eights[kind][part / EW_WIDTH];
+                EW_ADD(sum, *up, EW_LOAD(carry), EW_LOAD(carry + 64), *up);
+                EW_STORE(carry, sum);
+            }
+    for (int kind = 0; kind < EW_KINDS; kind++)
+        for (int part = 0; part < 64; part += EW_WIDTH)
+            EW_STORE(t->carry[kind][level][1] + part, eights[kind][part / EW_WIDTH]);
+    t->batches++;
+    return blocks;
+}
+
+EW_TARGET static void EW_NAME(ew_count_window)(ew_window *w, int64_t lanes, const ew_sent *sent,
+                                               ew_tally *tallies, int64_t *counts) {
+    EW_NAME(ew_look)(w, lanes);
+    for (int64_t number = 0; number < w->names; number++) {
+        const int64_t stream = w->name[number];
+        ew_tally *t = tallies + stream;
+        for (uint32_t left = w->blocks[number]; left;) {
+            if (t->batches == EW_MOST_BATCHES) EW_NAME(ew_empty)(t, lanes, counts + stream * 27 * lanes);
+            left = EW_NAME(ew_add_blocks)(w, left, number, t);
+            for (int line = 0; line < 4 && w->ahead < w->ahead_stop; line++, w->ahead += 8) { /* 64 bytes */
+                __builtin_prefetch(sent->ends + w->ahead);
+                __builtin_prefetch(sent->streams + w->ahead);
+            }
+        }
     }
 }
 
-EW_TARGET static void EW_NAME(ew_empty_units)(ew_tally *t, int64_t lanes, int64_t *counts) {
-    const int64_t places = ew_period(lanes);
-    int64_t lane = 0;
-    if (!t->bytes) return;
-    for (int64_t place = 0; place < places; place++) {
-        uint8_t *from = t->unit[place >> 1] + 8 * (place & 1);
-        const uint8_t *flags = t->unit[place >> 1] + 16 + (place & 1);
-        for (int k = 0; k < 3; k++) {
-            int64_t *at = counts + 9 * lanes * k;
-            for (int j = 0; j < 8; j++) at[8 * lane + j] += from[EW_UNIT_BITS * k + j];
-            at[8 * lanes + lane] += flags[EW_UNIT_BITS * k];
-        }
-        if (++lane == lanes) lane = 0;
-    }
-    memset(t->unit, 0, sizeof t->unit[0] * (size_t)(places / 2));
-    t->bytes = 0;
-}
-
-/* EW_MANY units of bytes from `at` on: two bytes, and their flags in bits 16 and 17. Little endian. */
-EW_TARGET static inline EW_WORDS EW_NAME(ew_load_units)(const ew_window *w, int64_t at) {
-    uint64_t bits;
-    memcpy(&bits, (const uint8_t *)w->flag + (at >> 3), 8);
-    return EW_PAIRS(w->byte + at) | EW_FLAGS(bits >> (at & 7)) << 16;
-}
-
-/* Takes the next n bytes (at most EW_WINDOW) from i on: what the wires do, and what they carry then. */
-EW_TARGET static void EW_NAME(ew_fill_window)(ew_window *w, ew_bus *bus, const uint8_t *src, const uint8_t *flags,
-                                              int64_t flag_bytes, int64_t i, int64_t n) {
-    const int64_t lanes = bus->lanes, odd = bus->place & 1, units = (n + odd + 1) / 2;
-    uint8_t *byte = w->byte + 1 + lanes;
-    int64_t j = 0;
-    memcpy(w->byte + 1, bus->past, (size_t)lanes);
-    for (; j + 64 <= n; j += 64) memcpy(byte + j, src + i + j, 64);
-    if (j < n) memcpy(byte + j, src + i + j, (size_t)(n - j));
-    memset(w->flag, 0, sizeof w->flag);
-    ew_put_bits(w->flag, 1, bus->past_flags, lanes);
-    for (j = 0; flags && j < n; j += 64) {
-        const int64_t some = n - j < 64 ? n - j : 64;
-        ew_put_bits(w->flag, 1 + lanes + j, ew_bits_at(flags, flag_bytes, i + j, some), some);
-    }
-    for (int64_t u = 0; u < units; u += EW_MANY) {
-        const EW_WORDS now = EW_NAME(ew_load_units)(w, 1 + lanes - odd + 2 * u);
-        const EW_WORDS flips = now ^ EW_NAME(ew_load_units)(w, 1 - odd + 2 * u);
-        const EW_WORDS all = now | flips << EW_UNIT_BITS | (flips & now) << 2 * EW_UNIT_BITS;
-        memcpy(w->unit + u, &all, sizeof all);
-    }
-    memcpy(bus->past, w->byte + 1 + n, (size_t)lanes);
-    bus->past_flags = ew_word_at(w->flag, 1 + n);
-    w->start = i - odd;
-    w->stop = i + n;
-}
-
-EW_TARGET static inline void EW_NAME(ew_add_unit)(uint8_t *counters, uint64_t bits) {
-    EW_REGISTER sum = EW_LOAD(counters);
-    EW_ADD(sum, bits);
-    EW_STORE(counters, sum);
-}
-
-/* Counts the segments from byte i on that end in the window, up to the first of `most` bytes or more; returns how many. */
-EW_TARGET static int64_t EW_NAME(ew_count_run)(const ew_window *w, int64_t i, const int64_t *ends, const int64_t *streams,
-                                               int64_t segments, int64_t most, ew_bus *bus, ew_tally *tallies,
-                                               int64_t *counts) {
-    const int64_t lanes = bus->lanes, period = ew_period(lanes), units = period / 2, full = EW_MOST * period;
-    const int power = !(period & (period - 1));
-    int64_t k, place = bus->place;
-    i -= w->start;
-    for (k = 0; k < segments; k++) {
-        const int64_t stop = ends[k] - w->start, bound = stop - i + place + period - 1; /* period times a counter */
-        ew_tally *t = tallies + streams[k];
-        if (stop - i >= most || ends[k] > w->stop) break;
-        if (t->bytes + bound > full) EW_NAME(ew_empty_units)(t, lanes, counts + streams[k] * 27 * lanes);
-        t->bytes += bound;
-        uint8_t *counters = t->unit[place >> 1];
-        const uint8_t *end = t->unit[units];
-        place += stop - i;
-        if (place >= period) place = power ? place & (period - 1) : place % period;
-        if (i & 1 && i < stop) {
-            EW_NAME(ew_add_unit)(counters, w->unit[i++ >> 1] & EW_SECOND);
-            if ((counters += 64) == end) counters = t->unit[0];
-        }
-        const uint64_t *first = w->unit + (i >> 1), *last = first + ((stop - i) >> 1);
-        for (int64_t u = 0; u < units && first < last; u++, first++) {
-            EW_REGISTER sum = EW_LOAD(counters);
-            for (const uint64_t *at = first; at < last; at += units) EW_ADD(sum, *at);
-            EW_STORE(counters, sum);
-            if ((counters += 64) == end) counters = t->unit[0];
-        }
-        if (i < stop && (stop - i) & 1) EW_NAME(ew_add_unit)(t->unit[place >> 1], *last & EW_FIRST);
-        i = stop;
-    }
-    bus->place = place;
-    return k;
-}
-
-EW_TARGET static void EW_NAME(ew_send)(ew_bus *bus, const uint8_t *src, const uint8_t *flags, int64_t flag_bytes,
-                                       const int64_t *ends, const int64_t *streams, const uint8_t *idles,
-                                       int64_t segments, uint8_t rest, ew_tally *tallies, int64_t *counts) {
-    const int64_t lanes = bus->lanes;
-    const int wide = 64 % lanes == 0;
-    int64_t i = 0, joined = 0; /* all since byte `joined` was sent without a rest */
-    ew_window w;
-    w.byte[0] = 0;
-    w.start = w.stop = 0;
-    for (int64_t k = 0; k < segments; k++) {
-        const int64_t stop = ends[k], end = idles ? stop : ends[segments - 1]; /* a window does not reach over a rest */
-        int64_t *mine = counts + streams[k] * 27 * lanes;
-        if (idles && idles[k]) {
-            ew_return_to_idle(bus, rest, mine);
-            joined = i;
-        }
-        while (i < stop) {
-            int64_t until = stop;
-            if (wide && stop - i >= EW_LONG_SEGMENT) {
-                const int64_t beat = (lanes - bus->place % lanes) % lanes; /* what it lacks */
-                if (beat == 0 && i - lanes >= joined) {
-                    const int64_t steps = (stop - i) / 64;
-                    EW_NAME(ew_send_wide)(src, flags, flag_bytes, i, steps, lanes, tallies + streams[k], mine);
-                    i += 64 * steps;
-                    memcpy(bus->past, src + i - lanes, (size_t)lanes);
-                    bus->past_flags = flags ? ew_bits_at(flags, flag_bytes, i - lanes, lanes) : 0;
-                    w.stop = i;
-                    continue;
+EW_TARGET static int EW_NAME(ew_send)(ew_bus *bus, const ew_sent *sent, ew_tally *tallies, int64_t *counts) {
+    const int64_t lanes = bus->lanes, segments = sent->segments, *ends = sent->ends, *streams = sent->streams;
+    const uint8_t *idles = sent->idles;
+    const int few = sent->n_streams <= EW_FEW, many_at_once = few && !idles;
+    int64_t i = 0, k = 0;     /* byte, segment */
+    int rested = 0, good = 1; /* rested: before this segment, already */
+    ew_window w __attribute__((aligned(64)));
+    w.step = 64 / lanes * lanes;
+    w.rests = 1;
+    w.flagged = sent->flags != NULL;
+    w.names = 0;
+    const int64_t full = EW_BLOCKS * w.step;
+    for (int64_t s = 0; few && s < sent->n_streams; s++) ew_number(&w, tallies, s);
+    while (k < segments && good) {
+        ew_start_window(&w, bus);
+        int64_t p = w.places, from = p, run = p - i; /* run: the place of byte 0 */
+        while (k < segments && p < full) {
+            const int64_t stop = ends[k] + run;
+            if (many_at_once && stop <= p + EW_SHORT && k + 8 <= segments) {
+                const int64_t before = k, start = p, group = (p / (EW_BATCH * w.step) + 1) * EW_BATCH * w.step; /* its end */
+                const int64_t room = segments - k < group - p ? segments - k : group - p;
+                uint64_t senders = 0;
+                int64_t some = 0;
+                if (stop == p + 1) {
+                    some = EW_SINGLES(ends + k, streams + k, p + 1 - run, room / 8, sent->n_streams, w.stream + p, &senders);
+                    k += some;
+                    p += some;
                 }
-                until = i + (beat ? beat : lanes);
+                some = EW_SHORTS(ends + k, streams + k, p - run, group - run < sent->n ? group - run : sent->n,
+                                 (segments - k) / 8, sent->n_streams, w.stream + run, &senders);
+                k += some;
+                if (some) p = ends[k - 1] + run;
+                for (; senders; senders &= senders - 1) ew_mark(&w, __builtin_ctzll(senders), start, p);
+                if (k > before) continue;
             }
-            if (i >= w.stop) {
-                const int64_t room = until < stop ? until - i : end - i;
-                EW_NAME(ew_fill_window)(&w, bus, src, flags, flag_bytes, i, room < EW_WINDOW ? room : EW_WINDOW);
+            if (stop < p || stop > sent->n + run || (uint64_t)streams[k] >= (uint64_t)sent->n_streams) {
+                good = 0;
+                break;
             }
-            if (until > w.stop) until = w.stop;
-            const int whole = until == stop && !idles; /* then others may follow it */
-            const int64_t run = EW_NAME(ew_count_run)(&w, i, whole ? ends + k : &until, streams + k,
-                                                      whole ? segments - k : 1, wide ? EW_LONG_SEGMENT : EW_WINDOW + 1,
-                                                      bus, tallies, counts);
-            i = whole ? ends[k + run - 1] : until;
-            k += run - 1;
-            if (whole) break;
+            const int64_t number = few ? streams[k] : ew_number(&w, tallies, streams[k]);
+            if (number < 0) break;
+            if (idles && idles[k] && !rested) {
+                if (p + 2 * lanes > full) break;
+                ew_take_bytes(&w, sent, from - run, from, p);
+                w.places = p;
+                ew_return_to_idle(&w, lanes, sent->rest, (uint8_t)number);
+                ew_mark(&w, number, p, w.places);
+                run += w.places - p;
+                from = p = w.places;
+                rested = 1;
+                continue;
+            }
+            const int64_t to = stop < full ? stop : full;
+            if (to - p <= EW_SHORT)
+                memset(w.stream + p, (int)number, EW_SHORT);
+            else
+                for (int64_t at = p; at < to; at += 64) memset(w.stream + at, (int)number, 64);
+            ew_mark(&w, number, p, to);
+            p = to;
+            if (p < stop) break;
+            k++;
+            rested = 0;
         }
+        memset(w.stream + p, EW_NOBODY, 64);
+        ew_take_bytes(&w, sent, from - run, from, p);
+        w.places = p;
+        i = p - run;
+        w.ahead = k + EW_AHEAD;
+        w.ahead_stop = segments < w.ahead + EW_PLACES ? segments : w.ahead + EW_PLACES;
+        EW_NAME(ew_count_window)(&w, lanes, sent, tallies, counts);
+        ew_stop_window(&w, bus);
+        for (; !few && w.names; w.names--) tallies[w.name[w.names - 1]].number = 0;
     }
+    for (; w.names; w.names--) tallies[w.name[w.names - 1]].number = 0;
+    return good;
 }
 
 #undef EW_NAME
 #undef EW_TARGET
-#undef EW_REGISTER
+#undef EW_WIDTH
+#undef EW_VECTOR
+#undef EW_MASK
 #undef EW_LOAD
 #undef EW_STORE
+#undef EW_IS
+#undef EW_PICK
+#undef EW_PARITY
+#undef EW_MAJORITY
 #undef EW_ADD
-#undef EW_MANY
-#undef EW_WORDS
-#undef EW_PAIRS
-#undef EW_FLAGS
+#undef EW_SPREAD
+#undef EW_SINGLES
+#undef EW_SHORTS
+#undef EW_LOAD_ANY

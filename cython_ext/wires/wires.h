@@ -3,10 +3,11 @@
  * Wire 8 * lane + bit carries that bit of the lane's bytes; wire 8 * lanes + lane is the lane's flag (DBI) wire. Counts are
  * int64[3][9 * lanes]: ones, toggles, rising edges.
  *
- * What the wires do does not depend on whose bytes they are, so it is found for many bytes at once: a unit, two bytes that
- * follow each other with their flags, has 18 bits of ones, 18 of toggles and 18 of rising edges, one word. A segment adds
- * the words of its units to counters of its stream, one of them for each of the 54 bits, in one step. Long segments are
- * counted at 64 positions at a time (`wide`). Counters are bytes, emptied into the counts before they can overflow. */
+ * What the wires do does not depend on whose bytes they are, so it is found for a window of bytes at once; beside it lies
+ * whose each byte is, so that a segment costs the writing of its stream's number. A window is blocks of 64 places, a whole
+ * number of beats each, so that a place is always on the same lane. The blocks in which a stream sends are added up for it,
+ * the bytes of others blanked, in vertical counters: plane k holds bit k of 512 sums, one of each bit at each place, and a
+ * carry-save adder takes two more blocks into a plane in one step. */
 #ifndef EDGEWATT_WIRES_H
 #define EDGEWATT_WIRES_H
 
@@ -15,219 +16,295 @@
 #include "common/simd.h"
 #include "wires/flag_bits.h"
 
-enum { EW_ONES = 0, EW_TOGGLES = 1, EW_RISING = 2, EW_MOST = 255 };
-enum { EW_UNIT_BITS = 18, EW_LONG_SEGMENT = 256, EW_WINDOW = 1024 }; /* bytes */
+enum { EW_ONES = 0, EW_TOGGLES = 1, EW_RISING = 2, EW_FLAGS = 3, EW_KINDS = 4 };
+enum { EW_BATCH = 8, EW_GROUPS = 4, EW_BLOCKS = EW_BATCH * EW_GROUPS, EW_PLACES = 64 * EW_BLOCKS };
+enum { EW_STRIDE = EW_PLACES + 64 };
+enum { EW_ROW_PLANES = 3, EW_CARRY_PLANES = 13, EW_MOST_BATCHES = (1 << EW_CARRY_PLANES) - 1 };
+/* streams that a set of 64 bits holds; a number that is none's; bytes of a short segment; segments fetched ahead */
+enum { EW_FEW = 64, EW_NOBODY = 255, EW_SHORT = 16, EW_AHEAD = 256 };
 
-/* Those of a unit's 54 bits that are its first byte's, and its second's. */
-#define EW_FIRST (UINT64_C(0x100ff) | UINT64_C(0x100ff) << EW_UNIT_BITS | UINT64_C(0x100ff) << 2 * EW_UNIT_BITS)
-#define EW_SECOND (EW_FIRST ^ ((UINT64_C(1) << 3 * EW_UNIT_BITS) - 1))
-
-/* Units lie one behind the other on the lanes; after `period` bytes, one beat or two, they lie so again. */
 typedef struct {
-    uint8_t past[64];     /* the bytes of the last beat, in the order they were sent */
-    uint64_t past_flags;  /* their flags, bit by byte */
-    int64_t lanes, place; /* place of the next byte in the period */
+    uint8_t level[64], flag[64]; /* what each lane carries */
+    int64_t lanes, place;        /* lane of the next byte */
 } ew_bus;
 
-static inline int64_t ew_period(int64_t lanes) { return lanes & 1 ? 2 * lanes : lanes; }
-
-/* Counters of one stream that are not in its counts yet; all zero at first. */
+/* Bytes in segments: segment k is the bytes up to ends[k] and belongs to streams[k]; where idles[k] (NULL: nowhere) all wires
+ * first go back to `rest` (0 or 255). flags: packed, or NULL. */
 typedef struct {
-    uint8_t wide[3][8][64], wide_flags[3][64]; /* by position in 64 bytes */
-    uint8_t unit[64][64];                      /* by unit of the period and bit */
-    int64_t steps, bytes; /* bounds on the counters: of positions, and of units, times the period */
+    const uint8_t *src, *flags, *idles;
+    const int64_t *ends, *streams;
+    int64_t n, segments, n_streams;
+    uint8_t rest;
+} ew_sent;
+
+/* Vertical counters of one stream that are not in its counts yet; all zero at first. Of the carries of a batch (eights, and
+ * twos of those, ...) one waits until there is a second, where that bit of `batches` is set. */
+typedef struct {
+    uint8_t row[EW_KINDS][EW_ROW_PLANES][64];
+    uint8_t carry[EW_KINDS][EW_CARRY_PLANES][2][64]; /* the sum, the one that waits */
+    int64_t batches, number; /* number: 1 + that of the stream in the window, or 0 */
+    int64_t unused[6];       /* to a multiple of 64 bytes, an odd one: tallies then lie in different sets of a cache */
 } ew_tally;
 
-/* Bytes, after those of the last beat and one more, and the flags of all of them: where a byte's predecessor on its lane
- * is at the same distance for all. What the units do that begin at the byte in front of the last beat's end, or at it. */
+/* Place p of the window is on lane p modulo lanes; `byte` and `flag` have a beat of what was before in front. */
 typedef struct {
-    uint8_t byte[1 + 64 + EW_WINDOW + 16]; /* vectors may read beyond, and never use it */
-    uint64_t flag[(1 + 64 + EW_WINDOW) / 64 + 3];
-    uint64_t unit[EW_WINDOW / 2 + 8];
-    int64_t start, stop; /* bytes of the source: unit 0 begins at start, no byte from stop on is here */
+    uint8_t byte[64 + EW_PLACES + 128], stream[EW_PLACES + 128], rest[EW_PLACES + 128];
+    uint64_t flag[(64 + EW_PLACES) / 64 + 4];
+    uint8_t kind[EW_KINDS][EW_STRIDE] __attribute__((aligned(64))), owner[EW_STRIDE]; /* 64 places a block; flags:
+                                                                                         bits 0 to 2 of a byte */
+    uint32_t blocks[EW_NOBODY];     /* those where the stream of that number may send, bit by block */
+    int64_t name[EW_NOBODY], names; /* the stream of that number */
+    int64_t places, step;           /* filled; of a block */
+    int64_t ahead, ahead_stop;      /* segments to be fetched while the window is counted */
+    int rests, flagged;
 } ew_window;
 
-/* `steps` times 64 bytes of src and of what the wires carried before each, added to the counters of each position. */
-#define EW_COUNT_STEPS                                                       \
-    for (int64_t s = 0; s < steps; s++, src += 64, before += 64)             \
-        for (int bit = 0; bit < 8; bit++)                                    \
-            for (int j = 0; j < 64; j++) {                                   \
-                uint8_t x = src[j], flips = x ^ before[j];                   \
-                tally[0][bit][j] += x >> bit & 1;                            \
-                tally[1][bit][j] += flips >> bit & 1;                        \
-                tally[2][bit][j] += (flips & x) >> bit & 1;                  \
-            }
-static void ew_count_steps_plain(const uint8_t *src, const uint8_t *before, int64_t steps, uint8_t tally[3][8][64]) {
-    EW_COUNT_STEPS
+static void ew_start_window(ew_window *w, const ew_bus *bus) {
+    const int64_t lanes = bus->lanes;
+    memset(w->blocks, 0, sizeof w->blocks);
+    memset(w->flag, 0, sizeof w->flag);
+    memset(w->stream, EW_NOBODY, 64);
+    for (int64_t lane = 0; lane < lanes; lane++) {
+        const int64_t at = 64 + lane - (lane < bus->place ? 0 : lanes);
+        w->byte[at] = bus->level[lane];
+        if (bus->flag[lane]) ew_put_bits(w->flag, at, 1, 1), w->flagged = 1;
+    }
+    w->places = bus->place;
+    if (w->rests) memset(w->rest, 0, sizeof w->rest);
+    w->rests = 0;
 }
-#if EDGEWATT_X86
-EDGEWATT_AVX2 static void ew_count_steps_avx2(const uint8_t *src, const uint8_t *before, int64_t steps,
-                                              uint8_t tally[3][8][64]) {
-    const __m256i one = _mm256_set1_epi8(1);
-    for (int half = 0; half < 64; half += 32) {
-        const uint8_t *from = src + half, *past = before + half;
-        __m256i sum[3][8];
-        for (int k = 0; k < 3; k++)
-            for (int bit = 0; bit < 8; bit++) sum[k][bit] = _mm256_loadu_si256((const __m256i *)&tally[k][bit][half]);
-        for (int64_t s = 0; s < steps; s++, from += 64, past += 64) {
-            __m256i x = _mm256_loadu_si256((const __m256i *)from);
-            __m256i flips = _mm256_xor_si256(x, _mm256_loadu_si256((const __m256i *)past));
-            __m256i rises = _mm256_and_si256(flips, x);
-            for (int bit = 0; bit < 8; bit++) {
-                sum[0][bit] = _mm256_add_epi8(sum[0][bit], _mm256_and_si256(_mm256_srli_epi16(x, bit), one));
-                sum[1][bit] = _mm256_add_epi8(sum[1][bit], _mm256_and_si256(_mm256_srli_epi16(flips, bit), one));
-                sum[2][bit] = _mm256_add_epi8(sum[2][bit], _mm256_and_si256(_mm256_srli_epi16(rises, bit), one));
-            }
+
+/* The bytes from i on, and their flags, up to place `end`, whose streams are noted already. */
+static void ew_take_bytes(ew_window *w, const ew_sent *sent, int64_t i, int64_t start, int64_t end) {
+    const int64_t n = end - start, flag_bytes = (sent->n + 7) / 8;
+    if (n <= 0) return;
+    memcpy(w->byte + 64 + start, sent->src + i, (size_t)n);
+    for (int64_t j = 0; sent->flags && j < n; j += 64) {
+        const int64_t some = n - j < 64 ? n - j : 64;
+        ew_put_bits(w->flag, 64 + start + j, ew_bits_at(sent->flags, flag_bytes, i + j, some), some);
+    }
+}
+
+static void ew_stop_window(const ew_window *w, ew_bus *bus) {
+    for (int64_t j = 0, lane = w->places % bus->lanes; j < bus->lanes; j++) {
+        const int64_t at = 64 + w->places - bus->lanes + j;
+        bus->level[lane] = w->byte[at];
+        bus->flag[lane] = w->flag[at >> 6] >> (at & 63) & 1;
+        if (++lane == bus->lanes) lane = 0;
+    }
+    bus->place = w->places % bus->lanes;
+}
+
+/* All wires go back to the level `rest` (bytes 0 or 255) before a segment of the stream of that number: edges count, the
+ * ones of an idle bus do not, for no unit interval is sent. The window has room for two beats. */
+static void ew_return_to_idle(ew_window *w, int64_t lanes, uint8_t rest, uint8_t number) {
+    const int64_t left = (lanes - w->places % lanes) % lanes, start = w->places + left;
+    for (int64_t j = 0; j < left; j++) { /* lanes that get no byte in the last beat keep their level */
+        const int64_t at = 64 + w->places + j;
+        w->byte[at] = w->byte[at - lanes];
+        if (w->flag[(at - lanes) >> 6] >> ((at - lanes) & 63) & 1) ew_put_bits(w->flag, at, 1, 1);
+    }
+    memset(w->stream + w->places, EW_NOBODY, (size_t)left);
+    memset(w->stream + start, number, (size_t)lanes);
+    memset(w->byte + 64 + start, rest, (size_t)lanes);
+    memset(w->rest + start, 255, (size_t)lanes);
+    if (rest) ew_put_bits(w->flag, 64 + start, ~UINT64_C(0), lanes), w->flagged = 1;
+    w->rests = 1;
+    w->places = start + lanes;
+}
+
+/* The number of a stream in the window, or -1 if there are too many. */
+static inline int64_t ew_number(ew_window *w, ew_tally *tallies, int64_t stream) {
+    ew_tally *t = tallies + stream;
+    if (!t->number) {
+        if (w->names == EW_NOBODY) return -1;
+        w->name[w->names] = stream;
+        t->number = ++w->names;
+    }
+    return t->number - 1;
+}
+
+static inline uint64_t ew_spread_byte(uint64_t bits) { /* bit k to byte k */
+    const uint64_t each = (bits & 255) * 0x0101010101010101u & 0x8040201008040201u;
+    return (each + 0x7f7f7f7f7f7f7f7fu) >> 7 & 0x0101010101010101u;
+}
+
+/* Marks the blocks of places start to end (after it) as some where that stream sends. */
+static inline void ew_mark(ew_window *w, int64_t number, int64_t start, int64_t end) {
+    if (end == start) return;
+    const int64_t first = w->step == 64 ? start >> 6 : start / w->step;
+    const int64_t last = w->step == 64 ? (end - 1) >> 6 : (end - 1) / w->step;
+    w->blocks[number] |= (uint32_t)((UINT64_C(2) << last) - (UINT64_C(1) << first));
+}
+
+/* Notes the streams of up to 8 * eights segments of one byte each, the first of which ends at byte `stop`, and adds them to
+ * the set of `senders`; returns of how many, a multiple of 8: it stops before eight of which one is longer or of no stream. */
+static inline int64_t ew_singles_plain(const int64_t *ends, const int64_t *streams, int64_t stop, int64_t eights,
+                                       int64_t n_streams, uint8_t *to, uint64_t *senders) {
+    int64_t k = 0;
+    for (; k < 8 * eights; k += 8) {
+        uint64_t other = 0, who = 0;
+        for (int j = 0; j < 8; j++) other |= (uint64_t)(ends[k + j] ^ (stop + k + j));
+        for (int j = 0; j < 8; j++) other |= (uint64_t)streams[k + j] >= (uint64_t)n_streams;
+        if (other) break;
+        for (int j = 0; j < 8; j++) to[k + j] = (uint8_t)streams[k + j];
+        for (int j = 0; j < 8; j++) who |= UINT64_C(1) << streams[k + j];
+        *senders |= who;
+    }
+    return k;
+}
+
+/* The same of segments of up to 16 bytes, no further than byte `end`. start: where the first begins. to: where byte 0 is
+ * noted; up to 16 bytes more than the segments are written. */
+static inline int64_t ew_shorts_plain(const int64_t *ends, const int64_t *streams, int64_t start, int64_t end,
+                                      int64_t eights, int64_t n_streams, uint8_t *to, uint64_t *senders) {
+    int64_t k = 0;
+    for (; k < 8 * eights && ends[k + 7] <= end; k += 8) {
+        uint64_t other = (uint64_t)(ends[k] - start) > EW_SHORT, who = 0;
+        for (int j = 1; j < 8; j++) other |= (uint64_t)(ends[k + j] - ends[k + j - 1]) > EW_SHORT;
+        for (int j = 0; j < 8; j++) other |= (uint64_t)streams[k + j] >= (uint64_t)n_streams;
+        if (other) break;
+        for (int j = 0; j < 8; j++) {
+            memset(to + start, (uint8_t)streams[k + j], EW_SHORT);
+            start = ends[k + j];
+            who |= UINT64_C(1) << streams[k + j];
         }
-        for (int k = 0; k < 3; k++)
-            for (int bit = 0; bit < 8; bit++) _mm256_storeu_si256((__m256i *)&tally[k][bit][half], sum[k][bit]);
+        *senders |= who;
     }
-}
-EDGEWATT_AVX512 static void ew_count_steps_avx512(const uint8_t *src, const uint8_t *before, int64_t steps,
-                                                  uint8_t tally[3][8][64]) {
-    const __m512i one = _mm512_set1_epi8(1);
-    __m512i sum[3][8];
-    for (int k = 0; k < 3; k++)
-        for (int bit = 0; bit < 8; bit++) sum[k][bit] = _mm512_loadu_si512(tally[k][bit]);
-    for (int64_t s = 0; s < steps; s++, src += 64, before += 64) {
-        __m512i x = _mm512_loadu_si512(src), flips = _mm512_xor_si512(x, _mm512_loadu_si512(before));
-        __m512i rises = _mm512_and_si512(flips, x);
-        for (int bit = 0; bit < 8; bit++) {
-            sum[0][bit] = _mm512_add_epi8(sum[0][bit], _mm512_and_si512(_mm512_srli_epi16(x, bit), one));
-            sum[1][bit] = _mm512_add_epi8(sum[1][bit], _mm512_and_si512(_mm512_srli_epi16(flips, bit), one));
-            sum[2][bit] = _mm512_add_epi8(sum[2][bit], _mm512_and_si512(_mm512_srli_epi16(rises, bit), one));
-        }
-    }
-    for (int k = 0; k < 3; k++)
-        for (int bit = 0; bit < 8; bit++) _mm512_storeu_si512(tally[k][bit], sum[k][bit]);
-}
-#endif
-
-/* Add the counters of 64 positions to those of the first wire of every lane, `stride` apart; lanes divides 64. */
-static inline void ew_fold(const uint8_t tally[64], int64_t lanes, int64_t stride, int64_t *counts) {
-    uint16_t sum[64];
-    for (int j = 0; j < 64; j++) sum[j] = tally[j];
-    for (int64_t half = 32; half >= lanes; half >>= 1) /* 64 x 255 fits */
-        for (int64_t j = 0; j < half; j++) sum[j] += sum[j + half];
-    for (int64_t lane = 0; lane < lanes; lane++) counts[stride * lane] += sum[lane];
-}
-
-static void ew_empty_wide(ew_tally *t, int64_t lanes, int64_t *counts) {
-    if (!t->steps) return;
-    for (int k = 0; k < 3; k++) {
-        for (int bit = 0; bit < 8; bit++) ew_fold(t->wide[k][bit], lanes, 8, counts + 9 * lanes * k + bit);
-        ew_fold(t->wide_flags[k], lanes, 1, counts + 9 * lanes * k + 8 * lanes);
-    }
-    memset(t->wide, 0, sizeof t->wide);
-    memset(t->wide_flags, 0, sizeof t->wide_flags);
-    t->steps = 0;
-}
-
-/* All wires go back to the level `rest` (bytes 0 or 255): edges count, the ones of an idle bus do not, for no unit interval
- * is sent. */
-static void ew_return_to_idle(ew_bus *bus, uint8_t rest, int64_t *counts) {
-    const int64_t lanes = bus->lanes, wires = 9 * lanes;
-    for (int64_t j = 0; j < lanes; j++) {
-        const int64_t lane = (bus->place + j) % lanes;
-        const int flips = bus->past[j] ^ rest, flag = bus->past_flags >> j & 1, flag_flips = flag ^ (rest & 1);
-        for (int bit = 0; bit < 8; bit++) {
-            counts[wires + 8 * lane + bit] += flips >> bit & 1;
-            counts[2 * wires + 8 * lane + bit] += (flips & rest) >> bit & 1;
-        }
-        counts[wires + 8 * lanes + lane] += flag_flips;
-        counts[2 * wires + 8 * lanes + lane] += flag_flips & rest & 1;
-    }
-    memset(bus->past, rest, (size_t)lanes);
-    bus->past_flags = rest ? ~UINT64_C(0) : 0;
-    bus->place = 0;
-}
-
-/* The bits of a word as 64 bytes of 0 or 1, added to counters. */
-static inline void ew_add_bits_plain(uint8_t *counters, uint64_t bits) {
-    for (int k = 0; k < 8; k++) {
-        uint64_t sum, each = (bits >> 8 * k & 255) * 0x0101010101010101u & 0x8040201008040201u;
-        memcpy(&sum, counters + 8 * k, 8);
-        sum += (each + 0x7f7f7f7f7f7f7f7fu) >> 7 & 0x0101010101010101u;
-        memcpy(counters + 8 * k, &sum, 8);
-    }
+    return k;
 }
 
 #define EW_NAME(name) name##_plain
+#define EW_SINGLES ew_singles_plain
+#define EW_SHORTS ew_shorts_plain
 #define EW_TARGET
-#define EW_REGISTER uint8_t *
-#define EW_LOAD(p) (p)
-#define EW_STORE(p, x) (void)(x)
-#define EW_ADD(x, bits) ew_add_bits_plain(x, bits)
-#define EW_MANY 1
-#define EW_WORDS uint64_t
-#define EW_PAIRS(p) ((p)[0] | (uint64_t)(p)[1] << 8)
-#define EW_FLAGS(bits) ((bits) & 3)
+typedef uint8_t ew_16 __attribute__((vector_size(16), may_alias));
+typedef uint8_t ew_16_any __attribute__((vector_size(16), may_alias, aligned(1)));
+#define EW_WIDTH 16
+#define EW_VECTOR ew_16
+#define EW_MASK ew_16
+#define EW_LOAD(p) (*(const ew_16 *)(p))
+#define EW_LOAD_ANY(p) (*(const ew_16_any *)(p))
+#define EW_STORE(p, x) (void)(*(ew_16 *)(p) = (x))
+#define EW_IS(p, number) ((ew_16)(EW_LOAD(p) == ((ew_16){0} + (uint8_t)(number))))
+#define EW_PICK(mask, p) ((mask) & EW_LOAD(p))
+#define EW_PARITY(a, b, c) ((a) ^ (b) ^ (c))
+#define EW_MAJORITY(a, b, c) (((a) & (b)) | (((a) | (b)) & (c)))
+#define EW_SPREAD(to, bits, flips, up)                                                          \
+    for (int k_ = 0; k_ < 64; k_ += 8) {                                                        \
+        const uint64_t x_ = ew_spread_byte((bits) >> k_) | ew_spread_byte((flips) >> k_) << 1 | \
+                            ew_spread_byte((up) >> k_) << 2;                                    \
+        memcpy((to) + k_, &x_, 8);                                                              \
+    }
 #include "wires/segments_body.h"
 
 #if EDGEWATT_X86
-typedef uint64_t ew_four __attribute__((vector_size(32)));
-typedef uint64_t ew_eight __attribute__((vector_size(64)));
-typedef struct {
-    __m256i low, high;
-} ew_two;
-
-EDGEWATT_AVX2 static inline ew_two ew_load_two(const uint8_t *p) {
-    return (ew_two){_mm256_loadu_si256((const __m256i *)p), _mm256_loadu_si256((const __m256i *)(p + 32))};
-}
-EDGEWATT_AVX2 static inline __m256i ew_add_half(__m256i sum, uint32_t bits) {
+#define EW_NAME(name) name##_avx2
+#define EW_SINGLES ew_singles_plain
+#define EW_SHORTS ew_shorts_plain
+#define EW_TARGET EDGEWATT_AVX2
+typedef uint8_t ew_32 __attribute__((vector_size(32), may_alias));
+typedef uint8_t ew_32_any __attribute__((vector_size(32), may_alias, aligned(1)));
+EDGEWATT_AVX2 static inline __m256i ew_spread_half(uint32_t bits, char value) {
     const __m256i which = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
     const __m256i bit = _mm256_set1_epi64x((int64_t)0x8040201008040201u);
     const __m256i x = _mm256_and_si256(_mm256_shuffle_epi8(_mm256_set1_epi32((int)bits), which), bit);
-    return _mm256_sub_epi8(sum, _mm256_cmpeq_epi8(x, bit));
+    return _mm256_and_si256(_mm256_cmpeq_epi8(x, bit), _mm256_set1_epi8(value));
 }
-#define EW_NAME(name) name##_avx2
-#define EW_TARGET EDGEWATT_AVX2
-#define EW_REGISTER ew_two
-#define EW_LOAD(p) ew_load_two(p)
-#define EW_STORE(p, x) \
-    (_mm256_storeu_si256((__m256i *)(p), (x).low), _mm256_storeu_si256((__m256i *)((p) + 32), (x).high))
-#define EW_ADD(x, bits) ((x).low = ew_add_half((x).low, (uint32_t)(bits)), \
-                         (x).high = ew_add_half((x).high, (uint32_t)((bits) >> 32)))
-#define EW_MANY 4
-#define EW_WORDS ew_four
-#define EW_PAIRS(p) (ew_four)_mm256_cvtepu16_epi64(_mm_loadl_epi64((const __m128i *)(p)))
-#define EW_FLAGS(bits) (((bits) - (ew_four){0}) >> (ew_four){0, 2, 4, 6} & 3)
+#define EW_WIDTH 32
+#define EW_VECTOR ew_32
+#define EW_MASK ew_32
+#define EW_LOAD(p) (*(const ew_32 *)(p))
+#define EW_LOAD_ANY(p) (*(const ew_32_any *)(p))
+#define EW_STORE(p, x) (void)(*(ew_32 *)(p) = (x))
+#define EW_IS(p, number) ((ew_32)(EW_LOAD(p) == ((ew_32){0} + (uint8_t)(number))))
+#define EW_PICK(mask, p) ((mask) & EW_LOAD(p))
+#define EW_PARITY(a, b, c) ((a) ^ (b) ^ (c))
+#define EW_MAJORITY(a, b, c) (((a) & (b)) | (((a) | (b)) & (c)))
+#define EW_SPREAD(to, bits, flips, up)                                                                       \
+    for (int k_ = 0; k_ < 64; k_ += 32)                                                                      \
+        EW_STORE((to) + k_, (ew_32)(ew_spread_half((uint32_t)((bits) >> k_), 1) |                            \
+                                    ew_spread_half((uint32_t)((flips) >> k_), 2) |                           \
+                                    ew_spread_half((uint32_t)((up) >> k_), 4)));
 #include "wires/segments_body.h"
 
+EDGEWATT_AVX512 static inline int64_t ew_singles_avx512(const int64_t *ends, const int64_t *streams, int64_t stop,
+                                                        int64_t eights, int64_t n_streams, uint8_t *to,
+                                                        uint64_t *senders) {
+    const __m512i all = _mm512_set1_epi64(n_streams), eight = _mm512_set1_epi64(8), one = _mm512_set1_epi64(1);
+    __m512i want = _mm512_add_epi64(_mm512_set1_epi64(stop), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7));
+    __m512i who = _mm512_setzero_si512();
+    int64_t k = 0;
+    for (; k < 8 * eights; k += 8, want = _mm512_add_epi64(want, eight)) {
+        const __m512i names = _mm512_loadu_si512(streams + k);
+        if (_mm512_cmpneq_epi64_mask(_mm512_loadu_si512(ends + k), want) | _mm512_cmpge_epu64_mask(names, all)) break;
+        _mm_storel_epi64((__m128i *)(to + k), _mm512_cvtepi64_epi8(names));
+        who = _mm512_or_si512(who, _mm512_sllv_epi64(one, names));
+    }
+    *senders |= (uint64_t)_mm512_reduce_or_epi64(who);
+    return k;
+}
+EDGEWATT_AVX512 static inline int64_t ew_shorts_avx512(const int64_t *ends, const int64_t *streams, int64_t start,
+                                                       int64_t end, int64_t eights, int64_t n_streams, uint8_t *to,
+                                                       uint64_t *senders) {
+    const __m512i all = _mm512_set1_epi64(n_streams), one = _mm512_set1_epi64(1), most = _mm512_set1_epi64(EW_SHORT);
+    __m512i who = _mm512_setzero_si512(), before = _mm512_set1_epi64(start);
+    int64_t k = 0;
+    for (; k < 8 * eights && ends[k + 7] <= end; k += 8) {
+        const __m512i now = _mm512_loadu_si512(ends + k), names = _mm512_loadu_si512(streams + k);
+        const __m512i n = _mm512_sub_epi64(now, _mm512_alignr_epi64(now, before, 7));
+        if (_mm512_cmpgt_epu64_mask(n, most) | _mm512_cmpge_epu64_mask(names, all)) break;
+        for (int j = 0; j < 8; j++) {
+            _mm_storeu_si128((__m128i *)(to + start), _mm_set1_epi8((char)streams[k + j]));
+            start = ends[k + j];
+        }
+        who = _mm512_or_si512(who, _mm512_sllv_epi64(one, names));
+        before = now;
+    }
+    *senders |= (uint64_t)_mm512_reduce_or_epi64(who);
+    return k;
+}
 #define EW_NAME(name) name##_avx512
+#define EW_SINGLES ew_singles_avx512
+#define EW_SHORTS ew_shorts_avx512
 #define EW_TARGET EDGEWATT_AVX512
-#define EW_REGISTER __m512i
-#define EW_LOAD(p) _mm512_loadu_si512(p)
-#define EW_STORE(p, x) _mm512_storeu_si512(p, x)
-#define EW_ADD(x, bits) ((x) = _mm512_sub_epi8(x, _mm512_movm_epi8(bits)))
-#define EW_MANY 8
-#define EW_WORDS ew_eight
-#define EW_PAIRS(p) (ew_eight)_mm512_cvtepu16_epi64(_mm_loadu_si128((const __m128i *)(p)))
-#define EW_FLAGS(bits) (((bits) - (ew_eight){0}) >> (ew_eight){0, 2, 4, 6, 8, 10, 12, 14} & 3)
+#define EW_WIDTH 64
+#define EW_VECTOR __m512i
+#define EW_MASK __mmask64
+#define EW_LOAD(p) _mm512_load_si512(p)
+#define EW_LOAD_ANY(p) _mm512_loadu_si512(p)
+#define EW_STORE(p, x) _mm512_store_si512(p, x)
+#define EW_IS(p, number) _mm512_cmpeq_epi8_mask(EW_LOAD(p), _mm512_set1_epi8((char)(number)))
+#define EW_PICK(mask, p) _mm512_maskz_loadu_epi8(mask, p)
+#define EW_PARITY(a, b, c) _mm512_ternarylogic_epi64(a, b, c, 0x96)
+#define EW_MAJORITY(a, b, c) _mm512_ternarylogic_epi64(a, b, c, 0xe8)
+#define EW_SPREAD(to, bits, flips, up)                                                                          \
+    EW_STORE(to, _mm512_or_si512(_mm512_maskz_set1_epi8(bits, 1), _mm512_or_si512(                              \
+                                     _mm512_maskz_set1_epi8(flips, 2), _mm512_maskz_set1_epi8(up, 4))))
 #include "wires/segments_body.h"
 #endif
 
-/* Sends segments over the bus. Segment k is the bytes up to ends[k] and belongs to streams[k]; where idles[k] (NULL:
- * nowhere) all wires first go back to `rest`. flags: packed, flag_bytes of them, or NULL. tallies: one a stream. counts:
- * int64[streams][3][9 * lanes]. */
-static inline void ew_send(ew_bus *bus, const uint8_t *src, const uint8_t *flags, int64_t flag_bytes, const int64_t *ends,
-                           const int64_t *streams, const uint8_t *idles, int64_t segments, uint8_t rest,
-                           ew_tally *tallies, int64_t *counts) {
+/* Sends segments over the bus; returns 0 where one of them is none: then some before it are sent, and the bus is of no use.
+ * tallies: one a stream, at a multiple of 64 bytes. counts: int64[n_streams][3][9 * lanes]. */
+static inline int ew_send(ew_bus *bus, const ew_sent *sent, ew_tally *tallies, int64_t *counts) {
 #if EDGEWATT_X86
-    if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX512) {
-        ew_send_avx512(bus, src, flags, flag_bytes, ends, streams, idles, segments, rest, tallies, counts);
-        return;
-    }
-    if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX2) {
-        ew_send_avx2(bus, src, flags, flag_bytes, ends, streams, idles, segments, rest, tallies, counts);
-        return;
-    }
+    if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX512) return ew_send_avx512(bus, sent, tallies, counts);
+    if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX2) return ew_send_avx2(bus, sent, tallies, counts);
 #endif
-    ew_send_plain(bus, src, flags, flag_bytes, ends, streams, idles, segments, rest, tallies, counts);
+    return ew_send_plain(bus, sent, tallies, counts);
 }
 
 static inline void ew_settle(ew_tally *tally, int64_t lanes, int64_t *counts) {
-    ew_empty_wide(tally, lanes, counts);
-    ew_empty_units_plain(tally, lanes, counts);
+#if EDGEWATT_X86
+    if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX512) {
+        ew_empty_avx512(tally, lanes, counts);
+        return;
+    }
+    if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX2) {
+        ew_empty_avx2(tally, lanes, counts);
+        return;
+    }
+#endif
+    ew_empty_plain(tally, lanes, counts);
 }
 #endif

@@ -157,6 +157,33 @@ def test_many_short_segments_count_what_single_ones_do(data, lanes, idle, flagge
             assert getattr(together.counts, name).sum(axis=0).tolist() == want[k]
 
 
+@quick
+@given(st.data(), st.sampled_from((1, 2, 3, 5, 8, 64)), st.sampled_from((1, 7, 64, 65, 254, 255, 256, 700)))
+def test_many_streams_and_lengths_count_what_is_theirs(data, lanes, n_streams):
+    """Streams more than a window has numbers for, segments of no byte, of one, of a few and of many in one call."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    longest = data.draw(st.lists(st.sampled_from((0, 1, 2, 4, 16, 17, 64, 65, 600)), min_size=1, max_size=6))
+    lengths = np.concatenate(
+        [rng.integers(min(most, 1) * (most < 3), most + 1, rng.integers(1, 400)) for most in longest]
+    )
+    ends, names = np.cumsum(lengths), rng.integers(0, n_streams, len(lengths))
+    n = int(ends[-1])
+    sent, bits = rng.integers(0, 256, n, dtype=np.uint8), rng.integers(0, 2, n, dtype=np.uint8)
+    flagged = data.draw(st.booleans())
+    bus = Bus(lanes, n_streams=n_streams)
+    bus.send(sent, np.packbits(bits, bitorder="little") if flagged else None, ends=ends, streams=names)
+    bits &= flagged
+    owner, place = np.repeat(names, lengths), np.arange(n) % lanes
+    want = np.zeros((3, n_streams, 9 * lanes), np.int64)
+    for wire, carried in [(bit, sent >> bit & 1) for bit in range(8)] + [(8, bits)]:
+        before = np.concatenate((np.zeros(lanes, np.uint8), carried))[:n]
+        at = 8 * place + wire if wire < 8 else 8 * lanes + place
+        for k, counted in enumerate((carried, carried ^ before, carried & ~before)):
+            np.add.at(want[k], (owner, at), counted)
+    for k, name in enumerate(("ones", "toggles", "rising")):
+        assert (getattr(bus.counts, name) == want[k]).all()
+
+
 @pytest.mark.parametrize("level", ("avx2", "baseline"))
 def test_wires_are_counted_alike_without_wide_registers(level):
     """Counts of 300,000 bytes in segments of any length on buses of any width, in a process of that SIMD level."""

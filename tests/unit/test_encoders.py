@@ -93,6 +93,37 @@ def test_bad_sizes_are_refused():
         bus.send(np.zeros(4, np.uint8), streams=1)
 
 
+@pytest.mark.parametrize("segments", (5_000, 50_000))
+@pytest.mark.parametrize("place", ("first", "inside", "last"))
+@pytest.mark.parametrize("what", ("stream", "below zero", "end", "beyond"))
+def test_a_bad_segment_leaves_the_bus_as_it_was(segments, place, what):
+    """Many segments are checked as they are sent, so what was counted before the bad one is taken back."""
+    bus, fresh = Bus(2, n_streams=3), Bus(2, n_streams=3)
+    rng = np.random.default_rng(1)
+    lengths = rng.integers(1, 4, segments)
+    ends, streams = np.cumsum(lengths), rng.integers(0, 3, segments)
+    data = rng.integers(0, 256, ends[-1], dtype=np.uint8)
+    for each in (bus, fresh):
+        each.send(data[:101], ends=[50, 101], streams=[2, 1])
+    at = {"first": 0, "inside": segments * 7 // 8, "last": segments - 1}[place]
+    bad_ends, bad_streams = ends.copy(), streams.copy()
+    if what == "stream":
+        bad_streams[at] = 3
+    elif what == "below zero":
+        bad_streams[at] = -1
+    elif what == "end":
+        bad_ends[at] = -5
+    else:
+        bad_ends[at] = 2**63 - 1
+    with pytest.raises(InputError, match=r"stream numbers run|segment ends must ascend"):
+        bus.send(data, ends=bad_ends, streams=bad_streams)
+    for each in (bus, fresh):
+        each.send(data, ends=ends, streams=streams)
+    for name in ("ones", "toggles", "rising"):
+        assert (getattr(bus.counts, name) == getattr(fresh.counts, name)).all()
+    assert (bus.level == fresh.level).all() and bus.lane == fresh.lane
+
+
 def test_bit_difference_coding_by_hand():
     words = np.array([0x0F, 0x1F, 0x1F], "<u8")
     got = ew.encode(words, "bd-coding", element_bytes=8)
