@@ -58,3 +58,41 @@ def test_an_option_of_a_part_is_given_once() -> None:
 def test_separators_beside_a_number_are_white_space(tmp_path: Path, mark: str) -> None:
     (tmp_path / "o.txt").write_text(f"0\n{mark}1{mark}\n2\n", encoding="utf-8")
     assert read_order(tmp_path / "o.txt").tolist() == [0, 1, 2]
+
+
+SMALL = {"generate": {"kind": "random-layered", "n_layers": 2, "width": 6, "density": 0.4}}
+
+
+@pytest.mark.parametrize("key", ["system", "caches", "bus", "technology", "dram"])
+def test_a_name_longer_than_a_files_is_no_shipped_one(key: str) -> None:
+    """The file system's own complaint was a traceback."""
+    name = "a" * 5000
+    with pytest.raises(InputError, match=r"unknown shipped .* file 'a") as raised:
+        ew.run({"network": SMALL, "system": "edge", key: {"part": name} if key == "dram" else name})
+    assert len(str(raised.value)) < 500
+
+
+@pytest.mark.parametrize("name", ["alignment_bytes", "row_alignment_bytes"])
+@pytest.mark.parametrize("value", [2**31, 2**63, 2**64, 2**5000])
+def test_nothing_is_aligned_beyond_a_gigabyte(name: str, value: int) -> None:
+    """2^63 ran over in int64."""
+    with pytest.raises(InputError, match=f"{name} must be at most 1073741824, not"):
+        ew.run({"network": SMALL, "system": "edge", "layout": {"kind": "csr", name: value}})
+
+
+@pytest.mark.parametrize("name", ["alignment_bytes", "row_alignment_bytes"])
+def test_what_alignment_takes_is_asked_for_first(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDGEWATT_MAX_BYTES", "1G")
+    with pytest.raises(InputError, match=f"^{name} 1073741824: the memory with all .*EDGEWATT_MAX_BYTES"):
+        ew.run({"network": SMALL, "system": "edge", "layout": {"kind": "csr", name: 2**30}})
+
+
+@pytest.mark.parametrize("more", [
+    {}, {"kind": "uniform-layers", "widths": [4, 4], "density": 0.5}, {"kind": "radix-net", "radix_lists": [[2, 2]]},
+    {"kind": "compact-growth", "m_g": 8, "iterations": 5},
+])  # fmt: skip
+@pytest.mark.parametrize("seed", [-1, -(2**70)])
+def test_seeds_of_networks_are_not_negative(more: dict[str, object], seed: int) -> None:
+    made = more or SMALL["generate"]
+    with pytest.raises(InputError, match="seed must be a whole number of at least 0, not -"):
+        ew.run({"network": {"generate": {**made, "seed": seed}}})

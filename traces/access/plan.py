@@ -10,6 +10,7 @@ import numpy.typing as npt
 from traces.access.buffers import NEURON_STREAMS
 from traces.access.trace import STREAMS, Memory, Region
 from traces.base.errors import InputError
+from traces.base.memory import claim
 from traces.layouts.kind import LAYOUTS, LayoutKind, Stored
 from traces.layouts.layout import BEST, NEURON_FORMATS, Layout, choose_kind
 from traces.layouts.space import Space
@@ -227,10 +228,14 @@ def _slots(steps: Steps, row_alignment: int | None, value_bits: int, id_bytes: i
     if row_alignment is None:
         return np.arange(len(steps.source), dtype=np.int64)
     # powers of two: the larger holds both
-    return steps.aligned_slots(max(row_alignment * 8 // value_bits, row_alignment // id_bytes, 1))
+    slots = steps.aligned_slots(max(row_alignment * 8 // value_bits, row_alignment // id_bytes, 1))
+    elements = int(slots[-1]) + 1 if len(slots) else 0
+    claim(elements * (id_bytes + value_bits // 8), f"row_alignment_bytes {row_alignment}", "the memory with all rows")
+    return slots
 
 
 def _memory(space: Space) -> Memory:
+    claim(space.end, f"alignment_bytes {space.alignment}", "the memory with all arrays")
     regions = tuple(Region(name, space.base + offset, len(data)) for name, offset, data in space.parts)
     return Memory(space.base, space.end, space.image(), regions)
 

@@ -68,7 +68,8 @@ def shipped_path(folder: str, name: str, suffix: str = ".yaml") -> Path:
     Raises InputError with a suggestion if there is none of that name.
     """
     path = config_root() / folder / f"{name}{suffix}"
-    if "/" not in name and "\\" not in name and path.is_file():  # without a look at all the others
+    plain = "/" not in name and "\\" not in name and len(name) < 200  # as long as a file's name may be
+    if plain and path.is_file():  # without a look at all the others
         return path
     names = shipped_names(folder, suffix)
     if name not in names:

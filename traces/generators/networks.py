@@ -17,7 +17,7 @@ import numpy.typing as npt
 from traces.base.errors import InputError
 from traces.generators.generator import generator
 from traces.generators.radixnet import radix_net
-from traces.generators.sizes import at_least, check_size
+from traces.generators.sizes import at_least, check_size, checked_seed
 from traces.work.network import Network
 
 __all__ = ["bert_ffn", "compact_growth", "radix_net", "random_layered", "uniform_layers"]
@@ -44,7 +44,7 @@ def random_layered(
     n_neurons = n_layers * width + n_outputs
     check_size(n_neurons, max(n_neurons - n_outputs, round(density * cells)))
     sizes = [width] * n_layers + [n_outputs]
-    topology = np.random.default_rng((seed, 0))
+    topology = np.random.default_rng((checked_seed(seed), 0))
     pairs = []
     for n_in, n_out in pairwise(sizes):
         # round: 2 * 0.07 * 500 is a little more than 70 in binary, which would add one to the upper end
@@ -71,7 +71,7 @@ def uniform_layers(widths: Sequence[int], density: float, seed: int = 0, *, name
         raise InputError(f"a network needs at least two layers of neurons, not {len(widths)}")
     widths = [at_least(f"widths[{number}]", width, 1) for number, width in enumerate(widths)]
     check_size(sum(widths), round(density * sum(a * b for a, b in pairwise(widths))))
-    topology = np.random.default_rng((seed, 0))
+    topology = np.random.default_rng((checked_seed(seed), 0))
     pairs = []
     for n_in, n_out in pairwise(widths):
         cells = topology.choice(n_in * n_out, max(1, round(density * n_in * n_out)), replace=False, shuffle=False)
@@ -102,7 +102,7 @@ def compact_growth(
     check_size(size + iterations + 1, iterations * in_degree + size)
     # A partial Fisher-Yates shuffle of the bag per iteration: the first `in_degree` places are the chosen ones.
     places = np.arange(in_degree)
-    drawn = np.random.default_rng((seed, 0)).integers(places, size, size=(iterations, in_degree)).tolist()
+    drawn = np.random.default_rng((checked_seed(seed), 0)).integers(places, size, size=(iterations, in_degree)).tolist()
     bag = list(range(size))
     sources = np.empty((iterations, in_degree), np.int64)
     for step, picks in enumerate(drawn):
@@ -144,7 +144,7 @@ def _layered(sizes: Sequence[int], pairs: Sequence[tuple[Int64Array, Int64Array]
 
 
 def _with_numbers(network: Network, seed: int) -> Network:
-    rng = np.random.default_rng((seed, 1))
+    rng = np.random.default_rng((checked_seed(seed), 1))
     deviation = np.sqrt(2 / np.maximum(network.in_degree, 1))
     weights = rng.normal(0, deviation[network.targets])
     biases = np.where(network.in_degree > 0, rng.normal(0, 0.1, network.n_neurons), 0)

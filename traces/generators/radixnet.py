@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError
 from traces.generators.generator import generator
-from traces.generators.sizes import at_least, check_size
+from traces.generators.sizes import at_least, check_size, checked_seed
 from traces.work.challenge import default_bias
 from traces.work.network import Network
 
@@ -60,7 +60,7 @@ def radix_net(
     n_connections = n_blocks * sum(n * degree for n, degree in zip(neurons, degrees, strict=False))
     n_neurons = neurons[0] + n_blocks * sum(neurons[1:])
     check_size(n_neurons + at_least("batch_rows", batch_rows, 0) * neurons[0] // 16, n_connections)
-    orders = _block_orders(neurons, n_blocks, permutations, np.random.default_rng(seed))
+    orders = _block_orders(neurons, n_blocks, permutations, np.random.default_rng(checked_seed(seed)))
 
     sources, targets, weights, counts = [], [], [], []
     first = 0  # id of the first source neuron of the layer
@@ -77,7 +77,7 @@ def radix_net(
             first += n_in
 
     fed = np.arange(n_neurons) >= neurons[0]
-    images = np.random.default_rng((seed, 1)).random((batch_rows, neurons[0])) < 0.3
+    images = np.random.default_rng((checked_seed(seed), 1)).random((batch_rows, neurons[0])) < 0.3
     return Network(
         np.concatenate(sources),
         np.concatenate(targets),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from traces.base.errors import InputError
+from traces.base.errors import InputError, shown
 from traces.base.memory import claim
 from traces.work.network import MAX_CONNECTIONS, MAX_NEURONS
 
@@ -25,3 +25,10 @@ def at_least(what: str, value: int, least: int) -> int:
     if value > MAX_NEURONS:
         raise InputError(f"{what} is at most {MAX_NEURONS}, not {value}")
     return int(value)
+
+
+def checked_seed(seed: int) -> int:
+    """Return a seed of random numbers. Raises InputError for one that is negative or no whole number."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InputError(f"seed must be a whole number of at least 0, not {shown(seed)}")
+    return int(seed)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.checks import whole_number
-from traces.base.errors import InputError, unknown_name
+from traces.base.errors import InputError, shown, unknown_name
 from traces.layouts.kind import LAYOUTS
 from traces.work.network import Network
 
@@ -21,6 +21,7 @@ BEST = "best"  # a rule, no layout: of those that can hold the order, the one wi
 NEURON_FORMATS = {"fp32": 4, "fp16": 2, "bf16": 2}  # name -> bytes; the index is the kernel's format number
 REGISTERS = ("run", "none")
 ID_BASES = ("layer", "network")
+MAX_ALIGNMENT_BYTES = 2**30
 MAX_ROW_BYTES = 2**15  # an access has at most 65535 bytes
 
 Int64Array = npt.NDArray[np.int64]
@@ -73,7 +74,9 @@ class Layout:
         for name in ("alignment_bytes", "row_alignment_bytes"):
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int) or value < 1 or value & (value - 1)):
-                raise InputError(f"{name} must be a power of two, not {value!r}")
+                raise InputError(f"{name} must be a power of two, not {shown(value)}")
+            if value is not None and value > MAX_ALIGNMENT_BYTES:
+                raise InputError(f"{name} must be at most {MAX_ALIGNMENT_BYTES}, not {shown(value)}")
         if not isinstance(self.base_address, int) or not 0 <= self.base_address < 2**62:
             raise InputError(f"base_address must be a whole number from 0 to 2^62, not {self.base_address!r}")
         whole_number(self.lanes, "lanes", why="input vectors at a time")
