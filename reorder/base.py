@@ -118,6 +118,7 @@ class Method:
     chooses: it picks among the other methods; objectives of a machine or a processor have a chooser of their own, which
     takes its place.
     steps: its parameter that says how many steps it searches for; None: it has none.
+    effort: microseconds per connection that a construction takes, roughly: choosers in a hurry begin with low ones.
     explain: why an order of its own came about, as tables for a page; None: it does not say.
     """
 
@@ -132,6 +133,7 @@ class Method:
     tries: Callable[[], Iterable[str]] | None = None
     chooses: bool = False
     steps: str | None = None
+    effort: float = 0.1
     explain: Callable[[Network, Task, Ordering], Explanation | None] | None = None
 
     def __call__(self, network: Network, task: Task, parameters: Any) -> Ordering:

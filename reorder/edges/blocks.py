@@ -89,6 +89,7 @@ def best_size(
     summary="fixed blocks of targets that share sources, improved by swap annealing; sources stream past each",
     parameters=BlocksParameters,
     portfolio=5,
+    effort=5,
     local=False,
     start=True,
 )
@@ -140,6 +141,7 @@ def by_tiles(network: Network, targets: int, sources: int, outer: str) -> Int64A
     summary="tiles of sources x targets, as dense kernels are blocked; shapes tried out",
     parameters=TilesParameters,
     portfolio=6,
+    effort=0.5,
 )
 def tiles(network: Network, task: Task, parameters: TilesParameters) -> Ordering:
     """Walk layer by layer over tiles whose sources and targets fit fast memory together."""

@@ -40,7 +40,10 @@ class WindowParameters:
 
 
 @ORDERINGS.register(
-    "ego", summary="greedily the connection nearest to the last few (Kamatar 2023)", parameters=WindowParameters
+    "ego",
+    summary="greedily the connection nearest to the last few (Kamatar 2023)",
+    parameters=WindowParameters,
+    effort=2,
 )
 def ego(network: Network, task: Task, parameters: WindowParameters) -> Ordering:
     """Run Algorithm 3. O(W (average in- and out-degree + log N)) time, a logarithm for hubs; when time is up, the rest

@@ -19,6 +19,7 @@ from traces.work.network import Network
     "go",
     summary="neurons with common sources near each other, layer after layer (Wei et al. 2016)",
     parameters=WindowParameters,
+    effort=1.2,
 )
 def go(network: Network, task: Task, parameters: WindowParameters) -> Ordering:
     """Sort by depth of target, GO's rank of target, GO's rank of source."""

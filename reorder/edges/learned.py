@@ -133,6 +133,7 @@ def why_streamed(network: Network, task: Task, ordering: Ordering) -> Explanatio
     summary="one pass: partial sums stay, the source that helps them most streams next; trained weights",
     parameters=LearnedParameters,
     portfolio=3.5,
+    effort=2,
     explain=why_streamed,
 )
 def learned(network: Network, task: Task, parameters: LearnedParameters) -> Ordering:

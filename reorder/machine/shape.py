@@ -53,10 +53,18 @@ class CacheShape:
 @dataclass(frozen=True)
 class MachineShape:
     """memory, policy, pinning: M and the eviction of the I/O model; a scratchpad's own, or LRU and as many rows as a
-    cache has room for. cache: None for a scratchpad.
+    cache has room for. cache: None for a scratchpad. burst_rows: rows that one burst of the memory brings.
     """
 
     memory: int
     policy: str
     pinning: str
     cache: CacheShape | None = None
+    burst_rows: int = 1
+
+    @property
+    def sharing(self) -> int:
+        """Return how many rows come together: those of a cache's line, or of a burst."""
+        if self.cache is None:
+            return self.burst_rows
+        return max(1, self.cache.line_bytes // self.cache.rows[1])

@@ -1,0 +1,114 @@
+"""Orders for machines in little time: the best construction is judged first, nothing is judged twice."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import edgewatt as ew
+from edgewatt.judging import judge as judging
+from edgewatt.judging.judge import order_on_machine, view_on_machine
+from edgewatt.orders.ordering import judge_for
+from hwmodel.fastmemory.moves import LOAD, io_moves
+from reorder.base import ORDERINGS
+from reorder.machine.search import MachineParameters, order_for_machine
+from reorder.machine.surrogate import LEAST_ERROR, WINDOW, Surrogate
+from reorder.search.budget import CLOCKS
+from traces.base.errors import InputError
+from traces.generators.networks import random_layered, uniform_layers
+from traces.work.network import Network
+
+CACHE = {"caches": [{"size_bytes": 1024, "line_bytes": 64, "ways": 4, "policy": "lru"}]}
+PAD = {"scratchpad": {"size_bytes": 2304, "stream_bytes": 1024}}
+
+
+@pytest.fixture(scope="module")
+def network() -> Network:
+    return random_layered(3, 80, 0.15, seed=4)
+
+
+def constructions() -> list[str]:
+    usable = [name for name in ORDERINGS if not ORDERINGS[name].required]
+    return [name for name in usable if not ORDERINGS[name].item.searches and ORDERINGS[name].item.extra is None]
+
+
+@pytest.mark.parametrize("objective", ["energy", "bytes"])
+@pytest.mark.parametrize(("system", "lanes"), [(CACHE, 16), (PAD, 1), (PAD, 16)])
+def test_a_limit_too_short_for_all_constructions_still_finds_the_best(
+    network: Network, objective: str, system: dict, lanes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge, now = judge_for(network, objective, system, lanes=lanes), [0.0]
+    shape = judge.shape()
+    monkeypatch.setitem(CLOCKS, "wall", lambda: now[0])
+
+    def slow(edges: np.ndarray) -> float:  # 16 constructions take 0.32 s
+        now[0] += 0.02
+        return judge(edges)
+
+    found = order_for_machine(network, shape, slow, MachineParameters(), holds=judge.holds, time_limit_s=0.05)
+    for name in constructions():
+        other = ew.order(network, name, memory=shape.memory, policy=shape.policy)
+        assert found.parameters["value"] <= judge(other.edges), name
+
+
+def test_nothing_is_simulated_twice(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge, runs, real = judge_for(network, "energy", PAD, lanes=16), [], judging.costs_of
+
+    def counted(network: Network, edges: np.ndarray, *rest: object, **named: object) -> dict:
+        runs.append(edges.tobytes())
+        return real(network, edges, *rest, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(judging, "costs_of", counted)
+    found = order_on_machine(judge, "auto", moves=500)
+    view = view_on_machine(judge, found)
+    assert len(set(runs)) == len(runs) == found.parameters["judged"]
+    assert view.cost["energy"] == found.parameters["value"]
+    edges = np.array(found.edges)  # an order that its owner changes is another order
+    before = judge(edges)
+    edges[:] = judge.plain
+    assert judge(edges) == view.plain["energy"] != before
+
+
+def test_a_layout_of_columns_is_refused_at_once(network: Network) -> None:
+    for system in (CACHE, PAD):
+        with pytest.raises(InputError, match="layout 'csc' cannot store two-optimal, with which orders"):
+            ew.order(network, "auto", memory=None, objective="energy", machine=system, lanes=4, layout="csc")
+
+
+@settings(deadline=None)
+@given(st.integers(0, 50), st.sampled_from(["min", "lru", "rr"]), st.sampled_from([1, 2, 8]), st.integers(3, 30))
+def test_bursts_are_those_of_the_moves(seed: int, policy: str, burst_rows: int, memory: int) -> None:
+    """Slow and obvious: a move is merged when one of the WINDOW before it was of its burst."""
+    network = uniform_layers([9, 12, 5], 0.5, seed=seed)
+    edges = ew.order(network, "random-topological", memory=memory, seed=seed).edges
+    judge = judge_for(network, "bytes", PAD, lanes=1)
+    shape = judging.replace(judge.shape(), memory=memory, policy=policy, burst_rows=burst_rows)
+    runs, rows, bursts, constant = Surrogate(network, shape).counts(edges)
+    moves = io_moves(network, edges, memory=memory, policy=policy)
+    expected = 0
+    for loads in (True, False):
+        queue: list[int] = []
+        for neuron, kind in zip(moves.neuron.tolist(), moves.kind.tolist(), strict=True):
+            if (kind == LOAD) == loads:
+                expected += neuron // burst_rows not in queue[-WINDOW:]
+                queue.append(neuron // burst_rows)
+    assert constant == 1 and rows == len(moves)
+    assert bursts == (expected if burst_rows > 1 else 0)
+    assert runs == 1 + np.count_nonzero(np.diff(network.targets[edges]))
+
+
+def test_what_was_judged_is_told_again() -> None:
+    """One value: the prior, scaled. More: the fit. The error of predictions goes down with what was heard."""
+    network = random_layered(3, 80, 0.15, seed=4)
+    surrogate = Surrogate(network, judge_for(network, "bytes", CACHE, lanes=16).shape())
+    rng = np.random.default_rng(1)
+    weights = np.array([64.0, 64, 0, 0, 8, 5000])
+    samples = rng.integers(100, 1000, (12, 6)).astype(float)
+    samples[:, 5] = 1
+    surrogate.learn(samples[0], float(weights @ samples[0]))
+    assert surrogate.predict(samples[0]) == pytest.approx(weights @ samples[0], rel=0.01)
+    for sample in samples[1:]:
+        surrogate.learn(sample, float(weights @ sample))
+    other = np.array([300.0, 400, 500, 600, 700, 1])
+    assert surrogate.predict(other) == pytest.approx(weights @ other, rel=0.05)
+    assert surrogate.error == LEAST_ERROR
