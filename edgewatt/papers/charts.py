@@ -6,6 +6,7 @@ from typing import Any
 
 from edgewatt.papers.claims import Figure
 from edgewatt.papers.measurements import ROLES, PanelGroup
+from edgewatt.papers.study import Drawing
 from edgewatt.reporting.chart import PALETTE
 
 Spec = dict[str, Any]
@@ -106,6 +107,81 @@ def chart(name: str, figure: Figure, rows: list[Row]) -> Spec:
     }
 
 
+def study_chart(drawing: Drawing) -> Spec:
+    """Return the chart of a study's figure; it brings its values."""
+    panels = list(dict.fromkeys(panel for panel, *_ in drawing.marks))
+    series = list(dict.fromkeys(name for _, _, name, _ in drawing.marks))
+    places = list(dict.fromkeys(x for _, x, _, _ in drawing.marks))
+    numbers = sorted(x for x in places if not isinstance(x, str))
+    value: Spec = {
+        "field": "y",
+        "type": "quantitative",
+        "title": drawing.y,
+        "scale": {"type": "log", "nice": False} if "y" in drawing.log else {"zero": drawing.bars},
+        "axis": {"format": "~s" if max((abs(y) for *_, y in drawing.marks), default=0) >= 1e4 else ",.6~g"},
+    }
+    colour: Spec = {
+        "field": "series",
+        "type": "nominal",
+        "title": None,
+        "sort": series,
+        "scale": {"domain": series, "range": [PALETTE[k % len(PALETTE)] for k in range(len(series))]},
+        "legend": {"symbolOpacity": 1},
+    }
+    tooltip = [
+        *({"field": field, "type": "nominal"} for field in ("panel", "series") if field == "series" or len(panels) > 1),
+        {"field": "x", "type": "quantitative" if numbers and not drawing.bars else "nominal", "title": drawing.x},
+        {"field": "y", "type": "quantitative", "title": drawing.y, "format": ",.4~g"},
+    ]
+    if drawing.bars:
+        names = {"field": "x", "type": "nominal", "title": None, "sort": places}
+        encoding = {"y": names, "x": value, "color": colour, "tooltip": tooltip}
+        step: Spec = {"step": 20}
+        if series == places:
+            colour["legend"] = None
+        else:
+            encoding["yOffset"] = {"field": "series", "sort": series}
+            step = {"step": max(8, 24 // len(series)), "for": "offset"}
+        # A bar has no beginning on a logarithmic scale.
+        mark: Spec = {"type": "point", "filled": True, "size": 80} if "y" in drawing.log else {"type": "bar"}
+        view: Spec = {"mark": mark, "encoding": encoding, "height": step}
+    else:
+        log = {"type": "log"} if "x" in drawing.log else {"zero": False}
+        along: Spec = {"field": "x", "type": "ordinal", "title": drawing.x, "sort": places, "axis": {"labelAngle": 0}}
+        if numbers:
+            axis: Spec = {
+                "values": numbers,
+                "labelOverlap": "greedy",
+                "format": "~s" if numbers[-1] >= 1e4 else ",.6~g",
+            }
+            scale = {**log, "nice": False, "padding": 12}
+            along = {"field": "x", "type": "quantitative", "title": drawing.x, "scale": scale, "axis": axis}
+            if len(places) > 20:
+                del axis["values"]
+        view = {
+            "mark": {"type": "line", "point": {"size": 36} if len(places) <= 20 else False},
+            "encoding": {
+                "x": along,
+                "y": value,
+                "color": colour,
+                "shape": _shape(series, "series"),
+                "tooltip": tooltip,
+            },
+            "height": 220 if len(panels) > 1 else 320,
+        }
+    rows = [dict(zip(("panel", "x", "series", "y"), mark, strict=True)) for mark in drawing.marks]
+    base: Spec = {"$schema": "https://vega.github.io/schema/vega-lite/v5.json", "data": {"values": rows}}
+    if len(panels) == 1:
+        return {**base, "width": 620, **view}
+    return {
+        **base,
+        "facet": {"field": "panel", "type": "nominal", "title": None, "sort": panels},
+        "columns": 3,
+        "spec": {"width": 280, **view},
+        "resolve": {"scale": {} if drawing.bars else {"x": "independent", "y": "independent"}},
+    }
+
+
 def _marks(figure: Figure, rows: list[Row]) -> list[float]:
     """Return where the axis has its ticks: the values that were run, or powers of ten along a curve."""
     values = sorted({row["x"] for row in rows})
@@ -114,11 +190,13 @@ def _marks(figure: Figure, rows: list[Row]) -> list[float]:
     return [10.0**k for k in range(len(str(int(max(values)))))]
 
 
-def _shape(order: list[str]) -> Spec:
+def _shape(order: list[str], field: str = "method") -> Spec:
     shapes = ["circle", "square", "triangle-up", "diamond", "cross"]
+    chosen = [shapes[k % len(shapes)] for k in range(len(order))]
     return {
-        "field": "method",
+        "field": field,
         "type": "nominal",
+        "title": None,
         "sort": order,
-        "scale": {"domain": order, "range": shapes[: len(order)]},
+        "scale": {"domain": order, "range": chosen},
     }

@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from math import log10
 from pathlib import Path
+from re import sub
 from typing import Any
 
-from edgewatt.papers.charts import chart, chart_rows
+from edgewatt.papers.charts import chart, chart_rows, study_chart
 from edgewatt.papers.claims import Catalogue, Claim, Figure, cited, load_catalogue, short
 from edgewatt.papers.measurements import Measurement, PanelGroup, measure, summarise
 from edgewatt.papers.measures import MEASURES, NOT_RUN
 from edgewatt.papers.reproduction import Reproduction
 from edgewatt.papers.statistics import interval_words
-from edgewatt.papers.study import STUDIES, StudyRun, StudyTable
+from edgewatt.papers.study import STUDIES, Drawing, StudyRun, StudyTable
 from edgewatt.reporting.chart import LEGEND
 from edgewatt.reporting.escaping import text
 from edgewatt.reporting.frame import asset, frame
@@ -32,6 +33,7 @@ Run = Reproduction | StudyRun
 def compare_claims(reproductions: Sequence[Run]) -> list[Row]:
     """Return one row a claim of the papers that were run: what is printed, what we measured, how far they compare.
 
+    `figures`: those of the claim that were run, as `edgewatt papers NAME` and the page's sections call them.
     `measured` is False where none of the claim's figures has been run, or the claim is none that can be measured here.
     """
     catalogue = load_catalogue()
@@ -39,7 +41,12 @@ def compare_claims(reproductions: Sequence[Run]) -> list[Row]:
     papers = {(catalogue.figures | catalogue.studies)[run.name].paper for run in reproductions}
     with _read(reproductions):
         measured = _measurements(reproductions)
-        return [_claim_row(catalogue, claim, measured, studies) for claim in catalogue.claims if claim.paper in papers]
+        shown = [claim for claim in catalogue.claims if claim.paper in papers]
+        run = [run.name for run in reproductions if run.records]
+        return [
+            _claim_row(catalogue, claim, measured, studies) | {"figures": [f for f in claim.figures if f in run]}
+            for claim in shown
+        ]
 
 
 def _read(reproductions: Sequence[Run]) -> AbstractContextManager[None]:
@@ -99,7 +106,9 @@ def render(reproductions: Sequence[Run]) -> str:
     charts, rows = _charts(reproductions)
     catalogue = load_catalogue()
     shown = [run for run in reproductions if run.records]
+    links = (f'<a href="#{text(run.name)}">{text(run.name)}</a>' for run in shown)
     body = _own("papers.html").format(
+        links=" · ".join(links),
         claims=_claims_table(compare_claims(reproductions)),
         figures="".join(
             _study_section(catalogue, run)
@@ -126,13 +135,25 @@ def _heading(catalogue: Catalogue, run: Run) -> str:
 
 
 def _charts(reproductions: Sequence[Run]) -> tuple[dict[str, Any], dict[str, list[Row]]]:
-    """Return the chart of each figure of which anything is finished, and the rows it draws, by the figure's name."""
+    """Return the chart of each figure of which anything is finished, and the rows it draws, by the figure's name.
+
+    Charts of a study are called by its name and the figure, and bring their values.
+    """
     figures = load_catalogue().figures
     measured = {name: found for name, found in _measurements(reproductions).items() if found}
     if not any(run.records for run in reproductions):
         raise InputError("no point of these figures is finished yet: run `edgewatt papers NAME` without --no-run")
     rows = {name: chart_rows(figures[name], summarise(found)) for name, found in measured.items()}
-    return {name: chart(name, figures[name], drawn) for name, drawn in rows.items()}, rows
+    drawn = {name: chart(name, figures[name], drawn) for name, drawn in rows.items()}
+    for run in reproductions:
+        if isinstance(run, StudyRun) and run.records:
+            drawings = (table.drawn for table in STUDIES[run.name].item.tables(run.done))
+            drawn |= {_chart_name(run, d): study_chart(d) for d in drawings if d is not None and d.marks}
+    return drawn, rows
+
+
+def _chart_name(run: StudyRun, drawing: Drawing) -> str:
+    return f"{run.name}-{drawing.figure}"
 
 
 def _measurements(reproductions: Sequence[Run]) -> dict[str, list[Measurement]]:
@@ -158,15 +179,21 @@ def _claims_table(rows: list[Row]) -> str:
 
 
 def _claim_line(row: Row) -> str:
+    links = "".join(f' <a href="#{text(name)}">{text(name)}</a>' for name in row["figures"])
     cells = (
-        f"{text(row['claim'])}<br><small>{text(row['where'])}</small>",
+        f"{text(row['claim'])}<br><small>{text(row['where'])}{links}</small>",
         _list(row["theirs"]),
         _list(row["ours"]),
-        f"<b>{text(row['verdict'])}</b><br><small>{text(row['because'])}</small>",
+        f"<b>{text(row['verdict'])}</b><br><small>{_code(row['because'])}</small>",
     )
     body = "".join(f'<td data-head="{text(h)}">{cell}</td>' for h, cell in zip(CLAIM_HEADS, cells, strict=True))
     muted = "" if row["measured"] else ' class="muted"'
     return f"<tr{muted}>{body}</tr>"
+
+
+def _code(words: str) -> str:
+    """What stands between backticks is code, as in the guide."""
+    return sub(r"`([^`]+)`", r"<code>\1</code>", text(words))
 
 
 def _tally(claims: list[Row]) -> str:
@@ -192,14 +219,27 @@ def _study_section(catalogue: Catalogue, run: StudyRun) -> str:
     """A study's text and tables; cells may hold several values with commas, which stay in one line."""
     study = catalogue.studies[run.name]
     state = "" if run.complete else f" {len(run.records)} of {len(run.jobs)} jobs are finished."
-    tables = "".join(
-        f"<details open><summary>{text(table.title)}</summary>{_table(table)}</details>"
-        for table in STUDIES[run.name].item.tables(run.done)
-    )
+    tables = "".join(_figure(run, table) + _details(table) for table in STUDIES[run.name].item.tables(run.done))
     return (
         f'<section class="figure" id="{text(run.name)}"><h2>{_heading(catalogue, run)}</h2>'
         f'<p>{text(study.setting)}{state}</p><p class="hint">{text(study.reading)}</p>{tables}</section>'
     )
+
+
+def _details(table: StudyTable) -> str:
+    """A table to open; open where no chart tells the same."""
+    if not table.rows:
+        return ""
+    state = " open" if table.drawn is None else ""
+    return f"<details{state}><summary>{text(table.title)}</summary>{_table(table)}</details>"
+
+
+def _figure(run: StudyRun, table: StudyTable) -> str:
+    """The place of a table's chart, with the figure's number above it."""
+    if table.drawn is None or not table.drawn.marks:
+        return ""
+    name = _chart_name(run, table.drawn)
+    return f'<h3>Figure {text(table.drawn.figure)}</h3><figure id="chart-{text(name)}" class="chart"></figure>'
 
 
 def _table(table: StudyTable) -> str:

@@ -26,12 +26,28 @@ Done = list[tuple[Job, Mapping[str, Any]]]  # finished jobs and their results, i
 
 
 @dataclass(frozen=True)
+class Drawing:
+    """A figure's chart. marks: (panel, x, series, y), x a number or a name; x, y: titles of the axes.
+
+    bars: names stand one below the other, a bar a series. log: the axes with a logarithmic scale, of "xy".
+    """
+
+    figure: str
+    x: str
+    y: str
+    marks: Sequence[tuple[str, float | str, str, float]]
+    bars: bool = False
+    log: str = ""
+
+
+@dataclass(frozen=True)
 class StudyTable:
-    """What a study shows. rows: cells as text or numbers, one tuple a row."""
+    """What a study shows. rows: cells as text or numbers, one tuple a row. drawn: the figure that stands above them."""
 
     title: str
     heads: tuple[str, ...]
     rows: list[tuple[Any, ...]]
+    drawn: Drawing | None = None
 
 
 class Jobs(Protocol):

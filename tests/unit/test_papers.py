@@ -7,9 +7,11 @@ from math import comb
 from pathlib import Path
 
 import pytest
+import vl_convert
 
 import edgewatt as ew
 from edgewatt.cli import app
+from edgewatt.papers.charts import study_chart
 from edgewatt.papers.claims import chosen, load_catalogue
 from edgewatt.papers.estimate import cpu_seconds_left, words
 from edgewatt.papers.measurements import Measurement
@@ -69,6 +71,8 @@ def test_a_study_runs_resumes_and_makes_its_page(tmp_path: Path, monkeypatch: py
     assert nearly_half["measured"] and "times at 2 layers" in nearly_half["theirs"]
     text = Path(ew.paper_page([again], tmp_path / "page.html")[0]).read_text()
     assert "Figure 5b: misses of EGO" in text and "agrees under a reading" in text
+    assert '<figure id="chart-ego-misses-5b"' in text and '"ego-misses-5b":{"$schema"' in text.replace(" ", "")
+    assert nearly_half["figures"] == ["ego-misses"] and text.count('<a href="#ego-misses">') > 1
 
 
 def test_what_a_study_refuses(tmp_path: Path) -> None:
@@ -279,6 +283,8 @@ def test_a_job_of_every_study_computes(name: str, monkeypatch: pytest.MonkeyPatc
     result = json.loads(json.dumps(study.compute(SMALLEST[name])))
     for table in study.tables([(SMALLEST[name], result)]):
         assert all(len(row) == len(table.heads) for row in table.rows), table.title
+        if table.drawn is not None and table.drawn.marks:
+            assert "</svg>" in vl_convert.vegalite_to_svg(study_chart(table.drawn)), table.drawn.figure
     for measure in study.measures.values():
         assert all(isinstance(words, str) for words in measure([(SMALLEST[name], result)]))
 

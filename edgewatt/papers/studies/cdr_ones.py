@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from edgewatt.papers.cdr_layers import CHANNELS, EFFORT, ENCODERS, STRIDES, change, layer, names, ones_of, ordered
-from edgewatt.papers.study import STUDIES, Done, Job, Study, StudyTable
+from edgewatt.papers.study import STUDIES, Done, Drawing, Job, Study, StudyTable
 from traces.formats import to_bits
 
 BASES: tuple[int | str, ...] = (32, 64, 128, "row", "matrix")
@@ -87,17 +87,35 @@ def tables(done: Done) -> list[StudyTable]:
             job["layer"], *(change(f[v]["after"], f[v]["before"]) for v in ("fp16", "bf16")),
             *(change(f[v]["values"], f["fp16"]["values"]) for v in ("bf16", "bf16 truncated")),
         ))  # fmt: skip
+    marks12 = [
+        (f, str(s), job["layer"], ones[str(s)][plain] / ones["given"][plain])
+        for job, r in done for f, ones in r["by_stride"].items() for s in strides if str(s) in ones
+    ]  # fmt: skip
+    marks13 = [
+        ("", b, job["layer"], r["bases"][b][1] / r["bases"][b][0]) for job, r in done for b in bases if b in r["bases"]
+    ]
+    marks15 = [
+        ("", job["layer"], v, 100 * (1 - r["formats"][v]["after"] / r["formats"][v]["before"]))
+        for job, r in done for v in ("fp16", "bf16")
+    ]  # fmt: skip
     return [
         StudyTable(
             "Figure 12: ones under Base+XOR and DBI by stride",
             ("layer", "format", "DBI alone, as given", "Base+XOR and DBI, as given", *map(str, strides), "32 to row"),
             rows12,
+            Drawing("12", "stride", "ones over those as given", marks12),
         ),
-        StudyTable("Figure 13: ones by the distance of bases, whole rows", ("layer", *bases), rows13),
+        StudyTable(
+            "Figure 13: ones by the distance of bases, whole rows",
+            ("layer", *bases),
+            rows13,
+            Drawing("13", "a base every so many bytes", "ones over those as given", marks13),
+        ),
         StudyTable(
             "Figure 15: reordering in fp16 and bf16, and the values as given against fp16",
             ("layer", "fp16", "bf16", "bf16 values", "truncated"),
             rows15,
+            Drawing("15", "layer", "% of ones saved at stride 128", marks15, bars=True),
         ),
     ]
 

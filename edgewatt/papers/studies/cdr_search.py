@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from edgewatt.papers.cdr_layers import STRIDES, change, layer, ordered
-from edgewatt.papers.study import STUDIES, Done, Job, Study, StudyTable
+from edgewatt.papers.study import STUDIES, Done, Drawing, Job, Study, StudyTable
 
 SEARCHES = ("guided-local-search", "simulated-annealing", "tabu-search")
 ROWS, SOLUTIONS = 8, 60
@@ -62,6 +62,18 @@ def tables(done: Done) -> list[StudyTable]:
             f"Figure 11: milliseconds of CPU time a row, and the ones of {ROWS} rows",
             ("stride", "ours", "OR-Tools", "ones, ours", "ones, OR-Tools"),
             rows,
+            Drawing(
+                "11",
+                "stride",
+                "milliseconds a row",
+                [
+                    ("", s, name, 1e3 * r[key] / ROWS)
+                    for s, r in timed
+                    for name, key in (("OR-Tools", "or_tools_s"), ("ours", "ours_s"))
+                    if r[key]
+                ],
+                log="xy",
+            ),
         ),
         StudyTable(
             "Section IV-C: ones of OR-Tools' metaheuristics against its greedy descent, stride 128",

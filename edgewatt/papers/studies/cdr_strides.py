@@ -25,7 +25,7 @@ from edgewatt.papers.cdr_layers import (
     names,
     ordered,
 )
-from edgewatt.papers.study import STUDIES, Done, Job, Study, StudyTable
+from edgewatt.papers.study import STUDIES, Done, Drawing, Job, Study, StudyTable
 from hwmodel.caches.gpu import GpuSpec, gpu_time, simulate_gpu_spmv
 
 GIVEN = "as given"
@@ -82,9 +82,9 @@ def best(result: Any, what: str) -> tuple[tuple[float, ...], int] | None:
 
 def tables(done: Done) -> list[StudyTable]:
     """Return a table a figure."""
-    heads = ("against DBI", "against Base+XOR", "DBI, zeros remapped", "Base+XOR, zeros remapped")
+    against = ("against DBI", "against Base+XOR", "DBI, zeros remapped", "Base+XOR, zeros remapped")
     result = []
-    for figure, what, text in ((9, "io_pj", "DRAM IO energy"), (8, "dram_pj", "DRAM energy")):
+    for figure, what, text in ((8, "dram_pj", "DRAM energy"), (9, "io_pj", "DRAM IO energy")):
         rows: list[tuple[Any, ...]] = []
         for job, r in done:
             found = best(r, what)
@@ -97,7 +97,11 @@ def tables(done: Done) -> list[StudyTable]:
                     (label, "", "", *(f"-{100 * float(reduce(column)):.1f} %" for column in zip(*values, strict=True)))
                 )
         title = f"Figure {figure}: {text}, best stride that costs no time"
-        result.append(StudyTable(title, ("layer", "format", "stride", *heads), rows))
+        drawn = Drawing(str(figure), "layer", f"% of {text} saved", [
+            (job["format"], job["layer"], head, 100 * saved)
+            for job, r in done if (f := best(r, what)) for head, saved in zip(against[:2], f[0][:2], strict=True)
+        ], bars=True)  # fmt: skip
+        result.append(StudyTable(title, ("layer", "format", "stride", *against), rows, drawn))
     columns: tuple[tuple[int, tuple[str, ...], tuple[str, ...]], ...] = (
         (10, ("as given, ns",), ("time_ns",)),
         (14, ("L1 accesses as given", "load misses"), ("l1_accesses", "l1_misses")),
@@ -109,9 +113,12 @@ def tables(done: Done) -> list[StudyTable]:
             for job, r in done
         ]  # fmt: skip
         text = "execution time" if figure == 10 else "L1 sector accesses, load misses"
-        result.append(
-            StudyTable(f"Figure {figure}: {text} by stride", ("layer", "format", *given, *map(str, STRIDES)), rows)
-        )
+        what, shown = counts[0], "execution time" if figure == 10 else "L1 accesses"
+        drawn = Drawing(str(figure), "stride", f"{shown} over those as given", [
+            (job["format"], s, job["layer"], r[str(s)][what] / r[GIVEN][what]) for job, r in done for s in STRIDES
+        ], log="x")  # fmt: skip
+        heads = ("layer", "format", *given, *map(str, STRIDES))
+        result.append(StudyTable(f"Figure {figure}: {text} by stride", heads, rows, drawn))
     return result
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import edgewatt as ew
 from edgewatt.papers.clocks import Way, this_processor, times_of
 from edgewatt.papers.studies.ego_misses import make_network, unsorted
-from edgewatt.papers.study import STUDIES, Done, Job, Study, StudyTable
+from edgewatt.papers.study import STUDIES, Done, Drawing, Job, Study, StudyTable
 
 SEEDS = (1, 2, 3, 4, 5)
 BATCHES = (1, 128)
@@ -87,7 +87,33 @@ def tables(done: Done) -> list[StudyTable]:
         dict.fromkeys(f"{job.get('processor', '')}, {r['1']['simd']}, {r['1']['date']}" for job, r in done)
     )
     heads = ("network", "layers", "density", "vectors", *names, "A/A")
-    return [StudyTable(f"Million connections a second on one core ({where})", heads, rows)]
+    table = StudyTable(f"Million connections a second on one core ({where})", heads, rows)
+    figures = [StudyTable(f"Figure {d.figure}", (), [], d) for d in _drawings(done)]
+    return [*figures, table]
+
+
+OWN = {f"{order}, {how}" for order in ("layerwise", "unsorted", "ego") for how in READINGS}
+FIGURES: dict[str, tuple[str, Any, Any, set[str]]] = {
+    "3": ("layers of RadiX-Net", lambda k: k[0] == "radix", lambda k: k[1],
+          {*PEERS, *(f"layerwise, {how}" for how in READINGS)}),
+    "4a": ("layers of RadiX-Net", lambda k: k[0] == "radix", lambda k: k[1], OWN),
+    "5a": ("layers at density 0.05", lambda k: (k[0], k[2]) == ("random", 0.05), lambda k: k[1], OWN),
+    "6a": ("density, 4 layers", lambda k: k[:2] == ("random", 4), lambda k: k[2], OWN),
+    "7a": ("layers of the network 16 wide", lambda k: k[0] == "toy", lambda k: k[1], OWN),
+}  # fmt: skip
+
+
+def _drawings(done: Done) -> list[Drawing]:
+    """Return a chart a figure: million connections a second over layers or density."""
+    groups, charts = _groups(done), []
+    for figure, (title, wanted, along, names) in FIGURES.items():
+        marks = [
+            (f"vectors = {batch}", along(key), name, speed)
+            for batch in map(str, BATCHES) for key in sorted(groups, key=along) if wanted(key) for name in sorted(names)
+            if (speed := _speed(groups[key], batch, name)) is not None
+        ]  # fmt: skip
+        charts.append(Drawing(figure, title, "million connections a second", marks, log="y"))
+    return charts
 
 
 def _libraries(done: Done) -> tuple[str, str]:

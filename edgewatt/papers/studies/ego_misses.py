@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import edgewatt as ew
-from edgewatt.papers.study import STUDIES, Done, Job, Study, StudyTable
+from edgewatt.papers.study import STUDIES, Done, Drawing, Job, Study, StudyTable
 from traces.generators.networks import radix_net, uniform_layers
 from traces.work.network import Network
 
@@ -126,7 +126,11 @@ def tables(done: Done) -> list[StudyTable]:
             for row in _rows(done) for cache in CACHES for base in BASELINES
         ]  # fmt: skip
         heads = ("bytes a neuron", "cache", "baseline", *(f"{x:g}" for x in groups))
-        result.append(StudyTable(f"Figure {figure}: misses of EGO over the baseline's, {title}", heads, rows))
+        drawn = Drawing(figure, title.split("by ")[1], f"misses a connection ({READING[0]} bytes, {READING[1]})", [
+            ("", x, order, median(_value(r, order, *READING) for r in results))
+            for x, results in sorted(groups.items()) for order in (*COMPARED, OURS)
+        ], log="x" if figure == "6b" else "")  # fmt: skip
+        result.append(StudyTable(f"Figure {figure}: misses of EGO over the baseline's, {title}", heads, rows, drawn))
     return result
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import edgewatt as ew
 from edgewatt.orders.eon import lru_misses, train_seeds
-from edgewatt.papers.study import STUDIES, Done, Job, Study, StudyTable
+from edgewatt.papers.study import STUDIES, Done, Drawing, Job, Study, StudyTable
 from traces.generators.networks import radix_net, uniform_layers
 from traces.work.network import Network
 
@@ -72,15 +72,23 @@ def _groups(done: Done) -> dict[tuple[str, int], list[Any]]:
 def tables(done: Done) -> list[StudyTable]:
     """Return misses a look-up, and microseconds of reordering a connection: medians over the networks."""
     misses, times = [], []
-    for (kind, layers), results in _groups(done).items():
-        shares = (median(r["misses"][o] / (2 * r["connections"]) for r in results) for o in ALL)
-        misses.append((f"{kind}, {layers} layers", *(f"{100 * x:.1f} %" for x in shares)))
-        spent = (median(1e6 * r["seconds"][o] / r["connections"] for r in results) for o in ALL)
-        times.append((f"{kind}, {layers} layers", *(f"{x:,.0f}" for x in spent)))
     heads = ("network", "layerwise", "EGO", "CR", "annealing", "EON, likeliest", "EON, best sample")
+    marks: dict[str, list[Any]] = {"7b": [], "7c": []}
+    for (kind, layers), results in _groups(done).items():
+        shares = [median(r["misses"][o] / (2 * r["connections"]) for r in results) for o in ALL]
+        misses.append((f"{kind}, {layers} layers", *(f"{100 * x:.1f} %" for x in shares)))
+        spent = [median(1e6 * r["seconds"][o] / r["connections"] for r in results) for o in ALL]
+        for figure, values in (("7b", [100 * x for x in shares]), ("7c", spent)):
+            marks[figure] += [(f"{kind}, {layers} layers", o, o, y) for o, y in zip(heads[1:], values, strict=True)]
+        times.append((f"{kind}, {layers} layers", *(f"{x:,.0f}" for x in spent)))
+    charts = (
+        Drawing("7b", "order", "% of look-ups that miss", marks["7b"], bars=True),
+        Drawing("7c", "order", "microseconds a connection", marks["7c"], bars=True, log="y"),
+    )
+    spent_on = "Figure 7c: CPU microseconds of reordering a connection (best sample: the training)"
     return [
-        StudyTable(f"Figure 7b: look-ups that miss, LRU cache of {MEMORY - 1} neurons", heads, misses),
-        StudyTable("Figure 7c: CPU microseconds of reordering a connection (best sample: the training)", heads, times),
+        StudyTable(f"Figure 7b: look-ups that miss, LRU cache of {MEMORY - 1} neurons", heads, misses, charts[0]),
+        StudyTable(spent_on, heads, times, charts[1]),
     ]
 
 

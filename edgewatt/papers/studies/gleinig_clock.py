@@ -13,7 +13,7 @@ from typing import Any
 
 import edgewatt as ew
 from edgewatt.papers.clocks import Way, this_processor, times_of
-from edgewatt.papers.study import STUDIES, Done, Job, Study, StudyTable
+from edgewatt.papers.study import STUDIES, Done, Drawing, Job, Study, StudyTable
 from hwmodel.processor.calibration import this_cpu
 from traces.generators.networks import bert_ffn, random_layered, uniform_layers
 from traces.work.network import Network
@@ -99,7 +99,14 @@ def tables(done: Done) -> list[StudyTable]:
             f"{min(control):.2f} to {max(control):.2f}",
         ))  # fmt: skip
     where = "; ".join(dict.fromkeys(f"{job.get('processor', '')}, {r['simd']}, {r['date']}" for job, r in done))
-    return [StudyTable(f"Microseconds of one core for {BATCH} vectors ({where})", heads, rows)]
+    figures = [
+        StudyTable(f"Figure {panel}", (), [], Drawing(panel, VARIES[panel], "microseconds", [
+            ("", x, name, time) for x, results in _along(done, panel).items() for name in names
+            if (time := _us(results, name)) is not None
+        ], log="xy" if VARIES[panel] == "density" else "y"))
+        for panel in VARIES
+    ]  # fmt: skip
+    return [*figures, StudyTable(f"Microseconds of one core for {BATCH} vectors ({where})", heads, rows)]
 
 
 def _mkl(done: Done) -> tuple[str, str]:
@@ -143,7 +150,7 @@ def _by_density(done: Done) -> tuple[str, str]:
 def _along(done: Done, panel: str) -> dict[float, list[Any]]:
     """Return the results along a panel's axis, with the baseline that Figure 7a has at 10 %."""
     groups = _groups(done)
-    base = {} if panel == "7a" else {BASE[VARIES[panel]]: groups.get(("7a", BASE["density"]), [])}
+    base = {} if panel in ("7a", "8") else {BASE[VARIES[panel]]: groups.get(("7a", BASE["density"]), [])}
     found = base | {x: results for (name, x), results in groups.items() if name == panel}
     return {x: results for x, results in sorted(found.items()) if results}
 

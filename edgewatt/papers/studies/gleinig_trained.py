@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import edgewatt as ew
-from edgewatt.papers.study import STUDIES, Done, Job, Study, StudyTable
+from edgewatt.papers.study import STUDIES, Done, Drawing, Job, Study, StudyTable
 from traces.base.resources import config_root
 from traces.work.prune import SCOPES, prune_magnitude
 
@@ -69,7 +69,11 @@ def tables(done: Done) -> list[StudyTable]:
         for job, r in done
     ]  # fmt: skip
     heads = ("network", "connections", "policy", "two-optimal", "reordered", "auto", "bound")
-    return [StudyTable("I/Os of trained networks pruned by magnitude, M = 100", heads, rows)]
+    drawn = Drawing("6", "network", "I/Os over the bound", [
+        (job["policy"].upper(), _name(job), name, r[name] / r["bound"])
+        for job, r in done for name in ("two-optimal", "connection-reordering", "auto")
+    ], bars=True)  # fmt: skip
+    return [StudyTable("I/Os of trained networks pruned by magnitude, M = 100", heads, rows, drawn)]
 
 
 def _name(job: Job) -> str:

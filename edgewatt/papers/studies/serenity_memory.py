@@ -7,7 +7,7 @@ from typing import Any
 
 import edgewatt as ew
 from edgewatt.papers.serenity_graphs import available, graph_of, mean, settings
-from edgewatt.papers.study import STUDIES, Done, Job, Study, StudyTable
+from edgewatt.papers.study import STUDIES, Done, Drawing, Job, Study, StudyTable
 
 CELL_A = "SwiftNet cell A"
 NOT_HERE = "needs the reference data"
@@ -96,11 +96,19 @@ def tables(done: Done) -> list[StudyTable]:
                 "least arena found", "rewritten",
             ),
             memory,
+            Drawing("10", "graph", "times less memory than Kahn's order", [
+                ("", name, word, _reduction(r, key))
+                for name, r in rows for word, key in (("scheduled", "scheduled"), ("and rewritten", "rewritten"))
+            ], bars=True),
         ),
         StudyTable(
             f"Figure 11: off-chip bytes in blocks of {config['block_bytes']}",
             ("graph", "on-chip KiB", "Kahn", "least peak", "traffic minimised", "rewritten, minimised"),
             traffic,
+            Drawing("11", "on-chip KiB", "off-chip bytes over those of Kahn's order", [
+                ("", kib, name, r["scheduled"]["traffic"][str(kib)] / r["kahn"]["traffic"][str(kib)])
+                for name, r in rows for kib in config["onchip_kib"] if r["kahn"]["traffic"][str(kib)]
+            ], log="x"),
         ),
         StudyTable(
             "Figure 13: scheduling, milliseconds of CPU time",
@@ -108,6 +116,11 @@ def tables(done: Done) -> list[StudyTable]:
                 "graph", "best-first", "SERENITY's", "rewritten: best-first", "SERENITY's", "states", "rewritten",
             ),
             times,
+            Drawing("13", "graph", "milliseconds", [
+                ("rewritten" if key == "rewritten" else "as given", name, word, 1e3 * r[key][what])
+                for name, r in rows for key in ("scheduled", "rewritten")
+                for word, what in (("SERENITY's", "published_seconds"), ("best-first", "seconds"))
+            ], bars=True),
         ),
     ]  # fmt: skip
 

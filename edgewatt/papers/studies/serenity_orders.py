@@ -18,8 +18,9 @@ from typing import Any
 
 import edgewatt as ew
 from edgewatt.papers.serenity_graphs import available, graph_of, settings
-from edgewatt.papers.study import STUDIES, Done, Job, Study, StudyTable
+from edgewatt.papers.study import STUDIES, Done, Drawing, Job, Study, StudyTable
 from reorder.schedule.arena import arena
+from reorder.schedule.footprint import footprint
 from traces.work.opgraph import OpGraph
 
 DEVICE_BYTES = 250 * 1024  # the paper's SparkFun Edge
@@ -38,6 +39,7 @@ def jobs(full: bool) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = [{"graph": name} for name in CELLS if available(_entry(name))]
     if available(_entry(CELLS[0])):
         found += [{"arenas": case, "drawn": DRAWN, "seed": 1} for case in CASES]
+        found += [{"live": case} for case in CASES]
     return found + ([{"whole": WHOLE}] if available({"file": WHOLE}) else [])
 
 
@@ -51,6 +53,8 @@ def compute(job: Job) -> dict[str, Any]:
         return {"arenas": {method: _whole(job["whole"], method) for method in METHODS}}
     if "arenas" in job:
         return _arenas(job)
+    if "live" in job:
+        return {"live": _live(job["live"])}
     graph = ew.rewrite_graph(graph_of(_entry(job["graph"])), "fold-concat")
     orders, peaks = count_orders(graph)
     return {"operators": graph.n_nodes, "orders": str(orders), "peaks": [[p, *s] for p, s in sorted(peaks.items())]}
@@ -98,9 +102,19 @@ class LiveBytes:
         return sum(self.sizes[k] for k in live | self.written[v])
 
 
+def _cell_a(case: str) -> OpGraph:
+    return ew.rewrite_graph(ew.rewrite_graph(graph_of(_entry(CELLS[0])), "fold-concat"), CASES[case])
+
+
+def _live(case: str) -> list[int]:
+    """Return the bytes alive while each operator of the least-peak order of cell A runs."""
+    graph = _cell_a(case)
+    return [int(size) for size in footprint(graph, ew.schedule(graph).order).during_bytes]
+
+
 def _arenas(job: Job) -> dict[str, Any]:
     """Count the arenas of orders of least peak of cell A."""
-    graph = ew.rewrite_graph(ew.rewrite_graph(graph_of(_entry(CELLS[0])), "fold-concat"), CASES[job["arenas"]])
+    graph = _cell_a(job["arenas"])
     peak = ew.schedule(graph).peak_bytes
     total, drawn = least_orders(graph, peak, job["drawn"], job["seed"])
     found = Counter(arena(graph, order, ALLOCATOR).n_bytes for order in drawn)
@@ -165,12 +179,29 @@ def tables(done: Done) -> list[StudyTable]:
                 f"Figure 12a: arenas of {CELLS[0]}, {job['arenas']}: {drawn}",
                 ("bytes", "share of the orders"),
             )
+        elif "live" in job:
+            continue
         else:
             rows = [(peak, *(f"{100 * share:.4f} %" for share in _within(r, peak))) for peak, *_ in r["peaks"]]
             title = f"Figure 3: orders of {job['graph']}, {r['operators']} operators, {int(r['orders']):,} orders"
             heads = ("bytes at most", "every order alike", "drawn step by step")
         result.append(StudyTable(title, heads, rows))
-    return result
+    return [*_figures(done), *result]
+
+
+def _figures(done: Done) -> list[StudyTable]:
+    """Figure 3 of every cell, Figure 12b of cell A."""
+    names = ("every order alike", "drawn step by step")
+    shares = [
+        (job["graph"], peak, name, 100 * share)
+        for job, r in done if "graph" in job for peak, *_ in r["peaks"]
+        for name, share in zip(names, _within(r, peak), strict=True)
+    ]  # fmt: skip
+    live = [("", k, job["live"], size) for job, r in done if "live" in job for k, size in enumerate(r["live"], 1)]
+    return [
+        StudyTable("Figure 3", (), [], Drawing("3", "bytes at the peak", "% of the orders at most", shares)),
+        StudyTable("Figure 12b", (), [], Drawing("12b", "operators run", "bytes of activations alive", live)),
+    ]
 
 
 NOT_HERE = "needs the reference data"
