@@ -21,6 +21,7 @@ from edgewatt._version import COUNTS_VERSION
 from edgewatt.results.record import Record, canonical_json, content_hash
 from traces.base.errors import EdgewattError, InputError
 from traces.base.files import create_beside, replace_file
+from traces.base.memory import read_within
 
 
 class StoreError(EdgewattError):
@@ -97,7 +98,7 @@ class Store:
         """Return a finished point, None if there is none. Raises InputError naming the file if it is damaged."""
         path = self.path(config_hash)
         try:
-            raw = path.read_bytes()
+            raw = read_within(path, 10)
         except FileNotFoundError:
             return None
         except OSError as error:

@@ -9,6 +9,7 @@ from typing import Any
 from edgewatt.results.record import Record
 from edgewatt.results.store import Store, open_results
 from traces.base.errors import InputError
+from traces.base.memory import read_within
 
 
 class StoredRecords(Sequence[Record]):
@@ -53,7 +54,7 @@ def open_records(path: str | Path) -> Sequence[Record]:
     path = Path(path)
     if path.is_file():
         try:
-            return [Record.from_bytes(path.read_bytes(), str(path))]
+            return [Record.from_bytes(read_within(path, 10), str(path))]
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     store = open_results(path)

@@ -16,6 +16,7 @@ from reorder.base import check_order
 from traces.base.archive import read_npy, read_npz
 from traces.base.checks import is_whole
 from traces.base.errors import InputError
+from traces.base.memory import read_within
 from traces.work.network import Network
 
 MASK = (1 << 64) - 1
@@ -36,7 +37,7 @@ def read_order(path: Path) -> npt.NDArray[np.int64]:
     try:
         if path.suffix == ".npy":
             return _integers(path, read_npy(path))
-        lines = path.read_text().split("\n")
+        lines = read_within(path, 20).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     except InputError:
         raise
     except (OSError, ValueError, EOFError) as error:

@@ -12,6 +12,7 @@ from reorder.base import ORDERINGS, Ordering, Task, check_order
 from reorder.search.keys import own_is_topological
 from traces.base.archive import read_npy, read_npz
 from traces.base.errors import InputError
+from traces.base.memory import read_within
 from traces.work.network import Network
 
 
@@ -60,7 +61,7 @@ def read_order(path: str) -> np.ndarray:
 
 def _read_text(path: str) -> np.ndarray:
     try:
-        lines = Path(path).read_text().split()
+        lines = read_within(Path(path), 20).decode("utf-8").split()
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except (OSError, ValueError) as error:

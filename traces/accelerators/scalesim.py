@@ -24,6 +24,7 @@ import numpy as np
 from traces.access.trace import Chunk, Memory, Trace
 from traces.base.checks import is_whole
 from traces.base.errors import InputError, brief, shown
+from traces.base.memory import read_within
 
 TENSORS = ("ifmap", "filter", "ofmap")
 STREAM = {"ifmap": 3, "filter": 0, "ofmap": 5}  # inputs, values, outputs of traces.access.trace.STREAMS
@@ -199,7 +200,7 @@ def _configuration(folder: Path, given: str | Path | None) -> tuple[dict[str, in
         raise InputError(f"{folder}: {len(files)} configurations (*.cfg): name the one of this run (configuration=)")
     parser = configparser.ConfigParser()
     try:
-        parser.read_string(files[0].read_text(encoding="utf-8"))
+        parser.read_string(read_within(files[0], 20).decode("utf-8"))
         offsets = {t: parser.getint("architecture_presets", f"{t.capitalize()}Offset") for t in TENSORS}
         padded = parser.get("run_presets", "InterfaceBandwidth", fallback="CALC").strip().upper() == "CALC"
     except (OSError, UnicodeDecodeError, configparser.Error, ValueError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from functools import cache
+from pathlib import Path
 
 from traces.base.errors import InputError
 
@@ -34,6 +35,15 @@ def claim(n_bytes: int, where: str, what: str = "it") -> None:
             f"{where}: {what} would take {n_bytes:,} bytes of memory, more than the bound of {bound:,}: refused "
             f"({VARIABLE} raises the bound)"
         )
+
+
+def read_within(path: Path, times: int = 1) -> bytes:
+    """Return the bytes of a file. times: how many times its size is taken for what it holds.
+
+    Raises InputError where that is beyond the bound, OSError where the file cannot be read.
+    """
+    claim(times * path.stat().st_size, str(path))
+    return path.read_bytes()
 
 
 @cache

@@ -18,7 +18,7 @@ from traces.base.errors import InputError
 from traces.base.memory import claim
 from traces.readers.parts.layers import Matrix, from_layers
 from traces.readers.parts.names import natural_key
-from traces.readers.parts.triplets import read_triplets
+from traces.readers.parts.triplets import numbered_lines, read_triplets
 from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions
 from traces.work.challenge import default_bias
 from traces.work.forward import forward
@@ -79,7 +79,7 @@ def read_categories(path: str | Path) -> npt.NDArray[np.int64]:
     numbers = []
     try:
         with open(path, encoding="ascii", errors="replace") as stream:
-            for line_number, line in enumerate(stream, 1):
+            for line_number, line in numbered_lines(stream, Path(path)):
                 word = line.strip()
                 if not word:
                     continue

@@ -10,7 +10,7 @@ import numpy as np
 from traces.base.errors import InputError, did_you_mean
 from traces.base.memory import claim
 from traces.readers.parts.layers import Matrix
-from traces.readers.parts.triplets import read_triplets
+from traces.readers.parts.triplets import numbered_lines, read_triplets
 from traces.readers.reader import NETWORK_READERS, MatrixReader
 
 _FIELDS = ("real", "double", "integer", "pattern")
@@ -51,7 +51,7 @@ def _header(path: Path) -> tuple[str, str, str, list[int], int]:
             ):
                 if word not in known:
                     raise InputError(f"{path}:1: {word!r} matrices cannot be read{did_you_mean(word, known)}")
-            for number, line in enumerate(stream, 2):
+            for number, line in numbered_lines(stream, path, 2):
                 if line.startswith("%") or not line.strip():
                     continue
                 try:
@@ -81,7 +81,7 @@ def _read_array(path: Path, field: str, symmetry: str, sizes: list[int], skip: i
     values: list[float] = []
     lines: list[int] = []
     with open(path, encoding="ascii", errors="replace") as stream:
-        for number, line in enumerate(stream, 1):
+        for number, line in numbered_lines(stream, path):
             if number <= skip or not line.strip():
                 continue
             try:

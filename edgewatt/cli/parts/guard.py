@@ -19,6 +19,7 @@ from edgewatt.cli.parts.inputs import Reads
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+_MOST_BYTES = 1 << 22  # of a configuration that is looked through for the files it names
 _STORE = ("records", "failures", "sweeps", "stages")  # folders of results; beside them a page may lie
 
 
@@ -175,6 +176,8 @@ def _named_in(path: Path, depth: int = 0) -> Iterator[Path]:
     from traces.base.plain_yaml import parse_yaml
 
     try:
+        if path.stat().st_size > _MOST_BYTES:
+            return
         data = parse_yaml(path.read_text("utf-8"))
     except (OSError, ValueError):
         return

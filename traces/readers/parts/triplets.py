@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
 
-_LINES_AT_A_TIME = 1 << 18
+_AT_A_TIME = 1 << 21  # characters
+_LONGEST_LINE = 1 << 16
 _INT64_MAX = (1 << 63) - 1
 
 
@@ -30,12 +33,36 @@ class Triplets:
     def line(self, k: int) -> str:
         """Return FILE:LINE of the k-th entry (reads the file once more: for messages only)."""
         with open(self.path, encoding="ascii", errors="replace") as stream:
-            for number, text in enumerate(stream, 1):
+            for number, text in numbered_lines(stream, self.path):
                 if number > self.skip and text.strip():
                     if k == 0:
                         return f"{self.path}:{number}"
                     k -= 1
         return f"{self.path}"
+
+
+def lists_of_lines(stream: IO[str], path: Path, first: int = 1) -> Iterator[list[str]]:
+    """Yield the lines of a text, many at once. first: the number of the first, for messages.
+
+    Raises InputError for a line longer than any text's: a file may be gigabytes without an end of line.
+    """
+    rest = ""
+    while block := stream.read(_AT_A_TIME):
+        lines = (rest + block).split("\n")
+        rest = lines.pop()
+        if len(rest) > _LONGEST_LINE:
+            raise InputError(
+                f"{path}:{first + len(lines)}: a line of more than {_LONGEST_LINE:,} characters: no text file"
+            )
+        first += len(lines)
+        yield lines
+    if rest:
+        yield [rest]
+
+
+def numbered_lines(stream: IO[str], path: Path, first: int = 1) -> Iterator[tuple[int, str]]:
+    """Yield number and line, as `lists_of_lines`."""
+    return enumerate(chain.from_iterable(lists_of_lines(stream, path, first)), first)
 
 
 def read_triplets(path: str | Path, *, skip: int, has_values: bool, shape: tuple[int, int] | None) -> Triplets:
@@ -50,9 +77,11 @@ def read_triplets(path: str | Path, *, skip: int, has_values: bool, shape: tuple
     limits = shape or (_INT64_MAX, _INT64_MAX)
     try:
         with open(path, encoding="ascii") as stream, warnings.catch_warnings():
-            for _ in islice(stream, skip):
-                pass
-            while lines := list(islice(stream, _LINES_AT_A_TIME)):
+            left = skip
+            for some in lists_of_lines(stream, path):
+                lines, left = some[left:], max(left - len(some), 0)
+                if not lines:
+                    continue
                 warnings.simplefilter("error")  # numpy warns where it would read 1.5 as an id
                 warnings.filterwarnings("ignore", "loadtxt: input contained no data")
                 part = np.atleast_1d(np.loadtxt(lines, dtype=fields, comments=None))
@@ -79,7 +108,7 @@ def _first_fault(path: Path, skip: int, has_values: bool, limits: tuple[int, int
     """Find the first bad line, slowly."""
     expected = "row, column and value" if has_values else "row and column"
     with open(path, encoding="ascii", errors="replace") as stream:
-        for number, text in enumerate(stream, 1):
+        for number, text in numbered_lines(stream, path):
             if number <= skip or not text.strip():
                 continue
             fault = _fault(text.split(), has_values, expected, limits)
