@@ -67,7 +67,7 @@ def order_all(
     entry = TUPLE_ORDERS[method]
     digest = _digest(problem, method, seed, parameters) if checkpoint else ""
     store = Checkpoint(Path(checkpoint), digest, problem.bounds, todo) if checkpoint else None
-    order, done = np.arange(problem.size, dtype=np.int64), 0
+    order, done = np.empty(problem.size, np.int64), 0  # every slot is in a stride
     open_groups = []
     for k, (first, last) in enumerate(todo):
         kept = store.get(k) if store else None

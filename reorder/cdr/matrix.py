@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from reorder.cdr.tuple_problem import Field, Int64Array
+from reorder.cdr.tuple_problem import Field, Int64Array, first_of_rows
 from traces.base.checks import as_array
 from traces.base.errors import InputError, unknown_name
-from traces.formats import FORMATS, ConversionReport, element_bits, to_bits
+from traces.formats import FORMATS, element_bits, symmetric_scale, to_bits
 
 RESTARTS = ("row", "continuous")
+_AT_ONCE = 1 << 15
+"""Values that are converted at once: what is held meanwhile stays in the cache."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,8 @@ def entries_of(matrix: Any, layout: MatrixLayout) -> Entries:
     major, minor, data = layout.read(matrix)
     if np.iscomplexobj(data):
         raise InputError("complex values have no number format here")
-    major, minor, values = major.astype(np.int64), minor.astype(np.int64), data.astype(np.float32)
+    major, minor = major.astype(np.int64, copy=layout.rows_mix), minor.astype(np.int64)
+    values = data.astype(np.float32)
     if not np.isfinite(values).all():
         k = int(np.argmin(np.isfinite(values)))
         raise InputError(f"entry ({major[k]}, {minor[k]}) is {values[k]}: only finite numbers can be sent")
@@ -123,7 +126,7 @@ def stride_bounds(rows: Int64Array, stride: int | str, restart: str, *, rows_may
         raise InputError(f"stride is {stride!r}: at least 1 tuple, 'row' or 'matrix'")
     cut = np.zeros(n, bool)
     cut[:1] = True
-    row_start = np.diff(rows, prepend=-1) != 0
+    row_start = first_of_rows(rows)
     if stride == "row":
         cut |= row_start
     elif stride != "matrix":
@@ -140,12 +143,17 @@ def stride_bounds(rows: Int64Array, stride: int | str, restart: str, *, rows_may
     return np.append(np.flatnonzero(cut), n).astype(np.int64)
 
 
-def value_field(values: npt.NDArray[np.float32], value_format: str) -> tuple[Field, ConversionReport]:
-    """Values as bits of a number format, with the report of the conversion."""
+def value_field(values: npt.NDArray[np.float32], value_format: str) -> tuple[Field, int]:
+    """Values as bits of a number format, and how many non-zeros became zero."""
     if value_format not in FORMATS:
         raise unknown_name("number format", value_format, FORMATS)
-    bits, _, report = to_bits(values, value_format)
-    return Field("values", bits.astype(np.uint64), element_bits(value_format)), report
+    scale = symmetric_scale(values, value_format) if FORMATS[value_format].item.needs_scale else None
+    words, zeroed = np.empty(len(values), np.uint64), 0
+    for at in range(0, len(values), _AT_ONCE):
+        here = slice(at, at + _AT_ONCE)
+        words[here], _, report = to_bits(values[here], value_format, scale=scale)
+        zeroed += report.zeroed
+    return Field("values", words, element_bits(value_format)), zeroed
 
 
 def id_field(name: str, ids: Int64Array, id_bits: int) -> Field:

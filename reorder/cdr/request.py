@@ -114,14 +114,14 @@ class StoredTuples:
     def of(cls, matrix: Any, storage: Storage) -> StoredTuples:
         """Read a matrix; errors as `entries_of`, `value_field` and `id_field` raise them."""
         entries = entries_of(matrix, storage.kind)
-        values, report = value_field(entries.values, storage.value_format)
+        values, zeroed = value_field(entries.values, storage.value_format)
         names = storage.kind.ids
         ids = zip(names, (entries.major, entries.minor)[-len(names) :], strict=True)
         fields = (
             values,
             *(id_field(name, column, storage.id_bits) for name, column in ids),
         )
-        return cls(entries, fields, report.zeroed)
+        return cls(entries, fields, zeroed)
 
     def bounds(self, storage: Storage) -> Int64Array:
         """int64[S + 1]: the strides."""

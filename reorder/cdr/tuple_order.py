@@ -144,13 +144,12 @@ def _order_rows(request: TupleRequest, stored: StoredTuples, bound: bool, run: M
     """Order a layout whose rows are stored one after another."""
     problem, team = stored.problem(request.storage, request.wires), run["workers"]
     found = order_all(problem, request.method, parameters=request.own, **run)
-    given = np.arange(problem.size, dtype=np.int64)
-    after, before = what_is_sent(problem, found), what_is_sent(problem, given)
+    after, before = what_is_sent(problem, found), what_is_sent(problem, None)
     for name in request.member.guards_of(problem):
-        other = given if name == "given" else order_all(problem, name, workers=team)
-        sent = before if name == "given" else what_is_sent(problem, other)
+        other = None if name == "given" else order_all(problem, name, workers=team)
+        sent = before if other is None else what_is_sent(problem, other)
         if sent.cost < after.cost:
-            found, after = other, sent
+            found, after = np.arange(problem.size, dtype=np.int64) if other is None else other, sent
     storage = request.storage
     return TupleOrder(
         positions=found,

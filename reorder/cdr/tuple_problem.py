@@ -66,6 +66,14 @@ class Field:
         self.__dict__.update(state, bits=state["bits"].astype(np.uint64))
 
 
+def first_of_rows(rows: Int64Array, before: int = -1) -> npt.NDArray[np.bool_]:
+    """bool[N]: the slot is the first of its row; before: the row of the slot in front of all."""
+    first = np.empty(len(rows), bool)
+    first[:1] = rows[:1] != before
+    np.not_equal(rows[1:], rows[:-1], out=first[1:])
+    return first
+
+
 @dataclass(frozen=True)
 class TuplesBefore:
     """What lies before a piece in the problem that it was cut from.
@@ -187,7 +195,7 @@ class TupleProblem:
     @cached_property
     def row_starts(self) -> npt.NDArray[np.bool_]:
         """bool[N]: the slot is the first of its row."""
-        return np.diff(self.rows, prepend=self.before.row) != 0
+        return first_of_rows(self.rows, self.before.row)
 
     @cached_property
     def _first_slots(self) -> Int64Array:
