@@ -32,6 +32,17 @@ Key = TypeVar("Key")
 Call = tuple[Key, tuple[Any, ...]]
 
 
+PART = 1 << 18  # elements of shared arrays that are worth handing to a thread
+Each = Callable[[Callable[[int, int], None], int, int], None]
+"""Calls function(start, stop) for all parts [start, stop) of [0, n): `in_turn`, or `Workers.each`."""
+
+
+def in_turn(function: Callable[[int, int], None], n: int, size: int = PART) -> None:
+    """Call function(start, stop) for each part of [0, n), one after the other."""
+    for start in range(0, n, size):
+        function(start, min(start + size, n))
+
+
 class Abandoned(BaseException):
     """Nobody waits for this piece any more."""
 
@@ -89,6 +100,17 @@ class Workers:
                 yield key, function(*arguments)
             return
         yield from self._members().map(function, _chained(first, calls))
+
+    def each(self, function: Callable[[int, int], None], n: int, size: int = PART) -> None:
+        """Call function(start, stop) for each part of [0, n); threads share the parts, others are not asked.
+
+        function: fills or sums up parts of arrays by NumPy. Raises what it raises.
+        """
+        if self.executor != "threads" or self.count == 1 or n <= size:
+            in_turn(function, n, size)
+            return
+        for _ in self.map(function, ((start, (start, min(start + size, n))) for start in range(0, n, size))):
+            pass
 
     def _members(self) -> _Team:
         if self._team is None:

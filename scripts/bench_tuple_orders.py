@@ -1,15 +1,17 @@
 """Measure tuple orders: against the best known orders, exact optima, OR-Tools, popcount, and a large layer.
 
-    python scripts/bench_tuple_orders.py best-known exact or-tools effort popcount large workers
+    python scripts/bench_tuple_orders.py best-known exact or-tools effort popcount large workers dask
 
-Times are CPU seconds of this process (the large layer also states wall-clock seconds, with worker processes). The first
+Times are CPU seconds of this process (large, workers and dask state seconds of the wall clock). The first
 four and popcount's matrices need EDGEWATT_REFERENCE. Results are tabled in docs/performance/wires.md.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -18,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from bench_weights import pruned
 
 import edgewatt as ew
 
@@ -152,22 +155,62 @@ def large() -> None:
     print(f"ones of those rows: OR-Tools {routed.ones}, ours {timed(sample, value_format='fp16', stride=128)[0].ones}")
 
 
-def workers() -> None:
-    """One 1024 x 4096 matrix at 50 %, stride 128, effort fast: one worker, two, two over Dask; wall-clock."""
-    matrix = gaussian(1024, 4096, 0.5, 5)
-    alone = 0.0
-    for count, executor in ((1, "processes"), (2, "processes"), (2, "dask")):
+def timed_workers(rows: int, control: bool) -> None:
+    """Print seconds of the wall clock of one matrix of `rows` x 5494 at 50 %, effort 0, by one and by two workers."""
+    from distributed import LocalCluster
+
+    kind: dict[str, Any] = dict(value_format="fp16", stride=128, effort=0, bound=False)
+    matrix = sp.csr_matrix(pruned(rows, 5494, np.float16, 3).astype(np.float32))
+    ew.order_tuples(matrix[:8], **kind)  # what is loaded at the first call
+
+    def clocked(**by: Any) -> tuple[float, str]:
         start = time.perf_counter()
-        found = ew.order_tuples(
-            matrix, value_format="fp16", stride=128, effort="fast", workers=count, executor=executor, bound=False
-        )
-        wall = time.perf_counter() - start
-        alone = alone or wall
-        print(
-            f"{count} over {executor}: {wall:.2f} s wall for {matrix.nnz} tuples, {alone / wall:.2f} times as fast, "
-            f"{found.ones} ones, positions {hash(found.positions.tobytes()):x}",
-            flush=True,
-        )
+        found = ew.order_tuples(matrix, **kind, **by)
+        return time.perf_counter() - start, hashlib.sha256(found.positions.tobytes()).hexdigest()[:8]
+
+    def told(what: str, seconds: float, order: str = "") -> None:
+        print(f"{what}: {seconds:.2f} s wall, {alone / seconds:.2f} times one worker {order}", flush=True)
+
+    alone, same = clocked()
+    told(f"{matrix.nnz} tuples, one worker", alone, same)
+    told("two threads", *clocked(workers=2))
+    if control:
+        own = [[sys.executable, __file__, "one-of-two", str(rows)] for _ in range(2)]
+        both = [subprocess.Popen(each, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for each in own]
+        for process in both:
+            process.stdout.readline()  # type: ignore[union-attr]
+        for process in both:
+            process.stdin.close()  # type: ignore[union-attr]
+        slower = max(float(process.stdout.readline()) for process in both)  # type: ignore[union-attr]
+        told("control, two such calls at once in two processes, by the slower, a call", slower / 2)
+        return
+    told("two processes, their start included", *clocked(workers=2, executor="processes"))
+    told("two over Dask, the cluster's start included", *clocked(workers=2, executor="dask"))
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        ew.order_tuples(matrix[:100], **kind, scheduler=cluster.scheduler_address)
+        told("two over Dask on a cluster that runs", *clocked(scheduler=cluster.scheduler_address))
+
+
+def one_of_two(rows: int) -> None:
+    """Order the matrix of `workers` when standard input closes, and say how long it took."""
+    kind: dict[str, Any] = dict(value_format="fp16", stride=128, effort=0, bound=False)
+    matrix = sp.csr_matrix(pruned(rows, 5494, np.float16, 3).astype(np.float32))
+    ew.order_tuples(matrix[:8], **kind)
+    print("ready", flush=True)
+    sys.stdin.read()
+    start = time.perf_counter()
+    ew.order_tuples(matrix, **kind)
+    print(time.perf_counter() - start, flush=True)
+
+
+def workers() -> None:
+    """2.25e7 tuples, effort 0, by one worker and by two, and two independent calls at once: what the machine gives."""
+    timed_workers(8192, control=True)
+
+
+def dask() -> None:
+    """1.1e7 tuples, effort 0, by one worker, by two threads and processes, and by two workers over Dask."""
+    timed_workers(4096, control=False)
 
 
 SECTIONS = {
@@ -178,9 +221,12 @@ SECTIONS = {
     "popcount": popcount,
     "large": large,
     "workers": workers,
+    "dask": dask,
 }
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["one-of-two"]:
+        sys.exit(one_of_two(int(sys.argv[2])))
     for name in sys.argv[1:] or SECTIONS:
         if name not in SECTIONS:
             sys.exit(f"unknown section {name!r}: {', '.join(SECTIONS)}")

@@ -2,7 +2,7 @@
 
     python scripts/sweep_costs.py overhead    10,000 points of a small network: cost beyond the simulation, page size
     python scripts/sweep_costs.py workers     200 points of 0.5 s or more: two workers against one, best of three
-    python scripts/sweep_costs.py tiny        8,000 points of some ms: two workers against one, the parent's share
+    python scripts/sweep_costs.py tiny        8,000 points of some ms: two workers against one, and a control
     python scripts/sweep_costs.py share       2 orderings x 4 encoders x 3 parts: the shared pass through the caches
 
 Each prints what it measured as JSON and exits with status 1 where the result is wrong.
@@ -89,7 +89,10 @@ def workers(folder: Path, n_points: int) -> dict[str, Any]:
 
 
 def tiny(folder: Path, n_points: int) -> dict[str, Any]:
-    """Wall-clock time and CPU time a point of one and of two workers, start-up included, in turns: 1, 2, 2, 1."""
+    """Wall-clock time and CPU time a point of one and of two workers, start-up included, in turns: 1, 2, 2, 1.
+
+    control: two sweeps of as many points at once, each in one process, against one alone: what the machine gives.
+    """
     config = folder / "tiny.yaml"
     config.write_text(json.dumps(sweep(n_points, SMALL)))
     wall: dict[int, list[float]] = {1: [], 2: []}
@@ -107,12 +110,20 @@ def tiny(folder: Path, n_points: int) -> dict[str, Any]:
         cpu = {"all processes": whole / n_points, "the points' own": own / n_points}
         shutil.rmtree(results)
     ratio = sum(wall[1]) / sum(wall[2])
+    inline: dict[int, float] = {}
+    for count in (1, 2):
+        begin = time.monotonic()
+        both = [start(config, folder / f"inline-{count}-{k}", "--executor", "inline") for k in range(count)]
+        for process in both:
+            process.communicate()
+        inline[count] = time.monotonic() - begin
     return {
         "points": n_points,
         **{f"CPU ms a point, {what}": round(1e3 * seconds, 2) for what, seconds in cpu.items()},
         **{f"wall ms a point, {n} workers": [round(1e3 * s / n_points, 2) for s in wall[n]] for n in wall},
         "ratio": round(ratio, 2),
-        "ok": ratio >= 1.8,
+        "control": round(2 * inline[1] / inline[2], 2),
+        "ok": ratio >= 0.9 * 2 * inline[1] / inline[2],
     }
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reorder.cdr.tuple_problem import Field, Int64Array, first_of_rows
+from reorder.workers import PART, Each, in_turn
 from traces.base.checks import as_array
 from traces.base.errors import InputError, unknown_name
 from traces.formats import FORMATS, element_bits, symmetric_scale, to_bits
@@ -31,14 +32,23 @@ class MatrixLayout:
     rows_mix: bool = False
     stacked: bool = False
 
-    def read(self, matrix: Any) -> tuple[Any, Any, Any]:
+    def read(self, matrix: Any, each: Each) -> tuple[Any, Any, Any]:
         """Return major and minor ids and values of a SciPy matrix, as stored."""
         if self.rows_mix:
             stored = matrix.tocoo()
             return stored.row, stored.col, stored.data
         stored = matrix.tocsc() if self.by_columns else matrix.tocsr()
-        counts = np.diff(stored.indptr)
-        return np.repeat(np.arange(len(counts)), counts), stored.indices, stored.data
+        pointers = stored.indptr
+        major = np.empty(int(pointers[-1]), np.int64)
+
+        def fill(first: int, last: int) -> None:
+            major[pointers[first] : pointers[last]] = np.repeat(
+                np.arange(first, last), np.diff(pointers[first : last + 1])
+            )
+
+        n_rows = len(pointers) - 1
+        each(fill, n_rows, max(n_rows * PART // max(len(major), 1), 1))
+        return major, stored.indices, stored.data
 
     def matrix(self, major: Int64Array, minor: Int64Array, values: Any, shape: tuple[int, int]) -> Any:
         """Return the SciPy matrix (csr, csc or coo) whose stored order is that of the entries."""
@@ -70,7 +80,14 @@ class Entries:
     layout: MatrixLayout
 
 
-def entries_of(matrix: Any, layout: MatrixLayout) -> Entries:
+def _taken(array: Any, dtype: type, each: Each) -> Any:
+    """Return a copy of another type."""
+    own: Any = np.empty(len(array), dtype)
+    each(lambda start, stop: np.copyto(own[start:stop], array[start:stop], casting="unsafe"), len(array), PART)
+    return own
+
+
+def entries_of(matrix: Any, layout: MatrixLayout, each: Each = in_turn) -> Entries:
     """Read a SciPy sparse matrix or a dense array (its non-zeros). Stored zeros stay: they are sent like any value.
 
     Entries need not be sorted inside a row. Raises InputError on duplicates, non-finite values and other shapes.
@@ -84,11 +101,11 @@ def entries_of(matrix: Any, layout: MatrixLayout) -> Entries:
         matrix = scipy.sparse.csr_matrix(dense)
     if matrix.ndim != 2:
         raise InputError(f"a matrix is wanted, not a sparse array of {matrix.ndim} dimension")
-    major, minor, data = layout.read(matrix)
+    major, minor, data = layout.read(matrix, each)
     if np.iscomplexobj(data):
         raise InputError("complex values have no number format here")
-    major, minor = major.astype(np.int64, copy=layout.rows_mix), minor.astype(np.int64)
-    values = data.astype(np.float32)
+    major = _taken(major, np.int64, each) if layout.rows_mix else major
+    minor, values = _taken(minor, np.int64, each), _taken(data, np.float32, each)
     if not np.isfinite(values).all():
         k = int(np.argmin(np.isfinite(values)))
         raise InputError(f"entry ({major[k]}, {minor[k]}) is {values[k]}: only finite numbers can be sent")
@@ -143,24 +160,28 @@ def stride_bounds(rows: Int64Array, stride: int | str, restart: str, *, rows_may
     return np.append(np.flatnonzero(cut), n).astype(np.int64)
 
 
-def value_field(values: npt.NDArray[np.float32], value_format: str) -> tuple[Field, int]:
+def value_field(values: npt.NDArray[np.float32], value_format: str, each: Each = in_turn) -> tuple[Field, int]:
     """Values as bits of a number format, and how many non-zeros became zero."""
     if value_format not in FORMATS:
         raise unknown_name("number format", value_format, FORMATS)
     scale = symmetric_scale(values, value_format) if FORMATS[value_format].item.needs_scale else None
-    words, zeroed = np.empty(len(values), np.uint64), 0
-    for at in range(0, len(values), _AT_ONCE):
-        here = slice(at, at + _AT_ONCE)
-        words[here], _, report = to_bits(values[here], value_format, scale=scale)
-        zeroed += report.zeroed
-    return Field("values", words, element_bits(value_format)), zeroed
+    words, zeroed = np.empty(len(values), np.uint64), []
+
+    def convert(start: int, stop: int) -> None:
+        for at in range(start, stop, _AT_ONCE):
+            here = slice(at, min(at + _AT_ONCE, stop))
+            words[here], _, report = to_bits(values[here], value_format, scale=scale)
+            zeroed.append(report.zeroed)
+
+    each(convert, len(values), PART)
+    return Field("values", words, element_bits(value_format)), sum(zeroed)
 
 
-def id_field(name: str, ids: Int64Array, id_bits: int) -> Field:
+def id_field(name: str, ids: Int64Array, id_bits: int, each: Each = in_turn) -> Field:
     """Ids as unsigned integers of 8, 16 or 32 bits."""
     if id_bits not in (8, 16, 32):
         raise InputError(f"id_bits is {id_bits}: 8, 16 or 32")
     if ids.size and (ids.max() >> id_bits or ids.min() < 0):
         fits = next((bits for bits in (16, 32) if not ids.max() >> bits), 64)
         raise InputError(f"{name}: id {ids.max()} does not fit {id_bits} bits (use id_bits={fits})")
-    return Field(name, ids.astype(np.uint64), id_bits)
+    return Field(name, _taken(ids, np.uint64, each), id_bits)

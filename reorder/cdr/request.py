@@ -11,6 +11,7 @@ from reorder.cdr.base import TUPLE_ORDERS, TupleOrderMethod
 from reorder.cdr.ell import EllProblem
 from reorder.cdr.matrix import LAYOUTS, Entries, MatrixLayout, entries_of, id_field, stride_bounds, value_field
 from reorder.cdr.tuple_problem import CHAINS, OBJECTIVES, Coding, Field, Int64Array, TupleProblem
+from reorder.workers import Each, in_turn
 from traces.base.errors import InputError, unknown_name
 
 ROW_STORAGES = ("packed", "padded")
@@ -111,15 +112,15 @@ class StoredTuples:
     zeroed: int
 
     @classmethod
-    def of(cls, matrix: Any, storage: Storage) -> StoredTuples:
+    def of(cls, matrix: Any, storage: Storage, each: Each = in_turn) -> StoredTuples:
         """Read a matrix; errors as `entries_of`, `value_field` and `id_field` raise them."""
-        entries = entries_of(matrix, storage.kind)
-        values, zeroed = value_field(entries.values, storage.value_format)
+        entries = entries_of(matrix, storage.kind, each)
+        values, zeroed = value_field(entries.values, storage.value_format, each)
         names = storage.kind.ids
         ids = zip(names, (entries.major, entries.minor)[-len(names) :], strict=True)
         fields = (
             values,
-            *(id_field(name, column, storage.id_bits) for name, column in ids),
+            *(id_field(name, column, storage.id_bits, each) for name, column in ids),
         )
         return cls(entries, fields, zeroed)
 

@@ -132,10 +132,10 @@ def order_tuples(
         method,
         given,
     )
-    stored = StoredTuples.of(matrix, request.storage)
-    if request.storage.kind.stacked:
-        return _order_ell(request, stored, bound)
     with Workers(workers, executor or request.member.workers, scheduler) as team:
+        stored = StoredTuples.of(matrix, request.storage, team.each)
+        if request.storage.kind.stacked:
+            return _order_ell(request, stored, bound)
         run: dict[str, Any] = {"seed": seed, "workers": team, "progress": progress, "checkpoint": checkpoint}
         return _order_rows(request, stored, bound, run)
 
@@ -144,10 +144,10 @@ def _order_rows(request: TupleRequest, stored: StoredTuples, bound: bool, run: M
     """Order a layout whose rows are stored one after another."""
     problem, team = stored.problem(request.storage, request.wires), run["workers"]
     found = order_all(problem, request.method, parameters=request.own, **run)
-    after, before = what_is_sent(problem, found), what_is_sent(problem, None)
+    after, before = what_is_sent(problem, found, team.each), what_is_sent(problem, None, team.each)
     for name in request.member.guards_of(problem):
         other = None if name == "given" else order_all(problem, name, workers=team)
-        sent = before if other is None else what_is_sent(problem, other)
+        sent = before if other is None else what_is_sent(problem, other, team.each)
         if sent.cost < after.cost:
             found, after = np.arange(problem.size, dtype=np.int64) if other is None else other, sent
     storage = request.storage
