@@ -91,6 +91,7 @@ static void cdr_apply(cdr_search *q, int lo, const cdr_piece *pieces, int count,
         cdr_wake(q, q->tour[to + 1]);
     }
     at = lo;
+    int changed = lo; /* slots from here to `at` are not refreshed yet: one run of vectors for pieces side by side */
     for (int p = 0; p < count; p++) {
         const int end = at + pieces[p].to - pieces[p].from;
         if (at != pieces[p].from || pieces[p].reversed) {
@@ -99,10 +100,13 @@ static void cdr_apply(cdr_search *q, int lo, const cdr_piece *pieces, int count,
                 q->slot[q->tour[k]] = k;
                 if (!q->touched[k]) q->touched[k] = 1, q->dirty[q->n_dirty++] = k;
             }
-            cdr_changed(q, at, end);
+        } else {
+            if (changed < at) cdr_changed(q, changed, at - 1);
+            changed = end + 1;
         }
         at = end + 1;
     }
+    if (changed < at) cdr_changed(q, changed, at - 1);
     q->cost += delta;
 }
 
