@@ -6,6 +6,7 @@ import platform
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from edgewatt.bench.layers import Float32, layers_of, table_of
 from edgewatt.bench.peer import PEERS, MissingPeer, Step
 from edgewatt.bench.rounds import LEAST_ROUNDS, Rounds, measure, one_core
 from edgewatt.orders.timed import fastest_order
-from hwmodel.processor.calibration import processor_for
+from hwmodel.processor.calibration import calibrate, processor_for
 from hwmodel.processor.cost import Processor
 from hwmodel.processor.inference import CompiledInference, compile_inference
 from hwmodel.processor.traffic import LINE_BYTES, traffic
@@ -23,7 +24,8 @@ from hwmodel.processor.work import PAIRING, ordered_work
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
 from traces.base.progress import Progress
-from traces.base.units import in_one_unit
+from traces.base.units import engineering, in_one_unit
+from traces.readers import load
 from traces.work.network import Network
 
 OURS, AGAIN, CSR = "edgewatt", "edgewatt, again (A/A)", "edgewatt, target after target"
@@ -266,3 +268,34 @@ def summary(result: BenchComparison) -> list[Mapping[str, object]]:
         }
         for row, time in zip(result.rows, times, strict=True)
     ]
+
+
+def calibrated(file: str, simd: str | None = None, progress: Progress | None = None) -> Processor:
+    """Measure this processor on one core and write its system file."""
+    with one_core():
+        found = calibrate(progress, simd)
+    found.save(file)
+    return found
+
+
+def predicted_in_words(found: BenchComparison) -> str:
+    """Say what the cost model predicted."""
+    return f"the cost model predicted {engineering(found.predicted_microseconds * 1e-6, 's')}"
+
+
+def network_of(source: str, overrides: list[str]) -> tuple[Network, Any]:
+    """Return what is timed: a network file's network, or a configuration's with the order of its first point."""
+    if Path(source).suffix not in (".yaml", ".yml"):
+        loaded = load(source, kind="network")
+        if not isinstance(loaded, Network):
+            raise InputError(f"{source}: `edgewatt bench` needs a network of neurons, not an operator graph")
+        return loaded, None
+    from edgewatt.point.compute import Computation
+    from edgewatt.point.memo import Memo
+    from edgewatt.sweeps.plan import load_sweep
+
+    point = load_sweep(Path(source), overrides).points[0]
+    if point.order is None:
+        raise InputError(f"{source}: it plays a recorded trace, which holds no network")
+    steps = Computation(point, Memo())
+    return steps["network"], steps["tuple_order"]["edges"]

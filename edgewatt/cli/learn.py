@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import typer
 
 from edgewatt.cli.parts.guard import CommandGroup, json_option, written
 from edgewatt.cli.parts.inputs import NETWORKS, reads
-
-TRAINING_SEED, VALIDATION_SEED = 1, 99  # of generated networks
 
 learn = CommandGroup(no_args_is_help=True, help="Train learned orders (extra `learn`).")
 
@@ -48,35 +45,19 @@ def learn_order(
     """
     from edgewatt.cli.order import read_value
     from edgewatt.cli.parts.output import progress, say, show_table, write_json
-    from reorder.learning.networks import generated
-    from reorder.learning.train import train
-    from reorder.search.streaming import read_weights, weights_file
+    from edgewatt.orders.training import seeds_of, train_on_files
     from traces.base.files import whole_file
 
-    numbers = _seeds(seeds)
-    if network:
-        own = [(_load(path), memory) for path in network]
-        training = [pair for k, pair in enumerate(own) if k % 3 != 2]
-        validation = own[2::3] or generated(kind, VALIDATION_SEED, 12)
-    else:
-        training, validation = generated(kind, TRAINING_SEED, 80), generated(kind, VALIDATION_SEED, 24)
-    first = read_weights(start)[0] if start else None
-    made_with = {
-        "networks": [Path(path).name for path in network] if network else kind,
-        "start": first.name if first else "",
-    }
     with progress("learn order") as report:
-        found = train(
-            training, validation, policy=policy, objective=read_value(objective), seeds=numbers, seconds=seconds,
-            start=first, name=Path(output).stem, made_with=made_with, progress=report,
+        found, validated = train_on_files(
+            network or [], kind=kind, memory=memory, policy=policy, objective=read_value(objective), seconds=seconds,
+            seeds=seeds_of(seeds), start=start, output=output, progress=report,
         )  # fmt: skip
-    with whole_file(output) as stream:
-        stream.write(weights_file(list(found.sets)))
     if page is not None:
         from edgewatt.orders.learning_pages import weights_page
 
         with whole_file(page) as stream:
-            stream.write(weights_page(Path(output).stem, found, len(validation)).encode())
+            stream.write(weights_page(Path(output).stem, found, validated).encode())
     result = {
         "weights": output,
         "sets": [one.as_dict() for one in found.sets],
@@ -88,7 +69,7 @@ def learn_order(
             (one.name, one.made_with["seed"], one.made_with["evaluations"], f"{value:+.4f}")
             for one, value in zip(found.sets, found.validation, strict=True)
         ]
-        title = f"validation: mean log of (extra I/Os / those of the plain start), {len(validation)} networks"
+        title = f"validation: mean log of (extra I/Os / those of the plain start), {validated} networks"
         show_table(("set", "seed", "evaluations", "validation"), rows, title=title, numeric=("seed", "evaluations"))
         say(f"written: {output}; use it with  edgewatt order NETWORK -m learned -s weights={output}")
 
@@ -126,15 +107,16 @@ def learn_eon(
     from edgewatt.cli.parts.output import progress, say, show_table, write_json
     from edgewatt.orders.eon import against_others, train_seeds
     from edgewatt.orders.learning_pages import eon_page
+    from edgewatt.orders.training import load_network, seeds_of
     from traces.base.errors import InputError
     from traces.base.files import whole_file
 
     if seconds is not None and iterations is not None:
         raise InputError("give --seconds or --iterations, not both")
-    wanted = _load(network)
+    wanted = load_network(network)
     with progress("learn eon") as report:
         runs = train_seeds(
-            wanted, memory=memory, seeds=_seeds(seeds), output=output, resume=resume, iterations=iterations,
+            wanted, memory=memory, seeds=seeds_of(seeds), output=output, resume=resume, iterations=iterations,
             seconds=120.0 if seconds is None and iterations is None else seconds, progress=report,
         )  # fmt: skip
     rows = against_others(wanted, memory, runs[0])
@@ -154,32 +136,9 @@ def learn_eon(
         return
     show_table(
         ("order", "misses"), [(name, f"{n:,}") for name, n in rows], numeric=("misses",),
-        title=f"neurons looked up and not in an LRU cache of {memory - 1}, {wanted.n_connections:,} connections",
+        title=f"neurons looked up and not in EON's LRU cache, M = {memory}, {wanted.n_connections:,} connections",
     )  # fmt: skip
     say(f"written: {output} (seed {runs[0].seed}, {runs[0].iteration} iterations, {runs[0].seconds:.0f} CPU seconds)")
-
-
-def _seeds(text: str) -> list[int]:
-    from traces.base.errors import InputError
-
-    try:
-        numbers = [int(part) for part in text.split(",")]
-    except ValueError:
-        numbers = [-1]
-    if min(numbers) < 0 or max(numbers) >= 2**32:
-        raise InputError(f"--seeds {text}: whole numbers from 0 to 2^32 - 1, separated by commas")
-    return numbers
-
-
-def _load(path: str) -> Any:
-    from traces.base.errors import InputError
-    from traces.readers import load
-    from traces.work.network import Network
-
-    found = load(path, kind="network")
-    if not isinstance(found, Network):
-        raise InputError(f"{path}: training needs networks of neurons, not an operator graph")
-    return found
 
 
 def add_to(app: typer.Typer) -> None:

@@ -40,11 +40,9 @@ def cache(
       edgewatt cache trace.npz --level 4KiB:64:4:srrip --level 64KiB:64:16:lru --page caches.html
     """
     from edgewatt.cli.parts.output import show_table, write_json
-    from hwmodel.replay.profile import parse_level, profile_caches
-    from traces.trace_readers import open_trace
+    from edgewatt.memory.caches import curve_rows, level_rows, profile_trace
 
-    specs = [parse_level(text) for text in level]
-    found = profile_caches(open_trace(trace, format), specs, sets=sets, region_bytes=region_bytes)
+    found = profile_trace(trace, level, format=format, sets=sets, region_bytes=region_bytes)
     report = found.as_dict()
     if page is not None:
         from edgewatt.reporting.cache_page import cache_page
@@ -55,10 +53,7 @@ def cache(
     if write_json(report, json_file):
         return
     for k, (text, one) in enumerate(zip(level, found.levels, strict=True), 1):
-        counts = one.counts
-        plain = [(n, f"{getattr(counts, n):,}") for n in ("lookups", "hits", "misses", "evictions", "writebacks")]
-        plain.append(("hit rate", f"{counts.hits / counts.lookups:.4f}" if counts.lookups else ""))
-        show_table(("what", "value"), plain, title=f"level {k}: {text}", numeric=("value",))
+        show_table(("what", "value"), level_rows(one.counts), title=f"level {k}: {text}", numeric=("value",))
         rows = [
             (kind, name, f"{part.lookups:,}", f"{part.misses:,}", f"{part.hit_rate:.4f}")
             for kind, parts in (("stream", one.streams), ("region", one.regions))
@@ -67,10 +62,10 @@ def cache(
         numbers = ("look-ups", "misses", "hit rate")
         show_table(("of", "name", *numbers), rows, numeric=numbers)
     curve = found.curve
-    points = zip(curve.size_bytes.tolist(), curve.misses.tolist(), strict=True)
-    rates = [(f"{size:,}", f"{n:,}", f"{n / curve.lookups:.4f}" if curve.lookups else "") for size, n in points]
     title = f"LRU, {curve.line_bytes}-byte lines, {'fully associative' if sets == 1 else f'{sets} sets'}"
-    show_table(("size in bytes", "misses", "miss ratio"), rates, title=title, numeric=("size in bytes", "misses"))
+    show_table(
+        ("size in bytes", "misses", "miss ratio"), curve_rows(curve), title=title, numeric=("size in bytes", "misses")
+    )
 
 
 def accelerator(
@@ -99,68 +94,21 @@ def accelerator(
 
       edgewatt accelerator counts.csv --tensors net.npz --part ddr4-3200-x8
     """
-    from dataclasses import asdict
-
     from edgewatt.cli.parts.output import say, show_table, write_json
-    from hwmodel.energy.accelerator import layer_costs
-    from hwmodel.machine import BusSpec, Machine
-    from hwmodel.parts.part_file import load_part
-    from traces.accelerators.counts import read_counts
-    from traces.accelerators.scalesim import read_run
-    from traces.base.archive import read_npz
-    from traces.base.units import duration, energy, in_one_unit
+    from edgewatt.memory.accelerators import accelerator_memory
 
-    arrays = read_npz(tensors)
-    loaded = load_part(part)
-    o = loaded.organisation
-    machine = Machine((), encoder, bus=BusSpec(o.byte_lanes, o.burst_bytes), part=loaded)
-    counted = None
-    if run.is_dir():
-        sums = None if partials is None else read_npz(partials)
-        traffic = read_run(run, arrays, partials=sums, configuration=configuration)
-    else:
-        counts = read_counts(run, arrays)
-        traffic, counted = [each for each, _ in counts], [exact for _, exact in counts]
-    layers = layer_costs(traffic, machine)
-    report: dict[str, object] = {
-        "part": loaded.name,
-        "encoder": encoder,
-        "order": "as the tool issued the words" if counted is None else "assumed: each tensor walked linearly",
-        "layers": [{**asdict(layer), "shared_pj": layer.shared_pj} for layer in layers],
-        "total_pj": sum(layer.total_pj for layer in layers),
-        "time_ns": sum(layer.time_ns for layer in layers),
-    }
-    if counted is not None:
-        report["counted"] = [
-            {"layer": each.layer, "tensor": each.tensor, **asdict(exact), "ones": exact.ones,
-             "moved_bytes": exact.moved_bytes, "rounding_bytes": exact.rounding_bytes}
-            for each, exact in zip(traffic, counted, strict=True)
-        ]  # fmt: skip
-    if write_json(report, json_file):
+    found = accelerator_memory(
+        run, tensors, partials=partials, configuration=configuration, part=part, encoder=encoder
+    )  # fmt: skip
+    if write_json(found.as_dict(), json_file):
         return
-    rows: list[tuple[str, ...]] = []
-    spent: list[tuple[float, float | None]] = []
-    for layer in layers:
-        for each in layer.tensors:
-            numbers = (each.moved_bytes, each.reads, each.writes, each.ones, each.toggles)
-            rows.append((str(layer.layer), each.tensor, *(f"{n:,}" for n in numbers)))
-            spent.append((each.wire_pj + each.burst_pj, None))
-        rows.append((str(layer.layer), "shared", *[""] * 5))
-        spent.append((layer.shared_pj, layer.time_ns))
-    joules, energies = in_one_unit([pj for pj, _ in spent], 1e-12, "J")
-    seconds, times = in_one_unit([ns for _, ns in spent], 1e-9, "s")
-    rows = [(*row, *cells) for row, *cells in zip(rows, energies, times, strict=True)]
-    columns = ("layer", "tensor", "bytes", "reads", "writes", "ones", "toggles", joules, seconds)
-    show_table(columns, rows, title=f"{run.name} on {loaded.name}, {encoder}", numeric=columns[2:])
-    all_pj, all_ns = sum(layer.total_pj for layer in layers), sum(layer.time_ns for layer in layers)
-    say(
-        f"{energy(all_pj, 4)} in {duration(all_ns, 4)}; "
-        "'shared' is activates, background, refresh, strobes, clock and commands"
-    )
-    if counted is not None:
-        say("counts have no order: each tensor is walked linearly; toggles, activates and time follow from that")
-    if lacking := [f"layer {each.layer} {each.tensor} ({each.missing:,} words)" for each in traffic if each.missing]:
-        say(f"never moved by the tool, so the layer was not computed on whole tensors: {', '.join(lacking)}", err=True)
+    columns, rows = found.table()
+    show_table(columns, rows, title=f"{run.name} on {found.part}, {encoder}", numeric=columns[2:])
+    said, never_moved = found.in_words()
+    for line in said:
+        say(line)
+    if never_moved:
+        say(never_moved, err=True)
 
 
 def add_to(app: typer.Typer) -> None:

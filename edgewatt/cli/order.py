@@ -103,144 +103,71 @@ def order_network(
     from pathlib import Path
 
     from edgewatt.cli.parts.output import progress, show_order, write_json
-    from edgewatt.judging.judge import LANES, order_on_machine, view_on_machine
-    from edgewatt.judging.renumber import renumber_on_machine
-    from edgewatt.orders.describe import describe_order, kept_share, order_file, sizes_of
-    from edgewatt.orders.images import read_image, read_windows
-    from edgewatt.orders.ordering import PROCESSOR_LANES, judge_for, order
-    from edgewatt.orders.timed import speed_up, time_objective
-    from hwmodel.processor.calibration import processor_for
-    from reorder.base import ORDERINGS
-    from reorder.search.objectives import machine_objective
-    from traces.base.errors import InputError
+    from edgewatt.orders.describe import order_file, sizes_of
+    from edgewatt.orders.request import OrderRequest, find_order, read_network
+    from edgewatt.orders.timed import speed_in_words
     from traces.base.files import whole_file
-    from traces.base.units import duration
-    from traces.layouts.layout import Layout
-    from traces.readers import load
-    from traces.readers.native import save
-    from traces.work.network import Network
 
-    loaded = load(
-        network[0] if len(network) == 1 else network, kind="network", orientation=orientation, names=names or None,
-        image=read_image(image), windows=read_windows(window),
+    loaded = read_network(
+        network, orientation=orientation, names=names, image=image, windows=window, prune=prune
     )  # fmt: skip
-    if isinstance(loaded, Network) and prune is not None:
-        from traces.work.prune import prune_magnitude
-
-        loaded = prune_magnitude(loaded, density=kept_share(prune))
-    if isinstance(loaded, Network):
-        for note in (*loaded.notes, sizes_of(loaded)):
-            said = note if note.startswith(tuple(network)) else f"{network[0]}: {note}"  # several files name their own
-            say(said, err=True)
-    if not isinstance(loaded, Network):
-        raise InputError(f"{network[0]}: `edgewatt order` needs a network of neurons, not an operator graph")
-    if smallest:
-        _show_smallest(loaded, method, dict(map(split_parameter, parameter)), seed, time_limit, output, json_file)
-        return
-    method = method or "auto"
-    wish = read_value(objective or ("io" if system is None else "energy"))
-    wish = machine_objective(wish) or wish
-    judge: Any = None
-    if system is not None:
-        given = Layout(
-            kind=layout or "auto", value_format=value_format or "fp32", lanes=LANES if lanes is None else lanes
-        )
-        judge = judge_for(loaded, wish, system, layout=given, seed=seed)
-        memory = judge.shape().memory if memory is None else memory
-    elif layout is not None or value_format is not None or renumber is not None:
-        raise InputError("--layout, --format and --renumber belong to --system")
-    elif memory is None:
-        memory = 100
+    for note in (*loaded.notes, sizes_of(loaded)):
+        said = note if note.startswith(tuple(network)) else f"{network[0]}: {note}"  # several files name their own
+        say(said, err=True)
     asked = {name: read_value(value) for name, value in map(split_parameter, parameter)}
-    with progress(method) as report_progress:
-        if judge is None:
-            found = order(
-                loaded, method, memory=memory, policy=policy, pinning=pinning, objective=wish, seed=seed,
-                time_limit_s=time_limit, progress=report_progress, target=target, lanes=lanes, **asked,
-            )  # fmt: skip
-        elif renumber is not None:
-            if not ORDERINGS[method].item.chooses:
-                raise InputError(f"--renumber finds its own order: leave out --method {method}")
-            made = renumber_on_machine(judge, seed=seed, time_limit_s=time_limit, progress=report_progress, **asked)
-            loaded, found, judge = made.network, made.ordering, made.judge
-            save(loaded, renumber, extras={"number": made.number})
-            say(f"lines filled: {made.fills:,}, with the file's numbers and two-optimal {made.plain_fills:,}", err=True)
-        else:
-            found = order_on_machine(
-                judge, method, memory=memory, seed=seed, time_limit_s=time_limit, progress=report_progress, **asked
-            )
-    timed: dict[str, Any] = {}
-    view = None
-    if judge is not None:
-        view, shape = view_on_machine(judge, found), judge.shape()
-        wish, policy, pinning = "io", shape.policy, shape.pinning
-        timed = {"machine": view.as_dict()}
-    elif wish == "time":
-        lanes = lanes or PROCESSOR_LANES
-        processor = processor_for(target or "this-cpu")
-        timed = speed_up(processor, loaded, found, lanes)
-        wish = time_objective(processor, loaded, lanes)
-    result = {**describe_order(loaded, found, memory, policy, pinning, wish), **timed}
-    if best_evictions:
-        from reorder.limits.eviction import optimal_eviction
-
-        best = optimal_eviction(
-            loaded, found, memory=memory, relax=loaded.n_connections > 5000, time_limit_s=time_limit or 60
-        )
-        result["best_evictions"] = {"total": best.total, "lower_bound": best.lower_bound, "proved": best.proved}
+    if smallest:
+        _show_smallest(loaded, method, asked, seed, time_limit, output, json_file)
+        return
+    request = OrderRequest(
+        method=method or "auto", memory=memory, policy=policy, pinning=pinning,
+        objective=read_value(objective) if objective else None, system=system, layout=layout,
+        value_format=value_format, target=target, lanes=lanes, seed=seed, time_limit_s=time_limit, renumber=renumber,
+        best_evictions=best_evictions, asked=asked,
+    )  # fmt: skip
+    with progress(request.method) as report_progress:
+        made = find_order(loaded, request, report_progress)
+    found, result, view = made.ordering, made.result, made.view
+    for note in made.notes:
+        say(note, err=True)
     if output:
         with whole_file(Path(output)) as stream:
             stream.write(order_file(found, result))
     if explain:
         from edgewatt.reporting.explain_order import explain_page
 
-        page = explain_page(loaded, found, memory=memory, policy=policy, pinning=pinning, view=view)
+        page = explain_page(
+            made.network, found, memory=made.memory, policy=made.policy, pinning=made.pinning, view=view
+        )
         with whole_file(Path(explain)) as stream:
             stream.write(page.encode())
     if not write_json(result, json_file):
         show_order(result)
         if view is not None:
             say(view.sentence)
-        elif timed:
-            ours, theirs = (duration(1e3 * timed[key]) for key in ("predicted_us", "csr_us"))
-            say(
-                f"predicted time of a pass of {lanes} vectors: {ours}, target after target (CSR) {theirs}: "
-                f"{timed['times_faster_than_csr']:.2f} times as fast"
-            )
+        elif "predicted_us" in result:
+            say(speed_in_words(result, made.lanes))
 
 
 def _show_smallest(
     network: Network,
     method: str | None,
-    parameters: dict[str, str],
+    asked: dict[str, Any],
     seed: int,
     time_limit: float | None,
     output: str | None,
     json_file: str | None,
 ) -> None:
     """Print or write the least M of `edgewatt order --smallest-memory`."""
-    from pathlib import Path
-
     from edgewatt.cli.parts.output import progress, write_json
-    from edgewatt.orders.describe import order_file
-    from reorder.limits.smallest import smallest_memory
-    from reorder.order import order
-    from traces.base.files import whole_file
+    from edgewatt.orders.request import find_smallest
 
-    given = None
-    if parameters:
-        asked = {name: read_value(value) for name, value in parameters.items()}
-        given = order(network, method or "auto", memory=100, seed=seed, time_limit_s=time_limit, **asked)
     with progress("smallest memory") as report:
-        found = smallest_memory(network, given, method=method, seed=seed, time_limit_s=time_limit, progress=report)
-    result = {**found.as_dict(), "network": network.name, "policy": "min", "pinning": "literal"}
-    if output:
-        made = {"parameters": dict(found.ordering.parameters), "seed": seed, "truncated": found.ordering.truncated}
-        with whole_file(Path(output)) as stream:
-            stream.write(order_file(found.ordering, {**result, **made}))
+        found, result = find_smallest(
+            network, method, asked=asked, seed=seed, time_limit_s=time_limit, output=output, progress=report
+        )
     if write_json(result, json_file):
         return
-    whose = "this order has" if given is not None else f"an order by {found.ordering.method} has"
+    whose = "this order has" if asked else f"an order by {found.ordering.method} has"
     say(f"{network.name}: at M = {found.memory}, {whose} W + N + S I/Os; with less, that order has more (Theorem 2)")
     if found.exact:
         say(f"no order does with less: {found.argument}")
@@ -284,31 +211,16 @@ def pays_command(
 
     Example:  edgewatt pays net.npz --order auto --system scratchpad-8k --lanes 16 -o pays.html
     """
-    from dataclasses import replace
     from pathlib import Path
 
     from edgewatt.cli.parts.output import progress, show_table, write_json
     from edgewatt.orders.pays import METRICS, WORDS, change, kib, pays
     from edgewatt.orders.pays_page import pays_page
-    from reorder.order import order as make_order
-    from traces.base.errors import InputError
+    from edgewatt.orders.request import orders_of, read_network
     from traces.base.files import whole_file
-    from traces.readers import load
-    from traces.work.network import Network
 
-    loaded = load(network[0] if len(network) == 1 else network, kind="network")
-    if not isinstance(loaded, Network):
-        raise InputError(f"{network[0]}: `edgewatt pays` needs a network of neurons, not an operator graph")
-    for name in (order, against):
-        if Path(name).suffix in (".npz", ".npy", ".txt") and not Path(name).exists():
-            raise InputError(f"{name}: no such file: --order and --against take a file of an order, or a method's name")
-    given: list[Any] = []
-    for name in (order, against):
-        if not Path(name).exists():
-            given.append(name)
-            continue
-        told = Path(name).name if Path(order).name != Path(against).name else name
-        given.append(replace(make_order(loaded, "file", memory=3, path=name), method=told))
+    loaded = read_network(network, command="pays")
+    given = orders_of(loaded, (order, against))
     with progress("pays") as report_progress:
         found = pays(
             loaded, given[0], against=given[1], system=system, sizes=size or None, parts=part or None,
@@ -324,14 +236,14 @@ def pays_command(
     several = len(choices) > 1  # one machine is named in the title
     rows = [
         (
-            *[str(p.choice)] * several,
+            *([str(p.choice)] if several else []),
             kib(p.size_bytes),
             str(p.memory),
             *(change(p.saving(metric)) for metric in METRICS),
         )
         for p in found.points
     ]
-    heads = (*["machine"] * several, "on-chip", "M", *(f"{WORDS[metric]} %" for metric in METRICS))
+    heads = (*(["machine"] if several else []), "on-chip", "M", *(f"{WORDS[metric]} %" for metric in METRICS))
     title = (
         f"{found.names[0]} against {found.names[1]}{'' if several else f' on {choices.pop()}'}, layout {found.layout}"
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import typer
 
 from edgewatt.cli.parts.guard import json_option, written
@@ -88,130 +90,39 @@ def order_tuples(
 
     from edgewatt.cli.parts.output import progress, resumable, show_table, write_json
     from edgewatt.cli.tables import show_weights
-    from edgewatt.orders.describe import described, kept_share
-    from edgewatt.orders.strides import choose_tuple_stride, wire_energy_pj
-    from reorder.cdr import TUPLE_ORDERS
-    from reorder.cdr import order_tuples as order
-    from reorder.cdr.files import WRITERS, read_matrix, write_matrix
-    from traces.base.checks import is_whole
-    from traces.base.errors import InputError, did_you_mean
-    from traces.base.units import duration
-    from traces.work.prune import prune_matrix
+    from edgewatt.orders.tuples import in_words, order_file, order_folder, rows_of
+    from traces.base.errors import InputError
 
+    options: dict[str, Any] = {
+        "names": names, "prune": prune, "part": part, "checkpoint": checkpoint, "layout": layout, "metric": metric,
+        "rows": rows, "stride_restart": stride_restart, "stride": stride, "base_interval": base_interval,
+        "value_format": value_format, "encoder": encoder, "objective": objective, "block_bytes": block_bytes,
+        "id_bits": id_bits, "method": method, "effort": effort, "seed": seed, "workers": workers,
+        "executor": executor, "scheduler": scheduler,
+    }  # fmt: skip
     if Path(matrix).is_dir():
-        if output is None:
-            raise InputError(f"{matrix}: is a folder of shards: say with -o which folder the reordered ones go to")
-        unfit = {
-            "--names": names, "--prune": prune, "--part": part, "--checkpoint": checkpoint,
-            "--layout": layout != "csr", "--metric": metric != "ones", "--rows": rows != "packed",
-            "--stride-restart": stride_restart != "row", "--stride auto": stride == "auto",
-        }  # fmt: skip
-        if given_option := next((name for name, value in unfit.items() if value), None):
-            raise InputError(f"{matrix}: {given_option} is for one matrix, not for a folder of shards")
-        from reorder.weights import order_weights
-
         with progress("order-tuples") as update, resumable():
-            orders = order_weights(
-                matrix, output, include=include or ("*",), exclude=exclude,
-                stride=int(stride) if is_whole(stride.removeprefix("-")) else stride,
-                id_bits=id_bits, encoder=encoder, objective=objective, block_bytes=block_bytes,
-                base_interval=int(base_interval) if base_interval and is_whole(base_interval) else base_interval,
-                method=method, effort=as_effort(effort), seed=seed, workers=workers, executor=executor,
-                scheduler=scheduler, progress=update,
-            )  # fmt: skip
+            orders = order_folder(matrix, output, include=include, exclude=exclude, progress=update, **options)
         if not write_json({"folder": matrix, "output": output, "matrices": [asdict(o) for o in orders]}, json_file):
             show_weights(orders, output)
         return
     if include or exclude:
         raise InputError(f"{matrix}: --include and --exclude choose in a folder of shards; --names chooses here")
-    id_bits = 16 if id_bits is None else id_bits
-    if output is not None and Path(output).suffix.lower() not in WRITERS:
-        hint = did_you_mean(Path(output).suffix, WRITERS)
-        raise InputError(f"{output}: a matrix is written as {', '.join(WRITERS)}{hint}")
-    TUPLE_ORDERS[method]  # an unknown name is said before the work starts
-    given = read_matrix(matrix, names=[names] if names else None)
-    if prune is not None:
-        given = prune_matrix(given, density=kept_share(prune))
-    say(f"{matrix}: {described(given)}", err=True)
-    if stride == "auto":
-        best, times = choose_tuple_stride(given, value_format=value_format, id_bits=id_bits, part=part or "lpddr4-3200")
-        for tried, ns in times.items():
-            label = "as given" if tried is None else f"stride {tried}"
-            say(f"{label}: {duration(ns, 4)} ({100 * ns / times[None] - 100:+.2f} %)", err=True)
-        stride = str(best)
-    with progress("order-tuples") as update:
-        found = order(
-            given,
-            value_format=value_format,
-            stride=int(stride) if is_whole(stride.removeprefix("-")) else stride,
-            layout=layout,
-            encoder=encoder,
-            objective=objective,
-            metric=metric,
-            energy_pj=wire_energy_pj(part) if part else None,
-            id_bits=id_bits,
-            block_bytes=block_bytes,
-            base_interval=int(base_interval) if base_interval and is_whole(base_interval) else base_interval,
-            stride_restart=stride_restart,
-            rows=rows,
-            method=method,
-            effort=as_effort(effort),
-            seed=seed,
-            workers=workers,
-            executor=executor,
-            scheduler=scheduler,
-            checkpoint=checkpoint,
-            progress=update,
-        )
-    if output is not None:
-        write_matrix(found.matrix(), output)
-
-    def change(before: float, after: float) -> str:
-        return f"{100 * after / before - 100:+.1f} %" if before else "-"
-
-    table = [
-        ("ones, values", found.original_ones_values, found.ones_values),
-        ("ones, ids", found.original_ones_ids, found.ones_ids),
-        ("ones, all", found.original_ones, found.ones),
-    ]
-    if found.toggles is not None and found.original_toggles is not None:
-        table.append(("toggles, all", found.original_toggles, found.toggles))
-    result = {
-        "matrix": matrix,
-        "tuples": len(found.positions),
-        "method": method,
-        **found.parameters,
-        "encoder": encoder,
-        "metric": metric,
-        **{name: {"before": before, "after": after} for name, before, after in table},
-        "cost": {"before": found.original_cost, "after": found.cost, "lower_bound": found.lower_bound},
-        "values_that_became_zero": found.zeroed,
-        "output": output,
-    }
+    found, result = order_file(
+        matrix, output, say=lambda text: say(text, err=True), running=lambda: progress("order-tuples"), **options
+    )
     if write_json(result, json_file):
         return
-    title = f"{Path(matrix).name}: {len(found.positions)} tuples, {value_format}, stride {stride}, {encoder}"
-    rows_shown = [(name, before, after, change(before, after)) for name, before, after in table]
-    show_table(("wires", "as given", "reordered", "change"), rows_shown, title=title, numeric=("as given", "reordered"))
-    if found.lower_bound:
-        say(
-            f"no order inside these strides costs less than {found.lower_bound:.0f} ({metric}); "
-            f"this one is within {100 * found.cost / found.lower_bound - 100:.1f} %"
-        )
-    if found.lower_bound is None:
-        say(f"no lower bound is known for {metric} with {encoder} and {value_format} at this stride")
-    if found.zeroed:
-        say(f"warning: {found.zeroed} stored non-zeros become zero in {value_format}", err=True)
+    sizes = f"{len(found.positions)} tuples, {value_format}, stride {found.parameters['stride']}, {encoder}"
+    heads = ("wires", "as given", "reordered", "change")
+    show_table(heads, rows_of(found), title=f"{Path(matrix).name}: {sizes}", numeric=heads[1:3])
+    bound, warning = in_words(found, metric, encoder, value_format)
+    if bound:
+        say(bound)
+    if warning:
+        say(warning, err=True)
     if output is not None:
         say(f"reordered matrix: {output}")
-
-
-def as_effort(given: str) -> float | str:
-    """Read a number or the name of a preset, which the method checks."""
-    try:
-        return float(given)
-    except ValueError:
-        return given
 
 
 def add_to(app: typer.Typer) -> None:

@@ -42,6 +42,7 @@ def papers(
 
     from edgewatt.cli.parts.output import progress, resumable, show_table, write_json
     from edgewatt.papers.claims import chosen, paper_figures
+    from edgewatt.papers.estimate import time_left
     from edgewatt.papers.page import compare_claims, paper_page
     from edgewatt.papers.reproduction import figure_plan, reproduce
     from edgewatt.papers.study import STUDIES, StudyRun
@@ -63,7 +64,9 @@ def papers(
             raise InputError(f"{name} is a study: it has no values to replace (-s {overrides[0]})")
     need_charts()
     if run:
-        _say_how_long(wanted, results, settings, 1 if executor == "inline" else workers)
+        left = time_left(wanted, results=results, workers=1 if executor == "inline" else workers, **settings)
+        if left:
+            say(left, err=True)
     done: list[Any] = []
     failed: list[str] = []
     for name in wanted:
@@ -77,36 +80,28 @@ def papers(
     page, *charts = paper_page(done, output or Path(results) / "papers.html", figures=figures)
     claims = compare_claims(done)
     if not write_json({"page": page, "figures": charts, "claims": claims}, json_file):
-        heads = ("printed, in our words", "the paper's method", "our method", "verdict")
-        shown = [c for c in claims if c["measured"]]
-        for paper in dict.fromkeys(c["paper"] for c in shown):
-            rows = [c for c in shown if c["paper"] == paper]
-            lines = [(c["claim"], _lines(c["theirs"]), _lines(c["ours"]), c["verdict"]) for c in rows]
-            show_table(heads, lines, title=paper)
-        for r in done:
-            of, what = (len(r.jobs), "jobs") if isinstance(r, StudyRun) else (len(r.plan.points), "points")
-            say(f"{r.name}: {len(r.records)} of {of} {what} finished")
-        say(f"page: {page}")
-        if charts:
-            say(f"figures: {len(charts)} files in {figures}")
+        _print(done, claims, [f"page: {page}", *([f"figures: {len(charts)} files in {figures}"] if charts else [])])
     if failed:
         say("failed:\n" + "\n".join(failed), err=True)
         raise typer.Exit(1)
 
 
-def _say_how_long(names: list[str], results: str, settings: dict[str, Any], workers: int | None) -> None:
-    """Print about how long it will take, where that is more than half a minute."""
-    from edgewatt.papers.estimate import MEASURED_ON, cpu_seconds_left, words
-    from edgewatt.papers.study import STUDIES
-    from edgewatt.sweeps.executors import available_cores
+def _print(done: list[Any], claims: list[dict[str, Any]], written: list[str]) -> None:
+    """Print each paper's claims beside ours, what is finished, and what was written."""
+    from edgewatt.cli.parts.output import show_table
+    from edgewatt.papers.study import StudyRun
 
-    cores = workers or available_cores()
-    left = {name: cpu_seconds_left(name, results=results, **settings) for name in names}
-    alone = sum(seconds for name, seconds in left.items() if name in STUDIES and STUDIES[name].item.alone)
-    total = sum(left.values())
-    if total > 30:
-        shared = f", {words(alone + (total - alone) / cores)} with {cores} workers" if cores > 1 else ""
-        say(f"about {words(total)} of CPU time to go{shared} (as measured on {MEASURED_ON})", err=True)
+    heads = ("printed, in our words", "the paper's method", "our method", "verdict")
+    shown = [c for c in claims if c["measured"]]
+    for paper in dict.fromkeys(c["paper"] for c in shown):
+        rows = [c for c in shown if c["paper"] == paper]
+        lines = [(c["claim"], _lines(c["theirs"]), _lines(c["ours"]), c["verdict"]) for c in rows]
+        show_table(heads, lines, title=paper)
+    for r in done:
+        of, what = (len(r.jobs), "jobs") if isinstance(r, StudyRun) else (len(r.plan.points), "points")
+        say(f"{r.name}: {len(r.records)} of {of} {what} finished")
+    for line in written:
+        say(line)
 
 
 def _lines(words: str) -> str:

@@ -12,7 +12,7 @@ from edgewatt.cli.parts.inputs import CONFIGURATIONS, MACHINE, NETWORKS, reads, 
 from edgewatt.cli.parts.output import say
 
 if TYPE_CHECKING:
-    from traces.work.network import Network
+    pass
 
 _OVERRIDE = typer.Option(
     None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the file, such as -s dram.part=lpddr4-3200."
@@ -307,20 +307,16 @@ def bench_network(
 
     Example:  edgewatt bench --calibrate this-machine.yaml
     """
-    from edgewatt.bench.comparison import bench, summary
+    from edgewatt.bench.comparison import bench, calibrated, network_of, predicted_in_words, summary
     from edgewatt.bench.page import bench_page
-    from edgewatt.bench.rounds import one_core
     from edgewatt.cli.parts.output import progress, show_table, write_json
-    from hwmodel.processor.calibration import calibrate as measure_processor
     from traces.base.errors import InputError, unknown_name
     from traces.base.files import check_writable
-    from traces.base.units import duration
 
     check_writable(calibrate, output, json_file)
     if calibrate is not None:
-        with progress("probe") as update, one_core():
-            processor = measure_processor(update, simd)
-        processor.save(calibrate)
+        with progress("probe") as update:
+            processor = calibrated(calibrate, simd, update)
         say(f"{calibrate}: fitted to {processor.fitted_on} passes, median error {processor.median_error:.1%}")
     if source is None:
         if calibrate is None:
@@ -328,7 +324,7 @@ def bench_network(
         return
     if order not in ("time", "own", "config"):
         raise unknown_name("order", order, ("time", "own", "config"))
-    network, edges = _network_of(source, list(overrides or []))
+    network, edges = network_of(source, list(overrides or []))
     if order == "config" and edges is None:
         raise InputError(f"{source}: an order from a configuration needs a configuration (YAML)")
     chosen = {"time": "time", "own": None, "config": edges}[order]
@@ -346,7 +342,7 @@ def bench_network(
     say(f"A/A control {result.aa:.3f} ({'steady' if result.steady else 'NOT STEADY: do not believe ratios'})")
     say(f"{result.fma_share:.0%} of the multiply-add peak of {result.processor.limits.fma_gflops:.0f} GFLOP/s")
     if result.predicted_microseconds:
-        say(f"the cost model predicted {duration(1e3 * result.predicted_microseconds)}")
+        say(predicted_in_words(result))
     for name, reason in result.missing.items():
         say(f"skipped {name}: {reason}")
     if result.not_counted:
@@ -355,31 +351,6 @@ def bench_network(
         say(f"{name}: " + ", ".join(f"{count:,.0f} {event.replace('_', ' ')}" for event, count in events.items()))
     if page:
         say(f"page: {page}")
-
-
-def _network_of(source: str, overrides: list[str]) -> tuple[Network, Any]:
-    """Return (network, order of the configuration's first point or None)."""
-    from pathlib import Path
-
-    from traces.base.errors import InputError
-    from traces.work.network import Network
-
-    if Path(source).suffix not in (".yaml", ".yml"):
-        from traces.readers import load
-
-        loaded = load(source, kind="network")
-        if not isinstance(loaded, Network):
-            raise InputError(f"{source}: `edgewatt bench` needs a network of neurons, not an operator graph")
-        return loaded, None
-    from edgewatt.point.compute import Computation
-    from edgewatt.point.memo import Memo
-    from edgewatt.sweeps.plan import load_sweep
-
-    point = load_sweep(Path(source), overrides).points[0]
-    if point.order is None:
-        raise InputError(f"{source}: it plays a recorded trace, which holds no network")
-    steps = Computation(point, Memo())
-    return steps["network"], steps["tuple_order"]["edges"]
 
 
 def add_to(app: typer.Typer) -> None:

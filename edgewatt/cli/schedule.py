@@ -10,8 +10,6 @@ from edgewatt.cli.parts.guard import json_option, written
 from edgewatt.cli.parts.inputs import MACHINE, PART, reads, size_of
 from edgewatt.cli.parts.output import say
 
-ONCHIP_BYTES = (32 * 1024, 64 * 1024, 128 * 1024, 256 * 1024)
-
 
 def schedule(
     model: str = typer.Argument(
@@ -77,128 +75,43 @@ def schedule(
     Prints peak memory, arena and off-chip traffic of the file's order, of Kahn's and of the schedule, and whether the
     schedule is proved to be the best.
     """
-    import time
-    from dataclasses import asdict
-
     from edgewatt.cli.parts.output import progress, write_json
-    from edgewatt.operators.arena_map import buffers_of, in_banks, of_schedule, write_page
-    from edgewatt.operators.energy import schedule as run
-    from edgewatt.operators.orders import add_energy, compare_orders, load_graph
-    from edgewatt.operators.words import bank_summary, banks_in_words, written_in_words
-    from traces.base.checks import is_whole
-    from traces.base.errors import InputError
+    from edgewatt.operators.request import ScheduleRequest, find_schedule
 
-    if alignment != "graph" and not is_whole(alignment):
-        raise InputError(f"--alignment {alignment}: a number of bytes, or 'graph'")
-    started = time.perf_counter()
-    graph = load_graph(model, batch)
-    read_s = time.perf_counter() - started
-    started = time.perf_counter()
-    again: dict[str, Any] = {}
-    work, patterns = graph, rewrite
+    request = ScheduleRequest(
+        model=model, batch=batch, alignment=alignment, rewrite=rewrite, recompute=recompute, banks=banks, part=part,
+        encoder=encoder, output=output, figure=figure, page=page,
+        search={
+            "objective": objective, "machine": system, "method": method, "allocator": allocator,
+            "onchip_bytes": onchip_bytes, "block_bytes": block_bytes, "budget_bytes": budget_bytes,
+            "time_limit_s": time_limit, "evaluations": evaluations, "seed": seed,
+        },
+    )  # fmt: skip
     with progress("schedule") as report:
-        if recompute:
-            from reorder.recomputation.recompute import recompute as compute_again
-            from reorder.rewriting.rewrite import rewrite_graph
-
-            made = compute_again(rewrite_graph(graph, rewrite), moves=recompute, time_limit_s=time_limit)
-            work, patterns = made.graph, []
-            again = {"recomputed": list(made.copies), "recomputed_bytes": made.extra_bytes}
-        result = run(
-            work,
-            objective=objective,
-            machine=system,
-            method=method,
-            rewrite=patterns,
-            allocator=allocator,
-            alignment="graph" if alignment == "graph" else int(alignment),
-            onchip_bytes=onchip_bytes,
-            block_bytes=block_bytes,
-            budget_bytes=budget_bytes,
-            time_limit_s=time_limit,
-            evaluations=evaluations,
-            seed=seed,
-            progress=report,
-        )
-    search_s = time.perf_counter() - started
-    sizes = tuple(dict.fromkeys((*ONCHIP_BYTES, *([onchip_bytes] if onchip_bytes else []))))
-    back = unpriced = None
-    until = None if time_limit is None else time.monotonic() + time_limit
-    rows = compare_orders(graph, result, sizes, block_bytes=block_bytes, allocator=allocator, deadline=until)
-    if part is not None:
-        try:
-            add_energy(rows, graph, result, onchip_bytes or ONCHIP_BYTES[1], block_bytes, part, encoder, seed, until)
-        except InputError as error:  # said once the schedule is out
-            unpriced = error
-    if output is not None:
-        from edgewatt.operators.write_back import write_back
-
-        back = write_back(model, graph, result, output, rewrite=patterns)
-    if figure is not None:
-        from edgewatt.operators.figures import draw
-
-        draw(graph, result, figure, seed=seed)
-    placed = None
-    if banks is not None:
-        from edgewatt.operators.bank_file import read_banks
-
-        placed = in_banks(result, read_banks(banks), result.alignment, until)
-    if page is not None:
-        write_page(of_schedule(result, placed), page)
-    summary = {
-        "model": model,
-        "graph": result.graph.name,
-        "operators": result.graph.n_nodes,
-        "objective": objective,
-        "method": method,
-        "rewrite": list(rewrite),
-        "allocator": allocator,
-        "block_bytes": block_bytes,
-        "peak_bytes": result.peak_bytes,
-        "lower_bound_bytes": result.lower_bound_bytes,
-        "arena_bytes": result.arena_bytes,
-        "arena_lower_bound_bytes": result.arena_lower_bound_bytes,
-        "alignment": result.alignment,
-        "traffic_bytes": result.traffic_bytes,
-        "proved": result.proved,
-        "truncated": result.truncated,
-        "states": result.states,
-        "read_seconds": read_s,
-        "search_seconds": search_s,
-        "orders": rows,
-        "order": result.names,
-        "buffers": buffers_of(result),
-        "details": dict(result.details),
-        **again,
-    }
-    if back is not None:
-        summary["written_back"] = asdict(back)
-    if placed is not None:
-        summary["placement_in_banks"] = bank_summary(placed)
-    if not write_json(summary, json_file):
-        _print(result, rows, sizes, read_s, search_s)
-        if again:
-            names = ", ".join(again["recomputed"]) or "no operator"
-            say(f"computed again: {names} ({again['recomputed_bytes']:,} B written once more)")
-        for line in (*written_in_words(back, result), *([] if placed is None else banks_in_words(placed))):
+        found = find_schedule(request, report)
+    if not write_json(found.summary, json_file):
+        _print(found)
+        for line in found.words:
             say(line)
         for file in filter(None, (output, figure, page, json_file)):
             say(f"written: {file}")
-    if unpriced is not None:
-        raise unpriced
+    if found.unpriced is not None:
+        raise found.unpriced
 
 
-def _print(result: Any, rows: list[dict[str, Any]], sizes: tuple[int, ...], read_s: float, search_s: float) -> None:
+def _print(found: Any) -> None:
+    """Print the orders side by side, what is proved, and the times."""
     from edgewatt.cli.parts.output import show_table
     from edgewatt.operators.words import arena_in_words, order_lines, proof_in_words
     from traces.base.units import engineering
 
+    result, rows = found.result, found.rows
     columns = [f"{row['order']} order" for row in rows]
     show_table(
         ("", *columns),
         [
             (text, *(f"{value:,}" if isinstance(value, int) else value for value in values))
-            for text, values in order_lines(rows, sizes)
+            for text, values in order_lines(rows, found.sizes)
         ],
         title=result.graph.name,
         numeric=columns,
@@ -207,7 +120,7 @@ def _print(result: Any, rows: list[dict[str, Any]], sizes: tuple[int, ...], read
         say(f"off-chip traffic left out: {reason}")
     say(proof_in_words(result))
     say(arena_in_words(result))
-    times = [engineering(seconds, "s") for seconds in (read_s, search_s)]
+    times = [engineering(seconds, "s") for seconds in (found.read_s, found.search_s)]
     say(f"{result.states:,} states; read in {times[0]}, scheduled in {times[1]}")
 
 
@@ -246,59 +159,20 @@ def arena(
 
     Ends with status 1 where the capacity is not met, and says whether that is proved to be impossible.
     """
-    from pathlib import Path
-
     from edgewatt.cli.parts.output import write_json
-    from edgewatt.operators.words import bank_summary, banks_in_words, placement_in_words
-    from reorder.arena.allocate import allocate
-    from reorder.arena.files import read_buffers, write_placement
+    from edgewatt.operators.placing import place_buffers
 
-    given = read_buffers(file, alignment)
-    b = given.buffers
-    summary: dict[str, Any] = {"file": file, "buffers": b.count, "allocator": allocator, "alignment": b.alignment}
-    summary |= {"capacity": capacity, "load": b.load}
-    names = None
-    if banks is not None:
-        from edgewatt.operators.bank_file import read_banks
-
-        memories = read_banks(banks)
-        ids = {name: i for i, name in enumerate(given.names)}
-        several = allocate(
-            b.lower, b.upper, b.size, alignment=b.alignment, time_limit_s=time_limit, allocator=allocator,
-            banks=memories.banks, capacity=capacity, traffic=given.traffic,
-            pinned={**given.pinned, **memories.numbered("buffer", ids, b.size.tolist())},
-        )  # fmt: skip
-        fits, words, names, placed = True, banks_in_words(several), several.names, several
-        summary |= bank_summary(several)
-        summary["bank"] = dict(zip(given.names, names, strict=True))
-    else:
-        placed = one = allocate(
-            b.lower, b.upper, b.size, capacity=capacity, alignment=b.alignment, time_limit_s=time_limit,
-            allocator=allocator,
-        )  # fmt: skip
-        fits = capacity is None or one.height <= capacity
-        words = [placement_in_words(one.height, one.lower_bound, capacity)]
-        summary |= {"fits": fits, "height": one.height, "lower_bound": one.lower_bound, "proved": one.proved}
-        summary |= {"nodes": one.nodes, "truncated": one.truncated}
-    if output is not None and fits:
-        write_placement(given, placed.offset, output, names)
-    if page is not None or figure is not None:
-        from edgewatt.operators.arena_map import draw_map, of_file, write_page
-
-        shown = of_file(given, placed, f"{Path(file).name}: {b.count} buffers", capacity)
-        if page is not None:
-            write_page(shown, page)
-        if figure is not None:
-            draw_map(shown, figure)
-    summary["offsets"] = dict(zip(given.names, placed.offset.tolist(), strict=True))
-    if not write_json(summary, json_file):
-        say(f"{b.count} buffers, {b.load:,} B live at once at most")
-        for line in words:
+    found = place_buffers(
+        file, capacity=capacity, alignment=alignment, allocator=allocator, banks=banks, time_limit_s=time_limit,
+        output=output, page=page, figure=figure,
+    )  # fmt: skip
+    if not write_json(found.summary, json_file):
+        for line in found.words:
             say(line)
-        for path in (output if fits else None, page, figure, json_file):
+        for path in (output if found.fits else None, page, figure, json_file):
             if path:
                 say(f"written: {path}")
-    if not fits:
+    if not found.fits:
         raise typer.Exit(1)
 
 
@@ -333,20 +207,17 @@ def patches(
 
     Example:  edgewatt patches layers.csv --part lpddr4-3200 --factor 1.3 --run --page front.html
     """
-    import time
-
     from edgewatt.cli.parts.output import progress, show_table, write_json
-    from edgewatt.operators.patches import check_plan
+    from edgewatt.operators.patches import check_plan, chosen_ways, left_of
     from edgewatt.operators.patches import patches as find
     from edgewatt.operators.words import front_in_words, plan_rows
     from edgewatt.reporting.patches_page import plan_table
-    from reorder.patches.front import MODES, TILES
     from traces.base.errors import InputError
 
-    started = time.monotonic()
+    left = left_of(time_limit)
     with progress("patches") as report:
         front = find(
-            model, modes=mode or MODES, tiles=tile or TILES, counting=counting, weight_buffer=weight_buffer_bytes,
+            model, **chosen_ways(mode, tile), counting=counting, weight_buffer=weight_buffer_bytes,
             part=part, encoder=encoder, most=plans, seed=seed, batch=batch, time_limit_s=time_limit, progress=report,
         )  # fmt: skip
     rows = plan_rows(front)
@@ -362,10 +233,9 @@ def patches(
         say_chosen = f"chosen: {rows[chosen]['peak']:,} B at {rows[chosen]['factor']:.3f}: {rows[chosen]['blocks']}"
         words.append(say_chosen)
     if run and chosen is not None:
-        left = None if time_limit is None else max(1e-9, time_limit - (time.monotonic() - started))
         with progress("run") as report:
             found = check_plan(
-                front.chain, front.plans[chosen], weight_buffer=weight_buffer_bytes, seed=seed, time_limit_s=left,
+                front.chain, front.plans[chosen], weight_buffer=weight_buffer_bytes, seed=seed, time_limit_s=left(),
                 progress=report,
             )  # fmt: skip
         summary["run"] = found

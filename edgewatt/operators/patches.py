@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -244,3 +245,14 @@ def _chunk(starts: list[Any], sizes: list[Any], kinds: list[Any], payload: list[
         np.concatenate(([0], np.cumsum(size, dtype=np.int64))),
         np.concatenate(payload),
     )
+
+
+def chosen_ways(modes: Sequence[str], tiles: Sequence[int]) -> dict[str, Any]:
+    """Return what of `patches` is not left to its defaults."""
+    return {name: given for name, given in (("modes", modes), ("tiles", tiles)) if given}
+
+
+def left_of(time_limit_s: float | None) -> Callable[[], float | None]:
+    """Start a clock; the result says how many seconds are left of the limit, None without one."""
+    started = time.monotonic()
+    return lambda: None if time_limit_s is None else max(1e-9, time_limit_s - (time.monotonic() - started))

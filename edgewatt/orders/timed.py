@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from reorder import order as engine
 from reorder.base import Ordering
 from reorder.search.objectives import IOTerm, Objective
 from traces.base.progress import Progress
+from traces.base.units import engineering
 from traces.work.network import Network
 
 LANES = (32, 64, 128)
@@ -63,6 +64,15 @@ def speed_up(processor: Processor, network: Network, order: Any, lanes: int) -> 
     csr = processor.seconds(network, engine.order(network, "two-optimal", memory=3), lanes=lanes)
     own = processor.seconds(network, order, lanes=lanes)
     return {"predicted_us": own * 1e6, "csr_us": csr * 1e6, "times_faster_than_csr": csr / own}
+
+
+def speed_in_words(found: Mapping[str, Any], lanes: int | None) -> str:
+    """Say what `speed_up` returned."""
+    ours, theirs = (engineering(found[key] * 1e-6, "s") for key in ("predicted_us", "csr_us"))
+    return (
+        f"predicted time of a pass of {lanes} vectors: {ours}, target after target (CSR) {theirs}: "
+        f"{found['times_faster_than_csr']:.2f} times as fast"
+    )
 
 
 def fastest_order(

@@ -5,6 +5,7 @@ The seconds stand in configs/papers/figures.yaml (`cpu_s`), measured on the mach
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from edgewatt.papers.claims import CpuSeconds, load_catalogue
 from edgewatt.papers.reproduction import figure_plan
 from edgewatt.papers.study import STUDIES, missing_jobs
 from edgewatt.results.store import Store
+from edgewatt.sweeps.executors import available_cores
 
 MEASURED_ON = "a 2-core AMD EPYC VM (Zen 5), 2026-11-22"
 DEFAULT_ITERATIONS = 10_000
@@ -46,3 +48,15 @@ def words(seconds: float) -> str:
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def time_left(names: Sequence[str], *, results: str, workers: int | None, **settings: Any) -> str:
+    """Say about how long the figures will take, '' for less than half a minute; settings: of `cpu_seconds_left`."""
+    cores = workers or available_cores()
+    left = {name: cpu_seconds_left(name, results=results, **settings) for name in names}
+    alone = sum(seconds for name, seconds in left.items() if name in STUDIES and STUDIES[name].item.alone)
+    total = sum(left.values())
+    if total <= 30:
+        return ""
+    shared = f", {words(alone + (total - alone) / cores)} with {cores} workers" if cores > 1 else ""
+    return f"about {words(total)} of CPU time to go{shared} (as measured on {MEASURED_ON})"

@@ -183,8 +183,8 @@ def test_the_map_is_true_for_today() -> None:
     assert [path for path in way if not ((ROOT / path).exists() or (ROOT / "edgewatt" / path).exists())] == []
 
 
-def test_commands_only_parse_and_print() -> None:
-    """What a command computes is in the library: nothing but the command line itself imports a command."""
+def test_nothing_but_the_command_line_imports_a_command() -> None:
+    """What a command computes is in the library (test_commands.py)."""
     for name, others in graph(functions=True).items():
         if room(name) != "edgewatt.cli" and name not in FACADE:
             assert not [other for other in others if room(other) == "edgewatt.cli"], name

@@ -37,7 +37,7 @@ OTHER_WORDS = {  # file -> what is compared there, as a pattern of the source, a
     "hwmodel/processor/inference.py": (r"algorithm|(self\.)?dtype", "algorithms and number types of the kernels"),
     "reorder/cdr/files.py": (r"\(stored\.metadata\(\) or \{\}\)\.get\('sparse_format'\)|kind", "SciPy's own formats"),
     "reorder/search/objectives.py": (r"policy", "the I/O model's three evictions, which define it"),
-    "edgewatt/cli/order_tuples.py": (r"stride|layout", "a stride that is to be chosen; options that nobody gave"),
+    "edgewatt/orders/tuples.py": (r"stride", "a stride that is to be chosen"),
     "edgewatt/cli/run.py": (r"order", "whose order is timed: by the clock, the file's, the configuration's"),
     "edgewatt/config/models.py": (r"value", "no technology"),
     "edgewatt/operators/traffic.py": (r"tensor\.dtype", "data types of operator graphs"),

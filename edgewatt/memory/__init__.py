@@ -1,0 +1,1 @@
+"""What `edgewatt dram`, `part`, `cache` and `accelerator` report."""

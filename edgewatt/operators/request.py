@@ -1,0 +1,142 @@
+"""What `edgewatt schedule` is asked for, and all that it finds and writes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from edgewatt.operators.arena_map import buffers_of, in_banks, of_schedule, write_page
+from edgewatt.operators.bank_file import read_banks
+from edgewatt.operators.energy import schedule
+from edgewatt.operators.orders import add_energy, compare_orders, load_graph
+from edgewatt.operators.words import bank_summary, banks_in_words, written_in_words
+from reorder.recomputation.recompute import recompute
+from reorder.rewriting.rewrite import rewrite_graph
+from traces.base.checks import is_whole
+from traces.base.errors import InputError
+from traces.base.progress import Progress
+
+ONCHIP_BYTES = (32 * 1024, 64 * 1024, 128 * 1024, 256 * 1024)
+"""Sizes of on-chip memory at which orders are compared."""
+
+
+@dataclass(frozen=True)
+class ScheduleRequest:
+    """The options of `edgewatt schedule`, as its help says; None where one was not given.
+
+    search: what `ew.schedule` takes. output, figure, page: files to write.
+    """
+
+    model: str
+    search: Mapping[str, Any]
+    batch: int | None = None
+    alignment: str = "64"
+    rewrite: Sequence[str] = ()
+    recompute: int = 0
+    banks: str | None = None
+    part: str | None = None
+    encoder: str = "raw"
+    output: str | None = None
+    figure: str | None = None
+    page: str | None = None
+
+
+@dataclass(eq=False)
+class FoundSchedule:
+    """rows: of the orders compared. summary: all as plain data. words: what was written back, placed, computed again.
+
+    unpriced: why the joules that were asked for are not there, to be said once all else is out.
+    """
+
+    result: Any
+    rows: list[dict[str, Any]]
+    sizes: tuple[int, ...]
+    read_s: float
+    search_s: float
+    summary: dict[str, Any]
+    words: list[str] = field(default_factory=list)
+    unpriced: InputError | None = None
+
+
+def find_schedule(request: ScheduleRequest, progress: Progress | None = None) -> FoundSchedule:
+    """Read a model, search, compare with other orders, and write the files that are asked for."""
+    r, s = request, request.search
+    if r.alignment != "graph" and not is_whole(r.alignment):
+        raise InputError(f"--alignment {r.alignment}: a number of bytes, or 'graph'")
+    started = time.perf_counter()
+    graph = load_graph(r.model, r.batch)
+    read_s = time.perf_counter() - started
+    started = time.perf_counter()
+    work, patterns, limit = graph, list(r.rewrite), s["time_limit_s"]
+    again: dict[str, Any] = {}
+    words: list[str] = []
+    if r.recompute:
+        made = recompute(rewrite_graph(graph, patterns), moves=r.recompute, time_limit_s=limit)
+        work, patterns = made.graph, []
+        again = {"recomputed": list(made.copies), "recomputed_bytes": made.extra_bytes}
+        names = ", ".join(made.copies) or "no operator"
+        words.append(f"computed again: {names} ({made.extra_bytes:,} B written once more)")
+    alignment = r.alignment if r.alignment == "graph" else int(r.alignment)
+    result = schedule(work, rewrite=patterns, alignment=alignment, progress=progress, **s)
+    search_s = time.perf_counter() - started
+    onchip, blocks = s["onchip_bytes"], s["block_bytes"]
+    sizes = tuple(dict.fromkeys((*ONCHIP_BYTES, *([onchip] if onchip else []))))
+    until = None if limit is None else time.monotonic() + limit
+    rows = compare_orders(graph, result, sizes, block_bytes=blocks, allocator=s["allocator"], deadline=until)
+    unpriced = None
+    if r.part is not None:
+        try:
+            add_energy(rows, graph, result, onchip or ONCHIP_BYTES[1], blocks, r.part, r.encoder, s["seed"], until)
+        except InputError as error:
+            unpriced = error
+    summary = {
+        "model": r.model,
+        "graph": result.graph.name,
+        "operators": result.graph.n_nodes,
+        "objective": s["objective"],
+        "method": s["method"],
+        "rewrite": list(r.rewrite),
+        "allocator": s["allocator"],
+        "block_bytes": blocks,
+        "peak_bytes": result.peak_bytes,
+        "lower_bound_bytes": result.lower_bound_bytes,
+        "arena_bytes": result.arena_bytes,
+        "arena_lower_bound_bytes": result.arena_lower_bound_bytes,
+        "alignment": result.alignment,
+        "traffic_bytes": result.traffic_bytes,
+        "proved": result.proved,
+        "truncated": result.truncated,
+        "states": result.states,
+        "read_seconds": read_s,
+        "search_seconds": search_s,
+        "orders": rows,
+        "order": result.names,
+        "buffers": buffers_of(result),
+        "details": dict(result.details),
+        **again,
+    }
+    found = FoundSchedule(result, rows, sizes, read_s, search_s, summary, words, unpriced)
+    _write(found, request, graph, patterns, until)
+    return found
+
+
+def _write(found: FoundSchedule, r: ScheduleRequest, graph: Any, patterns: list[str], until: float | None) -> None:
+    """Write the model back, draw, place in banks; say so in the summary and in words."""
+    result, back, placed = found.result, None, None
+    if r.output is not None:
+        from edgewatt.operators.write_back import write_back
+
+        back = write_back(r.model, graph, result, r.output, rewrite=patterns)
+        found.summary["written_back"] = asdict(back)
+    if r.figure is not None:
+        from edgewatt.operators.figures import draw
+
+        draw(graph, result, r.figure, seed=r.search["seed"])
+    if r.banks is not None:
+        placed = in_banks(result, read_banks(r.banks), result.alignment, until)
+        found.summary["placement_in_banks"] = bank_summary(placed)
+    if r.page is not None:
+        write_page(of_schedule(result, placed), r.page)
+    found.words += [*written_in_words(back, result), *([] if placed is None else banks_in_words(placed))]

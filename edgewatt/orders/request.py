@@ -1,0 +1,182 @@
+"""What `edgewatt order` is asked for, and all that it finds: an order for the fast memory, a machine or a processor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from edgewatt.judging.judge import LANES, order_on_machine, view_on_machine
+from edgewatt.judging.renumber import renumber_on_machine
+from edgewatt.orders.describe import describe_order, kept_share, order_file
+from edgewatt.orders.images import read_image, read_windows
+from edgewatt.orders.ordering import PROCESSOR_LANES, judge_for, order
+from edgewatt.orders.timed import speed_up, time_objective
+from hwmodel.processor.calibration import processor_for
+from reorder.base import ORDERINGS, Ordering
+from reorder.limits.eviction import optimal_eviction
+from reorder.limits.smallest import SmallestMemory, smallest_memory
+from reorder.order import order as make_order
+from reorder.search.objectives import machine_objective
+from traces.base.errors import InputError
+from traces.base.files import whole_file
+from traces.base.progress import Progress
+from traces.layouts.layout import Layout
+from traces.readers import load
+from traces.readers.native import save
+from traces.work.network import Network
+from traces.work.prune import prune_magnitude
+
+MOST_EXACT = 5000  # connections up to which the best evictions are an integer program, not its relaxation
+
+
+def read_network(
+    files: Sequence[str],
+    *,
+    orientation: str = "rows-are-outputs",
+    names: Sequence[str] | None = None,
+    image: str | None = None,
+    windows: Sequence[str] = (),
+    prune: float | None = None,
+    command: str = "order",
+) -> Network:
+    """Read the network of a command line: one file, or one a layer; a share of its weights may be dropped."""
+    found = load(
+        files[0] if len(files) == 1 else list(files), kind="network", orientation=orientation, names=names or None,
+        image=read_image(image), windows=read_windows(list(windows)),
+    )  # fmt: skip
+    if not isinstance(found, Network):
+        raise InputError(f"{files[0]}: `edgewatt {command}` needs a network of neurons, not an operator graph")
+    return found if prune is None else prune_magnitude(found, density=kept_share(prune))
+
+
+def orders_of(network: Network, names: Sequence[str]) -> list[str | Ordering]:
+    """Return the orders that `edgewatt pays` compares: methods by name, files read, which are called by their name."""
+    for name in names:
+        if Path(name).suffix in (".npz", ".npy", ".txt") and not Path(name).exists():
+            raise InputError(f"{name}: no such file: --order and --against take a file of an order, or a method's name")
+    short = [Path(name).name for name in names]
+    called = short if len(set(short)) == len(short) else list(names)
+    return [
+        replace(make_order(network, "file", memory=3, path=name), method=told) if Path(name).exists() else name
+        for name, told in zip(names, called, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class OrderRequest:
+    """The options of `edgewatt order`, as its help says; None where one was not given.
+
+    objective: a name or a mapping. asked: parameters of the method.
+    """
+
+    method: str = "auto"
+    memory: int | None = None
+    policy: str = "min"
+    pinning: str = "literal"
+    objective: Any = None
+    system: str | None = None
+    layout: str | None = None
+    value_format: str | None = None
+    target: str | None = None
+    lanes: int | None = None
+    seed: int = 0
+    time_limit_s: float | None = None
+    renumber: str | None = None
+    best_evictions: bool = False
+    asked: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class FoundOrder:
+    """network: renumbered where that was asked for. result: all figures as plain data. view: on the machine, if any.
+
+    notes: what is to be said beside.
+    """
+
+    network: Network
+    ordering: Ordering
+    memory: int
+    policy: str
+    pinning: str
+    lanes: int | None
+    result: dict[str, Any]
+    view: Any
+    notes: tuple[str, ...] = ()
+
+
+def find_order(network: Network, request: OrderRequest, progress: Progress | None = None) -> FoundOrder:
+    """Make the order that is asked for and say what it costs. Raises InputError for options that do not go together."""
+    r = request
+    notes: tuple[str, ...] = ()
+    wish = r.objective or ("io" if r.system is None else "energy")
+    wish = machine_objective(wish) or wish
+    judge, memory = None, r.memory
+    if r.system is not None:
+        lanes = LANES if r.lanes is None else r.lanes
+        layout = Layout(kind=r.layout or "auto", value_format=r.value_format or "fp32", lanes=lanes)
+        judge = judge_for(network, wish, r.system, layout=layout, seed=r.seed)
+        memory = judge.shape().memory if memory is None else memory
+    elif r.layout is not None or r.value_format is not None or r.renumber is not None:
+        raise InputError("--layout, --format and --renumber belong to --system")
+    memory = 100 if memory is None else memory
+    budget: dict[str, Any] = {"seed": r.seed, "time_limit_s": r.time_limit_s, "progress": progress, **r.asked}
+    if judge is None:
+        found = order(
+            network, r.method, memory=memory, policy=r.policy, pinning=r.pinning, objective=wish, target=r.target,
+            lanes=r.lanes, **budget,
+        )  # fmt: skip
+    elif r.renumber is not None:
+        if not ORDERINGS[r.method].item.chooses:
+            raise InputError(f"--renumber finds its own order: leave out --method {r.method}")
+        made = renumber_on_machine(judge, **budget)
+        network, found, judge = made.network, made.ordering, made.judge
+        save(network, r.renumber, extras={"number": made.number})
+        plain = f"with the file's numbers and two-optimal {made.plain_fills:,}"
+        notes = (f"lines filled: {made.fills:,}, {plain}",)
+    else:
+        found = order_on_machine(judge, r.method, memory=memory, **budget)
+    timed: dict[str, Any] = {}
+    view, policy, pinning, lanes_shown = None, r.policy, r.pinning, r.lanes
+    if judge is not None:
+        view, shape = view_on_machine(judge, found), judge.shape()
+        wish, policy, pinning = "io", shape.policy, shape.pinning
+        timed = {"machine": view.as_dict()}
+    elif wish == "time":
+        lanes_shown = r.lanes or PROCESSOR_LANES
+        processor = processor_for(r.target or "this-cpu")
+        timed = speed_up(processor, network, found, lanes_shown)
+        wish = time_objective(processor, network, lanes_shown)
+    result = {**describe_order(network, found, memory, policy, pinning, wish), **timed}
+    if r.best_evictions:
+        relax = network.n_connections > MOST_EXACT
+        best = optimal_eviction(network, found, memory=memory, relax=relax, time_limit_s=r.time_limit_s or 60)
+        result["best_evictions"] = {"total": best.total, "lower_bound": best.lower_bound, "proved": best.proved}
+    return FoundOrder(network, found, memory, policy, pinning, lanes_shown, result, view, notes)
+
+
+def find_smallest(
+    network: Network,
+    method: str | None,
+    *,
+    asked: Mapping[str, Any],
+    seed: int,
+    time_limit_s: float | None,
+    output: str | None,
+    progress: Progress | None = None,
+) -> tuple[SmallestMemory, dict[str, Any]]:
+    """Return the least M at which an order with minimal I/Os is known, and that as plain data; write the order.
+
+    asked: parameters of the method; with any, its one order is meant.
+    """
+    given = None
+    if asked:
+        given = make_order(network, method or "auto", memory=100, seed=seed, time_limit_s=time_limit_s, **asked)
+    found = smallest_memory(network, given, method=method, seed=seed, time_limit_s=time_limit_s, progress=progress)
+    result = {**found.as_dict(), "network": network.name, "policy": "min", "pinning": "literal"}
+    if output:
+        made = {"parameters": dict(found.ordering.parameters), "seed": seed, "truncated": found.ordering.truncated}
+        with whole_file(Path(output)) as stream:
+            stream.write(order_file(found.ordering, {**result, **made}))
+    return found, result

@@ -1,0 +1,160 @@
+"""What `edgewatt order-tuples` does: a matrix or a folder of shards in, the reordered one and its figures out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from edgewatt.orders.describe import described, kept_share
+from edgewatt.orders.strides import choose_tuple_stride, wire_energy_pj
+from reorder.cdr import TUPLE_ORDERS, TupleOrder, order_tuples
+from reorder.cdr.files import WRITERS, read_matrix, write_matrix
+from reorder.weights import MatrixOrder, order_weights
+from traces.base.checks import is_whole
+from traces.base.errors import InputError, did_you_mean
+from traces.base.progress import Progress
+from traces.base.units import duration
+from traces.work.prune import prune_matrix
+
+QUICK_PART = "lpddr4-3200"  # the memory of the GPU on which strides are tried
+_NOT_OF_FOLDERS = {  # option -> what it is where nobody gave it
+    "names": None, "prune": None, "part": None, "checkpoint": None, "layout": "csr", "metric": "ones",
+    "rows": "packed", "stride_restart": "row",
+}  # fmt: skip
+
+
+def number_or_word(given: str) -> int | str:
+    """Read a whole number, or the word that stands for one."""
+    return int(given) if is_whole(given.removeprefix("-")) else given
+
+
+def _interval(given: str | None) -> int | str | None:
+    return number_or_word(given) if given else None
+
+
+def as_effort(given: str) -> float | str:
+    """Read a number or the name of a preset, which the method checks."""
+    try:
+        return float(given)
+    except ValueError:
+        return given
+
+
+def order_folder(
+    folder: str,
+    output: str | None,
+    *,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    stride: str = "128",
+    base_interval: str | None = None,
+    effort: str = "default",
+    value_format: str = "",
+    progress: Progress | None = None,
+    **options: Any,
+) -> list[MatrixOrder]:
+    """Order the matrices of a folder of shards; options as of the command. Values keep the format they have.
+
+    Raises InputError for an option that is for one matrix.
+    """
+    if output is None:
+        raise InputError(f"{folder}: is a folder of shards: say with -o which folder the reordered ones go to")
+    given = [name for name, default in _NOT_OF_FOLDERS.items() if options.pop(name) != default]
+    given += ["stride auto"] if stride == "auto" else []
+    if given:
+        raise InputError(f"{folder}: --{given[0].replace('_', '-')} is for one matrix, not for a folder of shards")
+    return order_weights(
+        folder, output, include=include or ("*",), exclude=exclude, stride=number_or_word(stride),
+        base_interval=_interval(base_interval), effort=as_effort(effort), progress=progress, **options,
+    )  # fmt: skip
+
+
+def read_matrix_file(file: str, *, names: str | None, prune: float | None) -> Any:
+    """Read one matrix; drop a share of its weights if wished."""
+    found = read_matrix(file, names=[names] if names else None)
+    return found if prune is None else prune_matrix(found, density=kept_share(prune))
+
+
+def order_file(
+    file: str,
+    output: str | None,
+    *,
+    names: str | None = None,
+    prune: float | None = None,
+    part: str | None = None,
+    stride: str = "128",
+    base_interval: str | None = None,
+    effort: str = "default",
+    id_bits: int | None = None,
+    say: Callable[[str], None] = lambda text: None,
+    running: Callable[[], Any],
+    **options: Any,
+) -> tuple[TupleOrder, dict[str, Any]]:
+    """Order one matrix and write it; return the order and its figures as plain data. Options as of the command.
+
+    say: is told what was read and which strides were tried. running: a context that gives the search's progress.
+    """
+    if output is not None and Path(output).suffix.lower() not in WRITERS:
+        hint = did_you_mean(Path(output).suffix, WRITERS)
+        raise InputError(f"{output}: a matrix is written as {', '.join(WRITERS)}{hint}")
+    TUPLE_ORDERS[options["method"]]  # an unknown name is said before the work starts
+    given = read_matrix_file(file, names=names, prune=prune)
+    say(f"{file}: {described(given)}")
+    bits, value_format = 16 if id_bits is None else id_bits, options["value_format"]
+    wanted = number_or_word(stride)
+    if stride == "auto":
+        wanted, times = choose_tuple_stride(given, value_format=value_format, id_bits=bits, part=part or QUICK_PART)
+        for tried, ns in times.items():
+            label = "as given" if tried is None else f"stride {tried}"
+            say(f"{label}: {duration(ns, 4)} ({100 * ns / times[None] - 100:+.2f} %)")
+    with running() as progress:
+        found = order_tuples(
+            given, stride=wanted, id_bits=bits, energy_pj=wire_energy_pj(part) if part else None,
+            base_interval=_interval(base_interval), effort=as_effort(effort), progress=progress, **options,
+        )  # fmt: skip
+    if output is not None:
+        write_matrix(found.matrix(), output)
+    result = {
+        "matrix": file,
+        "tuples": len(found.positions),
+        "method": options["method"],
+        **found.parameters,
+        "encoder": options["encoder"],
+        "metric": options["metric"],
+        **{name: {"before": before, "after": after} for name, before, after in sums_of(found)},
+        "cost": {"before": found.original_cost, "after": found.cost, "lower_bound": found.lower_bound},
+        "values_that_became_zero": found.zeroed,
+        "output": output,
+    }
+    return found, result
+
+
+def sums_of(found: TupleOrder) -> list[tuple[str, int, int]]:
+    """Return (what, as given, reordered) of all that is counted on the wires."""
+    rows = [
+        ("ones, values", found.original_ones_values, found.ones_values),
+        ("ones, ids", found.original_ones_ids, found.ones_ids),
+        ("ones, all", found.original_ones, found.ones),
+    ]
+    if found.toggles is not None and found.original_toggles is not None:
+        rows.append(("toggles, all", found.original_toggles, found.toggles))
+    return rows
+
+
+def in_words(found: TupleOrder, metric: str, encoder: str, value_format: str) -> tuple[str, str]:
+    """Say how far from its bound an order is, and what was lost on the way; each '' for nothing."""
+    lost = f"warning: {found.zeroed} stored non-zeros become zero in {value_format}" if found.zeroed else ""
+    if found.lower_bound is None:
+        return f"no lower bound is known for {metric} with {encoder} and {value_format} at this stride", lost
+    if not found.lower_bound:
+        return "", lost
+    over = 100 * found.cost / found.lower_bound - 100
+    least = f"no order inside these strides costs less than {found.lower_bound:.0f} ({metric})"
+    return f"{least}; this one is within {over:.1f} %", lost
+
+
+def rows_of(found: TupleOrder) -> list[tuple[str, int, int, str]]:
+    """Return `sums_of` with the change in per cent."""
+    changed = lambda before, after: f"{100 * after / before - 100:+.1f} %" if before else "-"  # noqa: E731
+    return [(what, before, after, changed(before, after)) for what, before, after in sums_of(found)]
