@@ -116,7 +116,7 @@ def library(
 ) -> None:
     """Write the file that the C library opens.
 
-    The part and its controller, resolved to clocks.
+    It holds the part and its controller, with all times in clocks.
 
     Example:  edgewatt part library lpddr4-3200 lpddr4.edram --set page_policy=closed
     """
@@ -132,7 +132,9 @@ def import_(
     output: str = typer.Option(
         ..., "--output", "-o", parser=written, metavar="FILE", help="The part file (YAML) to write."
     ),
-    base: str = typer.Option(None, help="Part that gives wires and command levels (default: one of the standard)."),
+    base: str = typer.Option(
+        None, help="Part that gives wires and command levels (default: a shipped one of the same standard)."
+    ),
     name: str = typer.Option(None, help="Name of the part (default: the file's own)."),
     format: str = typer.Option(None, help="dramsys or ramulator2, if the file does not show it."),
 ) -> None:

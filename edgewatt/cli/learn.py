@@ -37,9 +37,9 @@ def learn_order(
 ) -> None:
     """Train the weights of the `learned` ordering.
 
-    By CMA-ES on the exact objective; they are written to a file.
+    CMA-ES on the exact objective finds the weights; they are written to a file.
 
-    Your own networks: every third is kept for validation; of one or two, generated networks of --kind are.
+    Every third of your networks is kept for validation. With one or two networks, generated ones of --kind validate.
     Example:  edgewatt learn order --kind sparse --seconds 60 -o sparse.json --page sparse.html
     Example:  edgewatt order net.npz -m learned -s weights=sparse.json
     """
@@ -80,13 +80,13 @@ def learn_eon(
         ..., metavar="NETWORK", parser=reads("a network", *NETWORKS), help="The network to find an order for: a file."
     ),
     memory: int = typer.Option(100, "--memory", "-M", help="Fast memory M; EON's LRU cache holds M - 1 neurons."),
-    seconds: float = typer.Option(None, "--seconds", help="CPU seconds of each seed in all (default 120)."),
+    seconds: float = typer.Option(None, "--seconds", help="CPU seconds for each seed (default 120)."),
     iterations: int = typer.Option(None, "--iterations", min=1, help="Iterations of 16 orders, instead of seconds."),
     seeds: str = typer.Option("0", "--seeds", help="A training for each; the best of them is written."),
     output: str = typer.Option(
         "eon.safetensors", "-o", "--output", parser=written, metavar="FILE", help="Where the checkpoint goes."
     ),
-    resume: Path = typer.Option(None, "--resume", metavar="FILE", help="Go on from a checkpoint (one seed: its own)."),
+    resume: Path = typer.Option(None, "--resume", metavar="FILE", help="Go on from a checkpoint, with its own seed."),
     page: str = typer.Option(
         None, "--page", parser=written, metavar="FILE", help="Write a page with the learning curves."
     ),
@@ -94,7 +94,7 @@ def learn_eon(
 ) -> None:
     """Train EON on a network and say what it found.
 
-    By proximal policy optimisation, beside other orders.
+    Training is proximal policy optimisation; other orders stand beside the result.
 
     A thousand connections take some minutes; the state is saved every ten iterations, Ctrl-C loses no more.
 

@@ -15,9 +15,9 @@ def list_names(
     what: str = typer.Argument(
         None,
         autocompletion=kinds,
-        help="A kind, such as orderings (none: all are named); 'schema' is the JSON Schema, for editors.",
+        help="A list, such as orderings (without one: all lists); 'schema' writes the JSON Schema.",
     ),
-    names: list[str] = typer.Argument(None, metavar="[NAME...]", help="Only these (default: all of the kind)."),
+    names: list[str] = typer.Argument(None, metavar="[NAME...]", help="Only these names (default: all)."),
     json_file: str = _JSON,
 ) -> None:
     """List the names that a configuration may use.
@@ -61,7 +61,7 @@ def doctor(
 ) -> None:
     """Report versions, SIMD level and extras of this installation.
 
-    Packages that clash are named."""
+    It names packages that clash with ours."""
     from edgewatt.cli.parts.output import show_table, write_json
     from edgewatt.installation import diagnose
     from traces.base.errors import install_command

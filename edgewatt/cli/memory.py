@@ -24,8 +24,8 @@ def cache(
         help="A cache level, the engine's first; repeatable. Policies: `edgewatt list cache-policies`.",
     ),
     format: str = typer.Option(None, "--format", "--from", help="Format of the trace, if the file does not show it."),
-    sets: int = typer.Option(1, help="Sets of the caches of the miss curve (1: fully associative)."),
-    region_bytes: int = typer.Option(None, help="Cut the addresses into pieces of so many bytes."),
+    sets: int = typer.Option(1, help="Number of sets in the miss curve (1: fully associative)."),
+    region_bytes: int = typer.Option(None, help="Also count by regions of so many bytes."),
     page: Path = typer.Option(
         None, "--page", parser=written, metavar="FILE", help="Write a page with the miss curve and the tables."
     ),

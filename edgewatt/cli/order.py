@@ -177,7 +177,10 @@ def _show_smallest(
 
 def pays_command(
     network: list[str] = typer.Argument(
-        ..., metavar="NETWORK...", parser=reads("a network", *NETWORKS), help="As of `edgewatt order`."
+        ...,
+        metavar="NETWORK...",
+        parser=reads("a network", *NETWORKS),
+        help="A network: a file or folder, or one matrix file per layer.",
     ),
     order: str = typer.Option(
         "auto", "--order", metavar="METHOD|FILE", parser=_ORDER, help="A method, or a file of `edgewatt order -o`."
@@ -195,13 +198,13 @@ def pays_command(
     size: list[int] = typer.Option(
         [], "--size", metavar="BYTES", parser=size_of, help="On-chip memory, such as 8KiB; may be repeated."
     ),
-    part: list[str] = typer.Option([], "--part", help="Memory part; may be repeated."),
-    value_format: list[str] = typer.Option([], "--format", help="Number format; may be repeated."),
+    part: list[str] = typer.Option([], "--part", help="Memory part to compare on; may be repeated."),
+    value_format: list[str] = typer.Option([], "--format", help="Number format of the weights; may be repeated."),
     lanes: list[int] = typer.Option([], "--lanes", help="Input vectors at a time; may be repeated (default: 16)."),
-    policy: list[str] = typer.Option([], "--policy", help="Of the on-chip memory; may be repeated."),
-    memory: int = typer.Option(None, "--memory", "-M", help="M that a method makes its order for."),
-    timing: str = typer.Option("system", "--timing", help="system or replay (issue time)."),
-    seed: int = typer.Option(0, "--seed", help="Of a method that draws at random."),
+    policy: list[str] = typer.Option([], "--policy", help="Policy of the on-chip memory; may be repeated."),
+    memory: int = typer.Option(None, "--memory", "-M", help="Fast memory M that a method makes its order for."),
+    timing: str = typer.Option("system", "--timing", help="system: with contention; replay: issue time alone."),
+    seed: int = typer.Option(0, "--seed", help="Seed of methods that draw at random."),
     output: str = typer.Option(
         None, "-o", "--output", "--page", parser=written, metavar="FILE", help="Write a page with maps of the savings."
     ),

@@ -18,15 +18,17 @@ def order_tuples(
         help="A sparse matrix: SciPy npz, Matrix Market or safetensors; or a folder of a model's safetensors shards.",
     ),
     names: str = typer.Option(
-        None, "--names", metavar="TENSOR", help="Which tensor of a file with several: a name, or a pattern it fits."
+        None, "--names", metavar="TENSOR", help="Tensor to take of a file with several: a name or a pattern."
     ),
     include: list[str] = typer.Option(
         [],
         "--include",
         metavar="TENSOR",
-        help="Of a folder of shards: which matrices, names or patterns (default: all).",
+        help="Of a folder of shards: matrices to order, names or patterns (default: all).",
     ),
-    exclude: list[str] = typer.Option([], "--exclude", metavar="TENSOR", help="Of a folder of shards: which not."),
+    exclude: list[str] = typer.Option(
+        [], "--exclude", metavar="TENSOR", help="Of a folder of shards: matrices to leave as they are."
+    ),
     prune: float = typer.Option(None, "--prune", metavar="SHARE", help="Share of the weights to drop, smallest first."),
     value_format: str = typer.Option("fp16", "--format", help="Number format of the values (`edgewatt list formats`)."),
     stride: str = typer.Option(
@@ -35,7 +37,7 @@ def order_tuples(
     method: str = typer.Option("local-search", help="A tuple order (`edgewatt list tuple-orders`)."),
     layout: str = typer.Option("csr", help="csr, csc, coo or ell."),
     encoder: str = typer.Option(
-        "base-xor+dbi-dc", help="What the bus does: base-xor, base-xor+dbi-dc; raw for toggles."
+        "base-xor+dbi-dc", help="Encoding on the bus: base-xor or base-xor+dbi-dc; raw for toggles."
     ),
     objective: str = typer.Option("joint", help="Count values and ids ('joint'), 'values' or 'ids'."),
     metric: str = typer.Option("ones", help="ones (terminated bus), toggles (unterminated) or energy (of --part)."),
@@ -43,17 +45,19 @@ def order_tuples(
         None, parser=PART, help="DRAM part whose constants weigh ones and edges, for --metric energy."
     ),
     id_bits: int = typer.Option(None, help="8, 16 or 32 (default: 16; of a folder, as the columns need)."),
-    block_bytes: int = typer.Option(32, help="A base is sent at every multiple of this."),
-    base_interval: str = typer.Option(None, help="Bytes between bases instead, or 'row', or 'matrix'."),
+    block_bytes: int = typer.Option(32, help="Bytes per block; each block begins with a base."),
+    base_interval: str = typer.Option(
+        None, help="Where bases stand if not at blocks: every so many bytes, 'row' or 'matrix'."
+    ),
     stride_restart: str = typer.Option("row", help="Strides start at each row ('row') or run on ('continuous')."),
     rows: str = typer.Option("packed", help="Rows packed, or padded to whole blocks."),
     effort: str = typer.Option(
         "default", help="Work of local-search: fast, default, best, or a number, 1 for about 60 us per tuple."
     ),
     seed: int = typer.Option(0, help="Same seed, same order, whatever the number of workers."),
-    workers: int = typer.Option(1, "-j", "--workers", help="How many work at once."),
+    workers: int = typer.Option(1, "-j", "--workers", help="How many workers."),
     executor: str = typer.Option(
-        None, help="Who they are: threads (default of compiled methods), processes, inline or dask."
+        None, help="Kind of workers: threads (default of compiled methods), processes, inline or dask."
     ),
     scheduler: str = typer.Option(None, help="Address of a Dask scheduler, instead of a local cluster."),
     output: str = typer.Option(

@@ -11,8 +11,10 @@ from edgewatt.cli.parts.output import say
 
 
 def papers(
-    names: list[str] = typer.Argument(None, metavar="[NAME]...", help="Figures, the beginning of several, or 'all'."),
-    full: bool = typer.Option(False, "--full", help="All points and jobs, 1,000,000 iterations: takes hours."),
+    names: list[str] = typer.Argument(
+        None, metavar="[NAME]...", help="Names of figures, what several names begin with, or 'all'."
+    ),
+    full: bool = typer.Option(False, "--full", help="All points, with 1,000,000 iterations: takes hours."),
     iterations: int = typer.Option(None, help="Another number of iterations (default: 10,000)."),
     seeds: int = typer.Option(None, help="Only the first so many of the five networks."),
     results: str = typer.Option("results/papers", "-r", "--results", metavar="DIR", help="Folder for the records."),
@@ -23,7 +25,7 @@ def papers(
         None, parser=written, metavar="DIR", help="Write every chart as PDF, SVG and PNG, too."
     ),
     overrides: list[str] = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the sweep."),
-    run: bool = typer.Option(True, "--run/--no-run", help="--no-run: the page from what is finished already."),
+    run: bool = typer.Option(True, "--run/--no-run", help="--no-run: write the page from what is finished."),
     executor: str = typer.Option("processes", help="processes, inline or dask."),
     workers: int = typer.Option(None, "-j", "--workers", help="Worker processes (default: one per core)."),
     json_file: str = json_option("the claims"),

@@ -71,7 +71,7 @@ def optimize(
 ) -> None:
     """Search a sweep's space for the Pareto front.
 
-    Under constraints; the same command goes on where it stopped.
+    Constraints may be given. The same command goes on where it stopped.
 
     Example:  edgewatt optimize configs/examples/optimize.yaml -s optimize.trials=40
     """

@@ -68,7 +68,10 @@ def run(
 
 def init(
     network: list[str] = typer.Argument(
-        ..., metavar="NETWORK...", parser=reads("a network", *NETWORKS), help="As of `edgewatt order`."
+        ...,
+        metavar="NETWORK...",
+        parser=reads("a network", *NETWORKS),
+        help="A network: a file or folder, or one matrix file per layer.",
     ),
     system: str = typer.Option(
         "scratchpad-8k",
@@ -256,7 +259,7 @@ def rerun(
 ) -> None:
     """Repeat the run behind a record and compare.
 
-    Exit status 1 if anything in its canonical part differs.
+    Exit status 1 if the configuration or any result differs; times and paths may.
 
     Example:  edgewatt rerun results/mine/records/0123456789abcdef01234567.json
     """
@@ -301,7 +304,8 @@ def bench_network(
 ) -> None:
     """Time our inference kernel beside the libraries.
 
-    All in one process: thread CPU time, shuffled rounds, an A/A control.
+    All run in one process, in shuffled rounds, by thread CPU time. Our kernel runs twice: the ratio of
+    the two says how steady the machine is.
 
     Example:  edgewatt bench configs/examples/quickstart.yaml -o bench.html
 

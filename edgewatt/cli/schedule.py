@@ -21,20 +21,22 @@ def schedule(
     objective: str = typer.Option(
         "peak", help="What to minimise: peak, arena, traffic (needs --onchip-bytes), energy (--system)."
     ),
-    method: str = typer.Option("best-first", help="How: see `edgewatt list schedulers`."),
+    method: str = typer.Option("best-first", help="Search method (`edgewatt list schedulers`)."),
     rewrite: list[str] = typer.Option(
         [], help="Rewrite first: fold-concat, channel-wise, kernel-wise, absorb-add or all; in-place, views."
     ),
-    allocator: str = typer.Option("exact", help="Placement in the arena: see `edgewatt list allocators`."),
+    allocator: str = typer.Option("exact", help="Placement in the arena (`edgewatt list allocators`)."),
     batch: int = typer.Option(None, help="Value of the first dimension where an .onnx model leaves it open."),
-    alignment: str = typer.Option("64", help="Bytes of which offsets are multiples; graph: what divides all sizes."),
+    alignment: str = typer.Option(
+        "64", help="Offsets are multiples of so many bytes; graph: of what divides all sizes."
+    ),
     banks: str = typer.Option(
         None, metavar="FILE", help="YAML list of memories (name, mb_per_s, size_bytes): also place the buffers in them."
     ),
     onchip_bytes: int = typer.Option(None, help="On-chip memory for --objective traffic."),
     block_bytes: int = typer.Option(256, min=1, help="Blocks in which off-chip traffic moves."),
     budget_bytes: int = typer.Option(None, help="Fail unless the schedule fits in this memory."),
-    recompute: int = typer.Option(0, min=0, help="Results that may be computed again where that lowers the peak."),
+    recompute: int = typer.Option(0, min=0, help="How many results may be computed twice to lower the peak."),
     system: str = typer.Option(
         None, parser=MACHINE, help="Machine for --objective energy: a name of configs/systems or a YAML file."
     ),
@@ -43,7 +45,7 @@ def schedule(
         metavar="SECONDS",
         help="Stop then, with the best found and its bound; comparing orders gets as long again.",
     ),
-    evaluations: int = typer.Option(5_000, help="Orders the search for arena or traffic tries."),
+    evaluations: int = typer.Option(5_000, help="How many orders the search for arena or traffic tries."),
     seed: int = typer.Option(0, help="Seed of that search and of the random orders in the figure."),
     part: str = typer.Option(
         None, parser=PART, help="Also energy of the off-chip transfers on this DRAM, at --onchip-bytes (or 64 KiB)."
@@ -139,7 +141,7 @@ def arena(
         help="Any placement in so many bytes (1MiB) will do; without it, as low as can be.",
     ),
     alignment: int = typer.Option(None, help="Every offset is a multiple of it (default: the JSON file's, or 1)."),
-    allocator: str = typer.Option("exact", help="How: see `edgewatt list allocators`."),
+    allocator: str = typer.Option("exact", help="Placement method (`edgewatt list allocators`)."),
     banks: str = typer.Option(
         None, metavar="FILE", help="YAML list of memories (name, mb_per_s, size_bytes) to place the buffers in."
     ),
@@ -187,16 +189,16 @@ def patches(
     tile: list[int] = typer.Option([], help="Rows of output at a time; may be repeated (default: 1, 2, 4, 8)."),
     counting: str = typer.Option("exact", help="exact: what a run takes; msf-cnn: what that optimiser states."),
     peak_bytes: int = typer.Option(None, help="Show the plan of fewest multiplications within this memory."),
-    factor: float = typer.Option(None, help="Show the plan of least peak within this factor of multiplications."),
+    factor: float = typer.Option(
+        None, help="Show the plan of least peak that multiplies at most so many times as much."
+    ),
     run: bool = typer.Option(
-        False, "--run", help="Run that plan (else that of least peak) in NumPy, compare the bits."
+        False, "--run", help="Run that plan (else the one of least peak) in NumPy and compare the results bit by bit."
     ),
-    part: str = typer.Option(
-        None, parser=PART, help="Also joules of the off-chip transfers on this DRAM, as a third thing to weigh."
-    ),
+    part: str = typer.Option(None, parser=PART, help="Also weigh the joules of off-chip transfers on this DRAM."),
     encoder: str = typer.Option("raw", help="Encoder of its data wires, e.g. base-xor+dbi-dc."),
     weight_buffer_bytes: int = typer.Option(0, help="Buffer in which weights of a fused block stay while it runs."),
-    plans: int = typer.Option(40, min=2, help="Plans that get their joules, spread over the front."),
+    plans: int = typer.Option(40, min=2, help="How many plans of the front are priced in joules."),
     seed: int = typer.Option(0, help="Seed of the input and weights that are drawn."),
     batch: int = typer.Option(None, help="Value of the first dimension where an .onnx model leaves it open."),
     time_limit: float = typer.Option(None, metavar="SECONDS", help="Stop then, with the best found."),

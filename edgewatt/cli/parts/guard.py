@@ -90,7 +90,7 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
         _check({name: values[name] for name in outputs}, [v for k, v in values.items() if k not in outputs], force)
         return function(**values)
 
-    option = typer.Option(False, "--force", help="Replace a file that is read.")
+    option = typer.Option(False, "--force", help="Allow an output to replace an input file.")
     parameter = inspect.Parameter("force", inspect.Parameter.KEYWORD_ONLY, default=option, annotation=bool)
     run.__signature__ = signature.replace(  # type: ignore[attr-defined]
         parameters=[*(p.replace(kind=p.KEYWORD_ONLY) for p in signature.parameters.values()), parameter]
