@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from functools import cache
 from importlib import import_module
 from typing import Any, Final
@@ -50,3 +52,17 @@ def registry(kind: str) -> Registry[Any]:
     module, name = KINDS[kind]
     found: Registry[Any] = getattr(import_module(module), name)
     return found
+
+
+def origins_of(named: Mapping[str, Iterable[str]]) -> dict[str, Any]:
+    """Return {"plugins": kind -> name, distribution, version and SHA-256} of the outside members among those named.
+
+    named: kind -> names. {} where all are ours: what a command reports says who brought the members that it used.
+    """
+    found: dict[str, list[dict[str, str]]] = {}
+    for kind, names in named.items():
+        for name in names:
+            entry = registry(kind).get(name) if name in registry(kind) else None
+            if entry is not None and entry.origin is not None:
+                found.setdefault(kind, []).append({"name": name, **asdict(entry.origin)})
+    return {"plugins": found} if found else {}

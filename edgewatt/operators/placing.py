@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from edgewatt.config.kinds import origins_of
 from edgewatt.operators.arena_map import draw_map, of_file, write_page
 from edgewatt.operators.bank_file import read_banks
 from edgewatt.operators.words import bank_summary, banks_in_words, placement_in_words
@@ -41,7 +42,7 @@ def place_buffers(
     given = read_buffers(file, alignment)
     b = given.buffers
     summary: dict[str, Any] = {"file": file, "buffers": b.count, "allocator": allocator, "alignment": b.alignment}
-    summary |= {"capacity": capacity, "load": b.load}
+    summary |= {"capacity": capacity, "load": b.load, **origins_of({"allocators": [allocator]})}
     words, names, fits = [f"{b.count} buffers, {b.load:,} B live at once at most"], None, True
     how: dict[str, Any] = {"alignment": b.alignment, "time_limit_s": time_limit_s, "allocator": allocator}
     placed: Any

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from edgewatt.config.kinds import origins_of
 from edgewatt.operators.arena_map import buffers_of, in_banks, of_schedule, write_page
 from edgewatt.operators.bank_file import read_banks
 from edgewatt.operators.energy import schedule
@@ -116,6 +117,7 @@ def find_schedule(request: ScheduleRequest, progress: Progress | None = None) ->
         "buffers": buffers_of(result),
         "details": dict(result.details),
         **again,
+        **origins_of({"schedulers": [s["method"]], "allocators": [s["allocator"]], "encoders": r.encoder.split("+")}),
     }
     found = FoundSchedule(result, rows, sizes, read_s, search_s, summary, words, unpriced)
     _write(found, request, graph, patterns, until)

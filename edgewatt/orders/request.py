@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from edgewatt.config.kinds import origins_of
 from edgewatt.judging.judge import LANES, order_on_machine, view_on_machine
 from edgewatt.judging.renumber import renumber_on_machine
 from edgewatt.orders.describe import describe_order, kept_share, order_file
@@ -148,7 +149,8 @@ def find_order(network: Network, request: OrderRequest, progress: Progress | Non
         processor = processor_for(r.target or "this-cpu")
         timed = speed_up(processor, network, found, lanes_shown)
         wish = time_objective(processor, network, lanes_shown)
-    result = {**describe_order(network, found, memory, policy, pinning, wish), **timed}
+    origins = origins_of({"orderings": {r.method, found.method}})
+    result = {**describe_order(network, found, memory, policy, pinning, wish), **timed, **origins}
     if r.best_evictions:
         relax = network.n_connections > MOST_EXACT
         best = optimal_eviction(network, found, memory=memory, relax=relax, time_limit_s=r.time_limit_s or 60)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from edgewatt.config.kinds import origins_of
 from edgewatt.orders.describe import described, kept_share
 from edgewatt.orders.strides import choose_tuple_stride, wire_energy_pj
 from reorder.cdr import TUPLE_ORDERS, TupleOrder, order_tuples
@@ -126,6 +127,7 @@ def order_file(
         "cost": {"before": found.original_cost, "after": found.cost, "lower_bound": found.lower_bound},
         "values_that_became_zero": found.zeroed,
         "output": output,
+        **origins_of({"tuple-orders": [options["method"]], "formats": [value_format]}),
     }
     return found, result
 

@@ -115,7 +115,7 @@ def command(*words):
         os.remove("out")
     done = CliRunner().invoke(app, words)
     written = open("out").read() if os.path.exists("out") else ""
-    return {"status": done.exit_code, "said": done.output, "written": written, "error": repr(done.exception)}
+    return {"status": done.exit_code, "said": done.output, "out": done.stdout, "written": written, "error": repr(done.exception)}
 
 
 found = []
@@ -213,6 +213,15 @@ def test_its_record_says_who_brought_it(used: dict[str, dict[str, Any]], case: C
     (entry,) = found["listed"]
     assert brought == [{"name": case.name, **{key: entry[key] for key in ("distribution", "version", "sha256")}}]
     assert found["differences"] == [], "the same run again is the same"
+
+
+@pytest.mark.parametrize("name", ["last-source", "backwards", "last-first", "stack", "fp8_e3m4"])
+def test_what_a_command_reports_says_who_brought_it(used: dict[str, dict[str, Any]], name: str) -> None:
+    """Members that no record names: those of commands that find orders, schedules and places."""
+    report = json.loads(used[name]["command"]["out"])
+    (entry,) = used[name]["listed"]
+    origin = {"name": name, **{key: entry[key] for key in ("distribution", "version", "sha256")}}
+    assert [one for ones in report["plugins"].values() for one in ones] == [origin]
 
 
 def test_one_that_changed_is_computed_again(
