@@ -115,7 +115,8 @@ def command(*words):
         os.remove("out")
     done = CliRunner().invoke(app, words)
     written = open("out").read() if os.path.exists("out") else ""
-    return {"status": done.exit_code, "said": done.output, "out": done.stdout, "written": written, "error": repr(done.exception)}
+    said = {"said": done.output, "out": done.stdout, "written": written}
+    return {"status": done.exit_code, "error": repr(done.exception), **said}
 
 
 found = []
