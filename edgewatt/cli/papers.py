@@ -50,6 +50,7 @@ def papers(
     from edgewatt.papers.study import STUDIES, StudyRun
     from edgewatt.reporting.frame import need_charts
     from traces.base.errors import InputError
+    from traces.base.files import check_writable
 
     if not names:
         known = [{"name": name, "what": what} for name, what in paper_figures().items()]
@@ -65,6 +66,8 @@ def papers(
         elif overrides:
             raise InputError(f"{name} is a study: it has no values to replace (-s {overrides[0]})")
     need_charts()
+    page_path = output or Path(results) / "papers.html"
+    check_writable(output, json_file)
     if run:
         left = time_left(wanted, results=results, workers=1 if executor == "inline" else workers, **settings)
         if left:
@@ -79,7 +82,7 @@ def papers(
             failed += [f"{name}: {why}" for why in last.failed]
         elif last.results is not None and last.results.failed:
             failed.append(f"{name}: {len(last.results.failed)} points, see: edgewatt report {results}/{name}")
-    page, *charts = paper_page(done, output or Path(results) / "papers.html", figures=figures)
+    page, *charts = paper_page(done, page_path, figures=figures)
     claims = compare_claims(done)
     if not write_json({"page": page, "figures": charts, "claims": claims}, json_file):
         _print(done, claims, [f"page: {page}", *([f"figures: {len(charts)} files in {figures}"] if charts else [])])

@@ -1,6 +1,7 @@
 """What a figure or study will take: what is missing of it, times the CPU seconds that such points took when measured.
 
-The seconds stand in configs/papers/figures.yaml (`cpu_s`), measured on the machine that MEASURED_ON names.
+The seconds stand in configs/papers/figures.yaml (`cpu_s`): means over what was run on the machine that MEASURED_ON
+names; the largest points of Figures 2a, 2b and 6 with --full are scaled from smaller ones by their connections.
 """
 
 from __future__ import annotations

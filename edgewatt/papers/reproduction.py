@@ -13,6 +13,7 @@ from edgewatt.papers.claims import FOLDER, chosen
 from edgewatt.papers.study import STUDIES, StudyRun, run_study
 from edgewatt.results.record import Record
 from edgewatt.results.store import Store
+from edgewatt.sweeps.executors import make_executor
 from edgewatt.sweeps.plan import SweepPlan, load_sweep_document
 from edgewatt.sweeps.sweep import Results, sweep
 from traces.base.errors import InputError
@@ -90,6 +91,7 @@ def reproduce(
     if name in STUDIES:
         if overrides := list(overrides):
             raise InputError(f"{name} is a study: it has no values to replace (-s {overrides[0]})")
+        make_executor(executor, workers=workers)  # refuses what a sweep refuses
         count = 0 if executor == "inline" else workers
         return run_study(name, results=results, full=full, seeds=seeds, run=run, workers=count, progress=progress)
     plan = figure_plan(name, full=full, iterations=iterations, seeds=seeds, overrides=overrides)

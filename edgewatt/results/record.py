@@ -123,7 +123,10 @@ class Record(Shown):
             wrong = "" if isinstance(schema, int) and schema <= SCHEMA else "newer"
             wrong = wrong or _wrong(canonical, provenance, checksum, text)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise InputError(f"{where}: the record is damaged ({type(error).__name__}: {error})") from error
+            raise InputError(
+                f"{where}: the record is damaged ({type(error).__name__}: {error}); "
+                "without the file its point is computed again"
+            ) from error
         if wrong == "newer":
             raise InputError(
                 f"{where}: record schema {schema!r} is newer than this edgewatt reads ({SCHEMA}): update it"

@@ -129,5 +129,7 @@ def test_numbers_that_json_has_not(whole: Path, number: str) -> None:
     for key in ('"seed":', '"edgewatt":', '"time_ns":'):
         place = raw.index(key) + len(key)
         damaged = raw[:place] + number + raw[raw.index(",", place) :]
-        with pytest.raises(InputError, match=r"r.json: the record is damaged"):
+        with pytest.raises(
+            InputError, match=r"r.json: the record is damaged.*without the file its point is computed again"
+        ):
             Record.from_bytes(damaged.encode(), "r.json")

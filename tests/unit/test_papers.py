@@ -78,8 +78,22 @@ def test_a_study_runs_resumes_and_makes_its_page(tmp_path: Path, monkeypatch: py
 def test_what_a_study_refuses(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="eon-frontier is a study: it has no values to replace"):
         ew.reproduce("eon-frontier", results=tmp_path, overrides=["network.width=3"])
+    with pytest.raises(InputError, match="workers must be at least 1, not 0"):
+        ew.reproduce("eon-frontier", results=tmp_path, workers=0)
+    with pytest.raises(InputError, match="unknown executor 'threads'"):
+        ew.reproduce("eon-frontier", results=tmp_path, executor="threads")
     with pytest.raises(InputError, match="seeds is 0: it is at least 1"):
         ew.reproduce("eon-frontier", results=tmp_path, seeds=0)
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    (tmp_path / "file").touch()
+    wanted = ["papers", "eon-frontier", "-r", str(tmp_path / "store"), "-o", str(tmp_path / "file" / "page.html")]
+    done = CliRunner().invoke(app, wanted)
+    assert done.exit_code != 0 and "cannot be written" in str(done.exception)
+    assert not (tmp_path / "store").exists()
 
 
 def test_a_job_that_fails_leaves_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
