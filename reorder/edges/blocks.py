@@ -141,7 +141,6 @@ def by_tiles(network: Network, targets: int, sources: int, outer: str) -> Int64A
     summary="tiles of sources x targets, as dense kernels are blocked; shapes tried out",
     parameters=TilesParameters,
     portfolio=6,
-    effort=0.5,
 )
 def tiles(network: Network, task: Task, parameters: TilesParameters) -> Ordering:
     """Walk layer by layer over tiles whose sources and targets fit fast memory together."""

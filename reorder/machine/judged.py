@@ -17,7 +17,7 @@ from reorder.machine.shape import Int64Array, Judge
 from reorder.machine.surrogate import Float64Array, Surrogate
 from reorder.search.budget import Budget
 
-GRACE_S = 0.5  # for all constructions, whatever the limit; and beyond a limit, for those that may be the best of all
+GRACE_S = 0.8  # for all constructions, whatever the limit; and beyond a limit, for those that may be the best of all
 
 
 @dataclass
@@ -25,7 +25,8 @@ class JudgedOrders:
     """Every order that was judged, and its value; the best one; the curve of best values; orders that wait.
 
     judged: value by a digest of the order. constructions: value by name. judge_s: what the judge took last, in seconds
-    of the budget. waiting: name -> (order, its counts), constructions until the judge has them.
+    of the budget. ends: share of the time limit for searches. waiting: name -> (order, its counts), constructions until
+    the judge has them.
     """
 
     judge: Judge
@@ -39,6 +40,7 @@ class JudgedOrders:
     judged: dict[bytes, float] = field(default_factory=dict)
     constructions: dict[str, float] = field(default_factory=dict)
     judge_s: float = 0.0
+    ends: float = 1.0
     waiting: dict[str, tuple[Int64Array, Float64Array]] = field(default_factory=dict)
 
     def offer(self, edges: Int64Array, found_by: str) -> float:

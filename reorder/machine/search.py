@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from reorder.base import ORDERINGS, Ordering, Task
+from reorder.both.inside_runs import order_run_tuples
 from reorder.edges.blocks import by_tiles
 from reorder.machine.judged import GRACE_S, JudgedOrders
 from reorder.machine.shape import Int64Array, Judge, MachineShape
 from reorder.machine.surrogate import Surrogate
 from reorder.search.budget import CLOCKS, Budget, count_of
-from reorder.search.intervals import Items
 from reorder.search.objectives import weighted
 from traces.base.errors import unknown_name
 from traces.base.progress import Progress
@@ -34,6 +34,8 @@ JUDGED = 3  # of many candidates, those that the surrogate likes best
 # searches by the engine. Moves take the rest.
 MADE, BUILT, SEARCHED = 0.5, 0.3, 0.65
 MOVES_PER_NEURON = 300  # of each of the engine's searches without a time limit
+ENDED = 0.95  # of the time limit, where wires matter: the last of it is for the order of tuples inside runs
+TUPLE_METHODS = (("greedy", 2.0), ("local-search", 80.0))  # and microseconds per connection, roughly
 SLICE = 256  # moves between two looks at the clock
 ROUNDS = 60  # of moves without a time limit, each of a 32nd of the connections
 WARM, COOLING, WORSE, REACH = 0.3, 0.7, 1.01, 3000  # of a line filled; when the judge finds the order so much worse
@@ -78,8 +80,8 @@ def order_for_machine(
     """
     budget = Budget(time_limit_s, parameters.clock)
     seen = JudgedOrders(judge, budget, Surrogate(network, shape), progress)
-    items = Items(network)
-    task = Task(shape.memory, shape.policy, shape.pinning, seed=seed, prepared=items)
+    seen.ends = 1.0 if shape.wires is None else ENDED
+    task = Task(shape.memory, shape.policy, shape.pinning, seed=seed)
     for name, edges in given:
         if holds(edges):
             seen.offer(edges, name)
@@ -90,6 +92,8 @@ def order_for_machine(
         search(seen, task, parameters)
         if shape.cache is not None:
             move(seen, seed, parameters)
+    seen.judge_waiting(seen.ends)
+    order_tuples(seen, seed)
     seen.judge_waiting(1.0)
     assert seen.best is not None
     named = min(seen.constructions, key=lambda name: seen.constructions[name])
@@ -118,7 +122,7 @@ def construct(seen: JudgedOrders, task: Task, holds: Callable[[Int64Array], bool
     methods = [(name, m) for name, m in methods if not (m.item.searches or m.item.extra is not None or m.required)]
     methods.sort(key=lambda one: math.inf if one[1].item.portfolio is None else one[1].item.portfolio)
     (plain, _), *others = methods
-    others.sort(key=lambda one: one[1].item.effort)
+    others.sort(key=lambda one: one[1].item.effort)  # stable: those of portfolios come first
     network, budget = seen.surrogate.network, seen.budget
     for name, entry in (methods[0], *(() if only_plain else others)):
         suits = entry.item.suits is None or entry.item.suits(network)
@@ -137,7 +141,7 @@ def construct(seen: JudgedOrders, task: Task, holds: Callable[[Int64Array], bool
 def _made(seen: JudgedOrders, task: Task, name: str) -> Int64Array:
     limit = None if seen.budget.limit_s is None else max(seen.budget.left(), 2 * GRACE_S)
     entry = ORDERINGS[name]
-    given = replace(task, prepared=None, time_limit_s=limit)
+    given = replace(task, time_limit_s=limit)
     return entry.item(seen.surrogate.network, given, entry.make_parameters({})).edges
 
 
@@ -201,7 +205,7 @@ def search(seen: JudgedOrders, task: Task, parameters: MachineParameters) -> Non
     entry = ORDERINGS["auto"]
     rooms = (1.0,) if cache is None else ROOMS
     choices = [(room, times) for room in rooms for times in ((0.0, 1.0) if cache is None else (1.0, 5.0))]
-    ends = 1.0 if cache is None else SEARCHED
+    ends = seen.ends if cache is None else SEARCHED
     for number, (room, times) in enumerate(choices):
         if not seen.before(ends):
             return
@@ -214,7 +218,7 @@ def search(seen: JudgedOrders, task: Task, parameters: MachineParameters) -> Non
             moves = MOVES_PER_NEURON * network.n_neurons
         made = entry.make_parameters({"moves": moves, "clock": parameters.clock})
         given = replace(
-            task, memory=max(3, round(room * task.memory)), time_limit_s=limit, prepared=None,
+            task, memory=max(3, round(room * task.memory)), time_limit_s=limit,
             objective=weighted(run, 1.0) if run else "io",
         )  # fmt: skip
         seen.offer(entry.item(network, given, made).edges, f"auto with {given.memory}, run = {run:.3g} I/Os")
@@ -224,18 +228,18 @@ def move(seen: JudgedOrders, seed: int, parameters: MachineParameters) -> None:
     """Move pieces of the best order by the surrogate's counts, kept up to date; judge and fit after every round."""
     surrogate, budget = seen.surrogate, seen.budget
     cache, n_connections = surrogate.shape.cache, surrogate.network.n_connections
-    if n_connections < 2 or not seen.before(1.0):
+    if n_connections < 2 or not seen.before(seen.ends):
         return
     assert seen.best is not None and cache is not None
     kernel = cache.kernel(surrogate.network, seen.best, seed)
     moves, warm, done = max(64, n_connections // 32), WARM, 0
     rounds = ROUNDS if parameters.rounds is None and budget.limit_s is None else parameters.rounds
-    while (rounds is None or done < rounds) and seen.before(1.0):
+    while (rounds is None or done < rounds) and seen.before(seen.ends):
         kernel.weigh(surrogate.weights[:-1].copy())
         heat = max(warm * surrogate.weights[0], 1e-12 * seen.value)
         kept = 0
         for begun in range(0, moves, SLICE):
-            if seen.before(1.0):
+            if seen.before(seen.ends):
                 kept += kernel.run(min(SLICE, moves - begun), heat, heat, REACH)
         if not kept:
             return
@@ -244,3 +248,19 @@ def move(seen: JudgedOrders, seed: int, parameters: MachineParameters) -> None:
             kernel.replace(seen.best)
             warm *= COOLING
         done += 1
+
+
+def order_tuples(seen: JudgedOrders, seed: int) -> None:
+    """Order the connections inside the runs of the best order for few ones on the wires, as far as time allows."""
+    network, wires = seen.surrogate.network, seen.surrogate.shape.wires
+    if wires is None:
+        return
+    assert seen.best is not None
+    runs, found_by = seen.best, seen.found_by
+    for method, each_us in TUPLE_METHODS:
+        if seen.before(1.0, -1e-6 * each_us * network.n_connections):
+            edges = order_run_tuples(
+                network, runs, stride="row", method=method, value_format=wires.value_format, encoder=wires.encoder,
+                block_bytes=wires.block_bytes, seed=seed,
+            )  # fmt: skip
+            seen.offer(edges, f"{found_by}, runs by {method}")

@@ -51,9 +51,19 @@ class CacheShape:
 
 
 @dataclass(frozen=True)
+class Wires:
+    """How the tuples of a connection travel: the format of weights, the chain of encoders, bytes of a block."""
+
+    value_format: str
+    encoder: str
+    block_bytes: int
+
+
+@dataclass(frozen=True)
 class MachineShape:
     """memory, policy, pinning: M and the eviction of the I/O model; a scratchpad's own, or LRU and as many rows as a
     cache has room for. cache: None for a scratchpad. burst_rows: rows that one burst of the memory brings.
+    wires: None where the order of tuples inside a run changes nothing on the wires that counts.
     """
 
     memory: int
@@ -61,6 +71,7 @@ class MachineShape:
     pinning: str
     cache: CacheShape | None = None
     burst_rows: int = 1
+    wires: Wires | None = None
 
     @property
     def sharing(self) -> int:

@@ -10,7 +10,8 @@ from edgewatt.judging import judge as judging
 from edgewatt.judging.judge import order_on_machine, view_on_machine
 from edgewatt.orders.ordering import judge_for
 from hwmodel.fastmemory.moves import LOAD, io_moves
-from reorder.base import ORDERINGS
+from reorder.base import ORDERINGS, Ordering
+from reorder.machine import search as searching
 from reorder.machine.search import MachineParameters, order_for_machine
 from reorder.machine.surrogate import LEAST_ERROR, WINDOW, Surrogate
 from reorder.search.budget import CLOCKS
@@ -112,3 +113,21 @@ def test_what_was_judged_is_told_again() -> None:
     other = np.array([300.0, 400, 500, 600, 700, 1])
     assert surrogate.predict(other) == pytest.approx(weights @ other, rel=0.05)
     assert surrogate.error == LEAST_ERROR
+
+
+@pytest.mark.parametrize("system", [CACHE, PAD])
+def test_tuples_inside_runs_come_last(system: dict, monkeypatch: pytest.MonkeyPatch) -> None:
+    network = random_layered(2, 120, 0.3, seed=2)
+
+    def energy(encoder: str) -> Ordering:
+        judge = judge_for(network, "energy", {**system, "encoder": encoder}, lanes=1)
+        return order_on_machine(judge, "auto", rounds=2, moves=500)
+
+    found = energy("base-xor+dbi-dc")
+    assert "runs by" in found.parameters["found_by"]
+    monkeypatch.setattr(searching, "TUPLE_METHODS", ())
+    plain = energy("base-xor+dbi-dc")
+    assert "runs by" not in plain.parameters["found_by"]
+    assert found.parameters["value"] < plain.parameters["value"]
+    assert np.array_equal(network.targets[found.edges], network.targets[plain.edges])
+    assert judge_for(network, "bytes", system, lanes=1).shape().wires is None
