@@ -9,6 +9,7 @@ all figures and the same in each). Objective bytes, judged by replay; CPU second
 from __future__ import annotations
 
 import argparse
+from itertools import pairwise
 
 import numpy as np
 
@@ -17,7 +18,9 @@ from edgewatt.judging.judge import order_on_machine
 from edgewatt.judging.renumber import renumber_on_machine
 from edgewatt.orders.ordering import judge_for
 from traces.base.resources import config_root
-from traces.generators.networks import random_layered, uniform_layers
+from traces.generators.networks import bert_ffn, random_layered, uniform_layers
+from traces.generators.radixnet import radix_net
+from traces.work.network import Network
 
 CASES = (
     ("digits_wide", lambda: ew.load(config_root() / "examples" / "networks" / "digits_wide.npz"), 2048),
@@ -29,13 +32,53 @@ CASES = (
 )
 
 
+def convolution(side: int, channels: int, layers: int, kept: float) -> Network:
+    """Return unrolled 3 x 3 convolutions with a share of their connections, numbered at random inside layers."""
+    rng, size = np.random.default_rng(1), side * side * channels
+    y, x, _ = np.unravel_index(np.arange(size), (side, side, channels))
+    near = (abs(y[:, None] - y) <= 1) & (abs(x[:, None] - x) <= 1)
+    ends = [np.nonzero(near & (rng.random(near.shape) < kept)) for _ in range(layers)]
+    names = [rng.permutation(size) + k * size for k in range(layers + 1)]
+    s = np.concatenate([names[k][i] for k, (i, _) in enumerate(ends)])
+    t = np.concatenate([names[k + 1][j] for k, (_, j) in enumerate(ends)])
+    order, n = np.lexsort((s, t)), size * (layers + 1)
+    weights = rng.normal(size=len(s)).astype(np.float32)
+    return Network(s[order], t[order], n, np.arange(size), np.arange(n - size, n), weights=weights)
+
+
+def skewed(widths: tuple[int, ...], density: float) -> Network:
+    """Return layers in which a few neurons have most of the connections."""
+    rng, ends, begin = np.random.default_rng(1), [], 0
+    for a, b in pairwise(widths):
+        share = np.outer(rng.pareto(2, a) + 0.1, rng.pareto(2, b) + 0.1)
+        linked = rng.random((a, b)) < np.minimum(1, density * share / share.mean())
+        linked[rng.integers(0, a, b), np.arange(b)] = True
+        j, i = np.nonzero(linked.T)
+        ends.append((i + begin, j + begin + a))
+        begin += a
+    s, t = (np.concatenate(each) for each in zip(*ends, strict=True))
+    n, weights = sum(widths), rng.normal(size=len(s)).astype(np.float32)
+    return Network(s, t, n, np.arange(widths[0]), np.arange(n - widths[-1], n), weights=weights)
+
+
+OTHERS = (
+    ("RadiX-Net 32 x 32, 4 layers", lambda: radix_net([[32, 32], [32, 32]]), 2048),
+    ("convolutions, 12 x 12 x 4", lambda: convolution(12, 4, 3, 0.4), 1024),
+    ("BERT-FFN 256-1024-256, 5 %", lambda: bert_ffn(0.05, seed=1, hidden=256, inner=1024), 2048),
+    ("few hubs, 300-1500-700-40", lambda: skewed((300, 1500, 700, 40), 0.02), 2048),
+    ("8 x 400, 3 %", lambda: random_layered(8, 400, 0.03, seed=1), 1024),
+)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=20)
-    seconds = parser.parse_args().seconds
+    parser.add_argument("--others", action="store_true", help="networks of other kinds")
+    given = parser.parse_args()
+    seconds = given.seconds
     print("| network | lines of neurons | cache, lines | connections | two-optimal | ordered | renumbered | change |")
     print("|---|---|---|---|---|---|---|---|")
-    for name, make, size in CASES:
+    for name, make, size in OTHERS if given.others else CASES:
         network = make()
         machine = {"caches": [{"size_bytes": size, "line_bytes": 64, "ways": 8, "policy": "lru"}]}
         judge = judge_for(network, "bytes", machine, lanes=1)

@@ -14,7 +14,7 @@ from hwmodel.machine import Machine
 from reorder import order as engine
 from reorder.base import ORDERINGS, Ordering
 from reorder.machine.search import MachineParameters, order_for_machine
-from reorder.machine.shape import CacheShape, Int64Array, MachineShape, Wires
+from reorder.machine.shape import CacheShape, Int64Array, MachineShape, TupleWires
 from reorder.machine.surrogate import Surrogate
 from reorder.search.objectives import MACHINE_OBJECTIVES, Objective, io
 from traces.access.build import build_trace
@@ -100,7 +100,7 @@ class MachineJudge:
         pad, burst = self.machine.scratchpad, self.machine.part.organisation.burst_bytes
         wires = None
         if self.objective == "energy" and self.layout.kind == AUTO_CHOICE[-1]:
-            wires = Wires(self.layout.value_format, self.machine.encoder, burst)
+            wires = TupleWires(self.layout.value_format, self.machine.encoder, burst)
         if pad is None:
             return MachineShape(memory, "lru", "literal", self._cache_shape(), wires=wires)
         sharing = max(1, burst // self.layout.row_pitch)

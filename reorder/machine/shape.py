@@ -51,7 +51,7 @@ class CacheShape:
 
 
 @dataclass(frozen=True)
-class Wires:
+class TupleWires:
     """How the tuples of a connection travel: the format of weights, the chain of encoders, bytes of a block."""
 
     value_format: str
@@ -71,7 +71,7 @@ class MachineShape:
     pinning: str
     cache: CacheShape | None = None
     burst_rows: int = 1
-    wires: Wires | None = None
+    wires: TupleWires | None = None
 
     @property
     def sharing(self) -> int:
