@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from dataclasses import fields as dataclass_fields
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -298,6 +298,16 @@ def _place(parts: Sequence[tuple[Words, int]], n: int) -> Words:
     return np.ascontiguousarray(words[:, : 2 if at > 8 else 1])
 
 
+@cache
+def _keep(sizes: tuple[int, ...]) -> Words:
+    """uint64[8, 1 or 2]: what a slot of each class keeps of the fields, of so many bytes, of the tuple before."""
+    masks = [[np.uint64(0 if c >> k & 1 else (1 << 8 * size) - 1) for k, size in enumerate(sizes)] for c in range(8)]
+    rows = [_place([(np.array([m]), size) for m, size in zip(row, sizes, strict=True)], 1) for row in masks]
+    keep = np.ascontiguousarray(np.concatenate(rows))
+    keep.setflags(write=False)
+    return keep
+
+
 def sent_beats(problem: TupleProblem, f: Field) -> list[tuple[Words, int]]:
     """For toggles: the beats of one element as (levels of the wires, bytes), flag wires as bits above the data."""
     lanes = problem.bus_bytes or f.element_bytes
@@ -341,10 +351,6 @@ def first_order(problem: TupleProblem) -> CostModel:
         classes |= (base << k).astype(np.uint8)
         ends |= (cut << k).astype(np.uint8)
     n_fields = len(problem.counted)
-    masks = [[np.uint64(0 if c >> k & 1 else (1 << 8 * size) - 1) for k, (_, size) in enumerate(out)] for c in range(8)]
-    keep = np.concatenate(
-        [_place([(np.array([m]), size) for m, (_, size) in zip(row, out, strict=True)], 1) for row in masks]
-    )
     last = problem.bounds[1:][np.diff(problem.bounds) > 0] - 1
     end_class = np.full(len(problem.bounds) - 1, 255, np.uint8)
     if problem.padded and not toggles:
@@ -354,7 +360,7 @@ def first_order(problem: TupleProblem) -> CostModel:
     return CostModel(
         _place(out, n),
         _place(into, n),
-        np.ascontiguousarray(keep),
+        _keep(tuple(size for _, size in out)),
         classes,
         end_class,
         problem.dbi and not toggles,
