@@ -58,8 +58,21 @@ for module in (run, order, learn, order_tuples, schedule, results, papers, valid
     module.add_to(app)
 
 
+def _usable_streams() -> None:
+    """Replace streams that a shell closed; what a terminal's encoding lacks becomes a question mark; no width of 0."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - until the end
+        elif name == "stdout" and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    if not os.environ.get("COLUMNS", "1").strip("0"):
+        del os.environ["COLUMNS"]
+
+
 def main() -> None:
     """Run the command line: exit status 2 on anything the user can mend, 130 on Ctrl-C, 1 on a failed run."""
+    _usable_streams()
     from edgewatt.installation import ForeignTracesError, check_traces_package
 
     try:

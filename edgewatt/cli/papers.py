@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from edgewatt.cli.parts.guard import json_option, written
+from edgewatt.cli.parts.guard import json_option, named, written
 from edgewatt.cli.parts.output import say
 
 
@@ -17,7 +17,9 @@ def papers(
     full: bool = typer.Option(False, "--full", help="All points, with 1,000,000 iterations: takes hours."),
     iterations: int = typer.Option(None, help="Another number of iterations (default: 10,000)."),
     seeds: int = typer.Option(None, help="Only the first so many of the five networks."),
-    results: str = typer.Option("results/papers", "-r", "--results", metavar="DIR", help="Folder for the records."),
+    results: str = typer.Option(
+        "results/papers", "-r", "--results", parser=named, metavar="DIR", help="Folder for the records."
+    ),
     output: str = typer.Option(
         None, "-o", "--output", parser=written, metavar="FILE", help="The page (default: DIR/papers.html)."
     ),

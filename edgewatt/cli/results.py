@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from edgewatt.cli.parts.guard import json_option, written
+from edgewatt.cli.parts.guard import json_option, named, written
 from edgewatt.cli.parts.inputs import CONFIGURATIONS, reads
 from edgewatt.cli.parts.output import say
 
@@ -64,7 +64,9 @@ def optimize(
         help="A sweep file with 'optimize:' (objectives, constraints, trials).",
     ),
     overrides: list[str] = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the file."),
-    results: str = typer.Option(None, "-o", "--results", help="Results folder (default: results/FILE's name)."),
+    results: str = typer.Option(
+        None, "-o", "--results", parser=named, metavar="DIR", help="Results folder (default: results/FILE's name)."
+    ),
     executor: str = typer.Option("processes", help="processes, inline or dask."),
     workers: int = typer.Option(None, "-j", "--workers", help="Worker processes (default: one per core)."),
     json_file: str = _JSON,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from edgewatt.cli.parts.completion import names_of
-from edgewatt.cli.parts.guard import json_option, written
+from edgewatt.cli.parts.guard import json_option, named, written
 from edgewatt.cli.parts.inputs import CONFIGURATIONS, MACHINE, NETWORKS, reads, refuse_other_kinds
 from edgewatt.cli.parts.output import say
 
@@ -35,7 +35,9 @@ def run(
         parser=MACHINE,
         help="Run a network file on this machine (`edgewatt list systems`).",
     ),
-    results: str = typer.Option("results", "-o", "--results", help="Folder for the records."),
+    results: str = typer.Option(
+        "results", "-o", "--results", parser=named, metavar="DIR", help="Folder for the records."
+    ),
     json_file: str = _JSON,
 ) -> None:
     """Run a configuration: what each order of the work costs.
@@ -127,7 +129,9 @@ def sweep(
         help="A sweep file ('base', 'grid', ...), a run configuration, or a name of `edgewatt list sweeps`.",
     ),
     overrides: list[str] = _OVERRIDE,
-    results: str = typer.Option(None, "-o", "--results", help="Results folder (default: results/FILE's name)."),
+    results: str = typer.Option(
+        None, "-o", "--results", parser=named, metavar="DIR", help="Results folder (default: results/FILE's name)."
+    ),
     executor: str = typer.Option("processes", help="processes, inline or dask."),
     workers: int = typer.Option(None, "-j", "--workers", help="Worker processes (default: one per core)."),
     scheduler: str = typer.Option(None, metavar="ADDRESS", help="Join this Dask scheduler, such as tcp://host:8786."),

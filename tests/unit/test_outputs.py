@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[2]
 MATRIX = "%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 1.0\n1 2 2.0\n2 2 3.0\n"
 
 
-def edgewatt(*arguments: str, cwd: Path, **more) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+def edgewatt(*arguments: str, cwd: Path, environment=(), **more) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **dict(environment)}
     command = [sys.executable, "-m", "edgewatt", *arguments]
     given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
     return subprocess.run(command, cwd=cwd, env=environment, text=True, timeout=120, **given)
@@ -107,3 +107,45 @@ def test_terminal_escapes_in_names_are_shown_not_obeyed(tmp_path: Path) -> None:
     assert done.returncode == 0 and "\x1b" not in done.stdout + done.stderr and "\\x1b[31m" in done.stdout
     refused = edgewatt("order-tuples", f"no{name}", cwd=tmp_path)
     assert refused.returncode == 2 and "\x1b" not in refused.stderr
+
+
+RUN = (
+    "network: {generate: {kind: random-layered, n_layers: 2, width: 8, density: 0.5}}\norderings: [two-optimal, auto]\n"
+)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_that_lacks_a_character_shows_another(tmp_path: Path, encoding: str) -> None:
+    """Under LC_ALL=C the line of +- ended in a traceback."""
+    (tmp_path / "q.yaml").write_text(RUN + "fast_memory: {size: 8}\n")
+    done = edgewatt(
+        "run", "q.yaml", "-o", "r", cwd=tmp_path, environment={"PYTHONIOENCODING": encoding}, encoding=encoding
+    )
+    assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell's redirections")
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&- <&-"])
+@pytest.mark.parametrize("words", ["list orderings", "run nothing.yaml"])
+def test_streams_that_a_shell_closed(tmp_path: Path, closed: str, words: str) -> None:
+    """Python has None in the place of such a stream, which cannot be flushed."""
+    command = f"'{sys.executable}' -m edgewatt {words} {closed}"
+    done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == (2 if "nothing" in words else 0) and "Traceback" not in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("columns", ["0", "00"])
+def test_a_terminal_of_no_columns_shows_tables(tmp_path: Path, columns: str) -> None:
+    done = edgewatt("list", "orderings", cwd=tmp_path, environment={"COLUMNS": columns})
+    assert "two-optimal" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "words", [["run", "q.yaml", "-o", ""], ["sweep", "q.yaml", "-o", ""], ["init", "q.yaml", "-o", ""]]
+)
+def test_an_empty_name_is_no_folder(tmp_path: Path, words: list[str]) -> None:
+    """`-o "$UNSET"` wrote into the current folder."""
+    (tmp_path / "q.yaml").write_text(RUN)
+    done = edgewatt(*words, cwd=tmp_path)
+    assert done.returncode == 2 and "an empty name" in done.stderr, done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["q.yaml"]

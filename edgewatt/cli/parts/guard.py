@@ -25,6 +25,13 @@ _STORE = ("records", "failures", "sweeps", "stages")  # folders of results; besi
 
 def written(text: str) -> str:
     """Declare, as ``typer.Option(..., parser=written)``, that an option names a file or folder the command writes."""
+    return named(text)
+
+
+def named(text: str) -> str:
+    """Refuse an empty name: that of a shell's variable which is not set would be the current folder."""
+    if not text:
+        raise typer.BadParameter("an empty name: name a file or a folder")
     return text
 
 
