@@ -101,7 +101,7 @@ def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
     found_by = ""
     for name, method in constructions(network, parameters):
         # two-optimal is always there; the others may take a share of the budget, the search has better use for the rest
-        local = items.facts.get("coordinates") is not None
+        local = items.facts.get("places") is not None
         if local and not method.local:
             continue
         share = CONSTRUCTED_LOCAL if local else CONSTRUCTED

@@ -119,13 +119,13 @@ class TilesParameters:
             raise unknown_name("outer loop", self.outer, ("targets", "sources"))
 
 
-def by_tiles(network: Network, targets: int, sources: int, outer: str) -> Int64Array:
+def by_tiles(network: Network, targets: int, sources: int, outer: str, rank: Int64Array | None = None) -> Int64Array:
     """Return the order by depth of target, then tile by tile; inside a tile by source if sources stream past, else by
-    target."""
+    target. rank: int64[N], the order of neurons within a depth; None: by id."""
     s, t = network.sources, network.targets
     tile_of = []
     for ids, size in ((t, targets), (s, sources)):  # places among the neurons of one depth, cut into tiles
-        by_depth = np.argsort(network.depth, kind="stable")
+        by_depth = np.argsort(network.depth, kind="stable") if rank is None else np.lexsort((rank, network.depth))
         depth = network.depth[by_depth]
         place = np.empty(network.n_neurons, np.int64)
         place[by_depth] = np.arange(network.n_neurons) - np.searchsorted(depth, depth)
@@ -144,6 +144,13 @@ def by_tiles(network: Network, targets: int, sources: int, outer: str) -> Int64A
 )
 def tiles(network: Network, task: Task, parameters: TilesParameters) -> Ordering:
     """Walk layer by layer over tiles whose sources and targets fit fast memory together."""
+    return best_tiles(network, task, "tiles", parameters)
+
+
+def best_tiles(
+    network: Network, task: Task, method: str, parameters: TilesParameters, rank: Int64Array | None = None
+) -> Ordering:
+    """Return the best order by tiles of some shapes, or of the given one, until the time limit. rank: of `by_tiles`."""
     budget = Budget(task.time_limit_s)
     best = Best(Scorer(network, task), budget, task)
     room = max(2, slot_choices(task)[0] + 1)
@@ -158,8 +165,8 @@ def tiles(network: Network, task: Task, parameters: TilesParameters) -> Ordering
                 "outer": parameters.outer or outer,
             }
             best.work += 1
-            best.offer(by_tiles(network, **shape), **shape)
-    return best.ordering("tiles", best.found, budget.over)
+            best.offer(by_tiles(network, **shape, rank=rank), **shape)
+    return best.ordering(method, best.found, budget.over)
 
 
 @dataclass(frozen=True)

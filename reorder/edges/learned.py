@@ -15,10 +15,10 @@ from reorder.base import ORDERINGS, Explanation, Ordering, Task
 from reorder.search.budget import Best, Budget, Scorer, count_of
 from reorder.search.intervals import Items
 from reorder.search.keys import two_optimal_order
+from reorder.search.places import places
 from reorder.search.reasons import SourceChoice, reasons
 from reorder.search.residency import cold_moves
 from reorder.search.rolling import slot_choices
-from reorder.search.spectrum import coordinates
 from reorder.search.streaming import (
     Rival,
     StreamingWeights,
@@ -156,7 +156,7 @@ def learned(network: Network, task: Task, parameters: LearnedParameters) -> Orde
         stream_into(items, best, max(1, min(slots, task.memory - 2)), weights, rivals[slots])
     if best.edges is None:
         best.offer(two_optimal_order(network), slots=0, set="")
-    elif parameters.moves != 0 and (task.prepared is None or coordinates(items) is not None) and not budget.over:
+    elif parameters.moves != 0 and (task.prepared is None or places(items) is not None) and not budget.over:
         moves = parameters.moves
         if moves is None:
             moves = round((1 + roomy) * AFTER_US / (MOVE_US + CONNECTION_US * len(items.edges) / len(items.items)))

@@ -2,12 +2,13 @@
 
 A value that does not stay from its first to its last access in one go costs more than Theorem 1 counts: a value that
 was never written one read, a computed one a read and a write (`stay_costs`). So the fewest or cheapest values that
-must be interrupted bound the extra I/Os. Two arguments say how many must be:
+must be interrupted bound the extra I/Os. Two arguments say how many must be, a third counts how often values are read:
 
 `sparse`: the values that stay make, with their residence times, a path decomposition of the network without the others,
     of bags of at most M - 1; so that rest has at most k n - k (k + 1) / 2 connections, k = M - 2.
 `expansion`: of two neighbouring sets of neurons, when u of the first are not begun and g are done with, every staying
     neuron of the second that both feed is resident; expanding connections leave few that are not fed by both.
+`windows`: few connections join few neurons, so a stretch of few reads processes few (reorder.limits.windows).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cython_ext.network.graph import core_numbers
+from reorder.limits.windows import Sides, windows_extra
 from traces.work.checks import checked_memory
 from traces.work.network import Network
 
@@ -35,13 +37,14 @@ ITERATED = 32  # from this many rows on, the second singular value is iterated f
 _kept: WeakKeyDictionary[Network, dict[tuple[int, int], NetworkBound]] = WeakKeyDictionary()
 _unfed: WeakKeyDictionary[Network, dict[int, dict[float, Int64Array]]] = WeakKeyDictionary()
 """By pair of sets and share of its rows: what `_most_unfed` says, the same for every memory."""
+_windows: WeakKeyDictionary[Network, dict[tuple[int, int], tuple[Sides, ...]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
 class NetworkBound:
     """No order, with any evictions, has fewer I/Os than `total`; `extra` of them are beyond Theorem 1's W + N + S.
 
-    argument: 'theorem-1', 'sparse' or 'expansion', the one that gave the bound.
+    argument: 'theorem-1', 'sparse', 'expansion' or 'windows', the one that gave the bound.
     """
 
     total: int
@@ -62,6 +65,7 @@ def lower_bound(network: Network, memory: int, work: int = LARGEST_WORK) -> Netw
             extra.append((sparse_extra(network, memory), "sparse"))
         if expansion_work(network) <= work:
             extra.append((expansion_extra(network, memory), "expansion"))
+        extra.append((windows_extra(network, memory, work, _windows.setdefault(network, {})), "windows"))
         most = max(extra, key=lambda item: item[0])
         found = _kept[network][memory, work] = NetworkBound(theorem_1(network) + most[0], *most)
     return found

@@ -10,7 +10,7 @@ from reorder.base import Task
 from reorder.search.budget import Budget, at_least, count_of
 from reorder.search.intervals import IntervalState, Items
 from reorder.search.keys import demanded_order, two_optimal_order
-from reorder.search.spectrum import coordinates
+from reorder.search.places import places
 from reorder.search.streaming import Rival, fitting, shipped_weights, streamed
 
 # Share of the M - 1 value slots that partial sums may fill. MIN throws out exactly the streamed values, so one slot is
@@ -118,7 +118,7 @@ def start_state(items: Items, slots: int, budget: Budget, policy: str) -> Interv
             if not states:
                 raise OutOfTime
         elif not (states and items.planned):
-            share = ROLLED if coordinates(items) is None else ROLLED_LOCAL
+            share = ROLLED if places(items) is None else ROLLED_LOCAL
             limit = None if budget.limit_s is None else min(budget.left(), share * budget.limit_s)
             states.append(best_state(items, slots, Budget(limit, budget.clock), StationaryParameters())[0])
         items.known[slots, "start"] = min(states, key=cost)

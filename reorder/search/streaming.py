@@ -19,7 +19,7 @@ import numpy.typing as npt
 from cython_ext.edges.streaming import Streaming
 from reorder.search.budget import Budget
 from reorder.search.intervals import IntervalState, Items
-from reorder.search.spectrum import coordinates
+from reorder.search.places import places
 from traces.base.errors import InputError
 from traces.base.files import need_regular
 
@@ -156,7 +156,7 @@ def shipped_weights() -> tuple[StreamingWeights, ...]:
 
 def kind_of(items: Items, slots: int) -> str:
     """Return the kind of training networks (reorder.learning.networks) that a network is most like."""
-    if coordinates(items) is not None:
+    if places(items) is not None:
         return "local"
     degree = items.network.in_degree[items.items]
     # RadiX-Nets, of equal degrees: these weights found 10 % less than those for dense ones

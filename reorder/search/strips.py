@@ -18,7 +18,7 @@ import numpy.typing as npt
 from cython_ext.edges.geometry import latest_of_sources, streamed
 from reorder.search.budget import Best
 from reorder.search.intervals import Items
-from reorder.search.spectrum import coordinates
+from reorder.search.places import places
 
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
@@ -264,7 +264,7 @@ class PlanSearch:
 
 def plan_search(items: Items) -> PlanSearch | None:
     """Return the search over the network's plans, kept with the items; None where the network has no locality."""
-    found = coordinates(items)
+    found = places(items)
     if found is None:
         return None
     if "plans" not in items.facts:

@@ -12,9 +12,9 @@ from oracles.strips_oracle import plan_order
 from cython_ext.edges.geometry import tridiagonal
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import check_order
-from reorder.edges.sweep import WAYS
 from reorder.learning.networks import local_network
 from reorder.order import order
+from reorder.search.along import WAYS
 from reorder.search.intervals import Items
 from reorder.search.spectrum import coordinates
 from reorder.search.strips import DepthGroup, Strips, changes, on_rows, plan_search

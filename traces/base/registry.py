@@ -77,9 +77,9 @@ class Registry(Mapping[str, Entry[T]]):
     """Name -> Entry of one kind.
 
     what: the kind as messages name it. entry_point_group: ``edgewatt.<kind>``; None: ours alone. folder: the package
-    whose modules are the in-tree members; they are imported at the first look-up, in the order of their names. None:
-    whoever imports the members registers them. instances_of, subclasses_of: what a member must be, where it is no
-    function.
+    whose modules, and those of its folders, are the in-tree members; they are imported at the first look-up, in the
+    order of their names. None: whoever imports the members registers them. instances_of, subclasses_of: what a member
+    must be, where it is no function.
 
     Entry points are read, not loaded, until their member is asked for, so a broken plug-in breaks nothing else. An
     in-tree name wins over an entry point of the same name.
@@ -194,8 +194,9 @@ class Registry(Mapping[str, Entry[T]]):
             try:
                 assert self.folder is not None
                 package = import_module(self.folder)
-                for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda found: found.name):
-                    import_module(f"{self.folder}.{module.name}")
+                inside = pkgutil.walk_packages(package.__path__, f"{self.folder}.")
+                for module in sorted(inside, key=lambda found: found.name):
+                    import_module(module.name)
                 self._looked = True
             finally:
                 self._looking = False

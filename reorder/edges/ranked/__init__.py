@@ -1,0 +1,1 @@
+"""Orders along a rank of the whole network's neurons: by its graph, its degrees or its positions."""

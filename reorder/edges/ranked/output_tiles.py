@@ -1,0 +1,62 @@
+"""output-tiles: tiles of outputs, each computed with its receptive field; values that two tiles share may stay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from reorder.base import ORDERINGS, Ordering, Task
+from reorder.search.along import offer_along, rank_by
+from reorder.search.budget import Best, Budget, Scorer, count_of
+from reorder.search.intervals import Items
+from reorder.search.keys import two_optimal_order
+from reorder.search.places import places
+from traces.work.network import Network
+
+SIDES = (1, 2, 3, 4, 6, 8)
+
+
+@dataclass(frozen=True)
+class OutputTilesParameters:
+    """Tiles along the first and along the second coordinate; None: tried out."""
+
+    rows: int | None = None
+    columns: int | None = None
+
+    def __post_init__(self) -> None:
+        count_of("rows", self.rows, 1)
+        count_of("columns", self.columns, 1)
+
+
+def tilings(
+    found: npt.NDArray[np.float64], parameters: OutputTilesParameters
+) -> Iterator[tuple[dict[str, Any], npt.NDArray[np.int64]]]:
+    """Yield ranks by tile, tiles forth and back row by row, neurons of a tile row by row too."""
+    n = len(found)
+    y, x = (rank_by(found[:, k]) / n for k in (0, 1))
+    for rows in (parameters.rows,) if parameters.rows else SIDES:
+        for columns in (parameters.columns,) if parameters.columns else SIDES:
+            row, column = (y * rows).astype(np.int64), (x * columns).astype(np.int64)
+            column = np.where(row % 2, columns - 1 - column, column)
+            yield {"rows": rows, "columns": columns}, rank_by(row, column, y, x)
+
+
+@ORDERINGS.register(
+    "output-tiles",
+    summary="tiles of outputs with their receptive fields, by known positions or smooth coordinates",
+    parameters=OutputTilesParameters,
+)
+def output_tiles(network: Network, task: Task, parameters: OutputTilesParameters) -> Ordering:
+    """Pull the outputs of one tile after another; two-optimal where the network has no locality."""
+    best = Best(Scorer(network, task), Budget(task.time_limit_s), task)
+    items = Items.of(network, task)
+    found = places(items)
+    if found is None:
+        best.offer(two_optimal_order(network), rows=1, columns=1)
+    else:
+        offer_along(items, best, tilings(found, parameters), "pull")
+    return best.ordering("output-tiles", best.found, best.budget.over)

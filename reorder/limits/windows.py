@@ -1,0 +1,173 @@
+"""Reads that no order avoids, counted in stretches (after Hong and Kung 1981): few connections join few neurons.
+
+Every read begins a stay of a value. In a stretch of r reads only what lay in fast memory before and what is read can
+be resident, C - 1 + r values, so at most E(C - 1 + r) connections are processed, with E(v) the most that any v neurons
+have among each other; and all of them must be processed. Unlike arguments about values that do not stay, this one
+counts how often each must be read again.
+
+E from the network's spectrum: neurons of even and of odd depth are the two sides of a matrix B. Let P be its additive
+model: for each pair of depths, a row's mean plus a column's mean less the mean. A neuron of one side has at most `row`
+in P, one of the other adds at most `column`, so a and b neurons have at most b (sum of a rows) + a (sum of b columns) +
+s sqrt(a b) connections, s the largest singular value of B - P, and a b of course. Proofs: docs/concepts/bounds.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from traces.work.network import Network
+
+Int64Array = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+FEWEST = 3  # neurons of the smaller side of a run
+OPERATIONS = 4  # of what is counted as one: two matrices, each iterated and factorised
+ITERATED = 32  # from this many rows on the norm is iterated for
+STRETCHES = 2.0 ** np.arange(-3, 5.5, 0.5)  # reads of a stretch, in slots
+MARGIN = 1e-6  # relative, for rounding
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Neurons of even and of odd depth, with `connections` from one side to the other.
+
+    rows, columns: float64[a + 1], float64[b + 1], the most that 0, 1, ... neurons of a side contribute to P. spread: an
+    upper bound on the largest singular value of B - P.
+    """
+
+    connections: int
+    rows: FloatArray
+    columns: FloatArray
+    spread: float
+
+    @property
+    def neurons(self) -> int:
+        """How many neurons there are on both sides."""
+        return len(self.rows) + len(self.columns) - 2
+
+    def most(self, v: int) -> float:
+        """Return E(v): an upper bound on the connections among any v neurons. O(v)."""
+        a = np.arange(max(0, v - len(self.columns) + 1), min(v, len(self.rows) - 1) + 1)
+        if not len(a):
+            return float(self.connections)
+        b = v - a
+        among = b * self.rows[a] + a * self.columns[b] + self.spread * np.sqrt(a * b)
+        return float(min(np.minimum(a * b, among * (1 + MARGIN)).max(), self.connections))
+
+    def reads(self, slots: int) -> int:
+        """Return the fewest reads of values for all connections, with C slots."""
+        best = 0
+        for r in np.unique(np.clip(np.rint(STRETCHES * slots), 1, self.neurons)).astype(int).tolist():
+            left = self.connections - self.most(r)  # the first stretch finds nothing in fast memory
+            if left <= 0:
+                continue
+            each = self.most(slots - 1 + r)
+            whole = int(np.ceil(left / each)) - 1
+            low, high = 1, r  # reads of the last stretch, which may be shorter
+            while low < high:
+                middle = (low + high) // 2
+                low, high = (
+                    (low, middle) if self.most(slots - 1 + middle) >= left - whole * each else (middle + 1, high)
+                )
+            best = max(best, r * (1 + whole) + low)
+        return best
+
+
+def windows_extra(network: Network, memory: int, work: float, kept: dict[tuple[int, int], tuple[Sides, ...]]) -> int:
+    """Return the extra reads that stretches prove, over disjoint runs of depths: all of them, or neighbouring pairs.
+
+    work: operations that all runs together may take; those that come later are left out. kept: sides by run, the same
+    for every memory.
+    """
+    sizes = np.bincount(network.depth[network.touched])
+    least = np.zeros(len(sizes) + 1, np.int64)  # over the depths before
+    extra: dict[int, list[tuple[int, int]]] = {}
+    for first, last in [(0, len(sizes)), *((first, first + 2) for first in range(len(sizes) - 1))]:
+        smaller = float(min(sizes[first:last:2].sum(), sizes[first + 1 : last : 2].sum()))
+        work -= OPERATIONS * smaller**3
+        if work < 0 or smaller < FEWEST:
+            continue
+        if (first, last) not in kept:
+            kept[first, last] = _sides(network, first, last)
+        reads = max((sides.reads(memory - 1) - sides.neurons for sides in kept[first, last]), default=0)
+        extra.setdefault(last, []).append((first, max(0, reads)))
+    for last in range(1, len(sizes) + 1):
+        least[last] = max([least[last - 1], *(least[first] + more for first, more in extra.get(last, []))])
+    return int(least[-1])
+
+
+def _sides(network: Network, first: int, last: int) -> tuple[Sides, ...]:
+    """Return the sides of the depths first to last - 1, as far as connections go from one side to the other.
+
+    Once with P as said, once with the mean alone, which leaves more to the spread where degrees differ, less to hubs.
+    """
+    from scipy.sparse import coo_array
+
+    depth = network.depth
+    s, t = network.sources, network.targets
+    inside = (depth[s] >= first) & (depth[t] < last) & ((depth[t] - depth[s]) % 2 == 1)
+    s, t = s[inside], t[inside]
+    if not len(s):
+        return ()
+    odd = depth[s] % 2 == 1
+    rows, columns = np.where(odd, t, s), np.where(odd, s, t)
+    row_ids, row = np.unique(rows, return_inverse=True)
+    column_ids, column = np.unique(columns, return_inverse=True)
+    if len(row_ids) > len(column_ids):
+        row_ids, row, column_ids, column = column_ids, column, row_ids, row
+    shape = len(row_ids), len(column_ids)
+    matrix = coo_array((np.ones(len(row)), (row, column)), shape).tocsr()
+    row_group, row_size = _groups(depth[row_ids])
+    column_group, column_size = _groups(depth[column_ids])
+    by_row, by_column = np.zeros((shape[0], len(column_size))), np.zeros((shape[1], len(row_size)))
+    np.add.at(by_row, (row, column_group[column]), 1.0)
+    np.add.at(by_column, (column, row_group[row]), 1.0)
+    of_row = by_row / column_size
+    pairs = np.stack([of_row[row_group == group].mean(axis=0) for group in range(len(row_size))])
+    of_column = by_column / row_size - pairs[:, column_group].T
+    # (B - P)(B - P)' without P: sums of `of_column` over a depth are 0
+    crossed = (matrix @ of_column)[:, row_group]
+    product = (matrix @ matrix.T).toarray() - by_row @ of_row.T - crossed - crossed.T
+    product += (of_column.T @ of_column)[np.ix_(row_group, row_group)]
+    additive = Sides(
+        len(s), _highest(of_row.max(axis=1)), _highest(np.maximum(of_column.max(axis=1), 0)), _norm(product)
+    )
+    crossed = (by_row @ pairs.T)[:, row_group]
+    product = (matrix @ matrix.T).toarray() - crossed - crossed.T
+    product += ((pairs * column_size) @ pairs.T)[np.ix_(row_group, row_group)]
+    flat = Sides(len(s), pairs.max() * np.arange(shape[0] + 1.0), np.zeros(shape[1] + 1), _norm(product))
+    return additive, flat
+
+
+def _highest(values: FloatArray) -> FloatArray:
+    """Return float64[n + 1]: the sum of the 0, 1, ... highest."""
+    return np.concatenate(([0.0], np.cumsum(-np.sort(-values))))
+
+
+def _groups(depth: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Return the group of each neuron by its depth, and the sizes of the groups."""
+    _, group, size = np.unique(depth, return_inverse=True, return_counts=True)
+    return group, size
+
+
+def _norm(product: FloatArray) -> float:
+    """Return an upper bound on the largest singular value, from the product of a matrix with its transpose.
+
+    An iteration finds it, a Cholesky factorisation proves that nothing lies above.
+    """
+    from scipy.linalg import LinAlgError, cholesky, eigvalsh
+    from scipy.sparse.linalg import ArpackError, eigsh
+
+    n = len(product)
+    if n >= ITERATED:
+        try:
+            found = float(eigsh(product, k=1, which="LA", v0=np.ones(n), tol=1e-5, return_eigenvectors=False)[0])
+            above = found * (1 + 1e-4) + 1e-6
+            cholesky(above * np.eye(n) - product, overwrite_a=True, check_finite=False)
+            return float(np.sqrt(above))
+        except (LinAlgError, ArpackError):  # it stopped too low, or not at all
+            pass
+    return float(np.sqrt(max(eigvalsh(product)[-1], 0.0)) * (1 + 1e-7) + 1e-7)
