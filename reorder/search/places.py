@@ -25,7 +25,7 @@ def known_places(network: Network) -> FloatArray | None:
     np.maximum.at(largest, layer, pixels)
     if (largest < 1).all():
         return None
-    return np.where(pixels >= 0, (pixels + 0.5) / (largest[layer] + 1.0), 1.0)
+    return np.where(pixels >= 0, (pixels + 0.5) / (np.maximum(largest, 0)[layer] + 1.0), 1.0)
 
 
 def places(items: Items) -> FloatArray | None:

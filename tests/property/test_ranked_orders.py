@@ -1,0 +1,198 @@
+"""Orders along ranks of the whole network: the ranks against slow obvious ones, the orders by what they promise."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles.random_networks import dags
+
+from hwmodel.fastmemory.iomodel import count_io, io_bounds
+from reorder.base import ORDERINGS
+from reorder.edges.ranked.rcm import rcm_rank
+from reorder.edges.ranked.slash_burn import slash_burn_rank
+from reorder.order import order
+from reorder.search.along import WAYS, rank_by
+from reorder.search.budget import Budget
+from reorder.search.intervals import Items
+from reorder.search.places import known_places, places
+from traces.base.errors import InputError
+from traces.generators.networks import random_layered
+from traces.work.network import Network
+
+RANKED = ("rcm", "slash-burn", "degree-tiles", "raster", "output-tiles")
+
+
+def pictures(height: int = 8, width: int = 10, layers: int = 3, seed: int = 0) -> Network:
+    """3 x 3 convolutions of one channel, four fifths of the weights kept, neurons numbered at random in each layer."""
+    rng = np.random.default_rng(seed)
+    size = height * width
+    number = np.concatenate([level * size + rng.permutation(size) for level in range(layers + 1)])
+    kept = [(dy, dx) for dy, dx in itertools.product((-1, 0, 1), repeat=2) if rng.random() < 0.8] or [(0, 0)]
+    ends = [
+        (level * size + (y + dy) * width + x + dx, (level + 1) * size + y * width + x)
+        for level, y, x, (dy, dx) in itertools.product(range(layers), range(height), range(width), kept)
+        if 0 <= y + dy < height and 0 <= x + dx < width
+    ]
+    s, t = number[np.array(ends)].T
+    positions = np.empty((len(number), 3), np.int64)
+    positions[number] = list(itertools.product(range(layers + 1), range(height), range(width)))
+    return Network(s, t, len(number), np.sort(number[:size]), np.sort(number[-size:]), positions=positions)
+
+
+@settings(max_examples=60, deadline=None)
+@given(dags(max_neurons=14), st.sampled_from(RANKED), st.integers(3, 8), st.sampled_from(("min", "lru", "rr")))
+def test_every_network_has_such_orders(network: Network, method: str, memory: int, policy: str) -> None:
+    found, again = (order(network, method, memory=memory, policy=policy) for _ in range(2))
+    assert (found.edges == again.edges).all() and found.parameters == again.parameters
+    assert found.curve[-1][2] == count_io(network, found, memory=memory, policy=policy).total
+
+
+@settings(max_examples=60, deadline=None)
+@given(dags(max_neurons=16), st.sampled_from((0.05, 0.2, 0.5, 1.0)))
+def test_slash_burn_takes_hubs_and_leaves_the_largest_part(network: Network, hubs: float) -> None:
+    n = network.n_neurons
+    left = {v: set() for v in range(n)}
+    for a, b in zip(network.sources.tolist(), network.targets.tolist(), strict=True):
+        left[a].add(b)
+        left[b].add(a)
+    k, front, back = math.ceil(hubs * n), [], []
+    while len(left) > k:
+        taken = sorted(left, key=lambda v: (-len(left[v]), v))[:k]
+        front += taken
+        left = {v: near - set(taken) for v, near in left.items() if v not in taken}
+        parts, seen = [], set()
+        for v in sorted(left):
+            if v not in seen:
+                part, waiting = {v}, [v]
+                while waiting:
+                    new = left[waiting.pop()] - part
+                    part |= new
+                    waiting += new
+                seen |= part
+                parts.append(sorted(part))
+        parts.sort(key=lambda part: -len(part))  # stable: of equal ones that of the lowest id comes first
+        back = [v for part in parts[1:] for v in part] + back
+        left = {v: left[v] for v in parts[0]} if parts else {}
+    expected = front + sorted(left, key=lambda v: (-len(left[v]), v)) + back
+    rank = slash_burn_rank(network, hubs, Budget())
+    assert np.argsort(rank).tolist() == expected
+
+
+@settings(max_examples=40, deadline=None)
+@given(dags(max_neurons=20))
+def test_cuthill_mckee_numbers_every_neuron(network: Network) -> None:
+    assert sorted(rcm_rank(network)) == list(range(network.n_neurons))
+
+
+def test_cuthill_mckee_finds_the_line() -> None:
+    chain = np.random.default_rng(3).permutation(200)
+    network = Network(chain[:-1], chain[1:], 200, [chain[0]], [chain[-1]])
+    rank = rcm_rank(network)
+    assert (np.abs(rank[network.sources] - rank[network.targets]) == 1).all()
+
+
+def test_rasters_of_pictures_meet_the_bound_in_a_few_rows() -> None:
+    network = pictures()
+    least = io_bounds(network).lower_total
+    for method in ("raster", "sweep"):
+        found = order(network, method, memory=80)
+        assert count_io(network, found, memory=80).total == least, method
+    tight = {m: order(network, m, memory=24) for m in ("two-optimal", "raster", "output-tiles", "rcm")}
+    totals = {m: count_io(network, found, memory=24).total for m, found in tight.items()}
+    assert totals["raster"] < totals["rcm"] < totals["two-optimal"] and totals["output-tiles"] < totals["two-optimal"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_raster_goes_row_by_row(way: str) -> None:
+    network = pictures(seed=1)
+    found = order(network, "raster", memory=20, way=way)
+    assert found.parameters["way"] == way and found.parameters["along"] in ("rows", "columns")
+    axis = 1 if found.parameters["along"] == "rows" else 2
+    sources, targets = network.sources[found.edges], network.targets[found.edges]
+    seen, when = targets[network.is_output[targets]], network.positions[:, axis]
+    if way == "push":
+        seen = sources[network.in_degree[sources] == 0]
+    if way == "follow":  # a target's turn is that of the last input that it depends on
+        when = _latest(network, network.positions[:, axis])
+    assert (np.diff(when[seen]) >= 0).all()
+
+
+def _latest(network: Network, row: np.ndarray) -> np.ndarray:
+    """Return int64[N]: the last row of the inputs that each neuron depends on."""
+    latest = np.where(network.in_degree == 0, row, -1)
+    for depth in range(1, int(network.depth.max()) + 1):
+        here = network.depth[network.targets] == depth
+        np.maximum.at(latest, network.targets[here], latest[network.sources[here]])
+    return latest
+
+
+def test_outputs_come_tile_by_tile() -> None:
+    network = pictures(seed=2)
+    found = order(network, "output-tiles", memory=20, rows=2, columns=2)
+    assert found.parameters["rows"] == found.parameters["columns"] == 2
+    targets = network.targets[found.edges]
+    outputs = targets[network.is_output[targets]]
+    place = places(Items(network))
+    assert place is not None and np.array_equal(place, known_places(network))
+    tile = (rank_by(place[:, 0]) * 2 // len(place)) * 2 + rank_by(place[:, 1]) * 2 // len(place)
+    changes = np.count_nonzero(np.diff(tile[outputs]))
+    assert changes == 3, "each tile is left once"
+
+
+def test_neurons_of_a_tile_have_like_degrees() -> None:
+    network = random_layered(3, 60, 0.2, seed=2)
+    found = order(network, "degree-tiles", memory=20, targets=10, sources=60, outer="targets")
+    degree = network.in_degree + network.out_degree
+    for level in np.unique(network.depth[network.targets]):
+        targets = network.targets[found.edges]
+        targets = targets[network.depth[targets] == level]
+        first = targets[np.sort(np.unique(targets, return_index=True)[1])]
+        tiles = [degree[first[k : k + 10]] for k in range(0, len(first), 10)]
+        assert all(one.min() >= other.max() for one, other in itertools.pairwise(tiles))
+
+
+def test_known_places() -> None:
+    network = pictures()
+    found = known_places(network)
+    assert found is not None and 0 < found.min() < found.max() < 1
+    assert known_places(network.with_(positions=None)) is None
+    flat = network.positions.copy()
+    flat[:, 1:] = -1
+    assert known_places(network.with_(positions=flat)) is None, "no layer has a picture"
+    mixed = network.positions.copy()
+    mixed[network.outputs, 1:] = -1
+    assert (known_places(network.with_(positions=mixed))[network.outputs] == 1).all(), "they need all of the picture"
+    shuffled = network.positions.copy()
+    rng = np.random.default_rng(1)
+    for level in range(4):
+        here = shuffled[:, 0] == level
+        shuffled[here] = rng.permutation(shuffled[here])
+    guessed = places(Items(network.with_(positions=shuffled)))
+    assert guessed is None or not np.array_equal(guessed, known_places(network.with_(positions=shuffled)))
+
+
+def test_two_optimal_where_nothing_is_known() -> None:
+    network = random_layered(3, 30, 0.2, seed=1)
+    plain = order(network, "two-optimal", memory=20).edges
+    assert not ORDERINGS["raster"].item.suits(network)
+    for method in ("raster", "output-tiles"):
+        assert np.array_equal(order(network, method, memory=20).edges, plain)
+
+
+@pytest.mark.parametrize(
+    ("method", "parameters", "message"),
+    [
+        ("rcm", {"way": "pul"}, "unknown way 'pul'"),
+        ("raster", {"way": "x"}, "unknown way 'x'"),
+        ("slash-burn", {"hubs": 0}, "hubs must be a share above 0 and at most 1, not 0"),
+        ("slash-burn", {"hubs": math.nan}, "hubs must be a finite number of at least 0, not nan"),
+        ("output-tiles", {"rows": 0}, "rows must be a whole number of at least 1, not 0"),
+        ("degree-tiles", {"outer": "both"}, "unknown outer loop 'both'"),
+    ],
+)
+def test_bad_parameters(method: str, parameters: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        order(pictures(4, 4, 1), method, memory=5, **parameters)
