@@ -56,7 +56,7 @@ def sweep(network: Network, task: Task, parameters: None) -> Ordering:
     best = Best(Scorer(network, task), budget, task)
     items = Items.of(network, task)
     least = least_objective(network, task)
-    offer_along(items, best, (({"slant": slant}, rank) for slant, rank in ranks(items)))
+    offer_along(items, best, least, (({"slant": slant}, rank) for slant, rank in ranks(items)))
     plans = plan_search(items)
     if plans is not None:
         # in a portfolio plans go on with the search, so half of the time is left to the other constructions

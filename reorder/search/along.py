@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 import cython_ext.edges.topological as kernel
 from cython_ext.edges.geometry import latest_of_sources, used_up
-from reorder.limits.objective import least_objective
 from reorder.search.budget import Best
 from reorder.search.intervals import Items
 from reorder.search.keys import grouped, sorted_by
@@ -71,10 +70,9 @@ def rank_by(*keys: npt.NDArray[Any]) -> Int64Array:
 
 
 def offer_along(
-    items: Items, best: Best, ranks: Iterable[tuple[dict[str, Any], Int64Array]], way: str | None = None
+    items: Items, best: Best, least: float, ranks: Iterable[tuple[dict[str, Any], Int64Array]], way: str | None = None
 ) -> None:
-    """Offer the orders along (what it is, rank int64[N]) by one way or all, until time is up or the bound is met."""
-    least = least_objective(items.network, best.task)
+    """Offer the orders along (what it is, rank int64[N]) by one way or all, until time is up or `least` is met."""
     for named, rank in ranks:
         for name in WAYS if way is None else (way,):
             if best.edges is not None and (best.budget.over or best.value <= least):

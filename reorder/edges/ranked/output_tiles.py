@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reorder.base import ORDERINGS, Ordering, Task
+from reorder.limits.objective import least_objective
 from reorder.search.along import offer_along, rank_by
 from reorder.search.budget import Best, Budget, Scorer, count_of
 from reorder.search.intervals import Items
@@ -58,5 +59,5 @@ def output_tiles(network: Network, task: Task, parameters: OutputTilesParameters
     if found is None:
         best.offer(two_optimal_order(network), rows=1, columns=1)
     else:
-        offer_along(items, best, tilings(found, parameters), "pull")
+        offer_along(items, best, least_objective(network, task), tilings(found, parameters), "pull")
     return best.ordering("output-tiles", best.found, best.budget.over)

@@ -62,8 +62,8 @@ def raster(network: Network, task: Task, parameters: RasterParameters) -> Orderi
     if places is None:
         best.offer(two_optimal_order(network), way="none")
         return best.ordering("raster", best.found, False)
-    offer_along(items, best, rasters(network), parameters.way)
     least = least_objective(network, task)
+    offer_along(items, best, least, rasters(network), parameters.way)
     if parameters.plans and parameters.way is None:
         ends = task.time_limit_s or math.inf
         plans = PlanSearch(Strips(items, places))

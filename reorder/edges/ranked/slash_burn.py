@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reorder.base import ORDERINGS, Ordering, Task
+from reorder.limits.objective import least_objective
 from reorder.search.along import check_way, offer_along
 from reorder.search.budget import Best, Budget, Scorer, at_least
 from reorder.search.intervals import Items
@@ -82,5 +83,6 @@ def slash_burn(network: Network, task: Task, parameters: SlashBurnParameters) ->
     """Sweep over the network from its hubs to its spokes."""
     best = Best(Scorer(network, task), Budget(task.time_limit_s), task)
     rank = slash_burn_rank(network, parameters.hubs, best.budget)
-    offer_along(Items.of(network, task), best, [({"hubs": parameters.hubs}, rank)], parameters.way)
+    named = {"hubs": parameters.hubs}
+    offer_along(Items.of(network, task), best, least_objective(network, task), [(named, rank)], parameters.way)
     return best.ordering("slash-burn", best.found, best.budget.over)
