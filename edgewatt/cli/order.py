@@ -102,7 +102,7 @@ def order_network(
     """
     from pathlib import Path
 
-    from edgewatt.cli.parts.output import progress, show_order, write_json
+    from edgewatt.cli.parts.output import progress, say_words, show_order, write_json
     from edgewatt.orders.describe import order_file, sizes_of
     from edgewatt.orders.request import OrderRequest, find_order, read_network
     from edgewatt.orders.timed import speed_in_words
@@ -143,7 +143,7 @@ def order_network(
     if not write_json(result, json_file):
         show_order(result)
         if view is not None:
-            say(view.sentence)
+            say_words(view.sentence)
         elif "predicted_us" in result:
             say(speed_in_words(result, made.lanes))
 

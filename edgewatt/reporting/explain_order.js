@@ -84,9 +84,11 @@ function build() {
     side.spilled.forEach(row => { const line = add(table, "tr"); row.forEach(value => add(line, "td", value)); });
   }
 }
-const W = 1040, LEFT = 74, BOTTOM = 34;
+const LEFT = 74, BOTTOM = 34, phone = matchMedia("(max-width: 600px)");
+let W = 1040;
 function svg(parent, height) {
   parent.replaceChildren();
+  W = phone.matches ? 330 : 1040; // of a drawing, so that its words stay as large as others
   const made = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   made.setAttribute("class", "plot"); made.setAttribute("viewBox", `0 0 ${W} ${height}`); parent.append(made);
   return (tag, attributes, text) => {
@@ -98,7 +100,8 @@ function svg(parent, height) {
   };
 }
 function histogram() {
-  const height = 230, draw = svg(document.getElementById("histogram"), height), bins = data.sides[0].reads.length;
+  const height = 230, bins = data.sides[0].reads.length;
+  const draw = svg(document.getElementById("histogram"), height);
   const columns = Math.max(7, ...data.sides.flatMap(side => side.reads.map((n, k) => n ? k + 1 : 0)));
   const most = Math.max(1, ...data.sides.flatMap(side => side.reads)), y = n => 30 + (height - 30 - BOTTOM) * (1 - n / most);
   const step = (W - LEFT - 10) / columns;
@@ -109,8 +112,9 @@ function histogram() {
       draw("rect", { x, y: y(n), width: (step - 10) / 2, height: height - BOTTOM - y(n), fill: colour });
       if (n) draw("text", { x: x + step / 4 - 2, y: y(n) - 4, "text-anchor": "middle" }, number(n));
     });
-    draw("rect", { x: W - 420 + i * 230, y: 4, width: 11, height: 11, fill: colour });
-    draw("text", { x: W - 403 + i * 230, y: 14 }, side.title);
+    const x = phone.matches ? 4 + i * 165 : W - 420 + i * 230;
+    draw("rect", { x, y: 4, width: 11, height: 11, fill: colour });
+    draw("text", { x: x + 17, y: 14 }, side.title);
   });
   for (let k = 0; k < columns; k++) draw("text", { x: LEFT + (k + 0.5) * step, y: height - 16, "text-anchor": "middle" }, k + 1 === bins ? k + " or more" : k);
   draw("text", { x: W / 2, y: height - 2, "text-anchor": "middle" }, "reads of the neuron");
@@ -147,13 +151,15 @@ function curve(column) {
   document.getElementById("by-work").setAttribute("aria-pressed", column === 0);
 }
 build(); costs(); pictures(); histogram();
+let shown = 1;
 if (data.curve.length > 1) {
-  curve(1);
-  document.getElementById("by-time").onclick = () => curve(1);
-  document.getElementById("by-work").onclick = () => curve(0);
+  curve(shown);
+  document.getElementById("by-time").onclick = () => curve(shown = 1);
+  document.getElementById("by-work").onclick = () => curve(shown = 0);
 } else {
   const place = document.getElementById("searched");
   place.replaceChildren();
   add(place, "p", "This order is a construction: made at once, without a search.", { class: "soft" });
 }
 document.addEventListener("themechange", pictures);
+phone.addEventListener("change", () => { histogram(); if (data.curve.length > 1) curve(shown); });

@@ -110,7 +110,8 @@ def _machine_row(name: str, now: float, was: float, shown: str, before: str) -> 
     share = "0" if not change else f"{100 * change / was:+.1f} %" if was else "new"
     kind = "good" if change < 0 else "bad" if change > 0 else "soft"
     cells = f'<td>{shown}</td><td>{before}</td><td class="{kind}">{share}</td>'
-    return f"<tr><td>{text(name)}</td>{cells}</tr>"
+    named = text(name).replace("_", "_<wbr>")  # where it may break on a phone
+    return f"<tr><td>{named}</td>{cells}</tr>"
 
 
 def _sentence(sides: list[dict[str, Any]], lower: int, bound: NetworkBound) -> str:

@@ -15,10 +15,10 @@ from reorder.base import ORDERINGS, Explanation, Ordering, Task
 from reorder.search.budget import Best, Budget, Scorer, count_of
 from reorder.search.intervals import Items
 from reorder.search.keys import two_optimal_order
-from reorder.search.places import places
 from reorder.search.reasons import SourceChoice, reasons
 from reorder.search.residency import cold_moves
 from reorder.search.rolling import slot_choices
+from reorder.search.spectrum import places
 from reorder.search.streaming import (
     Rival,
     StreamingWeights,

@@ -20,7 +20,7 @@ from reorder.search.along import offer_along
 from reorder.search.budget import Best, Budget, Scorer
 from reorder.search.intervals import Items
 from reorder.search.keys import two_optimal_order
-from reorder.search.places import places
+from reorder.search.spectrum import places
 from reorder.search.strips import plan_search
 from traces.work.network import Network
 

@@ -10,7 +10,7 @@ from reorder.base import Task
 from reorder.search.budget import Budget, at_least, count_of
 from reorder.search.intervals import IntervalState, Items
 from reorder.search.keys import demanded_order, two_optimal_order
-from reorder.search.places import places
+from reorder.search.spectrum import places
 from reorder.search.streaming import Rival, fitting, shipped_weights, streamed
 
 # Share of the M - 1 value slots that partial sums may fill. MIN throws out exactly the streamed values, so one slot is

@@ -1,4 +1,6 @@
-"""Where neurons lie beside each other: smooth coordinates from the network's own connections (Fiedler vectors).
+"""Where neurons lie beside each other: places that a reader knows, else smooth coordinates of the network itself.
+
+The latter come from its own connections (Fiedler vectors).
 
 Of all functions on the neurons with zero mean at each depth, those that change least along the connections are the
 eigenvectors of the highest eigenvalues of D^-1/2 A D^-1/2 (A: adjacency without directions, D: degrees). In an unrolled
@@ -13,6 +15,7 @@ import numpy.typing as npt
 
 from cython_ext.edges.geometry import distances, neighbour_sums, tridiagonal
 from reorder.search.intervals import Items
+from traces.work.network import Network
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -24,7 +27,37 @@ LEAST = 0.9  # eigenvalue: below, neighbours of neighbours lie everywhere (rando
 FIRST_LEAST = 0.6  # of the first steps, which have not found all of it
 ALIKE = 0.6  # ratio from which two eigenvalues count as one
 JUDGED = 8192  # neurons, about, by which a turn is judged
+NEAR = 0.15  # mean distance of a connection's ends in a picture, at most; at random a third
 NOISE = 0.1  # added to the start, so that it is orthogonal to nothing
+
+
+def known_places(network: Network) -> FloatArray | None:
+    """Return float64[N, 2]: (y, x) of each neuron from 0 to 1 within its layer's picture; None without pictures.
+
+    Neurons of a layer that has none (-1) come last: they need all of the picture before them.
+    """
+    if network.positions is None:
+        return None
+    layer, pixels = network.positions[:, 0], network.positions[:, 1:]
+    largest = np.full((int(layer.max()) + 1, 2), -1, np.int64)
+    np.maximum.at(largest, layer, pixels)
+    if (largest < 1).all():
+        return None
+    return np.where(pixels >= 0, (pixels + 0.5) / (np.maximum(largest, 0)[layer] + 1.0), 1.0)
+
+
+def places(items: Items) -> FloatArray | None:
+    """Return float64[N, 2], the most telling coordinate first: known places or spectral ones; None without locality.
+
+    Known ones where connections join what lies close to each other, on average; layers of all connections do not.
+    """
+    if "places" not in items.facts:
+        network, known = items.network, known_places(items.network)
+        if known is not None and np.abs(known[network.sources] - known[network.targets]).max(axis=1).mean() > NEAR:
+            known = None
+        items.facts["places"] = coordinates(items) if known is None else known
+    found: FloatArray | None = items.facts["places"]
+    return found
 
 
 def coordinates(items: Items) -> FloatArray | None:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from cython_ext.edges.streaming import Streaming
 from reorder.search.budget import Budget
 from reorder.search.intervals import IntervalState, Items
-from reorder.search.places import places
+from reorder.search.spectrum import places
 from traces.base.errors import InputError
 from traces.base.files import need_regular
 

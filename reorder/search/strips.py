@@ -18,7 +18,7 @@ import numpy.typing as npt
 from cython_ext.edges.geometry import latest_of_sources, streamed
 from reorder.search.budget import Best
 from reorder.search.intervals import Items
-from reorder.search.places import places
+from reorder.search.spectrum import places
 
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]

@@ -160,6 +160,24 @@ def test_pages_fit_every_screen(browser: Browser, pages: Path, name: str, dark: 
             assert said["contrast"] >= 7 and said["heading"], said
 
 
+FITS = """
+const boxes = [...document.querySelectorAll('main .panel, main .scroll, main table')];
+const wide = boxes.filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.tagName + e.className + e.scrollWidth);
+const words = [...document.querySelectorAll('main svg.plot text')];
+const small = words.filter((e) => e.getBoundingClientRect().height < 10).map((e) => e.textContent);
+return { root: document.documentElement.scrollWidth, wide: wide.join(' '), small: small.join(' ') };
+"""
+
+
+def test_nothing_of_an_explanation_scrolls_sideways_on_a_small_phone(browser: Browser, pages: Path) -> None:
+    with browser.page(pages / "explain.html", 1280) as page:
+        page.wait("document.querySelector('#histogram svg')")
+        page.resize(360)
+        page.wait("document.querySelector('#histogram svg').viewBox.baseVal.width < 400")
+        said = page.run(FITS)
+        assert said["root"] <= 360 and (said["wide"], said["small"]) == ("", "") and not page.failures
+
+
 PRINTED = """
 window.dispatchEvent(new Event('beforeprint'));
 const said = {}, table = document.getElementById('table');

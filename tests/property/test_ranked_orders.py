@@ -17,7 +17,7 @@ from reorder.order import order
 from reorder.search.along import WAYS, rank_by
 from reorder.search.budget import Budget
 from reorder.search.intervals import Items
-from reorder.search.places import known_places, places
+from reorder.search.spectrum import known_places, places
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
 from traces.work.network import Network

@@ -108,12 +108,32 @@ def test_the_command_line(network: Network, tmp_path: Path) -> None:
     assert sentence.startswith("It pays in energy on 8 KiB of cache with lpddr4-3200, 64 lanes, layout tuples: ")
     assert sentence.count(". ") == 0 and sentence.endswith(".") and "because" in sentence
     html = page.read_text()
-    assert sentence in html and "Bytes over the memory bus" in html and "l1_read" in html
+    assert sentence in html and "Bytes over the memory bus" in html and "l1_<wbr>read" in html
     assert "width=device-width" in html and "@MACHINE@" not in html
     done = CliRunner().invoke(app, [*arguments, "-s", "moves=1000", "--json", "-"])
     view = json.loads(done.stdout)["machine"]
     assert view["sentence"] == sentence and view["auto"]["energy"] < view["two-optimal"]["energy"]
     assert sum(view["auto"]["terms"].values()) == pytest.approx(view["auto"]["energy"])
+
+
+def test_the_sentence_is_broken_between_words_on_a_terminal(
+    capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    from edgewatt.cli.parts.output import say_words
+
+    text = (
+        "It pays in energy on a 8 KiB scratchpad: 12.15 uJ for two-optimal, because energy -1.20 uJ (write -350 nJ). "
+        * 2
+    )
+    say_words(text)
+    assert capsys.readouterr().out.splitlines() == [text]
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    say_words(text)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 1 and max(map(len, lines)) <= 80 and " ".join(lines) == text.strip()
 
 
 def test_it_says_when_an_order_does_not_pay(network: Network, tmp_path: Path) -> None:

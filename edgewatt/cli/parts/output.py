@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import textwrap
 import time
@@ -24,6 +25,13 @@ def say(text: object, *, err: bool = False) -> None:
     import typer
 
     typer.echo(plain(text), err=err)
+
+
+def say_words(text: str, *, err: bool = False) -> None:
+    """Print a sentence: on a terminal broken between words at its width, elsewhere on one line."""
+    if (sys.stderr if err else sys.stdout).isatty():
+        text = textwrap.fill(text, shutil.get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)
+    say(text, err=err)
 
 
 def put(console: Any, text: object = "", *, style: str | None = None) -> None:

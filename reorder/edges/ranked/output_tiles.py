@@ -15,7 +15,7 @@ from reorder.search.along import offer_along, rank_by
 from reorder.search.budget import Best, Budget, Scorer, count_of
 from reorder.search.intervals import Items
 from reorder.search.keys import two_optimal_order
-from reorder.search.places import places
+from reorder.search.spectrum import places
 from traces.work.network import Network
 
 SIDES = (1, 2, 3, 4, 6, 8)

@@ -16,7 +16,7 @@ from reorder.search.along import check_way, offer_along, rank_by
 from reorder.search.budget import Best, Budget, Scorer
 from reorder.search.intervals import Items
 from reorder.search.keys import two_optimal_order
-from reorder.search.places import known_places
+from reorder.search.spectrum import known_places
 from reorder.search.strips import PlanSearch, Strips
 from traces.work.network import Network
 
