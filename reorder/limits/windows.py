@@ -24,7 +24,7 @@ Int64Array = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
 FEWEST = 3  # neurons of the smaller side of a run
-OPERATIONS = 4  # of what is counted as one: two matrices, each iterated and factorised
+OVERHEAD = 1 << 24  # operations that the stretches of a run cost besides: some milliseconds
 ITERATED = 32  # from this many rows on the norm is iterated for
 STRETCHES = 2.0 ** np.arange(-3, 5.5, 0.5)  # reads of a stretch, in slots
 MARGIN = 1e-6  # relative, for rounding
@@ -87,7 +87,7 @@ def windows_extra(network: Network, memory: int, work: float, kept: dict[tuple[i
     extra: dict[int, list[tuple[int, int]]] = {}
     for first, last in [(0, len(sizes)), *((first, first + 2) for first in range(len(sizes) - 1))]:
         smaller = float(min(sizes[first:last:2].sum(), sizes[first + 1 : last : 2].sum()))
-        work -= OPERATIONS * smaller**3
+        work -= smaller**3 / 2 + OVERHEAD  # two matrices, each iterated and factorised
         if work < 0 or smaller < FEWEST:
             continue
         if (first, last) not in kept:

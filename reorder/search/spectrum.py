@@ -46,6 +46,13 @@ def known_places(network: Network) -> FloatArray | None:
     return np.where(pixels >= 0, (pixels + 0.5) / (np.maximum(largest, 0)[layer] + 1.0), 1.0)
 
 
+def _wide(network: Network) -> bool:
+    """Whether the largest picture is wider than it is high."""
+    assert network.positions is not None
+    y, x = network.positions[:, 1:].max(axis=0).tolist()
+    return bool(x > y)
+
+
 def places(items: Items) -> FloatArray | None:
     """Return float64[N, 2], the most telling coordinate first: known places or spectral ones; None without locality.
 
@@ -55,6 +62,8 @@ def places(items: Items) -> FloatArray | None:
         network, known = items.network, known_places(items.network)
         if known is not None and np.abs(known[network.sources] - known[network.targets]).max(axis=1).mean() > NEAR:
             known = None
+        if known is not None and _wide(network):
+            known = known[:, ::-1]  # along the longer side first: fronts across it are shorter
         items.facts["places"] = coordinates(items) if known is None else known
     found: FloatArray | None = items.facts["places"]
     return found

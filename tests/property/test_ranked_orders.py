@@ -136,7 +136,7 @@ def test_outputs_come_tile_by_tile() -> None:
     targets = network.targets[found.edges]
     outputs = targets[network.is_output[targets]]
     place = places(Items(network))
-    assert place is not None and np.array_equal(place, known_places(network))
+    assert place is not None and np.array_equal(place[:, ::-1], known_places(network)), "8 x 10 pixels: x first"
     tile = (rank_by(place[:, 0]) * 2 // len(place)) * 2 + rank_by(place[:, 1]) * 2 // len(place)
     changes = np.count_nonzero(np.diff(tile[outputs]))
     assert changes == 3, "each tile is left once"
@@ -172,6 +172,14 @@ def test_known_places() -> None:
         shuffled[here] = rng.permutation(shuffled[here])
     guessed = places(Items(network.with_(positions=shuffled)))
     assert guessed is None or not np.array_equal(guessed, known_places(network.with_(positions=shuffled)))
+
+
+def test_a_picture_of_one_row_is_swept_along_it() -> None:
+    network = pictures(1, 60)
+    least = io_bounds(network).lower_total
+    for policy in ("min", "lru", "rr"):
+        found = order(network, "sweep", memory=24, policy=policy)
+        assert count_io(network, found, memory=24, policy=policy).total == least
 
 
 def test_two_optimal_where_nothing_is_known() -> None:

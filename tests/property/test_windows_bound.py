@@ -108,3 +108,8 @@ def test_wide_layers_are_read_again_and_again(memory: int, least: int) -> None:
     learned = order(network, "learned", memory=memory)
     assert found.total <= count_io(network, learned, memory=memory).total
     assert windows.windows_extra(network, memory, 1e6, {}) == 0, "where it takes too long it is left out"
+
+
+def test_the_default_work_is_enough_for_a_transformer_layer() -> None:
+    found = lower_bound(uniform_layers([1024, 4096, 1024], 0.02, seed=1), 100)
+    assert found.argument == "windows" and found.extra > 1000
