@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,14 @@ from edgewatt.config.document import (
     read_document,
     undotted,
 )
+from edgewatt.config.kinds import registry
 from edgewatt.config.models import RunConfig, SystemFile
 from edgewatt.config.problems import KnownSections, validate
 from traces.base.errors import InputError, did_you_mean
 from traces.base.files import need_regular
 from traces.base.resources import shipped_names, shipped_path
 
-_FILE_KEYS = ("network.file", "network.files", "trace.file", "orderings.path")  # always paths
+_FILE_KEYS = ("network.file", "network.files", "trace.file")  # always paths
 _NAME_OR_FILE_KEYS = (
     "dram.part",
     "system",
@@ -129,6 +131,7 @@ def absolute_paths(document: Document, folder: Path, prefix: Place = ()) -> None
         is_path |= value.endswith((".yaml", ".yml")) and any(
             key == k or key.endswith(f".{k}") for k in _NAME_OR_FILE_KEYS
         )
+        is_path |= _is_order_file(document.data, place, key)
         if is_path and value:
             resolved = str(folder / value)
             if place:
@@ -138,6 +141,23 @@ def absolute_paths(document: Document, folder: Path, prefix: Place = ()) -> None
                 target[place[-1]] = resolved
             else:
                 document.data = resolved
+
+
+def _is_order_file(data: Any, place: Place, key: str) -> bool:
+    """Whether an ordering declares that its parameter `key` names a file: the one beside it there, or else any."""
+    section, _, name = key.rpartition(".")
+    if not (section == "orderings" or section.endswith(".orderings")) or name == "kind":
+        return False
+    for step in place[:-1]:
+        data = data[step]
+    said, orderings = data.get("kind") if place and isinstance(data, dict) else None, registry("orderings")
+    known = isinstance(said, str) and said in orderings
+    members = [orderings[said]] if known else orderings.sound().values()
+    return any(
+        field.name == name and field.metadata.get("file")
+        for member in members
+        for field in (fields(member.parameters) if member.parameters else ())
+    )
 
 
 def _strings(data: Any, place: Place) -> Iterator[tuple[Place, str]]:

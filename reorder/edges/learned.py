@@ -50,7 +50,7 @@ class LearnedParameters:
     item; 0: none.
     """
 
-    weights: str | None = None
+    weights: str | None = field(default=None, metadata={"file": True})
     slots: int | None = None
     moves: int | None = None
 

@@ -1,12 +1,14 @@
 """A configuration of a stranger names files: a pipe that nobody writes or an endless device is one message."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 import edgewatt as ew
 from edgewatt import InputError
+from edgewatt.config.loading import apply_overrides, read_with_paths
 from traces.generators.networks import random_layered
 from traces.readers.native import save
 
@@ -39,6 +41,28 @@ def test_no_pipe_and_no_device_is_read(folder: Path, text: str, name: str) -> No
     (folder / "run.yaml").write_text(text.replace("NAME", str(folder / name)))
     with pytest.raises(InputError, match=r"a pipe or a device|unknown shipped|no such part|no such file"):
         ew.run(folder / "run.yaml", results=folder / "results")
+
+
+@pytest.mark.parametrize(
+    "line", ("kind: file, path: NAME", "kind: learned, weights: NAME", "kind: eon, checkpoint: NAME")
+)
+def test_files_of_orderings_are_looked_for_beside_the_configuration(
+    folder: Path, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those of networks and traces are; those of `-s` in the working folder."""
+    (folder / "elsewhere").mkdir()
+    monkeypatch.chdir(folder / "elsewhere")
+    said = f"orderings: [{{{line.replace('NAME', 'sub/mine.bin')}}}]\n"
+    (folder / "run.yaml").write_text(NETWORK + MEMORY + said)
+    with pytest.raises(InputError, match=re.escape(str(folder / "sub" / "mine.bin"))):
+        ew.run(folder / "run.yaml", results=folder / "results")
+    (folder / "sweep.yaml").write_text(f"base: run.yaml\ngrid: {{{said.strip()}}}\n".replace("sub/", "swept/"))
+    with pytest.raises(InputError, match=re.escape(str(folder / "swept" / "mine.bin"))):
+        ew.sweep(folder / "sweep.yaml", results=folder / "results")
+    key = line.split(", ")[1].split(":")[0]
+    document = read_with_paths(folder / "run.yaml")
+    apply_overrides(document, [f"orderings.0.{key}=here.bin"])
+    assert document.data["orderings"][0][key] == str(folder / "elsewhere" / "here.bin")
 
 
 def test_a_name_that_no_file_can_have_is_one_message(folder: Path) -> None:
