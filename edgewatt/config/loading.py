@@ -151,8 +151,7 @@ def _is_order_file(data: Any, place: Place, key: str) -> bool:
     for step in place[:-1]:
         data = data[step]
     said, orderings = data.get("kind") if place and isinstance(data, dict) else None, registry("orderings")
-    known = isinstance(said, str) and said in orderings
-    members = [orderings[said]] if known else orderings.sound().values()
+    members = [orderings[said]] if isinstance(said, str) and said in orderings else [*orderings.sound().values()]
     return any(
         field.name == name and field.metadata.get("file")
         for member in members
