@@ -17,7 +17,7 @@ cdef extern from "edges/streaming.h" nogil:
         double *base
         double *since
     ctypedef struct ew_streaming:
-        int64_t n, n_sources, slots, early, window, widest, credit, n_drops, loads
+        int64_t n, n_sources, slots, early, window, widest, credit, n_opens, n_drops, loads
         const int32_t *in_start
         const int32_t *in_source
         const int64_t *out_start
@@ -180,6 +180,11 @@ cdef class Streaming:
     def events(self):
         """int32: an item that opened, or -1 less a source that streamed, in order; only where they are recorded."""
         return self.arrays[len(self.arrays) - 3][:self.r.n_events] if self.r.events else np.empty(0, np.int32)
+
+    @property
+    def so_far(self):
+        """(items in order of opening, items in order of finishing), int32 each: views of what has been done."""
+        return (self.arrays[len(self.arrays) - 2][:self.r.n_opens], self.arrays[len(self.arrays) - 1][:self.r.n_drops])
 
     def state(self):
         """Return (opens, drops), int32[n] each, once all items are done with."""

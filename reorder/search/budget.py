@@ -83,6 +83,12 @@ class Budget:
         """Seconds until the limit; infinite without one."""
         return float("inf") if self.limit_s is None else self.limit_s - self.spent()
 
+    def less(self, seconds: float) -> Budget:
+        """Return the same clock with a limit that ends so many seconds earlier."""
+        other = Budget(None if self.limit_s is None else self.limit_s - seconds, self.clock)
+        other.started = self.started
+        return other
+
     @property
     def over(self) -> bool:
         """Whether the limit has passed."""

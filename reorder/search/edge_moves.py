@@ -25,6 +25,7 @@ SHORT, SHORT_SHARE, PLANNED_SHARE = 1.0, {**SHARE, "rr": 0.65}, {**SHARE, "lru":
 SWAPS_PER_MOVE = 20  # swaps of residency intervals that take as long as one edge move (measured)
 COLD = 2.0  # cooling rate: after ten moves one I/O more is kept once in 10^30
 CHUNKS = 20  # looks at the clock
+MANY_CONNECTIONS, BEGIN_US = 1_000_000, 0.8  # above, a search takes so long to begin, a connection (measured at 1e7)
 
 
 def annealer(
@@ -59,6 +60,8 @@ def window(network: Network) -> int:
 def polish(best: Best, network: Network, moves: int | None, seconds: float) -> None:
     """Improve the best order by `moves` edge moves or for `seconds`, whichever ends first, and offer the result."""
     if best.edges is None or moves == 0 or seconds <= 0:
+        return
+    if network.n_connections > MANY_CONNECTIONS and seconds < BEGIN_US * 1e-6 * network.n_connections:
         return
     started, task = best.budget.spent(), best.task
     search = annealer(network, task, best.edges, window(network), COLD, task.seed)

@@ -126,7 +126,7 @@ class Annealing:
             spent = best.budget.spent() - started
             timed = 0.0 if seconds == math.inf else spent / seconds if seconds > 0 else 1.0
             share = max(done / moves if moves else 0.0, timed)
-            if share >= 1 or (moves is not None and done >= moves):
+            if share >= 1 or best.budget.over or (moves is not None and done >= moves):
                 break
             if done and temperature is None:  # what the whole budget comes to, at the speed so far
                 start = kinds.start(done / max(share, 1e-6) / n)
@@ -222,8 +222,8 @@ def _anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: 
         for _ in range(tries):  # a step made already costs nothing again
             if best.budget.spent() >= ends:
                 break
-            # of two numbers of slots under MIN, the one with the better start was the better one after its trial in 14
-            # of 14 cases (4 x 500, 8 x 300, RadiX-Nets, hubs): where time is short, only such are tried
+            # of two numbers of slots under MIN, the one with the better start was the better one after its trial in all
+            # cases tried (4 x 500, 8 x 300, RadiX-Nets, hubs): where time is short, only such are tried
             if task.sees_future and seconds < math.inf and not fewer_start_better(share):
                 break
             if probe(share * step) >= probe(share):

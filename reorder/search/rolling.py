@@ -22,7 +22,8 @@ STREAMED, MOST_STREAMED = 2_000_000, 4  # connections over all sets of weights t
 STREAMED_SHARE = 0.08  # of the time limit, for those starts
 ROLLED, ROLLED_LOCAL = 0.04, 0.12  # of the time limit, for rolling starts beside learned ones; on local networks
 # What a rolling start and its first trial take, beside learned starts (1e7 connections), and seconds past a time limit.
-ROLLED_COST, BEYOND_S = 1.0, 0.5
+ROLLED_COST, BEYOND_S, BEYOND = 1.0, 0.5, 0.1
+AFTER_US = 0.4  # a connection: what it takes to make an order of a cut state and to count it (measured at 1e7)
 MANY_CONNECTIONS = 1_000_000  # above, only the first few settings are tried
 
 
@@ -100,24 +101,26 @@ def start_state(items: Items, slots: int, budget: Budget, policy: str) -> Interv
     """Return the cheapest state from which a search may start: learned, rolling, natural, or of `items.orders`.
 
     Those of `items.orders` have to be clearly cheaper: annealing gets further from other starts of the same cost.
-    Raises OutOfTime where the limit would be exceeded by more than BEYOND_S.
+    Where the limit comes before a learned start is whole, what was done of it is completed. Raises OutOfTime where even
+    that would end later than a tenth and BEYOND_S past the limit.
     """
     cost = items.search(slots).cost_of
     if (slots, "start") not in items.known:
         began = budget.spent()
+        beyond = BEYOND_S + BEYOND * (budget.limit_s or 0.0)
+        learning = budget.less(max(0.0, AFTER_US * 1e-6 * len(items.edges) - beyond))
+        if learning.over:
+            raise OutOfTime
         states: list[IntervalState] = []
         rival = Rival()
         for weights in fitting(shipped_weights(), items, policy, slots, STREAMED, MOST_STREAMED):
             if states and budget.limit_s is not None and budget.spent() - began > STREAMED_SHARE * budget.limit_s:
                 break
-            state = streamed(items, slots, weights, budget, rival)
+            state = streamed(items, slots, weights, learning, rival, cut=not states)
             if state is not None:
                 states.append(state)
-        spent = budget.spent() - (began if states else 0.0)
-        if ROLLED_COST * spent > budget.left() + BEYOND_S:
-            if not states:
-                raise OutOfTime
-        elif not (states and items.planned):
+        spent = budget.spent() - began
+        if not (states and items.planned) and ROLLED_COST * spent <= budget.left() + BEYOND_S:
             share = ROLLED if places(items) is None else ROLLED_LOCAL
             limit = None if budget.limit_s is None else min(budget.left(), share * budget.limit_s)
             states.append(best_state(items, slots, Budget(limit, budget.clock), StationaryParameters())[0])

@@ -196,16 +196,43 @@ def fitting(
 
 
 def streamed(
-    items: Items, slots: int, weights: StreamingWeights, budget: Budget | None = None, rival: Rival | None = None
+    items: Items,
+    slots: int,
+    weights: StreamingWeights,
+    budget: Budget | None = None,
+    rival: Rival | None = None,
+    cut: bool = False,
 ) -> IntervalState | None:
     """Return what `stream_items` does, kept with the items: a portfolio and its search make each state once."""
     key = (min(slots, len(items.items)), weights.name, weights.stream)
-    if key not in items.known:
-        state = stream_items(items, slots, weights, budget, rival)
-        if state is None:
-            return None
+    if key in items.known:
+        return items.known[key]
+    state = stream_items(items, slots, weights, budget, rival, cut)
+    if state is not None and not (cut and budget is not None and budget.over):
         items.known[key] = state
-    return items.known[key]
+    return state
+
+
+def completed(
+    items: Items, slots: int, opened: npt.NDArray[np.int32], finished: npt.NDArray[np.int32]
+) -> IntervalState:
+    """Return the state that begins with these opens, and finishes of some of them, and goes on in order of depth.
+
+    An item that opened before a source of it was finished opens with those left.
+    """
+    n = len(items.items)
+    done = np.zeros(n, np.bool_)
+    done[finished] = True
+    made_by = items.item[items.source]  # of each connection; -1: an input of the network
+    waits = np.zeros(n, np.bool_)
+    waits[items.target[(made_by >= 0) & ~done[made_by]]] = True
+    opened = opened[~waits[opened]]
+    left = np.ones(n, np.bool_)
+    left[opened] = False
+    later = np.flatnonzero(left).astype(np.int32)  # items are numbered by depth
+    return IntervalState(
+        np.concatenate((opened, later)), np.concatenate((finished, np.sort(opened[~done[opened]]), later)), slots
+    )
 
 
 @dataclass
@@ -236,11 +263,17 @@ def streaming_of(items: Items, slots: int, weights: StreamingWeights, *, record:
 
 
 def stream_items(
-    items: Items, slots: int, weights: StreamingWeights, budget: Budget | None = None, rival: Rival | None = None
+    items: Items,
+    slots: int,
+    weights: StreamingWeights,
+    budget: Budget | None = None,
+    rival: Rival | None = None,
+    cut: bool = False,
 ) -> IntervalState | None:
     """Return the state of one run of the greedy; None if the budget is over before it ends, or the rival clearly wins.
 
-    rival: the best run so far with these slots; this run becomes it when it ends with fewer loads.
+    rival: the best run so far with these slots; this run becomes it when it ends with fewer loads. cut: where the
+    budget is over first, what was done so far is completed instead.
     """
     n = len(items.items)
     slots = min(slots, n)
@@ -249,7 +282,7 @@ def stream_items(
     at_once = SOURCES_AT_ONCE if rival is None else max(64, min(SOURCES_AT_ONCE, len(items.sources) // LOOKS))
     while not run.run(at_once):
         if budget is not None and budget.over:
-            return None
+            return completed(items, slots, *run.so_far) if cut else None
         own.finished.append(run.finished)
         own.loads.append(run.loads)
         if rival is not None and rival.beats(run.finished, run.loads, n):

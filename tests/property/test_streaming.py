@@ -12,8 +12,10 @@ from oracles.streaming_oracle import Stream, random_weights
 from cython_ext.edges.intervals import grouped
 from cython_ext.edges.streaming import Streaming
 from reorder.base import check_order
-from reorder.search.intervals import Items
-from reorder.search.streaming import Rival, shipped_weights, stream_items
+from reorder.search.budget import Budget
+from reorder.search.intervals import IntervalState, Items
+from reorder.search.keys import two_optimal_order
+from reorder.search.streaming import Rival, completed, shipped_weights, stream_items, streaming_of
 from traces.generators.networks import random_layered
 from traces.work.network import Network
 
@@ -87,6 +89,45 @@ def test_states_decode_to_orders(network: Network, slots: int, seed: int, spread
     items = Items(network)
     state = stream_items(items, slots, random_weights(np.random.default_rng(seed), spread))
     assert state is not None
+    check_state(items, state)
+
+
+@settings(max_examples=150, deadline=None)
+@given(dags(), st.integers(1, 8), st.integers(0, 2**32 - 1), st.integers(0, 12))
+def test_what_was_done_until_a_limit_is_completed(network: Network, slots: int, seed: int, sources: int) -> None:
+    items = Items(network)
+    slots = min(slots, len(items.items))
+    run = streaming_of(items, slots, random_weights(np.random.default_rng(seed), 1))
+    run.run(sources)
+    opened, finished = (part.copy() for part in run.so_far)
+    state = completed(items, slots, opened, finished)
+    assert list(state.drops[: len(finished)]) == list(finished)
+    if len(finished) == len(items.items):
+        assert list(state.opens) == list(opened)
+    check_state(items, state)
+
+
+def test_a_limit_in_the_middle_of_a_pass_keeps_what_it_found() -> None:
+    """Passes over a million connections take most of a second: a limit before their end once left two-optimal."""
+    network = random_layered(3, 300, 0.2, seed=1)
+    items = Items(network)
+    whole = stream_items(items, 98, shipped_weights()[0])
+    run = streaming_of(items, 98, shipped_weights()[0])
+    costs = []
+    while not run.run(100):
+        state = completed(items, 98, *run.so_far)
+        costs.append(items.search(98).cost_of(state))
+    natural = items.search(98).cost_of(items.state_of(two_optimal_order(network), 98))
+    assert whole is not None and len(costs) > 5
+    assert items.search(98).cost_of(whole) < costs[-1] < costs[0] < natural
+    over = Budget(1e-9)
+    assert stream_items(items, 98, shipped_weights()[0], over, cut=True) is not None
+
+
+def check_state(items: Items, state: IntervalState) -> None:
+    """Whether a state is two permutations, never holds more than its slots, and decodes to a valid order."""
+    network = items.network
+    assert sorted(state.opens) == sorted(state.drops) == list(range(len(items.items)))
     rank = np.empty(len(items.items), np.int64)
     rank[state.drops] = np.arange(len(items.items))
     opened = np.argsort(state.opens)
