@@ -170,7 +170,10 @@ class Elements(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.counts[tag] = self.counts.get(tag, 0) + 1
-        self.running += [name for name, _ in attrs if name.startswith("on") or name in ("href", "src", "srcdoc")]
+        for name, value in attrs:
+            within = name == "href" and re.fullmatch(r"#[\w-]+", value or "")  # a place of the page: runs nothing
+            if name.startswith("on") or (name in ("href", "src", "srcdoc") and not within):
+                self.running.append(name)
 
 
 def shape(page: str) -> dict[str, int]:

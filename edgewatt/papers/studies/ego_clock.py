@@ -93,23 +93,25 @@ def tables(done: Done) -> list[StudyTable]:
 
 
 OWN = {f"{order}, {how}" for order in ("layerwise", "unsorted", "ego") for how in READINGS}
-FIGURES: dict[str, tuple[str, Any, Any, set[str]]] = {
-    "3": ("layers of RadiX-Net", lambda k: k[0] == "radix", lambda k: k[1],
+# Figure -> title, the networks on it (kind; what else holds of layers and density), what is along it, its names.
+FIGURES: dict[str, tuple[str, str, Any, Any, set[str]]] = {
+    "3": ("layers of RadiX-Net", "radix", lambda k: True, lambda k: k[1],
           {*PEERS, *(f"layerwise, {how}" for how in READINGS)}),
-    "4a": ("layers of RadiX-Net", lambda k: k[0] == "radix", lambda k: k[1], OWN),
-    "5a": ("layers at density 0.05", lambda k: (k[0], k[2]) == ("random", 0.05), lambda k: k[1], OWN),
-    "6a": ("density, 4 layers", lambda k: k[:2] == ("random", 4), lambda k: k[2], OWN),
-    "7a": ("layers of the network 16 wide", lambda k: k[0] == "toy", lambda k: k[1], OWN),
+    "4a": ("layers of RadiX-Net", "radix", lambda k: True, lambda k: k[1], OWN),
+    "5a": ("layers at density 0.05", "random", lambda k: k[2] == 0.05, lambda k: k[1], OWN),
+    "6a": ("density, 4 layers", "random", lambda k: k[1] == 4, lambda k: k[2], OWN),
+    "7a": ("layers of the network 16 wide", "toy", lambda k: True, lambda k: k[1], OWN),
 }  # fmt: skip
 
 
 def _drawings(done: Done) -> list[Drawing]:
     """Return a chart a figure: million connections a second over layers or density."""
     groups, charts = _groups(done), []
-    for figure, (title, wanted, along, names) in FIGURES.items():
+    for figure, (title, kind, wanted, along, names) in FIGURES.items():
+        on_it = sorted((key for key in groups if key[0] == kind and wanted(key)), key=along)
         marks = [
             (f"vectors = {batch}", along(key), name, speed)
-            for batch in map(str, BATCHES) for key in sorted(groups, key=along) if wanted(key) for name in sorted(names)
+            for batch in map(str, BATCHES) for key in on_it for name in sorted(names)
             if (speed := _speed(groups[key], batch, name)) is not None
         ]  # fmt: skip
         charts.append(Drawing(figure, title, "million connections a second", marks, log="y"))
