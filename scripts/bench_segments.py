@@ -1,6 +1,7 @@
 """Counting wires by stream, over the length of segments: python scripts/bench_segments.py
 
-4 MiB of random bytes with flags, 18 streams, segments of equal length and random streams; best of 5, thread CPU time.
+4 MiB of random bytes with flags in segments of 18 streams taken at random, of equal length and of 1 to 64 bytes at
+random; best of 5, thread CPU time.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ def main() -> None:
     data, flags = rng.integers(0, 256, N, dtype=np.uint8), rng.integers(0, 256, N // 8, dtype=np.uint8)
     print("ns a byte of Bus.send, by bytes of a segment")
     for lanes in (1, 2, 8, 64):
-        for segment in (1, 2, 4, 8, 16, 32, 64, 100, 256, 4096, N):
-            ends = np.append(np.arange(segment, N, segment), N)
+        for name in (1, 2, 4, 5, 6, 7, 8, 12, 16, 32, 64, 100, 256, 4096, N, "1 to 64"):
+            lengths = rng.integers(1, 65, N) if name == "1 to 64" else np.full(-(-N // name), name)
+            ends = np.cumsum(lengths)
+            ends = np.append(ends[ends < N], N)
             streams = rng.integers(0, STREAMS, len(ends))
             spent = []
             for _ in range(ROUNDS):
@@ -29,7 +32,7 @@ def main() -> None:
                 bus.send(data, flags, ends=ends, streams=streams)
                 bus.counts  # noqa: B018 - what waits in tallies is counted too
                 spent.append(time.thread_time() - start)
-            print(f"{lanes} lanes {segment:8} {min(spent) / N * 1e9:6.2f}")
+            print(f"{lanes} lanes {name:>8} {min(spent) / N * 1e9:6.2f}")
 
 
 if __name__ == "__main__":

@@ -3,11 +3,7 @@
  * Wire 8 * lane + bit carries that bit of the lane's bytes; wire 8 * lanes + lane is the lane's flag (DBI) wire. Counts are
  * int64[3][9 * lanes]: ones, toggles, rising edges.
  *
- * What the wires do does not depend on whose bytes they are, so it is found for a window of bytes at once; beside it lies
- * whose each byte is, so that a segment costs the writing of its stream's number. A window is blocks of 64 places, a whole
- * number of beats each, so that a place is always on the same lane. The blocks in which a stream sends are added up for it,
- * the bytes of others blanked, in vertical counters: plane k holds bit k of 512 sums, one of each bit at each place, and a
- * carry-save adder takes two more blocks into a plane in one step. */
+ * There are two ways to count, which give the same counts; a call goes one of them, by the bytes of a segment on average. */
 #ifndef EDGEWATT_WIRES_H
 #define EDGEWATT_WIRES_H
 
@@ -16,12 +12,7 @@
 #include "common/simd.h"
 #include "wires/flag_bits.h"
 
-enum { EW_ONES = 0, EW_TOGGLES = 1, EW_RISING = 2, EW_FLAGS = 3, EW_KINDS = 4 };
-enum { EW_BATCH = 8, EW_GROUPS = 4, EW_BLOCKS = EW_BATCH * EW_GROUPS, EW_PLACES = 64 * EW_BLOCKS };
-enum { EW_STRIDE = EW_PLACES + 64 };
-enum { EW_ROW_PLANES = 3, EW_CARRY_PLANES = 13, EW_MOST_BATCHES = (1 << EW_CARRY_PLANES) - 1 };
-/* streams that a set of 64 bits holds; a number that is none's; bytes of a short segment; segments fetched ahead */
-enum { EW_FEW = 64, EW_NOBODY = 255, EW_SHORT = 16, EW_AHEAD = 256 };
+enum { EW_ONES = 0, EW_TOGGLES = 1, EW_RISING = 2, EW_LONG_SEGMENT = 8 }; /* bytes from which on segments are long ones */
 
 typedef struct {
     uint8_t level[64], flag[64]; /* what each lane carries */
@@ -37,274 +28,59 @@ typedef struct {
     uint8_t rest;
 } ew_sent;
 
-/* Vertical counters of one stream that are not in its counts yet; all zero at first. Of the carries of a batch (eights, and
- * twos of those, ...) one waits until there is a second, where that bit of `batches` is set. */
+#include "wires/long_segments.h"
+#include "wires/short_segments.h"
+
+/* What is not in the counts yet, in `room` of ew_tally_bytes for each stream, at a multiple of 64 bytes; zeros at first. */
 typedef struct {
-    uint8_t row[EW_KINDS][EW_ROW_PLANES][64];
-    uint8_t carry[EW_KINDS][EW_CARRY_PLANES][2][64]; /* the sum, the one that waits */
-    int64_t batches, number; /* number: 1 + that of the stream in the window, or 0 */
-    int64_t unused[6];       /* to a multiple of 64 bytes, an odd one: tallies then lie in different sets of a cache */
-} ew_tally;
+    es_tally *of_short;
+    el_tally *of_long;
+} ew_tallies;
 
-/* Place p of the window is on lane p modulo lanes; `byte` and `flag` have a beat of what was before in front. */
-typedef struct {
-    uint8_t byte[64 + EW_PLACES + 128], stream[EW_PLACES + 128], rest[EW_PLACES + 128];
-    uint64_t flag[(64 + EW_PLACES) / 64 + 4];
-    uint8_t kind[EW_KINDS][EW_STRIDE] __attribute__((aligned(64))), owner[EW_STRIDE]; /* 64 places a block; flags:
-                                                                                         bits 0 to 2 of a byte */
-    uint32_t blocks[EW_NOBODY];     /* those where the stream of that number may send, bit by block */
-    int64_t name[EW_NOBODY], names; /* the stream of that number */
-    int64_t places, step;           /* filled; of a block */
-    int64_t ahead, ahead_stop;      /* segments to be fetched while the window is counted */
-    int rests, flagged;
-} ew_window;
+enum { ew_tally_bytes = sizeof(es_tally) + sizeof(el_tally) };
 
-static void ew_start_window(ew_window *w, const ew_bus *bus) {
-    const int64_t lanes = bus->lanes;
-    memset(w->blocks, 0, sizeof w->blocks);
-    memset(w->flag, 0, sizeof w->flag);
-    memset(w->stream, EW_NOBODY, 64);
-    for (int64_t lane = 0; lane < lanes; lane++) {
-        const int64_t at = 64 + lane - (lane < bus->place ? 0 : lanes);
-        w->byte[at] = bus->level[lane];
-        if (bus->flag[lane]) ew_put_bits(w->flag, at, 1, 1), w->flagged = 1;
-    }
-    w->places = bus->place;
-    if (w->rests) memset(w->rest, 0, sizeof w->rest);
-    w->rests = 0;
+static inline ew_tallies ew_tallies_in(uint8_t *room, int64_t n_streams) {
+    es_tally *of_short = (es_tally *)room;
+    return (ew_tallies){of_short, (el_tally *)(of_short + n_streams)};
 }
 
-/* The bytes from i on, and their flags, up to place `end`, whose streams are noted already. */
-static void ew_take_bytes(ew_window *w, const ew_sent *sent, int64_t i, int64_t start, int64_t end) {
-    const int64_t n = end - start, flag_bytes = (sent->n + 7) / 8;
-    if (n <= 0) return;
-    memcpy(w->byte + 64 + start, sent->src + i, (size_t)n);
-    for (int64_t j = 0; sent->flags && j < n; j += 64) {
-        const int64_t some = n - j < 64 ? n - j : 64;
-        ew_put_bits(w->flag, 64 + start + j, ew_bits_at(sent->flags, flag_bytes, i + j, some), some);
-    }
-}
-
-static void ew_stop_window(const ew_window *w, ew_bus *bus) {
-    for (int64_t j = 0, lane = w->places % bus->lanes; j < bus->lanes; j++) {
-        const int64_t at = 64 + w->places - bus->lanes + j;
-        bus->level[lane] = w->byte[at];
-        bus->flag[lane] = w->flag[at >> 6] >> (at & 63) & 1;
-        if (++lane == bus->lanes) lane = 0;
-    }
-    bus->place = w->places % bus->lanes;
-}
-
-/* All wires go back to the level `rest` (bytes 0 or 255) before a segment of the stream of that number: edges count, the
- * ones of an idle bus do not, for no unit interval is sent. The window has room for two beats. */
-static void ew_return_to_idle(ew_window *w, int64_t lanes, uint8_t rest, uint8_t number) {
-    const int64_t left = (lanes - w->places % lanes) % lanes, start = w->places + left;
-    for (int64_t j = 0; j < left; j++) { /* lanes that get no byte in the last beat keep their level */
-        const int64_t at = 64 + w->places + j;
-        w->byte[at] = w->byte[at - lanes];
-        if (w->flag[(at - lanes) >> 6] >> ((at - lanes) & 63) & 1) ew_put_bits(w->flag, at, 1, 1);
-    }
-    memset(w->stream + w->places, EW_NOBODY, (size_t)left);
-    memset(w->stream + start, number, (size_t)lanes);
-    memset(w->byte + 64 + start, rest, (size_t)lanes);
-    memset(w->rest + start, 255, (size_t)lanes);
-    if (rest) ew_put_bits(w->flag, 64 + start, ~UINT64_C(0), lanes), w->flagged = 1;
-    w->rests = 1;
-    w->places = start + lanes;
-}
-
-/* The number of a stream in the window, or -1 if there are too many. */
-static inline int64_t ew_number(ew_window *w, ew_tally *tallies, int64_t stream) {
-    ew_tally *t = tallies + stream;
-    if (!t->number) {
-        if (w->names == EW_NOBODY) return -1;
-        w->name[w->names] = stream;
-        t->number = ++w->names;
-    }
-    return t->number - 1;
-}
-
-static inline uint64_t ew_spread_byte(uint64_t bits) { /* bit k to byte k */
-    const uint64_t each = (bits & 255) * 0x0101010101010101u & 0x8040201008040201u;
-    return (each + 0x7f7f7f7f7f7f7f7fu) >> 7 & 0x0101010101010101u;
-}
-
-/* Marks the blocks of places start to end (after it) as some where that stream sends. */
-static inline void ew_mark(ew_window *w, int64_t number, int64_t start, int64_t end) {
-    if (end == start) return;
-    const int64_t first = w->step == 64 ? start >> 6 : start / w->step;
-    const int64_t last = w->step == 64 ? (end - 1) >> 6 : (end - 1) / w->step;
-    w->blocks[number] |= (uint32_t)((UINT64_C(2) << last) - (UINT64_C(1) << first));
-}
-
-/* Notes the streams of up to 8 * eights segments of one byte each, the first of which ends at byte `stop`, and adds them to
- * the set of `senders`; returns of how many, a multiple of 8: it stops before eight of which one is longer or of no stream. */
-static inline int64_t ew_singles_plain(const int64_t *ends, const int64_t *streams, int64_t stop, int64_t eights,
-                                       int64_t n_streams, uint8_t *to, uint64_t *senders) {
-    int64_t k = 0;
-    for (; k < 8 * eights; k += 8) {
-        uint64_t other = 0, who = 0;
-        for (int j = 0; j < 8; j++) other |= (uint64_t)(ends[k + j] ^ (stop + k + j));
-        for (int j = 0; j < 8; j++) other |= (uint64_t)streams[k + j] >= (uint64_t)n_streams;
-        if (other) break;
-        for (int j = 0; j < 8; j++) to[k + j] = (uint8_t)streams[k + j];
-        for (int j = 0; j < 8; j++) who |= UINT64_C(1) << streams[k + j];
-        *senders |= who;
-    }
-    return k;
-}
-
-/* The same of segments of up to 16 bytes, no further than byte `end`. start: where the first begins. to: where byte 0 is
- * noted; up to 16 bytes more than the segments are written. */
-static inline int64_t ew_shorts_plain(const int64_t *ends, const int64_t *streams, int64_t start, int64_t end,
-                                      int64_t eights, int64_t n_streams, uint8_t *to, uint64_t *senders) {
-    int64_t k = 0;
-    for (; k < 8 * eights && ends[k + 7] <= end; k += 8) {
-        uint64_t other = (uint64_t)(ends[k] - start) > EW_SHORT, who = 0;
-        for (int j = 1; j < 8; j++) other |= (uint64_t)(ends[k + j] - ends[k + j - 1]) > EW_SHORT;
-        for (int j = 0; j < 8; j++) other |= (uint64_t)streams[k + j] >= (uint64_t)n_streams;
-        if (other) break;
-        for (int j = 0; j < 8; j++) {
-            memset(to + start, (uint8_t)streams[k + j], EW_SHORT);
-            start = ends[k + j];
-            who |= UINT64_C(1) << streams[k + j];
-        }
-        *senders |= who;
-    }
-    return k;
-}
-
-#define EW_NAME(name) name##_plain
-#define EW_SINGLES ew_singles_plain
-#define EW_SHORTS ew_shorts_plain
-#define EW_TARGET
-typedef uint8_t ew_16 __attribute__((vector_size(16), may_alias));
-typedef uint8_t ew_16_any __attribute__((vector_size(16), may_alias, aligned(1)));
-#define EW_WIDTH 16
-#define EW_VECTOR ew_16
-#define EW_MASK ew_16
-#define EW_LOAD(p) (*(const ew_16 *)(p))
-#define EW_LOAD_ANY(p) (*(const ew_16_any *)(p))
-#define EW_STORE(p, x) (void)(*(ew_16 *)(p) = (x))
-#define EW_IS(p, number) ((ew_16)(EW_LOAD(p) == ((ew_16){0} + (uint8_t)(number))))
-#define EW_PICK(mask, p) ((mask) & EW_LOAD(p))
-#define EW_PARITY(a, b, c) ((a) ^ (b) ^ (c))
-#define EW_MAJORITY(a, b, c) (((a) & (b)) | (((a) | (b)) & (c)))
-#define EW_SPREAD(to, bits, flips, up)                                                          \
-    for (int k_ = 0; k_ < 64; k_ += 8) {                                                        \
-        const uint64_t x_ = ew_spread_byte((bits) >> k_) | ew_spread_byte((flips) >> k_) << 1 | \
-                            ew_spread_byte((up) >> k_) << 2;                                    \
-        memcpy((to) + k_, &x_, 8);                                                              \
-    }
-#include "wires/segments_body.h"
-
-#if EDGEWATT_X86
-#define EW_NAME(name) name##_avx2
-#define EW_SINGLES ew_singles_plain
-#define EW_SHORTS ew_shorts_plain
-#define EW_TARGET EDGEWATT_AVX2
-typedef uint8_t ew_32 __attribute__((vector_size(32), may_alias));
-typedef uint8_t ew_32_any __attribute__((vector_size(32), may_alias, aligned(1)));
-EDGEWATT_AVX2 static inline __m256i ew_spread_half(uint32_t bits, char value) {
-    const __m256i which = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
-    const __m256i bit = _mm256_set1_epi64x((int64_t)0x8040201008040201u);
-    const __m256i x = _mm256_and_si256(_mm256_shuffle_epi8(_mm256_set1_epi32((int)bits), which), bit);
-    return _mm256_and_si256(_mm256_cmpeq_epi8(x, bit), _mm256_set1_epi8(value));
-}
-#define EW_WIDTH 32
-#define EW_VECTOR ew_32
-#define EW_MASK ew_32
-#define EW_LOAD(p) (*(const ew_32 *)(p))
-#define EW_LOAD_ANY(p) (*(const ew_32_any *)(p))
-#define EW_STORE(p, x) (void)(*(ew_32 *)(p) = (x))
-#define EW_IS(p, number) ((ew_32)(EW_LOAD(p) == ((ew_32){0} + (uint8_t)(number))))
-#define EW_PICK(mask, p) ((mask) & EW_LOAD(p))
-#define EW_PARITY(a, b, c) ((a) ^ (b) ^ (c))
-#define EW_MAJORITY(a, b, c) (((a) & (b)) | (((a) | (b)) & (c)))
-#define EW_SPREAD(to, bits, flips, up)                                                                       \
-    for (int k_ = 0; k_ < 64; k_ += 32)                                                                      \
-        EW_STORE((to) + k_, (ew_32)(ew_spread_half((uint32_t)((bits) >> k_), 1) |                            \
-                                    ew_spread_half((uint32_t)((flips) >> k_), 2) |                           \
-                                    ew_spread_half((uint32_t)((up) >> k_), 4)));
-#include "wires/segments_body.h"
-
-EDGEWATT_AVX512 static inline int64_t ew_singles_avx512(const int64_t *ends, const int64_t *streams, int64_t stop,
-                                                        int64_t eights, int64_t n_streams, uint8_t *to,
-                                                        uint64_t *senders) {
-    const __m512i all = _mm512_set1_epi64(n_streams), eight = _mm512_set1_epi64(8), one = _mm512_set1_epi64(1);
-    __m512i want = _mm512_add_epi64(_mm512_set1_epi64(stop), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7));
-    __m512i who = _mm512_setzero_si512();
-    int64_t k = 0;
-    for (; k < 8 * eights; k += 8, want = _mm512_add_epi64(want, eight)) {
-        const __m512i names = _mm512_loadu_si512(streams + k);
-        if (_mm512_cmpneq_epi64_mask(_mm512_loadu_si512(ends + k), want) | _mm512_cmpge_epu64_mask(names, all)) break;
-        _mm_storel_epi64((__m128i *)(to + k), _mm512_cvtepi64_epi8(names));
-        who = _mm512_or_si512(who, _mm512_sllv_epi64(one, names));
-    }
-    *senders |= (uint64_t)_mm512_reduce_or_epi64(who);
-    return k;
-}
-EDGEWATT_AVX512 static inline int64_t ew_shorts_avx512(const int64_t *ends, const int64_t *streams, int64_t start,
-                                                       int64_t end, int64_t eights, int64_t n_streams, uint8_t *to,
-                                                       uint64_t *senders) {
-    const __m512i all = _mm512_set1_epi64(n_streams), one = _mm512_set1_epi64(1), most = _mm512_set1_epi64(EW_SHORT);
-    __m512i who = _mm512_setzero_si512(), before = _mm512_set1_epi64(start);
-    int64_t k = 0;
-    for (; k < 8 * eights && ends[k + 7] <= end; k += 8) {
-        const __m512i now = _mm512_loadu_si512(ends + k), names = _mm512_loadu_si512(streams + k);
-        const __m512i n = _mm512_sub_epi64(now, _mm512_alignr_epi64(now, before, 7));
-        if (_mm512_cmpgt_epu64_mask(n, most) | _mm512_cmpge_epu64_mask(names, all)) break;
-        for (int j = 0; j < 8; j++) {
-            _mm_storeu_si128((__m128i *)(to + start), _mm_set1_epi8((char)streams[k + j]));
-            start = ends[k + j];
-        }
-        who = _mm512_or_si512(who, _mm512_sllv_epi64(one, names));
-        before = now;
-    }
-    *senders |= (uint64_t)_mm512_reduce_or_epi64(who);
-    return k;
-}
-#define EW_NAME(name) name##_avx512
-#define EW_SINGLES ew_singles_avx512
-#define EW_SHORTS ew_shorts_avx512
-#define EW_TARGET EDGEWATT_AVX512
-#define EW_WIDTH 64
-#define EW_VECTOR __m512i
-#define EW_MASK __mmask64
-#define EW_LOAD(p) _mm512_load_si512(p)
-#define EW_LOAD_ANY(p) _mm512_loadu_si512(p)
-#define EW_STORE(p, x) _mm512_store_si512(p, x)
-#define EW_IS(p, number) _mm512_cmpeq_epi8_mask(EW_LOAD(p), _mm512_set1_epi8((char)(number)))
-#define EW_PICK(mask, p) _mm512_maskz_loadu_epi8(mask, p)
-#define EW_PARITY(a, b, c) _mm512_ternarylogic_epi64(a, b, c, 0x96)
-#define EW_MAJORITY(a, b, c) _mm512_ternarylogic_epi64(a, b, c, 0xe8)
-#define EW_SPREAD(to, bits, flips, up)                                                                          \
-    EW_STORE(to, _mm512_or_si512(_mm512_maskz_set1_epi8(bits, 1), _mm512_or_si512(                              \
-                                     _mm512_maskz_set1_epi8(flips, 2), _mm512_maskz_set1_epi8(up, 4))))
-#include "wires/segments_body.h"
-#endif
+static inline int ew_are_long(const ew_sent *sent) { return sent->n / EW_LONG_SEGMENT >= sent->segments; }
 
 /* Sends segments over the bus; returns 0 where one of them is none: then some before it are sent, and the bus is of no use.
- * tallies: one a stream, at a multiple of 64 bytes. counts: int64[n_streams][3][9 * lanes]. */
-static inline int ew_send(ew_bus *bus, const ew_sent *sent, ew_tally *tallies, int64_t *counts) {
-#if EDGEWATT_X86
-    if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX512) return ew_send_avx512(bus, sent, tallies, counts);
-    if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX2) return ew_send_avx2(bus, sent, tallies, counts);
-#endif
-    return ew_send_plain(bus, sent, tallies, counts);
-}
-
-static inline void ew_settle(ew_tally *tally, int64_t lanes, int64_t *counts) {
+ * Long ones must have been checked. counts: int64[n_streams][3][9 * lanes]. */
+static inline int ew_send(ew_bus *bus, const ew_sent *sent, ew_tallies tallies, int64_t *counts) {
+    const int are_long = ew_are_long(sent);
 #if EDGEWATT_X86
     if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX512) {
-        ew_empty_avx512(tally, lanes, counts);
+        if (!are_long) return es_send_avx512(bus, sent, tallies.of_short, counts);
+        el_send_avx512(bus, sent, tallies.of_long, counts);
+        return 1;
+    }
+    if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX2) {
+        if (!are_long) return es_send_avx2(bus, sent, tallies.of_short, counts);
+        el_send_avx2(bus, sent, tallies.of_long, counts);
+        return 1;
+    }
+#endif
+    if (!are_long) return es_send_plain(bus, sent, tallies.of_short, counts);
+    el_send_plain(bus, sent, tallies.of_long, counts);
+    return 1;
+}
+
+/* Adds what waits for a stream to its counts. */
+static inline void ew_settle(ew_tallies tallies, int64_t stream, int64_t lanes, int64_t *counts) {
+    el_empty_wide(tallies.of_long + stream, lanes, counts);
+    el_empty_units_plain(tallies.of_long + stream, lanes, counts);
+#if EDGEWATT_X86
+    if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX512) {
+        es_empty_avx512(tallies.of_short + stream, lanes, counts);
         return;
     }
     if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX2) {
-        ew_empty_avx2(tally, lanes, counts);
+        es_empty_avx2(tallies.of_short + stream, lanes, counts);
         return;
     }
 #endif
-    ew_empty_plain(tally, lanes, counts);
+    es_empty_plain(tallies.of_short + stream, lanes, counts);
 }
 #endif

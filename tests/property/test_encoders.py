@@ -157,6 +157,18 @@ def test_many_short_segments_count_what_single_ones_do(data, lanes, idle, flagge
             assert getattr(together.counts, name).sum(axis=0).tolist() == want[k]
 
 
+def _counts_by_hand(sent, flags, owner, lanes, n_streams, idle):
+    """int64[ones, toggles, rising; stream; wire] of bytes, their flags and whose they are, on a bus that was idle."""
+    place = np.arange(len(sent)) % lanes
+    want = np.zeros((3, n_streams, 9 * lanes), np.int64)
+    for wire, carried in [(bit, sent >> bit & 1) for bit in range(8)] + [(8, flags)]:
+        before = np.concatenate((np.full(lanes, idle, np.uint8), carried))[: len(sent)]
+        at = 8 * place + wire if wire < 8 else 8 * lanes + place
+        for k, counted in enumerate((carried, carried ^ before, carried & ~before)):
+            np.add.at(want[k], (owner, at), counted)
+    return want
+
+
 @quick
 @given(st.data(), st.sampled_from((1, 2, 3, 5, 8, 64)), st.sampled_from((1, 7, 64, 65, 254, 255, 256, 700)))
 def test_many_streams_and_lengths_count_what_is_theirs(data, lanes, n_streams):
@@ -173,15 +185,52 @@ def test_many_streams_and_lengths_count_what_is_theirs(data, lanes, n_streams):
     bus = Bus(lanes, n_streams=n_streams)
     bus.send(sent, np.packbits(bits, bitorder="little") if flagged else None, ends=ends, streams=names)
     bits &= flagged
-    owner, place = np.repeat(names, lengths), np.arange(n) % lanes
-    want = np.zeros((3, n_streams, 9 * lanes), np.int64)
-    for wire, carried in [(bit, sent >> bit & 1) for bit in range(8)] + [(8, bits)]:
-        before = np.concatenate((np.zeros(lanes, np.uint8), carried))[:n]
-        at = 8 * place + wire if wire < 8 else 8 * lanes + place
-        for k, counted in enumerate((carried, carried ^ before, carried & ~before)):
-            np.add.at(want[k], (owner, at), counted)
+    want = _counts_by_hand(sent, bits, np.repeat(names, lengths), lanes, n_streams, 0)
     for k, name in enumerate(("ones", "toggles", "rising")):
         assert (getattr(bus.counts, name) == want[k]).all()
+
+
+@quick
+@given(
+    st.sampled_from((1, 2, 3, 7, 8, 63, 64)),
+    st.sampled_from((0, 1)),
+    st.lists(
+        st.tuples(
+            st.sampled_from((1, 5, 6, 7, 8, 9, 17, 300)),
+            st.integers(1, 900),
+            st.integers(-2, 2),
+            st.booleans(),
+            st.booleans(),
+        ),
+        min_size=2,
+        max_size=6,
+    ),
+    st.integers(0, 2**32 - 1),
+)
+def test_calls_of_short_and_of_long_segments_share_a_bus(lanes, idle, calls, seed):
+    """Short and long segments are counted in two ways; levels, flags, the lane and what is not counted yet go on from
+    call to call. `calls`: bytes of a segment on average, segments, bytes more or less, flags or none, with rests."""
+    rng = np.random.default_rng(seed)
+    together, apart = (Bus(lanes, idle_level=idle, n_streams=3) for _ in range(2))
+    carried, flags, owner = [], [], []
+    for average, segments, more, flagged, rests in calls:
+        n = max(average * segments + more, 0)
+        ends = np.append(np.sort(rng.integers(0, n + 1, segments - 1)), n)
+        names, idles = rng.integers(0, 3, segments), rests & (rng.random(segments) < 0.1)
+        sent, bits = rng.integers(0, 256, n, dtype=np.uint8), rng.integers(0, 2, n, dtype=np.uint8) & flagged
+        packed = np.packbits(bits, bitorder="little") if flagged else None
+        together.send(sent, packed, ends=ends, streams=names, idle_before=idles)
+        for start, end, name, rest in zip(np.append(0, ends), ends, names, idles, strict=False):
+            part = np.packbits(bits[start:end], bitorder="little") if flagged else None
+            apart.send(sent[start:end], part, ends=[end - start], streams=[name], idle_before=[rest])
+        carried.append(sent), flags.append(bits), owner.append(np.repeat(names, np.diff(ends, prepend=0)))
+    assert (together.level == apart.level).all() and (together.flag_level == apart.flag_level).all()
+    for name in ("ones", "toggles", "rising"):
+        assert (getattr(together.counts, name) == getattr(apart.counts, name)).all()
+    if not any(rests for *_, rests in calls):
+        want = _counts_by_hand(*map(np.concatenate, (carried, flags, owner)), lanes, 3, idle)
+        for k, name in enumerate(("ones", "toggles", "rising")):
+            assert (getattr(together.counts, name) == want[k]).all()
 
 
 @pytest.mark.parametrize("level", ("avx2", "baseline"))
@@ -195,6 +244,9 @@ def test_wires_are_counted_alike_without_wide_registers(level):
         "    ends = np.cumsum(rng.integers(0, longest + 1, n)); ends = np.append(ends[ends < n], n)\n"
         "    bus = Bus(lanes, n_streams=5)\n"
         "    bus.send(data, flags, ends=ends, streams=rng.integers(0, 5, len(ends)))\n"
+        "    for each in (9, 1, 7, 8, 200):\n"
+        "      ends = np.append(np.arange(each, 5001, each), 5001)\n"
+        "      bus.send(data[:5001], flags, ends=ends, streams=rng.integers(0, 5, len(ends)))\n"
         "    print(*(getattr(bus.counts, k).tolist() for k in ('ones', 'toggles', 'rising')))\n"
     )
     found = [

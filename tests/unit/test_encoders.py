@@ -93,14 +93,15 @@ def test_bad_sizes_are_refused():
         bus.send(np.zeros(4, np.uint8), streams=1)
 
 
+@pytest.mark.parametrize("longest", (4, 30))
 @pytest.mark.parametrize("segments", (5_000, 50_000))
 @pytest.mark.parametrize("place", ("first", "inside", "last"))
 @pytest.mark.parametrize("what", ("stream", "below zero", "end", "beyond"))
-def test_a_bad_segment_leaves_the_bus_as_it_was(segments, place, what):
-    """Many segments are checked as they are sent, so what was counted before the bad one is taken back."""
+def test_a_bad_segment_leaves_the_bus_as_it_was(segments, place, what, longest):
+    """Many short segments are checked as they are sent, so what was counted before the bad one is taken back."""
     bus, fresh = Bus(2, n_streams=3), Bus(2, n_streams=3)
     rng = np.random.default_rng(1)
-    lengths = rng.integers(1, 4, segments)
+    lengths = rng.integers(1, longest, segments)
     ends, streams = np.cumsum(lengths), rng.integers(0, 3, segments)
     data = rng.integers(0, 256, ends[-1], dtype=np.uint8)
     for each in (bus, fresh):
