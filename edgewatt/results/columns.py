@@ -86,7 +86,9 @@ class Column:
             return ABSENT
         if self._codes is None:
             return self._same
-        code, number = self._codes[row], self._numbers[row]
+        return self._value(self._codes[row], self._numbers[row])
+
+    def _value(self, code: int, number: float) -> Any:
         if code == _FLOAT:
             return number
         return int(number) if code == _INT else self._levels[int(number)] if code == _LEVEL else ABSENT
@@ -110,8 +112,7 @@ class Column:
             return [self._same] if self._size else []
         found = {}
         for code, number in dict.fromkeys(zip(self._codes, self._numbers, strict=True)):
-            value = (ABSENT, number, int(number), None)[code] if code != _LEVEL else self._levels[int(number)]
-            found[code if code == _NONE else (code == _LEVEL, number)] = value
+            found[code if code == _NONE else (code == _LEVEL, number)] = self._value(code, number)
         return list(found.values())
 
     def only(self, rows: Sequence[int]) -> Column:
