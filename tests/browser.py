@@ -1,4 +1,4 @@
-"""Pages in a headless Chromium, where one is installed: one page in a process of its own, or many in one browser."""
+"""Pages in a headless Chromium, where one is installed."""
 
 from __future__ import annotations
 
@@ -19,19 +19,6 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 def environment() -> dict[str, str]:
     """Return the environment without the sanitizer's runtime (`make sanitize`)."""
     return {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
-
-
-def opened(page: Path, profile: Path, *options: str) -> tuple[str, str]:
-    """Open a page that may fetch nothing; return its document, scripts having run, and what the browser said."""
-    command = [
-        str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-        f"--user-data-dir={profile}", "--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr",
-        "--virtual-time-budget=20000", *options, "--dump-dom", page.as_uri(),
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, timeout=240, env=environment())
-    said = done.stderr.decode("utf-8", "replace")
-    assert done.returncode == 0, said[-2000:]
-    return done.stdout.decode("utf-8", "replace"), said
 
 
 class Browser:
@@ -139,13 +126,17 @@ class Page:
         found = self.browser.call("Performance.getMetrics", self.session)["metrics"]
         return 1000 * next(each["value"] for each in found if each["name"] == "TaskDuration")
 
-    def wait(self, condition: str, seconds: float = 90) -> None:
+    def wait(self, condition: str, seconds: float = 180) -> None:
         """Wait until an expression is true."""
         end = time.monotonic() + seconds
         while not self.run(f"return document.readyState === 'complete' && Boolean({condition});"):
             if time.monotonic() > end:
                 raise TimeoutError(f"{condition}; failures: {self.run('return window.failures')}")
             time.sleep(0.03)
+
+    @property
+    def document(self) -> str:
+        return self.run("return document.documentElement.outerHTML;")
 
     @property
     def failures(self) -> list[str]:

@@ -1,9 +1,11 @@
 """Shared fixtures."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from browser import Browser
 from hypothesis import settings
 
 # A red run must be the fault of the change it judges: examples are the same in every run, unless one explores.
@@ -20,3 +22,11 @@ def reference() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("set EDGEWATT_REFERENCE to the folder of reference data to run this test")
     return Path(folder)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One headless Chromium for the pages of a module."""
+    browser = Browser()
+    yield browser
+    browser.close()

@@ -201,13 +201,9 @@ def test_the_bound_of_an_arena_holds_for_every_order() -> None:
 
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
-def test_the_page_draws_without_errors(files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_the_page_draws_without_errors(browser: Browser, files: tuple[Path, Path], tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text(arena_page(of_schedule(ew.schedule(ew.cell("darts_v2")))), encoding="utf-8")
-    browser = Browser()
-    try:
-        with browser.page(page, 1200) as shown:
-            shown.wait("document.body.dataset.drawn === '2'")
-            assert shown.failures == [] and "(the peak)" in shown.run("return document.body.outerHTML;")
-    finally:
-        browser.close()
+    with browser.page(page, 1200) as shown:
+        shown.wait("document.body.dataset.drawn === '2'")
+        assert shown.failures == [] and "(the peak)" in shown.document

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from browser import CHROMIUM, opened
+from browser import CHROMIUM, Browser
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.random_networks import dags
@@ -107,9 +107,9 @@ def test_a_construction_and_a_single_connection_have_pages() -> None:
 
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
-def test_the_page_draws_without_errors(network: Network, tmp_path: Path) -> None:
+def test_the_page_draws_without_errors(browser: Browser, network: Network, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text(explain_page(network, order(network, "auto", memory=12, moves=5000), memory=12), encoding="utf-8")
-    dom, said = opened(page, tmp_path / "profile")
-    assert "Uncaught" not in said and "CONSOLE" not in said
-    assert dom.count("<canvas") == 5 and "two-optimal" in dom and "<path" in dom
+    with browser.page(page, 1280) as shown:
+        shown.wait("document.querySelectorAll('canvas').length === 5")
+        assert shown.failures == [] and "two-optimal" in shown.document and "<path" in shown.document

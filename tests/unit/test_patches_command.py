@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browser import CHROMIUM, opened
+from browser import CHROMIUM, Browser
 from typer.testing import CliRunner
 
 import edgewatt as ew
@@ -115,13 +115,13 @@ def test_what_has_no_chain_is_refused() -> None:
 
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
-def test_the_page_draws_without_errors(tmp_path: Path) -> None:
+def test_the_page_draws_without_errors(browser: Browser, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     done = CliRunner().invoke(app, ["patches", str(EXAMPLES / "inverted-residual-96.csv"), "--page", str(page)])
     assert done.exit_code == 0, done.output
-    dom, said = opened(page, tmp_path / "profile")
-    assert "Uncaught" not in said and "CONSOLE" not in said
-    assert "data-drawn=" in dom and "times the multiplications" in dom
+    with browser.page(page, 1280) as shown:
+        shown.wait("document.body.dataset.drawn")
+        assert shown.failures == [] and "times the multiplications" in shown.document
 
 
 RUN, PLAYED = ["--run", "--factor", "9"], ["--part", "lpddr4-3200"]
