@@ -5,6 +5,7 @@ thread) with the compiler's sanitizers (see CONTRIBUTING.md); kernels therefore 
 """
 
 import os
+import re
 from pathlib import Path
 
 import numpy
@@ -30,16 +31,27 @@ MADE = Path("build/include")
 list_members("cache/policies", "policy", "EDGEWATT_POLICIES", MADE / "cache/policies.h")
 list_members("cache/prefetchers", "prefetch", "EDGEWATT_PREFETCHERS", MADE / "cache/prefetchers.h")
 
+
+def headers(source: Path) -> list[str]:
+    """Return the headers that a kernel includes, however deep: it is built again when one of them changes."""
+    found: set[Path] = set()
+    waiting = [source]
+    while waiting:
+        text = waiting.pop().read_text()
+        names = re.findall(r'(?:#include|extern from) "([^"]+)"', text)
+        names += [f"{name.replace('.', '/')}.pxd" for name in re.findall(r"from cython_ext\.([\w.]+) cimport", text)]
+        ours = {folder / name for name in names for folder in (Path("cython_ext"), MADE) if (folder / name).exists()}
+        waiting += ours - found
+        found |= ours
+    return sorted(map(str, found))
+
+
 extensions = [
     Extension(
         ".".join(source.with_suffix("").parts),
         [str(source)],
         include_dirs=[numpy.get_include(), "cython_ext", str(MADE)],
-        depends=sorted(
-            str(h)
-            for folder in (source.parent, Path("cython_ext/common"), MADE / source.parent.name)
-            for h in folder.rglob("*.h")
-        ),
+        depends=headers(source),
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
         + ([("EDGEWATT_DEBUG", "1")] if DEBUG else [("NDEBUG", "1")]),
         # No fused multiply-adds: partial sums, and so the bytes on the wires, are the same on every machine.

@@ -11,7 +11,7 @@
 #ifndef EDGEWATT_INFERENCE_INT8_H
 #define EDGEWATT_INFERENCE_INT8_H
 
-#include "inference/stream.h"
+#include "streams/stream.h"
 
 /* Byte k of a row of 64 (four parts of 16 bytes): its sum is in vector (k % 16) / 4, place k / 16 * 4 + k % 4. */
 static inline int ew_sum_place(int k) { return (k % 16) / 4 * 16 + k / 16 * 4 + k % 4; }

@@ -2,7 +2,7 @@
 #ifndef EDGEWATT_INFERENCE_PROBE_H
 #define EDGEWATT_INFERENCE_PROBE_H
 
-#include "inference/stream.h"
+#include "streams/stream.h"
 
 #define EW_KEEP(x) __asm__ volatile("" : : "x"(x)) /* the value counts as used */
 

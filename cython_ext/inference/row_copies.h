@@ -2,7 +2,7 @@
 #ifndef EDGEWATT_INFERENCE_ROW_COPIES_H
 #define EDGEWATT_INFERENCE_ROW_COPIES_H
 
-#include "inference/stream.h"
+#include "streams/stream.h"
 
 /* Row at offset[i] bytes: batch[b][column[i]], for a tile of rows at a time; strides in floats. Lanes beyond `here`
  * become 0. */

@@ -2,7 +2,7 @@
 #ifndef EDGEWATT_INFERENCE_RUNS_H
 #define EDGEWATT_INFERENCE_RUNS_H
 
-#include "inference/stream.h"
+#include "streams/stream.h"
 
 /* Without SIMD intrinsics: vectors of the compiler, multiplication and addition rounded one after the other. On AArch64
  * NEON is part of the base architecture, and the multiply-add is fused. */

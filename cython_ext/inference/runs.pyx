@@ -1,4 +1,4 @@
-"""Inference in the order of the work: the kernels that work through a stream of runs (streams.pyx).
+"""Inference in the order of the work: the kernels that work through a stream of runs (streams/streams.pyx).
 
 The partial sums of a run stay in registers. All arrays are in processing order and have been checked by the caller.
 """

@@ -2,7 +2,7 @@
 #ifndef EDGEWATT_INFERENCE_SINGLE_H
 #define EDGEWATT_INFERENCE_SINGLE_H
 
-#include "inference/stream.h"
+#include "streams/stream.h"
 
 static inline float ew_finish(float sum, float bias, uint32_t kind) {
     if (kind == EW_RELU) return sum > 0.0f ? sum : 0.0f;

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 import cython_ext.inference.runs as kernel
-from cython_ext.inference.streams import RUN_WORDS, float_stream
+from cython_ext.streams.streams import RUN_WORDS, float_stream
 from hwmodel.processor.arena import Arena
 from hwmodel.processor.inputs import PackedInputs, checked_inputs
 from hwmodel.processor.integer import IntegerLayout

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 import cython_ext.inference.runs as kernel
-from cython_ext.inference.streams import int8_stream
+from cython_ext.streams.streams import int8_stream
 from hwmodel.processor.arena import Arena
 from hwmodel.processor.quantization import Quantized, to_bytes
 from hwmodel.processor.work import OrderedWork, in_units

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from cython_ext.inference.places import find_phases
+from cython_ext.streams.places import find_phases
 from traces.base.errors import InputError
 
 LEAST_WORK = 512  # connections per thread and phase, on average, for which waiting for each other can pay

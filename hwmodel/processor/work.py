@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cython_ext.inference.places import assign_rows
-from cython_ext.inference.run_pairs import shared_quads
 from cython_ext.inference.runs import LINE_UNITS, NARROW_PLACES, UNIT_BYTES
-from cython_ext.inference.streams import RUN_WORDS, run_starts
+from cython_ext.streams.places import assign_rows
+from cython_ext.streams.run_pairs import shared_quads
+from cython_ext.streams.streams import RUN_WORDS, run_starts
 from traces.base.errors import InputError
 from traces.work.checks import processing_arrays
 from traces.work.network import Network

@@ -1,7 +1,7 @@
 """Residency intervals: the model behind the constructions and the search (docs/concepts/reordering-engine.md).
 
 Every neuron with incoming connections (an *item*) is resident in fast memory once, from its open to its drop, at most P
-items at once. A state is two permutations of the items; cython_ext/annealing/residency.h says what it costs.
+items at once. A state is two permutations of the items; cython_ext/residency/residency.h says what it costs.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cython_ext.annealing.residency import Residency
 from cython_ext.edges.intervals import grouped, latest_opens
+from cython_ext.residency.residency import Residency
 from reorder.base import Task
 from traces.work.network import Network
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from cython_ext.annealing.residency import Residency
+from cython_ext.residency.residency import Residency
 from reorder.search.budget import Best, at_least, count_of
 from reorder.search.intervals import IntervalState, Items
 from reorder.search.keys import two_optimal_order

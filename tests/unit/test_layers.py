@@ -51,7 +51,8 @@ def test_kernels_need_only_numpy_and_libc() -> None:
                 assert top in {"numpy", "libc", "libcpp", "cython", "cython_ext", "cpython"}, f"{path}: {line}"
 
 
-MOST_MODULES = 13  # in one folder
+MOST_FILES = 13  # in one folder, besides its __init__
+SOURCES = {".py", ".pyx", ".pxd", ".h", ".hpp"}
 MOST_FLOORS = 7  # of rooms in one package, the lowest one importing no other
 FACADE = {"edgewatt.__init__", "edgewatt.__main__"}  # names for others, no floor of their own
 
@@ -147,11 +148,24 @@ def test_rooms_stand_on_few_floors() -> None:
 
 
 def test_rooms_are_seen_at_once() -> None:
-    counts: dict[Path, int] = {}
-    for name, path in modules().items():
-        if not name.endswith("__init__"):
-            counts[path.parent] = counts.get(path.parent, 0) + 1
-    assert {str(folder.relative_to(ROOT)): n for folder, n in counts.items() if n > MOST_MODULES} == {}
+    """Every file one reads counts: a module, and also the headers of a kernel."""
+    counts: dict[str, int] = {}
+    for package in MAY_IMPORT:
+        for path in (ROOT / package).rglob("*"):
+            seen = SOURCES if package == "cython_ext" else {".py"}
+            if path.suffix in seen and path.stem != "__init__":
+                folder = str(path.parent.relative_to(ROOT))
+                counts[folder] = counts.get(folder, 0) + 1
+    assert {folder: n for folder, n in counts.items() if n > MOST_FILES} == {}
+
+
+def test_no_kernel_folders_need_each_other() -> None:
+    needs: dict[str, set[str]] = {}
+    for path in (ROOT / "cython_ext").glob("*/*"):
+        if path.suffix in SOURCES - {".py"}:
+            found = re.findall(r'(?:#include|extern from) "(\w+)/|cython_ext\.(\w+)\.\w+ cimport', path.read_text())
+            needs.setdefault(path.parent.name, set()).update(header or module for header, module in found)
+    assert not circles({name: others - {name} for name, others in needs.items()})
 
 
 def test_a_class_has_a_name_of_its_own() -> None:

@@ -3,8 +3,8 @@
  * Finishes follow. F[v] is the latest stage at which the sum of v may be finished: its drop, and no later than any of
  * its targets finishes (a later finish never costs more). An item that finishes earlier pulls its sources along, one
  * that finishes later may let them go. */
-#ifndef EDGEWATT_RESIDENCY_EXCHANGE_H
-#define EDGEWATT_RESIDENCY_EXCHANGE_H
+#ifndef EDGEWATT_EXCHANGE_H
+#define EDGEWATT_EXCHANGE_H
 
 static inline int32_t ew_latest(const ew_residency *r, int64_t v) {
     int32_t latest = r->drop_rank[v];

@@ -1,7 +1,7 @@
 /* The annealing loop for one lane type and SIMD level; included by residency.h with EW_LANE, EW_BITS, EW_NAME,
  * EW_TARGET, EW_SIMD and EW_NEVER_POINT defined. No include guard: it is meant to be included again and again. */
 
-#include "annealing/residency_points.h"
+#include "residency/points.h"
 
 EW_TARGET static inline int64_t EW_NAME(ew_loads_cost)(const ew_residency *r, int64_t s, int64_t n_points) {
     return n_points + (n_points > 0 && r->item[s] >= 0);
@@ -268,7 +268,7 @@ EW_TARGET static inline void EW_NAME(ew_keep)(ew_residency *r, const ew_proposal
     }
 }
 
-#include "annealing/residency_scan.h"
+#include "residency/scan.h"
 
 EW_TARGET static void EW_NAME(ew_anneal)(ew_residency *r, int64_t moves) {
     ew_proposal p;

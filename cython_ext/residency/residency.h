@@ -80,7 +80,7 @@ typedef struct {
     double share[EW_MOVES]; /* cumulative shares of the kinds of move */
     int64_t doubt;          /* by how many I/Os a swap may seem to cost more than is accepted and is counted all the same */
     double guided;          /* share of swaps with a partner where the network suggests one (ew_good_rank) */
-    double scans;           /* share of moves that are scans (residency_scan.h) */
+    double scans;           /* share of moves that are scans (scan.h) */
     /* counts */
     int64_t tried, accepted, checks, searches;
 } ew_residency;
@@ -162,7 +162,7 @@ static inline int64_t ew_limit(const ew_residency *r, uint32_t random32) {
     return limit;
 }
 
-#include "annealing/residency_exchange.h"
+#include "residency/exchange.h"
 
 #define EW_LANE uint16_t
 #define EW_BITS 16
@@ -170,14 +170,14 @@ static inline int64_t ew_limit(const ew_residency *r, uint32_t random32) {
 #define EW_NAME(x) x##_16_baseline
 #define EW_TARGET
 #define EW_SIMD 0
-#include "annealing/residency_body.h"
+#include "residency/body.h"
 #define EW_LANE uint32_t
 #define EW_BITS 32
 #define EW_NEVER_POINT 0x7fffffffu
 #define EW_NAME(x) x##_32_baseline
 #define EW_TARGET
 #define EW_SIMD 0
-#include "annealing/residency_body.h"
+#include "residency/body.h"
 #if EDGEWATT_X86
 #define EW_LANE uint16_t
 #define EW_BITS 16
@@ -185,28 +185,28 @@ static inline int64_t ew_limit(const ew_residency *r, uint32_t random32) {
 #define EW_NAME(x) x##_16_avx2
 #define EW_TARGET EDGEWATT_AVX2
 #define EW_SIMD 0
-#include "annealing/residency_body.h"
+#include "residency/body.h"
 #define EW_LANE uint32_t
 #define EW_BITS 32
 #define EW_NEVER_POINT 0x7fffffffu
 #define EW_NAME(x) x##_32_avx2
 #define EW_TARGET EDGEWATT_AVX2
 #define EW_SIMD 0
-#include "annealing/residency_body.h"
+#include "residency/body.h"
 #define EW_LANE uint16_t
 #define EW_BITS 16
 #define EW_NEVER_POINT 0xffffu
 #define EW_NAME(x) x##_16_avx512
 #define EW_TARGET EDGEWATT_AVX512
 #define EW_SIMD 2
-#include "annealing/residency_body.h"
+#include "residency/body.h"
 #define EW_LANE uint32_t
 #define EW_BITS 32
 #define EW_NEVER_POINT 0x7fffffffu
 #define EW_NAME(x) x##_32_avx512
 #define EW_TARGET EDGEWATT_AVX512
 #define EW_SIMD 2
-#include "annealing/residency_body.h"
+#include "residency/body.h"
 #endif
 
 typedef void (*ew_residency_run_fn)(ew_residency *, int64_t);

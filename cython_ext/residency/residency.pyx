@@ -8,7 +8,7 @@ import numpy as np
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
-cdef extern from "annealing/residency.h" nogil:
+cdef extern from "residency/residency.h" nogil:
     enum: EW_SLACK
     ctypedef struct ew_source:
         int32_t n_points
@@ -145,7 +145,7 @@ cdef class Residency:
         guided: share of the swaps that bring an item near one it shares a source with. doubt: a swap of whole intervals
         that seems to cost so many I/Os more than is accepted is still counted, beyond it is left out. scans: share of
         the moves that compare an item with 128 others at once and swap whole intervals with one of them
-        (residency_scan.h); the shares before are of the rest.
+        (scan.h); the shares before are of the rest.
         """
         self.r.guided, self.r.doubt, self.r.scans = guided, doubt, scans
         self.r.share[0], self.r.share[1], self.r.share[2] = open_share, open_share + drop_share, 1.0

@@ -12,8 +12,8 @@
  * is one float). Sources of a run are rows of the arena, or (EW_OUTSIDE) rows of the table that the input vectors
  * arrive in.
  */
-#ifndef EDGEWATT_INFERENCE_STREAM_H
-#define EDGEWATT_INFERENCE_STREAM_H
+#ifndef EDGEWATT_STREAM_H
+#define EDGEWATT_STREAM_H
 
 #include <stddef.h>
 #include <stdint.h>

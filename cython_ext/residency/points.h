@@ -1,5 +1,5 @@
 /* The points of one source for one lane type and SIMD level: finding, and searching again; included by
- * residency_body.h, whose macros it uses. */
+ * body.h, whose macros it uses. */
 
 /* The smallest finish of the targets that open after `point`, or EW_NEVER_POINT. */
 EW_TARGET static inline EW_LANE EW_NAME(ew_next_point)(const EW_LANE *open, const EW_LANE *finish, int64_t n,

@@ -1,4 +1,4 @@
-/* Scans for one lane type and SIMD level; included by residency_body.h, whose macros it uses.
+/* Scans for one lane type and SIMD level; included by body.h, whose macros it uses.
  *
  * A scan takes an item v and looks at once at EW_SCAN items that open one after the other: what would v miss in the
  * interval of each? Points of a source cut the opens into runs: who opens after point j - 1 and not after point j hits

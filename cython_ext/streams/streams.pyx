@@ -8,7 +8,7 @@ import numpy as np
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
 
-cdef extern from "inference/stream.h" nogil:
+cdef extern from "streams/stream.h" nogil:
     enum: EW_BF16, EW_NARROW, EW_HEADER_INT8, EW_ACTIVATION_SHIFT
     uint32_t EW_FIRST, EW_LAST, EW_WIDE, EW_OUTSIDE, EW_PAIRED
 

@@ -1,0 +1,1 @@
+"""Residency-interval annealing."""
