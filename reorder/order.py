@@ -9,7 +9,7 @@ from typing import Any
 from reorder.base import ORDERINGS, Ordering, Progress, Task, check_order
 from reorder.search.objectives import make_objective
 from traces.base.errors import InputError
-from traces.work.checks import checked_memory, policy_codes
+from traces.work.checks import checked_memory, is_only_order, policy_codes
 from traces.work.network import Network
 
 
@@ -41,7 +41,8 @@ def order(
     task = Task(memory, policy, pinning, objective, seed, time_limit_s, progress)
     task = make_objective(objective).within(task)
     found = entry.item(network, task, entry.make_parameters(parameters))
-    return replace(found, edges=check_order(network, found.edges))
+    edges = check_order(network, found.edges)
+    return replace(found, edges=edges, truncated=found.truncated and not is_only_order(network, edges))
 
 
 def check_limits(seed: int, time_limit_s: float | None) -> None:

@@ -8,6 +8,7 @@ from heapq import heappush, heappushpop
 from typing import Any
 
 from edgewatt.cli.parts.output import put, say, show_table
+from edgewatt.judging.costs import energy_verdict
 from edgewatt.results.comparison import Comparison
 from edgewatt.results.record import Record
 from edgewatt.results.record_rows import compact, percent, row_of, value_in_words
@@ -17,8 +18,7 @@ from traces.base.units import SCALES, energy, engineering, in_one_unit
 Row = dict[str, Any]
 
 _WIDE = 120
-MOST_SHOWN = 1000
-"""Points that `compare` prints; more are for `--json`."""
+MOST_SHOWN = 1000  # points that `compare` prints; more are for `--json`
 
 Column = tuple[str, str, list[str]]  # head, unit below it, cells
 
@@ -85,7 +85,7 @@ def what_pays(rows: list[Row]) -> str:
             f"{word} {percent(best[key], base[key])} %"
             for word, key in (("I/Os", "io"), ("bytes", "bytes"), ("energy", "energy_pj"), ("time", "time_ns"))
         )
-        does = "pays" if best["energy_pj"] < base["energy_pj"] else "does not pay in energy"
+        does = energy_verdict(best["energy_pj"], base["energy_pj"])
         parts.append(
             f"on {onchip}, {best['ordering']} {does} against {base['ordering']} in {base['format']}: {changes}"
         )

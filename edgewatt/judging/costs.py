@@ -16,6 +16,19 @@ from traces.layouts.layout import Layout
 from traces.work.network import Network
 
 TIMINGS = ("replay", "system")
+LEAST_CHANGE = 5e-4  # a change below it is no difference: sentences print tenths of a per cent, and it would be 0.0 %
+
+
+def differs(cost: float, other: float) -> bool:
+    """Return whether two costs differ by at least LEAST_CHANGE of the second."""
+    return cost != other and abs(cost - other) >= LEAST_CHANGE * abs(other)
+
+
+def energy_verdict(energy: float, other: float) -> str:
+    """Say whether an order of this energy pays against another one's: 'pays' or what it does instead."""
+    if not differs(energy, other):
+        return "makes no difference in energy"
+    return "pays" if energy < other else "does not pay in energy"
 
 
 def check_timing(timing: str) -> str:

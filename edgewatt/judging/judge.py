@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from edgewatt.judging.costs import change_in_words, check_timing, costs_of, rows_of
+from edgewatt.judging.costs import LEAST_CHANGE, change_in_words, check_timing, costs_of, differs, rows_of
 from hwmodel.machine import Machine
 from reorder import order as engine
 from reorder.base import ORDERINGS, Ordering
@@ -215,7 +215,10 @@ def view_on_machine(judge: MachineJudge, found: Ordering) -> MachineView:
 
 
 def sentence(judge: MachineJudge, name: str, cost: Mapping[str, Any], plain: Mapping[str, Any]) -> str:
-    """Say in one sentence whether an order pays on the judge's machine against two-optimal, and why."""
+    """Say in one sentence whether an order pays on the judge's machine against two-optimal, and why.
+
+    A change below LEAST_CHANGE makes no difference.
+    """
     what = judge.objective
     mine, other = float(cost[what]), float(plain[what])
     change = (mine - other) / other if other else 0.0
@@ -223,17 +226,20 @@ def sentence(judge: MachineJudge, name: str, cost: Mapping[str, Any], plain: Map
     amounts = f"{write_amount(other, what)} for two-optimal and {write_amount(mine, what)} for {name}"
     figures = f"{amounts}, {100 * change:+.1f} %"
     because = change_in_words(dict(cost), dict(plain), what)
-    if mine < other:
-        return f"It pays in {what} on {where}: {figures}, because {because}."
     if mine == other:
         return f"It does not pay in {what} on {where}: both orders cost {write_amount(mine, what)}."
+    if not differs(mine, other):
+        apart = f"{write_amount(abs(mine - other), what)} apart, less than {100 * LEAST_CHANGE:g} %"
+        return f"It makes no difference in {what} on {where}: {write_amount(other, what)} for both orders, {apart}."
+    if mine < other:
+        return f"It pays in {what} on {where}: {figures}, because {because}."
     return f"It does not pay in {what} on {where}: {figures}, because {because}."
 
 
 def describe_machine(machine: Machine) -> str:
     """Name what decides: the on-chip memory and the part."""
     if machine.scratchpad is not None:
-        return f"a {machine.scratchpad.size_bytes / 1024:.4g} KiB scratchpad with {machine.part.name}"
+        return f"{machine.scratchpad.size_bytes / 1024:.4g} KiB of scratchpad with {machine.part.name}"
     sizes = " and ".join(f"{cache.size_bytes / 1024:.4g} KiB" for cache in machine.caches)
     return f"{sizes} of cache with {machine.part.name}"
 

@@ -83,7 +83,8 @@ def sizes_of(network: Network) -> str:
     count = 0 if network.layer is None else len(np.unique(network.layer))
     layers = f", {count} layer{'s' if count > 1 else ''}" if count else ""
     stored = "" if network.weight_ids is None else f" of {int(network.weight_ids.max()) + 1:,} stored weights"
-    return f"{network.n_connections:,} connections{stored}, {network.n_neurons:,} neurons{layers}"
+    plural = "s" * (network.n_connections != 1)
+    return f"{network.n_connections:,} connection{plural}{stored}, {network.n_neurons:,} neurons{layers}"
 
 
 def kept_share(dropped: float) -> float:

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from edgewatt.judging.costs import change_in_words
+from edgewatt.judging.costs import LEAST_CHANGE, change_in_words, differs
 from edgewatt.orders.pays_machine import MOST_PROBES, MachineCosts, legal_sizes, machine_of
 from hwmodel.machine import Machine
 from reorder.base import Ordering
@@ -303,8 +303,11 @@ def _verdict(
     sizes = f"at {ends[0]}" if ends[0] == ends[1] else f"from {ends[0]} to {ends[1]}"
     if all(point.order == point.against for point in mine):
         return f"{text}the order changes nothing on this machine {sizes}: I/Os, bytes, energy and time are the same"
-    parts, not_in = [], []
+    parts, not_in, no_difference = [], [], []
     for metric in METRICS:
+        if not any(differs(float(point.order[metric]), float(point.against[metric])) for point in mine):
+            no_difference.append(WORDS[metric])
+            continue
         best = max(mine, key=lambda point: point.saving(metric))
         last = break_even[str(choice)][metric]
         if last is None:
@@ -317,12 +320,18 @@ def _verdict(
         parts.append(f"it pays in {WORDS[metric]} from {kib(start)} {end}{but} (most at {kib(best.size_bytes)}: "
                      f"{change(best.saving(metric))} %)")  # fmt: skip
     if not_in:
-        words = f"{', '.join(not_in[:-1])} and {not_in[-1]}" if len(not_in) > 1 else not_in[0]
-        words = words if parts else f"anything ({words})"
+        words = _listed(not_in)
+        words = words if parts or no_difference else f"anything ({words})"
         parts.append(f"it does not pay in {words} {sizes}")
+    if no_difference:
+        parts.append(f"it makes no difference in {_listed(no_difference)} {sizes} (less than {100 * LEAST_CHANGE:g} %)")
     by_energy = sorted(mine, key=lambda point: point.saving("energy"))
     best = by_energy[-1] if by_energy[-1].saving("energy") > 0 else by_energy[0]  # what it saves most, or loses most
     return f"{text}{'; '.join(parts)}. The reason at {kib(best.size_bytes)}: {best.reason()}."
+
+
+def _listed(words: Sequence[str]) -> str:
+    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else words[0]
 
 
 def change(saving: float) -> str:

@@ -23,6 +23,7 @@ from reorder.search.budget import CLOCKS, Budget, count_of
 from reorder.search.objectives import weighted
 from traces.base.errors import unknown_name
 from traces.base.progress import Progress
+from traces.work.checks import is_only_order
 from traces.work.network import Network
 
 ROOMS = (1.0, 0.8, 0.65)  # shares of a cache that rows may fill: streams of connections pass through it as well
@@ -107,7 +108,8 @@ def order_for_machine(
         "memory": shape.memory,
     }
     curve = (*seen.curve, (len(seen.judged), budget.spent(), seen.value))
-    return Ordering(seen.best, "auto", found, seed, curve, truncated=time_limit_s is not None)
+    truncated = time_limit_s is not None and not is_only_order(network, seen.best)
+    return Ordering(seen.best, "auto", found, seed, curve, truncated)
 
 
 def _scattered(network: Network) -> Int64Array:

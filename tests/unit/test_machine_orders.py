@@ -124,7 +124,7 @@ def test_the_sentence_is_broken_between_words_on_a_terminal(
     from edgewatt.cli.parts.output import say_words
 
     text = (
-        "It pays in energy on a 8 KiB scratchpad: 12.15 uJ for two-optimal, because energy -1.20 uJ (write -350 nJ). "
+        "It pays in energy on 8 KiB of scratchpad: 12.15 uJ for two-optimal, because energy -1.20 uJ (write -350 nJ). "
         * 2
     )
     say_words(text)
@@ -143,7 +143,7 @@ def test_it_says_when_an_order_does_not_pay(network: Network, tmp_path: Path) ->
         app, ["order", file, "-m", "by-source", "--objective", "time", "--system", "scratchpad-8k"]
     )
     assert done.exit_code == 0, done.output
-    assert "It does not pay in time on a 8 KiB scratchpad" in done.stdout
+    assert "It does not pay in time on 8 KiB of scratchpad" in done.stdout
     done = CliRunner().invoke(app, ["order", file, "-m", "two-optimal", "--objective", "bytes", "--system", "edge"])
     assert "It does not pay in bytes on 8 KiB of cache" in done.stdout and "both orders cost" in done.stdout
     for arguments, message in (
@@ -176,3 +176,37 @@ def test_a_machine_object_serves_as_well(network: Network) -> None:
     judge = MachineJudge(network, machine_of(machine), Layout(lanes=16), "bytes", "replay")
     found = ew.order(network, "auto", memory=None, objective="bytes", machine=machine, lanes=16, **FEW)
     assert found.parameters["value"] == judge(found.edges)
+
+
+@pytest.mark.parametrize(
+    ("share", "begins"),
+    [
+        (0.0, "It does not pay in energy on "),
+        (-0.0002, "It makes no difference in energy on "),
+        (0.00049, "It makes no difference in energy on "),
+        (-0.00051, "It pays in energy on "),
+        (0.00051, "It does not pay in energy on "),
+    ],
+)
+def test_a_change_that_would_print_as_nothing_makes_no_difference(network: Network, share: float, begins: str) -> None:
+    from edgewatt.judging.judge import sentence
+
+    judge = judge_for(network, "energy", PAD, lanes=4)
+    plain = judge.costs(judge.plain)
+    terms = {**plain["terms"], "read": plain["terms"].get("read", 0.0) + share * plain["energy"]}
+    said = sentence(judge, "auto", {**plain, "energy": plain["energy"] * (1 + share), "terms": terms}, plain)
+    assert said.startswith(begins + "2.25 KiB of scratchpad with ") and "-0.0 %" not in said and "+0.0 %" not in said
+    assert ("less than 0.05 %" in said) == ("no difference" in said)
+
+
+@pytest.mark.parametrize("method", ["auto", "residency", "connection-reordering"])
+def test_a_time_limit_takes_nothing_from_the_only_order_there_is(method: str) -> None:
+    weights = np.ones(5, np.float32)
+    chain = ew.Network(np.arange(5), np.arange(1, 6), n_neurons=6, inputs=[0], outputs=[5], weights=weights)
+    one = ew.Network([0], [1], n_neurons=2, inputs=[0], outputs=[1], weights=weights[:1])
+    two = ew.Network([0, 0], [1, 2], n_neurons=3, inputs=[0], outputs=[1, 2], weights=weights[:2])
+    for network in (chain, one):
+        assert not ew.order(network, method, memory=3, time_limit_s=0.05).truncated
+        options = {"objective": "energy", "machine": PAD, "lanes": 4, "time_limit_s": 0.2}
+        assert not ew.order(network, method, memory=None, **options).truncated
+    assert ew.order(two, "auto", memory=None, **options).truncated

@@ -215,3 +215,25 @@ def test_sizes_without_energies_are_refused_by_name():
     tiny = ew.Machine(scratchpad=ew.ScratchpadSpec(128, stream_bytes=64), part="lpddr4-3200", technology="lop-22nm")
     with pytest.raises(InputError, match="has no energies for on-chip memories of"):
         legal_sizes(random_network(np.random.default_rng(1)), tiny, 1)
+
+
+def test_what_changes_by_less_than_is_printed_is_no_difference():
+    from edgewatt.judging.costs import energy_verdict
+    from edgewatt.orders.pays import _verdict
+
+    assert [energy_verdict(each, 10_000.0) for each in (9_996.0, 10_004.0, 9_990.0, 10_010.0, 10_000.0)] == [
+        "makes no difference in energy", "makes no difference in energy", "pays", "does not pay in energy",
+        "makes no difference in energy",
+    ]  # fmt: skip
+    choice = StudyChoice("lpddr4-3200", "fp32", 16, "min")
+    rest = {"io": 100, "streams": {"weights": 1}, "time": 7.0}
+    other = {**rest, "bytes": 1000, "energy": 1e4, "terms": {"read": 1e4}}
+    mine = {**rest, "bytes": 900, "energy": 9_998.0, "terms": {"read": 9_998.0}}
+    point = PayPoint(choice, 8192, 113, mine, other)
+    nothing = {metric: None for metric in METRICS} | {"bytes": 8192, "energy": 8192}
+    none = {metric: () for metric in METRICS}
+    said = _verdict(
+        ("auto", "two-optimal"), [point], choice, {str(choice): nothing}, {str(choice): ()}, {str(choice): none}
+    )
+    assert "it makes no difference in I/Os, energy and time at 8 KiB (less than 0.05 %)" in said
+    assert "it pays in bytes" in said and "pays in energy" not in said

@@ -29,6 +29,11 @@ def check_order(network: Network, edges: npt.ArrayLike) -> npt.NDArray[np.int64]
     return order
 
 
+def is_only_order(network: Network, edges: npt.NDArray[np.int64]) -> bool:
+    """Return whether a valid order is the only one: each connection starts where the one before it ends. O(W)."""
+    return bool(np.array_equal(network.targets[edges[:-1]], network.sources[edges[1:]]))
+
+
 def _as_order(network: Network, edges: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Return `edges` as int64[W] after checking its type and length."""
     order = as_array(edges, "an edge order")
