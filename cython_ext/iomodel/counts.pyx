@@ -1,6 +1,7 @@
 """I/O counts of an order of connections under LRU, RR and MIN; the semantics are those of hwmodel.fastmemory.iomodel.
 
-All arrays are in processing order. The caller has checked them: ids in range, memory >= 3, W < MAX_CONNECTIONS.
+Arrays are in processing order unless it says otherwise. The caller has checked ids in range, memory >= 3 and
+W < MAX_CONNECTIONS.
 """
 
 import numpy as np
@@ -8,41 +9,55 @@ import numpy as np
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+from cython_ext.common.checks cimport need
+
+cdef extern from "common/processing.h" nogil:
+    enum: EW_BLOCK
+    ctypedef struct ew_processing:
+        const int32_t *ends
+        const int64_t *order
+        int64_t w
+        uint64_t *met
+        uint8_t *closed
+        int32_t beside
+        int64_t runs
+    bint ew_take_forwards(ew_processing *, int64_t, int64_t, int32_t *, int32_t *)
+    bint ew_take_backwards(ew_processing *, int64_t, int64_t, int32_t *, int32_t *)
+
 cdef extern from "iomodel/fast_memory.h" nogil:
-    enum: EW_NEVER, EW_MAX_LEVELS, EW_HIGHEST, EW_STORE_OUTPUT
+    enum: EW_NEVER, EW_NEVER_OUTPUT, EW_MAX_LEVELS, EW_HIGHEST
     ctypedef struct ew_moves:
         int32_t *step
         int32_t *neuron
         uint8_t *kind
         int64_t n
     ctypedef struct ew_fast_memory:
-        const int32_t *side[2]
-        int64_t capacity, used, reads_neurons, writes_live, skips
+        int64_t capacity, used, reads_neurons, writes_live, writes_outputs, skips
         const uint8_t *is_output
+        const uint32_t *final
         ew_moves *moves
-    ctypedef struct ew_value:
-        int32_t last
-        uint32_t final
     ctypedef struct ew_lru:
         ew_fast_memory m
-        ew_value *value
-        int64_t tail
+        uint32_t *value
+        int32_t *recent
+        int64_t room, now, tail
     ctypedef struct ew_rr:
         ew_fast_memory m
-        ew_value *value
+        uint8_t *value
         int32_t *slot
         int64_t pointer
     ctypedef struct ew_min:
         ew_fast_memory m
+        const int32_t *side[2]
         const int32_t *next_use
-        int64_t writes_outputs
         uint64_t *level[4]
         int64_t levels, top, room, ceiling
         int64_t highest[3]
-    void ew_note_final_uses(ew_value *, const int32_t *, const int32_t *, int64_t, int64_t)
-    int64_t ew_dirty_outputs(const ew_value *, const uint8_t *, int64_t)
-    void ew_lru_run(ew_lru *, int64_t, int64_t, int)
-    void ew_rr_run(ew_rr *, int64_t, int64_t, int)
+    void ew_note_final_uses(uint32_t *, const int32_t *, const int32_t *, int64_t, int64_t)
+    void ew_lru_run(ew_lru *, const int32_t *, const int32_t *, int64_t, int64_t, int)
+    void ew_lru_end(ew_lru *, int64_t, int64_t)
+    void ew_rr_run(ew_rr *, const int32_t *, const int32_t *, int64_t, int64_t, int)
+    void ew_rr_end(ew_rr *, int64_t, int64_t)
     void ew_find_next_uses(int32_t *, int32_t *, const int32_t *, const int32_t *, int64_t, int64_t)
     void ew_min_run(ew_min *, int64_t, int64_t)
 
@@ -68,6 +83,16 @@ MAX_CONNECTIONS = 2**30 - 1  # positions of the two accesses per connection are 
 cdef int64_t SLICE = 1 << 20  # connections between two looks at Ctrl-C
 
 
+cdef struct played:  # what is played, and how
+    const int32_t *source  # in processing order, with target; NULL: not there
+    const int32_t *target
+    ew_processing *order  # to take them from, or NULL
+    int64_t w
+    int pin_both
+    uint8_t *loads  # [W] or NULL: how many values each connection reads
+    ew_moves *moves  # NULL: count only
+
+
 def count(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons, const uint8_t[::1] is_output,
           int64_t memory, int policy, int pinning):
     """Return int64[5]: reads_neurons, writes_live, writes_outputs, evictions, skips of RR's pointer. O(W + N)."""
@@ -82,21 +107,74 @@ def count_many(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n
     """
     result = np.zeros((memories.shape[0], 5), np.int64)
     cdef int64_t[:, ::1] rows = result
-    cdef uint8_t[::1] none = np.zeros(0, np.uint8)
+    cdef played work = _arrays(sources, targets, pinning)
     cdef int64_t k
     if policy == MIN and next_use is None:
-        next_use = find_next_uses(sources, targets, n_neurons)
+        next_use = find_next_uses(sources, targets, is_output)
     for k in range(memories.shape[0]):
-        _run(sources, targets, is_output, memories[k], policy, pinning, next_use, rows[k], none, NULL)
+        _run(&work, is_output, memories[k], policy, next_use, rows[k])
     return result
+
+
+def count_in_order(const int32_t[:, ::1] ends, const int64_t[::1] order, const uint8_t[::1] is_output, int64_t memory,
+                   int policy, int pinning):
+    """Return (what `count` returns, runs, whether the order is a valid one); it is checked while it is played.
+
+    ends: int32[W, 2], source and target of each connection as stored. order: int64[W], any values. Valid: a permutation
+    in which no connection out of a neuron stands before one into it; the counts of another one mean nothing. runs:
+    stretches of consecutive connections with one target. O(W + N) time; memory W / 8 + O(N), and 9 W more for MIN.
+    """
+    cdef int64_t w = ends.shape[0], start
+    cdef uint64_t[::1] met = np.zeros((w + 63) // 64, np.uint64)
+    cdef uint8_t[::1] closed = np.zeros(is_output.shape[0], np.uint8)
+    cdef ew_processing given
+    cdef played work
+    cdef int32_t[::1] later, seen
+    cdef bint valid = True
+    counts, next_use = np.zeros(5, np.int64), None
+    need(w > 0 and order.shape[0] == w, "an order has a place for each connection")
+    given.ends, given.order, given.w = &ends[0, 0], &order[0], w
+    given.met, given.closed, given.beside, given.runs = &met[0], &closed[0], -1, 0
+    work.source = work.target = NULL
+    work.order, work.w, work.pin_both, work.loads, work.moves = &given, w, pinning, NULL, NULL
+    if policy != MIN:
+        valid = _run(&work, is_output, memory, policy, None, counts)
+        return counts, given.runs, valid
+    next_use = np.empty(2 * w, np.int32)
+    later, seen = next_use, _never(is_output)
+    for start in range((w - 1) // SLICE * SLICE, -1, -SLICE):
+        with nogil:
+            valid = valid and _take_next_uses(&given, start, min(start + SLICE, w), &later[0], &seen[0])
+        PyErr_CheckSignals()
+    if valid:
+        work.order = NULL  # next uses are all that is played
+        _run(&work, is_output, memory, policy, next_use, counts)
+    return counts, given.runs, valid
+
+
+cdef bint _take_next_uses(ew_processing *given, int64_t start, int64_t end, int32_t *later, int32_t *seen) noexcept nogil:
+    """Find the next uses of the connections at the places from start to end; return whether they may stand there."""
+    cdef int32_t source[EW_BLOCK]
+    cdef int32_t target[EW_BLOCK]
+    cdef int64_t begin
+    while end > start:
+        begin = max(start, end - EW_BLOCK)
+        if not ew_take_backwards(given, begin, end, source, target):
+            return False
+        ew_find_next_uses(later, seen, source, target, begin, end)
+        end = begin
+    return True
 
 
 def neuron_loads(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons, const uint8_t[::1] is_output,
                  int64_t memory, int policy, int pinning):
     """Return uint8[W]: how many neuron values (0, 1 or 2) each connection has to read. O(W + N)."""
     loads = np.zeros(sources.shape[0], np.uint8)
-    next_use = find_next_uses(sources, targets, n_neurons) if policy == MIN else None
-    _run(sources, targets, is_output, memory, policy, pinning, next_use, np.zeros(5, np.int64), loads, NULL)
+    cdef uint8_t[::1] view = loads
+    cdef played work = _arrays(sources, targets, pinning)
+    work.loads = &view[0]
+    next_use = find_next_uses(sources, targets, is_output) if policy == MIN else None
+    _run(&work, is_output, memory, policy, next_use, np.zeros(5, np.int64))
     return loads
 
 
@@ -115,128 +193,140 @@ def moves(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neur
     cdef int32_t[::1] neuron_view = neuron
     cdef uint8_t[::1] kind_view = kind
     cdef ew_moves noted
+    cdef played work = _arrays(sources, targets, pinning)
     noted.step, noted.neuron, noted.kind, noted.n = &step_view[0], &neuron_view[0], &kind_view[0], 0
-    next_use = find_next_uses(sources, targets, n_neurons) if policy == MIN else None
+    work.moves = &noted
+    next_use = find_next_uses(sources, targets, is_output) if policy == MIN else None
     row = np.zeros(5, np.int64)
-    _run(sources, targets, is_output, memory, policy, pinning, next_use, row, np.zeros(0, np.uint8), &noted)
+    _run(&work, is_output, memory, policy, next_use, row)
     if noted.n != n or not np.array_equal(row, counts):
         raise AssertionError(f"{noted.n} moves noted, {n} counted")
     return step, neuron, kind
 
 
-cdef _run(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[::1] is_output, int64_t memory,
-          int policy, int pinning, next_use, int64_t[::1] row, uint8_t[::1] loads, ew_moves *moves):
+cdef played _arrays(const int32_t[::1] sources, const int32_t[::1] targets, int pin_both):
+    cdef played work
+    work.source, work.target, work.w = &sources[0], &targets[0], sources.shape[0]
+    work.order, work.loads, work.moves, work.pin_both = NULL, NULL, NULL, pin_both
+    return work
+
+
+cdef bint _run(played *work, const uint8_t[::1] is_output, int64_t memory, int policy, next_use,
+               int64_t[::1] row) except -1:
+    """Write the counts into row; return whether the order is valid."""
     if policy == LRU:
-        _lru(sources, targets, is_output, memory, pinning, row, loads, moves)
-    elif policy == RR:
-        _rr(sources, targets, is_output, memory, pinning, row, loads, moves)
-    elif policy == MIN:
-        _min(sources, targets, is_output, memory, next_use, row, loads, moves)
-    else:
-        raise ValueError(f"policy code {policy}")
+        return _lru(work, is_output, memory, row)
+    if policy == RR:
+        return _rr(work, is_output, memory, row)
+    if policy == MIN:
+        return _min(work, is_output, memory, next_use, row)
+    raise ValueError(f"policy code {policy}")
 
 
-cdef void _begin(ew_fast_memory *m, const int32_t[::1] sources, const int32_t[::1] targets, int64_t memory,
-                 const uint8_t[::1] is_output, ew_moves *moves) noexcept:
-    m.is_output, m.moves = &is_output[0], moves
-    m.side[0] = &sources[0]
-    m.side[1] = &targets[0]
+cdef object _begin(ew_fast_memory *m, played *work, int64_t memory, const uint8_t[::1] is_output):
+    """Fill what all policies have; the array returned holds the final uses and must live as long."""
+    cdef uint32_t[::1] final = np.zeros(is_output.shape[0] if work.moves else 0, np.uint32)
+    m.is_output, m.moves, m.final = &is_output[0], work.moves, NULL
     m.capacity = min(memory - 1, is_output.shape[0])  # more room than neurons is never filled
-    m.used = m.reads_neurons = m.writes_live = m.skips = 0
+    m.used = m.reads_neurons = m.writes_live = m.writes_outputs = m.skips = 0
+    if work.moves:
+        ew_note_final_uses(&final[0], work.source, work.target, 0, work.w)
+        m.final = &final[0]
+    return final
 
 
-cdef int64_t _final_writes(ew_value *value, const uint8_t[::1] is_output, int64_t w, ew_moves *moves) noexcept:
-    """Return writes_outputs of LRU and RR; note those of values that are still resident."""
-    cdef int64_t x, k, count = 0
-    if moves == NULL:
-        return ew_dirty_outputs(value, &is_output[0], is_output.shape[0])
-    for k in range(moves.n):
-        count += moves.kind[k] == EW_STORE_OUTPUT
-    for x in range(is_output.shape[0]):
-        if value[x].final & 1 and is_output[x]:
-            moves.step[moves.n], moves.neuron[moves.n], moves.kind[moves.n] = <int32_t>w, <int32_t>x, EW_STORE_OUTPUT
-            moves.n += 1
-            count += 1
-    return count
-
-
-cdef void _report(const ew_fast_memory *m, int64_t writes_outputs, int64_t[::1] row) noexcept:
-    row[0], row[1], row[2] = m.reads_neurons, m.writes_live, writes_outputs
+cdef void _report(const ew_fast_memory *m, int64_t[::1] row) noexcept:
+    row[0], row[1], row[2] = m.reads_neurons, m.writes_live, m.writes_outputs
     row[3], row[4] = max(m.reads_neurons - m.capacity, 0), m.skips
 
 
-cdef object _values(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons, int32_t last):
-    """The ew_value of every neuron, as int32[N, 2]."""
-    values = np.zeros((n_neurons, 2), np.int32)
-    values[:, 0] = last
-    cdef int32_t[:, ::1] view = values
-    cdef int64_t w = sources.shape[0], start
-    for start in range(0, w, SLICE):
-        with nogil:
-            ew_note_final_uses(<ew_value *> &view[0, 0], &sources[0], &targets[0], start, min(start + SLICE, w))
-        PyErr_CheckSignals()
-    return values
+ctypedef void (*connections)(void *, const int32_t *, const int32_t *, int64_t, int64_t, int) noexcept nogil
 
 
-ctypedef void (*connections)(void *, int64_t, int64_t, int) noexcept nogil  # from one to another, under a policy
+cdef void _lru_run(void *state, const int32_t *source, const int32_t *target, int64_t start, int64_t end,
+                   int pin_both) noexcept nogil:
+    ew_lru_run(<ew_lru *> state, source, target, start, end, pin_both)
 
 
-cdef void _lru_run(void *state, int64_t start, int64_t end, int pin_both) noexcept nogil:
-    ew_lru_run(<ew_lru *> state, start, end, pin_both)
+cdef void _rr_run(void *state, const int32_t *source, const int32_t *target, int64_t start, int64_t end,
+                  int pin_both) noexcept nogil:
+    ew_rr_run(<ew_rr *> state, source, target, start, end, pin_both)
 
 
-cdef void _rr_run(void *state, int64_t start, int64_t end, int pin_both) noexcept nogil:
-    ew_rr_run(<ew_rr *> state, start, end, pin_both)
-
-
-cdef void _min_run(void *state, int64_t start, int64_t end, int pin_both) noexcept nogil:
+cdef void _min_run(void *state, const int32_t *source, const int32_t *target, int64_t start, int64_t end,
+                   int pin_both) noexcept nogil:
     ew_min_run(<ew_min *> state, start, end)
 
 
-cdef _walk(ew_fast_memory *m, void *state, connections run, int pin_both, int64_t w, uint8_t[::1] loads):
-    """Process all connections; with loads, note how many values each of them reads."""
-    cdef int64_t start, i, before
-    for start in range(0, w, SLICE):
+cdef bint _slice(played *work, const ew_fast_memory *m, void *state, connections run, int64_t start,
+                 int64_t end) noexcept nogil:
+    """Process the connections at the places from start to end; return whether they may stand there."""
+    cdef int32_t source[EW_BLOCK]
+    cdef int32_t target[EW_BLOCK]
+    cdef int64_t i, before
+    if work.loads:
+        for i in range(start, end):
+            before = m.reads_neurons
+            run(state, work.source + i, work.target + i, i, i + 1, work.pin_both)
+            work.loads[i] = <uint8_t>(m.reads_neurons - before)
+    elif not work.order:
+        run(state, work.source + start if work.source else NULL, work.target + start if work.source else NULL, start,
+            end, work.pin_both)
+    else:
+        while start < end:
+            i = min(start + EW_BLOCK, end)
+            if not ew_take_forwards(work.order, start, i, source, target):
+                return False
+            run(state, source, target, start, i, work.pin_both)
+            start = i
+    return True
+
+
+cdef bint _walk(played *work, const ew_fast_memory *m, void *state, connections run) except -1:
+    """Process all connections; return whether their order is valid."""
+    cdef int64_t start
+    cdef bint valid = True
+    for start in range(0, work.w, SLICE):
         with nogil:
-            if loads.shape[0]:
-                for i in range(start, min(start + SLICE, w)):
-                    before = m.reads_neurons
-                    run(state, i, i + 1, pin_both)
-                    loads[i] = <uint8_t>(m.reads_neurons - before)
-            else:
-                run(state, start, min(start + SLICE, w), pin_both)
+            valid = _slice(work, m, state, run, start, min(start + SLICE, work.w))
+        if not valid:
+            return False
         PyErr_CheckSignals()
+    return True
 
 
-cdef _lru(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[::1] is_output, int64_t memory,
-          int pin_both, int64_t[::1] row, uint8_t[::1] loads, ew_moves *moves):
-    cdef int64_t w = sources.shape[0], n = is_output.shape[0]
-    cdef int32_t[:, ::1] values = _values(sources, targets, n, -1)
+cdef bint _lru(played *work, const uint8_t[::1] is_output, int64_t memory, int64_t[::1] row) except -1:
     cdef ew_lru state
-    _begin(&state.m, sources, targets, memory, is_output, moves)
-    state.value = <ew_value *> &values[0, 0]
-    state.tail = 0
-    _walk(&state.m, &state, _lru_run, pin_both, w, loads)
-    _report(&state.m, _final_writes(state.value, is_output, w, moves), row)
+    kept = _begin(&state.m, work, memory, is_output)
+    state.room = 4096  # of 4 bytes: half of the smallest first-level cache
+    while state.room < min(4 * state.m.capacity, 2 * work.w + 2):
+        state.room *= 2
+    cdef uint32_t[::1] values = np.zeros(is_output.shape[0], np.uint32)
+    cdef int32_t[::1] recent = np.empty(state.room, np.int32)
+    state.value, state.recent = &values[0], &recent[0]
+    state.now = state.tail = 1
+    valid = _walk(work, &state.m, &state, _lru_run)
+    ew_lru_end(&state, is_output.shape[0], work.w)
+    _report(&state.m, row)
+    return valid
 
 
-cdef _rr(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[::1] is_output, int64_t memory,
-         int pin_both, int64_t[::1] row, uint8_t[::1] loads, ew_moves *moves):
-    cdef int64_t w = sources.shape[0], n = is_output.shape[0]
-    cdef int32_t[:, ::1] values = _values(sources, targets, n + 1, 0)
-    cdef int32_t[::1] slot = np.full(min(memory - 1, n), n, np.int32)
+cdef bint _rr(played *work, const uint8_t[::1] is_output, int64_t memory, int64_t[::1] row) except -1:
     cdef ew_rr state
-    _begin(&state.m, sources, targets, memory, is_output, moves)
-    state.value = <ew_value *> &values[0, 0]
-    state.slot = &slot[0]
-    state.pointer = 0
-    _walk(&state.m, &state, _rr_run, pin_both, w, loads)
-    _report(&state.m, _final_writes(state.value, is_output, w, moves), row)
+    cdef int64_t n = is_output.shape[0]
+    cdef uint8_t[::1] values = np.zeros(n + 1, np.uint8)
+    cdef int32_t[::1] slot = np.full(min(memory - 1, n), n, np.int32)
+    kept = _begin(&state.m, work, memory, is_output)
+    state.value, state.slot, state.pointer = &values[0], &slot[0], 0
+    valid = _walk(work, &state.m, &state, _rr_run)
+    ew_rr_end(&state, n, work.w)
+    _report(&state.m, row)
+    return valid
 
 
-cdef _min(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[::1] is_output, int64_t memory,
-          const int32_t[::1] next_use, int64_t[::1] row, uint8_t[::1] loads, ew_moves *moves):
-    cdef int64_t w = sources.shape[0], size = 4 * w, k
+cdef bint _min(played *work, const uint8_t[::1] is_output, int64_t memory, const int32_t[::1] next_use,
+               int64_t[::1] row) except -1:
+    cdef int64_t w = work.w, size = 4 * w, k
     cdef ew_min state
     cdef uint64_t[::1] level
     levels = []
@@ -246,27 +336,33 @@ cdef _min(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[
         level = np.zeros(size, np.uint64)
         levels.append(level)
         state.level[k] = &level[0]
-    _begin(&state.m, sources, targets, memory, is_output, moves)
-    state.next_use = &next_use[0]
-    state.writes_outputs = state.top = 0
+    kept = _begin(&state.m, work, memory, is_output)
+    state.side[0], state.side[1], state.next_use = work.source, work.target, &next_use[0]
+    state.top = 0
     state.ceiling = -1
     for k in range(EW_HIGHEST):
         state.highest[k] = -1
     state.room = state.m.capacity
-    _walk(&state.m, &state, _min_run, 0, w, loads)
-    _report(&state.m, state.writes_outputs, row)
+    valid = _walk(work, &state.m, &state, _min_run)
+    _report(&state.m, row)
+    return valid
 
 
-def find_next_uses(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons):
+cdef object _never(const uint8_t[::1] is_output):
+    """int32[N]: the next use of each neuron behind the last connection."""
+    return np.where(np.asarray(is_output) != 0, np.int32(EW_NEVER_OUTPUT), np.int32(EW_NEVER))
+
+
+def find_next_uses(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[::1] is_output):
     """Return int32[2W]: for position 2i (source of connection i) and 2i + 1 (its target), the position of the same
-    neuron's next access, or 2^31 - 1."""
-    cdef int64_t w = sources.shape[0], end
+    neuron's next access, or more than any position: 2^31 - 2 for an output, 2^31 - 1 for any other neuron."""
+    cdef int64_t w = sources.shape[0], start
     next_use = np.empty(2 * w, np.int32)
     cdef int32_t[::1] next_view = next_use
-    cdef int32_t[::1] seen = np.full(n_neurons, EW_NEVER, np.int32)
-    for end in range(w, 0, -SLICE):
+    cdef int32_t[::1] seen = _never(is_output)
+    for start in range((w - 1) // SLICE * SLICE, -1, -SLICE):
         with nogil:
-            ew_find_next_uses(&next_view[0], &seen[0], &sources[0], &targets[0], max(end - SLICE, 0), end)
+            ew_find_next_uses(&next_view[0], &seen[0], &sources[start], &targets[start], start, min(start + SLICE, w))
         PyErr_CheckSignals()
     return next_use
 

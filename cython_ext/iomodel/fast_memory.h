@@ -1,16 +1,20 @@
 /* Fast memory of C = M - 1 neuron values under LRU, RR and MIN (Gleinig et al. 2023, section II, Algorithm 1).
  *
  * Position 2i is the access of connection i's source a, position 2i + 1 that of its target b. Positions are kept in 31
- * bits, so W <= 2^30. Each policy has a state and a function that plays connections [from, to), so that a caller can
- * stop between slices. A value that is dirty when it dies is written only if it is an output, once, whenever that
- * happens; so the dirty flags left at the end give writes_outputs, and evictions count only the live writes. */
+ * bits, so W < 2^30. Each policy has a state and a function that plays connections [from, to), whose ends are given, so
+ * that a caller can stop between slices. A value that is dirty when it dies is written only if it is an output, once,
+ * whenever that happens; so the dirty flags left at the end give writes_outputs, and evictions count only the live
+ * writes. */
 #ifndef EDGEWATT_IOMODEL_H
 #define EDGEWATT_IOMODEL_H
 
 #include <stdint.h>
 
 #define EW_INLINE static inline __attribute__((always_inline))
-#define EW_NEVER INT32_MAX /* no later use */
+
+/* No later use, of an output and of any other neuron; positions are smaller. */
+#define EW_NEVER_OUTPUT (INT32_MAX - 1)
+#define EW_NEVER INT32_MAX
 
 enum { EW_LOAD = 0, EW_STORE_LIVE = 1, EW_STORE_OUTPUT = 2 };
 
@@ -23,11 +27,11 @@ typedef struct {
 } ew_moves;
 
 typedef struct {
-    const int32_t *side[2]; /* side[0]: sources, side[1]: targets, in processing order */
-    int64_t capacity;       /* C */
-    int64_t used;           /* LRU: values resident */
-    int64_t reads_neurons, writes_live, skips; /* all reads beyond the first C evict */
-    const uint8_t *is_output; /* [N]; MIN counts by it, all policies note moves by it */
+    int64_t capacity; /* C */
+    int64_t used;     /* LRU: values resident */
+    int64_t reads_neurons, writes_live, writes_outputs, skips; /* all reads beyond the first C evict */
+    const uint8_t *is_output; /* [N] */
+    const uint32_t *final;    /* [N] position of each neuron's very last access; asked for only where moves are noted */
     ew_moves *moves;          /* NULL: count only */
 } ew_fast_memory;
 
@@ -38,116 +42,139 @@ EW_INLINE void ew_note(ew_fast_memory *m, int64_t step, int32_t neuron, uint8_t 
     moves->kind[moves->n++] = kind;
 }
 
-EW_INLINE int32_t ew_neuron_at(const ew_fast_memory *m, int64_t position) {
-    return m->side[position & 1][position >> 1];
-}
+/* ---- LRU and RR ------------------------------------------------------------------------------------------------
+ * An eviction of a dirty value is a live write unless it is the value's last one and no use follows, which only the end
+ * shows: such a value is still known as written then, and its write is taken back (ew_lru_end, ew_rr_end). A move is
+ * noted as what it is, so noting needs to know the final uses. */
 
-/* ---- LRU and RR: what is known about a neuron ---------------------------------------------------------------- */
-
-typedef struct {
-    int32_t last;   /* LRU: position of its last access, -1 before the first; RR: 1 while resident, else 0 */
-    uint32_t final; /* twice the position of its very last access, plus 1 while dirty */
-} ew_value;
-
-/* Fill `final` for all accesses; `value` must be zeroed. */
-static void ew_note_final_uses(ew_value *value, const int32_t *sources, const int32_t *targets, int64_t from,
+static void ew_note_final_uses(uint32_t *final, const int32_t *sources, const int32_t *targets, int64_t from,
                                int64_t to) {
     for (int64_t i = from; i < to; i++) {
-        value[sources[i]].final = (uint32_t)(4 * i);
-        value[targets[i]].final = (uint32_t)(4 * i + 2);
+        final[sources[i]] = (uint32_t)(2 * i);
+        final[targets[i]] = (uint32_t)(2 * i + 1);
     }
 }
 
-/* An eviction of x at `position`: a dirty value with a later use is written and thereby clean. With `note`, a dirty
- * output is written here too, and clean from then on; without, its flag stays for ew_dirty_outputs. */
-EW_INLINE void ew_write_back(ew_fast_memory *m, ew_value *value, int32_t x, int64_t position, const int note) {
-    ew_value *v = &value[x];
-    uint32_t live_write = v->final & (uint32_t)((v->final >> 1) > (uint32_t)position);
-    m->writes_live += live_write;
-    v->final -= live_write;
-    if (note && live_write) ew_note(m, position >> 1, x, EW_STORE_LIVE);
-    if (note && (v->final & 1) && m->is_output[x]) {
-        ew_note(m, position >> 1, x, EW_STORE_OUTPUT);
-        v->final &= ~(uint32_t)1;
-    }
-}
-
-static int64_t ew_dirty_outputs(const ew_value *value, const uint8_t *is_output, int64_t n) {
-    int64_t count = 0;
-    for (int64_t x = 0; x < n; x++) count += (value[x].final & 1) & (is_output[x] != 0);
-    return count;
+/* Note the eviction of a dirty x at `position` and return whether it is written to be used again. */
+EW_INLINE int ew_note_eviction(ew_fast_memory *m, int32_t x, int64_t position) {
+    const int live = m->final[x] > (uint32_t)position;
+    if (live || m->is_output[x]) ew_note(m, position >> 1, x, live ? EW_STORE_LIVE : EW_STORE_OUTPUT);
+    m->writes_outputs += !live && m->is_output[x];
+    return live;
 }
 
 /* ---- LRU -------------------------------------------------------------------------------------------------------
- * The recency list is the access stream itself: entry p stands for its neuron iff that neuron's last access is p, and
- * a value is resident iff its last access is not behind `tail`. Finding the victim moves `tail` over stale entries, which costs
- * one step per access in all. */
+ * The recency list is the access stream itself, the last part of it: entry p stands for its neuron iff that neuron's
+ * last access is p, and a value is resident iff its last access is not behind `tail`. Finding the victim moves `tail`
+ * over stale entries, which costs one step per access in all. Where hits leave `tail` so far behind that the list is
+ * full, its entries that stand for something move to its end: at most 4/3 steps per access, as it has room for 4 C. */
 
 typedef struct {
     ew_fast_memory m;
-    ew_value *value;
-    int64_t tail;
+    uint32_t *value; /* [N] twice the last access, 0 before the first, plus 1 while dirty or since it left dirty */
+    int32_t *recent; /* [room] access p at p modulo room */
+    int64_t room;    /* a power of two: 4 C or more, or more than all accesses */
+    int64_t now, tail; /* accesses count from 1 */
 } ew_lru;
 
 EW_INLINE int64_t ew_oldest(const ew_lru *s, int64_t p) {
-    while (s->value[ew_neuron_at(&s->m, p)].last != (int32_t)p) p++;
+    while (s->value[s->recent[p & (s->room - 1)]] >> 1 != (uint32_t)p) p++;
     return p;
 }
 
-EW_INLINE void ew_lru_play(ew_lru *state, int64_t from, int64_t to, const int pin_both, const int note) {
+static void ew_pack_recent(ew_lru *s) {
+    int64_t to = s->now;
+    for (int64_t p = s->now - 1; p >= s->tail; p--) {
+        const int32_t x = s->recent[p & (s->room - 1)];
+        if (s->value[x] >> 1 != (uint32_t)p) continue;
+        s->recent[--to & (s->room - 1)] = x;
+        s->value[x] = (uint32_t)to << 1 | (s->value[x] & 1);
+    }
+    s->tail = to;
+}
+
+EW_INLINE void ew_lru_evict(ew_lru *s, int64_t p, int64_t position, const int note) {
+    const int32_t x = s->recent[p & (s->room - 1)];
+    s->tail = p + 1;
+    if (!note)
+        s->m.writes_live += s->value[x] & 1;
+    else if (s->value[x] & 1) {
+        s->m.writes_live += ew_note_eviction(&s->m, x, position);
+        s->value[x] -= 1;
+    }
+}
+
+EW_INLINE void ew_lru_touch(ew_lru *s, int32_t x, uint32_t dirty) {
+    s->value[x] = (uint32_t)s->now << 1 | dirty;
+    s->recent[s->now++ & (s->room - 1)] = x;
+}
+
+EW_INLINE void ew_lru_play(ew_lru *state, const int32_t *source, const int32_t *target, int64_t from, int64_t to,
+                           const int pin_both, const int note) {
     ew_lru s = *state;
     for (int64_t i = from; i < to; i++) {
-        const int32_t a = s.m.side[0][i], b = s.m.side[1][i];
-        ew_value *va = &s.value[a], *vb = &s.value[b];
+        const int32_t a = source[i - from], b = target[i - from];
+        if (s.now + 2 - s.tail > s.room) ew_pack_recent(&s);
+        uint32_t dirty = s.value[a] & 1;
         int b_kept = 0;
-        if (va->last < s.tail) {
+        if (s.value[a] >> 1 < (uint32_t)s.tail) {
             s.m.reads_neurons++;
+            dirty = 0;
             if (s.m.used == s.m.capacity) {
                 int64_t p = ew_oldest(&s, s.tail);
-                if (pin_both && ew_neuron_at(&s.m, p) == b) { /* b stays: it is about to become the most recent */
+                if (pin_both && s.recent[p & (s.room - 1)] == b) { /* b stays: it is about to become the most recent */
                     b_kept = 1;
                     p = ew_oldest(&s, p + 1);
                 }
-                ew_write_back(&s.m, s.value, ew_neuron_at(&s.m, p), 2 * i, note);
-                s.tail = p + 1;
+                ew_lru_evict(&s, p, 2 * i, note);
             } else
                 s.m.used++;
             if (note) ew_note(&s.m, i, a, EW_LOAD);
         }
-        va->last = (int32_t)(2 * i);
-        if (vb->last < s.tail && !(pin_both && b_kept)) {
+        ew_lru_touch(&s, a, dirty);
+        if (s.value[b] >> 1 < (uint32_t)s.tail && !(pin_both && b_kept)) {
             s.m.reads_neurons++;
-            if (s.m.used == s.m.capacity) { /* a is the most recent of at least two: never the victim */
-                const int64_t p = ew_oldest(&s, s.tail);
-                ew_write_back(&s.m, s.value, ew_neuron_at(&s.m, p), 2 * i + 1, note);
-                s.tail = p + 1;
-            } else
+            if (s.m.used == s.m.capacity) /* a is the most recent of at least two: never the victim */
+                ew_lru_evict(&s, ew_oldest(&s, s.tail), 2 * i + 1, note);
+            else
                 s.m.used++;
             if (note) ew_note(&s.m, i, b, EW_LOAD);
         }
-        vb->last = (int32_t)(2 * i + 1);
-        vb->final |= 1;
+        ew_lru_touch(&s, b, 1);
     }
     *state = s;
 }
 
-static void ew_lru_run(ew_lru *s, int64_t from, int64_t to, int pin_both) {
+static void ew_lru_run(ew_lru *s, const int32_t *source, const int32_t *target, int64_t from, int64_t to,
+                       int pin_both) {
     if (s->m.moves)
-        ew_lru_play(s, from, to, pin_both, 1);
+        ew_lru_play(s, source, target, from, to, pin_both, 1);
     else if (pin_both)
-        ew_lru_play(s, from, to, 1, 0);
+        ew_lru_play(s, source, target, from, to, 1, 0);
     else
-        ew_lru_play(s, from, to, 0, 0);
+        ew_lru_play(s, source, target, from, to, 0, 0);
+}
+
+/* Take back the live writes of what was not used again, and write the outputs that are left, at step `w`. */
+static void ew_lru_end(ew_lru *s, int64_t n, int64_t w) {
+    for (int64_t x = 0; x < n; x++) {
+        if (!(s->value[x] & 1)) continue;
+        if (!s->m.moves) s->m.writes_live -= s->value[x] >> 1 < (uint32_t)s->tail;
+        s->m.writes_outputs += s->m.is_output[x] != 0;
+        if (s->m.moves && s->m.is_output[x]) ew_note(&s->m, w, (int32_t)x, EW_STORE_OUTPUT);
+    }
 }
 
 /* ---- RR --------------------------------------------------------------------------------------------------------
  * Slots in a ring; the pointer passes over pinned values and moves on by one after each eviction. An empty slot holds
  * neuron N, which is clean and never pinned: filling the slots in turn is evicting those, and ends at slot 0 again. */
 
+enum { EW_RESIDENT = 1, EW_DIRTY = 2, EW_LEFT_DIRTY = 4 };
+
 typedef struct {
     ew_fast_memory m;
-    ew_value *value; /* [N + 1] */
-    int32_t *slot;   /* [C], all N at first */
+    uint8_t *value; /* [N + 1] what is true of a value; left dirty: it left so and was not read again */
+    int32_t *slot;  /* [C], all N at first */
     int64_t pointer;
 } ew_rr;
 
@@ -155,36 +182,54 @@ EW_INLINE void ew_rr_load(ew_rr *s, int32_t x, int32_t pinned, int64_t position,
     const int64_t last = s->m.capacity - 1;
     int64_t p = s->pointer;
     s->m.reads_neurons++;
-    s->value[x].last = 1;
+    s->value[x] = EW_RESIDENT;
     if (s->slot[p] == pinned) { /* one value at most is pinned */
         s->m.skips++;
         p = p == last ? 0 : p + 1;
     }
-    s->value[s->slot[p]].last = 0;
-    ew_write_back(&s->m, s->value, s->slot[p], position, note);
-    if (note) ew_note(&s->m, position >> 1, x, EW_LOAD);
+    const int32_t victim = s->slot[p];
+    const uint8_t dirty = s->value[victim] & EW_DIRTY;
+    if (note) {
+        s->m.writes_live += dirty && ew_note_eviction(&s->m, victim, position);
+        s->value[victim] = 0;
+        ew_note(&s->m, position >> 1, x, EW_LOAD);
+    } else {
+        s->m.writes_live += dirty >> 1;
+        s->value[victim] = (uint8_t)(dirty << 1);
+    }
     s->slot[p] = x;
     s->pointer = p == last ? 0 : p + 1;
 }
 
-EW_INLINE void ew_rr_play(ew_rr *state, int64_t from, int64_t to, const int pin_both, const int note) {
+EW_INLINE void ew_rr_play(ew_rr *state, const int32_t *source, const int32_t *target, int64_t from, int64_t to,
+                          const int pin_both, const int note) {
     ew_rr s = *state;
     for (int64_t i = from; i < to; i++) {
-        const int32_t a = s.m.side[0][i], b = s.m.side[1][i];
-        if (!s.value[a].last) ew_rr_load(&s, a, pin_both ? b : -1, 2 * i, note);
-        if (!s.value[b].last) ew_rr_load(&s, b, a, 2 * i + 1, note);
-        s.value[b].final |= 1;
+        const int32_t a = source[i - from], b = target[i - from];
+        if (!(s.value[a] & EW_RESIDENT)) ew_rr_load(&s, a, pin_both ? b : -1, 2 * i, note);
+        if (!(s.value[b] & EW_RESIDENT)) ew_rr_load(&s, b, a, 2 * i + 1, note);
+        s.value[b] |= EW_DIRTY;
     }
     *state = s;
 }
 
-static void ew_rr_run(ew_rr *s, int64_t from, int64_t to, int pin_both) {
+static void ew_rr_run(ew_rr *s, const int32_t *source, const int32_t *target, int64_t from, int64_t to, int pin_both) {
     if (s->m.moves)
-        ew_rr_play(s, from, to, pin_both, 1);
+        ew_rr_play(s, source, target, from, to, pin_both, 1);
     else if (pin_both)
-        ew_rr_play(s, from, to, 1, 0);
+        ew_rr_play(s, source, target, from, to, 1, 0);
     else
-        ew_rr_play(s, from, to, 0, 0);
+        ew_rr_play(s, source, target, from, to, 0, 0);
+}
+
+/* As ew_lru_end. */
+static void ew_rr_end(ew_rr *s, int64_t n, int64_t w) {
+    for (int64_t x = 0; x < n; x++) {
+        if (!(s->value[x] & (EW_DIRTY | EW_LEFT_DIRTY))) continue;
+        s->m.writes_live -= (s->value[x] & EW_LEFT_DIRTY) != 0;
+        s->m.writes_outputs += s->m.is_output[x] != 0;
+        if (s->m.moves && s->m.is_output[x]) ew_note(&s->m, w, (int32_t)x, EW_STORE_OUTPUT);
+    }
 }
 
 /* ---- MIN -------------------------------------------------------------------------------------------------------
@@ -200,8 +245,8 @@ enum { EW_MAX_LEVELS = 4, EW_HIGHEST = 3 };
 
 typedef struct {
     ew_fast_memory m;
-    const int32_t *next_use;        /* [2W] position of the next access of the same neuron, or EW_NEVER */
-    int64_t writes_outputs;
+    const int32_t *side[2];         /* sources and targets in processing order; asked for only where moves are noted */
+    const int32_t *next_use;        /* [2W] position of the next access of the same neuron, or EW_NEVER, EW_NEVER_OUTPUT */
     uint64_t *level[EW_MAX_LEVELS]; /* level[0]: two bits per position, the lower one for resident, the upper one for
                                      * dirty; level[k]: a bit per word of level[k - 1] that is not zero */
     int64_t levels;                 /* in use: the last has few words, which are searched from `top` downwards */
@@ -211,10 +256,11 @@ typedef struct {
     int64_t room;                   /* slots that are empty or hold a value without a later use */
 } ew_min;
 
-static void ew_find_next_uses(int32_t *next_use, int32_t *seen, const int32_t *sources, const int32_t *targets,
+/* `seen` is EW_NEVER_OUTPUT or EW_NEVER at first; call for descending ranges. */
+static void ew_find_next_uses(int32_t *next_use, int32_t *seen, const int32_t *source, const int32_t *target,
                               int64_t from, int64_t to) {
-    for (int64_t i = to - 1; i >= from; i--) { /* `seen` starts as EW_NEVER; call for descending ranges */
-        const int32_t a = sources[i], b = targets[i];
+    for (int64_t i = to - 1; i >= from; i--) {
+        const int32_t a = source[i - from], b = target[i - from];
         next_use[2 * i + 1] = seen[b];
         seen[b] = (int32_t)(2 * i + 1);
         next_use[2 * i] = seen[a];
@@ -287,7 +333,9 @@ EW_INLINE uint64_t ew_take_highest(ew_min *s, const int levels, int64_t *taken) 
     return both >> at >> 1;
 }
 
-EW_INLINE void ew_min_load(ew_min *s, int32_t x, int64_t step, const int levels, const int note) {
+EW_INLINE int32_t ew_neuron_at(const ew_min *s, int64_t position) { return s->side[position & 1][position >> 1]; }
+
+EW_INLINE void ew_min_load(ew_min *s, int64_t position, const int levels, const int note) {
     s->m.reads_neurons++;
     if (s->room)
         s->room--;
@@ -295,19 +343,19 @@ EW_INLINE void ew_min_load(ew_min *s, int32_t x, int64_t step, const int levels,
         int64_t victim;
         const uint64_t dirty = ew_take_highest(s, levels, &victim);
         s->m.writes_live += (int64_t)dirty;
-        if (note && dirty) ew_note(&s->m, step, ew_neuron_at(&s->m, victim), EW_STORE_LIVE);
+        if (note && dirty) ew_note(&s->m, position >> 1, ew_neuron_at(s, victim), EW_STORE_LIVE);
     }
-    if (note) ew_note(&s->m, step, x, EW_LOAD);
+    if (note) ew_note(&s->m, position >> 1, ew_neuron_at(s, position), EW_LOAD);
 }
 
 /* An output's final write is due once it has no later use, and is noted at the step after its last one. */
-EW_INLINE void ew_keep(ew_min *s, int32_t x, uint64_t dirty, int32_t next_use, int64_t step, const int levels,
-                       const int note) {
-    if (next_use == EW_NEVER) {
-        const uint64_t final_write = dirty & s->m.is_output[x];
+EW_INLINE void ew_keep(ew_min *s, int64_t position, uint64_t dirty, const int levels, const int note) {
+    const int32_t next_use = s->next_use[position];
+    if (next_use >= EW_NEVER_OUTPUT) {
+        const uint64_t final_write = dirty & (next_use == EW_NEVER_OUTPUT);
         s->room++;
-        s->writes_outputs += (int64_t)final_write;
-        if (note && final_write) ew_note(&s->m, step + 1, x, EW_STORE_OUTPUT);
+        s->m.writes_outputs += (int64_t)final_write;
+        if (note && final_write) ew_note(&s->m, (position >> 1) + 1, ew_neuron_at(s, position), EW_STORE_OUTPUT);
     } else
         ew_set_bit(s, next_use, dirty, levels);
 }
@@ -317,11 +365,10 @@ EW_INLINE void ew_min_play(ew_min *state, int64_t from, int64_t to, const int le
     for (int64_t i = from; i < to; i++) {
         /* a gets its bit only after b is in, so it cannot be b's victim, dead or not: it is pinned */
         const uint64_t now = s.level[0][i >> 4] >> (4 * i & 63); /* a resident, a dirty, b resident */
-        const int32_t a = s.m.side[0][i], b = s.m.side[1][i];
-        if (!(now & 1)) ew_min_load(&s, a, i, levels, note);
-        if (!(now & 4)) ew_min_load(&s, b, i, levels, note); /* a's load left b: its next use is the nearest */
-        ew_keep(&s, a, now >> 1 & 1, s.next_use[2 * i], i, levels, note);
-        ew_keep(&s, b, 1, s.next_use[2 * i + 1], i, levels, note);
+        if (!(now & 1)) ew_min_load(&s, 2 * i, levels, note);
+        if (!(now & 4)) ew_min_load(&s, 2 * i + 1, levels, note); /* a's load left b: its next use is the nearest */
+        ew_keep(&s, 2 * i, now >> 1 & 1, levels, note);
+        ew_keep(&s, 2 * i + 1, 1, levels, note);
     }
     *state = s;
 }

@@ -4,39 +4,16 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
-cdef extern from *:
-    """
-    #include <stdint.h>
-    /* Ask for ends[index]. An index may be anything: what lies nowhere is not fetched. */
-    static inline void ew_fetch_ends(const int32_t *ends, int64_t index) {
-    #if defined(__GNUC__) || defined(__clang__)
-        __builtin_prefetch((const void *)((uintptr_t)ends + 8 * (uintptr_t)index));
-    #else
-        (void)ends, (void)index;
-    #endif
-    }
-    """
-    void ew_fetch_ends(const int32_t *ends, int64_t index) nogil
-
-cdef int64_t AHEAD = 64  # connections: far enough ahead for a miss of all caches
-
-
-cdef struct laid:  # from the last connection to the first
-    int32_t *source
-    int32_t *target
-    uint8_t *fed_later  # of a neuron: a connection into it stands behind the present one
-    int32_t after  # the target of the connection behind the present one
-    int64_t runs
-    uint64_t wrong
-
-
-cdef inline void lay(laid *so_far, int64_t i, int32_t source, int32_t target) noexcept nogil:
-    """Put the connection at place i, in front of those that are laid."""
-    so_far.source[i], so_far.target[i] = source, target
-    so_far.wrong |= so_far.fed_later[source]
-    so_far.fed_later[target] = 1
-    so_far.runs += target != so_far.after
-    so_far.after = target
+cdef extern from "common/processing.h" nogil:
+    ctypedef struct ew_processing:
+        const int32_t *ends
+        const int64_t *order
+        int64_t w
+        uint64_t *met
+        uint8_t *closed
+        int32_t beside
+        int64_t runs
+    bint ew_take_forwards(ew_processing *, int64_t, int64_t, int32_t *, int32_t *)
 
 
 def lay_out(const int32_t[:, ::1] ends, const int64_t[::1] order, Py_ssize_t n):
@@ -47,33 +24,23 @@ def lay_out(const int32_t[:, ::1] ends, const int64_t[::1] order, Py_ssize_t n):
     Arrays of an order that is not valid mean nothing. runs: stretches of consecutive connections with one target.
     O(W + n) time, 8 W + W / 8 + n bytes.
     """
-    cdef int64_t w = ends.shape[0], i, e
-    cdef bint stored = order is None
+    cdef int64_t w = ends.shape[0]
+    cdef bint stored = order is None, valid
     sources, targets = np.empty(w, np.int32), np.empty(w, np.int32)
     cdef int32_t[::1] source = sources
     cdef int32_t[::1] target = targets
-    cdef uint8_t[::1] fed_later = np.zeros(n, np.uint8)
-    cdef uint64_t[::1] met = np.zeros(0 if stored else (w + 63) // 64, np.uint64)
-    cdef laid found
+    cdef uint8_t[::1] closed = np.zeros(n, np.uint8)
+    cdef uint64_t[::1] met = np.zeros(1 if stored else (w + 63) // 64, np.uint64)
+    cdef ew_processing given
     if not stored and order.shape[0] != w:
         return sources, targets, 0, False
     if w == 0:
         return sources, targets, 0, True
-    found.source, found.target, found.fed_later = &source[0], &target[0], &fed_later[0]
-    found.after, found.runs, found.wrong = -1, 0, 0
+    given.ends, given.w = &ends[0, 0], w
+    given.order = NULL
+    if not stored:
+        given.order = &order[0]
+    given.met, given.closed, given.beside, given.runs = &met[0], &closed[0], -1, 0
     with nogil:
-        if stored:
-            for i in range(w - 1, -1, -1):
-                lay(&found, i, ends[i, 0], ends[i, 1])
-        else:
-            for i in range(w - 1, -1, -1):
-                if i >= AHEAD:
-                    ew_fetch_ends(&ends[0, 0], order[i - AHEAD])
-                e = order[i]
-                if not 0 <= e < w:
-                    found.wrong = 1
-                    break
-                found.wrong |= met[e >> 6] >> (e & 63) & 1
-                met[e >> 6] |= <uint64_t>1 << (e & 63)
-                lay(&found, i, ends[e, 0], ends[e, 1])
-    return sources, targets, found.runs, found.wrong == 0
+        valid = ew_take_forwards(&given, 0, w, &source[0], &target[0])
+    return sources, targets, given.runs, valid

@@ -22,7 +22,17 @@ import numpy.typing as npt
 
 import cython_ext.iomodel.counts as kernel
 from traces.base.errors import InputError
-from traces.work.checks import checked_memory, policy_codes, processing, processing_arrays
+from traces.work.checks import (
+    Processing,
+    as_order,
+    check_size,
+    checked_memory,
+    fault,
+    keeps,
+    policy_codes,
+    processing,
+    processing_arrays,
+)
 from traces.work.network import Network
 from traces.work.residence import widest_bag
 
@@ -113,18 +123,37 @@ def io_curve(
     """Return `count_io` for each of many memory sizes. LRU: one pass for all, O(W log N); MIN, RR: O(W) for each."""
     codes = policy_codes(policy, pinning)
     sizes = np.array([checked_memory(memory) for memory in memories], np.int64)
-    work = processing(network, order)
-    sources, targets, outputs = work.sources, work.targets, network.is_output.view(np.uint8)
-    if policy == "lru" and len(sizes) > 3:  # the one pass costs about as much as three
-        table = kernel.lru_curve(sources, targets, network.n_neurons, outputs, codes[1])
-        rows = table[np.minimum(sizes - 1, network.n_neurons)]
+    if order is not None and len(sizes) == 1 and not keeps(network, order):
+        check_size(network)
+        edges = as_order(network, getattr(order, "edges", order))
+        row, runs, valid = kernel.count_in_order(  # nothing is kept, so nothing is laid out
+            network.ends, edges, network.is_output.view(np.uint8), sizes[0], *codes
+        )
+        if not valid:
+            raise fault(network, edges)
+        rows = row[None]
     else:
-        next_uses = work.next_uses if policy == "min" else None
-        rows = kernel.count_many(sources, targets, network.n_neurons, outputs, sizes, *codes, next_uses)
+        work = processing(network, order)
+        rows, runs = _rows(network, work, sizes, policy, *codes), work.runs
     return [
-        IOCounts(int(m), policy, pinning, len(sources), int(row[0]), int(row[1]), int(row[2]), work.runs)
+        IOCounts(int(m), policy, pinning, network.n_connections, int(row[0]), int(row[1]), int(row[2]), runs)
         for m, row in zip(sizes, rows, strict=True)
     ]
+
+
+def _rows(
+    network: Network, work: Processing, sizes: npt.NDArray[np.int64], policy: str, code: int, pinning: int
+) -> npt.NDArray[np.int64]:
+    """Return int64[K, 3 or more]: reads_neurons, writes_live and writes_outputs for each memory size."""
+    n, outputs = network.n_neurons, network.is_output.view(np.uint8)
+    if policy == "lru" and len(sizes) > 3:  # the one pass costs about as much as three
+        table: npt.NDArray[np.int64] = kernel.lru_curve(work.sources, work.targets, n, outputs, pinning)
+        return table[np.minimum(sizes - 1, n)]
+    next_uses = work.next_uses if policy == "min" else None
+    rows: npt.NDArray[np.int64] = kernel.count_many(
+        work.sources, work.targets, n, outputs, sizes, code, pinning, next_uses
+    )
+    return rows
 
 
 def compact_growth_memory(network: Network, order: Any = None) -> int:

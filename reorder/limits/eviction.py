@@ -59,7 +59,7 @@ def contested_intervals(network: Network, order: Any, memory: int) -> Intervals:
     sources, targets = processing_arrays(network, order)
     w = len(sources)
     positions = np.arange(2 * w)
-    following = kernel.find_next_uses(sources, targets, network.n_neurons).astype(np.int64)
+    following = kernel.find_next_uses(sources, targets, network.is_output.view(np.uint8)).astype(np.int64)
     first = positions[following < 2 * w]
     then = following[first]
     low, high = first // 2 + 1, then // 2  # the steps strictly between: [low, high)

@@ -13,6 +13,7 @@ from oracles.random_networks import dags
 
 from hwmodel.fastmemory.iomodel import bandwidth_memory, compact_growth_memory, count_io, io_bounds, io_curve
 from hwmodel.fastmemory.moves import io_moves
+from reorder.base import Ordering
 from traces.base.errors import InputError
 from traces.work.network import Network
 
@@ -57,6 +58,26 @@ def test_moves_equal_the_oracle_and_the_counts(network: Network, memory: int) ->
                 found, expected = ([move for move in side if move[2] != kinds[2]] for side in (found, expected))
             assert found == expected, (policy, pinning)
             assert all(a[0] <= b[0] for a, b in itertools.pairwise(found))
+
+
+@pytest.mark.parametrize("memory", [12, 97, 98, 150, 300])
+def test_a_long_order_of_many_hits_and_then_many_misses(memory: int) -> None:
+    """More connections than a block, more accesses without an eviction than LRU's list has room for."""
+    rng = np.random.default_rng(3)
+    sources, targets = (side.ravel() for side in np.divmod(np.arange(100 * 100), 100))
+    few = (sources < 48) & (targets < 48)  # 2,304 connections among 96 neurons
+    order = np.concatenate((rng.permutation(np.flatnonzero(few)), rng.permutation(np.flatnonzero(~few))[:700]))
+    network = Network(sources[np.sort(order)], targets[np.sort(order)] + 100, 200, range(100), range(120, 200))
+    order = np.searchsorted(np.sort(order), order)
+    connections = list(zip(network.sources[order].tolist(), network.targets[order].tolist(), strict=True))
+    for policy in POLICIES:
+        for pinning in PINNINGS:
+            expected = oracle.count(connections, network.outputs.tolist(), memory, policy, pinning)
+            three = tuple(expected[name] for name in ("reads_neurons", "writes_live", "writes_outputs"))
+            for given_as in (order, Ordering(order, "given")):
+                found = count_io(network, given_as, memory=memory, policy=policy, pinning=pinning)
+                assert (found.reads_neurons, found.writes_live, found.writes_outputs) == three, (policy, pinning)
+            assert io_moves(network, order, memory=memory, policy=policy, pinning=pinning).counts == three
 
 
 @settings(max_examples=80, deadline=None)

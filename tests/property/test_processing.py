@@ -14,6 +14,8 @@ from reorder.base import Ordering
 from traces.base.errors import InputError
 from traces.work.network import Network
 
+POLICIES = ("lru", "rr", "min")
+
 
 def is_valid(network: Network, order: list[int]) -> bool:
     """Section II: a permutation in which every connection into a neuron comes before those out of it."""
@@ -41,12 +43,18 @@ def test_an_order_is_taken_where_it_is_valid(network, random, kind):
             checks.processing(network, order)
         with pytest.raises(InputError, match="order"):
             checks.check_order(network, order)
+        for policy in POLICIES:  # checked while it is counted
+            with pytest.raises(InputError, match="order"):
+                count_io(network, order, memory=3, policy=policy)
         return
     found = checks.processing(network, order)
     assert found.sources.tolist() == network.sources[order].tolist()
     assert found.targets.tolist() == network.targets[order].tolist()
     assert found.runs == 1 + np.count_nonzero(np.diff(found.targets))
     assert checks.check_order(network, order).tolist() == order
+    for policy in POLICIES:
+        in_one_pass = count_io(network, order, memory=3, policy=policy)
+        assert in_one_pass == count_io(network, Ordering(np.array(order), "given"), memory=3, policy=policy)
 
 
 @given(networks())

@@ -23,9 +23,9 @@ def check_order(network: Network, edges: npt.ArrayLike) -> npt.NDArray[np.int64]
     Topological: when connection (a, b) is processed, every connection into a has been processed before.
     Raises InputError naming the first position and connection at fault. O(W).
     """
-    order = _as_order(network, edges)
+    order = as_order(network, edges)
     if not lay_out(network.ends, order, network.n_neurons)[3]:
-        raise _fault(network, order)
+        raise fault(network, order)
     return order
 
 
@@ -34,7 +34,13 @@ def is_only_order(network: Network, edges: npt.NDArray[np.int64]) -> bool:
     return bool(np.array_equal(network.targets[edges[:-1]], network.sources[edges[1:]]))
 
 
-def _as_order(network: Network, edges: npt.ArrayLike) -> npt.NDArray[np.int64]:
+def check_size(network: Network) -> None:
+    """Refuse a network that is too large for the kernels of the I/O model."""
+    if network.n_connections > MAX_CONNECTIONS or network.n_neurons > 2**31 - 1:
+        raise InputError(f"the I/O model counts up to {MAX_CONNECTIONS} connections and 2^31 - 1 neurons")
+
+
+def as_order(network: Network, edges: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Return `edges` as int64[W] after checking its type and length."""
     order = as_array(edges, "an edge order")
     if order.ndim != 1 or (order.size and not np.issubdtype(order.dtype, np.integer)):
@@ -46,7 +52,7 @@ def _as_order(network: Network, edges: npt.ArrayLike) -> npt.NDArray[np.int64]:
     return order
 
 
-def _fault(network: Network, order: npt.NDArray[np.int64]) -> InputError:
+def fault(network: Network, order: npt.NDArray[np.int64]) -> InputError:
     """Return what is wrong with an order that is not valid: the first position and connection at fault."""
     w = network.n_connections
     bad = np.flatnonzero((order < 0) | (order >= w))
@@ -73,18 +79,18 @@ def _fault(network: Network, order: npt.NDArray[np.int64]) -> InputError:
 class Processing:
     """A valid order as kernels read it: the ends of the connections as they are processed.
 
-    sources, targets: int32[W]. runs: stretches of consecutive connections with one target.
+    sources, targets: int32[W]. runs: stretches of consecutive connections with one target. is_output: uint8[N].
     """
 
     sources: npt.NDArray[np.int32]
     targets: npt.NDArray[np.int32]
     runs: int
-    n_neurons: int
+    is_output: npt.NDArray[np.uint8]
 
     @cached_property
     def next_uses(self) -> npt.NDArray[np.int32]:
-        """int32[2W]: for the access of each source and target, the position of the same neuron's next one."""
-        found: npt.NDArray[np.int32] = find_next_uses(self.sources, self.targets, self.n_neurons)
+        """int32[2W]: what the kernel's `find_next_uses` returns."""
+        found: npt.NDArray[np.int32] = find_next_uses(self.sources, self.targets, self.is_output)
         return found
 
 
@@ -94,28 +100,34 @@ REMEMBERED = 1 << 24  # connections: with its next uses a checked order takes 16
 _laid_out: WeakKeyDictionary[Any, tuple[ReferenceType[Network], Processing]] = WeakKeyDictionary()
 
 
+def keeps(network: Network, order: Any) -> bool:
+    """Tell whether `processing` keeps what it finds: the order cannot change, and the network is not too large."""
+    edges = getattr(order, "edges", order)
+    fixed = edges is not order and isinstance(edges, np.ndarray) and not edges.flags.writeable
+    return (order is None or fixed) and network.n_connections <= REMEMBERED
+
+
 def processing(network: Network, order: Any) -> Processing:
     """Return how an order processes the network's connections, after checking that it is a valid one.
 
-    order: an Ordering, int[W] connection indices in processing order, or None for the network's own order. The result
-    for an order that cannot change (its array is read-only) is kept with it and not made again. O(W + N).
+    order: an Ordering, int[W] connection indices in processing order, or None for the network's own order. Where
+    `keeps` says so the result is kept with the order and not made again. O(W + N).
     """
-    if network.n_connections > MAX_CONNECTIONS or network.n_neurons > 2**31 - 1:
-        raise InputError(f"the I/O model counts up to {MAX_CONNECTIONS} connections and 2^31 - 1 neurons")
+    check_size(network)
     edges = getattr(order, "edges", order)
     owner = network if edges is None else order
-    lasting = edges is None or (owner is not edges and isinstance(edges, np.ndarray) and not edges.flags.writeable)
+    lasting = keeps(network, order)
     if lasting and owner in _laid_out and _laid_out[owner][0]() is network:
         return _laid_out[owner][1]
     if edges is None:
         sources, targets, runs, valid = lay_out(network.ends, None, network.n_neurons)
     else:
-        edges = _as_order(network, edges)
+        edges = as_order(network, edges)
         sources, targets, runs, valid = lay_out(network.ends, edges, network.n_neurons)
     if not valid:
-        raise _fault(network, np.arange(network.n_connections) if edges is None else edges)
-    found = Processing(sources, targets, runs, network.n_neurons)
-    if lasting and network.n_connections <= REMEMBERED:
+        raise fault(network, np.arange(network.n_connections) if edges is None else edges)
+    found = Processing(sources, targets, runs, network.is_output.view(np.uint8))
+    if lasting:
         _laid_out[owner] = ref(network), found
     return found
 
