@@ -1,7 +1,9 @@
-"""Write the tables of claims in docs/guides/papers.md from a run's page.
+"""Write the tables of docs/guides/papers.md: claims from a run's page, and what --full gave from its records.
 
 edgewatt papers all --json claims.json
 python docs/claims.py claims.json
+edgewatt papers all --full -r results/full
+python docs/claims.py --full results/full
 """
 
 from __future__ import annotations
@@ -10,14 +12,21 @@ import json
 import re
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from edgewatt.papers.claims import load_catalogue
-from edgewatt.papers.page import VERDICTS
+from edgewatt.papers.claims import Figure, load_catalogue
+from edgewatt.papers.estimate import words
+from edgewatt.papers.measurements import Measurement, measure
+from edgewatt.papers.page import VERDICTS, older
+from edgewatt.papers.reproduction import Reproduction, reproduce
+from edgewatt.papers.study import STUDIES, StudyRun
 
 GUIDE = Path(__file__).parent / "guides" / "papers.md"
 HEAD = "| printed | where | ours | verdict | why |\n|---|---|---|---|---|\n"
+FULL_HEAD = "| figure | setting | two-optimal | CR, 1,000,000 | `auto` | bound |\n|---|---|---|---|---|---|\n"
+RUN_HEAD = "| name | finished | CPU time |\n|---|---|---|\n"
 
 
 def tables(claims: list[dict[str, Any]]) -> str:
@@ -41,14 +50,76 @@ def _row(claim: dict[str, Any], paper: str) -> str:
     return f"| {' | '.join(cells)} |\n"
 
 
-def main(file: str) -> None:
-    """Put the tables of a run's claims in the guide."""
-    claims = json.loads(Path(file).read_text())["claims"]
+def full(folder: str) -> str:
+    """Return what --full gave: the counts of every sweep's points, and the CPU time of everything."""
+    catalogue = load_catalogue()
+    runs = [reproduce(name, results=folder, full=True, run=False) for name in (*catalogue.figures, *STUDIES)]
+    sweeps = [run for run in runs if isinstance(run, Reproduction)]
+    rows = [row for run in sweeps for row in _points(catalogue.figures[run.name], run)]
+    told = "".join(f"| {' | '.join(cells)} |\n" for cells in rows if cells[2] != cells[5])
+    least = Counter((figure, setting.split("; M = ")[0]) for figure, setting, two, *_, bound in rows if two == bound)
+    at_bound = "; ".join(f"{count} of Figure {figure}{_at(setting)}" for (figure, setting), count in least.items())
+    seen: set[str] = set()
+    return (
+        f"{FULL_HEAD}{told}\nAt the bound in every order, from the start on: {at_bound}.\n\n"
+        f"{RUN_HEAD}{''.join(_state(run, seen) for run in runs)}\n"
+    )
+
+
+def _at(setting: str) -> str:
+    return f" with {setting}" if "M_g" in setting else ""
+
+
+def _points(figure: Figure, run: Reproduction) -> Iterator[tuple[str, ...]]:
+    """One row a panel and x, of the network that all methods have."""
+    found: dict[tuple[str, float], dict[str, Measurement]] = {}
+    for m in measure(figure, run.records):  # a curve ends with what its search found
+        found.setdefault((m.panel, m.x if figure.shows == "io" else 0), {})[m.kind] = m
+    for (panel, x), methods in found.items():
+        two = methods[figure.baseline]
+        setting = "; ".join(part for part in (panel, f"{_axis(figure)}{x:g}" if figure.shows == "io" else "") if part)
+        counts = (_count(methods.get(kind), two) for kind in (figure.theirs, "auto"))
+        yield str(figure.figure), setting, f"{two.value:,.0f}", *counts, f"{two.lower:,}"
+
+
+def _axis(figure: Figure) -> str:
+    return "M = " if figure.x.path.endswith("size") else f"{figure.x.path.split('.')[-1].replace('n_', '')} "
+
+
+def _count(m: Measurement | None, two: Measurement) -> str:
+    if m is None:
+        return ""
+    change = f" ({100 * (m.value / two.value - 1):+.1f} %)" if abs(m.value / two.value - 1) >= 0.001 else ""
+    return f"{m.value:,.0f}{change}"
+
+
+def _state(run: Reproduction | StudyRun, seen: set[str]) -> str:
+    """How much of a figure is finished, and the CPU time of what no figure above has."""
+    new = {record.hash: record for record in run.records if record.hash not in seen}
+    seen.update(new)
+    cpu = sum(float(record.provenance.get("cpu_s") or 0.0) for record in new.values())
+    of = len(run.jobs if isinstance(run, StudyRun) else run.plan.points)
+    age = f", {count} by older counts" if (count := older(run)) else ""
+    return f"| `{run.name}` | {len(run.records)} of {of}{age} | {words(cpu) if cpu else ''} |\n"
+
+
+def _replace(begin: str, end: str, text: str) -> None:
+    """Put text in the guide from the line that matches `begin` to the next one that matches `end`."""
     guide = GUIDE.read_text()
-    begin, end = re.search(r"^## Gleinig", guide, re.M), re.search(r"^## Running it", guide, re.M)
-    assert begin is not None and end is not None
-    GUIDE.write_text(guide[: begin.start()] + tables(claims) + guide[end.start() :])
+    first = re.search(begin, guide, re.M)
+    assert first is not None
+    last = re.search(end, guide[first.end() :], re.M)
+    assert last is not None
+    GUIDE.write_text(guide[: first.start()] + text + guide[first.end() + last.start() :])
+
+
+def main(*arguments: str) -> None:
+    """Put a run's claims, or the table of a folder that --full filled, in the guide."""
+    if arguments[0] == "--full":
+        _replace(r"^\| figure \| setting ", r"^<!-- end of the table", full(arguments[1]))
+    else:
+        _replace("^## Gleinig", "^## Running it", tables(json.loads(Path(arguments[0]).read_text())["claims"]))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

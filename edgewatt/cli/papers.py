@@ -14,9 +14,11 @@ def papers(
     names: list[str] = typer.Argument(
         None, metavar="[NAME]...", help="Names of figures, what several names begin with, or 'all'."
     ),
-    full: bool = typer.Option(False, "--full", help="All points, with 1,000,000 iterations: takes hours."),
+    full: bool = typer.Option(
+        False, "--full", help="All points, 1,000,000 iterations, one network a point: takes hours."
+    ),
     iterations: int = typer.Option(None, help="Another number of iterations (default: 10,000)."),
-    seeds: int = typer.Option(None, help="Only the first so many of the five networks."),
+    seeds: int = typer.Option(None, help="The first so many of the five networks (default: 5, with --full 1)."),
     results: str = typer.Option(
         "results/papers", "-r", "--results", parser=named, metavar="DIR", help="Folder for the records."
     ),
@@ -96,6 +98,7 @@ def papers(
 def _print(done: list[Any], claims: list[dict[str, Any]], written: list[str]) -> None:
     """Print each paper's claims beside ours, what is finished, and what was written."""
     from edgewatt.cli.parts.output import show_table
+    from edgewatt.papers.page import older
     from edgewatt.papers.study import StudyRun
 
     heads = ("printed, in our words", "the paper's method", "our method", "verdict")
@@ -106,7 +109,8 @@ def _print(done: list[Any], claims: list[dict[str, Any]], written: list[str]) ->
         show_table(heads, lines, title=paper)
     for r in done:
         of, what = (len(r.jobs), "jobs") if isinstance(r, StudyRun) else (len(r.plan.points), "points")
-        say(f"{r.name}: {len(r.records)} of {of} {what} finished")
+        age = f", {count} of them counted by an older edgewatt" if (count := older(r)) else ""
+        say(f"{r.name}: {len(r.records)} of {of} {what} finished{age}")
     for line in written:
         say(line)
 

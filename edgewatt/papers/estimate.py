@@ -6,14 +6,14 @@ names; the largest points of Figures 2a, 2b and 6 with --full are scaled from sm
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from edgewatt.papers.claims import CpuSeconds, load_catalogue
-from edgewatt.papers.reproduction import figure_plan
+from edgewatt.papers.reproduction import figure_plan, finished
 from edgewatt.papers.study import STUDIES, missing_jobs
-from edgewatt.results.store import Store
+from edgewatt.results.record import content_hash
 from edgewatt.sweeps.executors import available_cores
 
 MEASURED_ON = "a 2-core AMD EPYC VM (Zen 5), 2026-11-22"
@@ -23,19 +23,25 @@ DEFAULT_ITERATIONS = 10_000
 def cpu_seconds_left(name: str, *, results: str | Path = "results/papers", **settings: Any) -> float:
     """Return about how many CPU seconds `reproduce` will spend on a figure or study, with these settings of it.
 
-    settings: full, iterations, seeds and overrides. What is finished in the folder ``results/NAME`` counts nothing.
+    settings: full, iterations, seeds and overrides. What is finished in the folder ``results`` counts nothing.
     """
+    return sum(_left(name, results, settings).values())
+
+
+def _left(name: str, results: str | Path, settings: Mapping[str, Any]) -> dict[str, float]:
+    """Return the seconds of each point or job that is missing, by its hash: figures share some of their points."""
     catalogue, full = load_catalogue(), bool(settings.get("full"))
     if name in STUDIES:
         jobs = missing_jobs(name, results=results, full=full, seeds=settings.get("seeds"))
-        return len(jobs) * _of(catalogue.studies[name].cpu_s, full)
-    seconds, store = catalogue.figures[name].cpu_s, Store(Path(results) / name)
+        each = _of(catalogue.studies[name].cpu_s, full)
+        return {content_hash({"study": name, "job": dict(job)}): each for job in jobs}
+    seconds = catalogue.figures[name].cpu_s
     scale = (settings.get("iterations") or DEFAULT_ITERATIONS) / DEFAULT_ITERATIONS
-    left = 0.0
+    left = {}
     for point in figure_plan(name, **settings).points:
-        if not store.path(point.hash).exists():
+        if finished(point.hash, results) is None:
             ordering = point.config["ordering"]
-            left += _of(seconds[ordering["kind"]], full) * (scale if "iterations" in ordering else 1.0)
+            left[point.hash] = _of(seconds[ordering["kind"]], full) * (scale if "iterations" in ordering else 1.0)
     return left
 
 
@@ -54,9 +60,9 @@ def words(seconds: float) -> str:
 def time_left(names: Sequence[str], *, results: str, workers: int | None, **settings: Any) -> str:
     """Say about how long the figures will take, '' for less than half a minute; settings: of `cpu_seconds_left`."""
     cores = workers or available_cores()
-    left = {name: cpu_seconds_left(name, results=results, **settings) for name in names}
-    alone = sum(seconds for name, seconds in left.items() if name in STUDIES and STUDIES[name].item.alone)
-    total = sum(left.values())
+    left = {name: _left(name, results, settings) for name in names}
+    alone = sum(sum(left[name].values()) for name in names if name in STUDIES and STUDIES[name].item.alone)
+    total = sum({point: seconds for missing in left.values() for point, seconds in missing.items()}.values())
     if total <= 30:
         return ""
     shared = f", {words(alone + (total - alone) / cores)} with {cores} workers" if cores > 1 else ""

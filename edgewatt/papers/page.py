@@ -10,6 +10,7 @@ from pathlib import Path
 from re import sub
 from typing import Any
 
+from edgewatt._version import COUNTS_VERSION
 from edgewatt.papers.charts import chart, chart_rows, study_chart
 from edgewatt.papers.claims import Catalogue, Claim, Figure, cited, load_catalogue, short
 from edgewatt.papers.measurements import Measurement, PanelGroup, measure, summarise
@@ -205,7 +206,7 @@ def _tally(claims: list[Row]) -> str:
 def _section(catalogue: Catalogue, run: Reproduction, figure: Figure) -> str:
     groups = summarise(measure(figure, run.records))
     networks = max(group.median.n for group in groups)
-    state = "" if run.complete else f" {len(run.records)} of {len(run.plan.points)} points are finished."
+    state = ("" if run.complete else f" {len(run.records)} of {len(run.plan.points)} points are finished.") + _age(run)
     return (
         f'<section class="figure" id="{text(run.name)}"><h2>{_heading(catalogue, run)}</h2>'
         f"<p>{text(figure.setting)}. Medians; {text(interval_words(networks))}.{state} {text(_iterations(run))}</p>"
@@ -218,12 +219,22 @@ def _section(catalogue: Catalogue, run: Reproduction, figure: Figure) -> str:
 def _study_section(catalogue: Catalogue, run: StudyRun) -> str:
     """A study's text and tables; cells may hold several values with commas, which stay in one line."""
     study = catalogue.studies[run.name]
-    state = "" if run.complete else f" {len(run.records)} of {len(run.jobs)} jobs are finished."
+    state = ("" if run.complete else f" {len(run.records)} of {len(run.jobs)} jobs are finished.") + _age(run)
     tables = "".join(_figure(run, table) + _details(table) for table in STUDIES[run.name].item.tables(run.done))
     return (
         f'<section class="figure" id="{text(run.name)}"><h2>{_heading(catalogue, run)}</h2>'
         f'<p>{text(study.setting)}{state}</p><p class="hint">{text(study.reading)}</p>{tables}</section>'
     )
+
+
+def _age(run: Run) -> str:
+    count = older(run)
+    return f" Counted by an older edgewatt: {count} of {len(run.records)}." if count else ""
+
+
+def older(run: Run) -> int:
+    """Return how many of a run's records an older edgewatt counted; computing its figure again replaces them."""
+    return sum(record.counts_version < COUNTS_VERSION for record in run.records)
 
 
 def _details(table: StudyTable) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from edgewatt.config.document import Document
 from edgewatt.config.loading import read_with_paths
 from edgewatt.papers.claims import FOLDER, chosen
-from edgewatt.papers.study import STUDIES, StudyRun, run_study
+from edgewatt.papers.study import FULL_NETWORKS, STUDIES, StudyRun, run_study
 from edgewatt.results.record import Record
 from edgewatt.results.store import Store
 from edgewatt.sweeps.executors import make_executor
@@ -50,8 +51,9 @@ def figure_plan(
     """Return the points of a figure.
 
     full: the paper's 1,000,000 iterations for the 10,000 of the file, our search without its limit, and the points that
-    the file excludes; iterations: another number. seeds: the first so many networks of the file's five. overrides: as
-    of a sweep; another grid has nothing to exclude. Raises InputError for an unknown name or bad number.
+    the file excludes, with FULL_NETWORKS a point; iterations: another number. seeds: the first so many networks of the
+    file's five. overrides: as of a sweep; another grid has nothing to exclude. Raises InputError for an unknown name or
+    bad number.
     """
     if full and iterations is not None:
         raise InputError("give either full or a number of iterations")
@@ -64,6 +66,8 @@ def figure_plan(
         _lift_moves(document)
     if full or any(text.startswith("grid") for text in overrides):
         document.data.pop("exclude", None)
+    if full and seeds is None:
+        seeds = FULL_NETWORKS
     if seeds is not None:
         _cut_seeds(document, seeds)
     return load_sweep_document(document, overrides)
@@ -107,14 +111,20 @@ def _borrow(plan: SweepPlan, store: Store, results: Path) -> None:
     """Take points that another figure has computed already: Figures 2 and 4 share their common setting."""
     store.open()
     for point in plan.points:
-        path = store.path(point.hash)
-        if path.exists():
-            continue
-        for other in results.glob(f"*/{path.parent.name}/{path.name}"):
-            record = Store(other.parents[1]).get(point.hash)
-            if record is not None:
-                store.put(record)
-                break
+        if not store.holds(point.hash) and (record := finished(point.hash, results)) is not None:
+            store.put(record)
+
+
+def finished(point_hash: str, results: str | Path) -> Record | None:
+    """Return a point that a figure in the folder ``results`` has computed, counted as today; None if there is none.
+
+    Damaged records are none: the sweep of their figure computes them again.
+    """
+    for path in Path(results).glob(f"*/records/{point_hash}.json"):
+        with suppress(InputError):
+            if (record := Store(path.parents[1]).current(point_hash)) is not None:
+                return record
+    return None
 
 
 def _set_iterations(document: Document, iterations: int) -> None:

@@ -50,6 +50,10 @@ class StudyTable:
     drawn: Drawing | None = None
 
 
+FULL_NETWORKS = 1
+"""Networks behind each number of `full`, where no other number is asked for; the default selection has five."""
+
+
 class Jobs(Protocol):
     """Names the jobs; `full` asks for more than fits in some minutes."""
 
@@ -108,17 +112,18 @@ def run_study(
 ) -> StudyRun:
     """Compute what is missing of a study in the folder ``results/NAME``.
 
-    seeds: of jobs that have a seed, those with one of the first so many. workers: processes; 0 computes in this one.
-    A job that cannot be computed (EdgewattError) is reported and leaves the others alone.
+    seeds: of jobs that have a seed, those with one of the first so many (None: all, with `full` FULL_NETWORKS).
+    workers: processes; 0 computes in this one. A job that cannot be computed (EdgewattError) is reported and leaves the
+    others alone. Results of an older COUNTS_VERSION are computed again.
     """
     study, store = STUDIES[name].item, Store(Path(results) / name)
-    jobs = _first_seeds(study.jobs(full), seeds)
+    jobs = _jobs(name, full, seeds)
     identities = [_identity(name, job) for job in jobs]
     hashes = [content_hash(identity) for identity in identities]
     failed: list[str] = []
     if run:
         store.open()
-        missing = [k for k, key in enumerate(hashes) if not store.path(key).exists()]
+        missing = [k for k, key in enumerate(hashes) if store.current(key) is None]
         for at, (k, outcome) in enumerate(_outcomes(name, jobs, missing, 0 if study.alone else workers)):
             if progress is not None:
                 progress(len(jobs) - len(missing) + at + 1, len(jobs), "jobs finished")
@@ -134,17 +139,18 @@ def run_study(
 def missing_jobs(name: str, *, results: str | Path, full: bool = False, seeds: int | None = None) -> list[Job]:
     """Return the jobs of a study that `run_study` would compute."""
     store = Store(Path(results) / name)
-    jobs = _first_seeds(STUDIES[name].item.jobs(full), seeds)
-    return [job for job in jobs if not store.path(content_hash(_identity(name, job))).exists()]
+    return [job for job in _jobs(name, full, seeds) if store.current(content_hash(_identity(name, job))) is None]
 
 
 def _identity(name: str, job: Job) -> dict[str, Any]:
     return {"study": name, "version": STUDIES[name].item.version, "job": dict(job)}
 
 
-def _first_seeds(jobs: list[dict[str, Any]], seeds: int | None) -> list[dict[str, Any]]:
-    if seeds is None:
+def _jobs(name: str, full: bool, seeds: int | None) -> list[dict[str, Any]]:
+    jobs = STUDIES[name].item.jobs(full)
+    if seeds is None and not full:
         return jobs
+    seeds = FULL_NETWORKS if seeds is None else seeds
     if isinstance(seeds, bool) or seeds < 1:
         raise InputError(f"seeds is {seeds}: it is at least 1")
     kept = sorted({job["seed"] for job in jobs if "seed" in job})[:seeds]

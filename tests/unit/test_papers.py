@@ -10,17 +10,19 @@ import pytest
 import vl_convert
 
 import edgewatt as ew
+from edgewatt._version import COUNTS_VERSION
 from edgewatt.cli import app
 from edgewatt.papers.charts import study_chart
 from edgewatt.papers.claims import chosen, load_catalogue
-from edgewatt.papers.estimate import cpu_seconds_left, words
+from edgewatt.papers.estimate import cpu_seconds_left, time_left, words
 from edgewatt.papers.measurements import Measurement
 from edgewatt.papers.measures import MEASURES
-from edgewatt.papers.page import VERDICTS, compare_claims
-from edgewatt.papers.reproduction import FULL_ITERATIONS, figure_plan
+from edgewatt.papers.page import VERDICTS, compare_claims, render
+from edgewatt.papers.reproduction import FULL_ITERATIONS, Reproduction, figure_plan
 from edgewatt.papers.statistics import interval_words, median_interval
-from edgewatt.papers.study import STUDIES, Job, Study, run_study
-from edgewatt.results.record import content_hash
+from edgewatt.papers.study import STUDIES, Job, Study, StudyRun, missing_jobs, run_study
+from edgewatt.results.record import Record, content_hash
+from edgewatt.results.store import Store
 from hwmodel.fastmemory.iomodel import compact_growth_memory
 from hwmodel.processor.cost import TERMS, Processor
 from hwmodel.processor.limits import Limits
@@ -132,9 +134,59 @@ def test_full_means_the_papers_iterations() -> None:
         figure_plan("gleinig-4", seeds=6)
 
 
+@pytest.mark.parametrize("name", [*CATALOGUE.figures, *STUDIES])
+def test_full_is_one_network_a_point_unless_more_are_asked_for(name: str, tmp_path: Path) -> None:
+    def seeds(wanted: int | None, full: bool = True) -> set[int]:
+        if name in STUDIES:
+            jobs = missing_jobs(name, results=tmp_path, full=full, seeds=wanted)
+            return {job["seed"] for job in jobs if "seed" in job}
+        return {point.config["seed"] for point in figure_plan(name, full=full, seeds=wanted).points}
+
+    drawn = seeds(None, full=False)
+    assert drawn in (set(), {1}, {1, 2, 3, 4, 5})  # serenity-orders draws samples, from one seed
+    assert seeds(None) == ({1} if drawn else set())
+    assert seeds(5) == drawn
+
+
+def test_what_an_older_edgewatt_counted_is_told_and_computed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    smallest = replace(STUDIES["ego-misses"].item, jobs=lambda full: [SMALLEST["ego-misses"]])
+    monkeypatch.setitem(STUDIES._entries, "ego-misses", Entry("ego-misses", smallest, "", None))
+    figure = {"results": tmp_path, "seeds": 1, "iterations": 20, "overrides": SMALL}
+    study = {"results": tmp_path, "seeds": 1}
+
+    def left() -> list[bool]:
+        return [cpu_seconds_left("gleinig-2c", **figure) > 0, cpu_seconds_left("ego-misses", **study) > 0]
+
+    def runs(**more: object) -> list[Reproduction | StudyRun]:
+        return [
+            ew.reproduce("gleinig-2c", executor="inline", **figure, **more),
+            ew.reproduce("ego-misses", executor="inline", **study, **more),
+        ]
+
+    for run in runs():
+        for record in run.records:
+            Store(tmp_path / run.name).put(Record(record.canonical, {**record.provenance, "counts_version": 1}))
+    assert left() == [True, True]
+    assert render(runs(run=False)).count("Counted by an older edgewatt: ") == 2
+    assert {record.counts_version for run in runs() for record in run.records} == {COUNTS_VERSION}
+    assert left() == [False, False] and "older edgewatt" not in render(runs())
+
+
+def test_points_that_figures_share_are_estimated_once(tmp_path: Path) -> None:
+    seconds = CATALOGUE.figures
+    one = time_left(["gleinig-2a"], results=str(tmp_path), workers=1, full=True)
+    both = time_left(["gleinig-2a", "gleinig-4"], results=str(tmp_path), workers=1, full=True)
+    assert one and both != one
+    apart = sum(cpu_seconds_left(name, results=tmp_path, full=True) for name in ("gleinig-2a", "gleinig-4"))
+    common = sum(seconds["gleinig-2a"].cpu_s[kind].full for kind in ("two-optimal", "connection-reordering", "auto"))
+    assert words(apart) not in both and words(apart - common) in both
+
+
 def test_the_default_selection_leaves_out_what_full_takes() -> None:
     for name in CATALOGUE.figures:
-        kept, every = figure_plan(name).points, figure_plan(name, full=True).points
+        kept, every = figure_plan(name, seeds=1).points, figure_plan(name, full=True).points
         assert len(kept) <= len(every)
     widths = {p.config["network"]["generate"]["width"] for p in figure_plan("gleinig-2a").points}
     assert widths == {100, 300, 500}
@@ -275,8 +327,10 @@ def test_the_time_that_is_left_is_estimated_and_falls(tmp_path: Path) -> None:
     assert cpu_seconds_left("gleinig-2b", **small) == pytest.approx(expected)
     ew.reproduce("gleinig-2b", executor="inline", **small)
     assert cpu_seconds_left("gleinig-2b", **small) == 0
-    full = sum(cpu_seconds_left(name, results=tmp_path, full=True) for name in CATALOGUE.figures)
-    assert 5 * 3600 < full < 20 * 3600  # eleven hours when it was measured
+    one, five = (
+        sum(cpu_seconds_left(n, results=tmp_path, full=True, seeds=s) for n in CATALOGUE.figures) for s in (None, 5)
+    )
+    assert 1.5 * 3600 < one < 4 * 3600 and five == pytest.approx(5 * one, rel=0.01)  # two hours when it was measured
     assert cpu_seconds_left("ego-misses", results=tmp_path, seeds=1) == pytest.approx(
         9 * CATALOGUE.studies["ego-misses"].cpu_s.default
     )
