@@ -6,8 +6,10 @@ from itertools import combinations
 from math import comb
 from pathlib import Path
 
+import numpy as np
 import pytest
 import vl_convert
+from safetensors.numpy import save_file
 
 import edgewatt as ew
 from edgewatt._version import COUNTS_VERSION
@@ -293,6 +295,26 @@ SMALLEST: dict[str, Job] = {
     "eon-frontier": {"width": 16, "layers": 2, "density": 0.05, "orders": 2, "seed": 1},
     "serenity-orders": {"graph": "RandWire WS32 seed 0"},
 }
+
+
+def test_a_berts_block_is_measured_where_its_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    shapes = {"intermediate": (32, 8), "output": (8, 32), "attention.output": (8, 8)}
+    weights = {f"bert.encoder.layer.0.{k}.dense.weight": rng.normal(size=s).astype("f4") for k, s in shapes.items()}
+    save_file(weights, tmp_path / "model.safetensors")
+    study = STUDIES["gleinig-trained"].item
+    without = study.jobs(False)
+    monkeypatch.setenv("EDGEWATT_BERT", str(tmp_path / "model.safetensors"))
+    (job, *others) = [job for job in study.jobs(False) if job not in without]
+    assert len(others) == 17 and {*job} == {"network", "file", "density", "scope", "policy", "iterations"}
+    job = {**job, "density": 0.25, "iterations": 20}
+    result = study.compute(job)
+    assert result["connections"] == 128 and result["connection-reordering"] <= result["two-optimal"]
+    theirs, ours = study.measures["by_policy"]([(job, result)])
+    assert theirs.startswith("BERT block: RR ") and ours.startswith("BERT block: RR ")
+    monkeypatch.setenv("EDGEWATT_BERT", str(tmp_path / "none"))
+    with pytest.raises(InputError, match="EDGEWATT_BERT names no file"):
+        study.jobs(False)
 
 
 def test_a_dense_layer_is_ready_at_once_whatever_the_order() -> None:
