@@ -20,7 +20,6 @@ from traces.base.errors import InputError
 from traces.base.units import size_in_bytes
 
 Int64Array = npt.NDArray[np.int64]
-MOST_PIECES = 16
 OUTSIDE = "elsewhere"
 
 

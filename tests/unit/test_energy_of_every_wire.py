@@ -9,6 +9,7 @@ import pytest
 import edgewatt as ew
 from hwmodel.coding.stage import ENCODERS
 from hwmodel.energy.replay import replay_energy
+from hwmodel.machine import BusSpec
 from traces.generators.networks import random_layered
 from traces.work.network import Network
 
@@ -40,16 +41,22 @@ def test_no_count_of_a_record_is_negative(encoder: str, part: str) -> None:
     assert [found for found in numbers(record.results) if found[1] < 0] == []
 
 
-def test_a_renamed_encoder_costs_the_same(monkeypatch: pytest.MonkeyPatch, network: Network) -> None:
+@pytest.mark.parametrize("part", ["lpddr4-3200", "ddr4-3200-x8"])
+def test_a_renamed_encoder_costs_the_same(monkeypatch: pytest.MonkeyPatch, network: Network, part: str) -> None:
     """What makes a part's DBI cheap is what the encoder declares, not what it is called."""
     entry = ENCODERS["dbi-dc"]
     monkeypatch.setitem(
         ENCODERS._entries, "heavy-bytes", type(entry)("heavy-bytes", type("Own", (entry.item,), {}), "")
     )
-    trace = ew.build_trace(network, batch=4)
+    trace, wires = ew.build_trace(network, batch=4), ew.load_part(part)
     energy = {}
     for name in ("raw", "dbi-dc", "heavy-bytes"):
-        machine = ew.Machine(caches=(ew.CacheSpec(size_bytes=256, ways=2),), encoder=name, part="lpddr4-3200")
+        machine = ew.Machine(
+            caches=(ew.CacheSpec(size_bytes=256, ways=2),),
+            encoder=name,
+            bus=BusSpec(wires.organisation.byte_lanes, wires.organisation.burst_bytes),
+            part=wires,  # itself: what its name gives is another test's
+        )
         counts = ew.replay(trace, machine)
         energy[name] = replay_energy(counts, machine).total_pj, counts.total.ones
     assert energy["heavy-bytes"] == energy["dbi-dc"]
@@ -60,8 +67,6 @@ def test_a_renamed_encoder_costs_the_same(monkeypatch: pytest.MonkeyPatch, netwo
 def test_a_machine_may_name_its_part(part: str, network: Network) -> None:
     """A name, a file and the part itself are one machine."""
     lanes, block = ew.load_part(part).organisation.byte_lanes, ew.load_part(part).organisation.burst_bytes
-    from hwmodel.machine import BusSpec
-
     trace = ew.build_trace(network, batch=4)
     named, given = (ew.Machine(part=p, bus=BusSpec(lanes, block)) for p in (part, ew.load_part(part)))
     of_name, of_part = (replay_energy(ew.replay(trace, machine), machine) for machine in (named, given))
