@@ -6,8 +6,9 @@ import math
 from pathlib import Path
 
 from edgewatt.bench.comparison import OURS, BenchComparison, summary
-from edgewatt.reporting.escaping import text
-from edgewatt.reporting.frame import frame, plot, table
+from edgewatt.reporting.html.escaping import text
+from edgewatt.reporting.html.page import Page
+from edgewatt.reporting.html.parts import plot, table
 from traces.base.files import whole_file
 from traces.base.units import duration
 
@@ -23,9 +24,9 @@ svg.plot .over { paint-order: stroke; stroke: var(--card); stroke-width: 4px; st
 def bench_page(results: list[BenchComparison], output: str | Path) -> str:
     """Write one HTML file for some comparisons and return its path."""
     body = "".join(map(_section, results))
-    page = frame("Inference beside the libraries", body, subtitle=results[0].machine, style=STYLE)
+    page = Page("Inference beside the libraries", body, subtitle=results[0].machine, style=STYLE)
     with whole_file(output) as stream:
-        stream.write(page.encode("utf-8", "backslashreplace"))
+        stream.write(page.html().encode("utf-8", "backslashreplace"))
     return str(output)
 
 

@@ -133,7 +133,7 @@ def order_network(
         with whole_file(Path(output)) as stream:
             stream.write(order_file(found, result))
     if explain:
-        from edgewatt.reporting.explain_order import explain_page
+        from edgewatt.reporting.pages.explain import explain_page
 
         page = explain_page(
             made.network, found, memory=made.memory, policy=made.policy, pinning=made.pinning, view=view

@@ -52,7 +52,7 @@ def papers(
     from edgewatt.papers.page import compare_claims, paper_page
     from edgewatt.papers.reproduction import figure_plan, reproduce
     from edgewatt.papers.study import STUDIES, StudyRun
-    from edgewatt.reporting.frame import need_charts
+    from edgewatt.reporting.html.vega import need_charts
     from traces.base.errors import InputError
     from traces.base.files import check_writable
 

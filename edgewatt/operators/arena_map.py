@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from edgewatt.operators.bank_file import Memories
-from edgewatt.reporting.arena_page import ArenaMap, BankShown, arena_figure, arena_page
 from edgewatt.reporting.page import drawing
+from edgewatt.reporting.pages.arena import ArenaMap, BankShown, arena_figure, arena_page
 from reorder.arena.banks import BankedPlacement, place_in_banks
 from reorder.arena.base import Placement
 from reorder.arena.files import NamedBuffers

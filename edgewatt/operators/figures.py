@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from edgewatt.operators.arena_map import of_schedule, write_figure
-from edgewatt.reporting.arena_page import arena_figure
+from edgewatt.reporting.pages.arena import arena_figure
 from reorder.schedule import constructive
 from reorder.schedule.footprint import footprint
 from reorder.schedule.operator_problem import OperatorProblem

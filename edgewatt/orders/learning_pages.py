@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from edgewatt.reporting.escaping import text
-from edgewatt.reporting.frame import frame, plot, table
+from edgewatt.reporting.html.escaping import text
+from edgewatt.reporting.html.page import Page
+from edgewatt.reporting.html.parts import plot, table
 
 if TYPE_CHECKING:
     from reorder.learning.eon.training import TrainingState
@@ -53,7 +54,7 @@ def eon_page(name: str, memory: int, runs: Sequence[TrainingState], rows: Sequen
         "<h2>Beside other orders</h2>",
         table(("order", "misses"), [(order, f"{n:,}") for order, n in rows]),
     ]
-    return frame(f"EON on {name}", "".join(body))
+    return Page(f"EON on {name}", "".join(body)).html()
 
 
 def weights_page(name: str, found: Training, n_validation: int) -> str:
@@ -83,7 +84,7 @@ def weights_page(name: str, found: Training, n_validation: int) -> str:
         "<h2>The best set</h2>",
         table(("weight of", ""), [*weights, ("early: share of the slots", f"{found.sets[0].early:.3f}")]),
     ]
-    return frame(f"Weights of learned orders: {name}", "".join(body))
+    return Page(f"Weights of learned orders: {name}", "".join(body)).html()
 
 
 def _top(words: str, picture: str) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from edgewatt.orders.pays import METRICS, WORDS, Pays, change, kib
-from edgewatt.reporting.escaping import text
-from edgewatt.reporting.frame import frame
+from edgewatt.reporting.html.escaping import text
+from edgewatt.reporting.html.page import Page
 
 _STYLE = """
 table.map td { text-align: right; }
@@ -50,7 +50,7 @@ def pays_page(found: Pays) -> str:
         f'<p class="hint">Both orders in layout {text(found.layout)}. Blue saves, red costs more. The thick line '
         "stands where the order stops paying; the last column has the size.</p>" + "".join(maps)
     )
-    return frame(f"Does {found.names[0]} pay against {found.names[1]}?", body, style=_STYLE)
+    return Page(f"Does {found.names[0]} pay against {found.names[1]}?", body, style=_STYLE).html()
 
 
 def _colour(saving: float) -> str:

@@ -19,8 +19,8 @@ from edgewatt.papers.reproduction import Reproduction
 from edgewatt.papers.statistics import interval_words
 from edgewatt.papers.study import STUDIES, Drawing, StudyRun, StudyTable
 from edgewatt.reporting.chart import LEGEND
-from edgewatt.reporting.escaping import text
-from edgewatt.reporting.frame import asset, frame
+from edgewatt.reporting.html.escaping import text
+from edgewatt.reporting.html.page import Page, asset
 from edgewatt.reporting.page import columnar
 from edgewatt.results.record import of_our_shape
 from traces.base.errors import InputError
@@ -108,7 +108,7 @@ def render(reproductions: Sequence[Run]) -> str:
     catalogue = load_catalogue()
     shown = [run for run in reproductions if run.records]
     links = (f'<a href="#{text(run.name)}">{text(run.name)}</a>' for run in shown)
-    body = _own("papers.html").format(
+    body = asset(__file__, "papers.html").format(
         links=" · ".join(links),
         claims=_claims_table(compare_claims(reproductions)),
         figures="".join(
@@ -120,14 +120,8 @@ def render(reproductions: Sequence[Run]) -> str:
         provenance=text(json.dumps(_provenance(reproductions), indent=2, ensure_ascii=False)),
     )
     data = {"charts": charts, "datasets": {name: columnar(drawn) for name, drawn in rows.items()}, "legend": LEGEND}
-    return frame(
-        "The papers' figures, repeated",
-        body,
-        style=_own("papers.css"),
-        data=data,
-        scripts=[asset("charts.js")],
-        charts=True,
-    )
+    style = asset(__file__, "papers.css")
+    return Page("The papers' figures, repeated", body, style=style, data=data, charts=True).html()
 
 
 def _heading(catalogue: Catalogue, run: Run) -> str:
@@ -312,7 +306,3 @@ def _provenance(reproductions: Sequence[Run]) -> dict[str, Any]:
 def _list(words: str) -> str:
     """Show findings of several panels one below the other."""
     return "<br>".join(text(part) for part in words.split("; "))
-
-
-def _own(name: str) -> str:
-    return (Path(__file__).parent / name).read_text("utf-8")

@@ -10,9 +10,9 @@ from typing import Any
 
 from edgewatt.reporting.chart import LEGEND, MANY_POINTS, Spec, charts, datasets, telling_fields, titles, varying_fields
 from edgewatt.reporting.data import ReportData, gather
-from edgewatt.reporting.escaping import text
 from edgewatt.reporting.figures import save_figures
-from edgewatt.reporting.frame import asset, frame, framed
+from edgewatt.reporting.html.escaping import text
+from edgewatt.reporting.html.page import Page, asset
 from edgewatt.reporting.overlay import overlaid
 from edgewatt.reporting.words import summary
 from edgewatt.results.columns import ABSENT, ColumnTable
@@ -143,15 +143,16 @@ def rendered(data: ReportData, drawn: Mapping[str, Spec] | None = None) -> Itera
         f'<figure id="chart-{text(name)}" class="chart{" wide" if name in _wide(drawn) else ""}"></figure>'
         for name in drawn
     )
-    body = asset("report.html").format(
+    body = asset(__file__, "report.html").format(
         words=words,
         figures=figures,
         failed=_failed(data),
         config=text(_pretty(data.about.configuration())),
         provenance=text(_pretty(data.about.provenance())),
     )
-    script = "\n".join(map(asset, _SCRIPTS))
-    return framed(data.title, body, style=asset("report.css"), data=payload, scripts=[script], charts=True)
+    script = "\n".join(asset(__file__, f"scripts/{name}.js") for name in _SCRIPTS)
+    style = asset(__file__, "report.css")
+    return Page(data.title, body, style=style, data=payload, script=script, charts=True).pieces()
 
 
 def _wide(drawn: Mapping[str, Spec]) -> set[str]:
@@ -161,7 +162,7 @@ def _wide(drawn: Mapping[str, Spec]) -> set[str]:
     return wide | ({narrow[-1]} if len(narrow) % 2 else set())
 
 
-_SCRIPTS = ("charts.js", "many.js", "choice.js", "tradeoff.js", "parallel.js", "table.js", "record.js")
+_SCRIPTS = ("many", "choice", "tradeoff", "parallel", "table", "record")
 _NUMBERS = (  # what an axis may show, and its title
     ("time_ns", "time"), ("energy_pj", "energy"), ("io_energy_pj", "IO energy"), ("dram_energy_pj", "DRAM energy"),
     ("onchip_energy_pj", "on-chip energy"), ("bytes", "bytes moved"), ("ones", "ones"), ("toggles", "toggles"),
@@ -263,4 +264,4 @@ def drawing(title: str, spec: Any) -> str:
     """Return one chart as a self-contained page."""
     data = {"charts": {"drawing": spec}, "datasets": {}, "legend": {}}
     body = '<figure id="chart-drawing" class="chart"></figure>'
-    return frame(title, body, data=data, scripts=[asset("charts.js")], charts=True)
+    return Page(title, body, data=data, charts=True).html()

@@ -35,12 +35,12 @@ SWEEP: dict[str, Any] = {
 
 KINDS = {  # page -> the module that makes it
     "report": "edgewatt/reporting/page.py",
-    "explain": "edgewatt/reporting/explain_order.py",
+    "explain": "edgewatt/reporting/pages/explain.py",
     "pays": "edgewatt/orders/pays_page.py",
-    "cache": "edgewatt/reporting/cache_page.py",
+    "cache": "edgewatt/reporting/pages/cache.py",
     "schedule": "edgewatt/operators/arena_map.py",
-    "arena": "edgewatt/reporting/arena_page.py",
-    "patches": "edgewatt/reporting/patches_page.py",
+    "arena": "edgewatt/reporting/pages/arena.py",
+    "patches": "edgewatt/reporting/pages/patches.py",
     "papers": "edgewatt/papers/page.py",
     "bench": "edgewatt/bench/page.py",
     "learning": "edgewatt/orders/learning_pages.py",
@@ -48,7 +48,7 @@ KINDS = {  # page -> the module that makes it
 
 
 def test_every_kind_of_page_is_looked_at() -> None:
-    frames = re.compile(r"^from edgewatt\.reporting\.(frame import .*\bframe\b|page import drawing)", re.M)
+    frames = re.compile(r"^from edgewatt\.reporting\.(html\.page import .*\bPage\b|page import drawing)", re.M)
     found = {str(p.relative_to(ROOT)) for p in (ROOT / "edgewatt").rglob("*.py") if frames.search(p.read_text())}
     assert found == set(KINDS.values()), "a page is made somewhere that no browser has seen"
 
@@ -77,8 +77,8 @@ def _network_pages(folder: Path) -> None:
     from edgewatt.orders.learning_pages import eon_page
     from edgewatt.orders.ordering import judge_for
     from edgewatt.orders.pays_page import pays_page
-    from edgewatt.reporting.cache_page import cache_page
-    from edgewatt.reporting.explain_order import explain_page
+    from edgewatt.reporting.pages.cache import cache_page
+    from edgewatt.reporting.pages.explain import explain_page
     from hwmodel.replay.profile import parse_level, profile_caches
     from traces.generators.networks import uniform_layers
     from traces.trace_readers import open_trace

@@ -12,7 +12,7 @@ from browser import CHROMIUM, Browser
 
 import edgewatt as ew
 from edgewatt.reporting.data import gather
-from edgewatt.reporting.frame import _BUNDLE
+from edgewatt.reporting.html.vega import _BUNDLE
 from edgewatt.reporting.page import read_results, render
 from edgewatt.results.record import Record, content_hash
 from edgewatt.results.store import Store

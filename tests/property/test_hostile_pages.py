@@ -27,12 +27,12 @@ from edgewatt.orders.pays import METRICS, Pays
 from edgewatt.orders.pays_page import pays_page
 from edgewatt.papers.claims import load_catalogue
 from edgewatt.papers.study import StudyRun, StudyTable
-from edgewatt.reporting.arena_page import ArenaMap, BankShown, arena_page
-from edgewatt.reporting.cache_page import cache_page
 from edgewatt.reporting.data import gather
-from edgewatt.reporting.explain_order import explain_page
 from edgewatt.reporting.page import drawing, render
-from edgewatt.reporting.patches_page import patches_page
+from edgewatt.reporting.pages.arena import ArenaMap, BankShown, arena_page
+from edgewatt.reporting.pages.cache import cache_page
+from edgewatt.reporting.pages.explain import explain_page
+from edgewatt.reporting.pages.patches import patches_page
 from edgewatt.results.record import Record
 from hwmodel.processor.cost import TERMS, Processor
 from hwmodel.processor.limits import Limits
@@ -204,10 +204,10 @@ def pages(records: list[Record], text: str, folder: Path) -> dict[str, Callable[
 KINDS = tuple(pages([], "", Path()))
 PAGES = {
     "page",
-    "arena_page",
-    "patches_page",
-    "cache_page",
-    "explain_order",
+    "arena",
+    "patches",
+    "cache",
+    "explain",
     "pays_page",
     "learning_pages",
 }  # of these modules
@@ -215,7 +215,7 @@ PAGES = {
 
 def test_every_page_is_tried() -> None:
     """A new page, papers and bench aside, is put on the common frame and among `pages` here."""
-    framed = re.compile(r"^from edgewatt\.reporting\.frame import .*\bframe\b", re.M)
+    framed = re.compile(r"^from edgewatt\.reporting\.html\.page import .*\bPage\b", re.M)
     assert {path.stem for path in (ROOT / "edgewatt").rglob("*.py") if framed.search(path.read_text())} == PAGES
 
 
@@ -224,7 +224,7 @@ def test_who_makes_elements_escapes_by_the_one_function() -> None:
         code = path.read_text()
         assert path.name == "escaping.py" or not re.search(r"^\s*(import html|from html import)", code, re.M), path
         if re.search(r'(?<!b")<(table|html|svg|h1|h2)\b', code):  # bytes are what a file begins with
-            assert "from edgewatt.reporting.escaping import" in code, path
+            assert "from edgewatt.reporting.html.escaping import" in code, path
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from edgewatt.reporting import frame
+from edgewatt.reporting.html import vega
 
 POOL = """
 import os, time
@@ -60,7 +60,7 @@ def test_a_pool_ends_with_its_killed_parent(tmp_path: Path) -> None:
 def test_the_scripts_of_charts_say_nothing_of_a_parent_that_is_gone() -> None:
     """`edgewatt papers`, stopped while it wrote its page, ended with a traceback of this child."""
     pytest.importorskip("vl_convert")
-    command = [sys.executable, "-P", "-c", frame._BUNDLE]
+    command = [sys.executable, "-P", "-c", vega._BUNDLE]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert child.stdout is not None and child.stderr is not None
     child.stdout.close()

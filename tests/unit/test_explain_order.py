@@ -15,8 +15,8 @@ from oracles.random_networks import dags
 from typer.testing import CliRunner
 
 from edgewatt.cli import app
-from edgewatt.reporting.escaping import text
-from edgewatt.reporting.explain_order import explain_page
+from edgewatt.reporting.html.escaping import text
+from edgewatt.reporting.pages.explain import explain_page
 from hwmodel.fastmemory.iomodel import count_io
 from hwmodel.fastmemory.occupancy import occupancy
 from reorder.edges.learned import TERMS

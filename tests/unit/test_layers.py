@@ -52,7 +52,7 @@ def test_kernels_need_only_numpy_and_libc() -> None:
 
 
 MOST_FILES = 13  # in one folder, besides its __init__
-SOURCES = {".py", ".pyx", ".pxd", ".h", ".hpp"}
+SOURCES = {".py", ".pyx", ".pxd", ".h", ".hpp", ".js", ".html", ".css"}
 MOST_FLOORS = 7  # of rooms in one package, the lowest one importing no other
 FACADE = {"edgewatt.__init__", "edgewatt.__main__"}  # names for others, no floor of their own
 
@@ -148,12 +148,11 @@ def test_rooms_stand_on_few_floors() -> None:
 
 
 def test_rooms_are_seen_at_once() -> None:
-    """Every file one reads counts: a module, and also the headers of a kernel."""
+    """Every file one reads counts: a module, and also the headers of a kernel and the script and style of a page."""
     counts: dict[str, int] = {}
     for package in MAY_IMPORT:
         for path in (ROOT / package).rglob("*"):
-            seen = SOURCES if package == "cython_ext" else {".py"}
-            if path.suffix in seen and path.stem != "__init__":
+            if path.suffix in SOURCES and path.stem != "__init__":
                 folder = str(path.parent.relative_to(ROOT))
                 counts[folder] = counts.get(folder, 0) + 1
     assert {folder: n for folder, n in counts.items() if n > MOST_FILES} == {}

@@ -9,7 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from edgewatt.papers.cdr_layers import CHANNELS, EFFORT, ENCODERS, STRIDES, change, layer, names, ones_of, ordered
+from edgewatt.papers.stand_ins.cdr_layers import (
+    CHANNELS,
+    EFFORT,
+    ENCODERS,
+    STRIDES,
+    change,
+    layer,
+    names,
+    ones_of,
+    ordered,
+)
 from edgewatt.papers.study import STUDIES, Done, Drawing, Job, Study, StudyTable
 from traces.formats import to_bits
 

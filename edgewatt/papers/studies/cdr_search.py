@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from edgewatt.papers.cdr_layers import STRIDES, change, layer, ordered
+from edgewatt.papers.stand_ins.cdr_layers import STRIDES, change, layer, ordered
 from edgewatt.papers.study import STUDIES, Done, Drawing, Job, Study, StudyTable
 
 SEARCHES = ("guided-local-search", "simulated-annealing", "tabu-search")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from edgewatt.papers.cdr_layers import (
+from edgewatt.papers.stand_ins.cdr_layers import (
     CHANNELS,
     EFFORT,
     ENCODERS,

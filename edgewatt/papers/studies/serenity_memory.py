@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import edgewatt as ew
-from edgewatt.papers.serenity_graphs import available, graph_of, mean, settings
+from edgewatt.papers.stand_ins.serenity_graphs import available, graph_of, mean, settings
 from edgewatt.papers.study import STUDIES, Done, Drawing, Job, Study, StudyTable
 
 CELL_A = "SwiftNet cell A"

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import edgewatt as ew
-from edgewatt.papers.serenity_graphs import available, graph_of, settings
+from edgewatt.papers.stand_ins.serenity_graphs import available, graph_of, settings
 from edgewatt.papers.study import STUDIES, Done, Drawing, Job, Study, StudyTable
 from reorder.schedule.arena import arena
 from reorder.schedule.footprint import footprint

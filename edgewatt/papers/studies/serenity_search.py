@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 import edgewatt as ew
-from edgewatt.papers.serenity_graphs import available, graph_of, settings
+from edgewatt.papers.stand_ins.serenity_graphs import available, graph_of, settings
 from edgewatt.papers.study import STUDIES, Done, Job, Study, StudyTable
 
 PATTERNS = (("channel-wise", "absorb-add"), ("channel-wise", "kernel-wise"))  # other readings of the rewritten graph

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgewatt.reporting.escaping import text
-from edgewatt.reporting.frame import asset, frame
+from edgewatt.reporting.html.escaping import text
+from edgewatt.reporting.html.page import Page, asset
 
 Int64Array = npt.NDArray[np.int64]
 NUMBER = ' class="number"'
@@ -109,13 +109,13 @@ def arena_page(shown: ArenaMap) -> str:
         "banks": [{"name": b.name, "height": b.height, "size": b.size} for b in shown.banks],
         "buffers": [list(row) for row in zip(shown.names, *(p.tolist() for p in parts), strict=True)],
     }
-    body = asset("arena_page.html").format(
+    body = asset(__file__, "arena.html").format(
         words="".join(f"<p>{text(line)}</p>" for line in shown.words()),
         head="".join(f"<th{NUMBER if 0 < k < 5 else ''}>{name}</th>" for k, name in enumerate(columns)),
         rows="".join(rows),
     )
-    style, script = asset("arena_page.css"), asset("arena_page.js")
-    return frame(shown.title, body, style=style, data=data, scripts=[script])
+    style, script = asset(__file__, "arena.css"), asset(__file__, "arena.js")
+    return Page(shown.title, body, style=style, data=data, script=script).html()
 
 
 def arena_figure(shown: ArenaMap) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from edgewatt.reporting.escaping import text
-from edgewatt.reporting.frame import asset, frame
+from edgewatt.reporting.html.escaping import text
+from edgewatt.reporting.html.page import Page, asset
 from traces.base.units import engineering, in_one_unit
 
 
@@ -30,14 +30,14 @@ def patches_page(title: str, words: Sequence[str], plans: Sequence[Mapping[str, 
     for *cells, blocks in table:
         numbers = "".join(f'<td class="number">{cell}</td>' for cell in cells)
         rows.append(f'<tr>{numbers}<td class="blocks">{text(blocks)}</td></tr>')
-    body = asset("patches_page.html").format(
+    body = asset(__file__, "patches.html").format(
         words="".join(f"<p>{text(line)}</p>" for line in words),
         head="".join(f"<th>{name}</th>" for name in columns),
         rows="".join(rows),
     )
-    style, script = asset("patches_page.css"), asset("patches_page.js")
+    style, script = asset(__file__, "patches.css"), asset(__file__, "patches.js")
     shown = [{**plan, "energy": _energy(plan["uj"])} for plan in plans]
-    return frame(title, body, style=style, data={"plans": shown}, scripts=[script])
+    return Page(title, body, style=style, data={"plans": shown}, script=script).html()
 
 
 def _energy(uj: float | None) -> str:

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from edgewatt.judging.judge import MachineView
-from edgewatt.reporting.escaping import text
-from edgewatt.reporting.frame import asset, frame, table
+from edgewatt.reporting.html.escaping import text
+from edgewatt.reporting.html.page import Page, asset
+from edgewatt.reporting.html.parts import table
 from hwmodel.fastmemory.iomodel import count_io, gap, io_bounds
 from hwmodel.fastmemory.occupancy import KINDS, Occupancy, occupancy
 from reorder.base import ORDERINGS, Ordering, Task
@@ -63,19 +64,19 @@ def explain_page(
         "start": sides[1]["total"], "comparable": bool(ordering.curve) and ordering.curve[-1][2] == sides[0]["total"],
     }  # fmt: skip
     settings = f"M = {memory}, policy {policy}, pinning {pinning}, seed {ordering.seed}"
-    body = asset("explain_order.html").format(
+    body = asset(__file__, "explain.html").format(
         sentence=text(_sentence(sides, lower, bound)),
         machine="" if view is None else machine_part(view),
         reasons=_reasons(network, ordering, Task(memory, policy, pinning)),
     )
-    return frame(
+    return Page(
         f"{network.name}, ordered by {ordering.method}",
         body,
         subtitle=settings,
-        style=asset("explain_order.css"),
+        style=asset(__file__, "explain.css"),
         data=data,
-        scripts=[asset("explain_order.js")],
-    )
+        script=asset(__file__, "explain.js"),
+    ).html()
 
 
 def _reasons(network: Network, ordering: Ordering, task: Task) -> str:

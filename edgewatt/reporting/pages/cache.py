@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
-from edgewatt.reporting.escaping import text
-from edgewatt.reporting.frame import frame, plot, table
+from edgewatt.reporting.html.escaping import text
+from edgewatt.reporting.html.page import Page
+from edgewatt.reporting.html.parts import plot, table
 from hwmodel.replay.profile import CacheProfile, MissCurve
 
 _WIDTH, _HEIGHT, _LEFT, _BELOW = 860, 300, 56, 40
@@ -34,7 +35,7 @@ def cache_page(found: CacheProfile, name: str) -> str:
     points = zip(curve.size_bytes.tolist(), curve.misses.tolist(), strict=True)
     rows = [(f"{size:,}", f"{n:,}", f"{n / max(curve.lookups, 1):.4f}") for size, n in points]
     parts += ["<h2>The curve as numbers</h2>", table(("size in bytes", "misses", "miss ratio"), rows)]
-    return frame(f"Caches on {name}", "".join(parts))
+    return Page(f"Caches on {name}", "".join(parts)).html()
 
 
 def _picture(curve: MissCurve) -> str:
