@@ -157,19 +157,19 @@ def sweep(
     from edgewatt.sweeps.plan import load_sweep
     from edgewatt.sweeps.sweep import sweep as run_sweep
 
-    plan = load_sweep(Path(file), overrides or ())
     folder = Path(results) if results else Path("results") / Path(file).stem
     if dry_run:
         from edgewatt.cli.tables import show_estimate
         from edgewatt.sweeps.estimate import estimate
 
-        found = estimate(plan, folder, workers)
+        found = estimate(load_sweep(Path(file), overrides or ()), folder, workers)
         if not write_json(found, json_file):
             show_estimate(found)
         return
     with resumable(), progress("sweep") as update:
         done = run_sweep(
-            plan,
+            Path(file),
+            overrides=overrides or (),
             results=folder,
             executor=executor,
             workers=workers,

@@ -17,7 +17,7 @@ from edgewatt.point.steps import OPTIONAL, identities, shared
 from edgewatt.results.claims import Claims
 from edgewatt.results.record import Record
 from edgewatt.results.store import NewerCountsError, Store, StoreError
-from edgewatt.sweeps.executors import Executor, Prepared, make_executor
+from edgewatt.sweeps.executors import Executor, Prepared, available_cores, make_executor
 from edgewatt.sweeps.ignored import warn_of_ignored
 from edgewatt.sweeps.plan import SweepPlan, load_sweep
 from edgewatt.sweeps.records import Records
@@ -122,21 +122,23 @@ def sweep(
     loses the points in flight at most. Raises ConfigError for a bad file, StoreError when the store cannot be written,
     InputError where it holds points counted by a newer edgewatt.
     """
-    plan = config if isinstance(config, SweepPlan) else load_sweep(config, overrides)
-    warn_of_ignored(plan.points)
     run_by = make_executor(executor, workers=workers, scheduler=scheduler) if isinstance(executor, str) else executor
-    store = Store(results, fsync=fsync).open()
-    store.sweep_leftovers()
-    store.put_plan(plan.name, [point.hash for point in plan.points])
-    found = Results(store, plan.points)
-    todo = _todo(found, resume, retry_failed)
-    report = progress or (lambda done, total, text: None)
-    report(len(plan.points) - len(todo), len(plan.points), "")
-
     with contextlib.ExitStack() as stack:
-        if todo and isinstance(run_by, Prepared):
+        if isinstance(run_by, Prepared):
             stack.callback(run_by.close)
-            run_by.prepare(len(todo))  # its workers load while the points are named
+            if not Path(results).exists():
+                run_by.prepare(available_cores())  # of a new sweep: they load while its points are found out
+        plan = config if isinstance(config, SweepPlan) else load_sweep(config, overrides)
+        warn_of_ignored(plan.points)
+        store = Store(results, fsync=fsync).open()
+        store.sweep_leftovers()
+        store.put_plan(plan.name, [point.hash for point in plan.points])
+        found = Results(store, plan.points)
+        todo = _todo(found, resume, retry_failed)
+        report = progress or (lambda done, total, text: None)
+        report(len(plan.points) - len(todo), len(plan.points), "")
+        if todo and isinstance(run_by, Prepared):
+            run_by.prepare(len(todo))
         claims = stack.enter_context(Claims(store.folder / "claims"))
         course = _Course(found, plan.points, todo, claims, resume)
         while course.open:

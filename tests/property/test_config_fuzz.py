@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edgewatt as ew
-from edgewatt.config import ConfigError
+from edgewatt.config.document import ConfigError
 from edgewatt.sweeps.plan import load_sweep
 from traces.base.resources import config_root
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edgewatt as ew
-from edgewatt.config import ConfigError
+from edgewatt.config.document import ConfigError
 from edgewatt.results.comparison import pareto_front
 from edgewatt.results.record_rows import compact, percent, row_of
 from edgewatt.sweeps.optimization import parse_constraint

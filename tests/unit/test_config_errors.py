@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from edgewatt.config import ConfigError, load_run
+from edgewatt.config.document import ConfigError
+from edgewatt.config.loading import load_run
 from edgewatt.sweeps.plan import load_sweep
 
 GOOD = """\

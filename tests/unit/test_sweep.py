@@ -9,7 +9,7 @@ import pytest
 
 import edgewatt as ew
 from edgewatt._version import COUNTS_VERSION
-from edgewatt.config import ConfigError
+from edgewatt.config.document import ConfigError
 from edgewatt.results.record import Record, canonical_json
 from edgewatt.results.store import Store
 from edgewatt.sweeps.estimate import estimate
