@@ -16,6 +16,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 from traces.base.children import end_with_parent, safe_children
 from traces.base.errors import EdgewattError, InputError, MissingExtraError, unknown_name
+from traces.base.registry import naming_outside
 
 EXECUTORS = ("threads", "processes", "inline", "dask")
 IN_FLIGHT = 3  # pieces a worker: one that it does, and what it does next
@@ -211,13 +212,13 @@ class _Processes(_Pool):
     def submit(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Future[Any]:
         """Let a worker do a piece."""
         with safe_children():
-            return super().submit(function, arguments)
+            return super().submit(naming_outside, (function, *arguments))
 
 
 def _together(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> tuple[list[Any], float]:
     """Do some pieces; return what they give and the seconds that they took."""
     began = time.perf_counter()
-    return [function(*arguments) for arguments in calls], time.perf_counter() - began
+    return [naming_outside(function, *arguments) for arguments in calls], time.perf_counter() - began
 
 
 def _dask(workers: Workers) -> _Dask:

@@ -111,6 +111,12 @@ def members(mark: str) -> dict[int, int]:
     return found
 
 
+def _usual_signals() -> None:
+    """Undo what `nohup` and a shell's `&` let a command inherit: that it ignores SIGHUP and SIGINT."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Command:
     """A command under way in a session of its own; what it says goes to a file, so that it never waits for us."""
 
@@ -126,6 +132,7 @@ class Command:
                 stdout=subprocess.DEVNULL,
                 stderr=said,
                 start_new_session=True,
+                preexec_fn=_usual_signals,
             )
 
     def ticks(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import traceback
 import warnings
 from typing import Any
 
@@ -80,11 +81,12 @@ def main() -> None:
     except ForeignTracesError as error:
         sys.exit(f"edgewatt: {error}")
     try:
-        import cython_ext  # noqa: F401 - checks what the environment says of the kernels
+        from cython_ext import HOW_TO_BUILD  # checks what the environment says of the kernels, too
     except ValueError as error:
         sys.stderr.write(f"edgewatt: {error}\n")
         sys.exit(2)
     from traces.base.errors import EdgewattError, EdgewattWarning, InputError
+    from traces.base.registry import naming_outside
 
     def shown(message: Warning | str, category: type[Warning], *place: object) -> None:
         if issubclass(category, EdgewattWarning):
@@ -95,8 +97,10 @@ def main() -> None:
     python = warnings.showwarning
     warnings.showwarning = shown  # type: ignore[assignment]
     try:
-        _run()
+        naming_outside(_run)
     except EdgewattError as error:
+        if os.environ.get("EDGEWATT_TRACEBACK"):
+            traceback.print_exception(error)
         say(f"edgewatt: {error}", err=True)
         sys.exit(2 if isinstance(error, InputError) else 1)
     except BrokenPipeError:
@@ -105,7 +109,16 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write("edgewatt: interrupted\n")
         sys.exit(130)
+    except ImportError as error:
+        if not (error.name or "").startswith("cython_ext."):
+            raise
+        said = str(error) if HOW_TO_BUILD in str(error) else f"{error}; {HOW_TO_BUILD}"  # built, but of other sources
+        sys.stderr.write(f"edgewatt: {said}\n")
+        sys.exit(1)
     except OSError as error:
+        if error.filename is not None and error.errno in _NOT_OPENED:
+            say(f"edgewatt: {error.filename}: cannot be opened ({error.strerror})", err=True)
+            sys.exit(2)
         if error.errno not in _OUTPUT_FAILS:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left in buffers goes nowhere, without a traceback
@@ -113,6 +126,7 @@ def main() -> None:
         sys.exit(1)
 
 
+_NOT_OPENED = (errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.ENOENT, errno.ELOOP, errno.ENAMETOOLONG)
 _OUTPUT_FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 

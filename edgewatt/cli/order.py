@@ -82,7 +82,7 @@ def order_network(
         "--renumber",
         metavar="FILE",
         parser=written,
-        help="With --system: renumber neurons for cache lines; write that network.",
+        help="With --system: renumber neurons for cache lines; write that network as npz.",
     ),
     output: str = typer.Option(
         None, "-o", "--output", parser=written, metavar="FILE", help="Write the order as npz (array `edges`)."
@@ -104,10 +104,12 @@ def order_network(
 
     from edgewatt.cli.parts.output import progress, say_words, show_order, write_json
     from edgewatt.orders.describe import order_file, sizes_of
-    from edgewatt.orders.request import OrderRequest, find_order, read_network
+    from edgewatt.orders.request import OrderRequest, find_order, need_npz, read_network
     from edgewatt.orders.timed import speed_in_words
     from traces.base.files import whole_file
 
+    need_npz("-o", output, "an order")
+    need_npz("--renumber", renumber, "a network")
     loaded = read_network(
         network, orientation=orientation, names=names, image=image, windows=window, prune=prune
     )  # fmt: skip

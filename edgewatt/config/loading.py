@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from functools import lru_cache
@@ -74,7 +75,7 @@ def read_with_paths(path: str | Path) -> Document:
     document = read_document(path)
     if not isinstance(document.data, dict):
         raise document.fail((), "a configuration is a mapping: lines such as 'network:' and 'orderings:'")
-    absolute_paths(document, Path(path).resolve().parent)
+    absolute_paths(document, Path(os.path.realpath(path)).parent)
     return document
 
 

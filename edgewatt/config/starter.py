@@ -29,7 +29,7 @@ def init(files: str | Path | Sequence[str | Path], output: str | Path, *, system
     loaded = load(given[0] if len(given) == 1 else given, kind="network")
     if not isinstance(loaded, Network):
         raise InputError(f"{given[0]}: a configuration needs a network of neurons, not an operator graph")
-    text = starter(loaded, given, system=system, folder=target.resolve().parent)
+    text = starter(loaded, given, system=system, folder=Path(os.path.realpath(target)).parent)
     with whole_file(target) as stream:
         stream.write(text.encode("utf-8", "surrogateescape"))
 

@@ -107,6 +107,12 @@ class FoundOrder:
     notes: tuple[str, ...] = ()
 
 
+def need_npz(option: str, name: str | None, what: str) -> None:
+    """Refuse a file's name that promises another format than npz; one without a suffix promises none."""
+    if name is not None and Path(name).suffix.lower() not in ("", ".npz"):
+        raise InputError(f"{option} {name}: {what} is written as npz: give the file a name that ends in .npz")
+
+
 def find_order(network: Network, request: OrderRequest, progress: Progress | None = None) -> FoundOrder:
     """Make the order that is asked for and say what it costs. Raises InputError for options that do not go together."""
     r = request

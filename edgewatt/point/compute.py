@@ -20,6 +20,7 @@ from edgewatt.point.steps import OPTIONAL, Step, inputs, name_of, own_steps, ste
 from edgewatt.results.record import Record, content_hash, of_our_shape
 from traces.base.errors import InputError
 from traces.base.progress import Progress
+from traces.base.registry import failure_outside
 
 
 class Computation:
@@ -171,9 +172,10 @@ def answer(task: Mapping[str, Any]) -> dict[str, Any]:
     try:
         point = Point.named(task["config"], task["paths"], task["name"], task["hash"])
         record = compute(point, process_memo(task["stages"]), keep=task["keep"])
-    except Exception as error:
+    except (Exception, SystemExit) as error:
+        named = failure_outside(error) or error
         failure = {
-            "error": f"{type(error).__name__}: {error}",
+            "error": f"{type(named).__name__}: {named}",
             "traceback": traceback.format_exc(limit=20),
             "config": task["config"],
             "name": task["name"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -109,7 +110,7 @@ def read_results(
 
 def _distinct(places: Sequence[Path]) -> list[str]:
     """Return the names of folders, with as much of their paths as tells them apart."""
-    resolved = [place.resolve() for place in places]
+    resolved = [Path(os.path.realpath(place)) for place in places]
     if len(set(resolved)) < len(resolved):
         raise InputError("a results folder is named twice")
     for depth in range(1, 64):

@@ -51,6 +51,8 @@ def read_buffers(path: str | Path, alignment: int | None = None) -> NamedBuffers
         raise InputError(f"{path}: more than 1 GiB is not a list of buffers")
     try:
         text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not a text file ({error.reason} at byte {error.start})") from error
     try:

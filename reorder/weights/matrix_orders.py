@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,7 +80,7 @@ def order_weights(
         storage, wires, method, {"effort": effort, **parameters} if _has_effort(method) else parameters
     )
     weights, target = ModelWeights(folder), Path(output)
-    if target.resolve() == weights.folder.resolve():
+    if os.path.realpath(target) == os.path.realpath(weights.folder):
         raise InputError(f"{target}: the shards that are read: name another folder")
     chosen = selected(weights, include, exclude)
     try:

@@ -262,3 +262,10 @@ def test_digitised_figures(tmp_path: Path, text: str, words: str) -> None:
         read_overlay(tmp_path / "o.csv")
     (tmp_path / "o.csv").write_text("memory,io\n" + "1,2\n" * 100_000)
     assert len(read_overlay(tmp_path / "o.csv")[2]) == 100_000
+
+
+def test_links_in_a_circle_are_one_message(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    for words in (["report"], ["compare", str(tmp_path / "loop")], ["run"], ["optimize"], ["show"]):
+        done = CliRunner().invoke(app, [*words, str(tmp_path / "loop")])
+        assert isinstance(done.exception, InputError) and "loop" in str(done.exception), (words, done.exception)

@@ -70,6 +70,11 @@ def test_an_order_that_meets_the_bound_is_called_optimal(
         (["-m", "ego", "--objective", "{kind: weighted"], "cannot be read"),
         (["--time-limit", "0"], "time_limit_s is 0"),
         (["-m", "ego", "-o", "no/such/folder/order.npz"], "cannot be written"),
+        (["-o", "order.mtx"], "-o order.mtx: an order is written as npz: give the file a name that ends in .npz"),
+        (
+            ["--renumber", "net.mtx"],
+            "--renumber net.mtx: a network is written as npz: give the file a name that ends in",
+        ),
     ],
 )
 def test_bad_requests(file: str, arguments: list[str], message: str) -> None:

@@ -1,6 +1,7 @@
 """Another distribution's `traces` is named before anything of it runs, on the command line and in Python."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -42,3 +43,29 @@ def test_python_says_so_too(foreign: Path) -> None:
 def test_ours_is_found(tmp_path: Path) -> None:
     done = python("-c", "import edgewatt; print(edgewatt.diagnose()['traces_package'])", cwd=tmp_path)
     assert done.stdout.strip() == str(ROOT / "traces"), done.stderr
+
+
+@pytest.fixture
+def without_kernels(tmp_path: Path) -> Path:
+    """A checkout as after a pull: sources, and of the kernels no or old binaries."""
+    for name in ("edgewatt", "traces", "cython_ext", "hwmodel", "reorder"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("*.so", "*.pyd", "__pycache__"))
+    return tmp_path
+
+
+def test_kernels_that_are_not_built_are_one_line_with_the_remedy(without_kernels: Path, tmp_path: Path) -> None:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "PYTHONPATH": str(without_kernels)}
+        return subprocess.run(
+            [sys.executable, *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+
+    remedy = f"build the kernels with:  cd {without_kernels} && {sys.executable} setup.py build_ext --inplace"
+    done = run("-m", "edgewatt", "doctor")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"edgewatt: cython_ext.common.cpu is not built; {remedy}\n"
+    done = run("-c", "import edgewatt; edgewatt.order")
+    assert done.stderr.splitlines()[-1].startswith("ModuleNotFoundError: cython_ext.") and remedy in done.stderr
+    (without_kernels / "cython_ext" / "common" / "cpu.py").write_text("simd_level = 'of older sources'\n")
+    done = run("-c", "import cython_ext.nothing")
+    assert "No module named 'cython_ext.nothing'" in done.stderr and remedy not in done.stderr

@@ -1,6 +1,7 @@
 """Outputs: whole or absent, links stay links, pipes and devices stay what they are, inputs are not replaced."""
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -149,3 +150,29 @@ def test_an_empty_name_is_no_folder(tmp_path: Path, words: list[str]) -> None:
     done = edgewatt(*words, cwd=tmp_path)
     assert done.returncode == 2 and "an empty name" in done.stderr, done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["q.yaml"]
+
+
+def test_what_is_read_while_an_output_is_written_is_named_itself(tmp_path: Path) -> None:
+    """A folder, or a file without the right to read it, among the inputs is no fault of the output."""
+    for name in (tmp_path, tmp_path / "nowhere.csv"):
+        with pytest.raises(InputError) as caught, whole_file(tmp_path / "out") as stream:
+            stream.write(name.open("rb").read())
+        assert str(caught.value).startswith(f"{name}: cannot be read (") and not (tmp_path / "out").exists()
+
+
+def test_an_input_without_the_right_to_read_it_is_one_line(tmp_path: Path) -> None:
+    """As the superuser without the capability that passes over rights, or as anybody else."""
+    (tmp_path / "b.csv").write_text("id,lower,upper,size\na,0,1,8\n")
+    (tmp_path / "t.din").write_text("r 40 20\n")
+    for name in ("b.csv", "t.din"):
+        (tmp_path / name).chmod(0)
+    drop = "-dac_override,-dac_read_search"
+    without = ["setpriv", "--bounding-set", drop, "--inh-caps", drop]
+    if os.geteuid() == 0 and shutil.which("setpriv") is None:
+        pytest.skip("the superuser reads everything, and setpriv is not there")
+    for words in (["arena", "b.csv"], ["export", "t.din", "-f", "dinero", "-o", "out.din"]):
+        command = [*(without if os.geteuid() == 0 else []), sys.executable, "-m", "edgewatt", *words]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == f"edgewatt: {words[1]}: cannot be read (Permission denied)\n"

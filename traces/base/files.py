@@ -129,7 +129,9 @@ def whole_file(path: str | Path) -> Iterator[IO[bytes]]:
                 os.chmod(name, stat.S_IMODE(state.st_mode))
             os.replace(name, target)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
+        other = error.filename is not None and os.fspath(error.filename) not in (str(path), str(target), name)
+        what = f"{error.filename}: cannot be read" if other else f"{path}: cannot be written"  # read inside the block
+        raise InputError(f"{what} ({error.strerror or error})") from error
     finally:
         Path(name).unlink(missing_ok=True)  # gone after the rename; left only by an error
 

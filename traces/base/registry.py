@@ -12,6 +12,7 @@ import hashlib
 import importlib.util
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, cached_property
 from importlib import import_module
@@ -20,7 +21,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, Generic, TypeVar
 
-from traces.base.errors import InputError, did_you_mean, shown, unknown_name
+from traces.base.errors import EdgewattError, InputError, did_you_mean, shown, unknown_name
 
 T = TypeVar("T")
 OUR_PACKAGES = ("traces", "hwmodel", "reorder", "edgewatt")
@@ -238,6 +239,68 @@ class Registry(Mapping[str, Entry[T]]):
 
 
 _ALL: list[Registry[Any]] = []
+
+
+def failure_outside(error: BaseException) -> InputError | None:
+    """Return an error that names the member of another distribution, or of a script, whose code raised `error`.
+
+    None where no such code was under way, and for errors that are raised on purpose: these say all there is to say.
+    """
+    link: BaseException | None = error
+    members = [(r.what, e) for r in _ALL for e in r._entries.values() if e.origin is not None]
+    theirs = {_package(entry.module) for _, entry in members}
+    while link is not None and members and not isinstance(link, EdgewattError):
+        places = [
+            (frame, line) for frame, line in traceback.walk_tb(link.__traceback__) if _package_of(frame) in theirs
+        ]
+        found = next((found for frame, _ in places if (found := _members_of(frame, members))), None)
+        if found:
+            frame, line = places[-1]
+            said = "".join(traceback.format_exception_only(link)).strip()
+            return InputError(f"{found} failed: {said} ({Path(frame.f_code.co_filename).name}, line {line})")
+        link = link.__cause__ or link.__context__
+    return None
+
+
+def naming_outside(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function; what code of another distribution raises in it becomes an InputError that names the member."""
+    try:
+        return function(*arguments)
+    except (Exception, SystemExit) as error:
+        if named := failure_outside(error):
+            raise named from error
+        raise
+
+
+def _package_of(frame: FrameType) -> str:
+    return _package(str(frame.f_globals.get("__name__", "")))
+
+
+def _members_of(frame: FrameType, members: list[tuple[str, Entry[Any]]]) -> str:
+    """Return the members, in words, whose own code a frame runs, else those of its distribution; '' for neither."""
+    module = str(frame.f_globals.get("__name__", ""))
+    here = [(what, entry) for what, entry in members if _package(entry.module) == _package(module)]
+    root = frame.f_code.co_qualname.partition(".")[0]
+    own = [(what, entry) for what, entry in here if entry.module == module and root in _roots(entry.item)]
+    of_distribution = [(what, entry) for what, entry in here if entry.origin is not None and entry.origin.version]
+    in_module = [(what, entry) for what, entry in of_distribution if entry.module == module]
+    found = own or in_module or of_distribution
+    if not found:
+        return ""
+    origin = found[0][1].origin
+    assert origin is not None
+    names = " or ".join(f"{what} {entry.name!r}" for what, entry in found[:3])
+    return f"the {names} of {f'{origin.distribution} {origin.version}'.strip() or 'this session'}"
+
+
+def _package(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def _roots(item: Any) -> set[str]:
+    """Return the names of the functions and classes that a member is made of."""
+    pieces = (item, type(item), *getattr(item, "__dict__", {}).values())
+    return {str(getattr(piece, "__qualname__", "")).partition(".")[0] for piece in pieces} - {""}
 
 
 def _registering_frame() -> FrameType:

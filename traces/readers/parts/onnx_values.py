@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Container, Iterable, Mapping
 from functools import cached_property
 from heapq import heappop, heappush
@@ -64,8 +65,8 @@ def load_beside(onnx: Any, tensor: Any, model: Path, before: int) -> int:
     folder, or has no such part.
     """
     entries = {entry.key: entry.value for entry in tensor.external_data}
-    name, folder = entries.get("location", ""), model.resolve().parent
-    file = (folder / name).resolve()
+    name, folder = entries.get("location", ""), Path(os.path.realpath(model)).parent
+    file = Path(os.path.realpath(folder / name))  # where a link leads in a circle, what follows says so
     if not name or Path(name).is_absolute() or not file.is_relative_to(folder):
         raise ValueError(f"lies in {name!r}, which is no file in the model's folder")
     if not file.is_file():
