@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -13,6 +14,7 @@ from edgewatt.reporting.chart import Spec, quantity
 from traces.base.errors import InputError
 
 MOST_POINTS = 100_000
+MOST_CHARACTERS = 1 << 24
 _COLOUR = "#8C8C8C"
 
 
@@ -22,9 +24,14 @@ def read_overlay(path: str | Path) -> tuple[str, str, list[dict[str, Any]]]:
     """
     try:
         with open(path, encoding="utf-8-sig", newline="") as stream:
-            reader = csv.reader(stream)
-            filled = ((reader.line_num, line) for line in reader if any(cell.strip() for cell in line))
-            lines = list(islice(filled, MOST_POINTS + 2))
+            text = stream.read(MOST_CHARACTERS + 1)
+        if len(text) > MOST_CHARACTERS:
+            raise InputError(f"{path}: more than {MOST_CHARACTERS:,} characters are no digitised figure")
+        reader = csv.reader(io.StringIO(text, newline=""))
+        filled = ((reader.line_num, line) for line in reader if any(cell.strip() for cell in line))
+        lines = list(islice(filled, MOST_POINTS + 2))
+    except InputError:
+        raise
     except (OSError, ValueError, csv.Error) as error:
         raise InputError(f"{path}: cannot be read as CSV ({getattr(error, 'strerror', None) or error})") from error
     if len(lines) < 2 or len(lines[0][1]) not in (2, 3):

@@ -269,3 +269,9 @@ def test_links_in_a_circle_are_one_message(tmp_path: Path) -> None:
     for words in (["report"], ["compare", str(tmp_path / "loop")], ["run"], ["optimize"], ["show"]):
         done = CliRunner().invoke(app, [*words, str(tmp_path / "loop")])
         assert isinstance(done.exception, InputError) and "loop" in str(done.exception), (words, done.exception)
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs /dev/zero")
+def test_an_overlay_without_an_end_is_refused() -> None:
+    with pytest.raises(InputError, match="/dev/zero: more than 16,777,216 characters are no digitised figure"):
+        read_overlay("/dev/zero")

@@ -64,7 +64,7 @@ def waists(problem: OperatorProblem) -> list[int]:
 
 def _passing(problem: OperatorProblem) -> list[bool]:
     """Whether some buffer written before each operator is needed after it. Bytes alone do not tell: what passes may be
-    as large as what the operator wrote for nobody."""
+    as large as results of the operator that nothing reads."""
     rows, n = problem.buffer_rows, problem.graph.n_nodes
     first: dict[int, int] = {}
     last: dict[int, int] = {}
