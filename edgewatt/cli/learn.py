@@ -81,7 +81,7 @@ def learn_eon(
     ),
     memory: int = typer.Option(100, "--memory", "-M", help="Fast memory M; EON's LRU cache holds M - 1 neurons."),
     seconds: float = typer.Option(None, "--seconds", help="CPU seconds for each seed (default 120)."),
-    iterations: int = typer.Option(None, "--iterations", min=1, help="Iterations of 16 orders, instead of seconds."),
+    iterations: int = typer.Option(None, "--iterations", min=1, help="Iterations of 64 orders, instead of seconds."),
     seeds: str = typer.Option("0", "--seeds", help="A training for each; the best of them is written."),
     output: str = typer.Option(
         "eon.safetensors", "-o", "--output", parser=written, metavar="FILE", help="Where the checkpoint goes."

@@ -83,7 +83,7 @@ def accelerator(
     encoder: str = typer.Option("raw", help="Encoder or chain on the bus, e.g. base-xor+dbi-dc."),
     json_file: str = json_option(),
 ) -> None:
-    """Give an accelerator model the memory that it lacks.
+    """Play the memory traffic of an accelerator model's run, with its true bytes.
 
     Commands, ones, picojoules and nanoseconds by layer and tensor.
 

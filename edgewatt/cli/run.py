@@ -229,7 +229,7 @@ def show(
     record: str = typer.Argument(
         ..., parser=reads("a record", "record", "results"), help="A record (records/HASH.json)."
     ),
-    json_file: str = _JSON,
+    json_file: str = json_option("the record"),
 ) -> None:
     """Print one record: configuration, counts, and provenance.
 
@@ -259,7 +259,7 @@ def rerun(
     record: str = typer.Argument(
         ..., parser=reads("a record", "record", "results"), help="A record (records/HASH.json)."
     ),
-    json_file: str = _JSON,
+    json_file: str = json_option("what differs"),
 ) -> None:
     """Repeat the run behind a record and compare.
 

@@ -61,13 +61,13 @@ def schedule(
     machine: OperatorMachine | str | None = None,
     **parameters: Any,
 ) -> Schedule:
-    """Order the operators of a graph; as reorder.schedule.schedule.schedule, with one objective more.
+    """Order the operators of a graph: reorder.schedule.schedule.schedule, and the objective 'energy' besides.
 
-    objective 'energy': of the order of least peak, the file's, Kahn's, a greedy one and those that searches for little
-    traffic end with, the one whose off-chip transfers take the least energy on `machine` (a system's name, its file or
-    an OperatorMachine); never more than the file's or Kahn's order takes. `details["energy"]`: of that order, as of
-    edgewatt.operators.traffic.operator_energy; `details["candidates_pj"]`: of all orders that were tried. It is the
-    best of these, not proved. All else: as there.
+    objective 'energy' compares the order of least peak, the file's, Kahn's, a greedy one and the results of searches
+    for little traffic. It returns the one whose off-chip transfers take the least energy on `machine` (a system's name,
+    its file or an OperatorMachine): the best of these, not proved. `details["energy"]` is that order's, as
+    edgewatt.operators.traffic.operator_energy returns it; `details["candidates_pj"]` has all orders that were tried.
+    All other arguments, and what is raised, are those of reorder.schedule.schedule.schedule.
     """
     options: dict[str, Any] = {
         "method": method, "rewrite": rewrite, "block_bytes": block_bytes, "allocator": allocator,
