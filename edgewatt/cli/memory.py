@@ -83,7 +83,7 @@ def accelerator(
     encoder: str = typer.Option("raw", help="Encoder or chain on the bus, e.g. base-xor+dbi-dc."),
     json_file: str = json_option(),
 ) -> None:
-    """Play the memory traffic of an accelerator model's run, with its true bytes.
+    """Play an accelerator model's traffic on a memory.
 
     Commands, ones, picojoules and nanoseconds by layer and tensor.
 
