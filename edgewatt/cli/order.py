@@ -146,6 +146,8 @@ def order_network(
         show_order(result)
         if view is not None:
             say_words(view.sentence)
+            if view.note:
+                say_words(view.note)
         elif "predicted_us" in result:
             say(speed_in_words(result, made.lanes))
 

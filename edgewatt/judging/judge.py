@@ -8,8 +8,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from edgewatt.judging.costs import LEAST_CHANGE, change_in_words, check_timing, costs_of, differs, rows_of
+from edgewatt.judging.sample import activations, sample_of, stretches
 from hwmodel.machine import Machine
 from reorder import order as engine
 from reorder.base import ORDERINGS, Ordering
@@ -82,6 +84,17 @@ class MachineJudge:
     def __call__(self, edges: Int64Array) -> float:
         return float(self.costs(edges)[self.objective])
 
+    @cached_property
+    def _activations(self) -> npt.NDArray[np.float32]:
+        return activations(self.network, self.layout.lanes, self.seed)
+
+    def sample(self, edges: Int64Array, n_connections: int) -> tuple[Network, float]:
+        """Return stretches of an order, about `n_connections` in all, as a network in that order, and its cost."""
+        part = sample_of(self.network, edges[stretches(len(edges), n_connections)], self._activations)
+        memory, order = rows_of(self.machine, self.layout), np.arange(part.n_connections)
+        cost = costs_of(part, order, self.machine, self.layout, memory=memory, timing=self.timing, seed=self.seed)
+        return part, float(cost[self.objective])
+
     def holds(self, edges: Int64Array) -> bool:
         """Whether the layout can store an order."""
         return LAYOUTS[self.layout.kind].item.holds(self.network, edges)
@@ -129,17 +142,19 @@ class MachineJudge:
 
 @dataclass(frozen=True)
 class MachineView:
-    """What an order and two-optimal cost on a machine (`costs_of`), and a sentence about both."""
+    """What an order and two-optimal cost on a machine (`costs_of`), and a sentence about both. note: what a time limit
+    left open, empty for nothing."""
 
     name: str
     objective: str
     cost: Mapping[str, Any]
     plain: Mapping[str, Any]
     sentence: str
+    note: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
-        return {"objective": self.objective, "sentence": self.sentence, self.name: dict(self.cost),
+        return {"objective": self.objective, "sentence": self.sentence, "note": self.note, self.name: dict(self.cost),
                 "two-optimal": dict(self.plain)}  # fmt: skip
 
 
@@ -157,9 +172,10 @@ def order_on_machine(
     """Return an order of the judge's network for its machine.
 
     A method that chooses among others ('auto') searches with the judge's word as the last one (parameters:
-    `MachineParameters`); what it returns is never worse there than two-optimal and the constructions it had time for
-    (with `given`, than those (name, order) pairs and two-optimal). Other methods make their order for M = memory (None:
-    the machine's own), those that search by runs and I/Os weighted as the judge weighs them.
+    `MachineParameters`); what it returns is never worse there than two-optimal and the constructions, but for those
+    that a time limit left unjudged, which the result names (`what_is_open`); with `given`, than those (name, order)
+    pairs and two-optimal. Other methods make their order for M = memory (None: the machine's own), those that search
+    by runs and I/Os weighted as the judge weighs them.
     Raises InputError naming the parameter at fault.
     """
     engine.check_limits(seed, time_limit_s)
@@ -171,8 +187,8 @@ def order_on_machine(
     shape = judge.shape()
     if entry.item.chooses:
         return order_for_machine(
-            judge.network, shape, judge, machine_parameters(judge, method, parameters), holds=judge.holds, given=given,
-            seed=seed, time_limit_s=time_limit_s, progress=progress,
+            judge.network, shape, judge, machine_parameters(judge, method, parameters), holds=judge.holds,
+            sampler=judge.sample, given=given, seed=seed, time_limit_s=time_limit_s, progress=progress,
         )  # fmt: skip
     rows = shape.memory if memory is None else memory
     objective: Any = linear_objective(judge, shape) if entry.item.searches else "io"
@@ -211,7 +227,24 @@ def view_on_machine(judge: MachineJudge, found: Ordering) -> MachineView:
     """Return the order beside two-optimal on the machine, with one sentence: whether it pays there, and why."""
     judge.check_plain()
     cost, plain = judge.costs(found.edges), judge.costs(judge.plain)
-    return MachineView(found.method, judge.objective, cost, plain, sentence(judge, found.method, cost, plain))
+    words = sentence(judge, found.method, cost, plain)
+    return MachineView(found.method, judge.objective, cost, plain, words, what_is_open(found))
+
+
+def what_is_open(found: Ordering) -> str:
+    """Say which constructions the judge of a search for a machine did not see for want of time; empty for none."""
+    missed = str(found.parameters.get("unjudged", ""))
+    if not missed:
+        return ""
+    if found.parameters["judged_by"] == "sample":
+        return (
+            "The time limit was too short to simulate two whole orders: the search compared samples of orders, and "
+            "another construction may cost less. A longer limit compares whole orders."
+        )
+    return (
+        f"The time limit was too short to simulate these constructions: {missed}. One of them may cost less. A longer "
+        "limit simulates them, too."
+    )
 
 
 def sentence(judge: MachineJudge, name: str, cost: Mapping[str, Any], plain: Mapping[str, Any]) -> str:

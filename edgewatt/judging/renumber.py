@@ -80,10 +80,13 @@ def renumber_on_machine(
             other, "auto", seed=seed, time_limit_s=left(1 / (len(chosen) - k)), progress=progress,
             given=(("tiles by number", edges),), **parameters,
         )  # fmt: skip
-        if found.parameters["value"] < best.value:
+        value = found.parameters["value"]
+        if found.parameters["judged_by"] != best.ordering.parameters["judged_by"]:  # not judged the same way
+            value, best = other(found.edges), replace(best, value=best.judge(best.ordering.edges))
+        if value < best.value:
             best = replace(
                 best, network=other.network, number=number, ordering=found, judge=other,
-                fills=_fills(other, found.edges), value=found.parameters["value"],
+                fills=_fills(other, found.edges), value=value,
             )  # fmt: skip
     return best
 

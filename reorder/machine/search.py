@@ -17,7 +17,7 @@ from reorder.base import ORDERINGS, Ordering, Task
 from reorder.both.inside_runs import order_run_tuples
 from reorder.edges.blocks import by_tiles
 from reorder.machine.judged import GRACE_S, JudgedOrders
-from reorder.machine.shape import Int64Array, Judge, MachineShape
+from reorder.machine.shape import Int64Array, Judge, MachineShape, Sampler
 from reorder.machine.surrogate import Surrogate
 from reorder.search.budget import CLOCKS, Budget, count_of
 from reorder.search.objectives import weighted
@@ -30,6 +30,7 @@ ROOMS = (1.0, 0.8, 0.65)  # shares of a cache that rows may fill: streams of con
 TILES = (0.15, 0.25, 0.35, 0.5, 0.65, 0.8)  # of the rows of fast memory, that the sources of a tile fill
 PAD_TILE = 1.0  # all but a scratchpad's row of the target
 AGAIN = 4  # constructions that are made again for less room
+LATER = 3  # microseconds a connection by which constructions of no portfolio are made later than others
 JUDGED = 3  # of many candidates, those that the surrogate likes best
 # Ends of stages as shares of a time limit: constructions made (at the latest), and judged unless they may be the best;
 # searches by the engine. Moves take the rest.
@@ -68,26 +69,27 @@ def order_for_machine(
     parameters: MachineParameters,
     *,
     holds: Callable[[Int64Array], bool],
+    sampler: Sampler | None = None,
     given: Sequence[tuple[str, Int64Array]] = (),
     seed: int = 0,
     time_limit_s: float | None = None,
     progress: Progress | None = None,
 ) -> Ordering:
     """Return the best order that the judge saw. parameters of the result: found_by, `judged` orders, `value`,
-    two-optimal's value and the best construction with its own.
+    two-optimal's value and the best construction with its own; `judged_by`, 'replay', or 'sample' where the limit was
+    too short for the judge; `unjudged`, constructions that it did not see, for want of time (a text, empty for none).
 
-    holds: whether the layout can store an order; others are not judged. given: (name, order) to begin with; of the
-    constructions, two-optimal alone is then judged. Deterministic without a time limit.
+    holds: whether the layout can store an order; others are not judged. sampler: ranks constructions where the judge is
+    slow against the limit, and judges them where there is no time for it at all. given: (name, order) to begin with;
+    of the constructions, two-optimal alone is then judged. Deterministic without a time limit.
     """
     budget = Budget(time_limit_s, parameters.clock)
-    seen = JudgedOrders(judge, budget, Surrogate(network, shape), progress)
+    seen = JudgedOrders(judge, budget, Surrogate(network, shape), progress, sampler)
     seen.ends = 1.0 if shape.wires is None else ENDED
     task = Task(shape.memory, shape.policy, shape.pinning, seed=seed)
-    for name, edges in given:
-        if holds(edges):
-            seen.offer(edges, name)
-    plain = construct(seen, task, holds, only_plain=bool(given))
+    plain = construct(seen, task, holds, given)
     seen.judge_waiting(BUILT)
+    seen.keep_time()
     less_room(seen, task, holds)
     if holds(_scattered(network)):  # a layout that needs whole rows ends it here: what follows cuts them
         search(seen, task, parameters)
@@ -106,6 +108,8 @@ def order_for_machine(
         "best_construction_value": seen.constructions[named],
         "judged": len(seen.judged),
         "memory": shape.memory,
+        "judged_by": "sample" if seen.by_sample else "replay",
+        "unjudged": ", ".join(seen.unjudged),
     }
     curve = (*seen.curve, (len(seen.judged), budget.spent(), seen.value))
     truncated = time_limit_s is not None and not is_only_order(network, seen.best)
@@ -117,31 +121,42 @@ def _scattered(network: Network) -> Int64Array:
     return np.argsort(network.sources, kind="stable")
 
 
-def construct(seen: JudgedOrders, task: Task, holds: Callable[[Int64Array], bool], only_plain: bool) -> str:
-    """Judge two-optimal and the construction that the surrogate likes best; let the others wait. Quick ones are made
-    first. only_plain: two-optimal alone. Return its name."""
+def construct(
+    seen: JudgedOrders, task: Task, holds: Callable[[Int64Array], bool], given: Sequence[tuple[str, Int64Array]]
+) -> str:
+    """Judge two-optimal, what is given, and the construction that is expected to be best; let the others wait. Quick
+    ones are made first; with orders given, two-optimal alone. Return its name."""
     methods = [(name, ORDERINGS[name]) for name in ORDERINGS]
     methods = [(name, m) for name, m in methods if not (m.item.searches or m.item.extra is not None or m.required)]
     methods.sort(key=lambda one: math.inf if one[1].item.portfolio is None else one[1].item.portfolio)
     (plain, _), *others = methods
-    others.sort(key=lambda one: one[1].item.effort)  # stable: those of portfolios come first
+    others.sort(key=lambda one: one[1].item.effort + (LATER if one[1].item.portfolio is None else 0))
     network, budget = seen.surrogate.network, seen.budget
-    for name, entry in (methods[0], *(() if only_plain else others)):
-        suits = entry.item.suits is None or entry.item.suits(network)
-        soon = budget.limit_s is None or budget.spent() < MADE * budget.limit_s + GRACE_S / 2
-        if suits and (soon or not seen.waiting):
-            edges = _made(seen, task, name)
-            if holds(edges):
-                seen.wait(name, edges)
-    likeliest = seen.likeliest()[0] if seen.waiting else plain
-    for name in dict.fromkeys((plain, likeliest)):
-        if name in seen.waiting:
-            seen.call(name)
+    its = seen.wait(plain, _made(seen, task, plain))
+    seen.measure(1 + len(given) if given else len(methods))
+    for name, edges in given:
+        if holds(edges):
+            seen.offer(edges, name)
+    for name, entry in () if given else others:
+        if entry.item.suits is not None and not entry.item.suits(network):
+            continue
+        expected_s = 1e-6 * entry.item.effort * network.n_connections
+        if budget.limit_s is not None and budget.spent() + expected_s > MADE * budget.limit_s + GRACE_S / 2:
+            seen.missed.append(name)
+            continue
+        edges = _made(seen, task, name)
+        if holds(edges):
+            seen.wait(name, edges)
+            seen.sample_waiting()
+    seen.decide()
+    for key in (seen.likeliest()[0] if seen.waiting else its, its):
+        if key in seen.waiting:
+            seen.call(key)
     return plain
 
 
 def _made(seen: JudgedOrders, task: Task, name: str) -> Int64Array:
-    limit = None if seen.budget.limit_s is None else max(seen.budget.left(), 2 * GRACE_S)
+    limit = None if seen.budget.limit_s is None else max(seen.budget.left(), GRACE_S / 2)
     entry = ORDERINGS[name]
     given = replace(task, time_limit_s=limit)
     return entry.item(seen.surrogate.network, given, entry.make_parameters({})).edges

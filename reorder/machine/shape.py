@@ -14,6 +14,8 @@ from traces.work.network import Network
 Int64Array = npt.NDArray[np.int64]
 Judge = Callable[[Int64Array], float]
 """What an order (int64[W]) costs on the machine itself: the judge that a search may ask, some milliseconds a time."""
+Sampler = Callable[[Int64Array, int], tuple[Network, float]]
+"""Some stretches of an order (int64[W], about how many connections), as a network in that order, and what they cost."""
 
 
 @dataclass(frozen=True)

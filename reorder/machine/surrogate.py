@@ -33,13 +33,13 @@ Float64Array = npt.NDArray[np.float64]
 class Surrogate:
     """Counts of orders, and their weights; `learn` again and again as the judge speaks.
 
-    error: how far off, relative to the judge, the predictions before the last few words were.
+    error: how far off, relative to the judge, the predictions before the last few words were. prior: weights by bytes.
     """
 
     def __init__(self, network: Network, shape: MachineShape) -> None:
         self.network, self.shape = network, shape
-        self._prior: Float64Array = np.array((*(PAD_PRIOR if shape.cache is None else CACHE_PRIOR), 0.0))
-        self.weights: Float64Array = self._prior
+        self.prior: Float64Array = np.array((*(PAD_PRIOR if shape.cache is None else CACHE_PRIOR), 0.0))
+        self.weights: Float64Array = self.prior
         self.error = ERROR
         self._errors: list[float] = []
         self._kernel: OnCache | None = None
@@ -88,7 +88,7 @@ class Surrogate:
         scale = seen.max(0)
         scale[scale == 0] = 1
         best = int(values.argmin())
-        prior = self._prior * values[best] / (self._prior @ seen[best] or 1.0)
+        prior = self.prior * values[best] / (self.prior @ seen[best] or 1.0)
         rows = np.vstack((seen / scale / values[:, None] * trust[:, None], TIED * np.eye(len(scale)) / values[best]))
         found, _ = nnls(rows, np.append(trust, TIED * prior * scale / values[best]))
         if found.any():

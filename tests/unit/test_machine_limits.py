@@ -7,10 +7,12 @@ from hypothesis import strategies as st
 
 import edgewatt as ew
 from edgewatt.judging import judge as judging
-from edgewatt.judging.judge import order_on_machine, view_on_machine
+from edgewatt.judging.judge import MachineJudge, order_on_machine, view_on_machine, what_is_open
+from edgewatt.judging.sample import STRETCHES, stretches
 from edgewatt.orders.ordering import judge_for
 from hwmodel.fastmemory.moves import LOAD, io_moves
 from reorder.base import ORDERINGS, Ordering
+from reorder.machine import judged
 from reorder.machine import search as searching
 from reorder.machine.search import MachineParameters, order_for_machine
 from reorder.machine.surrogate import LEAST_ERROR, WINDOW, Surrogate
@@ -131,3 +133,70 @@ def test_tuples_inside_runs_come_last(system: dict, monkeypatch: pytest.MonkeyPa
     assert found.parameters["value"] < plain.parameters["value"]
     assert np.array_equal(network.targets[found.edges], network.targets[plain.edges])
     assert judge_for(network, "bytes", system, lanes=1).shape().wires is None
+
+
+@pytest.fixture(scope="module")
+def slow_judge() -> MachineJudge:
+    return judge_for(uniform_layers([90, 130, 80], 0.5, seed=3), "energy", PAD, lanes=16)
+
+
+@pytest.mark.parametrize(("judge_s", "limit_s", "what"), [(0.01, 10, "all"), (0.2, 0.2, "some"), (5, 3, "samples")])
+def test_what_no_time_was_left_for_is_said(
+    slow_judge: MachineJudge, judge_s: float, limit_s: float, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The judge and samples of it take a time of their own here, so the test does not depend on the machine."""
+    judge, now, asked = slow_judge, [0.0], []
+    network, shape = judge.network, judge.shape()
+    monkeypatch.setitem(CLOCKS, "wall", lambda: now[0])
+    monkeypatch.setattr(judged, "SAMPLED", 512)  # of 11,050 connections
+
+    def slow(edges: np.ndarray) -> float:
+        now[0] += judge_s
+        asked.append(edges)
+        return judge(edges)
+
+    def sampler(edges: np.ndarray, n: int) -> tuple[Network, float]:
+        now[0] += judge_s * n / len(edges)
+        return judge.sample(edges, n)
+
+    found = order_for_machine(
+        network, shape, slow, MachineParameters(moves=200, rounds=0), holds=judge.holds, sampler=sampler,
+        time_limit_s=limit_s,
+    )  # fmt: skip
+    known, note = found.parameters, what_is_open(found)
+    missed = known["unjudged"].split(", ")
+    values = {}
+    for name in constructions():
+        edges = ew.order(network, name, memory=shape.memory, policy=shape.policy).edges
+        values[name] = judge(edges)
+        if name not in missed:
+            assert known["value"] <= values[name], name
+    assert judge(found.edges) <= 1.05 * min(values.values())  # samples rank well
+    assert now[0] <= 1.1 * limit_s + 1
+    assert known["judged_by"] == ("sample" if what == "samples" else "replay")
+    if what == "all":
+        assert known["unjudged"] == note == ""
+    elif what == "some":
+        assert len(asked) >= 2 and "two-optimal" not in missed and known["unjudged"] in note
+    else:
+        assert not asked and "two-optimal" in missed and "compared samples of orders" in note
+        assert known["value"] == pytest.approx(judge(found.edges), rel=0.3)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 99), st.sampled_from(["two-optimal", "by-source", "random-topological"]), st.booleans())
+def test_a_sample_of_all_is_all(seed: int, name: str, cached: bool) -> None:
+    network = uniform_layers([6, 9, 7, 4], 0.4, seed=seed)
+    judge = judge_for(network, "bytes", CACHE if cached else PAD, lanes=16)
+    edges = ew.order(network, name, memory=5, seed=seed).edges
+    part, value = judge.sample(edges, 10**6)
+    assert np.array_equal(part.sources, network.sources[edges])
+    if len(edges) % STRETCHES == 0:
+        assert value == judge(edges)
+
+
+@given(st.integers(1, 500), st.integers(1, 600))
+def test_stretches_lie_in_the_order(n_connections: int, sampled: int) -> None:
+    places = stretches(n_connections, sampled)
+    assert places[0] >= 0 and places[-1] < n_connections and (np.diff(places) > 0).all()
+    assert len(places) <= max(sampled, STRETCHES)

@@ -14,6 +14,7 @@ from traces.work.network import Network
     "degree-tiles",
     summary="tiles of sources x targets whose rows and columns come by degree; shapes tried out",
     parameters=TilesParameters,
+    effort=0.5,
 )
 def degree_tiles(network: Network, task: Task, parameters: TilesParameters) -> Ordering:
     """Walk layer by layer over tiles as `tiles` does, neurons of a layer by falling degree."""

@@ -42,6 +42,7 @@ def rcm_rank(network: Network) -> npt.NDArray[np.int64]:
     "rcm",
     summary="along reverse Cuthill-McKee numbers of the whole network, directions ignored",
     parameters=RcmParameters,
+    effort=4,
 )
 def rcm(network: Network, task: Task, parameters: RcmParameters) -> Ordering:
     """Sweep over the network as a breadth-first search from its edge meets it."""

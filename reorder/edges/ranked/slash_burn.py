@@ -78,6 +78,7 @@ def slash_burn_rank(network: Network, hubs: float, budget: Budget) -> Int64Array
     "slash-burn",
     summary="along SlashBurn's numbers: hubs first, what falls off without them last",
     parameters=SlashBurnParameters,
+    effort=1,
 )
 def slash_burn(network: Network, task: Task, parameters: SlashBurnParameters) -> Ordering:
     """Sweep over the network from its hubs to its spokes."""
