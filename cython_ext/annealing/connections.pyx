@@ -197,21 +197,18 @@ cdef class Annealer:
         out_degree = np.bincount(sources, minlength=n_neurons)
         reach = min(window, w) + 1
         self.o.w, self.o.n = w, n_neurons
-        self.o.in_start = <const int64_t *> room.copy(np.concatenate(([0], np.cumsum(in_degree))), np.int64)
-        self.o.out_start = <const int64_t *> room.copy(np.concatenate(([0], np.cumsum(out_degree))), np.int64)
-        by_target, by_source = np.argsort(targets, kind="stable"), np.argsort(sources, kind="stable")
-        edges = np.zeros(w + 1, EDGE)
+        in_start = np.concatenate(([0], np.cumsum(in_degree)))
+        out_start = np.concatenate(([0], np.cumsum(out_degree)))
+        self.o.in_start = <const int64_t *> room.copy(in_start, np.int64)
+        self.o.out_start = <const int64_t *> room.copy(out_start, np.int64)
         need(<size_t> EDGE.itemsize == sizeof(ew_edge), "a record of EDGE is a ew_edge")
-        edges["next"], edges["prev"] = np.append(np.arange(1, w + 1), 0), np.arange(-1, w)
-        edges["prev"][0] = w
-        edges["source"][:w], edges["target"][:w], edges["name"][:w] = sources, targets, np.arange(w)
-        edges["in_index"][by_target] = edges["out_index"][by_source] = np.arange(w)
-        self.o.edges = <ew_edge *> room.copy(edges, EDGE)
-        self.o.spare = <ew_edge *> room.copy(edges, EDGE)
-        self.o.number = <int32_t *> room.copy(np.arange(w), np.int32)
+        self.o.edges = <ew_edge *> room.zeros(w + 1, EDGE)
+        self.o.spare = <ew_edge *> room.zeros(w + 1, EDGE)
+        self.o.number = <int32_t *> room.zeros(w, np.int32)
         self.o.renamed = <int32_t *> room.zeros(w, np.int32)
-        self.o.in_edges = <int32_t *> room.copy(by_target, np.int32)
-        self.o.out_edges = <int32_t *> room.copy(by_source, np.int32)
+        self.o.in_edges = <int32_t *> room.zeros(w, np.int32)
+        self.o.out_edges = <int32_t *> room.zeros(w, np.int32)
+        self._lay_out(in_start, out_start)
         self.o.first_key = <int64_t *> room.zeros(n_neurons, np.int64)
         self.o.runs = 1 + np.count_nonzero(np.diff(targets))
         self.o.window = <int32_t *> room.zeros(reach + 1, np.int32)
@@ -231,6 +228,20 @@ cdef class Annealer:
         self.iteration = self.accepted = self.moved = 0
         self.cost = self.best = self._cost()
         self.best_is_stored = True
+
+    cdef void _lay_out(self, int64_t[::1] next_in, int64_t[::1] next_out):
+        """Link the connections in their order and list those of each neuron. next_*: where each neuron's begin."""
+        cdef int64_t k, w = self.o.w
+        cdef ew_edge *edge
+        for k in range(w):
+            edge = &self.o.edges[k]
+            edge.next, edge.prev, edge.name = k + 1, k - 1 if k else w, k
+            edge.source, edge.target = self.sources[k], self.targets[k]
+            edge.in_index, edge.out_index = next_in[edge.target], next_out[edge.source]
+            next_in[edge.target] += 1
+            next_out[edge.source] += 1
+            self.o.in_edges[edge.in_index] = self.o.out_edges[edge.out_index] = self.o.number[k] = k
+        self.o.edges[w].prev = w - 1 if w else 0
 
     cdef double _cost(self):
         cdef double cost = self.runs_weight * self.o.runs
