@@ -3,6 +3,7 @@
 from collections import Counter
 from fractions import Fraction
 from itertools import permutations
+from math import prod
 
 import numpy as np
 import pytest
@@ -13,9 +14,9 @@ from oracles.random_graphs import graphs
 from oracles.random_networks import dags
 
 from edgewatt.papers.studies.eon_frontier import ready_at_once
-from edgewatt.papers.studies.serenity_orders import count_orders, least_orders
+from edgewatt.papers.studies.serenity_orders import count_orders, count_products, least_orders
 from traces.work.network import Network
-from traces.work.opgraph import OpGraph
+from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
 
 pytestmark = pytest.mark.application
 
@@ -74,3 +75,19 @@ def test_ready_connections_are_those_whose_source_is_done(network: Network, seed
     runs = [ready_at_once(network, np.random.default_rng([seed, k])) for k in range(60)]
     assert {start for start, _ in runs} == {len(ready(frozenset()))}
     assert len(ready(frozenset())) <= max(longest for _, longest in runs) <= most
+
+
+def test_a_convolution_multiplies_each_weight_at_each_place() -> None:
+    def tensor(name: str, *shape: int) -> Tensor:
+        return Tensor(name, shape, prod(shape), name, "uint8")
+
+    nodes = [
+        Operator("image", INPUT, (), (tensor("image", 1, 7, 7, 2),)),
+        Operator("conv", "CONV_2D", ("image",), (tensor("conv", 1, 5, 5, 4),), ("w", "b")),
+        Operator("deep", "DEPTHWISE_CONV_2D", ("conv",), (tensor("deep", 1, 5, 5, 4),), ("d",)),
+        Operator("both", "CONCATENATION", ("conv", "deep"), (tensor("both", 1, 5, 5, 8),)),
+    ]
+    sizes = {"w": (4, 3, 3, 2), "b": (4,), "d": (1, 3, 3, 4)}
+    graph = OpGraph("small", nodes, ["both"], constants={name: np.zeros(size) for name, size in sizes.items()})
+    each = 25 * (4 * 3 * 3 * 2 + 3 * 3 * 4)
+    assert count_products(graph) == {"weights": 72 + 36, "biases": 4, "multiply_adds": each, "written": 100 + 100}

@@ -7,14 +7,19 @@ every order alike, and an order drawn step by step, each ready operator alike.
 Many orders have the least peak, and TensorFlow Lite's allocator of the time lays each out in its own way, so Figure
 12a's arenas are looked up among orders drawn alike from all of these. Its figure for TensorFlow Lite itself is looked
 up on the whole network, the image dropped after its use, and held to the end as that interpreter holds its inputs.
+
+Table 1's multiply-adds and weights are counted in SwiftNet's published model.
 """
 
 from __future__ import annotations
 
+import os
 import random
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from math import prod
+from pathlib import Path
+from typing import Any, cast
 
 import edgewatt as ew
 from edgewatt.papers.stand_ins.serenity_graphs import available, graph_of, settings
@@ -31,6 +36,8 @@ CASES: dict[str, tuple[str, ...]] = {"scheduled": (), "rewritten": ("channel-wis
 WHOLE, IMAGE = "swiftnet_file_86.json", "input:input"
 METHODS = {"file": "the file's order", "kahn-fifo": "Kahn's order"}
 ALLOCATOR = "linear"  # TensorFlow Lite's when the paper was written
+MODEL = "swiftnet_vww_uint8.tflite"
+WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 Ways = dict[int, tuple[int, float]]  # bytes at the peak so far -> orders that lead there, and their weight when drawn
 
 
@@ -40,7 +47,12 @@ def jobs(full: bool) -> list[dict[str, Any]]:
     if available(_entry(CELLS[0])):
         found += [{"arenas": case, "drawn": DRAWN, "seed": 1} for case in CASES]
         found += [{"live": case} for case in CASES]
+    found += [{"counted": MODEL}] if _model().is_file() else []
     return found + ([{"whole": WHOLE}] if available({"file": WHOLE}) else [])
+
+
+def _model() -> Path:
+    return Path(os.environ.get("EDGEWATT_REFERENCE", ".")) / "models" / MODEL
 
 
 def _entry(name: str) -> dict[str, Any]:
@@ -55,6 +67,8 @@ def compute(job: Job) -> dict[str, Any]:
         return _arenas(job)
     if "live" in job:
         return {"live": _live(job["live"])}
+    if "counted" in job:
+        return count_products(cast(OpGraph, ew.load(_model())))
     graph = ew.rewrite_graph(graph_of(_entry(job["graph"])), "fold-concat")
     orders, peaks = count_orders(graph)
     return {"operators": graph.n_nodes, "orders": str(orders), "peaks": [[p, *s] for p, s in sorted(peaks.items())]}
@@ -130,6 +144,20 @@ def _whole(file: str, method: str) -> list[int]:
     return sizes
 
 
+def count_products(graph: OpGraph) -> dict[str, int]:
+    """Count the multiply-adds and weights of a model, and the elements that all but concatenations write."""
+    found = Counter[str]()
+    for node in graph.nodes:
+        written = sum(prod(tensor.shape) for tensor in node.outputs)
+        if node.op in WEIGHTED:
+            weights, *biases = (graph.constants[name].size for name in node.constants)
+            found["weights"] += weights
+            found["biases"] += sum(biases)
+            found["multiply_adds"] += weights * (written // node.outputs[0].shape[-1])
+        found["written"] += written if node.inputs and node.op != "CONCATENATION" else 0
+    return dict(found)
+
+
 def least_orders(graph: OpGraph, peak: int, n: int, seed: int) -> tuple[int, Iterator[list[int]]]:
     """Return how many orders need at most `peak` bytes, and n of them, each drawn as likely as any other."""
     nodes = range(graph.n_nodes)
@@ -179,6 +207,8 @@ def tables(done: Done) -> list[StudyTable]:
                 f"Figure 12a: arenas of {CELLS[0]}, {job['arenas']}: {drawn}",
                 ("bytes", "share of the orders"),
             )
+        elif "counted" in job:
+            title, heads, rows = f"Table 1: {job['counted']}", ("what", "number"), [*r.items()]
         elif "live" in job:
             continue
         else:
@@ -239,6 +269,15 @@ def _tflite(done: Done) -> tuple[str, str]:
     return NOT_HERE, NOT_HERE
 
 
+def _specification(done: Done) -> tuple[str, str]:
+    for job, r in done:
+        if "counted" in job:
+            adds, more = (f"{n / 1e6:.2f} million" for n in (r["multiply_adds"], r["multiply_adds"] + r["written"]))
+            each = f"{more} with one for each element written but by concatenations"
+            return f"SwiftNet: {adds} multiply-adds ({each}); {r['weights']:,} weights and {r['biases']:,} biases", ""
+    return NOT_HERE, ""
+
+
 def _days(done: Done) -> tuple[str, str]:
     """The orders that a search without memoization goes through, by the operators of the graph."""
     counts = sorted((r["operators"], int(r["orders"]), job["graph"]) for job, r in done if "graph" in job)
@@ -254,6 +293,7 @@ STUDIES.register("serenity-orders", summary="Figures 3 and 12a: peaks of all ord
             "fits": _words(DEVICE_BYTES),
             "least": _words(None),
             "days": _days,
+            "specification": _specification,
             "tflite-arena": _tflite,
             "scheduled-arena": _arena("scheduled", 250_880),
             "rewritten-arena": _arena("rewritten", 225_792),
