@@ -57,17 +57,17 @@ def full(folder: str) -> str:
     sweeps = [run for run in runs if isinstance(run, Reproduction)]
     rows = [row for run in sweeps for row in _points(catalogue.figures[run.name], run)]
     told = "".join(f"| {' | '.join(cells)} |\n" for cells in rows if cells[2] != cells[5])
-    least = Counter((figure, setting.split("; M = ")[0]) for figure, setting, two, *_, bound in rows if two == bound)
-    at_bound = "; ".join(f"{count} of Figure {figure}{_at(setting)}" for (figure, setting), count in least.items())
+    least = Counter(f"Figure {row[0]}{_panel(row[1])}" for row in rows if row[2] == row[5])
+    at_bound = "; ".join(f"{count} points of {where}" for where, count in least.items())
     seen: set[str] = set()
     return (
-        f"{FULL_HEAD}{told}\nAt the bound in every order, from the start on: {at_bound}.\n\n"
+        f"{FULL_HEAD}{told}\nAt the bound without any search: {at_bound}.\n\n"
         f"{RUN_HEAD}{''.join(_state(run, seen) for run in runs)}\n"
     )
 
 
-def _at(setting: str) -> str:
-    return f" with {setting}" if "M_g" in setting else ""
+def _panel(setting: str) -> str:
+    return f" with {setting.partition(';')[0]}" if ";" in setting else ""
 
 
 def _points(figure: Figure, run: Reproduction) -> Iterator[tuple[str, ...]]:
