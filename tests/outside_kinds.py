@@ -6,6 +6,8 @@ A kind that has no case here fails tests/conformance/test_every_kind_from_outsid
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.outside_members import BACKWARDS_INSIDE, DENSE_TEXT, OWN_LINES, OWN_TRACE
+
 
 @dataclass(frozen=True)
 class Case:
@@ -59,21 +61,7 @@ def last_source(network, task, parameters):
     ),
     Case(
         "tuple-orders", "backwards",
-        '''
-from edgewatt.plugins import TUPLE_ORDERS, TupleOrderMethod
-
-
-class Backwards(TupleOrderMethod):
-    layouts = frozenset({"csr"})
-
-    def order(self, problem, order, first, last, seed, parameters, progress):
-        for k in range(first, last):
-            start, stop = problem.bounds[k], problem.bounds[k + 1]
-            order[start:stop] = order[start:stop][::-1].copy()
-
-
-TUPLE_ORDERS.register("backwards", summary="each stride the other way round")(Backwards())
-''',
+        BACKWARDS_INSIDE,
         'found = ew.order_tuples(matrix, value_format="fp16", stride=3, method="backwards")\n'
         "assert found.positions.tolist() == [2, 1, 0, 5, 4, 3]",
         ("order-tuples", "matrix.npz", "--stride", "3", "--method", "backwards", "--json", "-"),
@@ -242,40 +230,14 @@ def fan(n_inputs: int, weight: float = 1.0) -> Network:
     ),
     Case(
         "network-readers", "dense-text",
-        '''
-import numpy as np
-from edgewatt.plugins import NETWORK_READERS, Matrix, MatrixReader
-
-
-class Dense(MatrixReader):
-    suffixes = (".dense",)
-
-    def matrices(self, path, names):
-        values = np.loadtxt(path, ndmin=2)
-        rows, columns = np.nonzero(values)
-        return [Matrix(rows, columns, values[rows, columns], values.shape, str(path))]
-
-
-NETWORK_READERS.register("dense-text", summary="one row of numbers per line")(Dense())
-''',
+        DENSE_TEXT,
         'assert ew.load("layer.dense").n_connections == 4',
         ("order", "layer.dense", "--memory", "4", "--json", "-"), '"connections": 4',
         {"network": {"file": "layer.dense"}},
     ),
     Case(
         "trace-readers", "own-trace",
-        '''
-from edgewatt.plugins import TRACE_READERS, TextReader
-
-
-def parse(words):
-    if len(words) != 3 or words[0] != "access":
-        raise ValueError("no access")
-    return int(words[1], 16), 0, int(words[2] == "out"), -1
-
-
-TRACE_READERS.register("own-trace", summary="access ADDRESS in|out")(TextReader(parse))
-''',
+        OWN_TRACE,
         "from traces.trace_readers import open_trace\n"
         'assert open_trace("t.own").n_accesses == open_trace("t.own", "own-trace").n_accesses == 2',
         ("export", "t.own", "--from", "own-trace", "-f", "dinero", "-o", "out"), "r 40 20\nw 80 20\n",
@@ -283,23 +245,7 @@ TRACE_READERS.register("own-trace", summary="access ADDRESS in|out")(TextReader(
     ),
     Case(
         "trace-writers", "own-lines",
-        '''
-from edgewatt.plugins import TRACE_WRITERS, TraceWriter, columns
-
-
-class Own(TraceWriter):
-    suffix = ".own"
-
-    def write(self, trace, stream, line_bytes):
-        written = 0
-        for _, address, size, op, cycle in columns(trace):
-            stream.write("".join(f"{'wr'[not o]} {a:x}\\n" for o, a in zip(op, address)).encode())
-            written += len(address)
-        return written
-
-
-TRACE_WRITERS.register("own-lines", summary="r or w, address")(Own())
-''',
+        OWN_LINES,
         'assert ew.export_trace(trace, "python.own", "own-lines") > 0',
         ("export", "t.din", "-f", "own-lines", "-o", "out"), "r 40\nw 80\n",
         because="what a trace is written as is no part of a point",
@@ -409,12 +355,3 @@ def einsum(layers, values):
         because="a sweep is a set of points, each of which is named by what it computes",
     ),
 )  # fmt: skip
-
-C_POLICY = """
-#include "cache/policy.h"
-static int64_t victim(edgewatt_sets *sets, uint64_t set) { (void)sets, (void)set; return 0; }
-static void note(edgewatt_sets *sets, uint64_t set, int64_t way, int64_t next) {
-    (void)sets, (void)set, (void)way, (void)next;
-}
-const edgewatt_policy first_way = {EDGEWATT_POLICY_VERSION, 0, 0, 0, 0, note, note, victim};
-"""

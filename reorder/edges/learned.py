@@ -20,6 +20,7 @@ from reorder.search.residency import cold_moves
 from reorder.search.rolling import slot_choices
 from reorder.search.spectrum import places
 from reorder.search.streaming import (
+    Ends,
     Rival,
     StreamingWeights,
     fitting,
@@ -171,7 +172,7 @@ def learned(network: Network, task: Task, parameters: LearnedParameters) -> Orde
 
 def stream_into(items: Items, best: Best, slots: int, weights: StreamingWeights, rival: Rival) -> None:
     """Run the greedy once and offer what it finds, under LRU and RR with several delays."""
-    state = streamed(items, slots, weights, best.budget, rival)
+    state = streamed(items, slots, weights, Ends(best.budget, rival))
     if state is None:
         return
     search = items.search(state.slots)

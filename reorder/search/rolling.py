@@ -11,7 +11,7 @@ from reorder.search.budget import Budget, at_least, count_of
 from reorder.search.intervals import IntervalState, Items
 from reorder.search.keys import demanded_order, two_optimal_order
 from reorder.search.spectrum import places
-from reorder.search.streaming import Rival, fitting, shipped_weights, streamed
+from reorder.search.streaming import Ends, Rival, fitting, shipped_weights, streamed
 
 # Share of the M - 1 value slots that partial sums may fill. MIN throws out exactly the streamed values, so one slot is
 # enough for them; LRU and RR also age partial sums, the more of them the sooner.
@@ -116,7 +116,7 @@ def start_state(items: Items, slots: int, budget: Budget, policy: str) -> Interv
         for weights in fitting(shipped_weights(), items, policy, slots, STREAMED, MOST_STREAMED):
             if states and budget.limit_s is not None and budget.spent() - began > STREAMED_SHARE * budget.limit_s:
                 break
-            state = streamed(items, slots, weights, learning, rival, cut=not states)
+            state = streamed(items, slots, weights, Ends(learning, rival, cut=not states))
             if state is not None:
                 states.append(state)
         spent = budget.spent() - began

@@ -195,20 +195,48 @@ def fitting(
     )[:most]
 
 
-def streamed(
-    items: Items,
-    slots: int,
-    weights: StreamingWeights,
-    budget: Budget | None = None,
-    rival: Rival | None = None,
-    cut: bool = False,
-) -> IntervalState | None:
+@dataclass
+class Rival:
+    """How costs rose in the best run so far with so many slots: (items finished, sources loaded) on the way."""
+
+    finished: list[int] = field(default_factory=lambda: [0])
+    loads: list[int] = field(default_factory=lambda: [0])
+
+    def beats(self, finished: int, loads: int, items: int) -> bool:
+        """Whether a run with so many loads after so many items is too far behind to go on."""
+        if len(self.loads) < 2 or finished < JUDGED_FROM * items:
+            return False
+        return loads > LOSING * float(np.interp(finished, self.finished, self.loads))
+
+
+@dataclass(frozen=True)
+class Ends:
+    """What may end a run early: the budget is over, or the rival clearly wins.
+
+    rival: the best run so far with these slots; a run becomes it when it ends with fewer loads. cut: where the budget
+    is over first, what was done so far is completed instead.
+    """
+
+    budget: Budget | None = None
+    rival: Rival | None = None
+    cut: bool = False
+
+    @property
+    def over(self) -> bool:
+        """Whether the budget is over."""
+        return self.budget is not None and self.budget.over
+
+
+NEVER = Ends()
+
+
+def streamed(items: Items, slots: int, weights: StreamingWeights, ends: Ends = NEVER) -> IntervalState | None:
     """Return what `stream_items` does, kept with the items: a portfolio and its search make each state once."""
     key = (min(slots, len(items.items)), weights.name, weights.stream)
     if key in items.known:
         return items.known[key]
-    state = stream_items(items, slots, weights, budget, rival, cut)
-    if state is not None and not (cut and budget is not None and budget.over):
+    state = stream_items(items, slots, weights, ends)
+    if state is not None and not (ends.cut and ends.over):
         items.known[key] = state
     return state
 
@@ -235,20 +263,6 @@ def completed(
     )
 
 
-@dataclass
-class Rival:
-    """How costs rose in the best run so far with so many slots: (items finished, sources loaded) on the way."""
-
-    finished: list[int] = field(default_factory=lambda: [0])
-    loads: list[int] = field(default_factory=lambda: [0])
-
-    def beats(self, finished: int, loads: int, items: int) -> bool:
-        """Whether a run with so many loads after so many items is too far behind to go on."""
-        if len(self.loads) < 2 or finished < JUDGED_FROM * items:
-            return False
-        return loads > LOSING * float(np.interp(finished, self.finished, self.loads))
-
-
 def streaming_of(items: Items, slots: int, weights: StreamingWeights, *, record: bool = False) -> Streaming:
     """Return a run of the greedy that has not begun. record: it remembers its choices."""
     n, w = len(items.items), len(items.edges)
@@ -262,27 +276,17 @@ def streaming_of(items: Items, slots: int, weights: StreamingWeights, *, record:
     )  # fmt: skip
 
 
-def stream_items(
-    items: Items,
-    slots: int,
-    weights: StreamingWeights,
-    budget: Budget | None = None,
-    rival: Rival | None = None,
-    cut: bool = False,
-) -> IntervalState | None:
-    """Return the state of one run of the greedy; None if the budget is over before it ends, or the rival clearly wins.
-
-    rival: the best run so far with these slots; this run becomes it when it ends with fewer loads. cut: where the
-    budget is over first, what was done so far is completed instead.
-    """
+def stream_items(items: Items, slots: int, weights: StreamingWeights, ends: Ends = NEVER) -> IntervalState | None:
+    """Return the state of one run of the greedy; None if `ends` ended it."""
+    rival = ends.rival
     n = len(items.items)
     slots = min(slots, n)
     run = streaming_of(items, slots, weights)
     own = Rival()
     at_once = SOURCES_AT_ONCE if rival is None else max(64, min(SOURCES_AT_ONCE, len(items.sources) // LOOKS))
     while not run.run(at_once):
-        if budget is not None and budget.over:
-            return completed(items, slots, *run.so_far) if cut else None
+        if ends.over:
+            return completed(items, slots, *run.so_far) if ends.cut else None
         own.finished.append(run.finished)
         own.loads.append(run.loads)
         if rival is not None and rival.beats(run.finished, run.loads, n):

@@ -12,7 +12,8 @@ from edgewatt.catalogue import lists
 from edgewatt.config.kinds import NAMED_BY
 from edgewatt.plugins import KINDS, registry
 from tests.outside import run_with, write_distribution
-from tests.outside_kinds import C_POLICY, CACHE, CASES, Case, settings
+from tests.outside_kinds import CACHE, CASES, Case, settings
+from tests.outside_members import C_POLICY
 from traces.base import registry as registries
 from traces.base.resources import GROUPS
 

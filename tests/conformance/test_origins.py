@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.outside import run_with, write_distribution
+from tests.outside_members import DENSE_TEXT, OWN_TRACE
 
 pytestmark = pytest.mark.application
 
@@ -44,31 +45,7 @@ def forwards(network, task, parameters):
     t = network.targets
     return Ordering(np.lexsort((network.sources, t, network.depth[t])), "forwards")
 """
-READERS = """
-import numpy as np
-from edgewatt.plugins import NETWORK_READERS, TRACE_READERS, Matrix, MatrixReader, TextReader
-
-
-class Dense(MatrixReader):
-    suffixes = (".dense",)
-
-    def matrices(self, path, names):
-        values = np.loadtxt(path, ndmin=2)
-        rows, columns = np.nonzero(values)
-        return [Matrix(rows, columns, values[rows, columns], values.shape, str(path))]
-
-
-NETWORK_READERS.register("dense-text", summary="a dense matrix as text")(Dense())
-
-
-def parse(words):
-    if len(words) != 3 or words[0] != "access":
-        raise ValueError("no access")
-    return int(words[1], 16), 0, int(words[2] == "out"), -1
-
-
-TRACE_READERS.register("own-trace", summary="access ADDRESS in|out")(TextReader(parse))
-"""
+READERS = DENSE_TEXT + OWN_TRACE
 SHOW = """
 import json, sys
 import edgewatt as ew

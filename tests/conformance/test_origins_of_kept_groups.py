@@ -6,29 +6,15 @@ from pathlib import Path
 import pytest
 
 from tests.outside import run_with, write_distribution
+from tests.outside_members import BACKWARDS_INSIDE
 
 pytestmark = pytest.mark.application
 
-METHOD = """
-from edgewatt.plugins import TUPLE_ORDERS, TupleOrderMethod
-
-
-class Own(TupleOrderMethod):
-    layouts = frozenset({"csr"})
-
-    def order(self, problem, order, first, last, seed, parameters, progress):
-        for k in range(first, last):
-            start, stop = problem.bounds[k], problem.bounds[k + 1]
-            order[start:stop] = order[start:stop][::-1].copy()
-
-
-TUPLE_ORDERS.register("own", summary="each stride the other way round")(Own())
-"""
 ONE = """
 import numpy as np, scipy.sparse, json
 import edgewatt as ew
 matrix = scipy.sparse.csr_matrix(np.arange(1, 7, dtype=np.float32)[None])
-found = ew.order_tuples(matrix, value_format="fp16", stride=3, method="own", checkpoint="kept.npz")
+found = ew.order_tuples(matrix, value_format="fp16", stride=3, method="backwards", checkpoint="kept.npz")
 print(json.dumps(found.positions.tolist()))
 """
 FOLDER = """
@@ -39,7 +25,7 @@ from reorder.weights import order_weights
 if not os.path.exists("m"):
     os.mkdir("m")
     save_file({"w.weight": np.arange(1, 7, dtype=np.float16)[None]}, "m/model.safetensors")
-order_weights("m", "out", stride=3, method="own")
+order_weights("m", "out", stride=3, method="backwards")
 print(json.dumps(load_file("out/model.safetensors")["w.weight.indices"].tolist()))
 """
 
@@ -48,7 +34,7 @@ print(json.dumps(load_file("out/model.safetensors")["w.weight.indices"].tolist()
 def test_a_changed_tuple_order_orders_again(tmp_path: Path, code: str) -> None:
     site = tmp_path / "site"
     site.mkdir()
-    write_distribution(site, "theirs", "1.0", {"own": METHOD}, "[edgewatt.tuple_orders]\nown = own\n")
+    write_distribution(site, "theirs", "1.0", {"own": BACKWARDS_INSIDE}, "[edgewatt.tuple_orders]\nbackwards = own\n")
 
     def order() -> list[int]:
         done = run_with(site, "-c", code, cwd=tmp_path)
@@ -58,5 +44,5 @@ def test_a_changed_tuple_order_orders_again(tmp_path: Path, code: str) -> None:
 
     assert order() == [2, 1, 0, 5, 4, 3]
     assert order() == [2, 1, 0, 5, 4, 3], "what is kept is taken"
-    (site / "own.py").write_text(METHOD.replace("[::-1]", "[[1, 2, 0]]"))
+    (site / "own.py").write_text(BACKWARDS_INSIDE.replace("[::-1]", "[[1, 2, 0]]"))
     assert order() == [1, 2, 0, 4, 5, 3]

@@ -15,7 +15,7 @@ from reorder.base import check_order
 from reorder.search.budget import Budget
 from reorder.search.intervals import IntervalState, Items
 from reorder.search.keys import two_optimal_order
-from reorder.search.streaming import Rival, completed, shipped_weights, stream_items, streaming_of
+from reorder.search.streaming import Ends, Rival, completed, shipped_weights, stream_items, streaming_of
 from traces.generators.networks import random_layered
 from traces.work.network import Network
 
@@ -76,10 +76,10 @@ def test_a_run_that_falls_behind_is_given_up() -> None:
     items = Items(random_layered(3, 80, 0.1, seed=1))
     good, bad = shipped_weights()[0], random_weights(np.random.default_rng(3))
     rival = Rival()
-    assert stream_items(items, 20, good, rival=rival) is not None
+    assert stream_items(items, 20, good, Ends(rival=rival)) is not None
     known = list(rival.loads)
     assert known[-1] > known[1] > 0 and rival.finished[-1] == len(items.items)
-    assert stream_items(items, 20, bad, rival=rival) is None and rival.loads == known
+    assert stream_items(items, 20, bad, Ends(rival=rival)) is None and rival.loads == known
     assert stream_items(items, 20, bad) is not None
 
 
@@ -121,7 +121,7 @@ def test_a_limit_in_the_middle_of_a_pass_keeps_what_it_found() -> None:
     assert whole is not None and len(costs) > 5
     assert items.search(98).cost_of(whole) < costs[-1] < costs[0] < natural
     over = Budget(1e-9)
-    assert stream_items(items, 98, shipped_weights()[0], over, cut=True) is not None
+    assert stream_items(items, 98, shipped_weights()[0], Ends(over, cut=True)) is not None
 
 
 def check_state(items: Items, state: IntervalState) -> None:

@@ -11,25 +11,13 @@ import edgewatt as ew
 from edgewatt._version import COUNTS_VERSION
 from edgewatt.config.document import ConfigError
 from edgewatt.results.record import Record, canonical_json
-from edgewatt.results.store import Store
 from edgewatt.sweeps.estimate import estimate
 from edgewatt.sweeps.plan import load_sweep
 from edgewatt.sweeps.sweep import sweep
+from tests.small_sweep import BASE, GRID, canonical
 from traces.base.errors import InputError
 
 pytestmark = pytest.mark.application
-
-BASE: dict[str, Any] = {
-    "network": {"generate": {"kind": "random-layered", "n_layers": 3, "width": 16, "density": 0.3}},
-    "orderings": ["two-optimal", "by-source"],
-    "fast_memory": {"size": 8},
-    "caches": [{"size_bytes": 1024, "ways": 2}],
-}
-GRID = {"name": "small", "base": BASE, "grid": {"encoder": ["raw", "dbi-dc"], "fast_memory.size": [6, 8, 12]}}
-
-
-def canonical(store: Store) -> dict[str, str]:
-    return {record.hash: canonical_json(record.canonical) for record in store}
 
 
 def test_expansion() -> None:

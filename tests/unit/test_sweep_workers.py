@@ -15,26 +15,15 @@ import pytest
 import edgewatt as ew
 import edgewatt.sweeps.executors as executors
 from edgewatt.results.claims import Claims
-from edgewatt.results.record import Record, canonical_json
+from edgewatt.results.record import Record
 from edgewatt.results.store import Store, StoreError
 from edgewatt.sweeps.executors import InlineExecutor, ProcessExecutor, make_executor
 from edgewatt.sweeps.sweep import sweep
 from edgewatt.sweeps.worker import stored
+from tests.small_sweep import BASE, GRID, canonical
 from traces.base.errors import InputError
 
 pytestmark = pytest.mark.application
-
-BASE: dict[str, Any] = {
-    "network": {"generate": {"kind": "random-layered", "n_layers": 3, "width": 16, "density": 0.3}},
-    "orderings": ["two-optimal", "by-source"],
-    "fast_memory": {"size": 8},
-    "caches": [{"size_bytes": 1024, "ways": 2}],
-}
-GRID = {"name": "small", "base": BASE, "grid": {"encoder": ["raw", "dbi-dc"], "fast_memory.size": [6, 8, 12]}}
-
-
-def canonical(store: Store) -> dict[str, str]:
-    return {record.hash: canonical_json(record.canonical) for record in store}
 
 
 @pytest.mark.parametrize("workers", [1, 2, 8])

@@ -9,9 +9,7 @@ import numpy.typing as npt
 
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.limits.objective import least_objective
-from reorder.search.along import check_way, offer_along
-from reorder.search.budget import Best, Budget, Scorer
-from reorder.search.intervals import Items
+from reorder.search.along import check_way, order_along
 from traces.work.network import Network
 
 
@@ -46,8 +44,5 @@ def rcm_rank(network: Network) -> npt.NDArray[np.int64]:
 )
 def rcm(network: Network, task: Task, parameters: RcmParameters) -> Ordering:
     """Sweep over the network as a breadth-first search from its edge meets it."""
-    best = Best(Scorer(network, task), Budget(task.time_limit_s), task)
-    offer_along(
-        Items.of(network, task), best, least_objective(network, task), [({}, rcm_rank(network))], parameters.way
-    )
-    return best.ordering("rcm", best.found, best.budget.over)
+    least = least_objective(network, task)
+    return order_along("rcm", network, task, least, lambda _: [({}, rcm_rank(network))], parameters.way)

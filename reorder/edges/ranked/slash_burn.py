@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.limits.objective import least_objective
-from reorder.search.along import check_way, offer_along
-from reorder.search.budget import Best, Budget, Scorer, at_least
-from reorder.search.intervals import Items
+from reorder.search.along import check_way, order_along
+from reorder.search.budget import Budget, at_least
 from traces.base.errors import InputError
 from traces.work.network import Network
 
@@ -82,8 +82,9 @@ def slash_burn_rank(network: Network, hubs: float, budget: Budget) -> Int64Array
 )
 def slash_burn(network: Network, task: Task, parameters: SlashBurnParameters) -> Ordering:
     """Sweep over the network from its hubs to its spokes."""
-    best = Best(Scorer(network, task), Budget(task.time_limit_s), task)
-    rank = slash_burn_rank(network, parameters.hubs, best.budget)
-    named = {"hubs": parameters.hubs}
-    offer_along(Items.of(network, task), best, least_objective(network, task), [(named, rank)], parameters.way)
-    return best.ordering("slash-burn", best.found, best.budget.over)
+    least, hubs = least_objective(network, task), parameters.hubs
+
+    def ranks(budget: Budget) -> list[tuple[dict[str, Any], Int64Array]]:
+        return [({"hubs": hubs}, slash_burn_rank(network, hubs, budget))]
+
+    return order_along("slash-burn", network, task, least, ranks, parameters.way)
