@@ -228,7 +228,7 @@ def told(file: str, kind: str, wanted: str) -> str:
 def beside(missing: Path) -> str | None:
     """Return the path of the file beside a missing one that has the name most like its own."""
     try:
-        names = [entry.name for entry in missing.parent.iterdir()][:1000]
+        names = [entry.name for entry in missing.parent.iterdir() if entry.name != missing.name][:1000]  # no dead link
     except OSError:
         return None
     close = difflib.get_close_matches(missing.name, names, n=1)
