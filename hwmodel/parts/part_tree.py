@@ -10,6 +10,7 @@ from typing import Any
 
 from hwmodel.parts.part import Constant
 from traces.base.errors import InputError, brief, did_you_mean
+from traces.base.plain_yaml import refuse_deep
 
 Keys = tuple[str, ...]
 ABOUT = ("source", "estimate", "note", "range")  # what a constant says of its value
@@ -145,6 +146,7 @@ def read_tree(path: Path) -> Tree:
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".json":
             text = text.replace("\t", " ")  # JSON may be indented with tabs, YAML may not
+        refuse_deep(text, loader)
         for event in yaml.parse(text, Loader=loader):
             if isinstance(event, yaml.AliasEvent):
                 line = event.start_mark.line + 1 if event.start_mark else 0

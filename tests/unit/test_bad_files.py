@@ -26,7 +26,7 @@ from reorder.schedule.traffic import offchip_traffic
 from traces.accelerators.counts import read_counts
 from traces.accelerators.scalesim import read_run
 from traces.base.errors import InputError
-from traces.base.plain_yaml import read_yaml
+from traces.base.plain_yaml import parse_yaml, read_yaml
 from traces.readers import graph_challenge, load
 
 MTX = "%%MatrixMarket matrix coordinate real general\n"
@@ -275,3 +275,17 @@ def test_links_in_a_circle_are_one_message(tmp_path: Path) -> None:
 def test_an_overlay_without_an_end_is_refused() -> None:
     with pytest.raises(InputError, match="/dev/zero: more than 16,777,216 characters are no digitised figure"):
         read_overlay("/dev/zero")
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "{a: " * 30_000, "- " * 100_000, "[" * 101 + "]" * 101])
+def test_yaml_of_any_depth_ends_in_a_message(tmp_path: Path, text: str) -> None:
+    """libyaml composes by recursion: some ten thousand levels ended the process by a signal."""
+    (tmp_path / "deep.yaml").write_text(text)
+    with pytest.raises(ValueError, match="levels deep"):
+        parse_yaml(text)
+    with pytest.raises(InputError, match="deep"):
+        load_part(tmp_path / "deep.yaml")
+    for words in (["run"], ["bench", "net.npz", "--target"]):
+        done = CliRunner().invoke(app, [*words, str(tmp_path / "deep.yaml")])
+        assert isinstance(done.exception, InputError), (words, done.exception)
+    assert parse_yaml("[" * 100 + "]" * 100)

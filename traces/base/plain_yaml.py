@@ -12,6 +12,23 @@ MAX_BYTES = 1 << 20
 """Constants of hardware take some kilobytes."""
 
 
+MOST_LEVELS = 100
+"""Of lists and mappings inside each other: far more than files have, far fewer than libyaml's recursion can stand."""
+
+
+def refuse_deep(text: str, loader: Any) -> None:
+    """Raise ValueError for YAML nested too deeply, where libyaml's recursion would end the process."""
+    import yaml
+
+    if len(text) <= MOST_LEVELS:
+        return
+    level = 0
+    for event in yaml.parse(text, Loader=loader):
+        level += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if level > MOST_LEVELS:
+            raise ValueError(f"lists and mappings more than {MOST_LEVELS} levels deep")
+
+
 def parse_yaml(text: str) -> Any:
     """Return the value of YAML text as `yaml.safe_load` does, whose errors are of many kinds: here ValueError alone.
 
@@ -19,8 +36,10 @@ def parse_yaml(text: str) -> Any:
     """
     import yaml
 
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        refuse_deep(text, loader)
+        return yaml.load(text, Loader=loader)
     except (
         yaml.YAMLError, ValueError, TypeError, OverflowError, LookupError, AttributeError, RecursionError,
     ) as error:  # fmt: skip
@@ -40,6 +59,7 @@ def read_yaml(path: str | Path) -> Any:
         if Path(path).stat().st_size > MAX_BYTES:
             raise InputError(f"{path}: more than {MAX_BYTES:,} bytes are no file of constants")
         text = Path(path).read_text("utf-8")
+        refuse_deep(text, loader)  # first: deep texts take libyaml's scanner the square of their length
         for event in yaml.parse(text, Loader=loader):
             if isinstance(event, yaml.AliasEvent):
                 raise InputError(f"{path}: aliases (*{brief(ValueError(event.anchor))}) are not used in such files")
