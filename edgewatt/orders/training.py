@@ -55,13 +55,13 @@ def train_on_files(
     files: networks, every third of which validates (of one or two: generated ones); none: generated networks of `kind`.
     start: a weights file to go on from.
     """
+    first = read_weights(start)[0] if start else None
     if files:
         own = [(load_network(path), memory) for path in files]
         training = [pair for k, pair in enumerate(own) if k % 3 != 2]
         validation = own[2::3] or generated(kind, VALIDATION_SEED, 12)
     else:
         training, validation = generated(kind, TRAINING_SEED, 80), generated(kind, VALIDATION_SEED, 24)
-    first = read_weights(start)[0] if start else None
     made_with = {"networks": [Path(path).name for path in files] or kind, "start": first.name if first else ""}
     found = train(
         training, validation, policy=policy, objective=objective, seeds=seeds, seconds=seconds, start=first,

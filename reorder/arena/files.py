@@ -19,7 +19,7 @@ import numpy as np
 
 from reorder.arena.base import Buffers, Int64Array
 from traces.base.errors import InputError, did_you_mean
-from traces.base.files import whole_file
+from traces.base.files import whole_file, why_no_file
 
 COLUMNS = ("id", "lower", "upper", "size")
 MAX_FILE_BYTES = 1 << 30
@@ -46,7 +46,7 @@ def read_buffers(path: str | Path, alignment: int | None = None) -> NamedBuffers
     """
     path = Path(path)
     if not path.is_file():
-        raise InputError(f"{path}: {'is a folder, not a file' if path.is_dir() else 'no such file'}")
+        raise InputError(f"{path}: {why_no_file(path)}")
     if path.stat().st_size > MAX_FILE_BYTES:
         raise InputError(f"{path}: more than 1 GiB is not a list of buffers")
     try:

@@ -289,3 +289,13 @@ def test_yaml_of_any_depth_ends_in_a_message(tmp_path: Path, text: str) -> None:
         done = CliRunner().invoke(app, [*words, str(tmp_path / "deep.yaml")])
         assert isinstance(done.exception, InputError), (words, done.exception)
     assert parse_yaml("[" * 100 + "]" * 100)
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs /dev/zero")
+def test_what_is_no_file_is_said(tmp_path: Path) -> None:
+    (tmp_path / "loop.npz").symlink_to("loop.npz")
+    (tmp_path / "zero.npz").symlink_to("/dev/zero")
+    for name, why in (("loop", "is a link to no file"), ("zero", "is a pipe or a device, not a file")):
+        for command in ("order", "arena"):
+            done = CliRunner().invoke(app, [command, str(tmp_path / f"{name}.npz")])
+            assert str(done.exception) == f"{tmp_path / name}.npz: {why}"

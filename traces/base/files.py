@@ -79,6 +79,15 @@ def need_regular(path: str | Path) -> None:
         raise InputError(f"{path}: a pipe or a device, not a file")
 
 
+def why_no_file(path: Path) -> str:
+    """Say what a path is that is no file."""
+    if path.is_dir():
+        return "is a folder, not a file"
+    if path.exists():
+        return "is a pipe or a device, not a file"
+    return "is a link to no file" if path.is_symlink() else "no such file"
+
+
 def set_aside(path: Path) -> Path | None:
     """Rename a damaged file so that it can be made again: its new name, or None if it is gone or cannot be renamed."""
     other = path.with_name(f"{path.name}.damaged-{secrets.token_hex(4)}")

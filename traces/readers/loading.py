@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from traces.base.errors import InputError, did_you_mean, unknown_name
+from traces.base.files import why_no_file
 from traces.readers.parts.layers import check_orientation
 from traces.readers.parts.names import natural_key
 from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions
@@ -148,7 +149,8 @@ def _files(
     known = sorted({suffix for reader in readers for suffix in reader.suffixes})
     for file in files:
         if not file.is_file():
-            raise InputError(f"{file}: {'is a folder, not a file' if file.is_dir() else 'no such file'}{_near(file)}")
+            why = why_no_file(file)
+            raise InputError(f"{file}: {why}{_near(file) if why == 'no such file' else ''}")
         if file.suffix.lower() not in known:
             if file.suffix.lower() in (".yaml", ".yml"):
                 raise InputError(f"{file}: this is a configuration, no network: `edgewatt run {file}` computes it")
