@@ -1,7 +1,7 @@
 """Write the tables of docs/guides/papers.md: claims from a run's page, and what --full gave from its records.
 
-edgewatt papers all --json claims.json
-python docs/claims.py claims.json
+edgewatt papers all -r results/papers --json claims.json
+python docs/claims.py claims.json results/papers
 edgewatt papers all --full -r results/full
 python docs/claims.py --full results/full
 """
@@ -26,6 +26,16 @@ from edgewatt.papers.study import STUDIES, StudyRun
 GUIDE = Path(__file__).parent / "guides" / "papers.md"
 HEAD = "| printed | where | ours | verdict | why |\n|---|---|---|---|---|\n"
 FULL_HEAD = "| figure | setting | two-optimal | CR, 1,000,000 | `auto` | bound |\n|---|---|---|---|---|---|\n"
+CLOCKS = {
+    "gleinig-clock": (
+        "x", "mkl", "two-optimal, runs", "reordered, runs", "two-optimal, literal", "reordered, literal", "fastest",
+        "gain by reordering, runs", "gain by reordering, literal",
+    ),
+    "ego-clock": (
+        "network", "layers", "vectors", "scipy", "torch", "layerwise, runs", "unsorted, runs", "ego, runs",
+        "unsorted, literal", "ego, literal",
+    ),
+}  # fmt: skip
 RUN_HEAD = "| name | finished | CPU time |\n|---|---|---|\n"
 
 
@@ -48,6 +58,16 @@ def _row(claim: dict[str, Any], paper: str) -> str:
         ours += f"; our method: {claim['ours']}"
     cells = (claim["claim"], claim["where"].removeprefix(f"{paper}, "), ours, claim["verdict"], claim["because"])
     return f"| {' | '.join(cells)} |\n"
+
+
+def clocks(name: str, folder: str) -> str:
+    """Return the table of a study that reads a clock, as it stands in the guide."""
+    run = reproduce(name, results=folder, run=False)
+    assert isinstance(run, StudyRun)
+    table = next(table for table in STUDIES[name].item.tables(run.done) if table.rows)
+    kept = [k for k, head in enumerate(table.heads) if head in CLOCKS[name]]
+    rows = (table.heads, ["---"] * len(table.heads), *table.rows)
+    return "".join(f"| {' | '.join(str(row[k]) for k in kept)} |\n" for row in rows)
 
 
 def full(folder: str) -> str:
@@ -114,11 +134,13 @@ def _replace(begin: str, end: str, text: str) -> None:
 
 
 def main(*arguments: str) -> None:
-    """Put a run's claims, or the table of a folder that --full filled, in the guide."""
+    """Put a run's claims and times, or the table of a folder that --full filled, in the guide."""
     if arguments[0] == "--full":
         _replace(r"^\| figure \| setting ", r"^<!-- end of the table", full(arguments[1]))
     else:
         _replace("^## Gleinig", "^## Running it", tables(json.loads(Path(arguments[0]).read_text())["claims"]))
+        for name in CLOCKS if len(arguments) > 1 else ():
+            _replace(rf"^\| {CLOCKS[name][0]} \|", "^$", clocks(name, arguments[1]))
 
 
 if __name__ == "__main__":
