@@ -16,14 +16,19 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from cython_ext.edges.greedy import Ego
+from cython_ext.edges.intervals import grouped
 from reorder.base import ORDERINGS, Ordering, Task
-from reorder.search.keys import grouped
 from traces.base.errors import InputError
 from traces.work.network import Network
 
+Int64Array = npt.NDArray[np.int64]
+
 LOOK_S = 0.02  # between two looks at the clock
+# What a connection takes before the first step, and after the last (measured at 1e7); seconds past a limit that are fine.
+BEFORE_US, AFTER_US, BEYOND_S = 0.3, 0.1, 0.5
 
 
 @dataclass(frozen=True)
@@ -47,14 +52,16 @@ class WindowParameters:
 )
 def ego(network: Network, task: Task, parameters: WindowParameters) -> Ordering:
     """Run Algorithm 3. O(W (average in- and out-degree + log N)) time, a logarithm for hubs; when time is up, the rest
-    follows by id."""
-    n, w = network.n_neurons, network.n_connections
+    follows by depth. Where the limit is shorter than what has to be done before the first step, all of it does."""
+    w = network.n_connections
     window = min(task.memory if parameters.window is None else parameters.window, w)
-    own = np.arange(w)
-    out_start, out_edges = grouped(network.sources, own, n)
-    in_start, in_edges = grouped(network.targets, own, n)
+    limit = math.inf if task.time_limit_s is None else task.time_limit_s
+    # what follows the last step ends within the limit too, or soon after it
+    deadline = time.monotonic() + limit - max(0.0, AFTER_US * 1e-6 * w - BEYOND_S)
+    if (BEFORE_US + AFTER_US) * 1e-6 * w > limit:
+        return Ordering(finished_by_depth(network, np.empty(0, np.int64)), "ego", {"window": window}, truncated=True)
+    (out_start, out_edges), (in_start, in_edges) = (_by(network, ends) for ends in (network.sources, network.targets))
     state = Ego(network.sources, network.targets, out_start, out_edges, in_start, in_edges, window)
-    deadline = math.inf if task.time_limit_s is None else time.monotonic() + task.time_limit_s
     done, chunk = 0, 16
     while done < w and (before := time.monotonic()) < deadline:
         done = state.run(chunk)
@@ -68,10 +75,22 @@ def ego(network: Network, task: Task, parameters: WindowParameters) -> Ordering:
     return Ordering(edges, "ego", {"window": window}, truncated=done < w)
 
 
-def finished_by_depth(network: Network, begun: np.ndarray) -> np.ndarray:
-    """Return `begun` followed by the connections it lacks, target by target in order of depth."""
-    left = np.ones(network.n_connections, bool)
-    left[begun] = False
-    rest = np.flatnonzero(left)
-    s, t = network.sources[rest], network.targets[rest]
-    return np.concatenate((begun, rest[np.lexsort((s, t, network.depth[t]))]))
+def _by(network: Network, ends: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Return (start int64[n + 1], edges int64[W]): the connections grouped by one of their ends."""
+    n = network.n_neurons
+    start = np.concatenate(([0], np.cumsum(np.bincount(ends, minlength=n))))
+    return start, grouped(ends.astype(np.int32), n).astype(np.int64)
+
+
+def finished_by_depth(network: Network, begun: Int64Array) -> Int64Array:
+    """Return `begun` followed by the connections it lacks, target by target in order of depth. O(W + N log N)."""
+    n = network.n_neurons
+    place = np.empty(n, np.int32)
+    place[np.argsort(network.depth, kind="stable")] = np.arange(n, dtype=np.int32)
+    by_source = grouped(network.sources.astype(np.int32), n)
+    rest = grouped(place[network.targets], n, by_source).astype(np.int64)
+    if len(begun):
+        left = np.ones(network.n_connections, bool)
+        left[begun] = False
+        rest = rest[left[rest]]
+    return np.concatenate((begun, rest))

@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 from oracles.random_networks import dags
 
 from cython_ext.edges import greedy
+from reorder.edges.ego import finished_by_depth
 from reorder.order import order
 from traces.base.errors import InputError
+from traces.generators.networks import random_layered
 from traces.work.network import Network
 
 
@@ -110,3 +112,16 @@ def test_a_hub_costs_a_logarithm() -> None:
     )  # fmt: skip
     found = order(fan(50_000), "ego", memory=100)  # some 0.04 s; looking through the hub took half a minute
     assert found.edges.tolist() == list(range(100_000))
+
+
+def test_a_limit_too_short_to_begin_leaves_ego_the_order_by_depth() -> None:
+    network = random_layered(3, 60, 0.2, seed=3)
+    found = order(network, "ego", memory=50, time_limit_s=1e-6)
+    depth = network.depth[network.targets]
+    keys = list(zip(depth.tolist(), network.targets.tolist(), network.sources.tolist(), strict=True))
+    assert found.truncated and [keys[k] for k in found.edges] == sorted(keys)
+    # a prefix is kept, and the rest follows it the same way
+    begun = order(network, "ego", memory=50).edges[:100]
+    edges = finished_by_depth(network, begun)
+    rest = [keys[k] for k in edges[100:]]
+    assert (edges[:100] == begun).all() and sorted(edges.tolist()) == list(range(len(keys))) and rest == sorted(rest)

@@ -269,6 +269,15 @@ def test_auto_shares_starts_among_processes_and_says_how_far_it_is() -> None:
     assert seen and all(0 <= done <= 1000 == total for done, total, _ in seen)
 
 
+def test_a_short_search_of_neurons_that_share_all_sources_takes_far_fewer_slots() -> None:
+    network = radix_net([[32, 32]], blocks=2, seed=3)
+    found = order(network, "residency", memory=100, time_limit_s=2.4, clock="cpu")
+    least = io_bounds(network).lower_total
+    assert found.parameters["slots"] <= 50
+    # three layers between are written and read again, but for what MIN keeps in the slots that partial sums leave it
+    assert count_io(network, found.edges, memory=100).total - least < 2 * 3 * 1024 - 3 * 64
+
+
 def test_starts_share_the_time_there_is() -> None:
     network = random_layered(3, 60, 0.2, seed=4)
     found = order(network, "residency", memory=20, starts=3, time_limit_s=0.6)
