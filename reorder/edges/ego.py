@@ -27,7 +27,7 @@ from traces.work.network import Network
 Int64Array = npt.NDArray[np.int64]
 
 LOOK_S = 0.02  # between two looks at the clock
-# What a connection takes before the first step, and after the last (measured at 1e7); seconds past a limit that are fine.
+# What a connection takes before the first step, and after the last (measured at 1e7); seconds past it that are fine.
 BEFORE_US, AFTER_US, BEYOND_S = 0.3, 0.1, 0.5
 
 
