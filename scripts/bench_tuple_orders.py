@@ -1,6 +1,7 @@
 """Measure tuple orders: against the best known orders, exact optima, OR-Tools, popcount, and a large layer.
 
-    python scripts/bench_tuple_orders.py best-known exact or-tools effort popcount large workers dask
+    python scripts/bench_tuple_orders.py best-known exact or-tools effort kinds long popcount large
+        workers dask
 
 Times are CPU seconds of this process (large, workers and dask state seconds of the wall clock). The first
 four and popcount's matrices need EDGEWATT_REFERENCE. Results are tabled in docs/performance/wires.md.
@@ -124,6 +125,49 @@ def effort() -> None:
         )
 
 
+def data_kinds(rows: int = 64, columns: int = 2048, density: float = 0.2) -> Iterator[tuple[str, sp.csr_matrix, str]]:
+    """Name, matrix and value format of five kinds of data, of which the reference has the third alone."""
+    rng = np.random.default_rng(5)
+    mask = rng.random((rows, columns)) < density
+    clusters = np.repeat(rng.random((rows, columns // 32)) < density, 32, axis=1)
+    normal = rng.normal(0, 0.01, (rows, columns)).astype(np.float32)
+    yield "random", sp.csr_matrix(normal * mask), "fp16"
+    yield "clustered", sp.csr_matrix(normal * clusters), "fp16"
+    for name, _, matrix in matrices():
+        if name.startswith("resnet8"):
+            yield name, matrix, "fp16"
+    sixteen = rng.choice(rng.normal(0, 0.01, 16), (rows, columns)).astype(np.float32)
+    yield "16 values", sp.csr_matrix(sixteen * mask), "fp16"
+    yield "random int8", sp.csr_matrix(normal * mask), "int8"
+
+
+def kinds() -> None:
+    """Five kinds of data, stride 128: CPU microseconds a tuple of `default` (effort 1) and `fast`, and their ones."""
+    for name, matrix, value_format in data_kinds():
+        kind: dict[str, Any] = dict(value_format=value_format, stride=128)
+        timed(matrix[:1], effort="fast", **kind)  # what is loaded at the first call
+        default, slow = timed(matrix, **kind)
+        fast, quick = min((timed(matrix, effort="fast", **kind) for _ in range(3)), key=lambda pair: pair[1])
+        print(
+            f"{name} {value_format}, {matrix.nnz} tuples: default {1e6 * slow / matrix.nnz:.1f} us, "
+            f"fast {1e6 * quick / matrix.nnz:.2f} us, {100 * fast.ones / default.ones - 100:+.2f} % ones",
+            flush=True,
+        )
+
+
+def long() -> None:
+    """One row of n normal weights, fp16, whole-row stride: ones against greedy, CPU microseconds a tuple."""
+    for n, efforts in ((5000, (0.0, 0.1, 1.0)), (30000, (0.0, 0.1))):
+        row = sp.csr_matrix(np.random.default_rng(n).normal(0, 0.01, (1, n)).astype(np.float32))
+        kind: dict[str, Any] = dict(value_format="fp16", stride="row")
+        greedy, spent = timed(row, method="greedy", **kind)
+        told = [f"greedy {1e6 * spent / n:.1f} us"]
+        for e in efforts:
+            found, spent = timed(row, effort=e, **kind)
+            told.append(f"effort {e:g} {100 * found.ones / greedy.ones - 100:+.2f} %, {1e6 * spent / n:.1f} us")
+        print(f"{n} tuples: {'; '.join(told)}", flush=True)
+
+
 def popcount() -> None:
     """Toggles on an unterminated bus as wide as an element, values alone."""
     for name, _, matrix in matrices():
@@ -218,6 +262,8 @@ SECTIONS = {
     "exact": exact,
     "or-tools": or_tools,
     "effort": effort,
+    "kinds": kinds,
+    "long": long,
     "popcount": popcount,
     "large": large,
     "workers": workers,
