@@ -66,7 +66,7 @@ def cases(folder: Path) -> dict[str, Case]:
 
     def eon_words(out: Path) -> list[str]:
         file = out / "e.safetensors"
-        more = ["--resume", str(file)] if file.exists() else []
+        more = ["--resume", str(file), "--force"] if file.exists() else []  # it replaces what it goes on from
         return ["learn", "eon", str(folder / "net.npz"), "-M", "8", "--iterations", "60", "-o", str(file), *more]
 
     def eon(out: Path) -> Any:
