@@ -15,12 +15,18 @@ from reorder.search.strips import plan_search
 from traces.work.network import Network
 
 _OF_THE_SEARCH = {field.name for field in fields(ResidencyParameters)}
-CONSTRUCTED, CONSTRUCTED_LOCAL = 0.1, 0.25  # of the time limit, for constructions; on networks with locality
-# Plans of what to fuse on a local network: most, their share of the time limit, how many the search may start from.
-PLANS, PLANS_SHARE, STARTS = 400, 0.5, 8
-# Plans are given up that leave so many times more above the bound than the best construction after so many were tried:
-# on RadiX-Nets, which have smooth coordinates but no strips, 1.46 times and more, on convolutions at most 1.05.
-PROMISING, JUDGED = 1.25, 40
+# Of the time limit, for constructions; until sweeps end that found locality; for all where there is locality, under
+# MIN and under policies that do not see the future, where the search gains more.
+CONSTRUCTED, SWEPT, LOCAL, LOCAL_AGED = 0.1, 0.2, 0.75, 0.6
+# Plans of what to fuse on a local network: the time limit's share until which they are made, and until which they are
+# changed; most of them; how many the search may start from.
+FUSED_UNTIL, CHANGED_UNTIL, PLANS, STARTS = 0.4, 0.7, 400, 8
+# Plans are given up that leave so many times more above the bound than the best construction, once there is one of
+# single depths, and once there are those of fused ones: on RadiX-Nets, which have smooth coordinates but no strips.
+ALONE, PROMISING = 3.0, 1.25
+# Constructions of this effort are left out where plans leave less than such a share of what all quick ones leave, or
+# where the last one of this effort left so many times more than the best.
+SLOW, FAR_BELOW, BEHIND = 1.0, 0.4, 1.08
 
 
 @dataclass(frozen=True)
@@ -45,24 +51,35 @@ class AutoParameters:
 
 
 def fuse(items: Items, best: Best, bound: float) -> None:
-    """Look for what to fuse on a network with locality, and leave the best plans for the search to start from."""
+    """Look for what to fuse on a network with locality.
+
+    The plan of single depths comes first; where it is far above the constructions, no others are made.
+    """
     plans = plan_search(items)
     if plans is None:
         return
-    ends = PLANS_SHARE * (best.task.time_limit_s or math.inf)
-    enough = bound + PROMISING * (best.value - bound)
-
-    def hopeless() -> bool:
-        return min(plans.values.values(), default=math.inf) > enough
+    ends, others = FUSED_UNTIL * (best.task.time_limit_s or math.inf), best.value - bound
 
     def limit(tried: int) -> bool:
-        over = tried >= PLANS or best.budget.spent() >= ends or best.value <= bound
-        return over or (tried >= JUDGED and hopeless())
+        over = best.budget.spent() >= ends or best.value <= bound
+        return over or (plans.judged and min(plans.values.values()) - bound > ALONE * others)
 
-    plans.walk(best, limit)
-    if not hopeless():
-        items.orders += plans.orders(STARTS)
-        items.planned = True
+    plans.fused(best, limit)
+
+
+def start_from_plans(items: Items, best: Best, bound: float) -> None:
+    """Let the search start from the best plans unless they are far above others; change the best if nothing beats it.
+
+    What does not pay as a plan may as a start: the search has fewer slots than the memory has.
+    """
+    plans = plan_search(items)
+    if plans is None or min(plans.values.values(), default=math.inf) - bound > PROMISING * (best.value - bound):
+        return
+    ends = CHANGED_UNTIL * (best.task.time_limit_s or math.inf)
+    if min(plans.values.values()) <= best.value:
+        plans.walk(best, lambda tried: tried >= PLANS or best.budget.spent() >= ends or best.value <= bound)
+    items.orders += plans.orders(STARTS)
+    items.planned = True
 
 
 def portfolio() -> list[str]:
@@ -98,13 +115,24 @@ def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
     best = Best(Scorer(network, task), budget, task)
     bound = least_objective(network, task)
     items = Items(network)
-    found_by = ""
+    of_local = LOCAL if task.sees_future else LOCAL_AGED
+    found_by, fused, quick, slow = "", False, math.inf, 0.0
+
+    def hopeless() -> bool:
+        """Whether one more construction that takes long is not worth it, as plans leave far less than others."""
+        left = best.value - bound
+        return fused and (left < FAR_BELOW * (quick - bound) or left * BEHIND < slow - bound)
+
     for name, method in constructions(network, parameters):
         # two-optimal is always there; the others may take a share of the budget, the search has better use for the rest
         local = items.facts.get("places") is not None
-        if local and not method.local:
+        if local and not fused:
+            fused, before = True, best.value
+            fuse(items, best, bound)
+            found_by = "sweep" if best.value < before else found_by
+        if local and (not method.local or (method.effort >= SLOW and hopeless())):
             continue
-        share = CONSTRUCTED_LOCAL if local else CONSTRUCTED
+        share = of_local if local else SWEPT if method.start else CONSTRUCTED
         left = share * (task.time_limit_s or math.inf) - budget.spent()
         if best.edges is not None and (best.value <= bound or left <= 0):
             break
@@ -112,15 +140,20 @@ def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
         best.work += 1
         entry = ORDERINGS[name]
         limit = None if task.time_limit_s is None else max(left, 1e-9)
-        edges = method(network, replace(task, time_limit_s=limit, prepared=items), entry.make_parameters({})).edges
-        best.offer(edges)
+        asked = replace(task, time_limit_s=limit, clock=parameters.clock, prepared=items)
+        edges = method(network, asked, entry.make_parameters({})).edges
+        value = best.offer(edges)
         if method.start:
             items.orders.append(edges)
+        elif method.effort < SLOW:
+            quick = min(quick, value)
+        else:
+            slow = value
         found_by = name if best.value < before else found_by
     searched = best.value > bound and not budget.over
     if searched and parameters.moves != 0:
         before = best.value
-        fuse(items, best, bound)
+        start_from_plans(items, best, bound)
         found_by = "sweep" if best.value < before else found_by
     if best.value > bound and not budget.over:
         before = best.value

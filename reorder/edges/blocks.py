@@ -73,7 +73,7 @@ def best_size(
     network: Network, task: Task, method: str, size: int | None, blocks_of: Callable[[Items, int], Int64Array]
 ) -> Ordering:
     """Return the best order over the sizes worth trying, or of the given one, until the time limit."""
-    budget = Budget(task.time_limit_s)
+    budget = Budget(task.time_limit_s, task.clock)
     best = Best(Scorer(network, task), budget, task)
     items = Items.of(network, task)
     for choice in [size] if size else slot_choices(task):
@@ -141,6 +141,7 @@ def by_tiles(network: Network, targets: int, sources: int, outer: str, rank: Int
     summary="tiles of sources x targets, as dense kernels are blocked; shapes tried out",
     parameters=TilesParameters,
     portfolio=6,
+    local=False,
 )
 def tiles(network: Network, task: Task, parameters: TilesParameters) -> Ordering:
     """Walk layer by layer over tiles whose sources and targets fit fast memory together."""
@@ -151,7 +152,7 @@ def best_tiles(
     network: Network, task: Task, method: str, parameters: TilesParameters, rank: Int64Array | None = None
 ) -> Ordering:
     """Return the best order by tiles of some shapes, or of the given one, until the time limit. rank: of `by_tiles`."""
-    budget = Budget(task.time_limit_s)
+    budget = Budget(task.time_limit_s, task.clock)
     best = Best(Scorer(network, task), budget, task)
     room = max(2, slot_choices(task)[0] + 1)
     shapes = [(room - 1, 1), (max(1, room * 3 // 4), max(1, room // 4)), (room // 2, room // 2), (1, room - 1)]

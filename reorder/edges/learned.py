@@ -139,7 +139,7 @@ def why_streamed(network: Network, task: Task, ordering: Ordering) -> Explanatio
 )
 def learned(network: Network, task: Task, parameters: LearnedParameters) -> Ordering:
     """Run the greedy with one set of weights after another; two-optimal where time is up before the first is done."""
-    budget = Budget(task.time_limit_s)
+    budget = Budget(task.time_limit_s, task.clock)
     best = Best(Scorer(network, task), budget, task)
     items = Items.of(network, task)
     sets = shipped_weights() if parameters.weights is None else read_weights(parameters.weights)
@@ -230,7 +230,7 @@ def eon(network: Network, task: Task, parameters: EonParameters) -> Ordering:
     from reorder.learning.eon.policy import Graph
 
     state = read(parameters.checkpoint, network)
-    budget = Budget(task.time_limit_s)
+    budget = Budget(task.time_limit_s, task.clock)
     best = Best(Scorer(network, task), budget, task)
     graph = Graph(state.features, network.sources, network.targets)
     best.offer(likeliest(state.kept, graph, network, task.memory - 1)[0], take="greedy")

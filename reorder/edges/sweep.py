@@ -8,7 +8,6 @@ buffers, here without knowing the shape of the layers.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -52,16 +51,14 @@ def ranks(items: Items) -> Iterator[tuple[float, Int64Array]]:
 )
 def sweep(network: Network, task: Task, parameters: None) -> Ordering:
     """Return the best of some sweeps under the objective; two-optimal where the network has no locality."""
-    budget = Budget(task.time_limit_s)
+    budget = Budget(task.time_limit_s, task.clock)
     best = Best(Scorer(network, task), budget, task)
     items = Items.of(network, task)
     least = least_objective(network, task)
     offer_along(items, best, least, (({"slant": slant}, rank) for slant, rank in ranks(items)))
-    plans = plan_search(items)
+    plans = plan_search(items) if task.prepared is None else None  # a portfolio looks for plans itself
     if plans is not None:
-        # in a portfolio plans go on with the search, so half of the time is left to the other constructions
-        ends = (task.time_limit_s or math.inf) / (1 if task.prepared is None else 2)
-        plans.alike(best, lambda tried: budget.spent() >= ends or best.value <= least)
+        plans.fused(best, lambda tried: budget.over or best.value <= least)
     if best.edges is None:
         best.offer(two_optimal_order(network), slant=0.0, way="none")
     return best.ordering("sweep", best.found, budget.over)

@@ -126,13 +126,25 @@ class Items:
         Opens that would need more than `slots` residents are put off: scheduled backwards, each rank is given to the
         neuron that opened last among those whose drop allows it.
         """
+        drops, wish = self._ends(order)
+        opens = latest_opens(drops, wish, slots)
+        return IntervalState(opens, drops, slots)
+
+    def _ends(self, order: Int64Array) -> tuple[Int32Array, Int32Array]:
+        """Return the items (int32[n]) in order of their last use as a target, and the rank of each by its first one.
+
+        Kept for `orders`, of which states with several numbers of slots are made.
+        """
+        kept: dict[int, tuple[Int32Array, Int32Array]] = self.facts.setdefault("ends", {})
+        if id(order) in kept:
+            return kept[id(order)]
         position = np.empty(len(order), np.int64)
         position[order] = np.arange(len(order))
         at = position[self.edges]
         n = len(self.items)
-        first = np.minimum.reduceat(at, self.start[:-1])
-        drops = np.argsort(np.maximum.reduceat(at, self.start[:-1])).astype(np.int32)
         wish = np.empty(n, np.int32)
-        wish[np.argsort(first)] = np.arange(n)
-        opens = latest_opens(drops, wish, slots)
-        return IntervalState(opens, drops, slots)
+        wish[np.argsort(np.minimum.reduceat(at, self.start[:-1]))] = np.arange(n)
+        drops = np.argsort(np.maximum.reduceat(at, self.start[:-1])).astype(np.int32)
+        if any(order is one for one in self.orders):
+            kept[id(order)] = drops, wish
+        return drops, wish

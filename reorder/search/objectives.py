@@ -68,11 +68,19 @@ class Objective:
         return self.of_arrays(sources, targets, network, task)
 
     def of_arrays(
-        self, sources: npt.NDArray[np.int32], targets: npt.NDArray[np.int32], network: Network, task: Task
+        self,
+        sources: npt.NDArray[np.int32],
+        targets: npt.NDArray[np.int32],
+        network: Network,
+        task: Task,
+        outputs: npt.NDArray[np.uint8] | None = None,
     ) -> float:
-        """Return the objective of connections already in processing order, unchecked: for the inside of searches."""
+        """Return the objective of connections already in processing order, unchecked: for the inside of searches.
+
+        outputs: uint8[N], the neurons to write where it is not the network's: of a part that others go on from.
+        """
         value = self.runs * count_runs(targets) if self.runs else 0
-        outputs = network.is_output.astype(np.uint8)
+        outputs = network.is_output.astype(np.uint8) if outputs is None else outputs
         for term in self.io:
             weight, policy, pinning, memory = term.within(task)
             counts = kernel.count(sources, targets, network.n_neurons, outputs, memory, policy, pinning)

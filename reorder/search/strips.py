@@ -16,25 +16,25 @@ import numpy as np
 import numpy.typing as npt
 
 from cython_ext.edges.geometry import latest_of_sources, streamed
+from cython_ext.edges.intervals import grouped
 from reorder.search.budget import Best
 from reorder.search.intervals import Items
 from reorder.search.spectrum import places
 
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
+UInt8Array = npt.NDArray[np.uint8]
 FloatArray = npt.NDArray[np.float64]
 
 FINE = float(1 << 36)  # steps of time in a strip
 KNOTS = 13  # of the curve that makes places evenly dense
 KEPT = 1 << 26  # connections in kept orders of groups
-SIZES, WIDTHS, REFINED = (
-    (1, 2, 3, 4, 6, 8, 12),
-    (1, 2, 3, 4, 6, 8, 12, 16),
-    3,
-)  # depths of a group and strips that are tried first
-PATIENCE = 2  # widths in a row that found nothing better, from which on only the best size is tried
+MOST_DEPTHS, MOST_RANGES = 64, 400  # of networks whose depths are fused in part; of their ranges, about
+HOPELESS = 1.02  # a range that costs so many times its parts is not made longer
+WIDER = (1.15, 1.33)  # strips of the best plan for a search to start from, whose slots are fewer
+CHEAPEST = 4  # plans that are counted as a whole
+EARLY = (0.0, 1.0, 0.5)
 SLANTS = (0.0, 1 / 16, 1 / 4)
-MOST_GROUPS = 64
 # Rows of a picture: the fewest, gaps between them against the mean gap, gaps inside them that are none.
 FEWEST_ROWS, WIDE, AS_WIDE = 4, 3.0, 0.7
 
@@ -43,8 +43,11 @@ FEWEST_ROWS, WIDE, AS_WIDE = 4, 3.0, 0.7
 class DepthGroup:
     """Depths first to last, swept in `strips` strips of equal size.
 
-    across: which coordinate cuts the strips; the other one is swept along. by_target: targets one after another, each
-    when all that it needs is there; else sources one after another, each used up when it comes. slant: of the front
+    across: which coordinate cuts the strips; the other one is swept along. early: 0: targets one after another, each
+    when all that it needs is there; 1: sources one after another, each used up when it comes; between: a target begins
+    so early, as a share of the time in which its sources of this strip come by, uses those that are there, and each of
+    the others as it comes. Then sources stay for a part of that time and targets for the rest, so under round robin,
+    where nothing stays for longer than M - 1 others come, twice the time fits. slant: of the front
     of the sweep, as a share of the length for one width of a strip. late: no item is complete sooner after its own
     place has come by than most items of its depth are, as if the picture went on beyond its edges: at the edges items
     wait for nothing, and would all be complete at once.
@@ -54,7 +57,7 @@ class DepthGroup:
     last: int
     strips: int = 1
     across: int = 1
-    by_target: bool = True
+    early: float = 0.0
     slant: float = 0.0
     late: bool = False
 
@@ -85,6 +88,13 @@ class Strips:
         self.feeds_from, self.feeds_to = of_source, np.maximum.reduceat(self.depth[target], start[:-1])
         self._made: dict[DepthGroup, Int32Array] = {}
         self._kept = 0
+
+    def outputs(self, last: int) -> UInt8Array:
+        """Return uint8[N]: what a group up to this depth has to leave behind, outputs and values needed later."""
+        network = self.items.network
+        needed = network.is_output.copy()
+        needed[self.items.sources[self.feeds_to > last]] = True
+        return needed.astype(np.uint8)
 
     def edges(self, plan: Plan) -> Int64Array:
         """Return the order int64[W] of a plan."""
@@ -132,13 +142,35 @@ class Strips:
         used = np.flatnonzero((self.feeds_from < group.last) & (self.feeds_to >= group.first))
         order = used[np.argsort(when[used], kind="stable")].astype(np.int32)
         start, target = items.by_source
-        if not group.by_target:
+        if group.early == 1:
             return streamed(order, start, target, items.in_sources, low, high)
+        if group.early:
+            return self._between(group, low, high, when, latest)
         turn = np.argsort(latest, kind="stable")
         size = np.diff(items.start[low : high + 1])[turn]
         first = np.empty(high - low, np.int64)
         first[turn] = np.cumsum(size) - size
         return streamed(order, start, target, items.in_sources, low, high, first)
+
+    def _between(self, group: DepthGroup, low: int, high: int, when: Int64Array, latest: Int64Array) -> Int32Array:
+        """Return the places where targets begin before their last source comes by: at both ends' later event."""
+        items = self.items
+        first, last = items.start[low], items.start[high]
+        source, target = items.source[first:last], items.target[first:last] - low
+        earliest = np.minimum.reduceat(when[source], items.start[low:high] - first)
+        strip = latest - latest % int(FINE)
+        begin = latest - (group.early * (latest - np.maximum(earliest, strip))).astype(np.int64)
+        # events by time: at equal times by depth, there first the items that begin, then the sources that come by
+        used = np.flatnonzero((self.feeds_from < group.last) & (self.feeds_to >= group.first))
+        depth = np.concatenate((2 * self.depth[low:high], 2 * self.feeds_from[used] + 1))
+        events = np.argsort(depth, kind="stable")
+        events = events[np.argsort(np.concatenate((begin, when[used]))[events], kind="stable")]
+        rank = np.empty(len(events), np.int32)
+        rank[events] = np.arange(len(events), dtype=np.int32)
+        comes = np.zeros(len(when), np.int32)
+        comes[used] = rank[high - low :]
+        at = np.maximum(comes[source], rank[: high - low][target])
+        return grouped(at, len(events)) + first
 
 
 def on_rows(place: FloatArray) -> FloatArray:
@@ -161,11 +193,13 @@ def on_rows(place: FloatArray) -> FloatArray:
     return result
 
 
-def _uniform(deepest: int, depths: int, group: DepthGroup) -> Plan:
-    """Return the plan of groups of so many depths that are all like `group`."""
-    return tuple(
-        replace(group, first=first, last=min(deepest, first + depths - 1)) for first in range(1, deepest + 1, depths)
-    )
+def _widths(group: DepthGroup) -> Iterator[DepthGroup]:
+    """Yield a group in narrower strips, also as one depth more takes room, in wider ones, and the other way."""
+    strips, depths = group.strips, group.last - group.first + 1
+    for other in dict.fromkeys((2 * strips, strips + -(-strips // depths), strips + 1, strips - 1, strips // 2)):
+        if other >= 1:
+            yield replace(group, strips=other)
+    yield replace(group, early=0.0 if group.early else 1.0)
 
 
 def _sweeps(group: DepthGroup) -> Iterator[DepthGroup]:
@@ -173,12 +207,15 @@ def _sweeps(group: DepthGroup) -> Iterator[DepthGroup]:
     for strips in (group.strips - 1, group.strips + 1, group.strips + 2):
         if strips >= 1:
             yield replace(group, strips=strips)
-    yield replace(group, by_target=not group.by_target)
-    yield replace(group, late=not group.late)
-    yield replace(group, across=1 - group.across)
+    for early, late, across in itertools.product(EARLY, (False, True), (0, 1)):
+        yield replace(group, early=early, late=late, across=across)
     for slant in SLANTS:
-        if slant != group.slant:
-            yield replace(group, slant=slant)
+        yield replace(group, slant=slant)
+
+
+def _wider(group: DepthGroup, factor: float, slant: float) -> DepthGroup:
+    """Return a group in strips so many times as wide, with this slant if it has none."""
+    return replace(group, strips=max(1, round(group.strips / factor)), slant=group.slant or slant)
 
 
 def changes(plan: Plan, k: int) -> Iterator[Plan]:
@@ -201,12 +238,14 @@ def changes(plan: Plan, k: int) -> Iterator[Plan]:
 
 
 class PlanSearch:
-    """Walks from the best of the plans whose groups are alike to better ones, change by change, by exact counts."""
+    """Finds out which depths to fuse and how to sweep each group, and changes the best plan by exact counts."""
 
     def __init__(self, strips: Strips) -> None:
         self.strips = strips
         self.values: dict[Plan, float] = {}
         self.plan: Plan = ()
+        self.judged = False  # whether the plan of single depths is among the values
+        self._parts: dict[DepthGroup, float] = {}
 
     def orders(self, count: int) -> list[Int64Array]:
         """Return the orders int64[W] of the best plans, no two of which have the same groups and strips."""
@@ -215,30 +254,94 @@ class PlanSearch:
             chosen.setdefault(tuple((group.last, group.strips) for group in plan), plan)
         return [self.strips.edges(plan) for plan in list(chosen.values())[:count]]
 
-    def alike(self, best: Best, limit: Limit) -> None:
-        """Try plans whose groups are alike: all sizes and some widths of strips, then what is near the best ones."""
+    def fused(self, best: Best, limit: Limit) -> None:
+        """Find which depths to fuse: the ranges of neighbouring depths that together cost least.
+
+        A group alone costs what it does in a plan, but for the values that fast memory keeps across its ends. So each
+        range is looked at once by its own count, not in every plan; longer ones begin with the strips of their parts,
+        and those that cost more than their parts are not made longer. How a group is swept besides is looked for in the
+        groups of the best plan, until that stays.
+        """
         deepest = self.strips.deepest
-        sizes = [deepest, *(size for size in SIZES if size < deepest <= size * MOST_GROUPS)]
-        tried: dict[tuple[int, DepthGroup], float] = {}
+        whole = DepthGroup(1, deepest)
+        lates = (False,) if best.task.sees_future else (False, True)
+        for late, slant, early in itertools.product(lates, SLANTS[:2], EARLY):
+            self._value((replace(whole, early=early, slant=slant, late=late),), best, limit)
+        ranges: dict[tuple[int, int], DepthGroup] = {}
+        for depths in range(1, deepest + 1):
+            if depths * deepest > (MOST_RANGES if depths > 1 else MOST_DEPTHS):
+                break
+            for first in range(1, deepest - depths + 2):
+                if limit(len(self.values)):
+                    return
+                last = first + depths - 1
+                beside = [ranges.get(part) for part in ((first, last - 1), (first + 1, last), (first - 1, last - 1))]
+                seeds = [replace(part, first=first, last=last) for part in beside if part is not None]
+                if depths == 1:
+                    seeds += [DepthGroup(first, last, early=early) for early in EARLY[:2]]
+                if seeds:
+                    found = self._climb(seeds, best, _widths, limit)
+                    if self._part(found, best) < HOPELESS * self._least_split(ranges, first, last, best):
+                        ranges[first, last] = found
+            self._value(self._cheapest(ranges, best)[0], best, limit)
+            self.judged = True
+        refined: set[tuple[int, int]] = set()
+        while ranges and not limit(len(self.values)):
+            plans = self._cheapest(ranges, best)
+            for plan in plans:
+                self._value(plan, best, limit)
+            new = [group for group in plans[0] if (group.first, group.last) not in refined]
+            if not new:
+                break
+            for group in new:
+                refined.add((group.first, group.last))
+                ranges[group.first, group.last] = self._climb([group], best, _sweeps, limit)
+        for wider, slant in itertools.product(WIDER, SLANTS[:2]) if self.judged else ():
+            self._value(tuple(_wider(group, wider, slant) for group in self.plan), best, limit)
 
-        def value(depths: int, group: DepthGroup) -> float:
-            tried[depths, group] = self._value(_uniform(deepest, depths, group), best, limit)
-            return tried[depths, group]
+    def _least_split(self, ranges: dict[tuple[int, int], DepthGroup], first: int, last: int, best: Best) -> float:
+        """Return the least value of a range cut in two known ones; infinite if there are none."""
+        cuts = [((first, k), (k + 1, last)) for k in range(first, last)]
+        known = [(ranges[one], ranges[two]) for one, two in cuts if one in ranges and two in ranges]
+        return min((self._part(one, best) + self._part(two, best) for one, two in known), default=np.inf)
 
-        worse = 0
-        for strips in WIDTHS:
-            before = min(tried.values(), default=np.inf)
-            for depths in sizes if worse < PATIENCE else (min(tried, key=tried.__getitem__)[0],):
-                for by_target in (True, False):
-                    value(depths, DepthGroup(1, 1, strips, by_target=by_target))
-            worse = 0 if min(tried.values()) < before else worse + 1
-        for depths, group in sorted(tried, key=tried.__getitem__)[:REFINED]:
-            for change in _sweeps(group):
-                value(depths, change)
+    def _cheapest(self, ranges: dict[tuple[int, int], DepthGroup], best: Best) -> list[Plan]:
+        """Return the plans of known ranges that cost least by their groups' own counts, the best first."""
+        until: list[list[tuple[float, Plan]]] = [[(0.0, ())]]  # the best ones up to each depth
+        for last in range(1, self.strips.deepest + 1):
+            ways = [
+                (value + self._part(ranges[first, last], best), (*plan, ranges[first, last]))
+                for first in range(1, last + 1)
+                if (first, last) in ranges
+                for value, plan in until[first - 1]
+            ]
+            until.append(sorted(ways, key=lambda way: way[0])[:CHEAPEST])
+        return [plan for _, plan in until[-1]]
+
+    def _climb(
+        self, seeds: list[DepthGroup], best: Best, near: Callable[[DepthGroup], Iterator[DepthGroup]], limit: Limit
+    ) -> DepthGroup:
+        """Return the best sweep of a group by its own count: from the best of some, step by step while that pays."""
+        found = min(dict.fromkeys(seeds), key=lambda group: self._part(group, best))
+        improved = True
+        while improved and not limit(len(self.values)):
+            improved = False
+            for group in near(found):
+                if self._part(group, best) < self._part(found, best):
+                    found, improved = group, True
+                    break
+        return found
+
+    def _part(self, group: DepthGroup, best: Best) -> float:
+        """Return the objective of a group alone: what feeds it is read, what others need of it is written."""
+        if group not in self._parts:
+            edges = self.strips.items.edges[self.strips.places(group)]
+            self._parts[group] = best.score.of_part(edges, self.strips.outputs(group.last))
+        return self._parts[group]
 
     def walk(self, best: Best, limit: Limit) -> None:
-        """Try plans whose groups are alike, then change one group of the best at a time for as long as that pays."""
-        self.alike(best, limit)
+        """Find what to fuse, then change one group of the best plan at a time for as long as that pays."""
+        self.fused(best, limit)
         improved = bool(self.plan)
         while improved and not limit(len(self.values)):
             before, k = self.values[self.plan], 0

@@ -39,7 +39,19 @@ def _group_order(strips: Strips, group: DepthGroup) -> list[int]:
         return complete.get(v, outside[v]), depth[v], v
 
     ends = [(due(int(network.sources[e])), due(int(network.targets[e])), e) for e in edges]
-    if group.by_target:
+    if group.early == 0:
         return [e for _, _, e in sorted((target, source, e) for source, target, e in ends)]
     by_item = {int(v): k for k, v in enumerate(items.items)}
-    return [e for _, _, e in sorted((source, by_item[int(network.targets[e])], e) for source, _, e in ends)]
+    if group.early == 1:
+        return [e for _, _, e in sorted((source, by_item[int(network.targets[e])], e) for source, _, e in ends)]
+    begins = {}
+    for v in complete:
+        first = min(source[0] for source, _, e in ends if network.targets[e] == v)
+        waited = complete[v] - max(first, complete[v] - complete[v] % 2**36)  # in its last strip
+        begins[v] = complete[v] - int(group.early * waited)
+    between = []
+    for source, _, e in ends:
+        v = int(network.targets[e])
+        comes, begun = (source[0], 2 * source[1] + 1, source[2]), (begins[v], 2 * depth[v], v)
+        between.append((max(comes, begun), by_item[v], e))
+    return [e for *_, e in sorted(between)]

@@ -11,10 +11,11 @@ from oracles.strips_oracle import plan_order
 
 from cython_ext.edges.geometry import tridiagonal
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
-from reorder.base import check_order
+from reorder.base import Task, check_order
 from reorder.learning.networks import local_network
 from reorder.order import order
 from reorder.search.along import WAYS
+from reorder.search.budget import CLOCKS, Best, Budget, Scorer
 from reorder.search.intervals import Items
 from reorder.search.spectrum import coordinates
 from reorder.search.strips import DepthGroup, Strips, changes, on_rows, plan_search
@@ -91,8 +92,9 @@ def test_plans_are_swept_as_their_definition_says(network: Network, seed: int) -
     while first <= strips.deepest:
         last = int(rng.integers(first, strips.deepest + 1))
         slant = float(rng.choice([0, 1 / 16, 1 / 4]))
-        across, by_target, late = (int(x) for x in rng.integers(2, size=3))
-        plan.append(DepthGroup(first, last, int(rng.integers(1, 5)), across, bool(by_target), slant, bool(late)))
+        across, late = (int(x) for x in rng.integers(2, size=2))
+        early = float(rng.choice((0.0, 0.25, 0.5, 1.0)))
+        plan.append(DepthGroup(first, last, int(rng.integers(1, 5)), across, early, slant, bool(late)))
         first = last + 1
     order = check_order(network, strips.edges(tuple(plan)))
     assert order.tolist() == plan_order(strips, tuple(plan))
@@ -171,3 +173,43 @@ def test_round_robin_reaches_the_bound_by_lines_that_go_on_beyond_the_edges() ->
     memory = 28 * 34 + 4
     found = order(network, "auto", memory=memory, policy="rr", time_limit_s=20, clock="cpu")
     assert count_io(network, found, memory=memory, policy="rr").total == io_bounds(network).lower_total
+
+
+def test_a_group_alone_counts_as_its_plan_and_plans_nearly_as_their_groups() -> None:
+    network = local_network(12, [4, 4, 4, 4], 0.6, seed=2)
+    plans = plan_search(Items(network))
+    assert plans is not None
+    for policy in ("min", "lru", "rr"):
+        task = Task(100, policy)
+        best = Best(Scorer(network, task), Budget(), task)
+        plans._parts.clear()
+        whole = DepthGroup(1, 3, 3, slant=1 / 16)
+        assert plans._part(whole, best) == best.score(plans.strips.edges((whole,)))
+        parts = DepthGroup(1, 1, 2), DepthGroup(2, 3, 4, early=1.0)
+        alone = sum(plans._part(group, best) for group in parts)
+        together = best.score(plans.strips.edges(parts))
+        assert abs(alone - together) <= 2 * task.memory  # what stays across the ends
+
+
+def test_under_round_robin_twice_the_front_fits_where_targets_begin_half_way() -> None:
+    network = local_network(16, [4] * 4, 0.6, seed=3)
+    plans = plan_search(Items(network))
+    assert plans is not None
+    task = Task(290, "rr")
+    score, lower = Scorer(network, task), io_bounds(network).lower_total
+    extra = {early: score(plans.strips.edges(tuple(DepthGroup(d, d, early=early) for d in (1, 2, 3)))) - lower
+             for early in (0.0, 0.5, 1.0)}  # fmt: skip
+    assert extra[0.5] < 0.8 * min(extra[0.0], extra[1.0])
+
+
+def test_constructions_count_the_clock_that_their_portfolio_counts(monkeypatch) -> None:
+    """Else a busy machine ends them early, while the search has CPU seconds left."""
+    monkeypatch.setitem(CLOCKS, "wall", lambda: 1 / 0)
+    network = local_network(10, [3, 4, 4], 0.6, seed=2)
+    order(network, "auto", memory=60, time_limit_s=0.2, clock="cpu")
+
+
+def test_deep_networks_with_locality_are_swept_as_a_whole() -> None:
+    network = local_network(6, [2] * 70, 0.5, seed=2)
+    found = order(network, "sweep", memory=40)
+    assert found.parameters["way"] in (*WAYS, "strips") and found.parameters.get("groups", 1) == 1

@@ -53,7 +53,7 @@ def tilings(
 )
 def output_tiles(network: Network, task: Task, parameters: OutputTilesParameters) -> Ordering:
     """Pull the outputs of one tile after another; two-optimal where the network has no locality."""
-    best = Best(Scorer(network, task), Budget(task.time_limit_s), task)
+    best = Best(Scorer(network, task), Budget(task.time_limit_s, task.clock), task)
     items = Items.of(network, task)
     found = places(items)
     if found is None:

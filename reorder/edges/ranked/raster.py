@@ -57,7 +57,7 @@ def raster(network: Network, task: Task, parameters: RasterParameters) -> Orderi
 
     Two-optimal (way: none) where no reader gave the network positions.
     """
-    best = Best(Scorer(network, task), Budget(task.time_limit_s), task)
+    best = Best(Scorer(network, task), Budget(task.time_limit_s, task.clock), task)
     items, places = Items.of(network, task), known_places(network)
     if places is None:
         best.offer(two_optimal_order(network), way="none")
@@ -67,5 +67,5 @@ def raster(network: Network, task: Task, parameters: RasterParameters) -> Orderi
     if parameters.plans and parameters.way is None:
         ends = task.time_limit_s or math.inf
         plans = PlanSearch(Strips(items, places))
-        plans.alike(best, lambda tried: best.budget.spent() >= ends or best.value <= least)
+        plans.fused(best, lambda tried: best.budget.spent() >= ends or best.value <= least)
     return best.ordering("raster", best.found, best.budget.over)
