@@ -379,8 +379,7 @@ class CompiledInference(Shown):
     def _arenas(self) -> list[Arena]:
         found = [self._new_arena() for _ in range(1 if self._by_targets else self.threads)]
         if self._by_targets:
-            word_of = self._first[np.searchsorted(self._work.starts, self._groups)]
-            bounds = word_of.reshape(-1)
+            bounds = self._first[np.searchsorted(self._work.starts, self._groups)].reshape(-1)
             table = np.stack((bounds[:-1], bounds[1:]), axis=1).reshape(-1, self.threads, 2)
             self._thread_segments = [np.ascontiguousarray(table[:, t]) for t in range(self.threads)]
         return found
