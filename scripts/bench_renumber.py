@@ -81,7 +81,7 @@ def main() -> None:
     for name, make, size in OTHERS if given.others else CASES:
         network = make()
         machine = {"caches": [{"size_bytes": size, "line_bytes": 64, "ways": 8, "policy": "lru"}]}
-        judge = judge_for(network, "bytes", machine, lanes=1)
+        judge = judge_for(network, "bytes", machine, lanes=1, timing="replay")
         cache = judge.shape().cache
         assert cache is not None
         ordered = order_on_machine(judge, "auto", time_limit_s=seconds, clock="cpu")

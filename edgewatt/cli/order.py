@@ -50,6 +50,7 @@ def order_network(
         help="Order for this machine and show what it costs there: a name of `edgewatt list systems`, or a YAML file.",
     ),
     layout: str = typer.Option(None, "--layout", help="With --system: of all orders (default: tuples)."),
+    timing: str = typer.Option(None, "--timing", help="With --system: system (default), or replay: an open loop."),
     value_format: str = typer.Option(None, "--format", help="With --system: number format of the weights."),
     target: str = typer.Option(
         None, "--target", help="For --objective time: this-cpu (default), or the system file of a processor."
@@ -122,7 +123,7 @@ def order_network(
         return
     request = OrderRequest(
         method=method or "auto", memory=memory, policy=policy, pinning=pinning,
-        objective=read_value(objective) if objective else None, system=system, layout=layout,
+        objective=read_value(objective) if objective else None, system=system, layout=layout, timing=timing,
         value_format=value_format, target=target, lanes=lanes, seed=seed, time_limit_s=time_limit, renumber=renumber,
         best_evictions=best_evictions, asked=asked,
     )  # fmt: skip
@@ -208,6 +209,14 @@ def pays_command(
     policy: list[str] = typer.Option([], "--policy", help="Policy of the on-chip memory; may be repeated."),
     memory: int = typer.Option(None, "--memory", "-M", help="Fast memory M that a method makes its order for."),
     timing: str = typer.Option("system", "--timing", help="system: with contention; replay: issue time alone."),
+    layout: str = typer.Option(None, "--layout", help="Of both orders (default: tuples, which hold any order)."),
+    objective: str = typer.Option(
+        None,
+        "--objective",
+        help="What methods order for: energy (default), time or bytes on the system; io for I/Os alone (default with "
+        "--memory).",
+    ),
+    time_limit: float = typer.Option(None, "--time-limit", metavar="SECONDS", help="Of each search."),
     seed: int = typer.Option(0, "--seed", help="Seed of methods that draw at random."),
     output: str = typer.Option(
         None, "-o", "--output", "--page", parser=written, metavar="FILE", help="Write a page with maps of the savings."
@@ -232,7 +241,8 @@ def pays_command(
         found = pays(
             loaded, given[0], against=given[1], system=system, sizes=size or None, parts=part or None,
             formats=value_format or None, lanes=lanes or None, policies=policy or None, memory=memory,
-            timing=timing, seed=seed, progress=report_progress,
+            timing=timing, seed=seed, progress=report_progress, objective=objective, layout=layout,
+            time_limit_s=time_limit,
         )  # fmt: skip
     if output:
         with whole_file(Path(output)) as stream:
@@ -256,6 +266,8 @@ def pays_command(
     )
     show_table(heads, rows, title=title, numeric=heads[several:])
     say(found.verdict)
+    if found.note:
+        say(found.note)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -49,8 +49,8 @@ def order(
 
     machine: a shipped system, a YAML file, a mapping with a system's keys, or a Machine. Its simulation judges orders
     as they lie in `layout` (a Layout or a kind, one for all orders; 'auto': tuples) for one pass of `lanes` vectors
-    (default: 16). timing: 'replay' (default) or 'system'; objective 'time' always takes 'system'. Method 'auto' returns
-    an order never worse there than two-optimal and the constructions (see reorder.machine.search; parameters rounds,
+    (default: 16). timing: 'system' (default), or 'replay', an open loop (not for objective 'time'). 'auto' returns an
+    order never worse there than two-optimal and the constructions (see reorder.machine.search; parameters rounds,
     moves, clock); policy, pinning and M are then the machine's own. memory: of the engine's model, needed without a
     machine; with one, M for other methods than 'auto' (None: the machine's own).
 
@@ -146,5 +146,4 @@ def judge_for(
         asked = Layout(kind=layout or "auto", lanes=LANES if lanes is None else lanes)
     if named == "time" and timing == "replay":
         raise InputError("objective 'time' is the system's: replay's is issue time; leave timing out")
-    chosen = timing or ("system" if named == "time" else "replay")
-    return MachineJudge(network, machine_of(machine), asked, named, chosen, seed)
+    return MachineJudge(network, machine_of(machine), asked, named, timing or "system", seed)

@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from edgewatt.judging.costs import LEAST_CHANGE, change_in_words, differs
+from edgewatt.judging.judge import MachineJudge, order_on_machine, what_is_open
+from edgewatt.orders.ordering import judge_for
 from edgewatt.orders.pays_machine import MOST_PROBES, MachineCosts, legal_sizes, machine_of
 from hwmodel.machine import Machine
 from reorder.base import Ordering
@@ -27,6 +29,7 @@ from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.base.shown import Shown
 from traces.layouts.kind import LAYOUTS
+from traces.layouts.layout import AUTO, Layout
 from traces.work.network import Network
 
 FEW_SIZES = 24  # a machine with no more legal sizes is looked at whole
@@ -74,7 +77,8 @@ class Pays(Shown):
     """What a study found. break_even: choice -> metric -> bytes, None where the order never saves; beyond: metrics that
     still save at the largest size. verdict: one sentence for the first choice, and why. crossings: choice -> metric ->
     changes found, ascending: (largest size before it in bytes, whether that one saves). searched: choice -> the metrics
-    for which every legal size in the range was looked at, which makes their answer that of the full grid."""
+    for which every legal size in the range was looked at, which makes their answer that of the full grid. note: what a
+    time limit left open, empty for nothing."""
 
     verdict: str
     points: tuple[PayPoint, ...]
@@ -85,6 +89,7 @@ class Pays(Shown):
     evaluations: int = 0
     crossings: Mapping[str, Mapping[str, tuple[tuple[int, bool], ...]]] = field(default_factory=dict)
     searched: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    note: str = ""
 
     __repr__ = Shown.__repr__
 
@@ -101,6 +106,7 @@ class Pays(Shown):
         """Return everything as JSON values."""
         return {
             "verdict": self.verdict,
+            "note": self.note,
             "order": self.names[0],
             "against": self.names[1],
             "layout": self.layout,
@@ -144,14 +150,20 @@ def pays(
     timing: str = "system",
     seed: int = 0,
     progress: Progress | None = None,
+    objective: str | None = None,
+    layout: str | None = None,
+    time_limit_s: float | None = None,
 ) -> Pays:
     """Say where an order pays against another one, and where it stops paying.
 
-    order, against: an Ordering, int[W], or a method's name, which then makes one order for `memory` (M; by default that
-    of the system's own on-chip memory). system: a shipped system, a YAML file, a mapping with its keys, or a Machine.
-    sizes: bytes of its scratchpad or first cache, each taken to the nearest legal one (default: seven around its own).
+    order, against: an Ordering, int[W], or a method's name, which then makes one order for the system, as `ew.order`
+    with `machine` does: with `objective` 'energy' (default), 'time' or 'bytes', or 'io' for I/Os of the model alone
+    (default with `memory`: M, by default that of the system's own on-chip memory). time_limit_s: of each search.
+    system: a shipped system, a YAML file, a mapping with its keys, or a Machine.
+    sizes: bytes of its scratchpad or first cache, each taken to the nearest legal one (default: its own, six around).
     parts, formats, lanes: values to try besides (default: the system's part, fp32, 16). policies: of the scratchpad or
-    cache. timing: 'system' or 'replay'.
+    cache. layout: of both orders (default: tuples, which hold any order). timing: 'system' or 'replay'. At the system's
+    own size all figures are those of `edgewatt order --system`.
 
     Raises InputError for an order of another network, or a size that the system cannot have.
     """
@@ -160,9 +172,13 @@ def pays(
     for size in sizes or ():
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise InputError(f"a size of on-chip memory must be a whole number of bytes of at least 1, not {size!r}")
-    study = MachineCosts(network, first, timing, seed, progress)
+    chosen = objective or ("energy" if memory is None else "io")
+    asked = Layout(kind=layout or AUTO, value_format=formats[0], lanes=lanes[0])
+    judge = judge_for(network, "energy" if chosen == "io" else chosen, first, layout=asked, timing=timing, seed=seed)
+    study = MachineCosts(network, first, judge.layout.kind, timing, seed, progress)
     wished = memory or study.memory(first, lanes[0], study.size_of(first))
-    names, orders = zip(*(_order(network, each, wished, seed) for each in (order, against)), strict=True)
+    make = partial(_order, judge, chosen == "io", wished, time_limit_s, progress)
+    names, orders, notes = zip(*map(make, (order, against)), strict=True)
     study.orders = (orders[0], orders[1])
     if names[0] == names[1]:  # two orders of one method
         names = tuple(_with_parameters(name, each) for name, each in zip(names, (order, against), strict=True))
@@ -177,8 +193,9 @@ def pays(
     searched: dict[str, tuple[str, ...]] = {}
     for choice in choices:
         machine = study.machine(choice.part, choice.policy)
-        legal = legal_sizes(network, machine, choice.lanes)
-        wanted = _nearest(legal, sizes or [study.size_of(first) * 2**k // 8 for k in range(7)])
+        own, legal = study.size_of(first), legal_sizes(network, machine, choice.lanes)
+        legal = legal if sizes else sorted({*legal, own})
+        wanted = _nearest(legal, sizes or [own * 2**k // 8 for k in range(7)])
         at = partial(_point, study, machine, choice)
         points += [at(size) for size in wanted]
         between = [size for size in legal if wanted[0] <= size <= wanted[-1]]
@@ -199,7 +216,8 @@ def pays(
         beyond[str(choice)] = tuple(metric for metric, each in found.items() if each.to_the_end)
     verdict = _verdict(names, points, choices[0], break_even, beyond, crossings)
     kind, made = study.layout_kind, study.evaluations
-    return Pays(verdict, tuple(points), break_even, beyond, kind, names, made, crossings, searched)
+    note = " ".join(dict.fromkeys(filter(None, notes)))
+    return Pays(verdict, tuple(points), break_even, beyond, kind, names, made, crossings, searched, note)
 
 
 @dataclass(frozen=True)
@@ -272,15 +290,29 @@ def _nearest(legal: Sequence[int], wished: Sequence[int]) -> list[int]:
     return sorted({min(legal, key=lambda size: (abs(size - wish), size)) for wish in wished})
 
 
-def _order(network: Network, order: Any, memory: int, seed: int) -> tuple[str, Any]:
+def _order(
+    judge: MachineJudge, by_io: bool, memory: int, time_limit_s: float | None, progress: Progress | None, order: Any
+) -> tuple[str, Any, str]:
+    """Return the name of an order, its edges, and what a time limit left open of a search for it."""
     from reorder.order import order as make
     from traces.work.checks import check_order
 
     if isinstance(order, str):
-        found = make(network, order, memory=memory, seed=seed)
-        return order, found.edges
+        if by_io:
+            found = make(judge.network, order, memory=memory, seed=judge.seed, time_limit_s=time_limit_s)
+        else:
+            found = order_on_machine(
+                judge, order, memory=memory, seed=judge.seed, time_limit_s=time_limit_s, progress=progress
+            )
+        return order, _held(judge, order, found.edges), what_is_open(found)
     name = order.method if isinstance(order, Ordering) else "order"
-    return name, check_order(network, getattr(order, "edges", order))
+    return name, _held(judge, name, check_order(judge.network, getattr(order, "edges", order))), ""
+
+
+def _held(judge: MachineJudge, name: str, edges: Any) -> Any:
+    if not judge.holds(edges):
+        raise InputError(f"layout {judge.layout.kind!r} cannot store the order {name!r}: use layout 'tuples' or 'coo'")
+    return edges
 
 
 def _with_parameters(name: str, order: Any) -> str:

@@ -13,8 +13,7 @@ from hwmodel.fastmemory.iomodel import io_curve
 from hwmodel.machine import Machine
 from traces.base.errors import InputError
 from traces.base.progress import Progress
-from traces.layouts.kind import LAYOUTS
-from traces.layouts.layout import AUTO_CHOICE, Layout
+from traces.layouts.layout import Layout
 from traces.work.network import Network
 
 MOST_IO_SIZES = 512
@@ -71,10 +70,14 @@ def legal_sizes(network: Network, machine: Machine, lanes: int) -> list[int]:
 
 
 class MachineCosts:
-    """What two orders cost on machines; each cost is worked out once. `orders` are set before the first."""
+    """What two orders cost on machines, both in one layout; each cost is worked out once. `orders` are set before the
+    first."""
 
-    def __init__(self, network: Network, first: Machine, timing: str, seed: int, progress: Progress | None) -> None:
+    def __init__(
+        self, network: Network, first: Machine, layout: str, timing: str, seed: int, progress: Progress | None
+    ) -> None:
         self.network, self.first, self.timing, self.seed = network, first, check_timing(timing), seed
+        self.layout_kind = layout
         self.orders: tuple[Any, Any] = (None, None)
         self.evaluations = 0
         self._progress = progress
@@ -85,12 +88,6 @@ class MachineCosts:
         """The policy of the system's own on-chip memory."""
         pad = self.first.scratchpad
         return pad.policy if pad is not None else self.first.caches[0].policy
-
-    @property
-    def layout_kind(self) -> str:
-        """The layout of both orders: rows where both keep them whole, else tuples."""
-        rows = LAYOUTS[AUTO_CHOICE[0]].item
-        return AUTO_CHOICE[0] if all(rows.holds(self.network, edges) for edges in self.orders) else AUTO_CHOICE[-1]
 
     def size_of(self, machine: Machine) -> int:
         """Return the bytes of a machine's on-chip memory."""

@@ -79,6 +79,7 @@ class OrderRequest:
     objective: Any = None
     system: str | None = None
     layout: str | None = None
+    timing: str | None = None
     value_format: str | None = None
     target: str | None = None
     lanes: int | None = None
@@ -123,10 +124,10 @@ def find_order(network: Network, request: OrderRequest, progress: Progress | Non
     if r.system is not None:
         lanes = LANES if r.lanes is None else r.lanes
         layout = Layout(kind=r.layout or "auto", value_format=r.value_format or "fp32", lanes=lanes)
-        judge = judge_for(network, wish, r.system, layout=layout, seed=r.seed)
+        judge = judge_for(network, wish, r.system, layout=layout, timing=r.timing, seed=r.seed)
         memory = judge.shape().memory if memory is None else memory
-    elif r.layout is not None or r.value_format is not None or r.renumber is not None:
-        raise InputError("--layout, --format and --renumber belong to --system")
+    elif any(each is not None for each in (r.layout, r.timing, r.value_format, r.renumber)):
+        raise InputError("--layout, --timing, --format and --renumber belong to --system")
     memory = 100 if memory is None else memory
     budget: dict[str, Any] = {"seed": r.seed, "time_limit_s": r.time_limit_s, "progress": progress, **r.asked}
     if judge is None:

@@ -17,7 +17,7 @@ from hwmodel.replay.hierarchy import burst_trace
 from hwmodel.system.simulation import simulate
 from traces.access.build import build_trace, final_image
 from traces.access.trace import Trace
-from traces.layouts.layout import Layout
+from traces.layouts.layout import AUTO_CHOICE, Layout
 from traces.work.network import Network
 
 UNITS = {"io": "", "bytes": "", "energy": ", pJ", "time": ", ns"}
@@ -35,7 +35,7 @@ def machine_checks(
     from reorder.order import order
 
     machine = machine_of(system)
-    study = MachineCosts(network, machine, "system", seed, None)
+    study = MachineCosts(network, machine, AUTO_CHOICE[-1], "system", seed, None)
     plain = order(network, "two-optimal", memory=study.memory(machine, lanes, study.size_of(machine))).edges
     study.orders = (edges, plain)
     layout = Layout(kind=study.layout_kind, lanes=lanes)

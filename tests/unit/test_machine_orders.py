@@ -148,7 +148,7 @@ def test_it_says_when_an_order_does_not_pay(network: Network, tmp_path: Path) ->
     assert "It does not pay in bytes on 8 KiB of cache" in done.stdout and "both orders cost" in done.stdout
     for arguments, message in (
         (["--objective", "energy"], "needs a machine"),
-        (["--layout", "csr"], "--layout, --format and --renumber belong to --system"),
+        (["--layout", "csr"], "--layout, --timing, --format and --renumber belong to --system"),
     ):
         done = CliRunner().invoke(app, ["order", file, *arguments])
         assert isinstance(done.exception, InputError) and message in str(done.exception)

@@ -1,0 +1,89 @@
+"""`pays` and `order` answer one question on one machine: their figures and their orders are the same."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import edgewatt as ew
+from edgewatt.cli import app
+from edgewatt.judging.judge import order_on_machine, view_on_machine
+from edgewatt.orders.ordering import judge_for
+from traces.base.errors import InputError
+from traces.generators.networks import random_layered
+from traces.readers.native import save
+from traces.work.network import Network
+
+SYSTEMS = {
+    "edge": 16,
+    "scratchpad-8k": 64,
+    "cache": 4,
+    "two levels": 4,
+    "a size between two rows": 16,
+}
+KEYS = {
+    "cache": {"caches": [{"size_bytes": 1024, "line_bytes": 64, "ways": 4, "policy": "fifo"}], "encoder": "dbi-dc"},
+    "two levels": {
+        "caches": [
+            {"size_bytes": 512, "line_bytes": 64, "ways": 2, "policy": "lru"},
+            {"size_bytes": 2048, "line_bytes": 64, "ways": 4, "policy": "lru"},
+        ]
+    },
+    "a size between two rows": {"scratchpad": {"size_bytes": 2351, "policy": "lru", "stream_bytes": 1024}},
+}
+
+
+@pytest.fixture(scope="module")
+def network() -> Network:
+    return random_layered(3, 40, 0.2, seed=4)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_one_order_has_one_cost(network: Network, system: str) -> None:
+    lanes, machine = SYSTEMS[system], KEYS.get(system, system)
+    judge = judge_for(network, "energy", machine, lanes=lanes)
+    size = judge.machine.scratchpad.size_bytes if judge.machine.scratchpad else judge.machine.caches[0].size_bytes
+    rows = ew.order(network, "output-tiles", memory=8)  # keeps rows whole, as two-optimal does
+    for found in (order_on_machine(judge, "auto", rounds=1, moves=500), rows):
+        view = view_on_machine(judge, found)
+        study = ew.pays(network, found, system=machine, lanes=[lanes])
+        (point,) = [point for point in study.points if point.size_bytes == size]
+        assert point.order == view.cost and point.against == view.plain
+        assert study.layout == judge.layout.kind
+
+
+@pytest.mark.parametrize(("system", "objective"), [("edge", None), ("cache", "time")])
+def test_pays_searches_for_the_machine_as_order_does(system: str, objective: str | None) -> None:
+    network, lanes, machine = random_layered(2, 20, 0.3, seed=4), SYSTEMS[system], KEYS.get(system, system)
+    what = objective or "energy"
+    mine = ew.order(network, "auto", memory=None, objective=what, machine=machine, lanes=lanes)
+    study = ew.pays(network, "auto", system=machine, lanes=[lanes], objective=objective)
+    own = [point for point in study.points if point.order[what] == mine.parameters["value"]]
+    assert own and own[0].against[what] == mine.parameters["two_optimal"]
+
+
+def test_the_two_commands_agree(network: Network, tmp_path: Path) -> None:
+    file, order = str(tmp_path / "net.npz"), str(tmp_path / "order.npz")
+    save(network, file)
+    run = CliRunner().invoke
+    done = run(app, ["order", file, "--system", "edge", "--time-limit", "1", "-o", order, "--json", "-"])
+    assert done.exit_code == 0, done.output
+    view = json.loads(done.stdout)["machine"]
+    done = run(app, ["pays", file, "--order", order, "--system", "edge", "--json", "-"])
+    assert done.exit_code == 0, done.output
+    points = json.loads(done.stdout)["points"]
+    assert [p["order"] for p in points if p["against"] == view["two-optimal"]] == [view["auto"]]
+    done = run(app, ["order", file, "--system", "edge", "-m", "file", "-s", f"path={order}", "--json", "-"])
+    assert json.loads(done.stdout)["machine"]["file"] == view["auto"]
+
+
+def test_what_cannot_be_is_said(network: Network) -> None:
+    by_source = np.argsort(network.sources, kind="stable")
+    with pytest.raises(InputError, match="layout 'csr' cannot store the order 'order'"):
+        ew.pays(network, by_source, system="edge", layout="csr")
+    with pytest.raises(InputError, match="a machine is for the objectives energy, time, bytes, not 'watts'"):
+        ew.pays(network, "by-source", system="edge", objective="watts")
+    with pytest.raises(InputError, match="the network has no weights"):
+        ew.pays(network.with_(weights=None), "by-source", system="edge")
