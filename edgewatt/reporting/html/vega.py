@@ -10,7 +10,10 @@ from importlib.util import find_spec
 from traces.base.errors import EdgewattError, MissingExtraError
 
 _BUNDLE = """
-import os, sys, vl_convert
+import ctypes, os, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL: it ends with who asked, also while it bundles
+import vl_convert
 try:
     sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())
     sys.stdout.flush()
