@@ -154,7 +154,8 @@ ES_TARGET static int ES_NAME(es_send)(ew_bus *bus, const ew_sent *sent, es_tally
             const int64_t stop = ends[k] + run;
             if (many_at_once && stop <= p + ES_SHORT && k + 8 <= segments) {
                 const int64_t before = k, start = p, group = (p / (ES_BATCH * w.step) + 1) * ES_BATCH * w.step; /* its end */
-                const int64_t room = segments - k < group - p ? segments - k : group - p;
+                const int64_t bytes = group < sent->n + run ? group - p : sent->n + run - p; /* there are no more */
+                const int64_t room = segments - k < bytes ? segments - k : bytes;
                 uint64_t senders = 0;
                 int64_t some = 0;
                 if (stop == p + 1) {

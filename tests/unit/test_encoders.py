@@ -1,6 +1,8 @@
 """Reference vectors, worked examples, bad input."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -123,6 +125,37 @@ def test_a_bad_segment_leaves_the_bus_as_it_was(segments, place, what, longest):
     for name in ("ones", "toggles", "rising"):
         assert (getattr(bus.counts, name) == getattr(fresh.counts, name)).all()
     assert (bus.level == fresh.level).all() and bus.lane == fresh.lane
+
+
+READS_BEYOND = """
+import ctypes, mmap
+import numpy as np
+from hwmodel.bus import Bus
+from traces.base.errors import InputError
+pages = mmap.mmap(-1, 16 * mmap.PAGESIZE)
+start = ctypes.addressof(ctypes.c_char.from_buffer(pages))
+rest = ctypes.c_void_p(start + mmap.PAGESIZE), ctypes.c_size_t(15 * mmap.PAGESIZE)
+assert ctypes.CDLL(None).mprotect(*rest, 0) == 0
+data = np.frombuffer(pages, np.uint8, mmap.PAGESIZE)[-8:]
+ends = np.arange(1, 20_001) * STEP
+ends[-1] = 8
+for lanes in (1, 2, 8, 64):
+    try:
+        Bus(lanes, n_streams=3).send(data, ends=ends, streams=np.zeros(20_000, np.int64))
+    except InputError as error:
+        print(error)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="protects pages by mprotect")
+@pytest.mark.parametrize("step", (1, 2, 7))
+def test_nothing_behind_the_data_is_read_where_segments_end_there(step):
+    """The page behind the data may not be read: a read of it ends the process."""
+    done = subprocess.run(
+        [sys.executable, "-c", READS_BEYOND.replace("STEP", str(step))], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("segment ends must ascend") == 4
 
 
 def test_bit_difference_coding_by_hand():
