@@ -88,12 +88,16 @@ def windows_extra(network: Network, memory: int, work: float, kept: dict[tuple[i
     for first, last in [(0, len(sizes)), *((first, first + 2) for first in range(len(sizes) - 1))]:
         smaller = float(min(sizes[first:last:2].sum(), sizes[first + 1 : last : 2].sum()))
         work -= smaller**3 / 2 + OVERHEAD  # two matrices, each iterated and factorised
-        if work < 0 or smaller < FEWEST:
+        if work < 0:
+            break  # nothing later fits either; a chain has as many runs as neurons
+        if smaller < FEWEST:
             continue
         if (first, last) not in kept:
             kept[first, last] = _sides(network, first, last)
         reads = max((sides.reads(memory - 1) - sides.neurons for sides in kept[first, last]), default=0)
         extra.setdefault(last, []).append((first, max(0, reads)))
+    if not extra:
+        return 0
     for last in range(1, len(sizes) + 1):
         least[last] = max([least[last - 1], *(least[first] + more for first, more in extra.get(last, []))])
     return int(least[-1])
