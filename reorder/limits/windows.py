@@ -14,6 +14,7 @@ s sqrt(a b) connections, s the largest singular value of B - P, and a b of cours
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -85,7 +86,7 @@ def windows_extra(network: Network, memory: int, work: float, kept: dict[tuple[i
     sizes = np.bincount(network.depth[network.touched])
     least = np.zeros(len(sizes) + 1, np.int64)  # over the depths before
     extra: dict[int, list[tuple[int, int]]] = {}
-    for first, last in [(0, len(sizes)), *((first, first + 2) for first in range(len(sizes) - 1))]:
+    for first, last in chain([(0, len(sizes))], ((first, first + 2) for first in range(len(sizes) - 1))):
         smaller = float(min(sizes[first:last:2].sum(), sizes[first + 1 : last : 2].sum()))
         work -= smaller**3 / 2 + OVERHEAD  # two matrices, each iterated and factorised
         if work < 0:

@@ -1,6 +1,7 @@
 """The bound by stretches of reads: its parts against brute force, the whole against all orders and evictions."""
 
 import itertools
+import time
 
 import numpy as np
 import pytest
@@ -113,3 +114,12 @@ def test_wide_layers_are_read_again_and_again(memory: int, least: int) -> None:
 def test_the_default_work_is_enough_for_a_transformer_layer() -> None:
     found = lower_bound(uniform_layers([1024, 4096, 1024], 0.02, seed=1), 100)
     assert found.argument == "windows" and found.extra > 1000
+
+
+def test_a_chain_has_as_many_runs_as_neurons_and_none_is_looked_at_without_work() -> None:
+    n = 1_000_000
+    chain = Network(np.arange(n - 1), np.arange(1, n), n, [0], [n - 1])
+    assert chain.depth[-1] == n - 1  # found once, kept
+    before = time.process_time()
+    assert windows.windows_extra(chain, 8, 1e6, {}) == 0
+    assert time.process_time() - before < 1  # 3 s where every run was looked at
