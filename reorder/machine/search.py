@@ -35,7 +35,7 @@ JUDGED = 3  # of many candidates, those that the surrogate likes best
 # Ends of stages as shares of a time limit: constructions made (at the latest), and judged unless they may be the best;
 # searches by the engine. Moves take the rest.
 MADE, BUILT, SEARCHED = 0.5, 0.3, 0.65
-MOVES_PER_NEURON = 300  # of each of the engine's searches without a time limit
+MOVES_PER_NEURON = 300  # of each of the engine's searches for runs and I/Os on a cache, without a time limit
 ENDED = 0.95  # of the time limit, where wires matter: the last of it is for the order of tuples inside runs
 TUPLE_METHODS = (("greedy", 2.0), ("local-search", 80.0))  # and microseconds per connection, roughly
 SLICE = 256  # moves between two looks at the clock
@@ -47,8 +47,8 @@ WARM, COOLING, WORSE, REACH = 0.3, 0.7, 1.01, 3000  # of a line filled; when the
 class MachineParameters:
     """rounds: of moves, each judged; None: until the time limit, or 60 without one.
 
-    moves: of each of the engine's searches; None: by the time limit, or 300 per neuron without one. clock: what
-    time_limit_s counts, 'wall' or 'cpu' seconds.
+    moves: of each of the engine's searches; None: by the time limit; without one 2000 per neuron, or 300 where a cache
+    has several searches. clock: what time_limit_s counts, 'wall' or 'cpu' seconds.
     """
 
     rounds: int | None = None
@@ -214,14 +214,16 @@ def tiles(seen: JudgedOrders, task: Task) -> Iterator[tuple[str, Int64Array]]:
 
 
 def search(seen: JudgedOrders, task: Task, parameters: MachineParameters) -> None:
-    """Let the engine anneal by runs and rows moved as the surrogate weighs them, for several sizes of a cache."""
+    """Let the engine anneal by I/Os, and by runs and rows moved as the surrogate weighs them, for several sizes of a
+    cache."""
     network, shape = seen.surrogate.network, seen.surrogate.shape
     cache = shape.cache
     if cache is not None and cache.rows_share_lines:
         return  # the engine knows neurons, not lines
     entry = ORDERINGS["auto"]
-    rooms = (1.0,) if cache is None else ROOMS
-    choices = [(room, times) for room in rooms for times in ((0.0, 1.0) if cache is None else (1.0, 5.0))]
+    choices = [(1.0, 0.0), (1.0, 1.0)]  # I/Os alone as well: the machine may be as the model
+    if cache is not None:
+        choices = [(1.0, 0.0), *((room, times) for room in ROOMS for times in (1.0, 5.0))]
     ends = seen.ends if cache is None else SEARCHED
     for number, (room, times) in enumerate(choices):
         if not seen.before(ends):
@@ -231,12 +233,12 @@ def search(seen: JudgedOrders, task: Task, parameters: MachineParameters) -> Non
         if seen.budget.limit_s is not None:
             limit = max(1e-3, (ends * seen.budget.limit_s - seen.budget.spent()) / (len(choices) - number))
         moves = parameters.moves
-        if moves is None and limit is None:
+        if moves is None and limit is None and cache is not None and times:
             moves = MOVES_PER_NEURON * network.n_neurons
         made = entry.make_parameters({"moves": moves, "clock": parameters.clock})
         given = replace(
             task, memory=max(3, round(room * task.memory)), time_limit_s=limit,
-            objective=weighted(run, 1.0) if run else "io",
+            objective=weighted(run, 1.0) if run else "io", policy=task.policy if cache is None or run else "min",
         )  # fmt: skip
         seen.offer(entry.item(network, given, made).edges, f"auto with {given.memory}, run = {run:.3g} I/Os")
 

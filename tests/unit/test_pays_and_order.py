@@ -64,6 +64,19 @@ def test_pays_searches_for_the_machine_as_order_does(system: str, objective: str
     assert own and own[0].against[what] == mine.parameters["two_optimal"]
 
 
+@pytest.mark.parametrize("objective", ["energy", "bytes"])
+@pytest.mark.parametrize("system", ["edge", "scratchpad-8k", "cache", "two levels"])
+def test_a_search_for_the_machine_is_not_above_one_for_ios(network: Network, system: str, objective: str) -> None:
+    lanes, machine = SYSTEMS[system], KEYS.get(system, system)
+    own, against = (
+        ew.pays(network, "auto", system=machine, lanes=[lanes], objective=each).points for each in (objective, "io")
+    )
+    judge = judge_for(network, objective, machine, lanes=lanes)
+    size = (judge.machine.scratchpad or judge.machine.caches[0]).size_bytes
+    mine, theirs = ([p.order[objective] for p in points if p.size_bytes == size] for points in (own, against))
+    assert len(mine) == len(theirs) == 1 and mine[0] <= theirs[0]
+
+
 def test_the_two_commands_agree(network: Network, tmp_path: Path) -> None:
     file, order = str(tmp_path / "net.npz"), str(tmp_path / "order.npz")
     save(network, file)
