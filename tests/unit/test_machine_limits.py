@@ -122,7 +122,7 @@ def test_tuples_inside_runs_come_last(system: dict, monkeypatch: pytest.MonkeyPa
     network = random_layered(2, 120, 0.3, seed=2)
 
     def energy(encoder: str) -> Ordering:
-        judge = judge_for(network, "energy", {**system, "encoder": encoder}, lanes=1)
+        judge = judge_for(network, "energy", {**system, "encoder": encoder}, lanes=1, timing="replay")
         return order_on_machine(judge, "auto", rounds=2, moves=500)
 
     found = energy("base-xor+dbi-dc")
