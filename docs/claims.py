@@ -78,7 +78,7 @@ def full(folder: str) -> str:
     rows = [row for run in sweeps for row in _points(catalogue.figures[run.name], run)]
     told = "".join(f"| {' | '.join(cells)} |\n" for cells in rows if cells[2] != cells[5])
     least = Counter(f"Figure {row[0]}{_panel(row[1])}" for row in rows if row[2] == row[5])
-    at_bound = "; ".join(f"{count} points of {where}" for where, count in least.items())
+    at_bound = "; ".join(f"{count} point{'s' * (count > 1)} of {where}" for where, count in least.items())
     seen: set[str] = set()
     return (
         f"{FULL_HEAD}{told}\nAt the bound without any search: {at_bound}.\n\n"
