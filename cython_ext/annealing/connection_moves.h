@@ -182,13 +182,13 @@ static int ew_label_after(const ew_order *o, int32_t p, int64_t *label) {
 static void ew_reindex(ew_order *o, int32_t e, int32_t place) {
     const int side = o->left, other = !side;
     int32_t *const list = side ? o->in_edges : o->out_edges;
-    ew_edge *const edge = &o->edges[e];
+    ew_edge *const edges = o->edges, *const edge = &edges[e];
     const int32_t from = side ? edge->in_index : edge->out_index, x = side ? edge->target : edge->source;
     const int32_t step = place < from ? -1 : 1;
-    for (int32_t at = from; at != place; at += step) {
-        list[at] = list[at + step];
-        *(side ? &o->edges[list[at]].in_index : &o->edges[list[at]].out_index) = at;
-    }
+    if (side)
+        for (int32_t at = from; at != place; at += step) edges[list[at] = list[at + step]].in_index = at;
+    else
+        for (int32_t at = from; at != place; at += step) edges[list[at] = list[at + step]].out_index = at;
     list[place] = e;
     *(side ? &edge->in_index : &edge->out_index) = place;
     if (!o->keyed) return;

@@ -88,60 +88,79 @@ static void ew_renumber_records(const ew_order *o, void *records, void *scratch,
 
 /* ---- LRU: the state is the last C distinct values touched, so a change is forgotten after C distinct values ------ */
 
-static void ew_lru_segment(ew_counter *c, const ew_order *o, int32_t e, int64_t *end_label) {
+/* The last access of the entries that stand for their neuron is their own time; find the first such entry from `at`. */
+static inline int64_t ew_oldest_entry(const int32_t *log, const int64_t *last, int64_t base, int64_t at) {
+    while (last[log[at]] != base + at) at++;
+    return at;
+}
+
+/* Fields of *c that the loop reads are held apart from it: a flag is a byte, and may stand for any of them. */
+static inline int32_t ew_lru_play(ew_counter *c, const ew_order *o, int32_t e, const int pin_both) {
     const int64_t capacity = c->capacity, base = c->now; /* times below base are before this segment */
-    int32_t *const log = c->log;                         /* access at time base + k */
-    int64_t used = 0, tail, now, fresh = 0, mark = ++c->mark;
-    for (int32_t p = o->edges[e].prev; p != o->w && used < capacity; p = o->edges[p].prev) {
-        const int32_t sides[2] = {o->edges[p].target, o->edges[p].source};
+    const int32_t w = (int32_t)o->w;
+    const ew_edge *const edges = o->edges;
+    int32_t *const log = c->log; /* access at time base + k */
+    int64_t *const last = c->last, *const stamp = c->stamp;
+    uint8_t *const flags = c->flags;
+    int64_t used = 0, now = capacity, fresh = 0, mark = ++c->mark;
+    int32_t end = w;
+    for (int32_t p = edges[e].prev; p != w && used < capacity; p = edges[p].prev) {
+        const int32_t sides[2] = {edges[p].target, edges[p].source};
         for (int k = 0; k < 2 && used < capacity; k++) {
-            if (c->stamp[sides[k]] == mark) continue;
-            c->stamp[sides[k]] = mark;
+            if (stamp[sides[k]] == mark) continue;
+            stamp[sides[k]] = mark;
             used++;
-            c->last[sides[k]] = base + capacity - used;
+            last[sides[k]] = base + capacity - used;
             log[capacity - used] = sides[k];
         }
     }
-    now = capacity;
-    tail = now - used;
-    for (; e != o->w; e = o->edges[e].next) {
-        if (o->edges[e].mark & EW_POINT) {
+    int64_t tail = now - used;
+    while (e != w) {
+        const ew_edge *const edge = &edges[e];
+        if (edge->mark & EW_POINT) {
             fresh = 0;
-            mark = ++c->mark;
+            mark++;
         } else if (fresh >= capacity)
             break;
         int b_kept = 0;
-        const int32_t b = o->edges[e].target;
+        const int32_t b = edge->target;
+#pragma GCC unroll 2
         for (int side = 0; side < 2; side++) {
-            const int32_t x = side ? b : o->edges[e].source;
-            const int miss = c->last[x] < base + tail && !(side && b_kept);
+            const int32_t x = side ? b : edge->source;
+            const int miss = last[x] < base + tail && !(side && b_kept);
             if (miss && used < capacity)
                 used++;
             else if (miss) {
-                while (c->last[log[tail]] != base + tail) tail++;
-                if (c->pin_both && !side && log[tail] == b) { /* b stays: it is about to become the most recent */
+                tail = ew_oldest_entry(log, last, base, tail);
+                if (pin_both && !side && log[tail] == b) { /* b stays: it is about to become the most recent */
                     b_kept = 1;
-                    tail++;
-                    while (c->last[log[tail]] != base + tail) tail++;
+                    tail = ew_oldest_entry(log, last, base, tail + 1);
                 }
                 tail++;
             }
-            c->last[x] = base + now;
+            last[x] = base + now;
             log[now++] = x;
-            ew_set_flags(c, o, 2 * (int64_t)e + side, (uint8_t)miss);
-            if (c->stamp[x] != mark) {
-                c->stamp[x] = mark;
-                fresh++;
-            }
+            const int64_t access = 2 * (int64_t)e + side;
+            if (flags[access] != miss) ew_set_flags(c, o, access, (uint8_t)miss);
+            fresh += stamp[x] != mark;
+            stamp[x] = mark;
         }
-        if (o->edges[e].mark & EW_MOVED) { /* its own values were not touched here in the old course */
+        if (edge->mark & EW_MOVED) { /* its own values were not touched here in the old course */
             fresh = 0;
-            mark = ++c->mark;
+            mark++;
         }
-        *end_label = o->edges[e].label;
-        c->played += 2;
+        end = e;
+        e = edge->next;
     }
+    c->mark = mark;
     c->now = base + now;
+    c->played += now - capacity;
+    return end;
+}
+
+static void ew_lru_segment(ew_counter *c, const ew_order *o, int32_t e, int64_t *end_label) {
+    const int32_t end = c->pin_both ? ew_lru_play(c, o, e, 1) : ew_lru_play(c, o, e, 0);
+    if (end != o->w) *end_label = o->edges[end].label;
 }
 
 /* ---- RR: a queue in which a pinned head goes to the back; it holds the last C values pushed -------------------- */
@@ -188,13 +207,16 @@ static inline void ew_rr_replay(const ew_counter *c, ew_queue *q, int32_t a, int
     if (flags[1] & EW_MISS) ew_push(c, q, b);
 }
 
-static void ew_rr_segment(ew_counter *c, const ew_order *o, int32_t e, int64_t *end_label) {
+static void ew_rr_segment(ew_counter *counter, const ew_order *o, int32_t e, int64_t *end_label) {
+    ew_counter copy = *counter, *const c = &copy; /* a flag is a byte, and may stand for any field of *counter */
+    const ew_edge *const edges = o->edges;
+    const int32_t w = (int32_t)o->w;
     const int64_t segment = ++c->mark, capacity = c->capacity;
     int32_t back[4];
     int64_t found = 0;
-    for (int32_t p = o->edges[e].prev; p != o->w && found < capacity; p = o->edges[p].prev) {
+    for (int32_t p = edges[e].prev; p != w && found < capacity; p = edges[p].prev) {
         const uint8_t *flags = c->flags + 2 * (int64_t)p;
-        const int32_t a = o->edges[p].source, b = o->edges[p].target;
+        const int32_t a = edges[p].source, b = edges[p].target;
         int n = 0;
         if (flags[1] & EW_MISS) back[n++] = b;
         if (flags[1] & EW_SKIP) back[n++] = a;
@@ -209,22 +231,23 @@ static void ew_rr_segment(ew_counter *c, const ew_order *o, int32_t e, int64_t *
         ew_push(c, &new, c->log[k]);
         ew_push(c, &old, c->log[k]);
     }
-    for (; e != o->w; e = o->edges[e].next) {
-        if (!(o->edges[e].mark & EW_POINT) && new.hash == old.hash && new.used == old.used &&
+    for (; e != w; e = edges[e].next) {
+        if (!(edges[e].mark & EW_POINT) && new.hash == old.hash && new.used == old.used &&
             !memcmp(new.log + new.size - new.used, old.log + old.size - old.used, (size_t)new.used * sizeof *c->log))
             break;
         for (; c->n_old < o->n_moves; c->n_old++) {
             const ew_move *m = ew_by_old_place(o, c->n_old);
-            if (m->label > o->edges[e].label) break;
-            ew_rr_replay(c, &old, o->edges[m->edge].source, o->edges[m->edge].target, c->moved_flags + 2 * c->n_old);
+            if (m->label > edges[e].label) break;
+            ew_rr_replay(c, &old, edges[m->edge].source, edges[m->edge].target, c->moved_flags + 2 * c->n_old);
         }
-        const int32_t a = o->edges[e].source, b = o->edges[e].target;
-        if (!(o->edges[e].mark & EW_MOVED)) ew_rr_replay(c, &old, a, b, c->flags + 2 * (int64_t)e);
+        const int32_t a = edges[e].source, b = edges[e].target;
+        if (!(edges[e].mark & EW_MOVED)) ew_rr_replay(c, &old, a, b, c->flags + 2 * (int64_t)e);
         ew_rr_access(c, o, &new, a, c->pin_both ? b : -1, 2 * (int64_t)e, segment);
         ew_rr_access(c, o, &new, b, a, 2 * (int64_t)e + 1, segment);
-        *end_label = o->edges[e].label;
+        *end_label = edges[e].label;
         c->played += 2;
     }
+    *counter = copy;
 }
 
 /* ---- both ------------------------------------------------------------------------------------------------------ */
