@@ -88,13 +88,14 @@ static void ew_renumber_records(const ew_order *o, void *records, void *scratch,
 
 /* ---- LRU: the state is the last C distinct values touched, so a change is forgotten after C distinct values ------ */
 
-/* The last access of the entries that stand for their neuron is their own time; find the first such entry from `at`. */
+/* The first entry from `at` that stands for its neuron: the neuron's last access is that entry's time. */
 static inline int64_t ew_oldest_entry(const int32_t *log, const int64_t *last, int64_t base, int64_t at) {
     while (last[log[at]] != base + at) at++;
     return at;
 }
 
-/* Fields of *c that the loop reads are held apart from it: a flag is a byte, and may stand for any of them. */
+/* Play what follows and return the last connection played (W: none). What the loop reads is held apart from *c: a flag
+ * is a byte, and writing one may change any field of *c for all the compiler knows. */
 static inline int32_t ew_lru_play(ew_counter *c, const ew_order *o, int32_t e, const int pin_both) {
     const int64_t capacity = c->capacity, base = c->now; /* times below base are before this segment */
     const int32_t w = (int32_t)o->w;
@@ -208,7 +209,7 @@ static inline void ew_rr_replay(const ew_counter *c, ew_queue *q, int32_t a, int
 }
 
 static void ew_rr_segment(ew_counter *counter, const ew_order *o, int32_t e, int64_t *end_label) {
-    ew_counter copy = *counter, *const c = &copy; /* a flag is a byte, and may stand for any field of *counter */
+    ew_counter copy = *counter, *const c = &copy; /* as in ew_lru_play, writing flags could change *counter */
     const ew_edge *const edges = o->edges;
     const int32_t w = (int32_t)o->w;
     const int64_t segment = ++c->mark, capacity = c->capacity;

@@ -10,6 +10,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from cython_ext.common.checks cimport need
+from cython_ext.iomodel.lru_stack cimport ew_stack, ew_stack_run
 
 cdef extern from "common/processing.h" nogil:
     enum: EW_BLOCK
@@ -60,18 +61,6 @@ cdef extern from "iomodel/fast_memory.h" nogil:
     void ew_rr_end(ew_rr *, int64_t, int64_t)
     void ew_find_next_uses(int32_t *, int32_t *, const int32_t *, const int32_t *, int64_t, int64_t)
     void ew_min_run(ew_min *, int64_t, int64_t)
-
-cdef extern from "iomodel/lru_stack.h" nogil:
-    ctypedef struct ew_stack:
-        int64_t n, n_slots, n_words, now, marks, cold
-        int64_t *slot
-        int64_t *owner
-        uint64_t *mark
-        int64_t *fenwick
-        int64_t *longest
-        int64_t *reads
-        int64_t *writes
-    void ew_stack_run(ew_stack *, const int32_t *, const int32_t *, int64_t, int64_t, int)
 
 LRU, RR, MIN = 0, 1, 2  # policy codes
 LITERAL, PIN_BOTH = 0, 1  # pinning codes
