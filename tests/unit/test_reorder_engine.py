@@ -15,6 +15,7 @@ from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import ORDERINGS, Task
 from reorder.edges.hypergraph import partitioned_items
 from reorder.order import order
+from reorder.search import residency
 from reorder.search.intervals import Items
 from reorder.search.objectives import make_objective
 from traces.base.errors import InputError, MissingExtraError
@@ -269,7 +270,11 @@ def test_auto_shares_starts_among_processes_and_says_how_far_it_is() -> None:
     assert seen and all(0 <= done <= 1000 == total for done, total, _ in seen)
 
 
-def test_a_short_search_of_neurons_that_share_all_sources_takes_far_fewer_slots() -> None:
+def test_a_short_search_of_neurons_that_share_all_sources_takes_far_fewer_slots(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for share in ("FAR_START", "FAR_TIME"):  # on a slow machine too
+        monkeypatch.setattr(residency, share, 1.0)
     network = radix_net([[32, 32]], blocks=2, seed=3)
     found = order(network, "residency", memory=100, time_limit_s=2.4, clock="cpu")
     least = io_bounds(network).lower_total
