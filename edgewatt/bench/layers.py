@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
+from traces.work.checks import weights_of
 from traces.work.network import Network
 
 Float32 = npt.NDArray[np.float32]
@@ -46,8 +47,7 @@ def layers_of(network: Network) -> tuple[list[MatrixLayer], npt.NDArray[np.int64
     """
     from scipy.sparse import csr_array
 
-    if network.weights is None:
-        raise InputError(f"{network.name} has no weights: inference needs them")
+    weights = weights_of(network, "inference")
     n = network.n_neurons
     by_depth = np.lexsort((np.arange(n), network.depth))
     row = np.empty(n, np.int64)
@@ -62,9 +62,7 @@ def layers_of(network: Network) -> tuple[list[MatrixLayer], npt.NDArray[np.int64
         targets = np.flatnonzero(network.depth == depth)
         rows, columns = row[network.targets[here]], row[network.sources[here]]
         first, low, high = row[targets[0]], columns.min(), columns.max() + 1
-        matrix = csr_array(
-            (network.weights[here], (rows - first, columns - low)), shape=(len(targets), int(high - low))
-        )
+        matrix = csr_array((weights[here], (rows - first, columns - low)), shape=(len(targets), int(high - low)))
         matrix.sort_indices()
         outputs = network.is_output[targets]
         activation = {"identity": "identity", "relu": "relu", "clipped-relu": "clip"}[network.activation]

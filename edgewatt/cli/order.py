@@ -146,9 +146,8 @@ def order_network(
     if not write_json(result, json_file):
         show_order(result)
         if view is not None:
-            say_words(view.sentence)
-            if view.note:
-                say_words(view.note)
+            for words in filter(None, (view.sentence, view.bound, view.note)):
+                say_words(words)
         elif "predicted_us" in result:
             say(speed_in_words(result, made.lanes))
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgewatt.judging.costs import LEAST_CHANGE, change_in_words, check_timing, costs_of, differs, rows_of
+from edgewatt.judging.least import LeastEnergy, least_energy
 from edgewatt.judging.sample import activations, sample_of, stretches
 from hwmodel.machine import Machine
 from reorder import order as engine
@@ -143,7 +144,7 @@ class MachineJudge:
 @dataclass(frozen=True)
 class MachineView:
     """What an order and two-optimal cost on a machine (`costs_of`), and a sentence about both. note: what a time limit
-    left open, empty for nothing."""
+    left open, empty for nothing. least: what every order costs at least; None where nothing is proved."""
 
     name: str
     objective: str
@@ -151,11 +152,26 @@ class MachineView:
     plain: Mapping[str, Any]
     sentence: str
     note: str = ""
+    least: LeastEnergy | None = None
+
+    @property
+    def bound(self) -> str:
+        """How far both orders are above the least that is proved; empty where nothing is."""
+        if self.least is None:
+            return ""
+        least = self.least.total_pj if self.objective == "energy" else self.least.bytes
+        amount = write_amount(least, self.objective)
+        mine, other = (100 * (float(cost[self.objective]) / least - 1) for cost in (self.cost, self.plain))
+        return (
+            f"No order takes less than {amount} there, with each connection and neuron read once and no result written "
+            f"twice: {self.name} is {mine:.1f} % above that, two-optimal {other:.1f} %."
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
-        return {"objective": self.objective, "sentence": self.sentence, "note": self.note, self.name: dict(self.cost),
-                "two-optimal": dict(self.plain)}  # fmt: skip
+        least = None if self.least is None else self.least.as_dict()
+        return {"objective": self.objective, "sentence": self.sentence, "note": self.note, "least": least,
+                self.name: dict(self.cost), "two-optimal": dict(self.plain)}  # fmt: skip
 
 
 def order_on_machine(
@@ -228,7 +244,11 @@ def view_on_machine(judge: MachineJudge, found: Ordering) -> MachineView:
     judge.check_plain()
     cost, plain = judge.costs(found.edges), judge.costs(judge.plain)
     words = sentence(judge, found.method, cost, plain)
-    return MachineView(found.method, judge.objective, cost, plain, words, what_is_open(found))
+    least = None
+    if judge.objective != "time":
+        layout, timing = judge.layout, judge.timing
+        least = least_energy(judge.network, judge.plain, judge.machine, layout, timing=timing, seed=judge.seed)
+    return MachineView(found.method, judge.objective, cost, plain, words, what_is_open(found), least)
 
 
 def what_is_open(found: Ordering) -> str:

@@ -18,6 +18,7 @@ from reorder.search.objectives import MACHINE_OBJECTIVES, NAMES, machine_objecti
 from traces.base.errors import InputError, did_you_mean
 from traces.base.progress import Progress
 from traces.layouts.layout import Layout
+from traces.work.checks import weights_of
 from traces.work.network import Network
 
 PROCESSOR_LANES = 64
@@ -136,8 +137,7 @@ def judge_for(
             f"a machine is for the objectives {', '.join(MACHINE_OBJECTIVES)}, not {objective!r}: leave it out or "
             f"choose one of them{did_you_mean(objective, MACHINE_OBJECTIVES) if objective not in NAMES else ''}"
         )
-    if network.weights is None:
-        raise InputError("the network has no weights, and a machine moves real bytes: give it weights first")
+    weights_of(network, "a machine, which moves real bytes,")
     if isinstance(layout, Layout):
         if lanes is not None and lanes != layout.lanes:
             raise InputError(f"lanes is {lanes}, but the layout has {layout.lanes}: say it once")

@@ -14,7 +14,7 @@ from cython_ext.streams.places import assign_rows
 from cython_ext.streams.run_pairs import shared_quads
 from cython_ext.streams.streams import RUN_WORDS, run_starts
 from traces.base.errors import InputError
-from traces.work.checks import processing_arrays
+from traces.work.checks import processing_arrays, weights_of
 from traces.work.network import Network
 
 ACTIVATION_CODES = {"identity": 0, "relu": 1, "clipped-relu": 2}
@@ -128,11 +128,10 @@ class OrderedWork:
 
 def ordered_work(network: Network, order: Any, *, single_steps: bool = False) -> OrderedWork:
     """Return the network in the given order (an Ordering, int[W] or None: its own), checked to be a legal one."""
-    if network.weights is None:
-        raise InputError(f"{network.name} has no weights: inference needs them")
+    given = weights_of(network, "inference")
     sources, targets = processing_arrays(network, order)
     edges = getattr(order, "edges", order)
-    weights = network.weights if edges is None else network.weights[np.asarray(edges)]
+    weights = given if edges is None else given[np.asarray(edges)]
     return OrderedWork(network, sources, targets, np.ascontiguousarray(weights), single_steps)
 
 

@@ -12,7 +12,7 @@ from reorder.cdr.base import TUPLE_ORDERS
 from reorder.cdr.groups import order_all
 from reorder.cdr.matrix import id_field, stride_bounds, value_field
 from reorder.cdr.tuple_problem import CHAINS, Coding, Int64Array, TupleProblem
-from traces.base.errors import InputError
+from traces.work.checks import weights_of
 from traces.work.network import Network
 
 
@@ -26,15 +26,14 @@ def run_problem(
     **kind: Any,
 ) -> TupleProblem:
     """The problem whose slot k is connection edges[k]: its weight, and its source counted from its layer's lowest."""
-    if network.weights is None:
-        raise InputError("the network has no weights: tuple orders need values")
+    weights = weights_of(network, "an order of tuples")
     ids = network.sources
     if network.layer is not None:
         low = np.full(int(network.layer.max()) + 1, np.iinfo(np.int64).max)
         np.minimum.at(low, network.layer, ids)
         ids = ids - low[network.layer]
     width = id_bits or (16 if ids.max(initial=0) < 2**16 else 32)
-    values, zeroed = value_field(network.weights[edges], value_format)
+    values, zeroed = value_field(weights[edges], value_format)
     rows = np.cumsum(np.diff(network.targets[edges], prepend=-1) != 0) - 1
     return TupleProblem(
         (values, id_field("source ids", ids[edges], width)), bounds, rows, notes={"zeroed": zeroed}, **kind

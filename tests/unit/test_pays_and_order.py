@@ -98,5 +98,5 @@ def test_what_cannot_be_is_said(network: Network) -> None:
         ew.pays(network, by_source, system="edge", layout="csr")
     with pytest.raises(InputError, match="a machine is for the objectives energy, time, bytes, not 'watts'"):
         ew.pays(network, "by-source", system="edge", objective="watts")
-    with pytest.raises(InputError, match="the network has no weights"):
+    with pytest.raises(InputError, match="no weights, and a machine, which moves"):
         ew.pays(network.with_(weights=None), "by-source", system="edge")

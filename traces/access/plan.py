@@ -15,6 +15,7 @@ from traces.layouts.kind import LAYOUTS, LayoutKind, Stored
 from traces.layouts.layout import BEST, NEURON_FORMATS, Layout, choose_kind
 from traces.layouts.space import Space
 from traces.layouts.steps import Steps
+from traces.work.checks import weights_of
 from traces.work.network import ACTIVATIONS, Network
 
 Int64Array = npt.NDArray[np.int64]
@@ -106,8 +107,7 @@ def plan_layout(network: Network, edges: Int64Array, layout: Layout, samples: np
     Returns the Plan. Raises InputError where the order does not allow the layout, ids do not fit id_bits, or the
     network has no weights. O(W + N B) time and memory.
     """
-    if network.weights is None:
-        raise InputError("the network has no weights, and a trace carries real bytes: give it weights first")
+    weights_of(network, "a trace, which carries real bytes,")
     from cython_ext.trace.walk import neuron_bits, neuron_values
 
     kind = smallest_kind(network, edges, layout) if layout.kind == BEST else choose_kind(network, edges, layout)

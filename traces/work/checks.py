@@ -29,6 +29,16 @@ def check_order(network: Network, edges: npt.ArrayLike) -> npt.NDArray[np.int64]
     return order
 
 
+def weights_of(network: Network, what: str) -> npt.NDArray[np.float32]:
+    """Return the weights, float32[W]. Raises InputError for none, saying that `what` needs them and where they go."""
+    if network.weights is None:
+        raise InputError(
+            f"the network {network.name!r} has no weights, and {what} needs them: give each connection one, in Python "
+            "with network.with_(weights=...), in a network file as the array 'weights'"
+        )
+    return network.weights
+
+
 def is_only_order(network: Network, edges: npt.NDArray[np.int64]) -> bool:
     """Return whether a valid order is the only one: each connection starts where the one before it ends. O(W)."""
     return bool(np.array_equal(network.targets[edges[:-1]], network.sources[edges[1:]]))

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
+from traces.work.checks import weights_of
 from traces.work.network import Network
 
 CLIP = 32.0  # the Graph Challenge's upper limit of an activation
@@ -33,11 +34,10 @@ def forward(
     kind = np.dtype(dtype)
     if kind not in (np.float32, np.float64, np.int64):
         raise InputError(f"a forward pass runs in float32, float64 or int64, not {kind}")
-    if network.weights is None:
-        raise InputError(f"{network.name} has no weights: a forward pass needs them")
+    given = weights_of(network, "a forward pass")
     inputs = _inputs(network, batch)
     sum_kind = np.dtype(np.int64) if kind == np.int64 else np.dtype(np.float64)
-    weights = _converted(network.weights, sum_kind, "weights")
+    weights = _converted(given, sum_kind, "weights")
     biases = np.zeros(network.n_neurons) if network.biases is None else network.biases
     biases = _converted(biases, sum_kind, "biases")
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError, unknown_name
+from traces.work.checks import weights_of
 from traces.work.network import Network
 
 SCOPES = ("global", "layer")
@@ -26,8 +27,7 @@ def prune_magnitude(
     """
     if scope not in SCOPES:
         raise unknown_name("scope", scope, SCOPES)
-    if network.weights is None:
-        raise InputError(f"{network.name} has no weights: magnitude pruning needs them")
+    weights = weights_of(network, "magnitude pruning")
     keep = _how_many(network.n_connections, density, n_connections)
     if scope == "global":
         groups = [(np.arange(network.n_connections), keep)]
@@ -35,14 +35,14 @@ def prune_magnitude(
         if network.layer is None:
             raise InputError(f"{network.name} is not layered: prune with scope 'global'")
         groups = _layer_quotas(network.layer, keep)
-    magnitude = np.abs(network.weights)
+    magnitude = np.abs(weights)
     chosen = np.concatenate([edges[np.argsort(-magnitude[edges], kind="stable")[:n]] for edges, n in groups])
     chosen.sort()
     ids = network.weight_ids
     return network.with_(
         sources=network.sources[chosen],
         targets=network.targets[chosen],
-        weights=network.weights[chosen],
+        weights=weights[chosen],
         layer=None if network.layer is None else network.layer[chosen],
         weight_ids=None if ids is None else np.unique(ids[chosen], return_inverse=True)[1],
     )

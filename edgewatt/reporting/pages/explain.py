@@ -91,8 +91,8 @@ def _reasons(network: Network, ordering: Ordering, task: Task) -> str:
 
 def machine_part(view: MachineView) -> str:
     """Return the part of the page about a machine: the sentence, bytes per stream and energy terms of both orders."""
-    note = f"<p>{text(view.note)}</p>" if view.note else ""
-    parts = [f"<h2>On the machine</h2><p>{text(view.sentence)}</p>{note}"]
+    words = filter(None, (view.sentence, view.bound, view.note))
+    parts = ["<h2>On the machine</h2>", *(f"<p>{text(each)}</p>" for each in words)]
     for title, key, factor, si in (("Bytes over the memory bus", "streams", 1.0, "B"), ("Energy", "terms", 1e-12, "J")):
         mine, other = view.cost[key], view.plain[key]
         names = sorted(mine.keys() | other.keys(), key=lambda name: -max(mine.get(name, 0), other.get(name, 0)))
