@@ -52,6 +52,13 @@ class Column:
             self._keep(value)
         self._size += 1
 
+    def repeat(self, times: int) -> None:
+        """Append the last value so many times again."""
+        if self._codes is not None:
+            self._codes += self._codes[-1:] * times
+            self._numbers += self._numbers[-1:] * times
+        self._size += times
+
     def _extend(self, value: Any, times: int) -> None:
         for _ in range(times):
             self.put(self._size, value)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from edgewatt.results.columns import ColumnTable
+from edgewatt.results.columns import ABSENT, Column, ColumnTable
 from edgewatt.results.record import Record, of_our_shape
-from edgewatt.results.record_rows import METRICS, flat, row_of, value_in_words
+from edgewatt.results.record_rows import METRICS, row_of, value_in_words
 from edgewatt.results.stored import open_records
 from edgewatt.results.swept import Axis, Configs, swept_axes
 from traces.base.errors import InputError
@@ -41,7 +41,7 @@ def pareto_front(costs: Sequence[Sequence[float]]) -> list[int]:
 class Comparison(Sequence[dict[str, Any]]):
     """The points that two sides have in common, one dict a pair; alone: points (A only, B only) with no counterpart.
 
-    A pair is read from the folders when it is asked for, so that large ones can be gone through in little memory.
+    A pair is made when it is asked for, from columns that hold what comparing needs of the records.
     """
 
     pairs: Sequence[dict[str, Any]]
@@ -72,32 +72,41 @@ def compare(a: str | Path, b: str | Path) -> Comparison:
     that have no counterpart. Each pair is a dict: `point`, `differs` (configuration values that differ), `changes`
     (metric -> a, b, per cent) and `because` (the counts that explain the change in energy and in time).
     """
-    first, second = open_records(a), open_records(b)
-    if len(first) == 1 and len(second) == 1:
-        return Comparison([_pair(first[0], second[0])])
-    sides = _Side(first), _Side(second)
+    first, second = (_Side(open_records(path)) for path in (a, b))
     with of_our_shape(f"a record of {a} or {b}"):
-        of_a, of_b = _match(*sides)
+        of_a, of_b = _match(first, second) if len(first) > 1 or len(second) > 1 else (array("q", [0]), array("q", [0]))
     if not of_a:
         raise InputError(f"{a} and {b} have no points in common that could be compared")
-    columns = sides[0].columns.only(of_a)
+    columns = first.columns.only(of_a)
     named = [key for key in _NAMED if len({*columns.values(key)}) > 1]
     with of_our_shape(f"a record of {a}"):
-        axes = swept_axes(sides[0].configs.only(of_a))
+        axes = swept_axes(first.configs.only(of_a))
     pairs = _Pairs(first, second, of_a, of_b, named, axes)
     return Comparison(pairs, (len(first) - len(pairs), len(second) - len(pairs)))
 
 
+_NAMED = ("network", "memory", "policy", "encoder", "part", "timing", "seed")  # in a point's name where they vary
+_KEPT = ("hash", "ordering", "stride", "format", "trace", *_NAMED, *METRICS)
+
+
 class _Side:
-    """What matching needs of one side's records."""
+    """What comparing needs of one side's records; each is read once."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         self.configs, self.columns = Configs(), ColumnTable()
+        self.counts, self.picojoules = ColumnTable(), ColumnTable()  # of the energy terms, by name
         for record in records:
             row = row_of(record)
             with of_our_shape(f"record {record.hash}"):
                 self.configs.append(record.config)
-            self.columns.append({key: row[key] for key in _NAMED if key in row})
+                terms = record.results.get("energy_pj", {}).get("terms", {})
+                self.counts.append({name: 0 + term["count"] for name, term in terms.items()})
+                self.picojoules.append({name: 0.0 + term["pj"] for name, term in terms.items()})
+            kept = {key: row[key] for key in _KEPT if key in row}
+            self.columns.append({**kept, "counts_version": record.counts_version})
+
+    def __len__(self) -> int:
+        return len(self.columns)
 
     def identities(self, keys: Sequence[str]) -> Iterator[bytes]:
         """Yield for each point what stands for its values of some keys."""
@@ -119,80 +128,85 @@ def _match(first: _Side, second: _Side) -> tuple[array[int], array[int]]:
     return of_a, of_b
 
 
-@dataclass(frozen=True)
 class _Pairs(Sequence[dict[str, Any]]):
     """The pairs, each made when it is asked for. of_a, of_b: the places of its two points."""
 
-    first: Sequence[Record]
-    second: Sequence[Record]
-    of_a: array[int]
-    of_b: array[int]
-    named: Sequence[str]
-    axes: Sequence[Axis]
+    def __init__(
+        self, first: _Side, second: _Side, of_a: array[int], of_b: array[int], named: Sequence[str], axes: list[Axis]
+    ) -> None:
+        self._first, self._second, self._of_a, self._of_b, self._axes = first, second, of_a, of_b, axes
+        self._names = [key for key in ("ordering", "stride", "format", "trace", *named) if key in first.columns.columns]
+        self._settings = _unlike(first.configs.leaves, second.configs.leaves)
+        self._terms = [_unlike(first.counts, second.counts), _unlike(first.picojoules, second.picojoules)]
 
     def __len__(self) -> int:
-        return len(self.of_a)
+        return len(self._of_a)
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[k] for k in range(*index.indices(len(self)))]
-        a, b = self.first[self.of_a[index]], self.second[self.of_b[index]]
-        at = index % len(self)
-        return _pair(a, b, self.named, None, [(axis, axis.values[at]) for axis in self.axes])
+        a, b = self._of_a[index], self._of_b[index]
+        first, second = self._first.columns.columns, self._second.columns.columns
+        differs = {
+            key: [None if v is ABSENT else v for v in values] for key, values in _differing(self._settings, a, b)
+        }
+        versions = [first["counts_version"][a], second["counts_version"][b]]
+        if versions[0] != versions[1]:
+            differs["counts_version"] = versions
+        changes = {}
+        for name in METRICS:
+            x, y = (of[name][at] if name in of else None for of, at in ((first, a), (second, b)))
+            if (
+                x is not None and x is not ABSENT and y is not None and y is not ABSENT
+            ):  # an address-only trace: no ones
+                changes[name] = {"a": x, "b": y, "percent": _percent(x, y)}
+        return {
+            "point": self._name(a, index % len(self)), "a": first["hash"][a], "b": second["hash"][b],
+            "differs": differs, "changes": changes, "because": self._because(a, b),
+        }  # fmt: skip
+
+    def _name(self, a: int, at: int) -> str:
+        said = [(key, self._first.columns.columns[key][a]) for key in self._names]
+        names = [f"{_WORDS.get(key, '')}{value}" for key, value in said if value is not ABSENT]
+        swept = [(axis.title, axis.values[at]) for axis in self._axes]
+        return " / ".join([*names, *(value_in_words(title, value) for title, value in swept if value is not None)])
+
+    def _because(self, a: int, b: int) -> list[dict[str, Any]]:
+        """Return the energy terms by the size of their change; each is a count times a constant."""
+        sides = (self._first, a), (self._second, b)
+        found = []
+        for name in sorted({name for columns in self._terms for name, _ in _differing(columns, a, b)}):
+            x, y = (_number(side.counts, name, row) for side, row in sides)
+            pj_x, pj_y = (_number(side.picojoules, name, row) for side, row in sides)
+            found.append({"term": name, "count_a": x, "count_b": y, "pj": pj_y - pj_x})
+        return sorted(found, key=lambda term: -abs(term["pj"]))
 
 
-_NAMED = ("network", "memory", "policy", "encoder", "part", "timing", "seed")  # in a point's name where they vary
+_WORDS = {"memory": "M ", "seed": "seed "}
+
+Unlike = dict[str, tuple[Column, Column]]
 
 
-def _pair(
-    a: Record,
-    b: Record,
-    named: Sequence[str] = (),
-    row: Mapping[str, Any] | None = None,
-    swept: Sequence[tuple[Axis, Any]] = (),
-) -> dict[str, Any]:
-    with of_our_shape(f"record {a.hash} or {b.hash}"):
-        return _pair_of(a, b, named, row or row_of(a), swept)
+def _unlike(first: ColumnTable, second: ColumnTable) -> Unlike:
+    """Return both sides' columns of each key that has not one same value everywhere, by key."""
+    keys = sorted(first.columns.keys() | second.columns.keys())
+    unlike = (key for key in keys if len(values := first.distinct(key)) > 1 or values != second.distinct(key))
+    return {key: (first.columns.get(key, Column()), second.columns.get(key, Column())) for key in unlike}
 
 
-def _pair_of(
-    a: Record, b: Record, named: Sequence[str], row_a: Mapping[str, Any], swept: Sequence[tuple[Axis, Any]]
-) -> dict[str, Any]:
-    row_b = row_of(b)
-    sections = [key for key in a.config.keys() | b.config.keys() if a.config.get(key) != b.config.get(key)]
-    flat_a, flat_b = (flat({key: r.config[key] for key in sections if key in r.config}) for r in (a, b))
-    differs = {
-        key: [flat_a.get(key), flat_b.get(key)]
-        for key in sorted(flat_a.keys() | flat_b.keys())
-        if flat_a.get(key) != flat_b.get(key)
-    }
-    if a.counts_version != b.counts_version:
-        differs["counts_version"] = [a.counts_version, b.counts_version]
-    changes = {
-        name: {"a": row_a[name], "b": row_b[name], "percent": _percent(row_a[name], row_b[name])}
-        for name in METRICS
-        if row_a.get(name) is not None and row_b.get(name) is not None  # an address-only trace has no ones
-    }
-    keys = ("ordering", "stride", "format", "trace", *named)
-    words = {"memory": "M ", "seed": "seed "}
-    names = [f"{words.get(key, '')}{row_a[key]}" for key in keys if key in row_a]
-    names += [value_in_words(axis.title, value) for axis, value in swept if value is not None]
-    because = _because(a, b)
-    return {
-        "point": " / ".join(names), "a": a.hash, "b": b.hash, "differs": differs, "changes": changes, "because": because
-    }  # fmt: skip
+def _differing(columns: Unlike, a: int, b: int) -> Iterator[tuple[str, list[Any]]]:
+    """Yield key and both values of the columns in which row a of the first side is unlike row b of the second."""
+    for key, (first, second) in columns.items():
+        x, y = first[a], second[b]
+        if x is not y and x != y and not (x is ABSENT and y is None) and not (x is None and y is ABSENT):
+            yield key, [x, y]
+
+
+def _number(table: ColumnTable, key: str, row: int) -> Any:
+    """Return a number of a table, 0 where it has none."""
+    value = table.columns[key][row] if key in table.columns else ABSENT
+    return 0 if value is ABSENT else value
 
 
 def _percent(a: float, b: float) -> float | None:
     return 0.0 if a == b else 100.0 * (b - a) / a if a else None
-
-
-def _because(a: Record, b: Record) -> list[dict[str, Any]]:
-    """Return the energy terms by the size of their change; each is a count times a constant."""
-    terms_a, terms_b = (r.results.get("energy_pj", {}).get("terms", {}) for r in (a, b))
-    found = []
-    for name in sorted(terms_a.keys() | terms_b.keys()):
-        x, y = terms_a.get(name, {"count": 0, "pj": 0.0}), terms_b.get(name, {"count": 0, "pj": 0.0})
-        if x != y:
-            found.append({"term": name, "count_a": x["count"], "count_b": y["count"], "pj": y["pj"] - x["pj"]})
-    return sorted(found, key=lambda term: -abs(term["pj"]))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from edgewatt.results.columns import ABSENT, ColumnTable
+from edgewatt.results.columns import ABSENT, Column, ColumnTable
 from edgewatt.results.record import canonical_json
 from edgewatt.results.record_rows import config_columns, distinct_labels, flat, onchip_label
 
@@ -35,37 +35,66 @@ class Axis:
 
 
 class Configs:
-    """Configurations by their leaves, a column a dotted key: many of them in little memory."""
+    """Configurations by their leaves, a column a dotted key: many of them in little memory.
+
+    Most sections are those of the configuration before: their columns stay behind until somebody asks.
+    """
 
     def __init__(self, configs: Iterable[Mapping[str, Any]] = ()) -> None:
-        self.leaves, self.onchip = ColumnTable(), ColumnTable()
+        self._leaves, self.onchip = ColumnTable(), ColumnTable()
+        self._last: dict[str, tuple[bytes, list[Column]]] = {}  # of each section its value and columns
         self._known: dict[tuple[str, bytes], dict[str, Any]] = {}
         for config in configs:
             self.append(config)
 
     def __len__(self) -> int:
-        return len(self.leaves)
+        return len(self._leaves)
+
+    @property
+    def leaves(self) -> ColumnTable:
+        """The columns, a row a configuration."""
+        for section in self._last:
+            self._catch_up(section)
+        return self._leaves
 
     def append(self, config: Mapping[str, Any]) -> None:
         """Add a configuration."""
-        leaves: dict[str, Any] = {}
+        changed: dict[str, Any] = {}
+        parts: list[tuple[str, bytes, dict[str, Any]]] = []
         for section, value in config.items():
-            if not isinstance(value, dict | list):
-                leaves[section] = value
-                continue
-            name = (section, marshal.dumps(value, 2))  # the sections of one sweep are few
-            if name not in self._known:
-                if len(self._known) >= _MOST_KNOWN:
-                    self._known.clear()
-                self._known[name] = flat(value, section)
-            leaves |= self._known[name]
-        self.leaves.append(leaves)
+            written = marshal.dumps(value, 2)
+            if section not in self._last or self._last[section][0] != written:
+                self._catch_up(section)
+                parts.append((section, written, self._flat(section, written, value)))
+                changed |= parts[-1][2]
+        if len(self._last) + len(parts) > len(config):
+            for section in self._last.keys() - config.keys():
+                self._catch_up(section)
+                del self._last[section]
+        self._leaves.append(changed)
+        for section, written, leaves in parts:
+            self._last[section] = written, [self._leaves.columns[key] for key in leaves]
         self.onchip.append({"label": onchip_label(config)} if "caches" in config else {})
+
+    def _flat(self, section: str, written: bytes, value: Any) -> dict[str, Any]:
+        if not isinstance(value, dict | list):
+            return {section: value}
+        name = (section, written)  # the sections of one sweep are few
+        if name not in self._known:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[name] = flat(value, section)
+        return self._known[name]
+
+    def _catch_up(self, section: str) -> None:
+        """Let the columns of a section say that it stayed as it was up to the last row."""
+        for column in self._last[section][1] if section in self._last else ():
+            column.repeat(len(self._leaves) - len(column))
 
     def only(self, rows: Sequence[int]) -> Configs:
         """Return some of them."""
         chosen = Configs()
-        chosen.leaves, chosen.onchip = self.leaves.only(rows), self.onchip.only(rows)
+        chosen._leaves, chosen.onchip = self.leaves.only(rows), self.onchip.only(rows)
         return chosen
 
     def varying(self) -> list[str]:

@@ -1,5 +1,6 @@
 """Many records: what reads them keeps little of each."""
 
+import hashlib
 import importlib.util
 import json
 import os
@@ -15,6 +16,11 @@ from hypothesis import strategies as st
 from edgewatt.results.collection import collect
 from edgewatt.results.columns import ABSENT, ColumnTable, distinct_of
 from edgewatt.results.comparison import compare
+from edgewatt.results.record import Record, canonical_json, hash_of_text
+from edgewatt.results.record_rows import flat
+from edgewatt.results.store import Store
+from edgewatt.results.swept import Configs
+from traces.base.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 FEW, MANY = 300, 2300
@@ -44,6 +50,17 @@ def test_a_table_gives_back_its_rows(rows: list[dict[str, Any]]) -> None:
     assert list(table) == [row | ({} if k % 2 else {"e": k}) for k, row in enumerate(rows)]
     with pytest.raises(IndexError):
         table[len(rows)]
+
+
+@given(st.lists(st.dictionaries(st.sampled_from("abcd"), VALUES), max_size=12), st.integers(0, 12))
+def test_configurations_by_column_are_those_given(configs: list[dict[str, Any]], asked: int) -> None:
+    kept = Configs(configs[:asked])
+    assert list(kept.leaves) == [flat(config) for config in configs[:asked]]
+    for config in configs[asked:]:
+        kept.append(config)
+    assert list(kept.leaves) == [flat(config) for config in configs]
+    assert list(kept.leaves.columns) == list(dict.fromkeys(key for config in configs for key in flat(config)))
+    assert list(kept.only(range(0, len(configs), 2)).leaves) == [flat(config) for config in configs[::2]]
 
 
 def filled(folder: Path, count: int, measure: str, shift: float = 0.0) -> Path:
@@ -95,3 +112,34 @@ def test_what_is_written_one_by_one_is_whole(tmp_path: Path) -> None:
     assert [pair["a"] for pair in pairs] == [pairs[k]["a"] for k in range(60)] == [p["a"] for p in pairs[:60]]
     assert pairs[-1] == pairs[59]
     assert all(pair["changes"]["io"]["percent"] > 0 for pair in pairs)
+
+
+def test_compare_reads_each_record_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading is most of the time of comparing 100,000 points with as many."""
+    a, b = filled(tmp_path / "a", 30, "io"), filled(tmp_path / "b", 40, "io", 0.02)
+    read: list[str] = []
+    get = Store.get
+    monkeypatch.setattr(Store, "get", lambda store, name: read.append(name) or get(store, name))
+    pairs = compare(a, b)
+    assert len([*pairs, *pairs]) == 60 and pairs.alone == (0, 10)
+    assert len(read) == 70
+
+
+def test_a_record_whose_text_is_written_otherwise_is_read(tmp_path: Path) -> None:
+    """Same values, right checksum, other spelling: not what `to_bytes` writes, and sound."""
+    config = {"a": 1, "b": [1.5, {"c": None}], "z": 0.25}
+    for spelling in (
+        canonical_json(config), '{"b":[1.50,{"c":null}],"a":1,"z":25e-2}', '{"a": 1,"b":[1.5,{"c":null}],"z":0.25}'
+    ):  # fmt: skip
+        name = hash_of_text(canonical_json(config))
+        parts = f'{{"config":{spelling},"hash":"{name}","results":{{"io":2}}}}', '{"counts_version":3}'
+        checksum = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+        text = f'{{"schema":1,"sha256":"{checksum}",\n"canonical":{parts[0]},\n"provenance":{parts[1]}}}\n'
+        record = Record.from_bytes(text.encode(), "here")
+        assert record.config == config and record.results == {"io": 2} and record.counts_version == 3
+        with pytest.raises(InputError, match="does not fit its configuration"):
+            twice = text.replace('"results"', '"config":{},"results"')
+            again = hashlib.sha256(
+                "\n".join(part.replace('"results"', '"config":{},"results"') for part in parts).encode()
+            )
+            Record.from_bytes(twice.replace(checksum, again.hexdigest()).encode(), "here")
