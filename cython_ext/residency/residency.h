@@ -30,13 +30,42 @@ typedef struct {
     int64_t points;  /* the first of its points: out_start + s */
     int32_t release; /* the stage until which it is resident for nothing: its drop; an input never stays, 0 */
     int32_t n_points;
-    int64_t unused;  /* so that none lies across two lines */
+    int32_t block;   /* the first of its blocks; those of the last source end where that of one more begins (few.h) */
+    int32_t loads;   /* what it costs, by its blocks */
 } ew_source;
+
+#define EW_BLOCK 16
+#define EW_NEVER 0xffffu /* no stage */
+#define EW_DRAWN 16      /* proposals drawn at a time */
+#define EW_TRIED 32      /* sources of an item that an estimate looks at, at most */
+#define EW_PARTNER_SAVES 2 /* I/Os that the second item of a swap may seem to save */
+
+/* The intervals of 16 targets of one source; unused ones open at 0 and never finish. */
+typedef struct {
+    uint16_t open[EW_BLOCK], finish[EW_BLOCK];
+} ew_block;
 
 typedef struct {
     int64_t item;
     int32_t open, finish, old_open, old_finish;
 } ew_change;
+
+typedef struct {
+    int64_t v, w;
+    int opens, drops;
+    uint32_t random32;
+} ew_proposal;
+
+/* What a source would cost if it stayed until `release` and the interval at `at` (-1: none) were [open, finish]. */
+typedef struct {
+    int32_t source, at;
+    uint16_t open, finish, release, proposal;
+} ew_trial;
+
+typedef struct {
+    ew_proposal proposal;
+    int32_t limit, estimate; /* I/Os more */
+} ew_drawn;
 
 typedef struct {
     int64_t n, n_sources, slots;
@@ -59,6 +88,10 @@ typedef struct {
     void *early;                    /* the same: the earliest stage of each point in any choice of so few */
     void *lines;                    /* per source a cache line: its release, its first points, sentinels; another: 0 and
                                      * its first early points (AVX-512) */
+    ew_block *blocks;               /* where sources have few targets, else NULL */
+    const int32_t *in_block;        /* [edges]: place of each connection's open in the blocks, in 16-bit words */
+    ew_trial trials[EW_DRAWN * (EW_TRIED + 1)];
+    ew_drawn drawn[EW_DRAWN];
     int64_t cost;                   /* sum over sources of their loads, plus one write if a hidden one has any */
     /* scratch of a move */
     int64_t move;
@@ -122,12 +155,6 @@ static inline int64_t ew_good_rank(const ew_residency *r, int64_t v, int opens, 
     return (opens ? r->open_rank[near] : r->drop_rank[near]) - 1;
 }
 
-typedef struct {
-    int64_t v, w;
-    int opens, drops;
-    uint32_t random32;
-} ew_proposal;
-
 /* Draw a move; of two drops, v has the earlier one. Returns 0 if the draw leads nowhere. */
 static inline int ew_propose(ew_residency *r, ew_proposal *p) {
     const int64_t n = r->n;
@@ -163,6 +190,82 @@ static inline int64_t ew_limit(const ew_residency *r, uint32_t random32) {
 }
 
 #include "residency/exchange.h"
+
+/* 1 for a hidden source with loads, without a branch that nobody can predict. */
+static inline int32_t ew_written(const ew_residency *r, int64_t s, int32_t loads) {
+    return (int32_t)(~(uint32_t)r->item[s] >> 31) & (int32_t)((uint32_t)-loads >> 31);
+}
+
+static inline void ew_place_open(ew_residency *r, int64_t v) {
+    uint16_t *const words = (uint16_t *)r->blocks;
+    for (int32_t e = r->in_start[v]; e < r->in_start[v + 1]; e++) words[r->in_block[e]] = (uint16_t)r->opened[v];
+}
+
+static inline void ew_place_finish(ew_residency *r, int64_t v) {
+    uint16_t *const words = (uint16_t *)r->blocks;
+    for (int32_t e = r->in_start[v]; e < r->in_start[v + 1]; e++)
+        words[r->in_block[e] + EW_BLOCK] = (uint16_t)r->finish[v];
+}
+
+static inline void ew_put_back_few(ew_residency *r, const ew_proposal *p) {
+    for (int64_t k = r->n_moved - 1; k >= 0; k--) {
+        r->finish[r->moved[k]] = r->old_finish[k];
+        ew_place_finish(r, r->moved[k]);
+    }
+    r->n_moved = 0;
+    ew_put_back(r, p);
+    if (!p->opens) return;
+    ew_place_open(r, p->v);
+    ew_place_open(r, p->w);
+}
+
+static inline void ew_list_source(ew_residency *r, int64_t s, int64_t *n_listed) {
+    if (s < 0 || r->source[s].listed == r->move) return;
+    r->source[s].listed = r->move;
+    r->list[(*n_listed)++] = (int32_t)s;
+}
+
+static inline void ew_list_sources(ew_residency *r, int64_t v, int64_t *n_listed) {
+    for (int32_t e = r->in_start[v]; e < r->in_start[v + 1]; e++) ew_list_source(r, r->in_source[e], n_listed);
+}
+
+/* Whether no item of a proposal would end before it opens, but for finishes that follow. */
+static inline int ew_may_put(const ew_residency *r, const ew_proposal *p) {
+    const int64_t v = p->v, w = p->w;
+    const int32_t a_v = r->opened[p->opens ? w : v], a_w = r->opened[p->opens ? v : w];
+    return p->drops ? a_v <= r->drop_rank[w] && a_w <= r->drop_rank[v] : a_v <= r->finish[v] && a_w <= r->finish[w];
+}
+
+/* Add trials of one item of a proposal: v, or w if `second`. Returns how many there are now. */
+static inline int64_t ew_add_trials(ew_residency *r, const ew_proposal *p, int second, int64_t proposal,
+                                    int64_t n_trials) {
+    const int64_t v = second ? p->w : p->v, w = second ? p->v : p->w;
+    const uint16_t open = (uint16_t)r->opened[p->opens ? w : v];
+    const uint16_t drop = (uint16_t)r->drop_rank[p->drops ? w : v];
+    const uint16_t finish = p->opens && p->drops ? drop : (uint16_t)(r->finish[v] == r->drop_rank[v] || r->finish[v] > drop ? drop : r->finish[v]);
+    const int32_t begin = r->in_start[v], end = r->in_start[v + 1] - begin > EW_TRIED ? begin + EW_TRIED : r->in_start[v + 1];
+    for (int32_t e = begin; e < end; e++) {
+        const int32_t s = r->in_source[e];
+        const ew_trial t = {s, r->in_block[e], open, finish, (uint16_t)r->source[s].release, (uint16_t)proposal};
+        r->trials[n_trials++] = t;
+    }
+    if (p->drops && r->own[v] >= 0) {
+        const ew_trial t = {r->own[v], -1, 0, 0, drop, (uint16_t)proposal};
+        r->trials[n_trials++] = t;
+    }
+    return n_trials;
+}
+
+#define EW_FEW_NAME(x) x##_baseline
+#define EW_TARGET
+#define EW_SIMD 0
+#include "residency/few.h"
+#if EDGEWATT_X86
+#define EW_FEW_NAME(x) x##_avx2
+#define EW_TARGET EDGEWATT_AVX2
+#define EW_SIMD 1
+#include "residency/few.h"
+#endif
 
 #define EW_LANE uint16_t
 #define EW_BITS 16
@@ -213,6 +316,14 @@ typedef void (*ew_residency_run_fn)(ew_residency *, int64_t);
 typedef void (*ew_residency_refresh_fn)(ew_residency *);
 
 static void ew_residency_run(ew_residency *r, int bits, int64_t moves) {
+    if (r->blocks) {
+#if EDGEWATT_X86
+        (edgewatt_simd_level() ? ew_anneal_few_avx2 : ew_anneal_few_baseline)(r, moves);
+#else
+        ew_anneal_few_baseline(r, moves);
+#endif
+        return;
+    }
 #if EDGEWATT_X86
     static const ew_residency_run_fn variants[3][2] = {{ew_anneal_16_baseline, ew_anneal_32_baseline},
                                                        {ew_anneal_16_avx2, ew_anneal_32_avx2},
@@ -232,6 +343,13 @@ static void ew_residency_refresh(ew_residency *r, int bits) {
 #else
     (bits == 32 ? ew_refresh_32_baseline : ew_refresh_16_baseline)(r);
 #endif
+    if (r->blocks) {
+#if EDGEWATT_X86
+        (edgewatt_simd_level() ? ew_fill_blocks_avx2 : ew_fill_blocks_baseline)(r);
+#else
+        ew_fill_blocks_baseline(r);
+#endif
+    }
 }
 
 #endif

@@ -8,10 +8,15 @@ import numpy as np
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
+from cython_ext.common.checks cimport need
+
 cdef extern from "residency/residency.h" nogil:
     enum: EW_SLACK
+    enum: EW_BLOCK
     ctypedef struct ew_source:
-        int32_t n_points
+        int32_t n_points, block
+    ctypedef struct ew_block:
+        pass
     ctypedef struct ew_residency:
         int64_t n, n_sources, slots
         const int32_t *in_start
@@ -36,6 +41,8 @@ cdef extern from "residency/residency.h" nogil:
         void *rank_depth
         double scans
         ew_source *source
+        ew_block *blocks
+        const int32_t *in_block
         int64_t cost, move
         int32_t *list
         int32_t *first
@@ -60,7 +67,10 @@ cdef int64_t SLICE = 1 << 14  # moves between two looks at Ctrl-C
 
 
 cdef class Residency:
-    """One state and everything a search over it needs. Memory: 22 bytes per connection, 32 with 32-bit lanes."""
+    """One state and everything a search over it needs. Memory: 22 bytes per connection, 32 with 32-bit lanes.
+
+    blocks: anneal where sources have few targets (few.h), at least 68 bytes a source and 4 a connection more; scans are left out.
+    """
 
     cdef ew_residency r
     cdef int bits
@@ -68,7 +78,8 @@ cdef class Residency:
 
     def __init__(self, const int32_t[::1] in_start, const int32_t[::1] in_source, const int32_t[::1] in_lane,
                  const int32_t[::1] own, const int32_t[::1] item, const int64_t[::1] out_start,
-                 const int32_t[::1] out_target, int64_t slots, uint64_t seed, bint wide=False):
+                 const int32_t[::1] out_target, int64_t slots, uint64_t seed, bint wide=False,
+                 bint blocks=False):
         cdef uint8_t[::1] view
         cdef int64_t n = own.shape[0], n_sources = item.shape[0], lanes = out_start[n_sources]
         self.bits = 32 if wide or n >= 0xffff else 16
@@ -91,14 +102,37 @@ cdef class Residency:
         self.r.early = self._lanes("early", lanes + n_sources)
         view = self.arrays["lines"] = np.zeros(128 * (n_sources + 1), np.uint8)
         self.r.lines = &view[-<size_t> &view[0] % 64]
-        view = self.arrays["of_source"] = np.zeros(n_sources * sizeof(ew_source), np.uint8)
+        view = self.arrays["of_source"] = np.zeros((n_sources + 1) * sizeof(ew_source), np.uint8)
         self.r.source = <ew_source *> &view[0]
         self.r.list, self.r.first = self._int32("list", n_sources), self._int32("first", n_sources)
         self.r.last, self.r.gain = self._int32("last", n_sources), self._int32("gain", n_sources)
         self.r.seen = self._int64("seen", n)
         self.r.old_end, self.r.new_end = self._int32("old_end", n_sources), self._int32("new_end", n_sources)
+        if blocks:
+            need(self.bits == 16, "blocks hold 16-bit stages")
+            self._make_blocks()
         state = np.random.SeedSequence(seed).generate_state(2, np.uint64)
         self.r.random[0], self.r.random[1] = int(state[0]) | 1, int(state[1])
+
+    cdef int _make_blocks(self) except -1:
+        """Give every source blocks for its targets."""
+        cdef int64_t s, e, n_blocks = 0
+        cdef const int32_t[::1] in_source = self.arrays["in_source"], in_lane = self.arrays["in_lane"]
+        cdef int32_t[::1] place
+        cdef uint8_t[::1] view
+        for s in range(self.r.n_sources):
+            need(self.r.out_start[s + 1] - self.r.out_start[s] <= 1 << 15, "a source has too many targets for blocks")
+            self.r.source[s].block = n_blocks
+            n_blocks += (self.r.out_start[s + 1] - self.r.out_start[s] + EW_BLOCK - 1) // EW_BLOCK
+        self.r.source[self.r.n_sources].block = n_blocks
+        self.r.in_block = self._int32("in_block", in_source.shape[0])
+        place = self.arrays["in_block"]
+        for e in range(in_source.shape[0]):
+            s = in_lane[e] - self.r.out_start[in_source[e]]
+            place[e] = 2 * EW_BLOCK * (self.r.source[in_source[e]].block + s // EW_BLOCK) + s % EW_BLOCK
+        view = self.arrays["blocks"] = np.zeros(sizeof(ew_block) * (n_blocks + 1), np.uint8)
+        self.r.blocks = <ew_block *> &view[-<size_t> &view[0] % 64]
+        return 0
 
     cdef int32_t *_int32(self, str name, int64_t size) except NULL:
         cdef int32_t[::1] view = np.zeros(size, np.int32)

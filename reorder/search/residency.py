@@ -92,7 +92,7 @@ class Annealing:
 
     def __init__(self, items: Items, state: IntervalState, seed: int, moves: MoveShares, wide: bool) -> None:
         self.items, self.slots = items, state.slots
-        self.search: Residency = items.search(state.slots, seed, wide)
+        self.search: Residency = items.search(state.slots, seed, wide, items.in_blocks and not wide)
         self.search.set_state(state.opens, state.drops)
         self.moves = moves
         self.done = 0
@@ -283,7 +283,7 @@ def _anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: 
 def cold_moves(items: Items, state: IntervalState, best: Best, moves: int, found: dict[str, object]) -> None:
     """Let a state go on for so many swaps, nearly all that are kept costing no more, and offer its order."""
     kinds = SPARSE_MOVES if items.sparse else DENSE_MOVES
-    search = items.search(state.slots, best.task.seed)
+    search = items.search(state.slots, best.task.seed, blocks=items.in_blocks)
     search.set_state(state.opens, state.drops)
     reach = max(2, min(REACH * state.slots, len(items.items) // 2))
     search.tune(kinds.end, reach, kinds.opens, kinds.drops, kinds.guided)

@@ -208,3 +208,81 @@ def anneal(
         if new is not None and new - now <= most:
             opens, drops, now = new_opens, new_drops, new
     return now, opens, drops
+
+
+State = tuple[dict[int, int], dict[int, int], dict[int, int]]
+
+
+def loads(network: Network, s: int, state: State) -> int:
+    """Return loads and writes of one source."""
+    points = len(piercing(network, s, state))
+    return points + (1 if s in state[0] and points else 0)
+
+
+def alone(network: Network, state: State, one: int, other: int, opens: bool, drops: bool) -> int:
+    """Return what it costs one of two items of a swap, all else being as it is: its sources, and as a source."""
+    opened, finished, dropped = state
+    open_, drop = (opened if opens else {**opened, other: opened[one]})[other], dropped[other if drops else one]
+    finish = drop if (opens and drops) or finished[one] == dropped[one] else min(drop, finished[one])
+    new = {**opened, one: open_}, {**finished, one: finish}, dropped
+    of_sources = sum(
+        loads(network, s, new) - loads(network, s, state) for s in network.sources[network.targets == one].tolist()
+    )
+    if not drops:
+        return of_sources
+    return of_sources + loads(network, one, (opened, finished, {**dropped, one: drop})) - loads(network, one, state)
+
+
+def anneal_drawn(
+    network: Network,
+    opens: Sequence[int],
+    drops: Sequence[int],
+    slots: int,
+    seed: int,
+    temperature: float,
+    shares: tuple[float, float],
+    longest: int,
+    moves: int,
+    doubt: float = math.inf,
+) -> tuple[int, list[int], list[int]]:
+    """Return what `anneal` does where 16 proposals at a time are drawn and estimated before the first is counted."""
+    state = np.random.SeedSequence(seed).generate_state(2, np.uint64)
+    words = random_words((int(state[0]) | 1, int(state[1])))
+    opens, drops, n = list(opens), list(drops), len(opens)
+    now = cost(network, opens, drops, slots)
+    assert now is not None
+    for begin in range(0, moves, 16):
+        present = opened, finished, dropped = intervals(network, opens, drops, slots)
+        seeming = []
+        for _ in range(begin, min(moves, begin + 16)):
+            a, b = next(words), next(words)
+            kind, i, most = (a & 0xFFFF) / 2**16, (a >> 32) * n >> 32, 0
+            while temperature and most < 63 and (b & 0xFFFFFFFF) / 2**32 < math.exp(-(most + 1) / temperature):
+                most += 1
+            step = int(math.exp(math.log(longest + 0.999) * ((a >> 16 & 1023) + 0.5) / 1024))
+            j = i + step if a >> 26 & 1 else i - step
+            opening, both = kind < shares[0], kind >= sum(shares)
+            if not 0 <= j < n or (opening and i < slots and j < slots):
+                continue
+            ranked = opens if opening else drops
+            v, w = ranked[i], ranked[j]
+            if not opening and i > j:
+                v, w = w, v
+            ends, (a_v, a_w) = finished if opening else dropped, (opened[v], opened[w])
+            if opening or both:
+                a_v, a_w = a_w, a_v
+            if a_v > ends[v if opening else w] or a_w > ends[w if opening else v]:
+                continue
+            of_v = alone(network, present, v, w, opening or both, not opening)
+            if of_v > most + doubt + 2:
+                continue
+            if of_v + alone(network, present, w, v, opening or both, not opening) <= most + doubt:
+                seeming.append((v, w, opening or both, not opening, most))
+        for v, w, swap_opens, swap_drops, most in seeming:
+            swapped = {v: w, w: v}
+            new_opens = [swapped.get(x, x) for x in opens] if swap_opens else opens
+            new_drops = [swapped.get(x, x) for x in drops] if swap_drops else drops
+            new = cost(network, new_opens, new_drops, slots)
+            if new is not None and new - now <= most:
+                opens, drops, now = list(new_opens), list(new_drops), new
+    return now, opens, drops
