@@ -192,6 +192,44 @@ def test_many_streams_and_lengths_count_what_is_theirs(data, lanes, n_streams):
 
 @quick
 @given(
+    st.sampled_from((1, 2, 3, 48, 64)),
+    st.sampled_from((2, 18, 257, 300)),
+    st.sampled_from((0, 1)),
+    st.sampled_from((2, 5, 70)),
+    st.integers(0, 2**32 - 1),
+)
+def test_windows_with_and_without_flags_follow_each_other(lanes, n_streams, idle, longest, seed):
+    """Some calls have flags and some have none, the bus rests between segments at a level that sets its flags, and most
+    streams send in few of the windows: their counters wait in between."""
+    rng = np.random.default_rng(seed)
+    bus = Bus(lanes, idle_level=idle, n_streams=n_streams)
+    want = np.zeros((3, n_streams, 9 * lanes), np.int64)
+    level, lane = np.full(9 * lanes, idle, np.uint8), 0
+    for flagged in (True, False, False, True):
+        lengths = rng.integers(0, longest, 3000 // longest)
+        ends, names = np.cumsum(lengths), rng.integers(0, n_streams, len(lengths))
+        n = int(ends[-1])
+        sent, bits = rng.integers(0, 256, n, dtype=np.uint8), rng.integers(0, 2, n, dtype=np.uint8) & flagged
+        idles = rng.random(len(lengths)) < 0.02
+        packed = np.packbits(bits, bitorder="little") if flagged else None
+        bus.send(sent, packed, ends=ends, streams=names, idle_before=idles)
+        wires = np.unpackbits(sent[:, None], axis=1, bitorder="little")
+        for start, end, name, rest in zip(ends - lengths, ends, names, idles, strict=True):
+            if rest:
+                want[1, name] += level != idle
+                want[2, name] += (level == 0) & (idle == 1)
+                level[:], lane = idle, 0
+            for i in range(start, end):
+                at = np.append(np.arange(8 * lane, 8 * lane + 8), 8 * lanes + lane)
+                now, before = np.append(wires[i], bits[i]), level[at]
+                want[:, name, at] += np.stack((now, now ^ before, now & ~before))
+                level[at], lane = now, (lane + 1) % lanes
+    for k, name in enumerate(("ones", "toggles", "rising")):
+        assert (getattr(bus.counts, name) == want[k]).all()
+
+
+@quick
+@given(
     st.sampled_from((1, 2, 3, 7, 8, 63, 64)),
     st.sampled_from((0, 1)),
     st.lists(
@@ -208,8 +246,8 @@ def test_many_streams_and_lengths_count_what_is_theirs(data, lanes, n_streams):
     st.integers(0, 2**32 - 1),
 )
 def test_calls_of_short_and_of_long_segments_share_a_bus(lanes, idle, calls, seed):
-    """Short and long segments are counted in two ways; levels, flags, the lane and what is not counted yet go on from
-    call to call. `calls`: bytes of a segment on average, segments, bytes more or less, flags or none, with rests."""
+    """Levels, flags, the lane and what is not counted yet go on from call to call. `calls`: bytes of a segment on
+    average, segments, bytes more or less, flags or none, with rests."""
     rng = np.random.default_rng(seed)
     together, apart = (Bus(lanes, idle_level=idle, n_streams=3) for _ in range(2))
     carried, flags, owner = [], [], []

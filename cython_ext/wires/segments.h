@@ -1,21 +1,24 @@
-/* Counting the wires in short segments (rules and entry: wires/wires.h), by vertical counters.
+/* Counting the wires in segments (rules and entry: wires/wires.h), by vertical counters.
  *
  * What the wires do does not depend on whose bytes they are, so it is found for a window of bytes at once; beside it lies
  * whose each byte is, so that a segment costs the writing of its stream's number. A window is blocks of 64 places, a whole
  * number of beats each, so that a place is always on the same lane. The blocks in which a stream sends are added up for it,
  * the bytes of others blanked, in vertical counters: plane k holds bit k of 512 sums, one of each bit at each place, and a
  * carry-save adder takes two more blocks into a plane in one step. */
-#ifndef EDGEWATT_SHORT_SEGMENTS_H
-#define EDGEWATT_SHORT_SEGMENTS_H
+#ifndef EDGEWATT_SEGMENTS_H
+#define EDGEWATT_SEGMENTS_H
 
 #include "wires/wires.h"
 
 enum { ES_FLAGS = 3, ES_KINDS = 4 }; /* after EW_ONES, EW_TOGGLES and EW_RISING */
-enum { ES_BATCH = 8, ES_GROUPS = 4, ES_BLOCKS = ES_BATCH * ES_GROUPS, ES_PLACES = 64 * ES_BLOCKS };
+enum { ES_BATCH = 8, ES_BLOCKS = 64, ES_PLACES = 64 * ES_BLOCKS, ES_NONE = ES_BLOCKS /* the block that is nobody's */ };
 enum { ES_STRIDE = ES_PLACES + 64 };
 enum { ES_ROW_PLANES = 3, ES_CARRY_PLANES = 13, ES_MOST_BATCHES = (1 << ES_CARRY_PLANES) - 1 };
-/* streams that a set of 64 bits holds; a number that is none's; bytes of a short segment; segments fetched ahead */
-enum { ES_FEW = 64, ES_NOBODY = 255, ES_SHORT = 16, ES_AHEAD = 256 };
+/* streams that a set of 64 bits holds; a number that is none's; segments fetched ahead */
+enum { ES_FEW = 64, ES_NOBODY = 255, ES_AHEAD = 256 };
+/* bytes of a segment whose stream is written with one vector, and with some; of eight segments that are close together, so
+ * that most streams send in every block and are noted for a group of them at once */
+enum { ES_SHORT = 16, ES_LONGER = 64, ES_CLOSE = 40, ES_GROUP = 8 };
 
 /* Vertical counters of one stream that are not in its counts yet; all zero at first. Of the carries of a batch (eights, and
  * twos of those, ...) one waits until there is a second, where that bit of `batches` is set. */
@@ -24,24 +27,27 @@ typedef struct {
     uint8_t carry[ES_KINDS][ES_CARRY_PLANES][2][64]; /* the sum, the one that waits */
     int64_t batches, number; /* number: 1 + that of the stream in the window, or 0 */
     int64_t unused[6];       /* to a multiple of 64 bytes, an odd one: tallies then lie in different sets of a cache */
-} es_tally;
+} ew_tally;
 
 /* Place p of the window is on lane p modulo lanes; `byte` and `flag` have a beat of what was before in front. */
 typedef struct {
-    uint8_t byte[64 + ES_PLACES + 128], stream[ES_PLACES + 128], rest[ES_PLACES + 128];
+    uint8_t byte[64 + ES_PLACES + 128], stream[ES_PLACES + 128];
     uint64_t flag[(64 + ES_PLACES) / 64 + 4];
-    uint8_t kind[ES_KINDS][ES_STRIDE] __attribute__((aligned(64))), owner[ES_STRIDE]; /* 64 places a block; flags:
-                                                                                         bits 0 to 2 of a byte */
-    uint32_t blocks[ES_NOBODY];     /* those where the stream of that number may send, bit by block */
+    uint8_t flips[ES_STRIDE] __attribute__((aligned(64))), flags[ES_STRIDE]; /* 64 places a block; flags: bits 0 to 2 */
+    uint8_t owner[ES_STRIDE]; /* `stream`, 64 places a block, where blocks have fewer */
+    uint64_t blocks[ES_NOBODY];     /* those where the stream of that number may send, bit by block */
     int64_t name[ES_NOBODY], names; /* the stream of that number */
     int64_t places, step;           /* filled; of a block */
+    int64_t inverse;                /* of step, in parts of 2^22 */
     int64_t ahead, ahead_stop;      /* segments to be fetched while the window is counted */
-    int rests, flagged;
+    int flagged;
 } es_window;
 
-static void es_start_window(es_window *w, const ew_bus *bus) {
+/* The block of a place. */
+static inline int64_t es_block(const es_window *w, int64_t place) { return (place * w->inverse) >> 22; }
+
+static void es_start(es_window *w, const ew_bus *bus) {
     const int64_t lanes = bus->lanes;
-    memset(w->blocks, 0, sizeof w->blocks);
     memset(w->flag, 0, sizeof w->flag);
     memset(w->stream, ES_NOBODY, 64);
     for (int64_t lane = 0; lane < lanes; lane++) {
@@ -50,8 +56,17 @@ static void es_start_window(es_window *w, const ew_bus *bus) {
         if (bus->flag[lane]) ew_put_bits(w->flag, at, 1, 1), w->flagged = 1;
     }
     w->places = bus->place;
-    if (w->rests) memset(w->rest, 0, sizeof w->rest);
-    w->rests = 0;
+}
+
+/* Goes on after the last beat, on the lane that is next. */
+static void es_next_window(es_window *w, int64_t lanes) {
+    const int64_t last = 64 + w->places - lanes, place = w->places % lanes;
+    const uint64_t flags = ew_word_at(w->flag, last);
+    memmove(w->byte + 64 + place - lanes, w->byte + last, (size_t)lanes);
+    memset(w->flag, 0, sizeof w->flag);
+    ew_put_bits(w->flag, 64 + place - lanes, flags, lanes);
+    memset(w->stream, ES_NOBODY, 64);
+    w->places = place;
 }
 
 /* The bytes from i on, and their flags, up to place `end`, whose streams are noted already. */
@@ -65,19 +80,19 @@ static void es_take_bytes(es_window *w, const ew_sent *sent, int64_t i, int64_t 
     }
 }
 
-static void es_stop_window(const es_window *w, ew_bus *bus) {
-    for (int64_t j = 0, lane = w->places % bus->lanes; j < bus->lanes; j++) {
-        const int64_t at = 64 + w->places - bus->lanes + j;
+static void es_stop(const es_window *w, ew_bus *bus) {
+    for (int64_t lane = 0; lane < bus->lanes; lane++) {
+        const int64_t at = 64 + lane - (lane < w->places ? 0 : bus->lanes);
         bus->level[lane] = w->byte[at];
         bus->flag[lane] = w->flag[at >> 6] >> (at & 63) & 1;
-        if (++lane == bus->lanes) lane = 0;
     }
-    bus->place = w->places % bus->lanes;
+    bus->place = w->places;
 }
 
-/* All wires go back to the level `rest` (bytes 0 or 255) before a segment of the stream of that number: edges count, the
- * ones of an idle bus do not, for no unit interval is sent. The window has room for two beats. */
-static void es_return_to_idle(es_window *w, int64_t lanes, uint8_t rest, uint8_t number) {
+/* All wires go back to the level `rest` (bytes 0 or 255) before a segment of the stream of that number and those counts.
+ * Edges count, the ones of an idle bus do not, for no unit interval is sent: what the window counts of them is taken off
+ * here. The window has room for two beats. */
+static void es_return_to_idle(es_window *w, int64_t lanes, uint8_t rest, uint8_t number, int64_t *counts) {
     const int64_t left = (lanes - w->places % lanes) % lanes, start = w->places + left;
     for (int64_t j = 0; j < left; j++) { /* lanes that get no byte in the last beat keep their level */
         const int64_t at = 64 + w->places + j;
@@ -87,18 +102,20 @@ static void es_return_to_idle(es_window *w, int64_t lanes, uint8_t rest, uint8_t
     memset(w->stream + w->places, ES_NOBODY, (size_t)left);
     memset(w->stream + start, number, (size_t)lanes);
     memset(w->byte + 64 + start, rest, (size_t)lanes);
-    memset(w->rest + start, 255, (size_t)lanes);
-    if (rest) ew_put_bits(w->flag, 64 + start, ~UINT64_C(0), lanes), w->flagged = 1;
-    w->rests = 1;
+    if (rest) {
+        ew_put_bits(w->flag, 64 + start, ~UINT64_C(0), lanes), w->flagged = 1;
+        for (int64_t wire = 0; wire < 9 * lanes; wire++) counts[9 * lanes * EW_ONES + wire]--;
+    }
     w->places = start + lanes;
 }
 
 /* The number of a stream in the window, or -1 if there are too many. */
-static inline int64_t es_number(es_window *w, es_tally *tallies, int64_t stream) {
-    es_tally *t = tallies + stream;
+static inline int64_t es_number(es_window *w, ew_tally *tallies, int64_t stream) {
+    ew_tally *t = tallies + stream;
     if (!t->number) {
         if (w->names == ES_NOBODY) return -1;
         w->name[w->names] = stream;
+        w->blocks[w->names] = 0;
         t->number = ++w->names;
     }
     return t->number - 1;
@@ -112,9 +129,7 @@ static inline uint64_t es_spread_byte(uint64_t bits) { /* bit k to byte k */
 /* Marks the blocks of places start to end (after it) as some where that stream sends. */
 static inline void es_mark(es_window *w, int64_t number, int64_t start, int64_t end) {
     if (end == start) return;
-    const int64_t first = w->step == 64 ? start >> 6 : start / w->step;
-    const int64_t last = w->step == 64 ? (end - 1) >> 6 : (end - 1) / w->step;
-    w->blocks[number] |= (uint32_t)((UINT64_C(2) << last) - (UINT64_C(1) << first));
+    w->blocks[number] |= (UINT64_C(2) << es_block(w, end - 1)) - (UINT64_C(1) << es_block(w, start));
 }
 
 /* Notes the streams of up to 8 * eights segments of one byte each, the first of which ends at byte `stop`, and adds them to
@@ -134,22 +149,36 @@ static inline int64_t es_singles_plain(const int64_t *ends, const int64_t *strea
     return k;
 }
 
-/* The same of segments of up to 16 bytes, no further than byte `end`. start: where the first begins. to: where byte 0 is
- * noted; up to 16 bytes more than the segments are written. */
-static inline int64_t es_shorts_plain(const int64_t *ends, const int64_t *streams, int64_t start, int64_t end,
-                                      int64_t eights, int64_t n_streams, uint8_t *to, uint64_t *senders) {
+/* The same of segments of 1 to 64 bytes, no further than byte `end`; the first begins at byte `start`, byte 0 is at place
+ * `run`. `senders` are those of eights that are close together, up to byte `group`; others are marked here. Up to 64 bytes
+ * more than the segments are written. */
+static inline int64_t es_shorts_plain(es_window *w, const int64_t *ends, const int64_t *streams, int64_t run, int64_t start,
+                                      int64_t group, int64_t end, int64_t eights, int64_t n_streams, uint64_t *senders) {
     int64_t k = 0;
     for (; k < 8 * eights && ends[k + 7] <= end; k += 8) {
-        uint64_t other = (uint64_t)(ends[k] - start) > ES_SHORT, who = 0;
-        for (int j = 1; j < 8; j++) other |= (uint64_t)(ends[k + j] - ends[k + j - 1]) > ES_SHORT;
-        for (int j = 0; j < 8; j++) other |= (uint64_t)streams[k + j] >= (uint64_t)n_streams;
-        if (other) break;
+        uint64_t other = 0, longer = 0, who = 0;
         for (int j = 0; j < 8; j++) {
-            memset(to + start, (uint8_t)streams[k + j], ES_SHORT);
-            start = ends[k + j];
-            who |= UINT64_C(1) << streams[k + j];
+            const uint64_t more = (uint64_t)ends[k + j] - (uint64_t)(j ? ends[k + j - 1] : start) - 1;
+            other |= more >= ES_LONGER || (uint64_t)streams[k + j] >= (uint64_t)n_streams;
+            longer |= more >= ES_SHORT;
         }
-        *senders |= who;
+        if (other) break;
+        const int close = !longer && ends[k + 7] - start <= ES_CLOSE;
+        if (close && ends[k + 7] <= group) {
+            for (int j = 0; j < 8; j++) {
+                memset(w->stream + run + start, (uint8_t)streams[k + j], ES_SHORT);
+                start = ends[k + j];
+                who |= UINT64_C(1) << streams[k + j];
+            }
+            *senders |= who;
+            continue;
+        }
+        for (int j = 0; j < 8; j++) {
+            memset(w->stream + run + start, (uint8_t)streams[k + j], longer ? ES_LONGER : ES_SHORT);
+            es_mark(w, streams[k + j], run + start, run + ends[k + j]);
+            start = ends[k + j];
+        }
+        if (close) return k + 8; /* the next group begins */
     }
     return k;
 }
@@ -166,17 +195,17 @@ typedef uint8_t es_16_any __attribute__((vector_size(16), may_alias, aligned(1))
 #define ES_LOAD(p) (*(const es_16 *)(p))
 #define ES_LOAD_ANY(p) (*(const es_16_any *)(p))
 #define ES_STORE(p, x) (void)(*(es_16 *)(p) = (x))
-#define ES_IS(p, number) ((es_16)(ES_LOAD(p) == ((es_16){0} + (uint8_t)(number))))
-#define ES_PICK(mask, p) ((mask) & ES_LOAD(p))
+#define ES_IS(p, number) ((es_16)(ES_LOAD_ANY(p) == ((es_16){0} + (uint8_t)(number))))
+#define ES_PICK(mask, p) ((mask) & ES_LOAD_ANY(p))
 #define ES_PARITY(a, b, c) ((a) ^ (b) ^ (c))
-#define ES_MAJORITY(a, b, c) (((a) & (b)) | (((a) | (b)) & (c)))
+#define ES_MAJORITY(a, b, c) (((a) & (b)) | (((a) ^ (b)) & (c)))
 #define ES_SPREAD(to, bits, flips, up)                                                          \
     for (int k_ = 0; k_ < 64; k_ += 8) {                                                        \
         const uint64_t x_ = es_spread_byte((bits) >> k_) | es_spread_byte((flips) >> k_) << 1 | \
                             es_spread_byte((up) >> k_) << 2;                                    \
         memcpy((to) + k_, &x_, 8);                                                              \
     }
-#include "wires/short_segments_body.h"
+#include "wires/segments_body.h"
 
 #if EDGEWATT_X86
 #define ES_NAME(name) name##_avx2
@@ -197,18 +226,18 @@ EDGEWATT_AVX2 static inline __m256i es_spread_half(uint32_t bits, char value) {
 #define ES_LOAD(p) (*(const es_32 *)(p))
 #define ES_LOAD_ANY(p) (*(const es_32_any *)(p))
 #define ES_STORE(p, x) (void)(*(es_32 *)(p) = (x))
-#define ES_IS(p, number) ((es_32)(ES_LOAD(p) == ((es_32){0} + (uint8_t)(number))))
-#define ES_PICK(mask, p) ((mask) & ES_LOAD(p))
+#define ES_IS(p, number) ((es_32)(ES_LOAD_ANY(p) == ((es_32){0} + (uint8_t)(number))))
+#define ES_PICK(mask, p) ((mask) & ES_LOAD_ANY(p))
 #define ES_PARITY(a, b, c) ((a) ^ (b) ^ (c))
-#define ES_MAJORITY(a, b, c) (((a) & (b)) | (((a) | (b)) & (c)))
+#define ES_MAJORITY(a, b, c) (((a) & (b)) | (((a) ^ (b)) & (c)))
 #define ES_SPREAD(to, bits, flips, up)                                                                       \
     for (int k_ = 0; k_ < 64; k_ += 32)                                                                      \
         ES_STORE((to) + k_, (es_32)(es_spread_half((uint32_t)((bits) >> k_), 1) |                            \
                                     es_spread_half((uint32_t)((flips) >> k_), 2) |                           \
                                     es_spread_half((uint32_t)((up) >> k_), 4)));
-#include "wires/short_segments_body.h"
+#include "wires/segments_body.h"
 
-EDGEWATT_AVX512 static inline int64_t es_singles_avx512(const int64_t *ends, const int64_t *streams, int64_t stop,
+EW_BYTE_MASKS static inline int64_t es_singles_avx512(const int64_t *ends, const int64_t *streams, int64_t stop,
                                                         int64_t eights, int64_t n_streams, uint8_t *to,
                                                         uint64_t *senders) {
     const __m512i all = _mm512_set1_epi64(n_streams), eight = _mm512_set1_epi64(8), one = _mm512_set1_epi64(1);
@@ -224,22 +253,47 @@ EDGEWATT_AVX512 static inline int64_t es_singles_avx512(const int64_t *ends, con
     *senders |= (uint64_t)_mm512_reduce_or_epi64(who);
     return k;
 }
-EDGEWATT_AVX512 static inline int64_t es_shorts_avx512(const int64_t *ends, const int64_t *streams, int64_t start,
-                                                       int64_t end, int64_t eights, int64_t n_streams, uint8_t *to,
-                                                       uint64_t *senders) {
-    const __m512i all = _mm512_set1_epi64(n_streams), one = _mm512_set1_epi64(1), most = _mm512_set1_epi64(ES_SHORT);
+EW_BYTE_MASKS static inline int64_t es_shorts_avx512(es_window *w, const int64_t *ends, const int64_t *streams, int64_t run,
+                                                       int64_t start, int64_t group, int64_t end, int64_t eights,
+                                                       int64_t n_streams, uint64_t *senders) {
+    const __m512i all = _mm512_set1_epi64(n_streams), one = _mm512_set1_epi64(1), two = _mm512_set1_epi64(2);
+    const __m512i most = _mm512_set1_epi64(ES_LONGER), brief = _mm512_set1_epi64(ES_SHORT), from = _mm512_set1_epi64(run);
+    const __m512i inverse = _mm512_set1_epi64(w->inverse);
+    uint8_t *to = w->stream + run;
     __m512i who = _mm512_setzero_si512(), before = _mm512_set1_epi64(start);
     int64_t k = 0;
     for (; k < 8 * eights && ends[k + 7] <= end; k += 8) {
         const __m512i now = _mm512_loadu_si512(ends + k), names = _mm512_loadu_si512(streams + k);
-        const __m512i n = _mm512_sub_epi64(now, _mm512_alignr_epi64(now, before, 7));
-        if (_mm512_cmpgt_epu64_mask(n, most) | _mm512_cmpge_epu64_mask(names, all)) break;
+        const __m512i past = _mm512_alignr_epi64(now, before, 7), n = _mm512_sub_epi64(now, past);
+        if (_mm512_cmpge_epu64_mask(_mm512_sub_epi64(n, one), most) | _mm512_cmpge_epu64_mask(names, all)) break;
+        const int longer = _mm512_cmpgt_epu64_mask(n, brief);
+        before = now;
+        const int close = !longer && ends[k + 7] - start <= ES_CLOSE;
+        if (close && ends[k + 7] <= group) {
+            for (int j = 0; j < 8; j++) {
+                _mm_storeu_si128((__m128i *)(to + start), _mm_set1_epi8((char)streams[k + j]));
+                start = ends[k + j];
+            }
+            who = _mm512_or_si512(who, _mm512_sllv_epi64(one, names));
+            continue;
+        }
+        const __m512i first = _mm512_mul_epu32(_mm512_add_epi64(past, from), inverse);
+        const __m512i last = _mm512_mul_epu32(_mm512_sub_epi64(_mm512_add_epi64(now, from), one), inverse);
+        uint64_t blocks[8];
+        _mm512_storeu_si512(blocks, _mm512_sub_epi64(_mm512_sllv_epi64(two, _mm512_srli_epi64(last, 22)),
+                                                     _mm512_sllv_epi64(one, _mm512_srli_epi64(first, 22))));
         for (int j = 0; j < 8; j++) {
-            _mm_storeu_si128((__m128i *)(to + start), _mm_set1_epi8((char)streams[k + j]));
+            w->blocks[streams[k + j]] |= blocks[j];
+            if (longer)
+                _mm512_storeu_si512(to + start, _mm512_set1_epi8((char)streams[k + j]));
+            else
+                _mm_storeu_si128((__m128i *)(to + start), _mm_set1_epi8((char)streams[k + j]));
             start = ends[k + j];
         }
-        who = _mm512_or_si512(who, _mm512_sllv_epi64(one, names));
-        before = now;
+        if (close) { /* the next group begins */
+            k += 8;
+            break;
+        }
     }
     *senders |= (uint64_t)_mm512_reduce_or_epi64(who);
     return k;
@@ -247,21 +301,21 @@ EDGEWATT_AVX512 static inline int64_t es_shorts_avx512(const int64_t *ends, cons
 #define ES_NAME(name) name##_avx512
 #define ES_SINGLES es_singles_avx512
 #define ES_SHORTS es_shorts_avx512
-#define ES_TARGET EDGEWATT_AVX512
+#define ES_TARGET EW_BYTE_MASKS
 #define ES_WIDTH 64
 #define ES_VECTOR __m512i
 #define ES_MASK __mmask64
 #define ES_LOAD(p) _mm512_load_si512(p)
 #define ES_LOAD_ANY(p) _mm512_loadu_si512(p)
 #define ES_STORE(p, x) _mm512_store_si512(p, x)
-#define ES_IS(p, number) _mm512_cmpeq_epi8_mask(ES_LOAD(p), _mm512_set1_epi8((char)(number)))
+#define ES_IS(p, number) _mm512_cmpeq_epi8_mask(ES_LOAD_ANY(p), _mm512_set1_epi8((char)(number)))
 #define ES_PICK(mask, p) _mm512_maskz_loadu_epi8(mask, p)
 #define ES_PARITY(a, b, c) _mm512_ternarylogic_epi64(a, b, c, 0x96)
 #define ES_MAJORITY(a, b, c) _mm512_ternarylogic_epi64(a, b, c, 0xe8)
 #define ES_SPREAD(to, bits, flips, up)                                                                          \
     ES_STORE(to, _mm512_or_si512(_mm512_maskz_set1_epi8(bits, 1), _mm512_or_si512(                              \
                                      _mm512_maskz_set1_epi8(flips, 2), _mm512_maskz_set1_epi8(up, 4))))
-#include "wires/short_segments_body.h"
+#include "wires/segments_body.h"
 #endif
 
 #endif
