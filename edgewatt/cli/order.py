@@ -139,7 +139,13 @@ def order_network(
         from edgewatt.reporting.pages.explain import explain_page
 
         page = explain_page(
-            made.network, found, memory=made.memory, policy=made.policy, pinning=made.pinning, view=view
+            made.network,
+            found,
+            memory=made.memory,
+            policy=made.policy,
+            pinning=made.pinning,
+            view=view,
+            bound=made.bound,
         )
         with whole_file(Path(explain)) as stream:
             stream.write(page.encode())

@@ -11,6 +11,7 @@ from hwmodel.machine import Machine
 from hwmodel.replay import ReplayResult
 from traces.access.trace import STREAMS
 from traces.base.errors import InputError
+from traces.base.progress import Progress
 from traces.base.units import engineering
 from traces.layouts.layout import Layout
 from traces.work.network import Network
@@ -46,7 +47,15 @@ def rows_of(machine: Machine, layout: Layout) -> int:
 
 
 def costs_of(
-    network: Network, edges: Any, machine: Machine, layout: Layout, *, memory: int, timing: str, seed: int = 0
+    network: Network,
+    edges: Any,
+    machine: Machine,
+    layout: Layout,
+    *,
+    memory: int,
+    timing: str,
+    seed: int = 0,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Return io (I/Os), bytes, energy (pJ), time (ns), streams (name -> bytes) and terms (energy term -> pJ).
 
@@ -61,10 +70,10 @@ def costs_of(
 
     trace = build_trace(network, edges, layout=layout, batch=layout.lanes, seed=seed)
     if timing == "system":
-        run = simulate(trace, machine)
+        run = simulate(trace, machine, progress=progress)
         result, time_ns = run.counts, run.time_ns
     else:
-        result = replay(trace, machine)
+        result = replay(trace, machine, progress=progress)
         assert result.dram is not None
         time_ns = max(result.dram.time_ns, result.engine_accesses / machine.engine.accesses_per_ns)
     energy = replay_energy(result, machine)

@@ -64,7 +64,7 @@ class MachineJudge:
         """The two-optimal order, which others are compared with."""
         return engine.order(self.network, "two-optimal", memory=3).edges
 
-    def costs(self, edges: Any) -> dict[str, Any]:
+    def costs(self, edges: Any, progress: Progress | None = None) -> dict[str, Any]:
         """Return all costs of an order (see `costs_of`); two-optimal, the best one and the last are not run again."""
         edges = np.array(edges)
         for known in self._known.values():
@@ -73,7 +73,16 @@ class MachineJudge:
         memory = rows_of(self.machine, self.layout)
         found = (
             edges,
-            costs_of(self.network, edges, self.machine, self.layout, memory=memory, timing=self.timing, seed=self.seed),
+            costs_of(
+                self.network,
+                edges,
+                self.machine,
+                self.layout,
+                memory=memory,
+                timing=self.timing,
+                seed=self.seed,
+                progress=progress,
+            ),
         )
         if "plain" not in self._known and np.array_equal(edges, self.plain):
             self._known["plain"] = found
@@ -239,10 +248,10 @@ def linear_objective(judge: MachineJudge, shape: MachineShape) -> Objective:
     return Objective(judge.objective, runs=run, io=io().io if not moved else (replace(io().io[0], weight=moved),))
 
 
-def view_on_machine(judge: MachineJudge, found: Ordering) -> MachineView:
+def view_on_machine(judge: MachineJudge, found: Ordering, progress: Progress | None = None) -> MachineView:
     """Return the order beside two-optimal on the machine, with one sentence: whether it pays there, and why."""
     judge.check_plain()
-    cost, plain = judge.costs(found.edges), judge.costs(judge.plain)
+    cost, plain = judge.costs(found.edges, progress), judge.costs(judge.plain, progress)
     words = sentence(judge, found.method, cost, plain)
     least = None
     if judge.objective != "time":

@@ -8,26 +8,25 @@ is opened; and all of this takes the bus its time. What depends on the order bey
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hwmodel.dram.energy import EnergyRow, core_constants_pj, energy_by_term, interface_rows
+from hwmodel.dram.energy import EnergyRow, core_constants_pj, energy_by_term, interface_rows, wire_constants_pj
 from hwmodel.dram.engine import controller_spec
-from hwmodel.dram.interface import InterfaceCounts, running_wires
+from hwmodel.dram.interface import WAYS, InterfaceCounts, running_wires, strobes
 from hwmodel.dram.memory_kernel import address_map, channel_of
 from hwmodel.energy.onchip import leakage_row
-from hwmodel.energy.replay import replay_energy
 from hwmodel.energy.technology import load_technology
 from hwmodel.fastmemory.scratchpad import Scratchpad
 from hwmodel.machine import Machine
 from hwmodel.parts.part import Part
-from hwmodel.replay import replay
+from hwmodel.replay.bus_traffic import Wires
 from traces.access.build import build_trace
 from traces.access.plan import Plan
-from traces.access.trace import STREAMS, Chunk, Memory, Trace
+from traces.access.trace import STREAMS, Memory, Trace
 from traces.layouts.kind import LAYOUTS
 from traces.layouts.layout import Layout
 from traces.work.network import Network
@@ -35,8 +34,6 @@ from traces.work.network import Network
 Int64Array = npt.NDArray[np.int64]
 
 BYTE_CODES = ("raw", "dbi-dc")  # send each byte by itself, so the order of bytes changes no level on the wires
-PER_BURST = ("read", "write", "dqs_read_static", "dqs_read_dynamic", "dqs_write_static", "dqs_write_dynamic")
-READ_LEVELS = ("dq_read_static", "dbi_read_static", "extra_read_static")
 ADDRESS_OF_PAGE = ("channel", "rank", "bank_group", "bank", "row")
 
 
@@ -81,11 +78,12 @@ def least_energy(
     reads, writes = _bursts_read(plan, memory, machine), _bursts_written(plan, machine)
     spec = controller_spec(machine.memory_controller())
     every = np.concatenate((reads, writes))
-    once = replay_energy(replay(_once(reads, writes, memory, trace, machine), _bare(machine)), machine)
-    kept = [*PER_BURST]
+    terms = {"read": core["read"][1] * len(reads), "write": core["write"][1] * len(writes)}
+    beside = [
+        group for way, bursts in zip(WAYS, (reads, writes), strict=True) for group in strobes(way, len(bursts), part)
+    ]
     if machine.encoder in BYTE_CODES and not part.interface.cells and not (plan.element[:, 1] % 8).any():
-        kept += READ_LEVELS
-    terms = {name: pj for name, pj in energy_by_term((*once.core, *once.interface)).items() if name in kept}
+        terms |= _read_levels(reads, memory, machine, trace.description)
 
     mapped = address_map(part, spec.address_map)
     pages = np.unique(every & _bits(mapped, ADDRESS_OF_PAGE))
@@ -101,38 +99,43 @@ def least_energy(
     first = machine.caches[0] if machine.caches else None
     if timing == "replay" and first is not None and machine.flush and first.write == "back" and first.allocate:
         clocks = max(clocks, computing)  # the last row stored is dirty then, and written back after that
-    terms |= _in_time(clocks, per_channel * apart, part, spec)
-    if machine.technology is not None:
-        time_ns = max(clocks, computing) * part.tck_ns
+    if "ck" in part.interface.wires:
+        beside.append(running_wires("ck", "write", clocks * part.organisation.channels, part))
+    terms |= energy_by_term(interface_rows(InterfaceCounts(tuple(beside), len(every), 0), part))
+    terms["background"] = _background(clocks, per_channel * apart, part, spec)
+    if machine.technology is not None:  # it ends when all is answered, and writes are when the controller has them
+        answered = int(np.bincount(channel_of(reads, mapped)).max() - 1) * apart
+        time_ns = max(answered, computing) * part.tck_ns
         terms |= energy_by_term(_on_chip(plan, memory, trace, machine, time_ns))
     moved = len(every) * machine.bus.block_bytes
     return LeastEnergy({name: pj for name, pj in terms.items() if pj}, moved)
 
 
-def _bare(machine: Machine) -> Machine:
-    return replace(machine, caches=(), scratchpad=None, technology=None)
-
-
-def _once(
-    reads: npt.NDArray[np.uint64], writes: npt.NDArray[np.uint64], memory: Memory, trace: Trace, machine: Machine
-) -> Trace:
-    """Return a trace that reads and writes each of these bursts once: the reads bring what memory begins with."""
-    size = machine.bus.block_bytes
-    every = np.concatenate((reads, writes))
-    base = int(every.min())
-    assert memory.image is not None
-    image = np.zeros(int(every.max()) + size - base, np.uint8)
+def _read_levels(
+    bursts: npt.NDArray[np.uint64], memory: Memory, machine: Machine, description: Mapping[str, Any]
+) -> dict[str, float]:
+    """Return what the data wires take at the costly level while these bursts are read as memory began with them."""
+    size, part = machine.bus.block_bytes, machine.part
+    base = int(bursts.min())
+    image = np.zeros(int(bursts.max()) + size - base, np.uint8)  # beyond the arrays there is nothing but zeros
     start, end = max(base, memory.base_address), min(base + len(image), memory.base_address + memory.total_bytes)
+    assert memory.image is not None
     image[start - base : end - base] = memory.image[start - memory.base_address : end - memory.base_address]
-    offset = (every - np.uint64(base)).astype(np.int64)
-    data = image[offset[:, None] + np.arange(size)].reshape(-1)
-    is_write = np.repeat(np.array((0, 1), np.uint8), (len(reads), len(writes)))
-    stream = np.full(len(every), STREAMS.index("external"), np.uint8)
-    chunk = Chunk(
-        every, np.full(len(every), size, np.uint16), is_write, stream, np.arange(len(every) + 1, dtype=np.int64) * size,
-        data,
-    )  # fmt: skip
-    return Trace.from_chunks([chunk], Memory(base, len(image), image), **trace.description)
+    data = image[(bursts - np.uint64(base)).astype(np.int64)[:, None] + np.arange(size)].reshape(-1)
+    wires = Wires(machine, 1, description)
+    wires.send(data, np.zeros(len(bursts), np.uint8), np.zeros(len(bursts), np.uint8))
+    nothing = np.zeros(len(STREAMS), np.int64)
+    sent = wires.traffic(nothing, nothing).way_wires
+    assert sent is not None
+    pins, found = "dbi" in part.interface.wires, {}
+    for name, driver, counts, lines in (
+        ("dq", "dq", sent.data, 8),
+        ("dbi" if pins else "extra", "dbi" if pins else "dq", sent.flag, machine.flag_wires),
+    ):
+        ones = int(counts.ones[0].sum())
+        costly = ones if part.interface.costly_level else len(data) * lines - ones
+        found[f"{name}_read_static"] = costly * wire_constants_pj(part, driver, "read", part.beat_ns).static
+    return found
 
 
 def _rows(plan: Plan, chosen: npt.NDArray[np.bool_], unit: int) -> Int64Array:
@@ -209,8 +212,8 @@ def _accesses(plan: Plan, machine: Machine) -> int:
     return whole * len(plan.source) + rows * _row_accesses(plan, machine.engine.access_bytes)
 
 
-def _in_time(clocks: int, busy: Int64Array, part: Part, spec: Any) -> dict[str, float]:
-    """Return the terms of a run of so many clocks, in `busy` (int64[channels]) of which a channel moves data.
+def _background(clocks: int, busy: Int64Array, part: Part, spec: Any) -> float:
+    """Return the least background energy of so many clocks, in `busy` (int64[channels]) of which a channel moves data.
 
     With open rows a bank stays open from its burst until the next one may follow, where tRTP takes no less. The other
     clocks are of the cheapest state that the controller uses.
@@ -225,11 +228,7 @@ def _in_time(clocks: int, busy: Int64Array, part: Part, spec: Any) -> dict[str, 
     idle = min(core[state] for state in states)
     o = part.organisation
     working = int(np.minimum(busy, clocks).sum())
-    terms = {"background": working * awake + (clocks * o.channels * o.ranks - working) * idle}
-    if "ck" in part.interface.wires:
-        ticking = running_wires("ck", "write", clocks * o.channels, part)
-        terms |= energy_by_term(interface_rows(InterfaceCounts((ticking,), 0, 0), part))
-    return terms
+    return working * awake + (clocks * o.channels * o.ranks - working) * idle
 
 
 def _on_chip(plan: Plan, memory: Memory, trace: Trace, machine: Machine, time_ns: float) -> list[EnergyRow]:

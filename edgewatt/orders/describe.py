@@ -5,25 +5,49 @@ from __future__ import annotations
 from typing import Any
 
 from reorder.base import Ordering
+from reorder.limits.bounds import LARGEST_WORK, NetworkBound, expansion_work, lower_bound
 from traces.base.errors import InputError
 from traces.work.network import Network
 
 MOST_CELLS = 1 << 26  # of a matrix that is looked at for patterns of zeros
+WORK_PER_S = 1 << 29  # of slow bounds, roughly: 2^33 take 14 s of one core
+LEAST_BOUND_S = 2.0
+
+
+def bound_within(network: Network, memory: int, time_limit_s: float | None) -> tuple[NetworkBound, str]:
+    """Return a lower bound on the I/Os, and a word on slow arguments that a time limit left out, empty for none.
+
+    They may take as long as the limit, two seconds at least.
+    """
+    if time_limit_s is None:
+        return lower_bound(network, memory), ""
+    work = min(LARGEST_WORK, int(max(time_limit_s, LEAST_BOUND_S) * WORK_PER_S))
+    left_out = work < expansion_work(network) <= LARGEST_WORK
+    note = "the time limit left out slow lower bounds: a longer one may prove more" if left_out else ""
+    return lower_bound(network, memory, work), note
 
 
 def describe_order(
-    network: Network, found: Ordering, memory: int, policy: str, pinning: str, objective: Any
+    network: Network,
+    found: Ordering,
+    memory: int,
+    policy: str,
+    pinning: str,
+    objective: Any,
+    bound: NetworkBound | None = None,
 ) -> dict[str, Any]:
-    """Return counts of an order and of two-optimal under every policy, bounds and gaps, as plain values."""
+    """Return counts of an order and of two-optimal under every policy, bounds and gaps, as plain values.
+
+    bound: on the I/Os (None: the best known here).
+    """
     from hwmodel.fastmemory.iomodel import compact_growth_memory, count_io, gap, io_bounds
     from reorder.base import Task
-    from reorder.limits.bounds import lower_bound
     from reorder.order import order
     from reorder.search.objectives import report
 
     task = Task(memory, policy, pinning, objective)
     plain = order(network, "two-optimal", memory=memory, policy=policy, pinning=pinning)
-    theorem, best = io_bounds(network), lower_bound(network, memory)
+    theorem, best = io_bounds(network), bound or lower_bound(network, memory)
     columns = {}
     for name, one in (("two-optimal", plain), (found.method, found)):
         counts = count_io(network, one, memory=memory, policy=policy, pinning=pinning)

@@ -10,12 +10,13 @@ from typing import Any
 from edgewatt.config.kinds import origins_of
 from edgewatt.judging.judge import LANES, order_on_machine, view_on_machine
 from edgewatt.judging.renumber import renumber_on_machine
-from edgewatt.orders.describe import describe_order, kept_share, order_file
+from edgewatt.orders.describe import bound_within, describe_order, kept_share, order_file
 from edgewatt.orders.images import read_image, read_windows
 from edgewatt.orders.ordering import PROCESSOR_LANES, judge_for, order
 from edgewatt.orders.timed import speed_up, time_objective
 from hwmodel.processor.calibration import processor_for
 from reorder.base import ORDERINGS, Ordering
+from reorder.limits.bounds import NetworkBound
 from reorder.limits.eviction import optimal_eviction
 from reorder.limits.smallest import SmallestMemory, smallest_memory
 from reorder.order import order as make_order
@@ -94,6 +95,7 @@ class OrderRequest:
 class FoundOrder:
     """network: renumbered where that was asked for. result: all figures as plain data. view: on the machine, if any.
 
+    bound: on the I/Os.
     notes: what is to be said beside.
     """
 
@@ -105,6 +107,7 @@ class FoundOrder:
     lanes: int | None
     result: dict[str, Any]
     view: Any
+    bound: NetworkBound
     notes: tuple[str, ...] = ()
 
 
@@ -148,7 +151,7 @@ def find_order(network: Network, request: OrderRequest, progress: Progress | Non
     timed: dict[str, Any] = {}
     view, policy, pinning, lanes_shown = None, r.policy, r.pinning, r.lanes
     if judge is not None:
-        view, shape = view_on_machine(judge, found), judge.shape()
+        view, shape = view_on_machine(judge, found, progress), judge.shape()
         wish, policy, pinning = "io", shape.policy, shape.pinning
         timed = {"machine": view.as_dict()}
     elif wish == "time":
@@ -156,13 +159,15 @@ def find_order(network: Network, request: OrderRequest, progress: Progress | Non
         processor = processor_for(r.target or "this-cpu")
         timed = speed_up(processor, network, found, lanes_shown)
         wish = time_objective(processor, network, lanes_shown)
+    bound, left_out = bound_within(network, memory, r.time_limit_s)
+    notes += (left_out,) if left_out else ()
     origins = origins_of({"orderings": {r.method, found.method}})
-    result = {**describe_order(network, found, memory, policy, pinning, wish), **timed, **origins}
+    result = {**describe_order(network, found, memory, policy, pinning, wish, bound), **timed, **origins}
     if r.best_evictions:
         relax = network.n_connections > MOST_EXACT
         best = optimal_eviction(network, found, memory=memory, relax=relax, time_limit_s=r.time_limit_s or 60)
         result["best_evictions"] = {"total": best.total, "lower_bound": best.lower_bound, "proved": best.proved}
-    return FoundOrder(network, found, memory, policy, pinning, lanes_shown, result, view, notes)
+    return FoundOrder(network, found, memory, policy, pinning, lanes_shown, result, view, bound, notes)
 
 
 def find_smallest(

@@ -181,3 +181,15 @@ def test_strange_networks_have_orders_by_every_construction(name: str) -> None:
 def test_a_network_without_connections_is_refused() -> None:
     with pytest.raises(InputError, match="the network is empty: 3 neurons, 0 connections"):
         Network([], [], 3, [0], [2])
+
+
+def test_a_time_limit_leaves_out_slow_bounds_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    from edgewatt.orders import describe
+
+    network = uniform_layers([60, 60, 60], 0.4, seed=1)
+    whole, said = describe.bound_within(network, 20, None)
+    assert whole.extra > 0 and not said
+    assert describe.bound_within(network, 20, 1.0) == (whole, "")
+    monkeypatch.setattr(describe, "WORK_PER_S", 10)
+    least, said = describe.bound_within(network, 20, 1.0)
+    assert (least.extra, least.argument) == (0, "theorem-1") and "a longer one may prove more" in said

@@ -32,15 +32,16 @@ def explain_page(
     policy: str = "min",
     pinning: str = "literal",
     view: MachineView | None = None,
+    bound: NetworkBound | None = None,
 ) -> str:
     """Return the page as HTML: fast memory over time, spills, convergence and the order itself, beside two-optimal.
 
-    view: what both orders cost on a machine, shown first.
+    view: what both orders cost on a machine, shown first. bound: on the I/Os (None: the best known here).
     Everything is inside the page; it asks the network for nothing. Time and memory linear in the connections.
     """
     machine = {"memory": memory, "policy": policy, "pinning": pinning}
     plain = make_order(network, "two-optimal", **machine)  # type: ignore[arg-type]
-    lower, bound = io_bounds(network).lower_total, lower_bound(network, memory)
+    lower, bound = io_bounds(network).lower_total, bound or lower_bound(network, memory)
     sides = []
     for title, found in ((f"{ordering.method} (this order)", ordering), ("two-optimal", plain)):
         counts = count_io(network, found, **machine)  # type: ignore[arg-type]
