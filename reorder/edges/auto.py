@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass, fields, replace
 
 from reorder.base import ORDERINGS, Method, Ordering, Task
 from reorder.edges.residency import search
+from reorder.fusion.plans import plan_search
 from reorder.limits.objective import least_objective
 from reorder.search.budget import Best, Budget, Scorer, count_of
 from reorder.search.intervals import Items
 from reorder.search.residency import ResidencyParameters
-from reorder.search.strips import plan_search
 from traces.work.network import Network
 
 _OF_THE_SEARCH = {field.name for field in fields(ResidencyParameters)}
@@ -20,7 +20,7 @@ _OF_THE_SEARCH = {field.name for field in fields(ResidencyParameters)}
 CONSTRUCTED, SWEPT, LOCAL, LOCAL_AGED = 0.1, 0.2, 0.75, 0.6
 # Plans of what to fuse on a local network: the time limit's share until which they are made, and until which they are
 # changed; most of them; how many the search may start from.
-FUSED_UNTIL, CHANGED_UNTIL, PLANS, STARTS = 0.4, 0.7, 400, 8
+FUSED_UNTIL, CHANGED_UNTIL, PLANS, STARTS = 0.5, 0.7, 400, 8
 # Plans are given up that leave so many times more above the bound than the best construction, once there is one of
 # single depths, and once there are those of fused ones: on RadiX-Nets, which have smooth coordinates but no strips.
 ALONE, PROMISING = 3.0, 1.25

@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from reorder.base import ORDERINGS, Ordering, Task
+from reorder.fusion.plans import plan_search
 from reorder.limits.objective import least_objective
 from reorder.search.along import offer_along
 from reorder.search.budget import Best, Budget, Scorer
 from reorder.search.intervals import Items
 from reorder.search.keys import two_optimal_order
 from reorder.search.spectrum import places
-from reorder.search.strips import plan_search
 from traces.work.network import Network
 
 Int64Array = npt.NDArray[np.int64]

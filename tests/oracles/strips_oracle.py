@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from reorder.search.strips import DepthGroup, Strips
+from reorder.fusion.strips import DepthGroup, Strips
 
 
 def plan_order(strips: Strips, plan: tuple[DepthGroup, ...]) -> list[int]:
@@ -18,9 +18,13 @@ def _group_order(strips: Strips, group: DepthGroup) -> list[int]:
     depth = network.depth.tolist()
     outside = {}
     for v in range(network.n_neurons):
-        across = strips.place[group.across, v] * group.strips
+        place = [1 - p if back else p for p, back in zip(strips.place[:, v], group.back, strict=True)]
+        across = place[group.across] * group.strips
         strip = min(int(across), group.strips - 1)
-        along = (strips.place[1 - group.across, v] + group.slant * (across - strip)) / (1 + group.slant)
+        along = place[1 - group.across]
+        if group.turns and strip % 2 == 1:
+            along = 1 - along
+        along = (along + group.slant * (across - strip)) / (1 + group.slant)
         outside[v] = int((strip + along) * 2**36)
     edges = [e for e in range(network.n_connections) if group.first <= depth[network.targets[e]] <= group.last]
     complete: dict[int, int] = {}

@@ -2,6 +2,7 @@
 
 import heapq
 import itertools
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import given, settings
@@ -12,13 +13,14 @@ from oracles.strips_oracle import plan_order
 from cython_ext.edges.geometry import tridiagonal
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import Task, check_order
+from reorder.fusion.plans import changes, plan_search
+from reorder.fusion.strips import DepthGroup, Strips, linked, on_rows
 from reorder.learning.networks import local_network
 from reorder.order import order
 from reorder.search.along import WAYS
 from reorder.search.budget import CLOCKS, Best, Budget, Scorer
 from reorder.search.intervals import Items
-from reorder.search.spectrum import coordinates
-from reorder.search.strips import DepthGroup, Strips, changes, on_rows, plan_search
+from reorder.search.spectrum import coordinates, places
 from traces.generators.networks import random_layered
 from traces.work.network import Network
 
@@ -92,9 +94,10 @@ def test_plans_are_swept_as_their_definition_says(network: Network, seed: int) -
     while first <= strips.deepest:
         last = int(rng.integers(first, strips.deepest + 1))
         slant = float(rng.choice([0, 1 / 16, 1 / 4]))
-        across, late = (int(x) for x in rng.integers(2, size=2))
+        across, late, turns, *back = (int(x) for x in rng.integers(2, size=5))
         early = float(rng.choice((0.0, 0.25, 0.5, 1.0)))
-        plan.append(DepthGroup(first, last, int(rng.integers(1, 5)), across, early, slant, bool(late)))
+        group = DepthGroup(first, last, int(rng.integers(1, 5)), across, early, slant, bool(late), bool(turns))
+        plan.append(replace(group, back=(bool(back[0]), bool(back[1]))))
         first = last + 1
     order = check_order(network, strips.edges(tuple(plan)))
     assert order.tolist() == plan_order(strips, tuple(plan))
@@ -102,6 +105,37 @@ def test_plans_are_swept_as_their_definition_says(network: Network, seed: int) -
         for other in changes(tuple(plan), k):
             assert [group.first for group in other] == [1, *(group.last + 1 for group in other[:-1])]
             assert other[-1].last == strips.deepest and all(g.first <= g.last and g.strips >= 1 for g in other)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_linked_groups_begin_where_the_one_before_ends(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    groups = [
+        DepthGroup(k, k, int(rng.integers(1, 5)), int(rng.integers(2)), turns=bool(rng.integers(2)))
+        for k in range(1, 5)
+    ]
+    plan = linked(tuple(groups), (True, False))
+    assert plan[0].back == (True, False)
+    for one, two in itertools.pairwise(plan):
+        way = one.turns and one.strips % 2 == 0
+        end = {one.across: 1.0 if one.strips > 1 else 0.0, 1 - one.across: 0.0 if way else 1.0}
+        corner = [1 - end[k] if one.back[k] else end[k] for k in range(2)]
+        assert [1.0 if back else 0.0 for back in two.back] == corner
+        assert replace(two, back=(False, False)) in groups
+
+
+def test_plans_that_go_on_where_they_were_move_less() -> None:
+    network = local_network(16, [4, 4, 4, 4], 0.6, seed=9)
+    items = Items(network)
+    found = places(items)
+    assert found is not None
+    strips = Strips(items, found)
+    plan = tuple(DepthGroup(k, k, 3) for k in range(1, 4))
+    turned = tuple(replace(group, turns=True) for group in plan)
+    score = Scorer(network, Task(100))
+    leaping, turning, going_on = (score(strips.edges(p)) for p in (plan, turned, linked(turned, (False, False))))
+    assert going_on < turning < leaping
 
 
 @settings(max_examples=60, deadline=None)

@@ -11,13 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from reorder.base import ORDERINGS, Ordering, Task
+from reorder.fusion.plans import PlanSearch
+from reorder.fusion.strips import Strips
 from reorder.limits.objective import least_objective
 from reorder.search.along import check_way, offer_along, rank_by
 from reorder.search.budget import Best, Budget, Scorer
 from reorder.search.intervals import Items
 from reorder.search.keys import two_optimal_order
 from reorder.search.spectrum import known_places
-from reorder.search.strips import PlanSearch, Strips
 from traces.work.network import Network
 
 
