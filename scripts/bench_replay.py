@@ -24,7 +24,8 @@ import numpy as np
 
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
-from hwmodel.machine import Machine
+from hwmodel.machine import BusSpec, Machine
+from hwmodel.parts.part_file import load_part
 from hwmodel.replay import replay
 from traces.access.build import build_trace
 from traces.access.trace import Trace
@@ -212,8 +213,10 @@ def pieces(width: int) -> None:
 def fixed() -> None:
     """Print what a replay of some ten accesses takes."""
     trace = build_trace(layered([4, 4, 2], 0.5), layout="tuples")
-    for part in (None, PART):
-        machine = Machine((CacheSpec(2048, 64, 8),), encoder=ENCODER, part=part)
+    for part in (None, PART, "lpddr5-6400", "ddr4-3200-x8", "hbm2", "hbm3"):
+        block = load_part(part).organisation.burst_bytes if part else 32
+        bus = BusSpec(block_bytes=block)
+        machine = Machine((CacheSpec(2048, 64, 8),), encoder=ENCODER, part=part, bus=bus)
         first = time.thread_time()
         found = replay(trace, machine)
         first = time.thread_time() - first

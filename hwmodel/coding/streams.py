@@ -7,6 +7,7 @@ stage takes records: its bytes are XORed with those of the record before, field 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -78,6 +79,13 @@ class StreamChain:
         beats = Geometry(1, bus_bytes, self.sent_bytes)
         self._signalling = [_Part(stage, element_bytes, beats, engine) for stage in stages[len(on_wires) :]]
 
+    def fresh(self) -> StreamChain:
+        """Return the same chain at its start, for another channel."""
+        other = copy.copy(self)
+        other._parts = [part.fresh() for part in self._parts]
+        other._signalling = [part.fresh() for part in self._signalling]
+        return other
+
     def encode(self, data: Bytes, kind: npt.NDArray[np.integer[Any]]) -> Coded:
         """Encode the next blocks: uint8[n * block_bytes], int[n] kind of each."""
         assert len(data) == len(kind) * self.block_bytes
@@ -125,6 +133,12 @@ class _Part:
         self.stages = made if engine == "kernels" else [BitByBit(each) for each in made]
         self.states = [each.start() for each in self.stages]
         self.offsets = [0] * len(sizes)
+
+    def fresh(self) -> _Part:
+        other = copy.copy(self)
+        other.states = [each.start() for each in self.stages]
+        other.offsets = [0] * len(self.stages)
+        return other
 
     def encode(self, coded: Coded, kind: npt.NDArray[np.integer[Any]]) -> Coded:
         if len(self.stages) == 1:

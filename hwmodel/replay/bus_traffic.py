@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -91,14 +92,33 @@ class Wires:
     """Encoder and bus: bursts in; ones, toggles and rising edges per way, stream and wire; state kept between calls.
 
     Counts are kept in `n_sets` sets apart, e.g. that of a run and that of its final flush. description: of the trace,
-    which says how large the elements of its streams are.
+    which says how large the elements of its streams are. used: whether a burst was sent.
     """
 
+    used = False
+
     def __init__(self, machine: Machine, n_sets: int = 1, description: Mapping[str, Any] | None = None) -> None:
-        bus = machine.bus
         self._chain = machine.encoder_chain((description or {}).get("element_bytes"))
-        self._bus = Bus(bus.bus_bytes, n_streams=2 * len(STREAMS) * n_sets)
-        self._extra = Bus(bus.bus_bytes, n_streams=2 * len(STREAMS) * n_sets)
+        self._bus_bytes, self._n_streams = machine.bus.bus_bytes, 2 * len(STREAMS) * n_sets
+
+    @cached_property
+    def _bus(self) -> Bus:
+        return Bus(self._bus_bytes, n_streams=self._n_streams)
+
+    @cached_property
+    def _extra(self) -> Bus:
+        return Bus(self._bus_bytes, n_streams=self._n_streams)
+
+    @classmethod
+    def of_channels(
+        cls, machine: Machine, channels: int, n_sets: int = 1, description: Mapping[str, Any] | None = None
+    ) -> list[Wires]:
+        """Return the wires of each channel; what the encoder asks of machine and part is found out once."""
+        first = cls(machine, n_sets, description)
+        wires = [first, *(copy.copy(first) for _ in range(channels - 1))]
+        for channel in wires[1:]:
+            channel._chain = first._chain.fresh()
+        return wires
 
     def send(
         self,
@@ -109,6 +129,7 @@ class Wires:
     ) -> None:
         """Send bursts: uint8[n * block_bytes] bytes, uint8[n] stream, direction and set of each."""
         size = self._chain.block_bytes
+        self.used = self.used or len(stream) > 0
         for start in range(0, len(stream), HANDED_ON):
             end = min(start + HANDED_ON, len(stream))
             sets = which_set[start:end] if isinstance(which_set, np.ndarray) else which_set
@@ -133,7 +154,7 @@ def wire_traffic(asked: Int64Array, bursts: Int64Array, wires: Sequence[Wires] |
     if wires is None:
         return Traffic(reads.copy(), writes.copy(), None, None, bursts.copy())
     total = wires[0].traffic(reads.copy(), writes.copy(), which_set)
-    for channel in wires[1:]:
+    for channel in (each for each in wires[1:] if each.used):
         total = total + channel.traffic(0 * reads, 0 * writes, which_set)
     return replace(total, way_bursts=bursts.copy())
 

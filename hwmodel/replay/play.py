@@ -177,7 +177,7 @@ class _Meter:
             n_channels, burst = organisation.channels, organisation.burst_bytes
             if burst != machine.bus.block_bytes:
                 raise InputError(f"bus block_bytes {machine.bus.block_bytes} is not the part's burst of {burst} bytes")
-        self.wires = [Wires(machine, 2, description) for _ in range(n_channels)] if has_data else None
+        self.wires = Wires.of_channels(machine, n_channels, 2, description) if has_data else None
         self.in_flight = InFlight(machine.bus.block_bytes, 1, self.wires)
         self.served: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
 

@@ -59,7 +59,7 @@ class MemorySystem:
         self._watched: dict[int, Callable[[np.ndarray, np.ndarray], None]] = {}
         self._block_requests = block_requests
         self.burst_bytes = machine.bus.block_bytes
-        self._wires = [Wires(machine, 2, description) for _ in range(n_channels)] if has_data else None
+        self._wires = Wires.of_channels(machine, n_channels, 2, description) if has_data else None
         self._in_flight = InFlight(machine.bus.block_bytes, n_sources, self._wires)
         self._asked = np.zeros((2, 2, len(STREAMS)), np.int64)  # run and flush; reads and writes
 

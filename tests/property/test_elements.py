@@ -22,6 +22,20 @@ CHAINS = ("raw", "base-xor", "base-xor+dbi-dc", "base-xor-zdr+dbi-dc", "universa
 
 
 @quick
+@given(st.sampled_from(CHAINS), st.integers(0, 2**32 - 1))
+def test_the_chain_of_another_channel_starts_afresh_and_apart(encoder, seed):
+    rng = np.random.default_rng(seed)
+    kinds, data = rng.integers(0, 2, (3, 8)), rng.integers(0, 8, (3, 8 * 32), np.uint8)
+    one, alone, later = (StreamChain(encoder, (4, 12), 2, 32) for _ in range(3))
+    one.encode(data[0], kinds[0])
+    other = one.fresh()
+    for k in (1, 2):  # taking turns, neither sees the other's bytes
+        assert np.array_equal(other.encode(data[k], kinds[k]).data, alone.encode(data[k], kinds[k]).data)
+        later.encode(data[0], kinds[0]) if k == 1 else None
+        assert np.array_equal(one.encode(data[k], kinds[k]).data, later.encode(data[k], kinds[k]).data)
+
+
+@quick
 @given(st.data(), st.sampled_from(CHAINS), st.sampled_from((32, 64)))
 def test_blocks_are_encoded_with_their_own_element(data, encoder, block):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
