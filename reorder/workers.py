@@ -74,6 +74,7 @@ class Workers:
         self.executor = "dask" if scheduler is not None else executor
         self.count, self.scheduler = (1 if executor == "inline" else count), scheduler
         self._team: _Team | None = None
+        self._threads: _Team | None = None
         self._ends = ExitStack()
 
     @classmethod
@@ -85,7 +86,7 @@ class Workers:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._team = None
+        self._team = self._threads = None
         self._ends.close()
 
     def map(self, function: Callable[..., Any], calls: Iterable[Call[Key]]) -> Iterator[tuple[Key, Any]]:
@@ -103,14 +104,15 @@ class Workers:
         yield from self._members().map(function, _chained(first, calls))
 
     def each(self, function: Callable[[int, int], None], n: int, size: int = PART) -> None:
-        """Call function(start, stop) for each part of [0, n); threads share the parts, others are not asked.
+        """Call function(start, stop) for each part of [0, n); threads of this process share them, whoever does pieces.
 
         function: fills or sums up parts of arrays by NumPy. Raises what it raises.
         """
-        if self.executor != "threads" or self.count == 1 or n <= size:
+        if self.count == 1 or n <= size:
             in_turn(function, n, size)
             return
-        for _ in self.map(function, ((start, (start, min(start + size, n))) for start in range(0, n, size))):
+        parts = ((start, (start, min(start + size, n))) for start in range(0, n, size))
+        for _ in self._sharing().map(function, parts):
             pass
 
     def _members(self) -> _Team:
@@ -119,6 +121,13 @@ class Workers:
             team: _Team = _dask(self) if self.executor == "dask" else made[self.executor](self.count)
             self._team = self._ends.enter_context(team)
         return self._team
+
+    def _sharing(self) -> _Team:
+        if self.executor == "threads":
+            return self._members()
+        if self._threads is None:  # what other processes would have to be sent
+            self._threads = self._ends.enter_context(_Threads(self.count))
+        return self._threads
 
 
 class _Lent(Workers):
@@ -130,6 +139,9 @@ class _Lent(Workers):
 
     def _members(self) -> _Team:
         return self._lender._members()
+
+    def _sharing(self) -> _Team:
+        return self._lender._sharing()
 
 
 class _Team(Protocol):

@@ -366,6 +366,28 @@ def test_threads_end_when_nobody_waits():
     go_on()  # this thread is nobody's worker
 
 
+@pytest.mark.parametrize("executor", ["threads", "processes", "dask"])
+def test_parts_of_shared_arrays_are_done_by_threads_of_this_process(executor, monkeypatch):
+    """Whoever orders the pieces: to read the matrix and to count what is sent would else be one thread's work."""
+    from reorder import workers
+
+    monkeypatch.setattr(workers, "_Processes", None)  # no team is started for it
+    monkeypatch.setattr(workers, "_Dask", None)
+    filled, both = np.zeros(40, np.int64), threading.Barrier(2, timeout=20)
+
+    def fill(start: int, stop: int) -> None:
+        if start < 20:
+            both.wait()  # two at once
+        filled[start:stop] += np.arange(start, stop)
+
+    with Workers(2, executor) as team, Workers.of(team) as lent:
+        lent.each(fill, 40, 10)
+    assert filled.tolist() == list(range(40))
+    with Workers(1, executor) as alone:
+        alone.each(lambda start, stop: filled.__setitem__(slice(start, stop), 1), 40, 10)
+    assert filled.tolist() == [1] * 40
+
+
 def test_only_compiled_methods_are_given_to_threads():
     assert {entry.name for entry in TUPLE_ORDERS.values() if entry.item.workers == "threads"} >= {
         "local-search",
