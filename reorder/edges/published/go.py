@@ -10,7 +10,7 @@ import numpy as np
 
 from cython_ext.edges.greedy import go_ranks
 from reorder.base import ORDERINGS, Ordering, Task
-from reorder.edges.ego import WindowParameters
+from reorder.edges.published.ego import WindowParameters
 from reorder.search.keys import grouped, sorted_by
 from traces.work.network import Network
 

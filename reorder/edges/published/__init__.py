@@ -1,0 +1,1 @@
+"""Orders made as their papers publish them: Connection Reordering, EGO, GO."""
