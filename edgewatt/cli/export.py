@@ -55,22 +55,22 @@ def export(
     Example:  edgewatt export configs/examples/formats.yaml -f vcd --bursts 64 -o wires.vcd
     """
     from edgewatt.cli.parts.output import progress, write_json
-    from edgewatt.exports import Wish, export_formats
+    from edgewatt.exports import ExportRequest, export_formats
     from edgewatt.exports import export as write
 
     known = export_formats().get(format)
     if known is None or not known.networks:
         refuse_other_kinds("a run configuration or a trace", (*CONFIGURATIONS, "trace"), source)
     with progress("export") as update:
-        wish = Wish(
+        request = ExportRequest(
             source, format, output, level, point, tuple(overrides or ()), source_format, access_bytes, dtype,
             line_bytes, first, bursts, channel, update,
         )  # fmt: skip
-        done = write(wish)
+        done = write(request)
     if not write_json(dict(done.summary), json_file):
         say(done.sentence)
-        if wish.which:
-            say(wish.which)
+        if request.which:
+            say(request.which)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from edgewatt.exports.request import Export, Exported, ExportRequest
 from edgewatt.exports.traces import commands, trace_file, waveform
 from edgewatt.exports.weights import c_file, matrices
-from edgewatt.exports.wish import Export, Exported, Wish
 from traces.base.errors import unknown_name
 from traces.trace_writers import TRACE_WRITERS
 
-__all__ = ["Export", "Exported", "Wish", "export", "export_formats"]
+__all__ = ["Export", "ExportRequest", "Exported", "export", "export_formats"]
 
 LEVELS = ("accesses", "bursts")
 
@@ -24,11 +24,11 @@ def export_formats() -> dict[str, Export]:
     return {**own, **dict.fromkeys(TRACE_WRITERS, Export(trace_file))}
 
 
-def export(wish: Wish) -> Exported:
+def export(request: ExportRequest) -> Exported:
     """Write a file. Raises InputError for a format or level that is not known and for a source that does not fit."""
-    if wish.level not in LEVELS:
-        raise unknown_name("level", wish.level, LEVELS)
+    if request.level not in LEVELS:
+        raise unknown_name("level", request.level, LEVELS)
     known = export_formats()
-    if wish.format not in known:
-        raise unknown_name("export format", wish.format, known)
-    return known[wish.format].write(wish)
+    if request.format not in known:
+        raise unknown_name("export format", request.format, known)
+    return known[request.format].write(request)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgewatt.exports.wish import Exported, Wish
+from edgewatt.exports.request import Exported, ExportRequest
 from edgewatt.point.compute import Computation
 from edgewatt.point.machine import build_machine
 from edgewatt.point.memo import Memo
@@ -17,46 +17,50 @@ from traces.trace_readers import open_trace
 from traces.trace_writers import export_trace
 
 
-def trace_file(wish: Wish) -> Exported:
+def trace_file(request: ExportRequest) -> Exported:
     """Write the accesses or bursts of a configuration, or another simulator's trace, by a writer of TRACE_WRITERS."""
-    if wish.configured:
-        trace, machine = _played(wish)
-        trace = burst_trace(trace, machine) if wish.level == "bursts" else trace
-    elif wish.level == "bursts" or wish.overrides:
-        raise InputError(f"{wish.source}: a trace file has no machine: {_with_machine(wish)}")
+    if request.configured:
+        trace, machine = _played(request)
+        trace = burst_trace(trace, machine) if request.level == "bursts" else trace
+    elif request.level == "bursts" or request.overrides:
+        raise InputError(f"{request.source}: a trace file has no machine: {_with_machine(request)}")
     else:
-        trace = open_trace(wish.source, wish.source_format, access_bytes=wish.access_bytes)
-    written = export_trace(trace, wish.output, wish.format, line_bytes=wish.line_bytes, progress=wish.progress)
-    return Exported.records(wish, wish.level, written)
+        trace = open_trace(request.source, request.source_format, access_bytes=request.access_bytes)
+    written = export_trace(
+        trace, request.output, request.format, line_bytes=request.line_bytes, progress=request.progress
+    )
+    return Exported.records(request, request.level, written)
 
 
-def commands(wish: Wish) -> Exported:
+def commands(request: ExportRequest) -> Exported:
     """Write a channel's DRAM commands, as DRAMPower reads them."""
-    return Exported.records(wish, "commands", export_commands(*_played(wish), wish.output, channel=wish.channel))
+    return Exported.records(
+        request, "commands", export_commands(*_played(request), request.output, channel=request.channel)
+    )
 
 
-def waveform(wish: Wish) -> Exported:
+def waveform(request: ExportRequest) -> Exported:
     """Write the wires of a channel burst by burst (VCD)."""
     written = export_waveform(
-        *_played(wish), wish.output, first=wish.first, bursts=wish.bursts, channel=wish.channel
+        *_played(request), request.output, first=request.first, bursts=request.bursts, channel=request.channel
     )  # fmt: skip
-    return Exported.records(wish, "bursts", written)
+    return Exported.records(request, "bursts", written)
 
 
-def _with_machine(wish: Wish) -> str:
-    return f"give a configuration with 'trace: {{file: {wish.source}}}'"
+def _with_machine(request: ExportRequest) -> str:
+    return f"give a configuration with 'trace: {{file: {request.source}}}'"
 
 
-def _played(wish: Wish) -> tuple[Trace, Machine]:
+def _played(request: ExportRequest) -> tuple[Trace, Machine]:
     """Return trace and machine of the point."""
-    if not wish.configured:
-        raise InputError(f"{wish.source}: {wish.format} needs a machine: {_with_machine(wish)}")
-    chosen = wish.chosen()
+    if not request.configured:
+        raise InputError(f"{request.source}: {request.format} needs a machine: {_with_machine(request)}")
+    chosen = request.chosen()
     if chosen.machine.gpu is not None:
         raise InputError(
-            f"{wish.source}: a GPU's sparse products are played, not traced: leave `gpu` out to export a trace"
+            f"{request.source}: a GPU's sparse products are played, not traced: leave `gpu` out to export a trace"
         )
     if not STEPS["trace"].when(chosen):
-        raise InputError(f"{wish.source}: 'measure: io' counts I/Os alone, which leave no trace: add -s measure=all")
+        raise InputError(f"{request.source}: 'measure: io' counts I/Os alone, which leave no trace: add -s measure=all")
     trace: Trace = Computation(chosen, Memo())["trace"]
     return trace, build_machine(chosen)

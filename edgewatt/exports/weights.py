@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from edgewatt.exports.wish import Exported, Wish
+from edgewatt.exports.request import Exported, ExportRequest
 from edgewatt.point.matrices import layer_matrices, write_matrices
 from hwmodel.processor.export_c import export_c
 from traces.base.errors import InputError
@@ -14,32 +14,32 @@ from traces.readers import load
 from traces.work.network import Network
 
 
-def matrices(wish: Wish) -> Exported:
+def matrices(request: ExportRequest) -> Exported:
     """Write one matrix a layer, its tuples in the order of work."""
-    if not wish.configured:
+    if not request.configured:
         raise InputError(
-            f"{wish.source}: matrices come from a configuration (YAML); see edgewatt order-tuples for a matrix"
+            f"{request.source}: matrices come from a configuration (YAML); see edgewatt order-tuples for a matrix"
         )
-    network, edges = wish.ordered_network("matrix")
-    files = [str(path) for path in write_matrices(layer_matrices(network, edges), wish.output)]
+    network, edges = request.ordered_network("matrix")
+    files = [str(path) for path in write_matrices(layer_matrices(network, edges), request.output)]
     words = f"{', '.join(files)}: {len(edges)} weights, rows are outputs, tuples in the order of work"
     return Exported({"files": files, "connections": len(edges)}, words)
 
 
-def c_file(wish: Wish) -> Exported:
+def c_file(request: ExportRequest) -> Exported:
     """Write one self-contained C file that computes a network in its order of work."""
     edges: Any = None
-    if wish.configured:
-        network, edges = wish.ordered_network("network")
+    if request.configured:
+        network, edges = request.ordered_network("network")
     else:
-        network = load(wish.source, kind="network")
+        network = load(request.source, kind="network")
         if not isinstance(network, Network):
-            raise InputError(f"{wish.source}: a C file needs a network of neurons, not an operator graph")
-    text = export_c(network, edges, dtype=wish.dtype)
-    with whole_file(wish.output) as stream:
+            raise InputError(f"{request.source}: a C file needs a network of neurons, not an operator graph")
+    text = export_c(network, edges, dtype=request.dtype)
+    with whole_file(request.output) as stream:
         stream.write(text.encode())
     arena = int(re.search(r"^#define \w+_ARENA_BYTES (\d+)$", text, re.MULTILINE)[1])  # type: ignore[index]
-    summary = {"file": wish.output, "format": wish.format, "dtype": wish.dtype,
+    summary = {"file": request.output, "format": request.format, "dtype": request.dtype,
                "connections": network.n_connections, "arena_bytes": arena}  # fmt: skip
-    words = f"{wish.output}: {network.n_connections} connections in {wish.dtype}, {arena} bytes of memory"
+    words = f"{request.output}: {network.n_connections} connections in {request.dtype}, {arena} bytes of memory"
     return Exported(summary, words)

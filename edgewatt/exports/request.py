@@ -1,4 +1,4 @@
-"""What is asked of an export and what it answers; the point of a configuration that is exported."""
+"""What an export is asked for and what it answers; the point of a configuration that is exported."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from traces.base.progress import Progress
 
 
 @dataclass(frozen=True)
-class Wish:
+class ExportRequest:
     """source: a configuration (YAML), with the number of its `point` and `overrides` (KEY=VALUE); else a trace file, of
     `source_format` and with accesses of `access_bytes` where it does not say; for C also a network.
 
@@ -85,15 +85,15 @@ class Exported:
     sentence: str
 
     @classmethod
-    def records(cls, wish: Wish, of: str, written: int) -> Exported:
+    def records(cls, request: ExportRequest, of: str, written: int) -> Exported:
         """Return what there is to say of a trace: so many records of `of`."""
-        summary = {"file": wish.output, "format": wish.format, "level": of, "records": written}
-        return cls(summary, f"{wish.output}: {written} records of {of} ({wish.format})")
+        summary = {"file": request.output, "format": request.format, "level": of, "records": written}
+        return cls(summary, f"{request.output}: {written} records of {of} ({request.format})")
 
 
 @dataclass(frozen=True)
 class Export:
     """One format. write: makes the file. networks: it also takes a network file."""
 
-    write: Callable[[Wish], Exported]
+    write: Callable[[ExportRequest], Exported]
     networks: bool = False
