@@ -93,7 +93,7 @@ def order_tuples(
     from pathlib import Path
 
     from edgewatt.cli.parts.output import progress, resumable, show_table, write_json
-    from edgewatt.cli.tables import show_weights
+    from edgewatt.cli.tables.weights import show_weights
     from edgewatt.orders.tuples import in_words, order_file, order_folder, rows_of
     from traces.base.errors import InputError
 

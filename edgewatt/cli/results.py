@@ -49,7 +49,7 @@ def compare(
     Example:  edgewatt compare results/before results/after
     """
     from edgewatt.cli.parts.output import write_json_list
-    from edgewatt.cli.tables import show_comparison
+    from edgewatt.cli.tables.comparison import show_comparison
     from edgewatt.results.comparison import compare as find
 
     pairs = find(a, b)
@@ -80,7 +80,7 @@ def optimize(
     from pathlib import Path
 
     from edgewatt.cli.parts.output import progress, resumable, write_json
-    from edgewatt.cli.tables import show_front
+    from edgewatt.cli.tables.records import show_front
     from edgewatt.sweeps.optimization import optimize as search
 
     folder = Path(results) if results else Path("results") / Path(file).stem

@@ -51,7 +51,8 @@ def run(
     from pathlib import Path
 
     from edgewatt.cli.parts.output import progress, write_json
-    from edgewatt.cli.tables import row_of, show_records
+    from edgewatt.cli.tables.records import show_records
+    from edgewatt.results.record_rows import row_of
     from edgewatt.results.store import Store
     from edgewatt.sweeps.plan import load_sweep
     from edgewatt.sweeps.sweep import run as run_plan
@@ -159,7 +160,7 @@ def sweep(
 
     folder = Path(results) if results else Path("results") / Path(file).stem
     if dry_run:
-        from edgewatt.cli.tables import show_estimate
+        from edgewatt.cli.tables.estimate import show_estimate
         from edgewatt.sweeps.estimate import estimate
 
         found = estimate(load_sweep(Path(file), overrides or ()), folder, workers)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgewatt.point.matrices import layer_matrices
-from edgewatt.point.model import Point
+from edgewatt.point.model import Before, Point
 from hwmodel.caches.gpu import GpuResult, GpuSpec, GpuTime, gpu_time, simulate_gpu_spmv
 from hwmodel.dram.energy import EnergyRow, core_rows, interface_rows
 from hwmodel.dram.interface import InterfaceCounts
@@ -23,7 +23,6 @@ from traces.access.trace import STREAMS, by_stream
 from traces.base.errors import InputError
 
 if TYPE_CHECKING:
-    from edgewatt.point.steps import Before
     from hwmodel.parts.part import Organisation
 
 

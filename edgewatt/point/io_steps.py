@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from edgewatt.point.model import Point, PointFastMemory
+from edgewatt.point.model import Before, Point, PointFastMemory
 from traces.base.progress import Progress
-
-if TYPE_CHECKING:
-    from edgewatt.point.steps import Before
 
 _BOUND_WORK = 1 << 30  # operations that a bound beyond Theorem 1 may take: about a second
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from edgewatt.point.files import check_unchanged, load_part_with
-from edgewatt.point.model import MachineChoice, Point
+from edgewatt.point.model import Before, MachineChoice, Point
 from edgewatt.results.record import canonical_json
 from hwmodel.energy.technology import Technology, load_technology
 from hwmodel.fastmemory.scratchpad import ScratchpadCounts
@@ -21,9 +21,6 @@ from traces.access.partition import EnginesSpec, cut_work
 from traces.access.trace import Trace, by_stream
 from traces.base.errors import InputError
 from traces.base.progress import Progress
-
-if TYPE_CHECKING:
-    from edgewatt.point.steps import Before
 
 KEPT_PASS_BYTES = 64 << 20
 """Most bytes of a pass through the caches that is kept for other points: 1.1 million bursts of 32 bytes."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from sys import intern
-from typing import Any
+from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
 from edgewatt.point.json_form import LATER, OMIT, Member, from_json, later, to_json
@@ -251,6 +251,16 @@ class Point:
                 return default
             value = value[step]
         return value
+
+
+class Before(Protocol):
+    """What a step may ask for: the result of each step before it, computed or found when it is asked for."""
+
+    def __getitem__(self, step: str) -> Any: ...
+
+    def worth_keeping(self, step: str) -> bool:
+        """Return whether other points need that step's result, too."""
+        ...
 
 
 _ABSENT = object()

@@ -12,14 +12,13 @@ import numpy as np
 
 from edgewatt.config.kinds import AS_GIVEN, registry
 from edgewatt.point.files import check_unchanged
-from edgewatt.point.model import FileIdentity, NetworkWork, Order, Point, TraceWork
+from edgewatt.point.model import Before, FileIdentity, NetworkWork, Order, Point, TraceWork
 from traces.access.trace import Trace
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.work.network import Network
 
 if TYPE_CHECKING:
-    from edgewatt.point.steps import Before
     from reorder.base import Ordering
 
 Arrays = dict[str, np.ndarray]

@@ -9,23 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from edgewatt.point import io_steps, machine, network_steps
-from edgewatt.point.model import Point
+from edgewatt.point.model import Before, Point
 from edgewatt.results.record import canonical_json, hash_of_text
 from traces.base.errors import InputError
 from traces.base.progress import Progress
-
-
-class Before(Protocol):
-    """What a step may ask for: the result of each step before it, computed or found when it is asked for."""
-
-    def __getitem__(self, step: str) -> Any: ...
-
-    def worth_keeping(self, step: str) -> bool:
-        """Return whether other points need that step's result, too."""
-        ...
 
 
 def _always(point: Point) -> bool:

@@ -3,10 +3,12 @@
 The members are the modules of hwmodel.encoders.
 """
 
-from hwmodel.coding.bits import Bits, BitStage
+from hwmodel.coding.bit_stage import BitStage
+from hwmodel.coding.bits import Bits
 from hwmodel.coding.chain import Chain, ChainFacts, chain_facts, parse_chain
 from hwmodel.coding.codec import Encoded, decode, encode
-from hwmodel.coding.stage import ENCODERS, Bytes, Coded, Geometry, Stage, WireCosts
+from hwmodel.coding.coded import Bytes, Coded, WireCosts
+from hwmodel.coding.stage import ENCODERS, Geometry, Stage
 from hwmodel.coding.streams import StreamChain
 
 __all__ = [

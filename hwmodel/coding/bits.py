@@ -1,8 +1,4 @@
-"""Encoders bit by bit: `Bits` is what is sent as bitarrays, `BitStage` an encoder written over them.
-
-The readable second path beside the kernels: ``encode(..., engine="bitarray")`` runs each stage's `encode_bits`, and
-`edgewatt validate` holds the kernels against it on the user's own bursts. An encoder that has no kernel subclasses
-`BitStage` and writes `encode_bits` and `decode_bits` only; it is some hundred times slower.
+"""What is sent, as bitarrays: `Bits`, to and from bytes, and the counts of its wires.
 
 Bit b of byte i is bit ``8 * i + b`` (little endian), so the wire of bit b on lane l is the slice
 ``data[8 * l + b :: 8 * bus_bytes]`` of a stream that starts on lane 0.
@@ -12,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +15,7 @@ from bitarray import bitarray
 from bitarray.util import count_xor
 
 from hwmodel.bus import WireCounts
-from hwmodel.coding.stage import Bytes, Coded, Stage
+from hwmodel.coding.coded import Bytes, Coded
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,43 +80,6 @@ def pieces(n: int, offset: int, block_bytes: int, element_bytes: int) -> Iterato
         end = min(at + min(element_bytes, block_bytes - place), n)
         yield slice(8 * at, 8 * end), place == 0, end - at == element_bytes
         at = end
-
-
-class BitStage(Stage):
-    """An encoder written over bitarrays: subclasses implement `encode_bits` and `decode_bits`.
-
-    State is None before the first byte; what a method returns is given to the next call, and never changed in place.
-    """
-
-    def encode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
-        """Encode bit by bit."""
-        sent, state = self.encode_bits(to_bits(coded), offset, state)
-        return to_bytes(sent), state
-
-    def decode_bits(self, sent: Bits, offset: int, state: Any) -> tuple[Bits, Any]:
-        """Inverse of encode_bits."""
-        raise TypeError(f"{type(self).__name__} does not decode")
-
-    def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
-        """Decode bit by bit."""
-        sent, state = self.decode_bits(to_bits(coded), offset, state)
-        return to_bytes(sent), state
-
-
-class BitByBit(BitStage):
-    """The `encode_bits` of another stage in place of its kernel; that stage still says where a stream may be cut."""
-
-    def __init__(self, stage: Stage) -> None:
-        super().__init__(stage.geometry)
-        self._stage = stage
-
-    def cut(self, end: int) -> int:
-        """Cut where the stage cuts."""
-        return self._stage.cut(end)
-
-    def encode_bits(self, sent: Bits, offset: int, state: Any) -> tuple[Bits, Any]:
-        """Encode as the stage defines it."""
-        return self._stage.encode_bits(sent, offset, state)
 
 
 def count_wires(

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from hwmodel.coding.bits import BitByBit
-from hwmodel.coding.stage import ENCODERS, MAX_FLAG_WIRES, Bytes, Coded, Geometry, Role, Stage, WireCosts
+from hwmodel.coding.bit_stage import BitByBit
+from hwmodel.coding.coded import Bytes, Coded, WireCosts
+from hwmodel.coding.stage import ENCODERS, MAX_FLAG_WIRES, Geometry, Role, Stage
 from traces.base.errors import InputError, shown, unknown_name
 
 ENGINES = ("kernels", "bitarray")

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from hwmodel.bus import Bus, WireCounts
 from hwmodel.coding.bits import bits_of, count_wires
 from hwmodel.coding.chain import Chain, ChainState
-from hwmodel.coding.stage import Bytes, Coded, Geometry, WireCosts
+from hwmodel.coding.coded import Bytes, Coded, WireCosts
+from hwmodel.coding.stage import Geometry
 from traces.base.checks import as_array
 from traces.base.errors import InputError
 from traces.base.shown import Shown

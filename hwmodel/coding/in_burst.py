@@ -14,7 +14,7 @@ import numpy as np
 from bitarray import bitarray
 
 from cython_ext.wires.in_burst import cheapest_shares, invert_far_shares
-from hwmodel.coding.stage import Bytes, WireCosts
+from hwmodel.coding.coded import Bytes, WireCosts
 from traces.base.errors import InputError
 
 if TYPE_CHECKING:

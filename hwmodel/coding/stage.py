@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from hwmodel.coding.coded import Bytes, Coded, WireCosts
 from traces.base.errors import InputError
 from traces.base.registry import Registry
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from hwmodel.coding.bits import Bits
     from hwmodel.coding.in_burst import ShareFlags
 
-Bytes = npt.NDArray[np.uint8]
 MAX_FLAG_WIRES = 9
+ONES_AND_EDGES = WireCosts()  # a 1 and a rising edge cost 1 each
 
 
 class Role(enum.IntEnum):
@@ -33,19 +33,6 @@ class Role(enum.IntEnum):
     SCRAMBLE = 2  # whitens what is sent
     BUS_CODE = 3  # decides per beat, with wires of its own
     SIGNALLING = 4  # what a 1 means on the wire
-
-
-@dataclass(frozen=True)
-class WireCosts:
-    """What a data wire costs, in pJ or in any other unit: a unit interval at 1, one at 0, a rising edge."""
-
-    one_pj: float = 1.0
-    zero_pj: float = 0.0
-    rise_pj: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not all(0 <= cost < float("inf") for cost in (self.one_pj, self.zero_pj, self.rise_pj)):
-            raise InputError(f"costs of wires are finite and not negative, not {self}")
 
 
 @dataclass(frozen=True)
@@ -61,7 +48,7 @@ class Geometry:
     bus_bytes: int = 2
     block_bytes: int = 32
     records: bool = False
-    costs: WireCosts = WireCosts()
+    costs: WireCosts = ONES_AND_EDGES
     shares: ShareFlags | None = None
 
     def __post_init__(self) -> None:
@@ -75,22 +62,6 @@ class Geometry:
             raise InputError(
                 f"block_bytes is {self.block_bytes}: a block holds a whole number of {self.element_bytes}-byte elements"
             )
-
-
-@dataclass(frozen=True, eq=False)
-class Coded:
-    """What a stage hands on. n bytes go on the data wires in `data`.
-
-    flags: uint8[ceil(n / 8)] or None: bit i (LSB first) travels with byte i on its lane's first flag (DBI) wire.
-    extra: uint8[n] or None: the flag wires of a lane beyond the first; bit k of byte i is flag wire k + 1 beside data
-    byte i.
-    order: int64[k] or None: what the receiver must already hold to decode (cache-line reordering); not on any wire.
-    """
-
-    data: Bytes
-    flags: Bytes | None = None
-    extra: Bytes | None = None
-    order: npt.NDArray[np.int64] | None = None
 
 
 class Stage:

@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 import cython_ext.wires.counting as kernels
-from hwmodel.coding.bits import BitByBit
+from hwmodel.coding.bit_stage import BitByBit
 from hwmodel.coding.chain import Chain, chain_facts, check_wires, fused_stages, parse_chain
+from hwmodel.coding.coded import Bytes, Coded, WireCosts
 from hwmodel.coding.in_burst import ShareFlags
-from hwmodel.coding.stage import ENCODERS, Bytes, Coded, Geometry, Role, Stage, WireCosts
+from hwmodel.coding.stage import ENCODERS, Geometry, Role, Stage
 from traces.base.errors import InputError
 
 

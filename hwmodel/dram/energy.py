@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from hwmodel.coding.stage import WireCosts
+from hwmodel.coding.coded import WireCosts
 from hwmodel.parts.part import Part, kept
 
 if TYPE_CHECKING:

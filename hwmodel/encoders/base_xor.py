@@ -13,7 +13,8 @@ from bitarray import bitarray
 
 import cython_ext.wires.encode as kernels
 from hwmodel.coding.bits import Bits, pieces
-from hwmodel.coding.stage import ENCODERS, Coded, ElementStage, aligned_empty, packed_flags
+from hwmodel.coding.coded import Coded
+from hwmodel.coding.stage import ENCODERS, ElementStage, aligned_empty, packed_flags
 
 NO_BYTES = np.zeros(0, np.uint8)
 

@@ -12,7 +12,8 @@ from bitarray.util import zeros
 
 import cython_ext.wires.encode as kernels
 from hwmodel.coding.bits import Bits, pieces
-from hwmodel.coding.stage import ENCODERS, Coded, ElementStage, same_bytes
+from hwmodel.coding.coded import Coded
+from hwmodel.coding.stage import ENCODERS, ElementStage, same_bytes
 
 
 @ENCODERS.register("base-xor-zdr", summary="Base+XOR with zero data remapping (our reading of Lee et al. 2018)")

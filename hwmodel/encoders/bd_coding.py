@@ -16,7 +16,8 @@ from bitarray.util import count_xor, int2ba, zeros
 
 import cython_ext.wires.encode as kernels
 from hwmodel.coding.bits import Bits
-from hwmodel.coding.stage import ENCODERS, Bytes, Coded, Role, Stage
+from hwmodel.coding.coded import Bytes, Coded
+from hwmodel.coding.stage import ENCODERS, Role, Stage
 
 BD_WORD_BYTES, BD_ENTRIES = 8, 64
 

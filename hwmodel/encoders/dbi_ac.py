@@ -17,8 +17,9 @@ from bitarray.util import count_xor, zeros
 
 import cython_ext.wires.encode as kernels
 from hwmodel.coding.bits import Bits, each_byte
+from hwmodel.coding.coded import Coded
 from hwmodel.coding.in_burst import BitWires, ShareFlags
-from hwmodel.coding.stage import ENCODERS, Coded, LaneStage, Role, Stage, packed_flags
+from hwmodel.coding.stage import ENCODERS, LaneStage, Role, Stage, packed_flags
 
 
 @ENCODERS.register("dbi-ac", summary="invert bytes that would flip more than four wires of their lane")

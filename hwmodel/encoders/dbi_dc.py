@@ -15,7 +15,8 @@ from bitarray import bitarray
 
 import cython_ext.wires.encode as kernels
 from hwmodel.coding.bits import Bits, each_byte
-from hwmodel.coding.stage import ENCODERS, Coded, Geometry, Role, Stage, aligned_empty, packed_flags
+from hwmodel.coding.coded import Coded
+from hwmodel.coding.stage import ENCODERS, Geometry, Role, Stage, aligned_empty, packed_flags
 
 NO_BYTES = np.zeros(0, np.uint8)
 

@@ -22,8 +22,9 @@ from bitarray.util import count_xor, zeros
 from cython_ext.wires.encode import invert_flagged
 from cython_ext.wires.optimal_dbi import encode_optimal_dbi
 from hwmodel.coding.bits import Bits, each_byte
+from hwmodel.coding.coded import Coded
 from hwmodel.coding.in_burst import BitWires, LeastCost
-from hwmodel.coding.stage import ENCODERS, Coded, Geometry, LaneStage, Role, Stage, packed_flags
+from hwmodel.coding.stage import ENCODERS, Geometry, LaneStage, Role, Stage, packed_flags
 from traces.base.errors import InputError
 
 MOST_BEATS = 4096

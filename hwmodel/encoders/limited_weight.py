@@ -14,7 +14,8 @@ from bitarray import bitarray
 from bitarray.util import ba2int, int2ba
 
 from hwmodel.coding.bits import Bits, each_byte
-from hwmodel.coding.stage import ENCODERS, Coded, Role, Stage
+from hwmodel.coding.coded import Coded
+from hwmodel.coding.stage import ENCODERS, Role, Stage
 from traces.base.errors import InputError
 
 

@@ -14,7 +14,8 @@ from bitarray.util import count_xor, zeros
 
 import cython_ext.wires.encode as kernels
 from hwmodel.coding.bits import Bits
-from hwmodel.coding.stage import ENCODERS, Coded, Geometry, Role, Stage
+from hwmodel.coding.coded import Coded
+from hwmodel.coding.stage import ENCODERS, Geometry, Role, Stage
 from traces.base.errors import InputError
 
 MAX_LINE_BEATS = 4096

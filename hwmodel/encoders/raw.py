@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from hwmodel.coding.bits import Bits
-from hwmodel.coding.stage import ENCODERS, Coded, Role, Stage
+from hwmodel.coding.coded import Coded
+from hwmodel.coding.stage import ENCODERS, Role, Stage
 
 
 @ENCODERS.register("raw", summary="bytes as they are")

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from hwmodel.coding.bits import Bits
-from hwmodel.coding.stage import ENCODERS, Bytes, Coded, Role, Stage, same_bytes
+from hwmodel.coding.coded import Bytes, Coded
+from hwmodel.coding.stage import ENCODERS, Role, Stage, same_bytes
 
 
 @cache

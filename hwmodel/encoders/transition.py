@@ -10,7 +10,8 @@ from bitarray.util import zeros
 
 import cython_ext.wires.encode as kernels
 from hwmodel.coding.bits import Bits
-from hwmodel.coding.stage import ENCODERS, Coded, LaneStage, Role
+from hwmodel.coding.coded import Coded
+from hwmodel.coding.stage import ENCODERS, LaneStage, Role
 
 
 @ENCODERS.register("transition", summary="a wire flips for every 1 (unterminated buses): toggles = ones of the input")

@@ -12,7 +12,8 @@ import numpy as np
 
 import cython_ext.wires.encode as kernels
 from hwmodel.coding.bits import Bits
-from hwmodel.coding.stage import ENCODERS, Coded, Geometry, Role, Stage, same_bytes
+from hwmodel.coding.coded import Coded
+from hwmodel.coding.stage import ENCODERS, Geometry, Role, Stage, same_bytes
 from traces.base.errors import InputError
 
 

@@ -124,7 +124,8 @@ def test_what_goes_over_the_wires_is_driven(part_name, made, encoder):
 PLUGIN = '''
 """An encoder of another author: it inverts heavy nibbles, with two flag wires per lane."""
 import numpy as np
-from hwmodel.coding.stage import ENCODERS, Coded, Role, Stage
+from hwmodel.coding.coded import Coded
+from hwmodel.coding.stage import ENCODERS, Role, Stage
 
 
 @ENCODERS.register("nibble-invert", summary="invert each nibble with three or more ones")

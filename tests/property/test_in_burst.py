@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from oracles import in_burst_oracle as oracle
 
 from hwmodel.coding import ENCODERS, StreamChain, WireCosts
+from hwmodel.coding.coded import Coded
 from hwmodel.coding.in_burst import ShareFlags, whole_costs
-from hwmodel.coding.stage import Coded, Geometry
+from hwmodel.coding.stage import Geometry
 from hwmodel.dram.energy import data_wire_costs, interface_energy
 from hwmodel.dram.engine import load_part
 from hwmodel.energy.replay import replay_energy

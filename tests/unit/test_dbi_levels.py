@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hwmodel.coding.codec import decode, encode
-from hwmodel.coding.stage import WireCosts
+from hwmodel.coding.coded import WireCosts
 from hwmodel.dram.energy import interface_energy
 from hwmodel.energy.replay import replay_energy
 from hwmodel.machine import BusSpec, Machine

@@ -66,10 +66,8 @@ def modules() -> dict[str, Path]:
 
 
 def imported(tree: ast.AST, *, functions: bool) -> Iterator[str]:
-    """Yield the modules that a module imports, also inside functions if wished; not those for type checkers alone."""
+    """Yield the modules that a module imports, also inside functions if wished; those for type checkers too."""
     for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            continue
         if isinstance(node, ast.Import):
             yield from (_module(alias.name, "") for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

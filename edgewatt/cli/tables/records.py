@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from heapq import heappush, heappushpop
 from typing import Any
 
-from edgewatt.cli.parts.output import put, say, show_table
+from edgewatt.cli.parts.output import put
 from edgewatt.judging.costs import energy_verdict
-from edgewatt.results.comparison import Comparison
 from edgewatt.results.record import Record
 from edgewatt.results.record_rows import compact, percent, row_of, value_in_words
 from edgewatt.results.swept import rows_with_axes
-from traces.base.units import SCALES, energy, engineering, in_one_unit
+from traces.base.units import SCALES, in_one_unit
 
 Row = dict[str, Any]
 
 _WIDE = 120
-MOST_SHOWN = 1000  # points that `compare` prints; more are for `--json`
 
 Column = tuple[str, str, list[str]]  # head, unit below it, cells
 
@@ -288,112 +285,7 @@ def _print(console: Any, groups: list[str], columns: list[Column]) -> None:
         put(console, line(cells))
 
 
-def show_estimate(found: dict[str, Any]) -> None:
-    """Print what `edgewatt sweep --dry-run` found."""
-    rows = [(name, str(count)) for name, count in found["stages"].items()]
-    show_table(
-        ("stage", "distinct"),
-        rows,
-        title=f"{found['points']} points, {found['to_do']} to compute",
-        numeric=("distinct",),
-    )
-    say(found["text"])
-
-
-def show_comparison(pairs: Comparison) -> None:
-    """Print what `edgewatt.results.comparison.compare` found."""
-    from rich.console import Console
-
-    console = Console(highlight=False, soft_wrap=True)
-    every = {
-        "io": "I/Os %", "ones": "ones %", "toggles": "toggles %", "io_energy_pj": "IO energy %",
-        "energy_pj": "energy %", "time_ns": "time %",
-    }  # fmt: skip
-    moved: set[str] = set()
-    shown: list[tuple[float, int, str, list[float | None]]] = []  # a heap of the points that change most
-    largest, most = pairs[0], -1.0
-    for number, pair in enumerate(pairs):
-        change = max((abs(c["percent"] or 0) for c in pair["changes"].values()), default=0)
-        if change > most:
-            largest, most = pair, change
-        moved |= {name for name in every if name not in moved and _moved(pair, name)}
-        cells = [pair["changes"].get(name, {}).get("percent") for name in every]
-        (heappush if len(shown) < MOST_SHOWN else heappushpop)(shown, (change, -number, pair["point"], cells))
-    if len(pairs) > 1:
-        names = [name for name in every if name in moved]
-        kept = [k for k, name in enumerate(every) if name in moved]
-        rows = [
-            (point, *(_signed(cells[k]) for k in kept))
-            for _, _, point, cells in sorted(shown, key=lambda each: -each[1])
-        ]
-        heads = ("point", *(every[name] for name in names))
-        if names:
-            show_table(heads, rows, title=f"{len(pairs)} points, change from A to B", numeric=heads[1:])
-        if names and len(pairs) > len(shown):
-            put(console, f"shown: the {len(shown)} points that change most; --json has all")
-        same = [every[name].removesuffix(" %") for name in every if name not in names and name in pairs[0]["changes"]]
-        if same:
-            put(console, f"the same in every point: {', '.join(same)}")
-        put(console, pairs.says)
-    if len(pairs) > 1 and most == 0 and not any(pair["differs"] for pair in pairs):
-        put(console, "nothing differs: settings, counts, energies and times of every point are the same", style="bold")
-        return
-    chosen = "the point that changes most" if most > 0 else "the first point"
-    title = largest["point"] if len(pairs) == 1 else f"in detail, {chosen}: {largest['point']}"
-    put(console, title, style="bold")
-    for key, values in largest["differs"].items():
-        a, b = (str(value)[:12] if key.endswith("sha256") else value for value in values)
-        put(console, f"  {key}: {a} -> {b}")
-    rows = [
-        (name.rpartition("_")[0].replace("_", " ") or name, *_both(name, c), _signed(c["percent"]))
-        if name.rpartition("_")[2] in SCALES else (name.replace("_", " "), *_both(name, c), _signed(c["percent"]))
-        for name, c in largest["changes"].items() if _moved(largest, name)
-    ]  # fmt: skip
-    if not rows:
-        put(console, "  every count, energy and time is the same")
-        return
-    show_table(("metric", "A", "B", "change %"), rows, numeric=("A", "B", "change %"))
-    because = largest["because"][:8]
-    if because:
-        rows = [(t["term"], compact(t["count_a"]), compact(t["count_b"]), _plus(t["pj"])) for t in because]
-        show_table(("energy term", "count A", "count B", "change"), rows, numeric=("count A", "count B", "change"))
-
-
-def _moved(pair: dict[str, Any], name: str) -> bool:
-    change = pair["changes"].get(name)
-    return change is not None and change["a"] != change["b"]
-
-
-def _both(name: str, change: dict[str, Any]) -> list[str]:
-    """Return A and B of a metric, with their unit."""
-    values = [change["a"], change["b"]]
-    scale = SCALES.get(name.rpartition("_")[2])
-    return [engineering(value * scale[0], scale[1]) for value in values] if scale else [compact(v) for v in values]
-
-
-def _plus(pj: float) -> str:
-    return f"{'+' if pj > 0 else ''}{energy(pj)}"
-
-
-def _signed(change: float | None) -> str:
-    return "-" if change is None else "0" if abs(change) < 0.05 else f"{change:+.1f}"
-
-
-def show_front(found: Any) -> None:
-    """Print the Pareto front that `edgewatt.sweeps.optimization` found."""
-    title = f"Pareto front: {len(found.front)} points, after the baseline; {found.text}"
-    show_records([found.baseline, *(r for r in found.front if r.hash != found.baseline.hash)], title=title)
-
-
-def show_weights(orders: Sequence[Any], output: str) -> None:
-    """Print what a model's matrices send (`reorder.weights.MatrixOrder`), and all of them together."""
-    ones = lambda o, k: getattr(o, f"{k}ones_values") + getattr(o, f"{k}ones_ids")  # noqa: E731
-    sums = [(o.name, o.tuples, ones(o, "original_"), ones(o, "")) for o in orders]
-    sums.append(("all", *(sum(each[k] for each in sums) for k in (1, 2, 3))))
-    rows = [
-        (name, count, before, after, f"{100 * after / before - 100:+.1f} %" if before else "-")
-        for name, count, before, after in (sums if len(orders) > 1 else sums[:1])
-    ]
-    heads = ("matrix", "tuples", "ones as stored", "reordered", "change")
-    show_table(heads, rows, title=f"{len(orders)} {'matrix' if len(orders) == 1 else 'matrices'}", numeric=heads[1:])
-    say(f"reordered shards: {output}")
+def show_front(front: Any) -> None:
+    """Print a Pareto front (`edgewatt.sweeps.optimization.Front`), the baseline first."""
+    title = f"Pareto front: {len(front.front)} points, after the baseline; {front.text}"
+    show_records([front.baseline, *(r for r in front.front if r.hash != front.baseline.hash)], title=title)

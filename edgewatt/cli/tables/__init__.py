@@ -1,0 +1,1 @@
+"""Results as cells on a terminal."""
