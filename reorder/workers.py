@@ -45,14 +45,14 @@ def in_turn(function: Callable[[int, int], None], n: int, size: int = PART) -> N
 
 
 class Abandoned(BaseException):
-    """Nobody waits for this piece any more."""
+    """The result of this piece is not wanted any more."""
 
 
 _ASKED = threading.local()
 
 
 def go_on() -> None:
-    """End a piece that nobody waits for any more (Ctrl-C, an error elsewhere); pieces call it now and then."""
+    """Raise Abandoned where the result of this piece is not wanted any more (Ctrl-C, an error elsewhere)."""
     ended: threading.Event | None = getattr(_ASKED, "ended", None)
     if ended is not None and ended.is_set():
         raise Abandoned
@@ -131,7 +131,7 @@ class Workers:
 
 
 class _Lent(Workers):
-    """Somebody else's team: it does not end here."""
+    """A team that its giver ends."""
 
     def __init__(self, lender: Workers) -> None:
         super().__init__(lender.count, lender.executor, lender.scheduler)

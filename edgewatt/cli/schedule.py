@@ -38,7 +38,7 @@ def schedule(
     budget_bytes: int = typer.Option(None, help="Fail unless the schedule fits in this memory."),
     recompute: int = typer.Option(0, min=0, help="How many results may be computed twice to lower the peak."),
     system: str = typer.Option(
-        None, parser=MACHINE, help="Machine for --objective energy: a name of configs/systems or a YAML file."
+        None, parser=MACHINE, help="Machine for --objective energy (`edgewatt list systems`, or a YAML file)."
     ),
     time_limit: float = typer.Option(
         None,

@@ -196,11 +196,11 @@ def order_on_machine(
 ) -> Ordering:
     """Return an order of the judge's network for its machine.
 
-    A method that chooses among others ('auto') searches with the judge's word as the last one (parameters:
-    `MachineParameters`); what it returns is never worse there than two-optimal and the constructions, but for those
-    that a time limit left unjudged, which the result names (`what_is_open`); with `given`, than those (name, order)
-    pairs and two-optimal. Other methods make their order for M = memory (None: the machine's own), those that search
-    by runs and I/Os weighted as the judge weighs them.
+    A method that chooses among others ('auto') searches, and the judge decides (parameters: `MachineParameters`). What
+    it returns is never worse there than two-optimal and the constructions, but for those that a time limit left
+    unjudged, which the result names (`what_is_open`); with `given`, than those (name, order) pairs and two-optimal.
+    Other methods make their order for M = memory (None: the machine's own); those that search lower runs and I/Os,
+    weighted as the judge weighs them.
     Raises InputError naming the parameter at fault.
     """
     engine.check_limits(seed, time_limit_s)
@@ -238,7 +238,7 @@ def machine_parameters(judge: MachineJudge, method: str, parameters: Mapping[str
 
 
 def linear_objective(judge: MachineJudge, shape: MachineShape) -> Objective:
-    """Return runs and I/Os with the weights that fit the judge's word on a few constructions."""
+    """Return runs and I/Os with the weights that fit the judge's values of a few constructions."""
     surrogate = Surrogate(judge.network, replace(shape, cache=None, burst_rows=1))
     for name in TRIED:
         edges = engine.order(judge.network, name, memory=shape.memory, policy=shape.policy).edges

@@ -20,7 +20,7 @@ _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9")  #
 
 @dataclass(frozen=True)
 class Curve:
-    """(CPU seconds, value) points of one seed; `seed` counts colours, not seeds."""
+    """(CPU seconds, value) points of one training. seed: which colour, counted from 0; not a seed of random numbers."""
 
     seed: int
     title: str
@@ -29,7 +29,7 @@ class Curve:
 
 
 def eon_page(name: str, memory: int, runs: Sequence[TrainingState], rows: Sequence[tuple[str, int]]) -> str:
-    """Return the page of EON's runs on a network as HTML; it asks the network for nothing. rows: (order, misses)."""
+    """Return the page of EON's runs on a network as HTML; it loads nothing from elsewhere. rows: (order, misses)."""
     words = (
         f"Misses of an order in an LRU cache of {memory - 1} neurons. Thick: the mean of the orders that an iteration "
         "draws; thin: the order that takes the likeliest connections, the best so far; dashed: EGO."

@@ -1,9 +1,8 @@
 """What points share: an ordering, a tuple order or a replay is computed once per identity and kept in the store.
 
 Each result of a step is one npz file of arrays under ``stages/STEP/KEY.npz``, sealed at its end by a hash over key and
-content. A
-lock file makes a second worker wait for the first instead of repeating its work; the lock dies with the process that
-holds it. A file that is damaged, or holds what the step cannot have made, is set aside and made again.
+content. A lock file makes a second worker wait for the first instead of repeating its work; the lock dies with the
+process that holds it. A file that is damaged, or holds what the step cannot have made, is set aside and made again.
 """
 
 from __future__ import annotations

@@ -210,7 +210,7 @@ def order_tuples(point: Point, before: Before, progress: Progress | None) -> Arr
 
 
 def make_trace(point: Point, before: Before, progress: Progress | None) -> Trace:
-    """Return the memory trace of a point: a forward pass of one sample, or the recorded trace."""
+    """Return the memory trace of a point: a forward pass of its input vectors, or the recorded trace."""
     if isinstance(point.work, TraceWork):
         from traces.trace_readers import open_trace
 

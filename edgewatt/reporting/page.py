@@ -1,4 +1,4 @@
-"""The page: one HTML file with data, charts and scripts inside, which asks nothing of the network."""
+"""The page: one HTML file with data, charts and scripts inside, which loads nothing from elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""scrambler: XOR with a pseudo-random sequence, as an anchor for systems that whiten instead of inverting.
+"""scrambler: XOR with a pseudo-random sequence, to compare with systems that whiten instead of inverting.
 
 The sequence has period 2^15 - 1: x^15 + x^14 + 1, all-ones seed.
 """

@@ -1,7 +1,7 @@
-"""The orders that a search for a machine saw: what the judge said of them, and which wait for its word.
+"""The orders that a search for a machine saw: their values by the judge, and those not judged yet.
 
 The judge is slow, so a time limit may leave room for a few orders only, or for none. Those that wait are judged as
-expected: by a sample where the judge takes long against the limit, else by the surrogate, which learns from every word.
+expected: by a sample where the judge takes long against the limit, else by the surrogate, which learns from each value.
 What was never judged is kept by name, so the result can say so.
 """
 

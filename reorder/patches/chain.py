@@ -113,7 +113,10 @@ def _layer(row: dict[str, str | None], names: Sequence[str], where: str) -> Conv
 
 
 def read_chain(path: str | Path) -> LayerChain:
-    """Read a CSV file with a column for each field of Layer (`adds` may be absent or empty). Errors name the line."""
+    """Read a CSV file with a column for each field of ConvolutionLayer (`adds` may be absent or empty).
+
+    Raises InputError naming the line.
+    """
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: no such file")

@@ -134,7 +134,7 @@ class Best:
 
     @contextmanager
     def reporting(self, progress: Progress | None) -> Iterator[None]:
-        """Let the task's progress go elsewhere for a while."""
+        """Report the task's progress to `progress` inside the block."""
         before = self.task
         self.task = replace(before, progress=progress)
         try:

@@ -67,6 +67,15 @@ def test_the_examples_own_test_passes(tree: Path, path: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_the_folders_have_room_for_them(tree: Path) -> None:
+    """No member of the guide is one file too many for its folder."""
+    layers = Path("tests") / "unit" / "test_layers.py"
+    shutil.copy(ROOT / layers, tree / layers)
+    test = f"{tree / layers}::test_rooms_are_seen_at_once"
+    done = python(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", test, cwd=tree)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 USE = """
 import json, sys
 import edgewatt as ew

@@ -1,5 +1,6 @@
 """The help of every command teaches in 80 columns: one whole sentence, an example to paste, words for every option."""
 
+import json
 import re
 import shlex
 from typing import Any
@@ -44,6 +45,15 @@ def test_every_help_teaches(path: tuple[str, ...]) -> None:
     for call in calls:
         words = shlex.split(call.replace("\\\n", " "))
         assert words[0] == "edgewatt" and words[1] in {name for name, *_ in COMMANDS}, words
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_lists_that_help_recommends_are_there(path: tuple[str, ...]) -> None:
+    """Each with `edgewatt list`, and not empty."""
+    text = re.sub(r"[\s\W]+ ", " ", help_of(path).replace("`", ""))
+    for what in sorted(set(re.findall(r"edgewatt list ([a-z]+(?:-[a-z]+)*)", text))):
+        done = CliRunner().invoke(app, ["list", what, "--json", "-"])
+        assert done.exit_code == 0 and json.loads(done.stdout), (what, done.output)
 
 
 @pytest.mark.parametrize("path", [(), ("learn",), ("part",)], ids=["edgewatt", "learn", "part"])

@@ -1,7 +1,8 @@
-"""What a memory that software manages fetches and writes back, from the moves of neuron rows that someone decided.
+"""What a memory that software manages fetches and writes back, for given moves of neuron rows.
 
 The trace of transfers carries the same forward pass as the trace it comes from. Connections are read once a pass, each
-array from start to end through its half of a double buffer; neuron rows move as told, with the bytes they hold then.
+array from start to end through its half of a double buffer; neuron rows move when `moves` says so, with the bytes they
+hold then.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def transfers(
     scalar_biases: npt.NDArray[np.bool_] | None = None,
     chunk_accesses: int = 2**18,
 ) -> Transfers:
-    """Return the transfers of a built trace whose neuron rows move as told.
+    """Return the transfers of a built trace for given moves of its neuron rows.
 
     moves: step int32[E] (ascending: the step before whose update it happens, or the number of steps), neuron int32[E],
     kind uint8[E] (0 load, else store). buffer_bytes: the double buffer of the connections; its halves are shared by the

@@ -1,4 +1,4 @@
-"""How work reports that it is still under way, and a limit of time that everything a command does asks."""
+"""How work reports its progress, and a time limit that all work of one command shares."""
 
 from __future__ import annotations
 

@@ -33,8 +33,9 @@ class Layout:
 
     kind: a name of LAYOUTS: 'csr' (values, column ids and row pointers; a row is a run of the order, so each target
         must have one run), 'csc' (columns; each source must have one run), 'coo' (values, row ids, column ids), 'ell'
-        (rows padded to the longest of their layer), 'tuples' ((source, target, weight) records). Or 'auto': csr where
-        the order allows it, else tuples. Or 'best': the one with the fewest bytes of those that can hold the order.
+        (rows padded to the longest of their layer), 'tuples' ((source, target, weight) records), 'runs' (per run of one
+        target a header, then (source, weight) records), 'runs-delta' (the same with delta-coded sources). Or 'auto':
+        csr where the order allows it, else tuples. Or 'best': the one with the fewest bytes of those that can hold it.
     value_format: number format of the weights (traces.formats). neuron_format: of activations and partial sums in
         memory (fp32, fp16, bf16); sums are accumulated in fp32 registers and rounded when stored.
     id_bits: 8, 16 or 32; None takes 16 where the ids fit, else 32. id_base: ids count from the lowest neuron of the

@@ -111,7 +111,7 @@ _laid_out: WeakKeyDictionary[Any, tuple[ReferenceType[Network], Processing]] = W
 
 
 def keeps(network: Network, order: Any) -> bool:
-    """Tell whether `processing` keeps what it finds: the order cannot change, and the network is not too large."""
+    """Return whether `processing` keeps its result: the order cannot change, and the network is not too large."""
     edges = getattr(order, "edges", order)
     fixed = edges is not order and isinstance(edges, np.ndarray) and not edges.flags.writeable
     return (order is None or fixed) and network.n_connections <= REMEMBERED

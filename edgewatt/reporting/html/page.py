@@ -1,4 +1,4 @@
-"""The frame of every page: one template and one stylesheet; a page is one file that asks nothing of the network."""
+"""The frame of every page: one template and one stylesheet; a page is one file that loads nothing from elsewhere."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ _RIGHT, _ABOVE = 34, 16  # room for words that a phone shows larger
 
 
 def cache_page(found: CacheProfile, name: str) -> str:
-    """Return the page of a profile as HTML; it asks the network for nothing."""
+    """Return the page of a profile as HTML; it loads nothing from elsewhere."""
     curve = found.curve
     kind = "fully associative" if curve.sets == 1 else f"{curve.sets} sets"
     parts = [

@@ -37,7 +37,7 @@ def explain_page(
     """Return the page as HTML: fast memory over time, spills, convergence and the order itself, beside two-optimal.
 
     view: what both orders cost on a machine, shown first. bound: on the I/Os (None: the best known here).
-    Everything is inside the page; it asks the network for nothing. Time and memory linear in the connections.
+    Everything is inside the page; it loads nothing from elsewhere. Time and memory linear in the connections.
     """
     machine = {"memory": memory, "policy": policy, "pinning": pinning}
     plain = make_order(network, "two-optimal", **machine)  # type: ignore[arg-type]

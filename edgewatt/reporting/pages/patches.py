@@ -21,7 +21,7 @@ def plan_table(plans: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], lis
 
 
 def patches_page(title: str, words: Sequence[str], plans: Sequence[Mapping[str, Any]]) -> str:
-    """Return the page as HTML; it asks nothing of the network.
+    """Return the page as HTML; it loads nothing from elsewhere.
 
     plans: peak (bytes), factor, multiplications, offchip (bytes), uj (microjoules or None), blocks (text), by peak.
     """

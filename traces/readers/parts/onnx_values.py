@@ -87,11 +87,11 @@ def load_beside(onnx: Any, tensor: Any, model: Path, before: int) -> int:
 
 
 class Values:
-    """Types and values of tensors, found node by node in an order in which the model can run.
+    """Types and values of tensors, inferred node by node in an order in which the model can run.
 
     constants: name -> array; what follows from them is added. types: name -> ONNX type of a tensor as the file has it;
-    what is found better is replaced. whole: returns what inference over the whole model finds, asked where a node's own
-    inference finds nothing.
+    a more exact one replaces it. whole: returns what inference over the whole model gives; used where a node's own
+    inference gives nothing.
     """
 
     def __init__(
