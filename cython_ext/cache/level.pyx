@@ -111,7 +111,7 @@ def compiled_policy(policy):
 
 
 cdef class CacheKernel:
-    """The state of one level. The caller has checked the geometry (hwmodel.machine.CacheSpec) and the accesses.
+    """The state of one level. The caller has checked the geometry (hwmodel.caches.spec.CacheSpec) and the accesses.
 
     policy: name of a compiled policy, the address (int) or PyCapsule "edgewatt.cache_policy" of an edgewatt_policy
     (cache/policy.h), or an object with the methods hit, fill and victim. needs_future: it is told next uses.

@@ -10,20 +10,8 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from cython_ext.common.checks cimport need
+from cython_ext.common.processing cimport EW_BLOCK, ew_processing, ew_take_backwards, ew_take_forwards
 from cython_ext.iomodel.lru_stack cimport ew_stack, ew_stack_run
-
-cdef extern from "common/processing.h" nogil:
-    enum: EW_BLOCK
-    ctypedef struct ew_processing:
-        const int32_t *ends
-        const int64_t *order
-        int64_t w
-        uint64_t *met
-        uint8_t *closed
-        int32_t beside
-        int64_t runs
-    bint ew_take_forwards(ew_processing *, int64_t, int64_t, int32_t *, int32_t *)
-    bint ew_take_backwards(ew_processing *, int64_t, int64_t, int32_t *, int32_t *)
 
 cdef extern from "iomodel/fast_memory.h" nogil:
     enum: EW_NEVER, EW_NEVER_OUTPUT, EW_MAX_LEVELS, EW_HIGHEST

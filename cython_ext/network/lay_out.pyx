@@ -4,16 +4,7 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
-cdef extern from "common/processing.h" nogil:
-    ctypedef struct ew_processing:
-        const int32_t *ends
-        const int64_t *order
-        int64_t w
-        uint64_t *met
-        uint8_t *closed
-        int32_t beside
-        int64_t runs
-    bint ew_take_forwards(ew_processing *, int64_t, int64_t, int32_t *, int32_t *)
+from cython_ext.common.processing cimport ew_processing, ew_take_forwards
 
 
 def lay_out(const int32_t[:, ::1] ends, const int64_t[::1] order, Py_ssize_t n):

@@ -1,4 +1,4 @@
-/* Local search over topological orders for the costs of schedule_cost.h, and random topological orders. */
+/* Local search over topological orders for the costs of cost.h, and random topological orders. */
 #ifndef EDGEWATT_SCHEDULE_IMPROVE_H
 #define EDGEWATT_SCHEDULE_IMPROVE_H
 

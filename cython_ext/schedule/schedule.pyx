@@ -1,4 +1,4 @@
-"""Compiled operator scheduling: footprint, arena, off-chip traffic, state search (algorithms in schedule_*.h).
+"""Compiled operator scheduling: footprint, arena, off-chip traffic, state search (algorithms in the headers beside it).
 
 The callers (reorder/schedule) check every argument; arrays are int32/int64 as declared.
 """
@@ -288,7 +288,7 @@ cdef class Costs:
 
 
 cdef class Search:
-    """A state search that is run in slices; see schedule_search.h.
+    """A state search that is run in slices; see search.h.
 
     floor: every peak counts as at least this. upper: states of this peak or more are cut off. max_children: follow only so
     many operators from each state (0: all), after which FULL stands for EXHAUSTED.
