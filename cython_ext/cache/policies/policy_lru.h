@@ -5,12 +5,20 @@
 static const edgewatt_policy edgewatt_policy_lru = {.version = EDGEWATT_POLICY_VERSION, .flags = EDGEWATT_IN_ORDER};
 
 #if EDGEWATT_X86
-/* LRU with up to eight ways and half-width registers: blends of the set and of the set shifted by a place. */
+/* LRU with up to eight ways and half-width registers: each half of the set is permuted, and the last word of the first
+ * half goes over to the second. The set is written by two wide stores only: a wide load waits for a narrow one. */
 EDGEWATT_AVX2 static int64_t edgewatt_lru8_avx2(edgewatt_cache *cache, const uint64_t *keys, const int64_t *next_use,
                                                 int64_t n, uint32_t *missed, uint64_t *displaced) {
-    uint64_t moves[8][8] __attribute__((aligned(32)));
-    for (uint64_t at = 0; at < 8; at++)
-        for (uint64_t way = 0; way < 8; way++) moves[at][way] = way <= at ? UINT64_MAX : 0;
+    uint32_t rotation[8][16] __attribute__((aligned(32))); /* halves of words, counted within each half of the set */
+    uint64_t carry[8][4] __attribute__((aligned(32)));
+    for (uint32_t at = 0; at < 8; at++) {
+        for (uint32_t way = 0; way < 8; way++) { /* place 3 to place 0, from where it is carried to place 4 */
+            const uint32_t from = (way == 0 ? 3 : way <= at ? way - 1 : way) & 3;
+            rotation[at][2 * way] = 2 * from;
+            rotation[at][2 * way + 1] = 2 * from + 1;
+        }
+        for (uint32_t way = 0; way < 4; way++) carry[at][way] = way == 0 && at >= 4 ? UINT64_MAX : 0;
+    }
     const __m256i one = _mm256_set1_epi64x(1);
     const uint64_t dirty = cache->dirty, set_mask = cache->set_mask;
     const int allocate = cache->allocate;
@@ -37,14 +45,15 @@ EDGEWATT_AVX2 static int64_t edgewatt_lru8_avx2(edgewatt_cache *cache, const uin
             continue;
         }
         int at = __builtin_ctz(hits | last);
-        const __m256i before_low = _mm256_permute4x64_epi64(low, 0x90); /* 0 0 1 2 */
-        const __m256i before_high = _mm256_blend_epi32(_mm256_permute4x64_epi64(high, 0x90),
-                                                       _mm256_permute4x64_epi64(low, 0xff), 3);
-        uint64_t front = set[at];
-        uint64_t word = hits ? front | (key & dirty) : (key & ~1ull) | (key & dirty);
-        _mm256_store_si256((__m256i *)set, _mm256_blendv_epi8(low, before_low, *(const __m256i *)moves[at]));
-        _mm256_store_si256((__m256i *)(set + 4), _mm256_blendv_epi8(high, before_high, *(const __m256i *)(moves[at] + 4)));
-        set[0] = word;
+        const uint64_t front = set[at];
+        const uint64_t word = hits ? front | (key & dirty) : (key & ~1ull) | (key & dirty);
+        const __m256i *turn = (const __m256i *)rotation[at];
+        const __m256i moved = _mm256_permutevar8x32_epi32(low, _mm256_load_si256(turn));
+        const __m256i rest = _mm256_permutevar8x32_epi32(high, _mm256_load_si256(turn + 1));
+        const __m256i first = _mm256_castsi128_si256(_mm_cvtsi64_si128((long long)word));
+        _mm256_store_si256((__m256i *)set, _mm256_blend_epi32(moved, first, 3));
+        _mm256_store_si256((__m256i *)(set + 4),
+                           _mm256_blendv_epi8(rest, moved, _mm256_load_si256((const __m256i *)carry[at])));
         missed[misses] = (uint32_t)i;
         displaced[misses] = front;
         misses += !hits;
