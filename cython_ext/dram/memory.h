@@ -70,13 +70,18 @@ static void accept(dram_memory *m, int64_t t, int p) {
     if (write) e->counts.writes++; else e->counts.reads++;
     int64_t posted = t + e->c.latency;
     int32_t same_write = e->c.strict_order ? NONE : find_pending(e, burst, 1);
-    if (same_write != NONE || (write && e->c.posted)) complete(e, id, t, posted);
+    if (write ? e->c.posted : same_write != NONE) complete(e, id, t, posted);
     if (same_write != NONE) {
-        if (write) { /* the waiting write takes the new data: the burst is the later one's */
+        if (write) { /* the waiting write takes the new data: the burst is the later one's, and waits from now */
+            dram_node *waiting = &e->pool[same_write];
+            if (!e->c.posted) {
+                complete(e, waiting->id, waiting->accepted, posted);
+                if (!e->c.pooled) waiting->accepted = t;
+            }
             e->counts.merged_writes++;
-            has_no_burst(e, e->pool[same_write].id);
-            e->pool[same_write].id = id;
-            if (!masked) e->pool[same_write].command = WR;
+            has_no_burst(e, waiting->id);
+            waiting->id = id;
+            if (!masked) waiting->command = WR;
         } else {
             e->counts.forwarded++;
             if (m->limited) {
@@ -276,8 +281,7 @@ static int run_alone(dram_engine *e, int64_t limit) {
 
 /* ---- the loop --------------------------------------------------------------------------------------------------- */
 
-static inline void step(dram_memory *m, int64_t t, int64_t offer) {
-    int flush = m->phase == DRAINING;
+static inline void step(dram_memory *m, int64_t t, int64_t offer, int flush) {
     m->now = t;
     if (offer <= t) {
         if (m->limited) land_reads(m, t);
@@ -345,6 +349,8 @@ static int dram_run(dram_memory *m, int64_t slice) {
             if (e->queued || e->reads_waiting) since = sooner(since, e->last_progress);
             if (e->trace && e->trace_size - e->n_trace < TRACE_MARGIN) return RUN_OUTPUT_FULL;
         }
+        /* No more writes come to fill the queue. One that is done only by its command is waited for like a read. */
+        const int flush = over && (m->phase == DRAINING || !(m->channel[0]->c.posted || m->channel[0]->c.pooled));
         if (over) {
             int pending = 0, reads = 0;
             if (m->phase == COMPLETING || m->phase == RESTING) {
@@ -356,7 +362,7 @@ static int dram_run(dram_memory *m, int64_t slice) {
                 const dram_engine *e = m->channel[c];
                 pending += e->pending;
                 reads += e->pending_reads;
-                if (m->phase == DRAINING && e->pending && !e->queued) when = sooner(when, m->now + 1);
+                if (flush && e->pending && !e->queued) when = sooner(when, m->now + 1);
             }
             if (!(m->phase == OFFERING ? reads : pending)) {
                 next_phase(m);
@@ -370,7 +376,7 @@ static int dram_run(dram_memory *m, int64_t slice) {
             m->now = offer - 1;
             continue;
         }
-        step(m, when, offer);
+        step(m, when, offer, flush);
     }
     return RUN_SLICE;
 }

@@ -9,6 +9,7 @@ from dram_parts import PARTS, variant, with_channels
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cython_ext.dram.engine import DONE
 from hwmodel.dram.checker import check_trace
 from hwmodel.dram.command_table import command_wires, count_commands, from_trace
 from hwmodel.dram.engine import ControllerSpec, DramEngine, simulate_dram
@@ -39,6 +40,7 @@ controllers = st.builds(
     refresh_postpone=st.sampled_from((0, 3, 8)),
     refresh_pull_in=st.sampled_from((0, 3, 8)),
     refresh_management=st.booleans(),
+    posted_writes=st.booleans(),
     self_refresh_cycles=st.sampled_from((0, 0, 700, 9000)),
     age_cap_cycles=st.sampled_from((0, 300)),
     temperature_c=st.sampled_from((25, 95)),
@@ -377,6 +379,19 @@ def test_channels_without_work_are_refreshed_as_long_as_they_are_charged():
     result = simulate_dram(np.arange(4000) * 32 * 8, np.zeros(4000, bool), np.arange(4000) * 3, part=with_channels(8))
     refreshes = result.counts.rank_commands[:, 0, COMMANDS.index("REFab")]
     assert refreshes.tolist() == [result.end_cycle // 6246] * 8
+
+
+@pytest.mark.parametrize("writes", [1, 8])
+def test_writes_that_are_done_by_their_command_are_all_done(writes):
+    # as many as wait at an idle bus, with nothing behind them that would fill the queue
+    controller = ControllerSpec(posted_writes=False, write_idle=8)
+    memory = DramEngine("lpddr4-3200", controller, trace=False).memory
+    bursts = np.arange(writes, dtype=np.uint64) << np.uint64(20)
+    memory.feed(0, np.arange(writes), bursts, np.ones(writes, np.uint8), np.zeros(writes, np.int64))
+    memory.close(0)
+    assert memory.run(100_000) == DONE
+    ids, _, done = memory.take_done()[:3]
+    assert sorted(ids) == list(range(writes)) and max(done) < 10_000
 
 
 def test_a_refused_request_holds_up_all_behind_it():
