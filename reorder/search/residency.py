@@ -47,6 +47,7 @@ class MoveShares:
         return min(self.hottest, self.heat * max(0.06, 0.2 * (max(1.0, moves_per_item) / 2700) ** 0.18))
 
 
+LOOK = 1024  # swaps between two looks at the clock
 REACH = 8  # the longest swap in slots: an item stays for about as many drops as there are slots
 DENSE_MOVES = MoveShares(0.6, 0.2, 0.2, 0.2, 1.0, hottest=0.45, end=0.07)
 SPARSE_MOVES = MoveShares(0.0, 0.1, 0.2, 0.95, 4.0, hottest=1.8, end=0.07)
@@ -287,9 +288,12 @@ def cold_moves(items: Items, state: IntervalState, best: Best, moves: int, found
     search.set_state(state.opens, state.drops)
     reach = max(2, min(REACH * state.slots, len(items.items) // 2))
     search.tune(kinds.end, reach, kinds.opens, kinds.drops, kinds.guided)
-    search.run(moves)
+    done = 0
+    while done < moves and not best.budget.over:  # a swap takes long where a source has very many targets
+        search.run(min(LOOK, moves - done))
+        done += min(LOOK, moves - done)
     search.refresh()
-    best.work += moves
+    best.work += done
     delay = found.get("delay", 0)
     assert isinstance(delay, int)
     best.offer(items.decode(search, delay), **found)
