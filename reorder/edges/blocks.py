@@ -40,26 +40,31 @@ class BlocksParameters:
         count_of("swaps", self.swaps, 0)
 
 
-def block_of_items(items: Items, size: int, swaps: int | None, seed: int) -> Int64Array:
-    """Return int64[n]: the block of each item. Blocks never mix depths, and their numbers rise with depth."""
-    depth = items.network.depth[items.items]
-    block = np.empty(len(items.items), np.int64)
+def block_of_items(items: Items, size: int, swaps: int | None, seed: int, budget: Budget) -> Int64Array:
+    """Return int64[n]: the block of each item. Blocks never mix depths, and their numbers rise with depth.
+
+    Under a time limit each depth is annealed for its items' share of the time left; once it is over, the rest stay as
+    they come.
+    """
+    depth = items.network.depth[items.items]  # items are numbered by depth
+    levels, firsts = np.unique(depth, return_index=True)
+    block = np.empty(len(depth), np.int64)
     blocks = 0
     local = np.full(len(items.sources), -1, np.int32)  # sources of one depth, numbered from 0
-    for level in np.unique(depth):
-        order = np.flatnonzero(depth == level).astype(np.int32)
-        first, last = int(order[0]), int(order[-1]) + 1  # items are numbered by depth
-        edges = slice(items.start[first], items.start[last])
-        used = np.unique(items.source[edges])
-        n_blocks = -(-len(order) // size)
-        if n_blocks > 1 and 2 * n_blocks * len(used) <= COUNT_BYTES:
-            local[used] = np.arange(len(used), dtype=np.int32)
-            order = order - np.int32(first)
-            budget = SWAPS_PER_ITEM * len(order) if swaps is None else swaps * len(order) // len(depth)
+    for level, first, last in zip(levels.tolist(), firsts, [*firsts[1:], len(depth)], strict=True):
+        n = int(last - first)
+        order = np.arange(n, dtype=np.int32)
+        n_blocks = -(-n // size)
+        if n_blocks > 1 and not budget.over:
             start = items.start[first : last + 1] - items.start[first]
-            swap_blocks(start, local[items.source[edges]], order, size, len(used), budget, HOT, COLD, seed + int(level))
-            order = order + np.int32(first)
-        block[order] = blocks + np.arange(len(order)) // size
+            source = items.source[items.start[first] : items.start[last]]
+            used = np.unique(source)
+            if 2 * n_blocks * len(used) <= COUNT_BYTES:
+                local[used] = np.arange(len(used), dtype=np.int32)
+                most = SWAPS_PER_ITEM * n if swaps is None else swaps * n // len(depth)
+                spent = budget.share(n / (len(depth) - first))
+                swap_blocks(start, local[source], order, size, len(used), most, HOT, COLD, seed + level, spent)
+        block[first + order] = blocks + np.arange(n) // size
         blocks += n_blocks
     return block
 
@@ -70,17 +75,25 @@ def by_blocks(items: Items, block: Int64Array) -> Int64Array:
 
 
 def best_size(
-    network: Network, task: Task, method: str, size: int | None, blocks_of: Callable[[Items, int], Int64Array]
+    network: Network, task: Task, method: str, size: int | None, blocks_of: Callable[[Items, int, Budget], Int64Array]
 ) -> Ordering:
-    """Return the best order over the sizes worth trying, or of the given one, until the time limit."""
+    """Return the best order over the sizes worth trying, or of the given one, until the time limit.
+
+    Blocks are made until what is left is the time that the order and its value take: as long as for the size before,
+    and as long as the items did for the first (an estimate).
+    """
     budget = Budget(task.time_limit_s, task.clock)
     best = Best(Scorer(network, task), budget, task)
     items = Items.of(network, task)
+    rest = budget.spent()
     for choice in [size] if size else slot_choices(task):
         if best.edges is not None and budget.over:
             break
         best.work += 1
-        best.offer(by_blocks(items, blocks_of(items, choice)), size=choice)
+        block = blocks_of(items, choice, budget.less(rest))
+        made = budget.spent()
+        best.offer(by_blocks(items, block), size=choice)
+        rest = budget.spent() - made
     return best.ordering(method, best.found, budget.over)
 
 
@@ -96,8 +109,8 @@ def best_size(
 def blocks(network: Network, task: Task, parameters: BlocksParameters) -> Ordering:
     """Fill fast memory with a block of partial sums, stream every source of the block once, and go on."""
 
-    def of_size(items: Items, size: int) -> Int64Array:
-        return block_of_items(items, size, parameters.swaps, task.seed)
+    def of_size(items: Items, size: int, budget: Budget) -> Int64Array:
+        return block_of_items(items, size, parameters.swaps, task.seed, budget)
 
     return best_size(network, task, "blocks", parameters.size, of_size)
 

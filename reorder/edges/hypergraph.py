@@ -88,5 +88,5 @@ def _nets(source: Any, target: Any) -> list[list[int]]:
 def partition(network: Network, task: Task, parameters: PartitionParameters) -> Ordering:
     """Stream every source of a block once past its targets. The time limit is looked at between sizes."""
     return best_size(
-        network, task, "partition", parameters.size, lambda items, size: partitioned_items(items, size, task.seed)
+        network, task, "partition", parameters.size, lambda items, size, _: partitioned_items(items, size, task.seed)
     )

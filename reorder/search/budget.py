@@ -94,6 +94,14 @@ class Budget:
         other.started = self.started
         return other
 
+    def share(self, part: float) -> Callable[[], float] | None:
+        """Return what tells how much of a part of the time now left is over (1: all of it); None without a limit."""
+        if self.limit_s is None:
+            return None
+        began = self.spent()
+        seconds = part * (self.limit_s - began)
+        return lambda: (self.spent() - began) / seconds if seconds > 0 else 1.0
+
     @property
     def over(self) -> bool:
         """Whether the limit has passed."""

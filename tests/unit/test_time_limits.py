@@ -38,6 +38,17 @@ def test_a_second_is_a_second(method: str, name: str) -> None:
     assert len(found.edges) == network.n_connections
 
 
+def test_blocks_are_annealed_for_the_time_there_is() -> None:
+    """The swaps of the first size alone, 400 for each of 20,000 targets, take some ten times the limit in full."""
+    network = random_layered(3, 10_000, 0.0015, seed=1)
+    order(random_layered(2, 10, 0.2), "blocks", memory=5)  # imports take no part
+    began = time.process_time()
+    found = order(network, "blocks", memory=100, time_limit_s=0.3)
+    assert time.process_time() - began < 1.5
+    assert found.truncated
+    assert sorted(found.edges.tolist()) == list(range(network.n_connections))
+
+
 def test_the_expansion_bound_of_a_chain_does_not_look_at_all_neurons_at_each_depth() -> None:
     network = shape("chain", 200_000)
     began = time.process_time()
