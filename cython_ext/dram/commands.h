@@ -270,7 +270,7 @@ static void leave(dram_engine *e, int64_t t, dram_bank *bank, int32_t k, int com
     if (node->write) {
         e->counts.last_data = later(e->counts.last_data, t + e->c.write_data_end);
         if (!e->c.posted) {
-            complete(e, node->id, node->accepted, t);
+            complete(e, node->id, node->taken, t);
             e->pending_reads--;
         }
         e->free_nodes[e->n_free++] = k;

@@ -72,15 +72,12 @@ static void accept(dram_memory *m, int64_t t, int p) {
     int32_t same_write = e->c.strict_order ? NONE : find_pending(e, burst, 1);
     if (write ? e->c.posted : same_write != NONE) complete(e, id, t, posted);
     if (same_write != NONE) {
-        if (write) { /* the waiting write takes the new data: the burst is the later one's, and waits from now */
+        if (write) { /* the waiting write takes the new data: the burst is the later one's */
             dram_node *waiting = &e->pool[same_write];
-            if (!e->c.posted) {
-                complete(e, waiting->id, waiting->accepted, posted);
-                if (!e->c.pooled) waiting->accepted = t;
-            }
+            if (!e->c.posted) complete(e, waiting->id, waiting->taken, posted);
             e->counts.merged_writes++;
             has_no_burst(e, waiting->id);
-            waiting->id = id;
+            waiting->id = id, waiting->taken = t;
             if (!masked) waiting->command = WR;
         } else {
             e->counts.forwarded++;
@@ -101,7 +98,7 @@ static void accept(dram_memory *m, int64_t t, int p) {
     for (int f = 0; f < e->c.n_fields; f++)
         value[e->c.field_kind[f]] |=
             (int32_t)((address >> e->c.field_source[f]) & (((uint64_t)1 << e->c.field_bits[f]) - 1)) << e->c.field_target[f];
-    node->id = id, node->burst = burst, node->accepted = t;
+    node->id = id, node->burst = burst, node->accepted = node->taken = t;
     node->write = (uint8_t)write, node->command = masked ? MWR : write ? WR : RD, node->port = (uint8_t)p, node->merged = NONE;
     node->row = value[FIELD_ROW], node->column = value[FIELD_COLUMN];
     node->bank = (int16_t)((value[FIELD_RANK] * e->c.groups + value[FIELD_GROUP]) * e->c.banks_per_group + value[FIELD_BANK]);

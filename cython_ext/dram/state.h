@@ -69,6 +69,7 @@ typedef struct {
 
 typedef struct { /* one request inside the controller */
     int64_t id, burst, accepted; /* burst: address in units of one burst */
+    int64_t taken; /* when the controller took `id`, which replaces an earlier write where it is later than `accepted` */
     int32_t row, column, chain, merged;
     int16_t bank;
     uint8_t write, port, command; /* command: RD, WR or MWR */

@@ -394,6 +394,14 @@ def test_writes_that_are_done_by_their_command_are_all_done(writes):
     assert sorted(ids) == list(range(writes)) and max(done) < 10_000
 
 
+@pytest.mark.parametrize("controller", [ControllerSpec(preset="ramulator2"), ControllerSpec(posted_writes=False)])
+def test_a_write_is_done_when_a_later_one_replaces_it(controller):
+    result = simulate_dram([0, 0, 64, 0], [1] * 4, [0, 1, 2, 3], part="lpddr4-3200", controller=controller)
+    assert result.accept_cycle.tolist() == [0, 1, 2, 3]
+    first, second, other, last = result.done_cycle
+    assert 1 <= first < second < min(other, last) and second == first + 2
+
+
 def test_a_refused_request_holds_up_all_behind_it():
     """A hundred requests for one bank of channel 0, then one for channel 1, which waits if they enter in order."""
     rows = np.arange(100) * (1 << 15)
