@@ -56,6 +56,16 @@ typedef struct {
 
 static inline int32_t ew_first(const ew_order *o) { return o->edges[o->w].next; }
 
+/* Write the ends of all connections in their order. Neighbours in the order mostly lie side by side: eight are asked for ahead. */
+static inline void ew_write_ends(const ew_order *o, int32_t *sources, int32_t *targets) {
+    const ew_edge *edge = o->edges + ew_first(o);
+    for (int64_t k = 0; k < o->w; k++, edge = o->edges + edge->next) {
+        __builtin_prefetch((const char *)edge + 8 * sizeof *edge);
+        sources[k] = edge->source;
+        targets[k] = edge->target;
+    }
+}
+
 /* Key of the access of x = target (side 1) or source (side 0) of e that follows this one: 2 * label + side, INT64_MIN if
  * it is the last. */
 static inline int64_t ew_next_key(const ew_order *o, int32_t e, int side) {

@@ -15,7 +15,7 @@ from cython_ext.annealing.recount cimport (
     EW_BASE, EW_POINT, ew_change, ew_clear_points, ew_count_changes, ew_counter, ew_edge, ew_find_points,
     ew_first, ew_lru_segment, ew_min_set, ew_min_changes, ew_min_checkpoints, ew_min_restore, ew_min_segment,
     ew_move, ew_order, ew_propose, ew_relabel, ew_renumber, ew_renumber_records, ew_restore, ew_rr_segment,
-    ew_span, ew_undo)
+    ew_span, ew_undo, ew_write_ends)
 from cython_ext.common.checks cimport need
 from cython_ext.iomodel.counts import count as count_from_scratch
 
@@ -246,13 +246,8 @@ cdef class Annealer:
     cdef double _cost(self):
         cdef double cost = self.runs_weight * self.o.runs
         cdef _Counter counter
-        cdef int64_t k
-        cdef int32_t e
-        if not self.incremental and self.counters:
-            e = ew_first(&self.o)
-            for k in range(self.o.w):
-                self.flat_sources[k], self.flat_targets[k] = self.o.edges[e].source, self.o.edges[e].target
-                e = self.o.edges[e].next
+        if not self.incremental and self.counters and self.o.w:
+            ew_write_ends(&self.o, &self.flat_sources[0], &self.flat_targets[0])
         for counter in self.counters:
             if self.incremental:
                 cost += counter.weight * counter.c.total

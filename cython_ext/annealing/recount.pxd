@@ -78,6 +78,7 @@ cdef extern from "annealing/recount_min.h" nogil:
     uint64_t EW_BASE
     int EW_POINT
     int32_t ew_first(const ew_order *)
+    void ew_write_ends(const ew_order *, int32_t *, int32_t *)
     void ew_relabel(ew_order *)
     void ew_renumber(ew_order *)
     void ew_propose(ew_order *, int32_t, int64_t, int)
