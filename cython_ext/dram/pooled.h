@@ -106,6 +106,16 @@ static int known_reads(const dram_engine *e, int64_t t) {
     return e->reads_waiting - (e->reads_waiting && e->pool[e->read_queue[e->reads_waiting - 1]].accepted == t);
 }
 
+/* Where no write may go, ever, by itself: whether more of them than a drain leaves wait for queued reads of their bursts,
+ * which it would keep waiting. With fewer of them the others wait for the row that they keep open, up to a refresh. */
+static int drain_waits_for_reads(const dram_engine *e) {
+    int held = 0;
+    if (e->n_opened) return 0; /* goes first, and may be what they wait for */
+    if (e->c.refresh == REFRESH_NONE) return 1;
+    for (int at = 0; at < e->writes_waiting; at++) held += find_pending(e, e->pool[e->write_queue[at]].burst, 0) != NONE;
+    return held > e->c.write_low;
+}
+
 static void process_pooled(dram_engine *e, int64_t t) {
     int64_t next = NEVER;
     int issued = 0, due = NONE;
@@ -133,9 +143,11 @@ static void process_pooled(dram_engine *e, int64_t t) {
             int reads = known_reads(e, t), writes = e->writes_waiting;
             if (reads < e->reads_waiting) next = t + 1;
             e->writing = !reads || (e->writing ? writes > e->c.write_low : writes >= e->c.write_high);
+            if (e->writing) chosen = choose(e, t, e->write_queue, writes);
+            if (e->writing && reads && chosen.at == NONE && chosen.next == NEVER && drain_waits_for_reads(e)) e->writing = 0;
             int32_t *queue = e->writing ? e->write_queue : e->read_queue;
             int32_t *length = e->writing ? &e->writes_waiting : &e->reads_waiting;
-            chosen = choose(e, t, queue, *length);
+            if (!e->writing) chosen = choose(e, t, queue, *length);
             next = sooner(next, chosen.next);
             if (chosen.at != NONE) {
                 go(e, t, chosen, queue, length);

@@ -134,7 +134,10 @@ def test_a_read_never_overtakes_a_write_to_its_burst(data, controller):
     part = PARTS["shipped"]()
     address, write, arrival = data.draw(streams(part))
     result = simulate_dram(address, write, arrival, part=part, controller=controller, trace=True)
-    trace = result.command_trace[0]
+    assert_bursts_in_order(address, write, result.command_trace[0])
+
+
+def assert_bursts_in_order(address, write, trace):
     served = {int(r): k for k, r in enumerate(trace["request"]) if r >= 0}
     for where in np.unique(address):
         mine = [i for i in np.flatnonzero(address == where).tolist() if i in served]
@@ -400,6 +403,51 @@ def test_a_write_is_done_when_a_later_one_replaces_it(controller):
     assert result.accept_cycle.tolist() == [0, 1, 2, 3]
     first, second, other, last = result.done_cycle
     assert 1 <= first < second < min(other, last) and second == first + 2
+
+
+@pytest.mark.parametrize("refresh", ["all-bank", "none"])
+@pytest.mark.parametrize("apart", [64, 1 << 16])
+@pytest.mark.parametrize("writes", [26, 200])
+def test_a_drain_of_writes_that_all_wait_for_reads_lets_them_go(refresh, apart, writes):
+    # each burst is read, then written, so a full write queue waits for reads that wait for its drain
+    controller = ControllerSpec(preset="ramulator2", refresh=refresh)
+    address = np.arange(200) * apart
+    address, write = np.append(address, address[-writes:]), np.repeat((0, 1), (200, writes))
+    result = simulate_dram(address, write, np.zeros(len(write), int), part="lpddr4-3200", controller=controller)
+    assert result.commands["RD"] == 200 and result.commands["WR"] == writes
+    assert result.total_cycles < (200 + writes) * 140  # a row opened for each: tRC, turnaround
+
+
+def test_writes_behind_one_that_waits_for_a_read_let_it_go():
+    # the first write waits for a read of the open row; those to other rows of the bank keep that row open for it, and
+    # no refresh closes it
+    controller = ControllerSpec(preset="ramulator2", refresh="none", write_high=8, write_low=6)
+    address, write = [0, 64, 64, *(k << 16 for k in range(1, 9))], [0, 0, *[1] * 9]
+    result = simulate_dram(address, write, [0] * 11, part="lpddr4-3200", controller=controller)
+    assert result.commands["RD"] == 2 and result.commands["WR"] == 9
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.integers(0, 2**32), st.integers(1, 12), st.sampled_from((1, 4, 32)), st.sampled_from(("all-bank", "none")),
+    st.booleans(), st.data(),
+)  # fmt: skip
+def test_pooled_queues_serve_every_stream(seed, bursts, entries, refresh, posted, data):
+    """Few bursts, in two rows of two banks, read and written again and again."""
+    high = data.draw(st.integers(1, entries))
+    controller = ControllerSpec(
+        queues="pooled", refresh=refresh, posted_writes=posted, read_queue_entries=entries, write_queue_entries=entries,
+        write_high=high, write_low=data.draw(st.integers(0, high - 1)),
+    )  # fmt: skip
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 300))
+    places = np.array([32 * k + (b << 11) + (r << 14) for k in range(bursts) for b in (0, 1) for r in (0, 1)])
+    address, write = rng.choice(places, n), (rng.random(n) < rng.choice((0.2, 0.5, 0.9))).astype(np.uint8)
+    result = simulate_dram(address, write, np.zeros(n, int), part="lpddr4-3200", controller=controller, trace=True)
+    assert result.commands["RD"] + result.counts.forwarded_reads + result.counts.merged_reads == n - write.sum()
+    assert result.commands["WR"] + result.counts.merged_writes == write.sum()
+    assert (result.done_cycle >= result.accept_cycle).all()
+    assert_bursts_in_order(address, write, result.command_trace[0])
 
 
 def test_a_refused_request_holds_up_all_behind_it():
