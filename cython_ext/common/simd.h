@@ -14,6 +14,8 @@
 #define EDGEWATT_AVX512                                                                                        \
     __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512cd,avx512bitalg,avx512vpopcntdq,avx2,bmi," \
                           "bmi2,popcnt,lzcnt,fma")))
+/* AVX-512 as the first processors with it have it (Skylake, Cascade Lake): masks over bytes and words, no counts of ones. */
+#define EDGEWATT_MASKS __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx2,bmi,bmi2,popcnt,lzcnt")))
 #else
 #define EDGEWATT_X86 0
 #endif
@@ -53,6 +55,23 @@ static inline int edgewatt_simd_level(void) {
     if (wish && !strcmp(wish, "avx2") && found > EDGEWATT_LEVEL_AVX2) found = EDGEWATT_LEVEL_AVX2;
     EDGEWATT_STORE(level, found);
     return found;
+}
+
+/* Whether the processor can run EDGEWATT_MASKS, and no lower level is asked for. */
+static inline int edgewatt_has_masks(void) {
+#if EDGEWATT_X86
+    static int known = -1; /* threads that come first together find the same */
+    int found = EDGEWATT_LOAD(known);
+    if (found >= 0) return found;
+    const char *wish = getenv("EDGEWATT_SIMD");
+    found = edgewatt_simd_level() >= EDGEWATT_LEVEL_AVX2 && !(wish && !strcmp(wish, "avx2")) &&
+            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+            __builtin_cpu_supports("avx512dq");
+    EDGEWATT_STORE(known, found);
+    return found;
+#else
+    return 0;
+#endif
 }
 
 #endif

@@ -299,21 +299,27 @@ static inline int64_t ew_add_trials(ew_residency *r, const ew_proposal *p, int s
 #define EW_LANE uint16_t
 #define EW_BITS 16
 #define EW_NEVER_POINT 0xffffu
-#define EW_NAME(x) x##_16_avx512
-#define EW_TARGET EDGEWATT_AVX512
+#define EW_NAME(x) x##_16_masks
+#define EW_TARGET EDGEWATT_MASKS
 #define EW_SIMD 2
 #include "residency/body.h"
 #define EW_LANE uint32_t
 #define EW_BITS 32
 #define EW_NEVER_POINT 0x7fffffffu
-#define EW_NAME(x) x##_32_avx512
-#define EW_TARGET EDGEWATT_AVX512
+#define EW_NAME(x) x##_32_masks
+#define EW_TARGET EDGEWATT_MASKS
 #define EW_SIMD 2
 #include "residency/body.h"
 #endif
 
 typedef void (*ew_residency_run_fn)(ew_residency *, int64_t);
 typedef void (*ew_residency_refresh_fn)(ew_residency *);
+
+#if EDGEWATT_X86
+static inline int ew_residency_level(void) {
+    return edgewatt_has_masks() ? 2 : edgewatt_simd_level() >= EDGEWATT_LEVEL_AVX2;
+}
+#endif
 
 static void ew_residency_run(ew_residency *r, int bits, int64_t moves) {
     if (r->blocks) {
@@ -327,8 +333,8 @@ static void ew_residency_run(ew_residency *r, int bits, int64_t moves) {
 #if EDGEWATT_X86
     static const ew_residency_run_fn variants[3][2] = {{ew_anneal_16_baseline, ew_anneal_32_baseline},
                                                        {ew_anneal_16_avx2, ew_anneal_32_avx2},
-                                                       {ew_anneal_16_avx512, ew_anneal_32_avx512}};
-    variants[edgewatt_simd_level()][bits == 32](r, moves);
+                                                       {ew_anneal_16_masks, ew_anneal_32_masks}};
+    variants[ew_residency_level()][bits == 32](r, moves);
 #else
     (bits == 32 ? ew_anneal_32_baseline : ew_anneal_16_baseline)(r, moves);
 #endif
@@ -338,8 +344,8 @@ static void ew_residency_refresh(ew_residency *r, int bits) {
 #if EDGEWATT_X86
     static const ew_residency_refresh_fn variants[3][2] = {{ew_refresh_16_baseline, ew_refresh_32_baseline},
                                                            {ew_refresh_16_avx2, ew_refresh_32_avx2},
-                                                           {ew_refresh_16_avx512, ew_refresh_32_avx512}};
-    variants[edgewatt_simd_level()][bits == 32](r);
+                                                           {ew_refresh_16_masks, ew_refresh_32_masks}};
+    variants[ew_residency_level()][bits == 32](r);
 #else
     (bits == 32 ? ew_refresh_32_baseline : ew_refresh_16_baseline)(r);
 #endif

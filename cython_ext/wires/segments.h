@@ -237,7 +237,7 @@ EDGEWATT_AVX2 static inline __m256i es_spread_half(uint32_t bits, char value) {
                                     es_spread_half((uint32_t)((up) >> k_), 4)));
 #include "wires/segments_body.h"
 
-EW_BYTE_MASKS static inline int64_t es_singles_avx512(const int64_t *ends, const int64_t *streams, int64_t stop,
+EDGEWATT_MASKS static inline int64_t es_singles_avx512(const int64_t *ends, const int64_t *streams, int64_t stop,
                                                         int64_t eights, int64_t n_streams, uint8_t *to,
                                                         uint64_t *senders) {
     const __m512i all = _mm512_set1_epi64(n_streams), eight = _mm512_set1_epi64(8), one = _mm512_set1_epi64(1);
@@ -253,7 +253,7 @@ EW_BYTE_MASKS static inline int64_t es_singles_avx512(const int64_t *ends, const
     *senders |= (uint64_t)_mm512_reduce_or_epi64(who);
     return k;
 }
-EW_BYTE_MASKS static inline int64_t es_shorts_avx512(es_window *w, const int64_t *ends, const int64_t *streams, int64_t run,
+EDGEWATT_MASKS static inline int64_t es_shorts_avx512(es_window *w, const int64_t *ends, const int64_t *streams, int64_t run,
                                                        int64_t start, int64_t group, int64_t end, int64_t eights,
                                                        int64_t n_streams, uint64_t *senders) {
     const __m512i all = _mm512_set1_epi64(n_streams), one = _mm512_set1_epi64(1), two = _mm512_set1_epi64(2);
@@ -301,7 +301,7 @@ EW_BYTE_MASKS static inline int64_t es_shorts_avx512(es_window *w, const int64_t
 #define ES_NAME(name) name##_avx512
 #define ES_SINGLES es_singles_avx512
 #define ES_SHORTS es_shorts_avx512
-#define ES_TARGET EW_BYTE_MASKS
+#define ES_TARGET EDGEWATT_MASKS
 #define ES_WIDTH 64
 #define ES_VECTOR __m512i
 #define ES_MASK __mmask64

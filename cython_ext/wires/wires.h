@@ -27,22 +27,6 @@ typedef struct {
     uint8_t rest;
 } ew_sent;
 
-/* AVX-512 as the first machines with it have it: bytes by masks, which is all that these loops need. */
-#if EDGEWATT_X86
-#define EW_BYTE_MASKS __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx2,bmi,bmi2,popcnt,lzcnt")))
-static inline int ew_has_byte_masks(void) {
-    static int known = -1; /* threads that come first together find the same */
-    int found = EDGEWATT_LOAD(known);
-    if (found >= 0) return found;
-    const char *wish = getenv("EDGEWATT_SIMD");
-    found = edgewatt_simd_level() >= EDGEWATT_LEVEL_AVX2 && !(wish && !strcmp(wish, "avx2")) &&
-            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-            __builtin_cpu_supports("avx512dq");
-    EDGEWATT_STORE(known, found);
-    return found;
-}
-#endif
-
 #include "wires/segments.h"
 
 /* Sends segments over the bus; returns 0 where one of them is none: then some before it are sent, and the bus is of no use.
@@ -50,7 +34,7 @@ static inline int ew_has_byte_masks(void) {
  * counts: int64[n_streams][3][9 * lanes]. */
 static inline int ew_send(ew_bus *bus, const ew_sent *sent, ew_tally *tallies, int64_t *counts) {
 #if EDGEWATT_X86
-    if (ew_has_byte_masks()) return es_send_avx512(bus, sent, tallies, counts);
+    if (edgewatt_has_masks()) return es_send_avx512(bus, sent, tallies, counts);
     if (edgewatt_simd_level() >= EDGEWATT_LEVEL_AVX2) return es_send_avx2(bus, sent, tallies, counts);
 #endif
     return es_send_plain(bus, sent, tallies, counts);
@@ -59,7 +43,7 @@ static inline int ew_send(ew_bus *bus, const ew_sent *sent, ew_tally *tallies, i
 /* Adds what waits for a stream to its counts. */
 static inline void ew_settle(ew_tally *tally, int64_t lanes, int64_t *counts) {
 #if EDGEWATT_X86
-    if (ew_has_byte_masks()) {
+    if (edgewatt_has_masks()) {
         es_empty_avx512(tally, lanes, counts);
         return;
     }
