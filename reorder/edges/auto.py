@@ -12,6 +12,7 @@ from reorder.limits.objective import least_objective
 from reorder.search.budget import Best, Budget, Scorer, count_of
 from reorder.search.intervals import Items
 from reorder.search.residency import ResidencyParameters
+from reorder.search.spectrum import places
 from traces.work.network import Network
 
 _OF_THE_SEARCH = {field.name for field in fields(ResidencyParameters)}
@@ -24,9 +25,9 @@ FUSED_UNTIL, CHANGED_UNTIL, PLANS, STARTS = 0.5, 0.7, 400, 8
 # Plans are given up that leave so many times more above the bound than the best construction, once there is one of
 # single depths, and once there are those of fused ones: on RadiX-Nets, which have smooth coordinates but no strips.
 ALONE, PROMISING = 3.0, 1.25
-# Constructions of this effort are left out where plans leave less than such a share of what all quick ones leave, or
-# where the last one of this effort left so many times more than the best.
-SLOW, FAR_BELOW, BEHIND = 1.0, 0.4, 1.08
+# Constructions of this effort are left out where plans leave less than such a share of what all quick ones leave (under
+# MIN, under other policies), or where the last one of this effort left so many times more than the best.
+SLOW, FAR_BELOW, FAR_BELOW_AGED, BEHIND = 1.0, 0.6, 0.45, 1.08
 
 
 @dataclass(frozen=True)
@@ -50,21 +51,21 @@ class AutoParameters:
         count_of("workers", self.workers, 1)
 
 
-def fuse(items: Items, best: Best, bound: float) -> None:
-    """Look for what to fuse on a network with locality.
+def fuse(items: Items, best: Best, bound: float) -> bool:
+    """Look for what to fuse on a network with locality; return whether plans suit it.
 
     The plan of single depths comes first; where it is far above the constructions, no others are made.
     """
     plans = plan_search(items)
     if plans is None:
-        return
+        return False
     ends, others = FUSED_UNTIL * (best.task.time_limit_s or math.inf), best.value - bound
 
-    def limit(tried: int) -> bool:
-        over = best.budget.spent() >= ends or best.value <= bound
-        return over or (plans.judged and min(plans.values.values()) - bound > ALONE * others)
+    def suited() -> bool:
+        return not plans.judged or min(plans.values.values()) - bound <= ALONE * others
 
-    plans.fused(best, limit)
+    plans.fused(best, lambda tried: best.budget.spent() >= ends or best.value <= bound or not suited())
+    return plans.judged and suited()
 
 
 def start_from_plans(items: Items, best: Best, bound: float) -> None:
@@ -116,26 +117,30 @@ def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
     bound = least_objective(network, task)
     items = Items(network)
     of_local = LOCAL if task.sees_future else LOCAL_AGED
-    found_by, fused, quick, slow = "", False, math.inf, 0.0
+    far_below = FAR_BELOW if task.sees_future else FAR_BELOW_AGED
+    found_by, local, suited, quick, slow = "", False, False, math.inf, 0.0
 
     def hopeless() -> bool:
         """Whether one more construction that takes long is not worth it, as plans leave far less than others."""
         left = best.value - bound
-        return fused and (left < FAR_BELOW * (quick - bound) or left * BEHIND < slow - bound)
+        return left < far_below * (quick - bound) or left * BEHIND < slow - bound
 
     for name, method in constructions(network, parameters):
         # two-optimal is always there; the others may take a share of the budget, the search has better use for the rest
-        local = items.facts.get("places") is not None
-        if local and not fused:
-            fused, before = True, best.value
-            fuse(items, best, bound)
-            found_by = "sweep" if best.value < before else found_by
-        if local and (not method.local or (method.effort >= SLOW and hopeless())):
-            continue
         share = of_local if local else SWEPT if method.start else CONSTRUCTED
         left = share * (task.time_limit_s or math.inf) - budget.spent()
         if best.edges is not None and (best.value <= bound or left <= 0):
             break
+        if method.start and not local and places(items) is not None:
+            local, before = True, best.value
+            suited = fuse(items, best, bound)
+            found_by = "sweep" if best.value < before else found_by
+            left = of_local * (task.time_limit_s or math.inf) - budget.spent()
+            if best.value <= bound or left <= 0:
+                break
+        # plans try all that sweeps do
+        if local and (not method.local or (method.start and suited) or (method.effort >= SLOW and hopeless())):
+            continue
         before = best.value
         best.work += 1
         entry = ORDERINGS[name]

@@ -28,6 +28,8 @@ NARROW = (4, 8, 16)  # strips of a single depth to begin with, besides one: narr
 LINKED = 2  # plans that are begun in every corner
 EARLY = (0.0, 1.0, 0.5)
 SLANTS = (0.0, 1 / 16, 1 / 4)
+# Of a first strip that is wider: steps, the first of single depths, twice as much of longer groups; and the most.
+LEAD, MOST_LEAD = 0.25, 1.0
 
 Limit = Callable[[int], bool]  # whether so many plans are enough, or time is up
 
@@ -52,6 +54,14 @@ def _sweeps(group: DepthGroup) -> Iterator[DepthGroup]:
     for slant in SLANTS:
         yield replace(group, slant=slant)
     yield replace(group, turns=not group.turns)
+    yield from _leads(group)
+
+
+def _leads(group: DepthGroup) -> Iterator[DepthGroup]:
+    """Yield a group with a wider and with a narrower first strip."""
+    for lead in (group.lead + LEAD, group.lead - LEAD):
+        if group.strips > 1 and 0 <= lead <= MOST_LEAD:
+            yield replace(group, lead=lead)
 
 
 def _wider(group: DepthGroup, factor: float, slant: float) -> DepthGroup:
@@ -117,10 +127,10 @@ class PlanSearch:
                     return
                 last = first + depths - 1
                 beside = [ranges.get(part) for part in ((first, last - 1), (first + 1, last), (first - 1, last - 1))]
-                seeds = [replace(part, first=first, last=last) for part in beside if part is not None]
+                seeds = [replace(part, first=first, last=last, lead=2 * LEAD) for part in beside if part is not None]
                 if depths == 1:
                     seeds += [DepthGroup(first, last, early=early, turns=True) for early in EARLY[:2]]
-                    seeds += [DepthGroup(first, last, strips, turns=True) for strips in NARROW]
+                    seeds += [DepthGroup(first, last, strips, turns=True, lead=LEAD) for strips in NARROW]
                 if seeds:
                     least = self.strips.least(first, last)
                     found = self._climb(seeds, best, _widths, limit, least)
@@ -194,8 +204,7 @@ class PlanSearch:
     def _part(self, group: DepthGroup, best: Best) -> float:
         """Return the objective of a group alone: what feeds it is read, what others need of it is written."""
         if group not in self._parts:
-            edges = self.strips.items.edges[self.strips.places(group)]
-            self._parts[group] = best.score.of_part(edges, self.strips.outputs(group.last))
+            self._parts[group] = best.score.of_part(*self.strips.ends(group), self.strips.outputs(group.last))
         return self._parts[group]
 
     def walk(self, best: Best, limit: Limit) -> None:

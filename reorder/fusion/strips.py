@@ -46,7 +46,9 @@ class DepthGroup:
     of the sweep, as a share of the length for one width of a strip. late: no item is complete sooner after its own
     place has come by than most items of its depth are, as if the picture went on beyond its edges: at the edges items
     wait for nothing, and would all be complete at once. turns: every other strip is swept the other way, so that it
-    begins beside the end of the one before. back: which coordinates (of both) are walked from their ends.
+    begins beside the end of the one before. back: which coordinates (of both) are walked from their ends. lead: how
+    much wider than the others the first strip is, as a share of one; the last one is as much narrower. Nothing that
+    lies before the first one has to stay or to be read again, and it ends sooner at each depth, as strips lean.
     """
 
     first: int
@@ -58,9 +60,25 @@ class DepthGroup:
     late: bool = False
     turns: bool = False
     back: tuple[bool, bool] = CORNERS[0]
+    lead: float = 0.0
 
 
 Plan = tuple[DepthGroup, ...]
+
+
+@dataclass(frozen=True)
+class _Range:
+    """Items low to high - 1, of some depths, and the sources that take part there (`used`, their `place`).
+
+    made: which of `used` are made by these items, and made_by: by which.
+    """
+
+    low: int
+    high: int
+    used: Int64Array
+    place: FloatArray
+    made: Int64Array
+    made_by: Int32Array
 
 
 class Strips:
@@ -83,8 +101,13 @@ class Strips:
         of_source = network.depth[items.sources]
         start, target = items.by_source
         self.feeds_from, self.feeds_to = of_source, np.maximum.reduceat(self.depth[target], start[:-1])
+        # ends of `items.edges`
+        self._sources, self._targets = (
+            ends[items.edges].astype(np.int32) for ends in (network.sources, network.targets)
+        )
         self._made: dict[DepthGroup, Int32Array] = {}
         self._kept = 0
+        self._ranges: dict[tuple[int, int], _Range] = {}
 
     def outputs(self, last: int) -> UInt8Array:
         """Return uint8[N]: what a group up to this depth has to leave behind, outputs and values needed later."""
@@ -100,6 +123,11 @@ class Strips:
         connections = int(self.items.start[high] - self.items.start[low])
         return connections + high - low + int(outside.sum()) + int(self.outputs(last)[self.items.items[low:high]].sum())
 
+    def ends(self, group: DepthGroup) -> tuple[Int32Array, Int32Array]:
+        """Return the sources and the targets of the connections of a group, in its order."""
+        places = self.places(group)
+        return self._sources[places], self._targets[places]
+
     def edges(self, plan: Plan) -> Int64Array:
         """Return the order int64[W] of a plan."""
         return self.items.edges[np.concatenate([self.places(group) for group in plan])]
@@ -114,63 +142,72 @@ class Strips:
             self._kept += len(self._made[group])
         return self._made[group]
 
-    def _times(self, group: DepthGroup, low: int, high: int) -> tuple[Int64Array, Int64Array]:
-        """Return when sources come by that feed the group from outside (int64[m]), and when its items are complete."""
+    def _range(self, first: int, last: int) -> _Range:
+        """Return what takes part in the depths first to last. Kept."""
+        if (first, last) not in self._ranges:
+            items = self.items
+            low, high = np.searchsorted(self.depth, (first, last + 1)).tolist()
+            used = np.flatnonzero((self.feeds_from < last) & (self.feeds_to >= first))
+            made = items.item[used]
+            made[made >= high] = -1
+            self._ranges[first, last] = _Range(
+                low,
+                high,
+                used,
+                self.place[:, items.sources[used]],
+                np.flatnonzero(made >= low),
+                made[made >= low] - low,
+            )
+        return self._ranges[first, last]
+
+    def _times(self, group: DepthGroup, part: _Range) -> tuple[Int64Array, Int64Array]:
+        """Return when sources come by (int64[m], of those that take part), and when the items are complete."""
         items = self.items
-        across, along = (1 - place if back else place for place, back in zip(self.place, group.back, strict=True))
-        if group.across:
-            across, along = along, across
-        across = across * group.strips
-        strip = np.minimum(np.floor(across), group.strips - 1)
-        if group.turns:
-            along = np.where(strip % 2, 1 - along, along)
-        along = (along + group.slant * (across - strip)) / (1 + group.slant)
-        at = ((strip + along) * FINE).astype(np.int64)
-        time = at[items.sources]
+        time = np.zeros(len(items.sources), np.int64)
+        time[part.used] = _at(group, part.place)
         if not group.late:
-            return time, latest_of_sources(items.start, items.source, items.item, time, low, high)
-        complete = np.empty(high - low, np.int64)
-        own = at[items.items[low:high]]
-        ends = np.searchsorted(self.depth[low:high], np.arange(group.first, group.last + 2)).tolist()
-        for first, last in itertools.pairwise(ends):
-            latest = latest_of_sources(items.start, items.source, items.item, time, low + first, low + last)
-            waits = np.median(latest - own[first:last]).astype(np.int64)
-            complete[first:last] = np.maximum(latest, own[first:last] + waits)
-            source = items.own[low + first : low + last]
-            time[source[source >= 0]] = complete[first:last][source >= 0]
+            latest = latest_of_sources(items.start, items.source, items.item, time, part.low, part.high)
+            time[part.used[part.made]] = latest[part.made_by]
+            return time, latest
+        complete = np.empty(part.high - part.low, np.int64)
+        own = _at(group, self.place[:, items.items[part.low : part.high]])
+        depths = np.arange(group.first, group.last + 2)
+        for low, high in itertools.pairwise(np.searchsorted(self.depth, depths).tolist()):
+            latest = latest_of_sources(items.start, items.source, items.item, time, low, high)
+            here = slice(low - part.low, high - part.low)
+            waits = np.median(latest - own[here]).astype(np.int64)
+            complete[here] = np.maximum(latest, own[here] + waits)
+            source = items.own[low:high]
+            time[source[source >= 0]] = complete[here][source >= 0]
         return time, complete
 
     def _places(self, group: DepthGroup) -> Int32Array:
         items = self.items
-        low, high = np.searchsorted(self.depth, (group.first, group.last + 1)).tolist()
-        when, latest = self._times(group, low, high)
-        own = items.own[low:high]
-        feeds = own >= 0
-        when[own[feeds]] = latest[feeds]
+        part = self._range(group.first, group.last)
+        low, high = part.low, part.high
+        when, latest = self._times(group, part)
         # items are numbered by depth, and so are sources: stable sorts put what is due at once in order of depth
-        used = np.flatnonzero((self.feeds_from < group.last) & (self.feeds_to >= group.first))
-        order = used[np.argsort(when[used], kind="stable")].astype(np.int32)
+        order = part.used[np.argsort(when[part.used], kind="stable")].astype(np.int32)
         start, target = items.by_source
         if group.early == 1:
             return streamed(order, start, target, items.in_sources, low, high)
         if group.early:
-            return self._between(group, low, high, when, latest)
+            return self._between(group, part, when, latest)
         turn = np.argsort(latest, kind="stable")
         size = np.diff(items.start[low : high + 1])[turn]
         first = np.empty(high - low, np.int64)
         first[turn] = np.cumsum(size) - size
         return streamed(order, start, target, items.in_sources, low, high, first)
 
-    def _between(self, group: DepthGroup, low: int, high: int, when: Int64Array, latest: Int64Array) -> Int32Array:
+    def _between(self, group: DepthGroup, part: _Range, when: Int64Array, latest: Int64Array) -> Int32Array:
         """Return the places where targets begin before their last source comes by: at both ends' later event."""
-        items = self.items
+        items, low, high, used = self.items, part.low, part.high, part.used
         first, last = items.start[low], items.start[high]
         source, target = items.source[first:last], items.target[first:last] - low
         earliest = np.minimum.reduceat(when[source], items.start[low:high] - first)
         strip = latest - latest % int(FINE)
         begin = latest - (group.early * (latest - np.maximum(earliest, strip))).astype(np.int64)
         # events by time: at equal times by depth, there first the items that begin, then the sources that come by
-        used = np.flatnonzero((self.feeds_from < group.last) & (self.feeds_to >= group.first))
         depth = np.concatenate((2 * self.depth[low:high], 2 * self.feeds_from[used] + 1))
         events = np.argsort(depth, kind="stable")
         events = events[np.argsort(np.concatenate((begin, when[used]))[events], kind="stable")]
@@ -180,6 +217,19 @@ class Strips:
         comes[used] = rank[high - low :]
         at = np.maximum(comes[source], rank[: high - low][target])
         return grouped(at, len(events)) + first
+
+
+def _at(group: DepthGroup, places: FloatArray) -> Int64Array:
+    """Return the time int64[n] at which a group comes by places float64[2, n]."""
+    across, along = (1 - place if back else place for place, back in zip(places, group.back, strict=True))
+    if group.across:
+        across, along = along, across
+    across = across * group.strips - group.lead
+    strip = np.clip(np.floor(across), 0, group.strips - 1)
+    if group.turns:
+        along = np.where(strip % 2, 1 - along, along)
+    along = (along + group.slant * (across - strip + group.lead)) / (1 + group.slant * (1 + group.lead))
+    return ((strip + along) * FINE).astype(np.int64)
 
 
 def on_rows(place: FloatArray) -> FloatArray:

@@ -34,9 +34,10 @@ class Scorer:
         """O(W) per term of the objective."""
         return float(self.objective.of_arrays(self._sources[edges], self._targets[edges], self._network, self._task))
 
-    def of_part(self, edges: npt.NDArray[np.int64], outputs: npt.NDArray[np.uint8]) -> float:
+    def of_part(
+        self, sources: npt.NDArray[np.int32], targets: npt.NDArray[np.int32], outputs: npt.NDArray[np.uint8]
+    ) -> float:
         """Return the objective of some connections alone, whose results in `outputs` (uint8[N]) are to be written."""
-        sources, targets = self._sources[edges], self._targets[edges]
         return float(self.objective.of_arrays(sources, targets, self._network, self._task, outputs))
 
     def polished(self, edges: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], float]:

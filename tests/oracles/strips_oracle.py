@@ -19,12 +19,12 @@ def _group_order(strips: Strips, group: DepthGroup) -> list[int]:
     outside = {}
     for v in range(network.n_neurons):
         place = [1 - p if back else p for p, back in zip(strips.place[:, v], group.back, strict=True)]
-        across = place[group.across] * group.strips
-        strip = min(int(across), group.strips - 1)
+        across = place[group.across] * group.strips - group.lead
+        strip = max(0, min(int(np.floor(across)), group.strips - 1))
         along = place[1 - group.across]
         if group.turns and strip % 2 == 1:
             along = 1 - along
-        along = (along + group.slant * (across - strip)) / (1 + group.slant)
+        along = (along + group.slant * (across - strip + group.lead)) / (1 + group.slant * (1 + group.lead))
         outside[v] = int((strip + along) * 2**36)
     edges = [e for e in range(network.n_connections) if group.first <= depth[network.targets[e]] <= group.last]
     complete: dict[int, int] = {}

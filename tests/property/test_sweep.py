@@ -97,7 +97,8 @@ def test_plans_are_swept_as_their_definition_says(network: Network, seed: int) -
         across, late, turns, *back = (int(x) for x in rng.integers(2, size=5))
         early = float(rng.choice((0.0, 0.25, 0.5, 1.0)))
         group = DepthGroup(first, last, int(rng.integers(1, 5)), across, early, slant, bool(late), bool(turns))
-        plan.append(replace(group, back=(bool(back[0]), bool(back[1]))))
+        lead = float(rng.choice([0.0, 0.25, 0.75, 1.0]))
+        plan.append(replace(group, back=(bool(back[0]), bool(back[1])), lead=lead))
         first = last + 1
     order = check_order(network, strips.edges(tuple(plan)))
     assert order.tolist() == plan_order(strips, tuple(plan))
@@ -136,6 +137,17 @@ def test_plans_that_go_on_where_they_were_move_less() -> None:
     score = Scorer(network, Task(100))
     leaping, turning, going_on = (score(strips.edges(p)) for p in (plan, turned, linked(turned, (False, False))))
     assert going_on < turning < leaping
+
+
+def test_a_first_strip_that_is_wider_pays() -> None:
+    """No strip before it leaves values behind that have to stay or to be read again."""
+    network = local_network(16, [4] * 3, 0.7, seed=5)
+    strips = Strips(Items(network), places(Items(network)))
+    score, lower = Scorer(network, Task(100)), io_bounds(network).lower_total
+    even, wider = (
+        score(strips.edges((DepthGroup(1, 2, 5, slant=1 / 16, turns=True, lead=lead),))) - lower for lead in (0.0, 0.5)
+    )
+    assert wider < 0.85 * even
 
 
 @settings(max_examples=60, deadline=None)
