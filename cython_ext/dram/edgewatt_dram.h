@@ -23,7 +23,8 @@ extern "C" {
 
 typedef struct edgewatt_dram edgewatt_dram;
 
-/* Called when a request is done: a read has its data, a write is posted. `clock` is the present one. */
+/* Called when a request is done, `clock` is the present one: a read has its data, a write is posted or, in a controller
+ * with posted_writes false, its command is issued. None needs a further request for it, so each may be waited for. */
 typedef void (*edgewatt_dram_done)(void *user, uint64_t id, int64_t accepted, int64_t clock);
 
 typedef struct {

@@ -305,13 +305,14 @@ static int move_from(dram_engine *e, int kind, int32_t *queue, int32_t *length, 
 static int move_read(dram_engine *e) { return move_from(e, 0, e->read_queue, &e->reads_waiting, &e->reads_blocked); }
 static int move_write(dram_engine *e) { return move_from(e, 1, e->write_queue, &e->writes_waiting, &e->writes_blocked); }
 
-/* Move one request to its bank: writes while draining, else reads. */
+/* Move one request to its bank: writes while draining, else reads. A write that is done by its command is waited for
+ * like a read, so where nothing else is to be done such writes do not wait for more. */
 static int move_request(dram_engine *e, int flush) {
     if (e->c.strict_order) return !e->queued && move_read(e);
     if (!e->draining) {
         if (e->writes_waiting >= e->c.write_high) e->draining = e->writes_waiting - e->c.write_low;
         else if (e->writes_waiting > e->c.write_idle && !e->queued) e->draining = e->writes_waiting;
-        else if (flush && !e->reads_waiting && !e->queued) e->draining = e->writes_waiting;
+        else if ((flush || !e->c.posted) && !e->reads_waiting && !e->queued) e->draining = e->writes_waiting;
     }
     if (e->draining) {
         if (move_write(e)) {

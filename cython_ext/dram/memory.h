@@ -346,8 +346,7 @@ static int dram_run(dram_memory *m, int64_t slice) {
             if (e->queued || e->reads_waiting) since = sooner(since, e->last_progress);
             if (e->trace && e->trace_size - e->n_trace < TRACE_MARGIN) return RUN_OUTPUT_FULL;
         }
-        /* No more writes come to fill the queue. One that is done only by its command is waited for like a read. */
-        const int flush = over && (m->phase == DRAINING || !(m->channel[0]->c.posted || m->channel[0]->c.pooled));
+        const int flush = over && m->phase == DRAINING; /* no more writes come to fill the queue */
         if (over) {
             int pending = 0, reads = 0;
             if (m->phase == COMPLETING || m->phase == RESTING) {

@@ -129,3 +129,12 @@ def test_a_file_that_is_none_is_refused(program, tmp_path, text):
         [program, tmp_path / "bad", tmp_path / "bad", tmp_path / "out"], capture_output=True, text=True
     )
     assert run.returncode == 1 and str(tmp_path / "bad") in run.stderr
+
+
+def test_a_write_that_is_waited_for_at_an_idle_bus_is_done(program, tmp_path):
+    # fewer than make the controller drain them; the program lets the clocks up to the next request pass
+    controller = {"posted_writes": False, "write_idle": 8}
+    address, write, arrival = [0, 1 << 20, 1 << 21, 0], [1, 1, 1, 0], [0, 0, 0, 100_000]
+    done, _, _ = play(program, tmp_path, "lpddr4-3200", controller, address, write, arrival)
+    alone = simulate_dram(address, write, arrival, part="lpddr4-3200", controller=controller)
+    assert (done == alone.done_cycle).all() and done[:3].max() < 300
