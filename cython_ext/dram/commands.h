@@ -2,20 +2,20 @@
 #ifndef EDGEWATT_DRAM_COMMANDS_H
 #define EDGEWATT_DRAM_COMMANDS_H
 
-#include "dram/state.h"
+#include "dram/levels.h"
 
 static inline int is_column(int command) { return (command >= RD && command <= WRA) || command == MWR; }
 
 static inline int64_t earliest(const dram_engine *e, const dram_bank *bank, int command) {
     const dram_rank *rank = &e->rank[bank->rank];
     int64_t t = later(bank->ready[command], rank->ready[command]);
-    if (e->c.groups > 1) t = later(t, e->group_ready[bank->group][command]);
-    if (command == ACT) t = later(t, rank->acts[rank->act_index] + e->c.faw);
+    if (e->c->groups > 1) t = later(t, e->group_ready[bank->group][command]);
+    if (command == ACT) t = later(t, rank->acts[rank->act_index] + e->c->faw);
     return t;
 }
 
 static inline int64_t wires_ready(const dram_engine *e, int command) {
-    return e->wires_free[e->c.command_buses == 2 && is_column(command)];
+    return e->wires_free[e->c->command_buses == 2 && is_column(command)];
 }
 
 /* ---- what a command changes ------------------------------------------------------------------------------------- */
@@ -41,100 +41,54 @@ static void account(dram_rank *rank, int64_t now) {
 static void close_row(dram_engine *e, dram_bank *bank) {
     bank->row = NONE;
     bank->hits = 0;
-    bank->look_at = 0;
+    bank->hit = 0;
+    e->look_at[bank - e->bank] = 0;
     e->rank[bank->rank].open--;
 }
 
-/* Add the counts that were packed into bytes to the totals per wire. */
-static void unpack_levels(dram_engine *e) {
-    for (int w = 0; w < e->c.ca_wires; w++) {
-        e->ca_ones[w] += e->ca_packed_ones[w >> 3] >> 8 * (w & 7) & 0xff;
-        e->ca_rising[w] += e->ca_packed_rising[w >> 3] >> 8 * (w & 7) & 0xff;
-    }
-    memset(e->ca_packed_ones, 0, sizeof e->ca_packed_ones);
-    memset(e->ca_packed_rising, 0, sizeof e->ca_packed_rising);
-    e->ca_packed = 0;
-}
-
-/* Bit k of a byte into byte k of a word. */
-static inline uint64_t spread(uint32_t byte) {
-    uint64_t copies = (uint64_t)(byte & 0xff) * 0x0101010101010101ull & 0x8040201008040201ull;
-    return ((copies + 0x7f7f7f7f7f7f7f7full) | copies) >> 7 & 0x0101010101010101ull;
-}
-
-/* Play a command's levels on the command wires: they rest at their idle level unless one command follows directly on another. */
-static void play_levels(dram_engine *e, int64_t t, int command, const dram_bank *bank, int row, int column) {
-    int beats = e->c.ca_beats[command];
-    if (!beats) return;
-    uint64_t word = (uint64_t)row << ROW_BIT | (uint64_t)column << COLUMN_BIT;
-    if (bank) word |= (uint64_t)bank->number << BANK_BIT | (uint64_t)bank->group_number << GROUP_BIT;
-    /* Wires that rest at 1 fall as often as they rise, so there the falling edges are counted. */
-    const uint32_t idle = e->c.ca_idle;
-    uint32_t before = t <= e->ca_end ? e->ca_last : idle;
-    if (e->ca_packed + beats > 255) unpack_levels(e);
-    e->ca_packed += beats;
-    for (int beat = 0; beat < beats; beat++) {
-        const dram_levels *pattern = &e->c.ca_level[command][beat];
-        uint32_t levels = pattern->constant;
-        for (int k = 0; k < pattern->n_pieces; k++)
-            levels |= ((uint32_t)(word >> pattern->source[k]) & pattern->mask[k]) << pattern->target[k];
-        uint32_t rising = (levels ^ idle) & ~(before ^ idle);
-        for (int w = 0; w < e->c.ca_wires; w += 8) {
-            e->ca_packed_ones[w >> 3] += spread(levels >> w);
-            e->ca_packed_rising[w >> 3] += spread(rising >> w);
-        }
-        before = levels;
-    }
-    e->ca_last = before;
-    e->ca_end = t + (beats + e->c.ca_beats_per_clock - 1) / e->c.ca_beats_per_clock;
-}
-
 /* Nothing of a table before its gap after cycle t. */
-static inline void hold(int64_t *ready, const int64_t *gap, int64_t t, int n) {
-    if (n == REFAB + 1) /* the usual number, as a constant */
-        for (int to = 0; to < REFAB + 1; to++) ready[to] = later(ready[to], t + gap[to]);
-    else
-        for (int to = 0; to < n; to++) ready[to] = later(ready[to], t + gap[to]);
+static inline void hold(int64_t *ready, const dram_gaps *gaps, int64_t t) {
+    for (int k = 0; k < gaps->n; k++) {
+        int64_t *held = &ready[gaps->gap[k].to];
+        *held = later(*held, t + gaps->gap[k].clocks);
+    }
 }
 
 /* A refresh makes good for as many activates as ask for refresh management. */
 static inline void made_good(const dram_engine *e, dram_bank *bank) {
-    bank->activates = bank->activates > e->c.rfm_limit ? bank->activates - e->c.rfm_limit : 0;
+    bank->activates = bank->activates > e->c->rfm_limit ? bank->activates - e->c->rfm_limit : 0;
 }
 
 /* Record a command and let every constraint that follows from it hold. `bank` is NULL for a rank command. */
 static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank, const dram_node *node) {
     dram_rank *rank = &e->rank[r];
-    int64_t(*gap)[COMMANDS][COMMANDS] = e->c.gap;
-    account(rank, t);
+    const dram_gaps(*gaps)[COMMANDS] = e->tables->gaps;
+    if (command != RD && command != WR) account(rank, t); /* after which it is as open as before */
     rank->count[command]++;
-    const int n_ready = e->n_ready;
-    hold(rank->ready, gap[SAME_RANK][command], t, n_ready);
+    hold(rank->ready, &gaps[SAME_RANK][command], t);
     if (bank) {
-        int64_t *group = e->group_ready[bank->group];
-        hold(bank->ready, gap[SAME_BANK][command], t, n_ready);
-        if (e->c.groups > 1) hold(group, gap[SAME_GROUP][command], t, n_ready);
+        hold(bank->ready, &gaps[SAME_BANK][command], t);
+        if (e->c->groups > 1) hold(e->group_ready[bank->group], &gaps[SAME_GROUP][command], t);
         bank->count[command]++;
     }
-    if (e->c.ranks > 1 && is_column(command))
-        for (int other = 0; other < e->c.ranks; other++) {
-            int64_t *ready = e->rank[other].ready;
-            for (int to = RD; other != r && to <= WRA; to++) ready[to] = later(ready[to], t + gap[OTHER_RANK][command][to]);
-            if (other != r) ready[MWR] = later(ready[MWR], t + gap[OTHER_RANK][command][MWR]);
-        }
-    if (e->c.wire_cycles[command])
-        e->wires_free[e->c.command_buses == 2 && is_column(command)] = t + e->c.wire_cycles[command];
+    if (e->c->ranks > 1 && is_column(command))
+        for (int other = 0; other < e->c->ranks; other++)
+            if (other != r) hold(e->rank[other].ready, &gaps[OTHER_RANK][command], t);
+    if (e->c->wire_cycles[command])
+        e->wires_free[e->c->command_buses == 2 && is_column(command)] = t + e->c->wire_cycles[command];
     if (command != PDE && command != PDX) rank->last_command = t;
-    if (e->c.self_refresh && (command == ACT || is_column(command))) rank->last_used = t;
+    if (e->c->self_refresh && (command == ACT || is_column(command))) rank->last_used = t;
     switch (command) {
     case ACT:
         bank->row = node->row;
         bank->hits = 0;
+        for (int at = 0; at < bank->queued; at++)
+            bank->hit |= (uint64_t)(e->pool[bank->queue[at]].row == bank->row) << at;
         rank->open++;
         rank->acts[rank->act_index] = t;
         rank->act_index = (rank->act_index + 1) & 3;
         bank->activates++;
-        if (e->c.second_act) e->second_act_by = t + e->c.second_act, e->second_act_bank = bank;
+        if (e->c->second_act) e->second_act_by = t + e->c->second_act, e->second_act_bank = bank;
         break;
     case ACT2:
         e->second_act_by = 0;
@@ -142,12 +96,12 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
         break;
     case RDA:
     case WRA: { /* the bank closes itself as soon as tRAS, tRTP and tWR allow */
-        int64_t closes = later(t + (command == RDA ? e->c.rtp : e->c.write_recovery), bank->ready[PRE]);
-        bank->ready[ACT] = later(bank->ready[ACT], closes + e->c.rp);
-        bank->ready[REFAB] = later(bank->ready[REFAB], closes + e->c.rp);
-        bank->ready[REFPB] = later(bank->ready[REFPB], closes + e->c.rp);
-        bank->ready[RFM] = later(bank->ready[RFM], closes + e->c.rp);
-        rank->ready[PDE] = later(rank->ready[PDE], closes + e->c.rp);
+        int64_t closes = later(t + (command == RDA ? e->c->rtp : e->c->write_recovery), bank->ready[PRE]);
+        bank->ready[ACT] = later(bank->ready[ACT], closes + e->c->rp);
+        bank->ready[REFAB] = later(bank->ready[REFAB], closes + e->c->rp);
+        bank->ready[REFPB] = later(bank->ready[REFPB], closes + e->c->rp);
+        bank->ready[RFM] = later(bank->ready[RFM], closes + e->c->rp);
+        rank->ready[PDE] = later(rank->ready[PDE], closes + e->c->rp);
         rank->refreshing_until = later(rank->refreshing_until, closes);
         close_row(e, bank);
         break;
@@ -163,28 +117,25 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
             }
         break;
     case REFAB:
-        rank->refreshing_until = later(rank->refreshing_until, t + e->c.refresh_cycles);
-        rank->refresh_first = --rank->refresh_due >= later(e->c.postpone, 1);
+        rank->refreshing_until = later(rank->refreshing_until, t + e->c->refresh_cycles);
+        rank->refresh_first = --rank->refresh_due >= later(e->c->postpone, 1);
         rank->refreshed[0] = rank->refreshes[rank->refresh_index] = t;
         rank->refresh_index = (rank->refresh_index + 1) & 15;
-        for (int b = 0; e->c.rfm_limit && b < e->n_banks; b++)
+        for (int b = 0; e->c->rfm_limit && b < e->n_banks; b++)
             if (e->bank[b].rank == r) made_good(e, &e->bank[b]);
         break;
     case REFPB:
-        rank->refreshing_until = later(rank->refreshing_until, t + e->c.refresh_bank_cycles);
-        rank->refresh_first = --rank->refresh_due >= later((int64_t)e->c.postpone * e->c.refresh_sets, 1);
+        rank->refreshing_until = later(rank->refreshing_until, t + e->c->refresh_bank_cycles);
+        rank->refresh_first = --rank->refresh_due >= later((int64_t)e->c->postpone * e->c->refresh_sets, 1);
         rank->refreshed[rank->refresh_bank] = t;
-        rank->refresh_bank = (rank->refresh_bank + 1) % e->c.refresh_sets;
+        rank->refresh_bank = (rank->refresh_bank + 1) % e->c->refresh_sets;
         made_good(e, bank);
-        for (dram_bank *other = bank + e->c.refresh_sets; other < e->bank + e->n_banks && other->rank == r;
-             other += e->c.refresh_sets) { /* the other banks of its set */
-            other->look_at = 0;
+        for (dram_bank *other = bank + e->c->refresh_sets; other < e->bank + e->n_banks && other->rank == r;
+             other += e->c->refresh_sets) { /* the other banks of its set */
+            e->look_at[other - e->bank] = 0;
             made_good(e, other);
-            for (int to = 0; to < n_ready; to++) {
-                int64_t *group = &e->group_ready[other->group][to];
-                other->ready[to] = later(other->ready[to], t + gap[SAME_BANK][REFPB][to]);
-                if (e->c.groups > 1) *group = later(*group, t + gap[SAME_GROUP][REFPB][to]);
-            }
+            hold(other->ready, &gaps[SAME_BANK][REFPB], t);
+            if (e->c->groups > 1) hold(e->group_ready[other->group], &gaps[SAME_GROUP][REFPB], t);
         }
         break;
     case PDE:
@@ -195,11 +146,11 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
         rank->powered_down = rank->resting = 0;
         break;
     case RFM:
-        rank->refreshing_until = later(rank->refreshing_until, t + e->c.rfm_cycles);
+        rank->refreshing_until = later(rank->refreshing_until, t + e->c->rfm_cycles);
         made_good(e, bank);
         break;
     case SRE: /* begins with a refresh; the DRAM refreshes itself from then on */
-        rank->refreshing_until = later(rank->refreshing_until, t + e->c.refresh_cycles);
+        rank->refreshing_until = later(rank->refreshing_until, t + e->c->refresh_cycles);
         rank->in_self_refresh = rank->resting = 1;
         rank->sleeps_since = t;
         rank->next_refresh = NEVER;
@@ -207,12 +158,12 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
         break;
     case SRX: /* one more refresh is due after it */
         rank->in_self_refresh = rank->resting = 0;
-        rank->next_refresh = t + e->c.refresh_interval;
+        rank->next_refresh = t + e->c->refresh_interval;
         rank->refresh_due = 1;
-        for (int x = 0; x < e->c.refresh_sets; x++) rank->refreshed[x] = t;
+        for (int x = 0; x < e->c->refresh_sets; x++) rank->refreshed[x] = t;
         break;
     }
-    if (bank) bank->look_at = 0;
+    if (bank) e->look_at[bank - e->bank] = 0;
     int row = command == ACT || is_column(command) ? node->row : command == ACT2 ? bank->row : 0, column = is_column(command) ? node->column : 0;
     play_levels(e, t, command, bank, row, column);
     if (e->trace) {
@@ -230,7 +181,7 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
 static inline void refresh_comes_due(const dram_engine *e, dram_rank *rank, int64_t t) {
     if (t < rank->next_refresh) return;
     rank->refresh_due++;
-    rank->next_refresh += e->c.refresh_interval / (e->c.refresh == REFRESH_PER_BANK ? e->c.refresh_sets : 1);
+    rank->next_refresh += e->c->refresh_interval / (e->c->refresh == REFRESH_PER_BANK ? e->c->refresh_sets : 1);
 }
 
 static inline void complete(dram_engine *e, int64_t id, int64_t accepted, int64_t cycle) {
@@ -259,7 +210,7 @@ static void leave(dram_engine *e, int64_t t, dram_bank *bank, int32_t k, int com
     issue(e, t, command, bank->rank, bank, node);
     bank->last_column = t;
     e->counts.bursts++;
-    e->counts.data_clock += sooner(t - e->last_burst, e->c.clock_run_on);
+    e->counts.data_clock += sooner(t - e->last_burst, e->c->clock_run_on);
     e->last_burst = t;
     e->last_progress = t;
     if (e->out->sent_id) {
@@ -268,8 +219,8 @@ static void leave(dram_engine *e, int64_t t, dram_bank *bank, int32_t k, int com
     }
     drop_pending(e, k);
     if (node->write) {
-        e->counts.last_data = later(e->counts.last_data, t + e->c.write_data_end);
-        if (!e->c.posted) {
+        e->counts.last_data = later(e->counts.last_data, t + e->c->write_data_end);
+        if (!e->c->posted) {
             complete(e, node->id, node->taken, t);
             e->pending_reads--;
         }
@@ -277,8 +228,8 @@ static void leave(dram_engine *e, int64_t t, dram_bank *bank, int32_t k, int com
         e->pending--;
         return;
     }
-    int64_t done = t + e->c.read_data_end + e->c.latency - 1;
-    e->counts.last_data = later(e->counts.last_data, t + e->c.read_data_end);
+    int64_t done = t + e->c->read_data_end + e->c->latency - 1;
+    e->counts.last_data = later(e->counts.last_data, t + e->c->read_data_end);
     while (k != NONE) {
         node = &e->pool[k];
         complete(e, node->id, node->accepted, done);
@@ -295,23 +246,23 @@ static void leave(dram_engine *e, int64_t t, dram_bank *bank, int32_t k, int com
 
 /* Start the data clock for a column command that could go now; returns 0 where it runs. */
 static int sync_first(dram_engine *e, int64_t t, int r, int write) {
-    int64_t run = write ? e->c.sync_after_write : e->c.sync_after_read;
-    if (!e->c.sync_cycles) return 0;
+    int64_t run = write ? e->c->sync_after_write : e->c->sync_after_read;
+    if (!e->c->sync_cycles) return 0;
     if (t <= e->clock_until) {
         e->clock_until = later(e->clock_until, t + run);
         return 0;
     }
     if (write) e->counts.write_syncs++; else e->counts.read_syncs++;
     issue(e, t, CAS, r, NULL, NULL);
-    e->wires_free[0] = e->wires_free[1] = t + e->c.sync_cycles;
-    e->clock_until = t + e->c.sync_cycles + run;
+    e->wires_free[0] = e->wires_free[1] = t + e->c->sync_cycles;
+    e->clock_until = t + e->c->sync_cycles + run;
     return 1;
 }
 
 /* Serve one request of a bank's queue. */
 static void serve(dram_engine *e, int64_t t, dram_bank *bank, int at, int command) {
     int32_t k = bank->queue[at];
-    bank->queued_writes -= e->pool[k].write;
+    bank->hit = without(bank->hit, at), bank->write = without(bank->write, at);
     remove_at(bank->queue, &bank->queued, at);
     e->reads_blocked = e->writes_blocked = 0; /* there is room in a bank's queue again */
     e->banks_with_room |= (uint64_t)1 << (bank - e->bank);

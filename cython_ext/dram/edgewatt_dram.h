@@ -285,7 +285,7 @@ edgewatt_dram_statistics edgewatt_dram_read_statistics(edgewatt_dram *m) {
             s.activates += count[ACT], s.precharges += count[PRE] + count[PREA] + count[RDA] + count[WRA];
             s.read_bursts += count[RD] + count[RDA], s.write_bursts += count[WR] + count[WRA] + count[MWR], s.refreshes += count[REFPB];
         }
-        for (int r = 0; r < e->c.ranks; r++) {
+        for (int r = 0; r < e->c->ranks; r++) {
             account(&e->rank[r], m->clock);
             s.refreshes += e->rank[r].count[REFAB];
             s.active_clocks += e->rank[r].active, s.precharged_clocks += e->rank[r].precharged;

@@ -10,41 +10,31 @@
 
 /* ---- choosing a command ----------------------------------------------------------------------------------------- */
 
+/* Whether a queued write would overtake a read of the same burst. */
+static int overtakes(const dram_engine *e, const dram_bank *bank, int at) {
+    const int64_t burst = e->pool[bank->queue[at]].burst;
+    for (uint64_t reads = bank->hit & ~bank->write & (((uint64_t)1 << at) - 1); reads; reads &= reads - 1)
+        if (e->pool[bank->queue[lowest(reads)]].burst == burst) return 1;
+    return 0;
+}
+
 /* What a bank's queue asks for: may the row be closed, and the first read and write to the open row. A row is given up
  * when nothing queued hits it, or when hit_cap hits were served while the oldest request waits for another row. */
-static void bank_summary(dram_engine *e, dram_bank *bank) {
-    bank->first_read = bank->first_write = NONE;
-    bank->may_close = 0;
-    if (bank->row == NONE || !bank->queued) return;
-    for (int at = 0; at < bank->queued; at++) {
-        const dram_node *node = &e->pool[bank->queue[at]];
-        if (node->row != bank->row) continue;
-        if (!node->write) {
-            if (bank->first_read == NONE) bank->first_read = at;
-            if (!bank->queued_writes) break;
-        } else if (bank->first_write == NONE) {
-            int older_read = 0; /* a write must not overtake a read of the same burst */
-            for (int k = 0; k < at && !older_read; k++) {
-                const dram_node *before = &e->pool[bank->queue[k]];
-                older_read = !before->write && before->burst == node->burst;
-            }
-            if (!older_read) bank->first_write = at;
-        }
-    }
-    int hits = bank->first_read != NONE || bank->first_write != NONE;
-    bank->may_close = e->pool[bank->queue[0]].row != bank->row && (!hits || bank->hits >= e->c.hit_cap);
-    if (bank->may_close && e->c.hit_cap_strict) bank->first_read = bank->first_write = NONE;
+static void bank_summary(const dram_engine *e, dram_bank *bank) {
+    uint64_t reads = bank->hit & ~bank->write, writes = bank->hit & bank->write;
+    while (writes && overtakes(e, bank, lowest(writes))) writes &= writes - 1;
+    bank->may_close = bank->row != NONE && bank->queued && !(bank->hit & 1) &&
+                      (!(reads | writes) || bank->hits >= e->c->hit_cap);
+    if (bank->may_close && e->c->hit_cap_strict) reads = writes = 0;
+    bank->first_read = reads ? lowest(reads) : NONE;
+    bank->first_write = writes ? lowest(writes) : NONE;
 }
 
 /* Closed page: the last hit known, or the last one allowed, precharges the bank itself. */
 static inline int closes_itself(const dram_engine *e, const dram_bank *bank, int at) {
-    if (e->c.page != PAGE_CLOSED) return 0;
-    int others = 0, waiting = 0;
-    for (int k = 0; k < bank->queued; k++)
-        if (k != at) {
-            if (e->pool[bank->queue[k]].row == bank->row) others = 1; else waiting = 1;
-        }
-    return !others || (waiting && bank->hits + 1 >= e->c.hit_cap);
+    if (e->c->page != PAGE_CLOSED) return 0;
+    int others = (bank->hit & ~((uint64_t)1 << at)) != 0, waiting = __builtin_popcountll(bank->hit) < bank->queued;
+    return !others || (waiting && bank->hits + 1 >= e->c->hit_cap);
 }
 
 /* Find the first command the bank's queue can have, and when: in `*command` and `*at` (place in the queue) if that is
@@ -52,16 +42,16 @@ static inline int closes_itself(const dram_engine *e, const dram_bank *bank, int
 static inline int64_t bank_next_ageless(dram_engine *e, int64_t t, dram_bank *bank, int *command, int *at) {
     *command = COMMANDS;
     *at = 0;
-    if (!bank->look_at) bank_summary(e, bank);
+    if (!e->look_at[bank - e->bank]) bank_summary(e, bank);
     if (bank->row == NONE) {
-        *command = e->c.rfm_limit && bank->activates >= e->c.rfm_limit ? RFM : ACT;
+        *command = e->c->rfm_limit && bank->activates >= e->c->rfm_limit ? RFM : ACT;
         if (!bank->queued) return NEVER;
         if (e->second_act_by && *command == ACT) return t + 1; /* no ACT-1 between ACT-1 and ACT-2 */
         return later(earliest(e, bank, *command), wires_ready(e, *command));
     }
     int64_t close_at = NEVER;
     if (bank->may_close) close_at = earliest(e, bank, PRE);
-    else if (!bank->queued && e->c.page == PAGE_ADAPTIVE)
+    else if (!bank->queued && e->c->page == PAGE_ADAPTIVE)
         close_at = later(earliest(e, bank, PRE), bank->last_column + bank->idle_limit);
     if (close_at != NEVER) close_at = later(close_at, wires_ready(e, PRE));
     *command = PRE;
@@ -84,8 +74,8 @@ static inline int64_t bank_next_ageless(dram_engine *e, int64_t t, dram_bank *ba
 /* The same, but where the oldest request has waited too long for another row, nothing goes before it. */
 static int64_t bank_next(dram_engine *e, int64_t t, dram_bank *bank, int *command, int *at) {
     int64_t next = bank_next_ageless(e, t, bank, command, at);
-    if (!e->c.age_cap || bank->row == NONE || !bank->queued || e->pool[bank->queue[0]].row == bank->row) return next;
-    int64_t aged_at = e->pool[bank->queue[0]].accepted + e->c.age_cap;
+    if (!e->c->age_cap || bank->row == NONE || !bank->queued || e->pool[bank->queue[0]].row == bank->row) return next;
+    int64_t aged_at = e->pool[bank->queue[0]].accepted + e->c->age_cap;
     if (aged_at > t) return sooner(next, aged_at);
     *command = PRE;
     return later(earliest(e, bank, PRE), wires_ready(e, PRE));
@@ -102,12 +92,12 @@ static inline int try_bank(dram_engine *e, int64_t t, dram_bank *bank, int row_w
             if (!bank->queued) bank->idle_row = bank->row;
             else if (command == PRE) bank->conflicts++;
             issue(e, t, command, bank->rank, bank, NULL);
-        } else if (!e->c.sync_cycles || !sync_first(e, t, bank->rank, command != RD)) {
+        } else if (!e->c->sync_cycles || !sync_first(e, t, bank->rank, command != RD)) {
             serve(e, t, bank, at, command != MWR && closes_itself(e, bank, at) ? command + RDA - RD : command);
         }
         return 1;
     }
-    bank->look_at = later(when, 1);
+    e->look_at[bank - e->bank] = later(when, 1);
     *next = sooner(*next, later(when, t + 1));
     return 0;
 }
@@ -116,16 +106,16 @@ static inline int try_bank(dram_engine *e, int64_t t, dram_bank *bank, int row_w
  * nothing else wants the rank; *next: when one may be pulled in. */
 static int refresh_wanted(const dram_engine *e, int64_t t, int r, int64_t *next) {
     const dram_rank *rank = &e->rank[r];
-    int sets = e->c.refresh == REFRESH_PER_BANK ? e->c.refresh_sets : 1;
-    if (e->c.refresh == REFRESH_NONE || rank->in_self_refresh) return 0;
-    if (rank->refresh_due >= later((int64_t)e->c.postpone * sets, 1)) return 1; /* an interval is left to close rows */
-    int64_t longest = rank->refreshed[sets > 1 ? rank->refresh_bank : 0] + 8 * e->c.refresh_interval;
+    int sets = e->c->refresh == REFRESH_PER_BANK ? e->c->refresh_sets : 1;
+    if (e->c->refresh == REFRESH_NONE || rank->in_self_refresh) return 0;
+    if (rank->refresh_due >= later((int64_t)e->c->postpone * sets, 1)) return 1; /* an interval is left to close rows */
+    int64_t longest = rank->refreshed[sets > 1 ? rank->refresh_bank : 0] + 8 * e->c->refresh_interval;
     if (t >= longest) return 1; /* pulled in before, but nine intervals are the longest pause */
     *next = sooner(*next, longest);
-    if (rank->queued || e->reads_waiting || e->draining || rank->refresh_due <= -(int64_t)e->c.pull_in * sets) return 0;
+    if (rank->queued || e->reads_waiting || e->draining || rank->refresh_due <= -(int64_t)e->c->pull_in * sets) return 0;
     if (rank->powered_down && rank->refresh_due <= 0) return 0; /* none is pulled in out of power-down */
-    int64_t when = rank->refresh_due > 0 ? t : rank->last_command + e->c.pull_in_idle;
-    if (sets == 1) when = later(when, rank->refreshes[rank->refresh_index] + 2 * e->c.refresh_interval);
+    int64_t when = rank->refresh_due > 0 ? t : rank->last_command + e->c->pull_in_idle;
+    if (sets == 1) when = later(when, rank->refreshes[rank->refresh_index] + 2 * e->c->refresh_interval);
     if (when <= t) return 1;
     *next = sooner(*next, when);
     return 0;
@@ -134,9 +124,9 @@ static int refresh_wanted(const dram_engine *e, int64_t t, int r, int64_t *next)
 /* A refresh that is due: close what is open, then refresh. Returns 1 if a command was issued. */
 static int try_refresh(dram_engine *e, int64_t t, int r, int64_t *next) {
     dram_rank *rank = &e->rank[r];
-    int in_rank = e->c.groups * e->c.banks_per_group;
-    int all = e->c.refresh == REFRESH_ALL_BANK;
-    int from = r * in_rank + (all ? 0 : rank->refresh_bank), step = all ? 1 : e->c.refresh_sets;
+    int in_rank = e->c->groups * e->c->banks_per_group;
+    int all = e->c->refresh == REFRESH_ALL_BANK;
+    int from = r * in_rank + (all ? 0 : rank->refresh_bank), step = all ? 1 : e->c->refresh_sets;
     int open = 0;
     int64_t close_at = 0, refresh_at = 0;
     dram_bank *first = NULL; /* of the open banks, the one that may be precharged first */
@@ -151,7 +141,7 @@ static int try_refresh(dram_engine *e, int64_t t, int r, int64_t *next) {
         }
         refresh_at = later(refresh_at, earliest(e, bank, all ? REFAB : REFPB));
     }
-    int together = all && open > 1 && e->c.precharge_all;
+    int together = all && open > 1 && e->c->precharge_all;
     int command = together ? PREA : open ? PRE : all ? REFAB : REFPB;
     int64_t when = together ? close_at : open ? first_at : refresh_at;
     when = later(later(when, wires_ready(e, command)), command == PREA ? rank->ready[PREA] : 0);
@@ -170,12 +160,12 @@ static int try_power(dram_engine *e, int64_t t, int r, int64_t *next) {
     int64_t when;
     if (rank->powered_down) {
         if (!wanted) return 0;
-        when = later(rank->powered_down_at + e->c.cke, rank->ready[PDX]);
+        when = later(rank->powered_down_at + e->c->cke, rank->ready[PDX]);
     } else {
-        if (wanted || !e->c.power_down) return 0;
-        when = later(rank->last_command + e->c.power_down, rank->ready[PDE]);
+        if (wanted || !e->c->power_down) return 0;
+        when = later(rank->last_command + e->c->power_down, rank->ready[PDE]);
     }
-    if (e->c.wire_cycles[PDE]) when = later(when, wires_ready(e, PDE));
+    if (e->c->wire_cycles[PDE]) when = later(when, wires_ready(e, PDE));
     if (when <= t) {
         issue(e, t, rank->powered_down ? PDX : PDE, r, NULL, NULL);
         return 1;
@@ -187,17 +177,17 @@ static int try_power(dram_engine *e, int64_t t, int r, int64_t *next) {
 /* Self-refresh after a long idle time: leave power-down, close all rows, enter. Returns 1 if a command was issued. */
 static int try_sleep(dram_engine *e, int64_t t, int r, int64_t *next) {
     dram_rank *rank = &e->rank[r];
-    int command = SRX, in_rank = e->c.groups * e->c.banks_per_group;
+    int command = SRX, in_rank = e->c->groups * e->c->banks_per_group;
     int64_t when;
     if (rank->in_self_refresh) {
         if (!rank->queued) return 0;
-        when = later(rank->sleeps_since + e->c.cke, rank->ready[SRX]);
+        when = later(rank->sleeps_since + e->c->cke, rank->ready[SRX]);
     } else {
-        if (!e->c.self_refresh || rank->queued) return 0;
-        when = rank->last_used + e->c.self_refresh;
+        if (!e->c->self_refresh || rank->queued) return 0;
+        when = rank->last_used + e->c->self_refresh;
         if (rank->powered_down) {
             command = PDX;
-            when = later(when, later(rank->powered_down_at + e->c.cke, rank->ready[PDX]));
+            when = later(when, later(rank->powered_down_at + e->c->cke, rank->ready[PDX]));
         } else {
             command = rank->open ? PREA : SRE;
             for (int b = r * in_rank; b < (r + 1) * in_rank; b++)
@@ -206,7 +196,7 @@ static int try_sleep(dram_engine *e, int64_t t, int r, int64_t *next) {
             when = later(when, rank->ready[command]);
         }
     }
-    if (e->c.wire_cycles[command]) when = later(when, wires_ready(e, command));
+    if (e->c->wire_cycles[command]) when = later(when, wires_ready(e, command));
     if (when <= t) {
         issue(e, t, command, r, NULL, NULL);
         return 1;
@@ -218,24 +208,24 @@ static int try_sleep(dram_engine *e, int64_t t, int r, int64_t *next) {
 static int blocked_by_refresh(const dram_engine *e, const dram_bank *bank) {
     const dram_rank *rank = &e->rank[bank->rank];
     if (!rank->refresh_first) return 0;
-    if (e->c.refresh == REFRESH_ALL_BANK) return 1;
-    return (int)(bank - e->bank) % (e->c.groups * e->c.banks_per_group) % e->c.refresh_sets == rank->refresh_bank;
+    if (e->c->refresh == REFRESH_ALL_BANK) return 1;
+    return (int)(bank - e->bank) % (e->c->groups * e->c->banks_per_group) % e->c->refresh_sets == rank->refresh_bank;
 }
 
 static int issue_one(dram_engine *e, int64_t t, int row_wires, int column_wires, int64_t *next) {
     if (row_wires)
-        for (int r = 0; r < e->c.ranks; r++)
+        for (int r = 0; r < e->c->ranks; r++)
             if (e->rank[r].refresh_first && !e->rank[r].resting && try_refresh(e, t, r, next)) return 1;
-    if (!e->queued && e->c.page != PAGE_ADAPTIVE) return 0;
+    if (!e->queued && e->c->page != PAGE_ADAPTIVE) return 0;
     for (int k = 0, b = e->turn; k < e->n_banks; k++) {
         b = b + 1 == e->n_banks ? 0 : b + 1;
         dram_bank *bank = &e->bank[b];
-        if (bank->look_at > t) {
-            *next = sooner(*next, bank->look_at);
+        if (e->look_at[b] > t) {
+            *next = sooner(*next, e->look_at[b]);
             continue;
         }
-        if (!bank->queued && (e->c.page != PAGE_ADAPTIVE || bank->row == NONE)) {
-            bank->look_at = NEVER;
+        if (!bank->queued && (e->c->page != PAGE_ADAPTIVE || bank->row == NONE)) {
+            e->look_at[b] = NEVER;
             continue;
         }
         if (e->rank[bank->rank].resting || blocked_by_refresh(e, bank)) continue;
@@ -251,19 +241,19 @@ static int issue_one(dram_engine *e, int64_t t, int row_wires, int column_wires,
  * later since it was looked at, so the bank that comes first is looked at again, until the first one is up to date. */
 static int64_t next_look(dram_engine *e, int64_t t) {
     uint64_t current = 0; /* banks */
+    int command, at;
+    for (int b = 0; b < e->n_banks; b++)
+        if (!e->look_at[b]) {
+            e->look_at[b] = later(bank_next(e, t, &e->bank[b], &command, &at), 1);
+            current |= (uint64_t)1 << b;
+        }
     for (;;) {
         int64_t next = NEVER;
-        int first = NONE, command, at;
-        for (int b = 0; b < e->n_banks; b++) {
-            dram_bank *bank = &e->bank[b];
-            if (!bank->look_at) {
-                bank->look_at = later(bank_next(e, t, bank, &command, &at), 1);
-                current |= (uint64_t)1 << b;
-            }
-            if (bank->look_at < next) next = bank->look_at, first = b;
-        }
+        int first = NONE;
+        for (int b = 0; b < e->n_banks; b++)
+            if (e->look_at[b] < next) next = e->look_at[b], first = b;
         if (first == NONE || current >> first & 1) return later(next, t + 1);
-        e->bank[first].look_at = later(bank_next(e, t, &e->bank[first], &command, &at), 1);
+        e->look_at[first] = later(bank_next(e, t, &e->bank[first], &command, &at), 1);
         current |= (uint64_t)1 << first;
     }
 }
@@ -272,7 +262,7 @@ static int64_t next_look(dram_engine *e, int64_t t) {
 
 /* Adaptive page: learn from each request that reaches a bank whether closing its last row early was right. */
 static void learn_idle_limit(const dram_engine *e, dram_bank *bank, int32_t row) {
-    if (bank->row == NONE && bank->idle_row == row && bank->idle_limit < 64 * e->c.page_idle) bank->idle_limit *= 2;
+    if (bank->row == NONE && bank->idle_row == row && bank->idle_limit < 64 * e->c->page_idle) bank->idle_limit *= 2;
     else if (bank->row != NONE && bank->row != row && bank->idle_limit > 1) bank->idle_limit /= 2;
     bank->idle_row = NONE;
 }
@@ -285,13 +275,14 @@ static int move_from(dram_engine *e, int kind, int32_t *queue, int32_t *length, 
         dram_bank *bank = &e->bank[node->bank];
         uint64_t bit = (uint64_t)1 << node->bank;
         if (!(e->banks_with_room & bit)) continue;
-        if (node->write && !e->c.strict_order && find_pending(e, node->burst, 0) != NONE) continue;
-        if (e->c.page == PAGE_ADAPTIVE) learn_idle_limit(e, bank, node->row);
+        if (node->write && !e->c->strict_order && find_pending(e, node->burst, 0) != NONE) continue;
+        if (e->c->page == PAGE_ADAPTIVE) learn_idle_limit(e, bank, node->row);
+        bank->hit |= (uint64_t)(node->row == bank->row) << bank->queued;
+        bank->write |= (uint64_t)node->write << bank->queued;
         bank->queue[bank->queued++] = k;
-        if (bank->queued >= e->c.bank_entries) e->banks_with_room &= ~bit;
+        if (bank->queued >= e->c->bank_entries) e->banks_with_room &= ~bit;
         if (--e->waiting[kind][node->bank] == 0) e->waiting_banks[kind] &= ~bit;
-        bank->queued_writes += node->write;
-        bank->look_at = 0;
+        e->look_at[node->bank] = 0;
         e->queued++;
         e->rank[bank->rank].queued++;
         remove_at(queue, length, at);
@@ -308,11 +299,11 @@ static int move_write(dram_engine *e) { return move_from(e, 1, e->write_queue, &
 /* Move one request to its bank: writes while draining, else reads. A write that is done by its command is waited for
  * like a read, so where nothing else is to be done such writes do not wait for more. */
 static int move_request(dram_engine *e, int flush) {
-    if (e->c.strict_order) return !e->queued && move_read(e);
+    if (e->c->strict_order) return !e->queued && move_read(e);
     if (!e->draining) {
-        if (e->writes_waiting >= e->c.write_high) e->draining = e->writes_waiting - e->c.write_low;
-        else if (e->writes_waiting > e->c.write_idle && !e->queued) e->draining = e->writes_waiting;
-        else if ((flush || !e->c.posted) && !e->reads_waiting && !e->queued) e->draining = e->writes_waiting;
+        if (e->writes_waiting >= e->c->write_high) e->draining = e->writes_waiting - e->c->write_low;
+        else if (e->writes_waiting > e->c->write_idle && !e->queued) e->draining = e->writes_waiting;
+        else if ((flush || !e->c->posted) && !e->reads_waiting && !e->queued) e->draining = e->writes_waiting;
     }
     if (e->draining) {
         if (move_write(e)) {
@@ -334,7 +325,7 @@ static int move_request(dram_engine *e, int flush) {
 #include "dram/pooled.h"
 
 static void process(dram_engine *e, int64_t t, int flush) {
-    if (e->c.pooled) {
+    if (e->c->pooled) {
         process_pooled(e, t);
         return;
     }
@@ -342,31 +333,31 @@ static void process(dram_engine *e, int64_t t, int flush) {
     int issued, refreshing = 0;
     e->now = t;
     if (!e->queued && !e->reads_waiting) e->last_progress = t;
-    for (int r = 0; r < e->c.ranks; r++) {
+    for (int r = 0; r < e->c->ranks; r++) {
         dram_rank *rank = &e->rank[r];
         refresh_comes_due(e, rank, t);
         int asleep = 0;
         rank->refresh_first = rank->refresh_due > 0;
         if (e->extras) {
-            if (e->c.postpone || e->c.pull_in) rank->refresh_first = refresh_wanted(e, t, r, &next);
-            if ((e->c.self_refresh || rank->in_self_refresh) && try_sleep(e, t, r, &next)) next = t + 1, asleep = 1;
+            if (e->c->postpone || e->c->pull_in) rank->refresh_first = refresh_wanted(e, t, r, &next);
+            if ((e->c->self_refresh || rank->in_self_refresh) && try_sleep(e, t, r, &next)) next = t + 1, asleep = 1;
             asleep |= rank->in_self_refresh;
         }
         refreshing |= rank->refresh_first;
         next = sooner(next, rank->next_refresh);
-        if ((e->c.power_down || rank->powered_down) && !asleep && try_power(e, t, r, &next)) next = t + 1;
+        if ((e->c->power_down || rank->powered_down) && !asleep && try_power(e, t, r, &next)) next = t + 1;
     }
     if (e->second_act_by && t >= e->second_act_by) { /* ACT-2 can wait no longer */
         issue(e, t, ACT2, e->second_act_bank->rank, e->second_act_bank, NULL);
     }
-    if (e->c.command_buses == 2) {
+    if (e->c->command_buses == 2) {
         int row = issue_one(e, t, 1, 0, &next), column = issue_one(e, t, 0, 1, &next);
         issued = row || column;
     } else {
         issued = issue_one(e, t, 1, 1, &next);
     }
     if (e->second_act_by) {
-        if (t > e->second_act_by - e->c.second_act && wires_ready(e, ACT2) <= t) { /* a clock that nothing else wants */
+        if (t > e->second_act_by - e->c->second_act && wires_ready(e, ACT2) <= t) { /* a clock that nothing else wants */
             issue(e, t, ACT2, e->second_act_bank->rank, e->second_act_bank, NULL);
             issued = 1;
         }
@@ -375,8 +366,8 @@ static void process(dram_engine *e, int64_t t, int flush) {
     int moved = move_request(e, flush);
     /* Another request may move in the next clock; and where a rank looks at what is queued for it, that has changed. */
     int more = moved && ((e->waiting_banks[0] & e->banks_with_room) || e->draining ||
-                         e->writes_waiting >= e->c.write_high || e->extras);
-    if (more || ((issued || moved) && (refreshing || e->c.power_down))) next = t + 1;
+                         e->writes_waiting >= e->c->write_high || e->extras);
+    if (more || ((issued || moved) && (refreshing || e->c->power_down))) next = t + 1;
     else if (issued || moved) next = sooner(next, next_look(e, t));
     e->next_event = later(next, t + 1);
 }

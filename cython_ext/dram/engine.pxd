@@ -76,7 +76,7 @@ cdef extern from "dram/memory.h" nogil:
         uint8_t *sent_channel
         int64_t n_done, done_limit, n_sent, n_unsent
     ctypedef struct dram_engine:
-        dram_config c
+        const dram_config *c
         dram_bank bank[64]
         dram_rank rank[8]
         dram_counts counts

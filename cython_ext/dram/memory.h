@@ -11,7 +11,7 @@
 /* ---- acceptance ------------------------------------------------------------------------------------------------- */
 
 static inline int32_t channel_of(const dram_memory *m, uint64_t address) {
-    const dram_config *c = &m->channel[0]->c;
+    const dram_config *c = m->channel[0]->c;
     uint64_t channel = 0;
     for (int f = 0; f < c->n_fields; f++)
         if (c->field_kind[f] == FIELD_CHANNEL)
@@ -26,8 +26,8 @@ static inline void port_moved(const dram_memory *m, dram_port *port) {
 
 static inline int has_room(const dram_engine *e, int write) {
     if (e->n_free == 0) return 0;
-    if (write && !e->c.strict_order) return e->writes_waiting < e->c.write_entries;
-    return e->reads_waiting < e->c.read_entries;
+    if (write && !e->c->strict_order) return e->writes_waiting < e->c->write_entries;
+    return e->reads_waiting < e->c->read_entries;
 }
 
 /* Earliest cycle at which a port can hand over its next request, NEVER while a queue is full.
@@ -56,9 +56,9 @@ static void accept(dram_memory *m, int64_t t, int p) {
     dram_engine *e = m->channel[port->channel];
     uint64_t address = port->address[port->next];
     int write = port->write[port->next] != 0;
-    int masked = e->c.masked && port->write[port->next] == 2;
+    int masked = e->c->masked && port->write[port->next] == 2;
     int64_t id = port->request[port->next];
-    int64_t burst = (int64_t)(address >> e->c.offset_bits);
+    int64_t burst = (int64_t)(address >> e->c->offset_bits);
     if (port->relative) { /* a further request of an access costs its source only the clocks beyond one per request */
         int64_t gap = port->arrival[port->next];
         port->own_time = gap >= 0 ? t : port->own_time + t - port->last_accepted - 1;
@@ -68,13 +68,13 @@ static void accept(dram_memory *m, int64_t t, int p) {
     port_moved(m, port);
     if (!e->queued && !e->reads_waiting) e->last_progress = t;
     if (write) e->counts.writes++; else e->counts.reads++;
-    int64_t posted = t + e->c.latency;
-    int32_t same_write = e->c.strict_order ? NONE : find_pending(e, burst, 1);
-    if (write ? e->c.posted : same_write != NONE) complete(e, id, t, posted);
+    int64_t posted = t + e->c->latency;
+    int32_t same_write = e->c->strict_order ? NONE : find_pending(e, burst, 1);
+    if (write ? e->c->posted : same_write != NONE) complete(e, id, t, posted);
     if (same_write != NONE) {
         if (write) { /* the waiting write takes the new data: the burst is the later one's */
             dram_node *waiting = &e->pool[same_write];
-            if (!e->c.posted) complete(e, waiting->id, waiting->taken, posted);
+            if (!e->c->posted) complete(e, waiting->id, waiting->taken, posted);
             e->counts.merged_writes++;
             has_no_burst(e, waiting->id);
             waiting->id = id, waiting->taken = t;
@@ -88,25 +88,25 @@ static void accept(dram_memory *m, int64_t t, int p) {
                 m->answered_tail = m->answered_tail + 1 == m->answered_size ? 0 : m->answered_tail + 1;
             }
             has_no_burst(e, id);
-            note_latency(e, e->c.latency);
+            note_latency(e, e->c->latency);
         }
         return;
     }
     int32_t k = e->free_nodes[--e->n_free];
     dram_node *node = &e->pool[k];
     int32_t value[FIELD_KINDS] = {0};
-    for (int f = 0; f < e->c.n_fields; f++)
-        value[e->c.field_kind[f]] |=
-            (int32_t)((address >> e->c.field_source[f]) & (((uint64_t)1 << e->c.field_bits[f]) - 1)) << e->c.field_target[f];
+    for (int f = 0; f < e->c->n_fields; f++)
+        value[e->c->field_kind[f]] |=
+            (int32_t)((address >> e->c->field_source[f]) & (((uint64_t)1 << e->c->field_bits[f]) - 1)) << e->c->field_target[f];
     node->id = id, node->burst = burst, node->accepted = node->taken = t;
     node->write = (uint8_t)write, node->command = masked ? MWR : write ? WR : RD, node->port = (uint8_t)p, node->merged = NONE;
     node->row = value[FIELD_ROW], node->column = value[FIELD_COLUMN];
-    node->bank = (int16_t)((value[FIELD_RANK] * e->c.groups + value[FIELD_GROUP]) * e->c.banks_per_group + value[FIELD_BANK]);
+    node->bank = (int16_t)((value[FIELD_RANK] * e->c->groups + value[FIELD_GROUP]) * e->c->banks_per_group + value[FIELD_BANK]);
     e->pending++;
-    if (!write || !e->c.posted) e->pending_reads++;
+    if (!write || !e->c->posted) e->pending_reads++;
     if (!write) {
         port->in_flight++;
-        int32_t same_read = e->c.strict_order || e->c.pooled ? NONE : find_pending(e, burst, 0);
+        int32_t same_read = e->c->strict_order || e->c->pooled ? NONE : find_pending(e, burst, 0);
         if (same_read != NONE) { /* one burst answers both */
             node->merged = e->pool[same_read].merged;
             e->pool[same_read].merged = k;
@@ -116,7 +116,7 @@ static void accept(dram_memory *m, int64_t t, int p) {
         }
     }
     add_pending(e, k);
-    int kind = write && !e->c.strict_order;
+    int kind = write && !e->c->strict_order;
     if (kind) e->write_queue[e->writes_waiting++] = k; else e->read_queue[e->reads_waiting++] = k;
     e->waiting[kind][node->bank]++;
     e->waiting_banks[kind] |= (uint64_t)1 << node->bank;
@@ -157,18 +157,18 @@ static inline void accept_some(dram_memory *m, int64_t t) {
 
 /* Nothing but refresh and power-down until a request comes: rows are closed, writes that wait are too few to leave. */
 static int is_idle(const dram_engine *e) {
-    if ((e->c.pooled && (e->n_opened || e->writes_waiting)) || e->second_act_by) return 0;
-    if (e->queued || e->reads_waiting || e->draining || e->writes_waiting > e->c.write_idle ||
-        e->writes_waiting >= e->c.write_high)
+    if ((e->c->pooled && (e->n_opened || e->writes_waiting)) || e->second_act_by) return 0;
+    if (e->queued || e->reads_waiting || e->draining || e->writes_waiting > e->c->write_idle ||
+        e->writes_waiting >= e->c->write_high)
         return 0;
-    for (int r = 0; r < e->c.ranks; r++)
+    for (int r = 0; r < e->c->ranks; r++)
         if (e->rank[r].open) return 0;
     return 1;
 }
 
 static int64_t refresh_period(const dram_engine *e) { /* after so many clocks every bank had its turn */
-    int64_t sets = e->c.refresh_sets;
-    return e->c.refresh == REFRESH_PER_BANK ? e->c.refresh_interval / sets * sets : e->c.refresh_interval;
+    int64_t sets = e->c->refresh_sets;
+    return e->c->refresh == REFRESH_PER_BANK ? e->c->refresh_interval / sets * sets : e->c->refresh_interval;
 }
 
 typedef struct { /* the state of an idle channel relative to a cycle, and its counts */
@@ -181,24 +181,24 @@ static dram_idle idle_state(const dram_engine *e, int64_t t) {
     dram_idle s;
     memset(&s, 0, sizeof s);
     s.next_event = e->next_event - t;
-    for (int r = 0; r < e->c.ranks; r++) {
+    for (int r = 0; r < e->c->ranks; r++) {
         const dram_rank *rank = &e->rank[r];
         s.next_refresh[r] = rank->next_refresh - t;
         s.last_command[r] = rank->last_command - t;
-        for (int x = 0; x < e->c.refresh_sets && e->extras; x++) s.refreshed[r][x] = rank->refreshed[x] - t;
-        s.last_used[r] = e->c.self_refresh ? rank->last_used - t : 0; /* on the way to self-refresh nothing repeats */
+        for (int x = 0; x < e->c->refresh_sets && e->extras; x++) s.refreshed[r][x] = rank->refreshed[x] - t;
+        s.last_used[r] = e->c->self_refresh ? rank->last_used - t : 0; /* on the way to self-refresh nothing repeats */
         s.until[r] = later(rank->refreshing_until - t, 0);
         s.due[r] = rank->refresh_due, s.bank[r] = rank->refresh_bank, s.down[r] = rank->powered_down;
         s.down_at[r] = rank->powered_down ? rank->powered_down_at - t : 0;
         for (int x = 0; x < 16; x++) /* those that hold nothing back any more are alike */
-            s.refreshes[r][x] = later(rank->refreshes[(rank->refresh_index + x) & 15] - t, -3 * e->c.refresh_interval);
+            s.refreshes[r][x] = later(rank->refreshes[(rank->refresh_index + x) & 15] - t, -3 * e->c->refresh_interval);
     }
     return s;
 }
 
 /* Repeat the last period, in which the counts went from `before` to what they are, k times. */
 static void repeat_period(dram_engine *e, const dram_engine *before, int64_t k, int64_t shift) {
-    for (int r = 0; r < e->c.ranks; r++) {
+    for (int r = 0; r < e->c->ranks; r++) {
         dram_rank *rank = &e->rank[r];
         const dram_rank *was = &before->rank[r];
         rank->active += k * (rank->active - was->active);
@@ -222,12 +222,12 @@ static void repeat_period(dram_engine *e, const dram_engine *before, int64_t k, 
         for (int x = 0; x < COMMANDS; x++) {
             bank->count[x] += k * (bank->count[x] - before->bank[b].count[x]);
             bank->ready[x] += shift;
-            e->group_ready[b][x] += shift; /* there are no more groups than banks */
+            e->group_ready[b][x] += shift;
         }
         bank->last_column += shift;
-        bank->look_at = 0;
+        e->look_at[b] = 0;
     }
-    for (int w = 0; w < e->c.ca_wires; w++) {
+    for (int w = 0; w < e->c->ca_wires; w++) {
         e->ca_ones[w] += k * (e->ca_ones[w] - before->ca_ones[w]);
         e->ca_rising[w] += k * (e->ca_rising[w] - before->ca_rising[w]);
     }
@@ -249,14 +249,14 @@ static int run_alone(dram_engine *e, int64_t limit) {
             break;
         }
         /* Two periods to settle, one to measure, and at least one to repeat. */
-        if (e->trace || e->c.refresh == REFRESH_NONE || !is_idle(e)) {
+        if (e->trace || e->c->refresh == REFRESH_NONE || !is_idle(e)) {
             settled = 0;
             free(before);
             before = NULL;
         } else if (!settled) settled = limit - e->next_event > 8 * period ? e->next_event + 2 * period : NEVER;
         else if (e->next_event >= settled) {
             unpack_levels(e);
-            for (int r = 0; r < e->c.ranks; r++) account(&e->rank[r], settled);
+            for (int r = 0; r < e->c->ranks; r++) account(&e->rank[r], settled);
             if (!before) {
                 before = EW_FOR(before) malloc(sizeof *before);
                 if (before) *before = *e;
@@ -303,7 +303,7 @@ static int next_phase(dram_memory *m) {
     for (int c = 0; c < m->n_channels; c++) {
         const dram_engine *e = m->channel[c];
         m->until = later(m->until, m->phase == OFFERING ? e->counts.last_done : later(e->counts.last_done, e->counts.last_data));
-        for (int r = 0; m->phase == COMPLETING && r < e->c.ranks; r++)
+        for (int r = 0; m->phase == COMPLETING && r < e->c->ranks; r++)
             for (int x = 0; x < COMMANDS; x++) m->completed[x] += e->rank[r].count[x];
     }
     if (m->phase == RESTING) return RUN_DONE;
@@ -365,8 +365,8 @@ static int dram_run(dram_memory *m, int64_t slice) {
                 continue;
             }
         }
-        if (when == NEVER || (since != NEVER && when - since > m->channel[0]->c.watchdog)) return RUN_STUCK;
-        if (busy && quiet && offer > when + 16 * m->channel[0]->c.refresh_interval) {
+        if (when == NEVER || (since != NEVER && when - since > m->channel[0]->c->watchdog)) return RUN_STUCK;
+        if (busy && quiet && offer > when + 16 * m->channel[0]->c->refresh_interval) {
             m->until = offer;
             if (!run_all_alone(m)) return RUN_SLICE;
             m->now = offer - 1;

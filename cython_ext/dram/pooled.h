@@ -77,8 +77,8 @@ static void go(dram_engine *e, int64_t t, dram_choice chosen, int32_t *queue, in
 /* Close what is open, with one command, then refresh; no bank is closed before the request it was opened for is served. */
 static int refresh_pooled(dram_engine *e, int64_t t, int r, int64_t *next) {
     dram_rank *rank = &e->rank[r];
-    int all = e->c.refresh == REFRESH_ALL_BANK, in_rank = e->c.groups * e->c.banks_per_group;
-    int from = r * in_rank + (all ? 0 : rank->refresh_bank), step = all ? 1 : e->c.refresh_sets, open = 0;
+    int all = e->c->refresh == REFRESH_ALL_BANK, in_rank = e->c->groups * e->c->banks_per_group;
+    int from = r * in_rank + (all ? 0 : rank->refresh_bank), step = all ? 1 : e->c->refresh_sets, open = 0;
     int64_t close_at = 0, refresh_at = 0;
     dram_bank *first = NULL; /* of the open banks of a per-bank refresh */
     for (int b = from; b < (r + 1) * in_rank; b += step) {
@@ -111,9 +111,9 @@ static int known_reads(const dram_engine *e, int64_t t) {
 static int drain_waits_for_reads(const dram_engine *e) {
     int held = 0;
     if (e->n_opened) return 0; /* goes first, and may be what they wait for */
-    if (e->c.refresh == REFRESH_NONE) return 1;
+    if (e->c->refresh == REFRESH_NONE) return 1;
     for (int at = 0; at < e->writes_waiting; at++) held += find_pending(e, e->pool[e->write_queue[at]].burst, 0) != NONE;
-    return held > e->c.write_low;
+    return held > e->c->write_low;
 }
 
 static void process_pooled(dram_engine *e, int64_t t) {
@@ -121,7 +121,7 @@ static void process_pooled(dram_engine *e, int64_t t) {
     int issued = 0, due = NONE;
     e->now = t;
     if (!e->reads_waiting && !e->n_opened) e->last_progress = t;
-    for (int r = 0; r < e->c.ranks; r++) {
+    for (int r = 0; r < e->c->ranks; r++) {
         dram_rank *rank = &e->rank[r];
         refresh_comes_due(e, rank, t);
         if (rank->refresh_due && due == NONE) due = r;
@@ -142,7 +142,7 @@ static void process_pooled(dram_engine *e, int64_t t) {
         } else {
             int reads = known_reads(e, t), writes = e->writes_waiting;
             if (reads < e->reads_waiting) next = t + 1;
-            e->writing = !reads || (e->writing ? writes > e->c.write_low : writes >= e->c.write_high);
+            e->writing = !reads || (e->writing ? writes > e->c->write_low : writes >= e->c->write_high);
             if (e->writing) chosen = choose(e, t, e->write_queue, writes);
             if (e->writing && reads && chosen.at == NONE && chosen.next == NEVER && drain_waits_for_reads(e)) e->writing = 0;
             int32_t *queue = e->writing ? e->write_queue : e->read_queue;

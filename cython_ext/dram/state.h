@@ -1,23 +1,8 @@
-/* State of a memory: channels with their queues, banks and the earliest cycle of each command; ports before them.
- *
- * Timing is one table: after command `from`, command `to` may follow after gap[scope][from][to] clocks, where scope says
- * how close the two are (same bank, bank group, rank, or another rank). Parts differ in the table alone. */
+/* State of a memory: channels with their queues, banks and the earliest cycle of each command; ports before them. */
 #ifndef EDGEWATT_DRAM_STATE_H
 #define EDGEWATT_DRAM_STATE_H
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-/* PDE is the first that the default policies never issue: see dram_engine.n_ready. */
-enum { ACT, RD, WR, RDA, WRA, PRE, PREA, REFAB, REFPB, PDE, PDX, MWR, RFM, CAS, SRE, SRX, REF2B, ACT2, COMMANDS };
-enum { SAME_BANK, SAME_GROUP, SAME_RANK, OTHER_RANK, SCOPES };
-enum { MAX_BANKS = 64, MAX_RANKS = 8, MAX_CHANNELS = 64, MAX_PORTS = 64, MAX_FIELDS = 16, TRACE_MARGIN = 32 };
-enum { MAX_WIRES = 32, MAX_BEATS = 8, ROW_BIT = 0, COLUMN_BIT = 20, BANK_BIT = 36, GROUP_BIT = 44 };
-enum { FIELD_COLUMN, FIELD_BANK, FIELD_GROUP, FIELD_RANK, FIELD_ROW, FIELD_CHANNEL, FIELD_KINDS };
-enum { PAGE_OPEN, PAGE_CLOSED, PAGE_ADAPTIVE };
-enum { REFRESH_NONE, REFRESH_ALL_BANK, REFRESH_PER_BANK };
-enum { RUN_DONE, RUN_NEEDS_INPUT, RUN_OUTPUT_FULL, RUN_SLICE, RUN_STUCK };
+#include "dram/tables.h"
 
 #ifdef __cplusplus /* C++ does not turn void * into other pointers by itself */
 #define EW_FOR(pointer) (decltype(pointer))
@@ -25,47 +10,13 @@ enum { RUN_DONE, RUN_NEEDS_INPUT, RUN_OUTPUT_FULL, RUN_SLICE, RUN_STUCK };
 #define EW_FOR(pointer)
 #endif
 
+enum { MAX_LEVELS = 240 }; /* of which a byte can count the ones */
+
 #define NEVER INT64_MAX
 #define NONE (-1)
 
 static inline int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline int64_t sooner(int64_t a, int64_t b) { return a < b ? a : b; }
-
-typedef struct { /* levels of the command wires in one beat: a constant and runs of bits of the command's word */
-    uint32_t constant, mask[MAX_WIRES];
-    int32_t n_pieces;
-    uint8_t source[MAX_WIRES], target[MAX_WIRES];
-} dram_levels;
-
-typedef struct {
-    int64_t gap[SCOPES][COMMANDS][COMMANDS]; /* 0: no constraint */
-    int64_t wire_cycles[COMMANDS];           /* clocks a command holds the command wires */
-    int64_t faw, refresh_interval, refresh_cycles, refresh_bank_cycles;
-    int64_t read_data_end, write_data_end; /* RL + burst, WL + burst */
-    int64_t rp, rtp, write_recovery;       /* auto-precharge: tRP, RD to PRE, WR to PRE */
-    int64_t cke;
-    int32_t ranks, groups, banks_per_group, command_buses;
-    int32_t strict_order, hit_cap, hit_cap_strict, page, page_idle;
-    int32_t read_entries, write_entries, bank_entries, write_high, write_low, write_idle;
-    int32_t latency, refresh, precharge_all, power_down, watchdog;
-    int32_t refresh_sets; /* a REFPB refreshes every refresh_sets-th bank from the one it names */
-    int32_t pooled, posted; /* one queue per direction (pooled.h); writes are done when accepted */
-    /* Data clock: a CAS command so many clocks before the first burst after it stopped (0: it always runs), and how long
-     * it runs on after a read and a write command. second_act: latest distance of ACT-2 (0: one command). */
-    int32_t sync_cycles, sync_after_read, sync_after_write, second_act;
-    int32_t second_starts_rcd; /* tRCD counts from ACT-2 */
-    /* JEDEC's freedoms and duties, 0 without: refreshes that may be postponed and pulled in (per set of banks), idle
-     * clocks before one is pulled in; idle clocks before self-refresh; activates of a bank before refresh management
-     * and its clocks; clocks after which the oldest request of a bank goes first; masked writes are told apart. */
-    int32_t postpone, pull_in, pull_in_idle, self_refresh, rfm_limit, rfm_cycles, age_cap, masked;
-    int64_t clock_run_on; /* clocks the data clock runs for a burst that none follows */
-    int32_t n_fields;
-    int32_t field_kind[MAX_FIELDS], field_source[MAX_FIELDS], field_bits[MAX_FIELDS], field_target[MAX_FIELDS];
-    int32_t offset_bits;
-    int32_t ca_wires, ca_beats_per_clock, ca_beats[COMMANDS];
-    uint32_t ca_idle; /* levels between commands */
-    dram_levels ca_level[COMMANDS][MAX_BEATS];
-} dram_config;
 
 typedef struct { /* one request inside the controller */
     int64_t id, burst, accepted; /* burst: address in units of one burst */
@@ -78,11 +29,11 @@ typedef struct { /* one request inside the controller */
 typedef struct {
     int64_t ready[COMMANDS]; /* earliest cycle as far as this bank's own history goes */
     int64_t last_column;     /* cycle of the last column command */
-    int64_t look_at;         /* no command of this bank can be issued before; 0 after any change of its own */
+    uint64_t hit, write;     /* places of the queue: requests for the open row, and writes */
     int64_t count[COMMANDS], conflicts; /* conflicts: closings because a request wants another row */
     int32_t row, hits, queued, idle_limit, idle_row;
     int32_t may_close, first_read, first_write; /* what the queue asks for; see bank_summary */
-    int32_t queued_writes, activates; /* activates: since they were last made good by a refresh */
+    int32_t activates; /* since they were last made good by a refresh */
     int16_t rank, group, number, group_number; /* group: counted over all ranks; number: within its group */
     int32_t queue[64];
 } dram_bank;
@@ -129,15 +80,17 @@ typedef struct { /* what leaves a memory, drained by the caller */
 } dram_output;
 
 typedef struct { /* one channel */
-    dram_config c;
+    const dram_tables *tables;
+    const dram_config *c; /* of the tables */
+    int64_t look_at[MAX_BANKS]; /* no command of a bank can be issued before; 0 after any change of its own */
     dram_bank bank[MAX_BANKS];
     dram_rank rank[MAX_RANKS];
-    int64_t group_ready[MAX_RANKS * MAX_BANKS][COMMANDS];
+    int64_t group_ready[MAX_BANKS][COMMANDS]; /* of the groups of all ranks */
     dram_counts counts;
     int64_t ca_end, ca_ones[MAX_WIRES], ca_rising[MAX_WIRES]; /* ca_end: first cycle after the last command's levels */
-    uint32_t ca_last;                                         /* its last levels */
-    uint64_t ca_packed_ones[MAX_WIRES / 8], ca_packed_rising[MAX_WIRES / 8]; /* of the last ca_packed beats */
-    int32_t ca_packed;
+    uint64_t ca_last;                                         /* its last levels */
+    uint64_t ca_levels[MAX_LEVELS], ca_edges[MAX_LEVELS];     /* not counted yet, see levels.h */
+    int32_t n_levels;
     int64_t now, next_event, last_progress, last_accepted, wires_free[2], last_burst;
     int64_t *flight_done; /* completion cycles of reads on their way back, a ring in order */
     uint8_t *flight_port;
@@ -157,7 +110,6 @@ typedef struct { /* one channel */
     dram_bank *second_act_bank;
     int32_t n_banks, turn, number;
     int32_t extras; /* refreshes may be postponed, or self-refresh or ACT-2 are to be looked after */
-    int32_t n_ready; /* commands whose earliest cycles are kept: those that the policies issue */
     dram_output *out;
     dram_command *trace;
     int64_t n_trace, trace_size; /* trace_size 0: no trace wanted */
@@ -168,6 +120,7 @@ typedef struct { /* one channel */
 enum { OFFERING, COMPLETING, DRAINING, RESTING };
 
 typedef struct { /* channels behind one front end */
+    dram_tables tables;
     dram_engine *channel[MAX_CHANNELS];
     dram_port port[MAX_PORTS];
     dram_output out;
@@ -206,6 +159,14 @@ static inline void drop_pending(dram_engine *e, int32_t node) {
     *link = e->pool[node].chain;
 }
 
+static inline int lowest(uint64_t set) { return __builtin_ctzll(set); }
+
+/* Take the place-th bit out of a set; those above come down by one. */
+static inline uint64_t without(uint64_t set, int place) {
+    uint64_t below = ((uint64_t)1 << place) - 1;
+    return (set & below) | ((set >> 1) & ~below);
+}
+
 static inline void remove_at(int32_t *queue, int32_t *length, int32_t at) {
     *length -= 1;
     memmove(queue + at, queue + at + 1, (size_t)(*length - at) * sizeof *queue);
@@ -227,26 +188,27 @@ static void channel_free(dram_engine *e) {
     free(e);
 }
 
-static dram_engine *channel_new(const dram_config *config, int number, dram_output *out, int64_t trace_size) {
+static dram_engine *channel_new(const dram_tables *tables, int number, dram_output *out, int64_t trace_size) {
+    const dram_config *config = &tables->c;
     dram_engine *e = (dram_engine *)calloc(1, sizeof *e);
     if (!e) return NULL;
-    e->c = *config;
+    e->tables = tables;
+    e->c = config;
     e->n_banks = config->ranks * config->groups * config->banks_per_group;
     /* Every queue full, and as many reads again that wait for a read of the same address. */
     e->pool_size = 2 * (config->read_entries + config->write_entries + e->n_banks * config->bank_entries);
     int32_t chains = 16;
-    while (chains < 2 * e->pool_size) chains *= 2;
+    while (chains < e->pool_size) chains *= 2;
     e->chain_mask = chains - 1;
     e->flight_size = e->pool_size + config->read_data_end + config->latency + 2; /* at most one read per clock */
     e->number = number;
     e->last_burst = -((int64_t)1 << 40);
-    e->n_ready = config->self_refresh || config->rfm_limit || config->masked ? COMMANDS : config->power_down ? PDX + 1 : config->refresh == REFRESH_PER_BANK ? REFPB + 1 : REFAB + 1;
     e->extras = config->postpone || config->pull_in || config->self_refresh || config->second_act;
     for (int r = 0; r < config->ranks; r++)
         for (int x = 0; x < 16; x++) e->rank[r].refreshes[x] = -((int64_t)1 << 40);
     e->out = out;
     e->trace_size = trace_size ? trace_size + TRACE_MARGIN : 0;
-    e->pool = EW_FOR(e->pool) calloc((size_t)e->pool_size, sizeof *e->pool);
+    e->pool = EW_FOR(e->pool) malloc((size_t)e->pool_size * sizeof *e->pool);
     e->chains = EW_FOR(e->chains) malloc((size_t)chains * sizeof *e->chains);
     e->free_nodes = EW_FOR(e->free_nodes) malloc((size_t)e->pool_size * sizeof *e->free_nodes);
     e->read_queue = EW_FOR(e->read_queue) malloc((size_t)config->read_entries * sizeof *e->read_queue);
@@ -308,8 +270,11 @@ static dram_memory *dram_new(
 ) {
     dram_memory *m = (dram_memory *)calloc(1, sizeof *m);
     if (!m) return NULL;
+    m->tables.c = *config;
+    list_gaps(&m->tables);
+    list_beats(&m->tables);
     for (; m->n_channels < n_channels; m->n_channels++) {
-        m->channel[m->n_channels] = channel_new(config, m->n_channels, &m->out, trace_size);
+        m->channel[m->n_channels] = channel_new(&m->tables, m->n_channels, &m->out, trace_size);
         if (!m->channel[m->n_channels]) {
             dram_free(m);
             return NULL;
