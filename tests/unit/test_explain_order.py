@@ -7,13 +7,16 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from browser import CHROMIUM, Browser
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.occupancy_oracle import occupancy as play_occupancy
 from oracles.random_networks import dags
 from typer.testing import CliRunner
 
+from cython_ext.iomodel.occupancy import play
 from edgewatt.cli import app
 from edgewatt.reporting.html.escaping import text
 from edgewatt.reporting.pages.explain import explain_page
@@ -49,6 +52,40 @@ def test_occupancy_counts_what_the_kernels_count(network: Network, method: str, 
         assert seen.writes.sum() == counts.writes_live == sum(seen.writes_by.values())
         assert seen.writes_outputs == counts.writes_outputs
         assert seen.slots.shape[1] == len(seen.moments) and seen.slots.max() <= 3
+
+
+@given(dags(), st.integers(3, 12), st.sampled_from(["min", "lru", "rr"]), st.booleans(), st.data())
+@settings(deadline=None)
+def test_occupancy_is_that_of_plain_python(
+    network: Network, memory: int, policy: str, pin_both: bool, data: st.DataObject
+) -> None:
+    pinning = "pin_both" if pin_both else "literal"
+    edges = order(network, "random-topological", memory=3, seed=data.draw(st.integers(0, 9))).edges
+    seen = occupancy(network, edges, memory=memory, policy=policy, pinning=pinning, moments=7)
+    how = {"memory": memory, "policy": policy, "pinning": pinning}
+    true = play_occupancy(network, edges, **how, moments=seen.moments.tolist(), slots=list(range(memory - 1)))
+    assert len(seen.moments) == min(7, len(edges)) and seen.moments[-1] == len(edges) - 1
+    assert seen.slots.tolist() == true["grid"]
+    assert (seen.reads.tolist(), seen.writes.tolist()) == (true["reads"], true["writes"])
+    assert [*seen.reads_by.values()] == true["reads_by"][1:] and [*seen.writes_by.values()] == true["writes_by"][1:]
+    assert (seen.first_reads, seen.writes_outputs) == (true["first_reads"], true["writes_outputs"])
+
+
+def test_the_kernel_of_occupancy_refuses_what_does_not_fit() -> None:
+    """Ids, places and slots by which it would read beyond its arrays."""
+    ends, outputs, none = np.array([0], np.int32), np.zeros(2, np.uint8), np.zeros(0, np.int64)
+    for change in (
+        {"sources": np.array([2], np.int32)}, {"targets": np.array([-1], np.int32)}, {"memory": 2}, {"policy": 3},
+        {"targets": np.zeros(0, np.int32)}, {"moments": np.array([1])}, {"moments": np.array([0, 0])},
+        {"moments": np.array([-1])}, {"drawn": np.array([-1])},
+    ):  # fmt: skip
+        given = {
+            "sources": ends, "targets": ends + 1, "is_output": outputs, "memory": 3, "policy": 0, "pinning": 0,
+            "moments": none, "drawn": none,
+        }  # fmt: skip
+        play(**given)
+        with pytest.raises(ValueError):
+            play(**{**given, **change})
 
 
 def test_the_page_is_self_contained_and_escaped(network: Network) -> None:

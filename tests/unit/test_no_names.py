@@ -29,7 +29,6 @@ OTHER_WORDS = {  # file -> what is compared there, as a pattern of the source, a
     "hwmodel/dram/interface.py": (r"part\.interface\.dbi|rule", "what a part inverts for"),
     "hwmodel/dram/memory_kernel.py": (r"controller\.refresh", "whether a controller refreshes"),
     "hwmodel/fastmemory/iomodel.py": (r"policy", "the I/O model's three evictions, which define it"),
-    "hwmodel/fastmemory/occupancy.py": (r"self\.policy", "the I/O model's three evictions, which define it"),
     "hwmodel/parts/burst_cells.py": (r"dbi", "what a part inverts for"),
     "hwmodel/parts/part.py": (r"self\.termination", "how a part ends its wires"),
     "hwmodel/parts/part_interface.py": (r"termination|dbi", "how a part ends its wires, and what it inverts for"),
