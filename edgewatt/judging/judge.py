@@ -30,6 +30,7 @@ from traces.work.checks import checked_memory
 from traces.work.network import Network
 
 LANES = 16  # vectors of one pass where nothing else is said, as `edgewatt pays` has it
+NAMED = 3  # constructions of a note; the result has them all
 TRIED = ("two-optimal", "output-stationary", "blocks", "tiles", "depth-first")  # what a surrogate alone learns from
 
 
@@ -262,18 +263,13 @@ def view_on_machine(judge: MachineJudge, found: Ordering, progress: Progress | N
 
 def what_is_open(found: Ordering) -> str:
     """Say which constructions the judge of a search for a machine did not see for want of time; empty for none."""
-    missed = str(found.parameters.get("unjudged", ""))
+    missed = [name for name in str(found.parameters.get("unjudged", "")).split(", ") if name]
     if not missed:
         return ""
     if found.parameters["judged_by"] == "sample":
-        return (
-            "The time limit was too short to simulate two whole orders: the search compared samples of orders, and "
-            "another construction may cost less. A longer limit compares whole orders."
-        )
-    return (
-        f"The time limit was too short to simulate these constructions: {missed}. One of them may cost less. A longer "
-        "limit simulates them, too."
-    )
+        return "The time limit left no room to simulate whole orders; samples compared them and may miss the best."
+    named = missed if len(missed) <= NAMED else [*missed[: NAMED - 1], f"{len(missed) - NAMED + 1} more"]
+    return f"Not simulated for want of time, and one of them may cost less: {', '.join(named)}."
 
 
 def sentence(judge: MachineJudge, name: str, cost: Mapping[str, Any], plain: Mapping[str, Any]) -> str:

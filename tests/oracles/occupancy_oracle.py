@@ -1,4 +1,4 @@
-"""Which values are in which slot of fast memory at each step of an order, in plain Python with a heap of stale entries."""
+"""Which values are in which slot of fast memory at each step of an order, in plain Python, with a heap."""
 
 from __future__ import annotations
 

@@ -177,9 +177,10 @@ def test_what_no_time_was_left_for_is_said(
     if what == "all":
         assert known["unjudged"] == note == ""
     elif what == "some":
-        assert len(asked) >= 2 and "two-optimal" not in missed and known["unjudged"] in note
+        assert len(asked) >= 2 and "two-optimal" not in missed and note.startswith("Not simulated for want of time")
+        assert missed[0] in note and (len(missed) == 1 or missed[1] in note) and len(note) < 160
     else:
-        assert not asked and "two-optimal" in missed and "compared samples of orders" in note
+        assert not asked and "two-optimal" in missed and "samples compared them" in note
         assert known["value"] == pytest.approx(judge(found.edges), rel=0.3)
 
 
