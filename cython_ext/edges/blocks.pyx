@@ -22,11 +22,12 @@ def swap_blocks(const int32_t[::1] start, const int32_t[::1] source, int32_t[::1
                 int64_t n_sources, int64_t swaps, double hot, double cold, uint64_t seed, spent=None):
     """Anneal the blocks order[0:size], order[size:2 size], ... of items by swaps; return the loads saved.
 
-    The loads of a block are the different sources of its items. `source` ids are below n_sources. Changes `order`.
+    The loads of a block are the different sources of its items. `source` ids are below n_sources, no item has one twice.
+    Changes `order`.
     spent: a function that gives the share of the time that is over, asked every 16,384 swaps: annealing cools by it
     where it is ahead of the share of the swaps, and ends at 1; None: no time limit. Memory: 2 bytes per block and source.
     """
-    cdef int64_t n = order.shape[0], blocks = (n + size - 1) // size, done = 0, k, i, j, a, b, v, w, e, s
+    cdef int64_t n = order.shape[0], blocks = (n + size - 1) // size, done = 0, k, i, j, a, b, v, w, e, s, both
     cdef uint16_t[:, ::1] count = np.zeros((max(1, blocks), n_sources), np.uint16)
     cdef int64_t[::1] shared = np.zeros(n_sources, np.int64)
     cdef uint64_t state = seed
@@ -52,17 +53,13 @@ def swap_blocks(const int32_t[::1] start, const int32_t[::1] source, int32_t[::1
                 v, w = order[i], order[j]
                 delta = 0
                 for e in range(start[w], start[w + 1]):
-                    shared[source[e]] = k + 1
+                    s = source[e]
+                    shared[s] = k + 1
+                    delta += (count[a, s] == 0) - (count[b, s] == 1)
                 for e in range(start[v], start[v + 1]):
                     s = source[e]
-                    if shared[s] == k + 1:
-                        shared[s] = -k - 1  # both have it: nothing changes
-                    else:
-                        delta += (1 if count[b, s] == 0 else 0) - (1 if count[a, s] == 1 else 0)
-                for e in range(start[w], start[w + 1]):
-                    s = source[e]
-                    if shared[s] == k + 1:
-                        delta += (1 if count[a, s] == 0 else 0) - (1 if count[b, s] == 1 else 0)
+                    both = shared[s] == k + 1  # nothing changes: what w said of s is taken back
+                    delta += (count[b, s] == both) - ((count[a, s] == 1) & (not both))
                 if delta > 0 and (ew_random(&state) >> 11) * UNIT >= exp(-<double> delta / temperature):
                     continue
                 for e in range(start[v], start[v + 1]):

@@ -57,12 +57,14 @@ cdef inline bint hot(const Rolling *r, int64_t s) noexcept nogil:
 cdef void heat(Rolling *r, int64_t s) noexcept nogil:
     """Tell the targets of s whether it is hot; where more wait than WIDEST, it tells none from another."""
     cdef int64_t k
-    cdef int8_t now = hot(r, s)
-    if now == r.heated[s] or r.unserved[s] - r.pending[s] > WIDEST:
+    cdef int32_t *overlap = r.overlap
+    cdef const int32_t *out_target = r.out_target
+    cdef int32_t change = hot(r, s) - r.heated[s]
+    if change == 0 or r.unserved[s] - r.pending[s] > WIDEST:
         return
     for k in range(r.out_start[s], r.out_start[s + 1]):
-        r.overlap[r.out_target[k]] += now - r.heated[s]
-    r.heated[s] = now
+        overlap[out_target[k]] += change
+    r.heated[s] += <int8_t> change
 
 
 cdef void make_ready(Rolling *r, int64_t v) noexcept nogil:
@@ -110,27 +112,30 @@ cdef inline int64_t place_of(const Rolling *r, int64_t s, int64_t t) noexcept no
     return low
 
 
-cdef inline void process(Rolling *r, int64_t s, int64_t k) noexcept nogil:
-    if not r.done[k]:
-        r.done[k] = 1
-        r.remaining[r.out_target[k]] -= 1
-        r.unserved[s] -= 1
-
-
 cdef void serve(Rolling *r, int64_t s) noexcept nogil:
     """Process every connection of s into open targets; where s has far more targets, the open ones are looked up."""
-    cdef int64_t k, j, end = r.out_start[s + 1]
+    cdef int64_t k, j, start = r.out_start[s], end = r.out_start[s + 1]
+    cdef int8_t *done = r.done  # held apart from r: for all the compiler knows, writing a byte may change it
+    cdef const int8_t *life = r.life
+    cdef int32_t *remaining = r.remaining
+    cdef const int32_t *out_target = r.out_target
+    cdef int32_t unserved = r.unserved[s]
     if r.pending[s] == 0:
         return
-    if end - r.out_start[s] > LOOKED_UP * r.n_open:
+    if end - start > LOOKED_UP * r.n_open:
         for j in range(r.n_open):
             k = place_of(r, s, r.open_list[j])
-            if k < end and r.out_target[k] == r.open_list[j]:
-                process(r, s, k)
+            if k < end and out_target[k] == r.open_list[j] and not done[k]:
+                done[k] = 1
+                remaining[out_target[k]] -= 1
+                unserved -= 1
     else:
-        for k in range(r.out_start[s], end):
-            if r.life[r.out_target[k]] == OPEN:
-                process(r, s, k)
+        for k in range(start, end):
+            if life[out_target[k]] == OPEN and not done[k]:
+                done[k] = 1
+                remaining[out_target[k]] -= 1
+                unserved -= 1
+    r.unserved[s] = unserved
     r.pending[s] = 0
     heat(r, s)
 

@@ -272,6 +272,8 @@ EW_TARGET static inline void EW_NAME(ew_keep)(ew_residency *r, const ew_proposal
 
 EW_TARGET static void EW_NAME(ew_anneal)(ew_residency *r, int64_t moves) {
     ew_proposal p;
+    for (int64_t s = 0; s < r->n_sources && !r->has_early; s++) EW_NAME(ew_find_early)(r, s);
+    r->has_early = 1;
     for (int64_t k = 0; k < moves; k++) {
         if (r->scans > 0 && (ew_random(r->random) >> 11) * 0x1p-53 < r->scans) {
             EW_NAME(ew_scan)(r);
@@ -307,7 +309,7 @@ EW_TARGET static void EW_NAME(ew_refresh)(ew_residency *r) {
         for (int32_t e = r->in_start[v]; e < r->in_start[v + 1]; e++)
             lane_open[r->in_lane[e]] = open, lane_finish[r->in_lane[e]] = (EW_LANE)finish;
     }
-    r->cost = r->move = 0;
+    r->cost = r->move = r->has_early = 0;
     memset(r->seen, 0, (size_t)r->n * sizeof *r->seen);
     for (int64_t s = 0; s < r->n_sources; s++) {
         const int64_t base = r->out_start[s];
@@ -323,7 +325,6 @@ EW_TARGET static void EW_NAME(ew_refresh)(ew_residency *r) {
             if (point == (EW_LANE)EW_NEVER_POINT) break;
         }
         r->source[s].n_points = (int32_t)count;
-        EW_NAME(ew_find_early)(r, s);
         r->cost += EW_NAME(ew_loads_cost)(r, s, count);
     }
 }

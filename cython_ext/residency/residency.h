@@ -88,6 +88,7 @@ typedef struct {
     void *early;                    /* the same: the earliest stage of each point in any choice of so few */
     void *lines;                    /* per source a cache line: its release, its first points, sentinels; another: 0 and
                                      * its first early points (AVX-512) */
+    int64_t has_early;              /* the early points are known: annealing asks for them, counting does not */
     ew_block *blocks;               /* where sources have few targets, else NULL */
     const int32_t *in_block;        /* [edges]: place of each connection's open in the blocks, in 16-bit words */
     ew_trial trials[EW_DRAWN * (EW_TRIED + 1)];
