@@ -1,10 +1,10 @@
 /* An order of connections that can be changed and changed back: the moves of Connection Reordering.
  *
- * The order is a linked list; `label` grows along it, so two connections compare without positions. What is known of a
- * connection lies side by side, and from time to time the connections are numbered along the order again, so that
- * walking it reads memory in sequence. Each neuron keeps its incoming and its outgoing connections in processing order;
- * all incoming ones come first (topological). Hence the connection a move stops at (Gleinig et al. 2023, section IV-A)
- * is known at once:
+ * The order is a linked list; `label` grows along it, so two connections compare without positions. What a walk asks of
+ * a connection lies side by side in 16 bytes, and from time to time the connections are numbered along the order again,
+ * so that walking it reads memory in sequence. Each neuron keeps its incoming and its outgoing connections in processing
+ * order; all incoming ones come first (topological). Hence the connection a move stops at (Gleinig et al. 2023, section
+ * IV-A) is known at once:
  *   left:  the predecessor in the source's outgoing list, else the source's last incoming connection, else the front;
  *   right: the successor in the target's incoming list, else the target's first outgoing connection, else the end.
  * A move left leaves the source's outgoing list as it is and changes only the target's incoming list; right conversely. */
@@ -28,16 +28,20 @@ enum { EW_POINT = 1, EW_MOVED = 2 };
 typedef struct {
     int32_t next, prev; /* W stands before the first and after the last */
     int32_t source, target;
+} ew_link;
+
+typedef struct {
     int64_t label;
     int64_t key[2];               /* keys of the accesses that follow those of source and target, see ew_next_key */
     int32_t out_index, in_index;  /* places in the lists of source and target */
     int32_t name;                 /* number in the initial order */
-    uint8_t mark;                 /* EW_POINT, EW_MOVED while the current moves are evaluated */
 } ew_edge;
 
 typedef struct {
     int64_t w, n;
-    ew_edge *edges, *spare;              /* [W + 1]; entry W is the sentinel */
+    ew_link *links, *spare_links;        /* [W + 1]; entry W is the sentinel */
+    ew_edge *edges, *spare;              /* [W] */
+    uint8_t *mark;                       /* [W] EW_POINT, EW_MOVED while the current moves are evaluated */
     int32_t *number;                     /* [W] by name */
     int32_t *renamed;                    /* [W] new numbers by old ones, of the last renumbering */
     const int64_t *out_start, *in_start; /* [N + 1] */
@@ -54,15 +58,18 @@ typedef struct {
     int keyed;        /* keys are kept (MIN asks for them) */
 } ew_order;
 
-static inline int32_t ew_first(const ew_order *o) { return o->edges[o->w].next; }
+static inline int32_t ew_first(const ew_order *o) { return o->links[o->w].next; }
 
-/* Write the ends of all connections in their order. Neighbours in the order mostly lie side by side: eight are asked for ahead. */
+/* Write the ends of all connections in their order, in runs of those whose numbers follow one another: within a run the
+ * next one need not wait for the link. */
 static inline void ew_write_ends(const ew_order *o, int32_t *sources, int32_t *targets) {
-    const ew_edge *edge = o->edges + ew_first(o);
-    for (int64_t k = 0; k < o->w; k++, edge = o->edges + edge->next) {
-        __builtin_prefetch((const char *)edge + 8 * sizeof *edge);
-        sources[k] = edge->source;
-        targets[k] = edge->target;
+    const ew_link *link;
+    for (int64_t k = 0, e = ew_first(o); k < o->w; e = link->next) {
+        do {
+            link = &o->links[e++];
+            sources[k] = link->source;
+            targets[k++] = link->target;
+        } while (link->next == e && k < o->w);
     }
 }
 
@@ -71,13 +78,13 @@ static inline void ew_write_ends(const ew_order *o, int32_t *sources, int32_t *t
 static inline int64_t ew_next_key(const ew_order *o, int32_t e, int side) {
     const ew_edge *edge = &o->edges[e];
     if (side) {
-        const int32_t x = edge->target;
+        const int32_t x = o->links[e].target;
         const int64_t k = edge->in_index + 1;
         if (k < o->in_start[x + 1]) return 2 * o->edges[o->in_edges[k]].label + 1;
         return o->out_start[x + 1] > o->out_start[x] ? 2 * o->edges[o->out_edges[o->out_start[x]]].label : INT64_MIN;
     }
     const int64_t k = edge->out_index + 1;
-    return k < o->out_start[edge->source + 1] ? 2 * o->edges[o->out_edges[k]].label : INT64_MIN;
+    return k < o->out_start[o->links[e].source + 1] ? 2 * o->edges[o->out_edges[k]].label : INT64_MIN;
 }
 
 /* The access of x before its k-th incoming (side 1) or outgoing one: the connection, or W; *side becomes its side. */
@@ -111,7 +118,7 @@ static void ew_relabel(ew_order *o) {
     int64_t label = -(EW_SPAN / 2), w = 0, passed = 0, until = 0;
     int32_t e = o->w;
     do {
-        e = o->edges[e].next;
+        e = o->links[e].next;
         while (passed < o->n_moves) { /* look for the next of the window that stays, and pass the old places before it */
             while (until < o->n_moves && o->window[w] == ew_by_old_place(o, until)->edge) w++, until++;
             if (o->window[w] != e) break;
@@ -122,12 +129,13 @@ static void ew_relabel(ew_order *o) {
     } while (e != o->w);
     if (!o->keyed) return;
     for (int64_t x = 0; x < o->n; x++) o->first_key[x] = INT64_MIN;
-    for (int32_t e = o->edges[o->w].prev; e != o->w; e = o->edges[e].prev) {
+    for (int32_t e = o->links[o->w].prev; e != o->w; e = o->links[e].prev) {
+        const ew_link *link = &o->links[e];
         ew_edge *edge = &o->edges[e];
-        edge->key[0] = o->first_key[edge->source];
-        edge->key[1] = o->first_key[edge->target];
-        o->first_key[edge->source] = 2 * edge->label;
-        o->first_key[edge->target] = 2 * edge->label + 1;
+        edge->key[0] = o->first_key[link->source];
+        edge->key[1] = o->first_key[link->target];
+        o->first_key[link->source] = 2 * edge->label;
+        o->first_key[link->target] = 2 * edge->label + 1;
     }
 }
 
@@ -135,47 +143,48 @@ static void ew_relabel(ew_order *o) {
 static void ew_renumber(ew_order *o) {
     int32_t k = 0;
     o->n_moves = 0;
-    for (int32_t e = ew_first(o); e != o->w; e = o->edges[e].next, k++) {
-        ew_edge *edge = &o->spare[k];
-        *edge = o->edges[e];
-        edge->prev = k ? k - 1 : (int32_t)o->w;
-        edge->next = k + 1;
+    for (int32_t e = ew_first(o); e != o->w; e = o->links[e].next, k++) {
+        const ew_edge *edge = &o->edges[e];
+        o->spare[k] = *edge;
+        o->spare_links[k] = (ew_link){k + 1, k ? k - 1 : (int32_t)o->w, o->links[e].source, o->links[e].target};
         o->in_edges[edge->in_index] = o->out_edges[edge->out_index] = k;
         o->number[edge->name] = k;
         o->renamed[e] = k;
     }
-    o->spare[k].next = 0;
-    o->spare[k].prev = k - 1;
+    o->spare_links[k] = (ew_link){0, k - 1, 0, 0};
     ew_edge *const edges = o->spare;
     o->spare = o->edges;
     o->edges = edges;
+    ew_link *const links = o->spare_links;
+    o->spare_links = o->links;
+    o->links = links;
     ew_relabel(o);
 }
 
 /* Borders between runs around the place between p and q (either may be the sentinel). */
 static inline int ew_border(const ew_order *o, int32_t p, int32_t q) {
-    return p != o->w && q != o->w && o->edges[p].target != o->edges[q].target;
+    return p != o->w && q != o->w && o->links[p].target != o->links[q].target;
 }
 
 static inline void ew_unlink(ew_order *o, int32_t e) {
-    const int32_t p = o->edges[e].prev, q = o->edges[e].next;
+    const int32_t p = o->links[e].prev, q = o->links[e].next;
     o->runs += ew_border(o, p, q) - ew_border(o, p, e) - ew_border(o, e, q);
-    o->edges[p].next = q;
-    o->edges[q].prev = p;
+    o->links[p].next = q;
+    o->links[q].prev = p;
 }
 
 static inline void ew_link_after(ew_order *o, int32_t e, int32_t p) {
-    const int32_t q = o->edges[p].next;
+    const int32_t q = o->links[p].next;
     o->runs += ew_border(o, p, e) + ew_border(o, e, q) - ew_border(o, p, q);
-    o->edges[p].next = e;
-    o->edges[e].prev = p;
-    o->edges[e].next = q;
-    o->edges[q].prev = e;
+    o->links[p].next = e;
+    o->links[e].prev = p;
+    o->links[e].next = q;
+    o->links[q].prev = e;
 }
 
 /* A label between p and its successor, close to the end at which further connections are not expected; 0 on failure. */
 static int ew_label_after(const ew_order *o, int32_t p, int64_t *label) {
-    const int32_t q = o->edges[p].next;
+    const int32_t q = o->links[p].next;
     const int64_t step = EW_SPAN / o->w / 4 + 1;
     if (p == o->w && q == o->w) return *label = 0, 1;
     if (p == o->w) return *label = o->edges[q].label - step, *label > -EW_SPAN;
@@ -193,7 +202,7 @@ static void ew_reindex(ew_order *o, int32_t e, int32_t place) {
     const int side = o->left, other = !side;
     int32_t *const list = side ? o->in_edges : o->out_edges;
     ew_edge *const edges = o->edges, *const edge = &edges[e];
-    const int32_t from = side ? edge->in_index : edge->out_index, x = side ? edge->target : edge->source;
+    const int32_t from = side ? edge->in_index : edge->out_index, x = side ? o->links[e].target : o->links[e].source;
     const int32_t step = place < from ? -1 : 1;
     if (side)
         for (int32_t at = from; at != place; at += step) edges[list[at] = list[at + step]].in_index = at;
@@ -202,7 +211,7 @@ static void ew_reindex(ew_order *o, int32_t e, int32_t place) {
     list[place] = e;
     *(side ? &edge->in_index : &edge->out_index) = place;
     if (!o->keyed) return;
-    ew_rekey_before(o, other ? edge->target : edge->source, other ? edge->in_index : edge->out_index, other);
+    ew_rekey_before(o, side ? o->links[e].source : o->links[e].target, side ? edge->out_index : edge->in_index, other);
     ew_rekey_before(o, x, place, side);
     if (place == from) return;
     ew_rekey(o, e, side);
@@ -215,26 +224,27 @@ static void ew_reindex(ew_order *o, int32_t e, int32_t place) {
 /* Move e in direction o->left as published; 0 when the labels are used up. */
 static int ew_move_one(ew_order *o, int32_t e) {
     ew_edge *const edge = &o->edges[e];
-    const int32_t a = edge->source, b = edge->target;
+    const ew_link *const link = &o->links[e];
+    const int32_t a = link->source, b = link->target;
     int32_t after; /* e comes to stand right after this one */
     if (o->left) {
         if (edge->out_index > o->out_start[a])
             after = o->out_edges[edge->out_index - 1];
         else
             after = o->in_start[a + 1] > o->in_start[a] ? o->in_edges[o->in_start[a + 1] - 1] : (int32_t)o->w;
-        if (after == edge->prev) return 1;
+        if (after == link->prev) return 1;
     } else {
         int32_t stop;
         if (edge->in_index + 1 < o->in_start[b + 1])
             stop = o->in_edges[edge->in_index + 1];
         else
             stop = o->out_start[b + 1] > o->out_start[b] ? o->out_edges[o->out_start[b]] : (int32_t)o->w;
-        if (stop == edge->next) return 1;
-        after = o->edges[stop].prev;
+        if (stop == link->next) return 1;
+        after = o->links[stop].prev;
     }
     ew_move *m = &o->moves[o->n_moves];
     m->edge = e;
-    m->before = edge->prev;
+    m->before = link->prev;
     m->label = edge->label;
     int64_t label;
     ew_unlink(o, e);
@@ -273,7 +283,7 @@ static void ew_propose(ew_order *o, int32_t e, int64_t extra, int left) {
     o->left = left;
     o->n_window = 0;
     o->n_moves = 0;
-    for (int64_t k = 0; k <= extra && e != o->w; k++, e = o->edges[e].next) o->window[o->n_window++] = e;
+    for (int64_t k = 0; k <= extra && e != o->w; k++, e = o->links[e].next) o->window[o->n_window++] = e;
     o->window[o->n_window] = e;
     for (int64_t k = 0; k < o->n_window; k++) {
         const int32_t moving = o->window[left ? k : o->n_window - 1 - k];
@@ -302,20 +312,20 @@ static void ew_find_points(ew_order *o) {
     o->n_points = 0;
     for (int64_t k = 0; k < o->n_moves; k++) {
         const int32_t e = ew_by_old_place(o, k)->edge;
-        o->edges[e].mark = EW_POINT | EW_MOVED;
+        o->mark[e] = EW_POINT | EW_MOVED;
         o->points[o->n_points++] = e;
     }
     for (int64_t k = 0; k < o->n_window; k++) {
         const int32_t follower = o->window[k + 1];
-        if (!(o->edges[o->window[k]].mark & EW_MOVED) || follower == o->w || o->edges[follower].mark) continue;
-        o->edges[follower].mark = EW_POINT;
+        if (!(o->mark[o->window[k]] & EW_MOVED) || follower == o->w || o->mark[follower]) continue;
+        o->mark[follower] = EW_POINT;
         o->points[o->n_points++] = follower;
     }
     ew_sort_by_label(o, o->points, o->n_points);
 }
 
 static void ew_clear_points(ew_order *o) {
-    for (int64_t k = 0; k < o->n_points; k++) o->edges[o->points[k]].mark = 0;
+    for (int64_t k = 0; k < o->n_points; k++) o->mark[o->points[k]] = 0;
 }
 
 #endif

@@ -13,10 +13,9 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
 
 from cython_ext.annealing.recount cimport (
     EW_BASE, EW_POINT, ew_change, ew_clear_points, ew_count_changes, ew_counter, ew_edge, ew_find_points,
-    ew_first, ew_lru_segment, ew_min_set, ew_min_changes, ew_min_checkpoints, ew_min_restore, ew_min_segment,
+    ew_first, ew_link, ew_lru_segment, ew_min_set, ew_min_changes, ew_min_checkpoints, ew_min_restore, ew_min_segment,
     ew_move, ew_order, ew_propose, ew_relabel, ew_renumber, ew_renumber_records, ew_restore, ew_rr_segment,
     ew_span, ew_undo, ew_write_ends)
-from cython_ext.common.checks cimport need
 from cython_ext.iomodel.counts import count as count_from_scratch
 
 cdef enum:
@@ -24,10 +23,6 @@ cdef enum:
     RR = 1
     MIN = 2
     RENUMBER = 8  # connections are numbered along the order again when this share of them has moved
-
-EDGE = np.dtype(
-    [("next", "i4"), ("prev", "i4"), ("source", "i4"), ("target", "i4"), ("label", "i8"), ("keys", "i8", 2),
-     ("out_index", "i4"), ("in_index", "i4"), ("name", "i4"), ("mark", "u1")], align=True)  # ew_edge
 
 
 cdef class _Room:
@@ -124,7 +119,7 @@ cdef class _Counter:
         """Play the whole order once: every connection is a point, so nothing ends before the end."""
         cdef int64_t k, ignored = 0
         for k in range(o.w):
-            o.edges[k].mark = EW_POINT
+            o.mark[k] = EW_POINT
         if self.policy == LRU:
             ew_lru_segment(&self.c, o, ew_first(o), &ignored)
         elif self.policy == RR:
@@ -133,7 +128,7 @@ cdef class _Counter:
             ew_min_segment(&self.c, &self.s, o, ew_first(o), &ignored)
             ew_min_checkpoints(&self.c, &self.s, o)
         for k in range(o.w):
-            o.edges[k].mark = 0
+            o.mark[k] = 0
         self.c.n_journal = 0
         self.c.played = 0
 
@@ -201,9 +196,11 @@ cdef class Annealer:
         out_start = np.concatenate(([0], np.cumsum(out_degree)))
         self.o.in_start = <const int64_t *> room.copy(in_start, np.int64)
         self.o.out_start = <const int64_t *> room.copy(out_start, np.int64)
-        need(<size_t> EDGE.itemsize == sizeof(ew_edge), "a record of EDGE is a ew_edge")
-        self.o.edges = <ew_edge *> room.zeros(w + 1, EDGE)
-        self.o.spare = <ew_edge *> room.zeros(w + 1, EDGE)
+        self.o.links = <ew_link *> room.zeros((w + 1) * sizeof(ew_link), np.uint8)
+        self.o.spare_links = <ew_link *> room.zeros((w + 1) * sizeof(ew_link), np.uint8)
+        self.o.edges = <ew_edge *> room.zeros(w * sizeof(ew_edge), np.uint8)
+        self.o.spare = <ew_edge *> room.zeros(w * sizeof(ew_edge), np.uint8)
+        self.o.mark = <uint8_t *> room.zeros(w, np.uint8)
         self.o.number = <int32_t *> room.zeros(w, np.int32)
         self.o.renamed = <int32_t *> room.zeros(w, np.int32)
         self.o.in_edges = <int32_t *> room.zeros(w, np.int32)
@@ -233,15 +230,16 @@ cdef class Annealer:
         """Link the connections in their order and list those of each neuron. next_*: where each neuron's begin."""
         cdef int64_t k, w = self.o.w
         cdef ew_edge *edge
+        cdef ew_link *link
         for k in range(w):
-            edge = &self.o.edges[k]
-            edge.next, edge.prev, edge.name = k + 1, k - 1 if k else w, k
-            edge.source, edge.target = self.sources[k], self.targets[k]
-            edge.in_index, edge.out_index = next_in[edge.target], next_out[edge.source]
-            next_in[edge.target] += 1
-            next_out[edge.source] += 1
+            edge, link = &self.o.edges[k], &self.o.links[k]
+            link.next, link.prev, edge.name = k + 1, k - 1 if k else w, k
+            link.source, link.target = self.sources[k], self.targets[k]
+            edge.in_index, edge.out_index = next_in[link.target], next_out[link.source]
+            next_in[link.target] += 1
+            next_out[link.source] += 1
             self.o.in_edges[edge.in_index] = self.o.out_edges[edge.out_index] = self.o.number[k] = k
-        self.o.edges[w].prev = w - 1 if w else 0
+        self.o.links[w].prev = w - 1 if w else 0
 
     cdef double _cost(self):
         cdef double cost = self.runs_weight * self.o.runs
@@ -299,18 +297,19 @@ cdef class Annealer:
             self.best = new_cost
             self.best_is_stored = False
         self.moved += self.o.n_moves
-        if self.incremental and RENUMBER * self.moved > self.o.w:
+        if RENUMBER * self.moved > self.o.w:
             self.moved = 0
             ew_renumber(&self.o)
-            for counter in self.counters:
-                counter.renumber(&self.o)
+            if self.incremental:
+                for counter in self.counters:
+                    counter.renumber(&self.o)
 
     cdef _store(self):
         cdef int64_t k
         cdef int32_t e = ew_first(&self.o)
         for k in range(self.o.w):
             self.best_order[k] = self.o.edges[e].name
-            e = self.o.edges[e].next
+            e = self.o.links[e].next
         self.best_is_stored = True
 
     def current_order(self):
@@ -321,7 +320,7 @@ cdef class Annealer:
         cdef int32_t e = ew_first(&self.o)
         for k in range(self.o.w):
             view[k] = self.o.edges[e].name
-            e = self.o.edges[e].next
+            e = self.o.links[e].next
         return order
 
     def best_found(self):

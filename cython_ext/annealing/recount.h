@@ -46,7 +46,7 @@ static inline void ew_charge(ew_counter *c, const ew_order *o, int64_t access, i
         c->total += 2 * sign;
         return;
     }
-    const int32_t a = o->edges[access >> 1].source;
+    const int32_t a = o->links[access >> 1].source;
     const int had = c->use_misses[a] > 0;
     c->use_misses[a] += sign;
     c->total += sign + (c->free_write[a] ? 0 : (c->use_misses[a] > 0) - had);
@@ -99,14 +99,15 @@ static inline int64_t ew_oldest_entry(const int32_t *log, const int64_t *last, i
 static inline int32_t ew_lru_play(ew_counter *c, const ew_order *o, int32_t e, const int pin_both) {
     const int64_t capacity = c->capacity, base = c->now; /* times below base are before this segment */
     const int32_t w = (int32_t)o->w;
-    const ew_edge *const edges = o->edges;
+    const ew_link *const links = o->links;
+    const uint8_t *const mark_of = o->mark;
     int32_t *const log = c->log; /* access at time base + k */
     int64_t *const last = c->last, *const stamp = c->stamp;
     uint8_t *const flags = c->flags;
     int64_t used = 0, now = capacity, fresh = 0, mark = ++c->mark;
     int32_t end = w;
-    for (int32_t p = edges[e].prev; p != w && used < capacity; p = edges[p].prev) {
-        const int32_t sides[2] = {edges[p].target, edges[p].source};
+    for (int32_t p = links[e].prev; p != w && used < capacity; p = links[p].prev) {
+        const int32_t sides[2] = {links[p].target, links[p].source};
         for (int k = 0; k < 2 && used < capacity; k++) {
             if (stamp[sides[k]] == mark) continue;
             stamp[sides[k]] = mark;
@@ -117,17 +118,17 @@ static inline int32_t ew_lru_play(ew_counter *c, const ew_order *o, int32_t e, c
     }
     int64_t tail = now - used;
     while (e != w) {
-        const ew_edge *const edge = &edges[e];
-        if (edge->mark & EW_POINT) {
+        const ew_link *const link = &links[e];
+        if (mark_of[e] & EW_POINT) {
             fresh = 0;
             mark++;
         } else if (fresh >= capacity)
             break;
         int b_kept = 0;
-        const int32_t b = edge->target;
+        const int32_t b = link->target;
 #pragma GCC unroll 2
         for (int side = 0; side < 2; side++) {
-            const int32_t x = side ? b : edge->source;
+            const int32_t x = side ? b : link->source;
             const int miss = last[x] < base + tail && !(side && b_kept);
             if (miss && used < capacity)
                 used++;
@@ -146,12 +147,12 @@ static inline int32_t ew_lru_play(ew_counter *c, const ew_order *o, int32_t e, c
             fresh += stamp[x] != mark;
             stamp[x] = mark;
         }
-        if (edge->mark & EW_MOVED) { /* its own values were not touched here in the old course */
+        if (mark_of[e] & EW_MOVED) { /* its own values were not touched here in the old course */
             fresh = 0;
             mark++;
         }
         end = e;
-        e = edge->next;
+        e = link->next;
     }
     c->mark = mark;
     c->now = base + now;
@@ -210,14 +211,15 @@ static inline void ew_rr_replay(const ew_counter *c, ew_queue *q, int32_t a, int
 
 static void ew_rr_segment(ew_counter *counter, const ew_order *o, int32_t e, int64_t *end_label) {
     ew_counter copy = *counter, *const c = &copy; /* as in ew_lru_play, writing flags could change *counter */
+    const ew_link *const links = o->links;
     const ew_edge *const edges = o->edges;
     const int32_t w = (int32_t)o->w;
     const int64_t segment = ++c->mark, capacity = c->capacity;
     int32_t back[4];
     int64_t found = 0;
-    for (int32_t p = edges[e].prev; p != w && found < capacity; p = edges[p].prev) {
+    for (int32_t p = links[e].prev; p != w && found < capacity; p = links[p].prev) {
         const uint8_t *flags = c->flags + 2 * (int64_t)p;
-        const int32_t a = edges[p].source, b = edges[p].target;
+        const int32_t a = links[p].source, b = links[p].target;
         int n = 0;
         if (flags[1] & EW_MISS) back[n++] = b;
         if (flags[1] & EW_SKIP) back[n++] = a;
@@ -232,17 +234,17 @@ static void ew_rr_segment(ew_counter *counter, const ew_order *o, int32_t e, int
         ew_push(c, &new, c->log[k]);
         ew_push(c, &old, c->log[k]);
     }
-    for (; e != w; e = edges[e].next) {
-        if (!(edges[e].mark & EW_POINT) && new.hash == old.hash && new.used == old.used &&
+    for (; e != w; e = links[e].next) {
+        if (!(o->mark[e] & EW_POINT) && new.hash == old.hash && new.used == old.used &&
             !memcmp(new.log + new.size - new.used, old.log + old.size - old.used, (size_t)new.used * sizeof *c->log))
             break;
         for (; c->n_old < o->n_moves; c->n_old++) {
             const ew_move *m = ew_by_old_place(o, c->n_old);
             if (m->label > edges[e].label) break;
-            ew_rr_replay(c, &old, edges[m->edge].source, edges[m->edge].target, c->moved_flags + 2 * c->n_old);
+            ew_rr_replay(c, &old, links[m->edge].source, links[m->edge].target, c->moved_flags + 2 * c->n_old);
         }
-        const int32_t a = edges[e].source, b = edges[e].target;
-        if (!(edges[e].mark & EW_MOVED)) ew_rr_replay(c, &old, a, b, c->flags + 2 * (int64_t)e);
+        const int32_t a = links[e].source, b = links[e].target;
+        if (!(o->mark[e] & EW_MOVED)) ew_rr_replay(c, &old, a, b, c->flags + 2 * (int64_t)e);
         ew_rr_access(c, o, &new, a, c->pin_both ? b : -1, 2 * (int64_t)e, segment);
         ew_rr_access(c, o, &new, b, a, 2 * (int64_t)e + 1, segment);
         *end_label = edges[e].label;

@@ -5,15 +5,18 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
 cdef extern from "annealing/recount_min.h" nogil:
     ctypedef struct ew_move:
         int32_t edge
-    ctypedef struct ew_edge:
+    ctypedef struct ew_link:
         int32_t next, prev, source, target
+    ctypedef struct ew_edge:
         int64_t label
         int32_t out_index, in_index, name
-        uint8_t mark
     ctypedef struct ew_order:
         int64_t w, n
+        ew_link *links
+        ew_link *spare_links
         ew_edge *edges
         ew_edge *spare
+        uint8_t *mark
         int32_t *number
         int32_t *renamed
         const int64_t *out_start

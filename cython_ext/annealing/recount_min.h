@@ -95,7 +95,7 @@ static void ew_save(ew_counter *c, ew_min_set *s, int32_t number) {
 /* Play what is on record for connection e into the new set only. */
 static inline void ew_min_follow(const ew_counter *c, ew_min_set *s, const ew_order *o, int32_t e) {
     const int64_t at = 2 * (int64_t)e;
-    const int32_t x[2] = {o->edges[e].source, o->edges[e].target};
+    const int32_t x[2] = {o->links[e].source, o->links[e].target};
     for (int side = 0; side < 2; side++) {
         if (s->victim[at + side] >= 0) ew_take_out(s, s->victim[at + side]);
         if (c->flags[at + side] & EW_MISS) ew_put(s, x[side]);
@@ -136,7 +136,7 @@ static void ew_min_begin(ew_counter *c, ew_min_set *s, const ew_order *o, int32_
         }
         p = s->hook[number];
     }
-    for (; p != e; p = o->edges[p].next) {
+    for (; p != e; p = o->links[p].next) {
         ew_min_follow(c, s, o, p);
         c->played++; /* two light accesses count as one */
     }
@@ -197,7 +197,7 @@ static void ew_min_pass_old(ew_counter *c, ew_min_set *s, const ew_order *o, int
     for (; c->n_old < o->n_moves; c->n_old++) {
         const ew_move *m = ew_by_old_place(o, c->n_old);
         if (m->label > label) return;
-        ew_min_old(s, o->edges[m->edge].source, o->edges[m->edge].target, c->moved_flags + 2 * c->n_old,
+        ew_min_old(s, o->links[m->edge].source, o->links[m->edge].target, c->moved_flags + 2 * c->n_old,
                    s->moved_victim + 2 * c->n_old);
     }
 }
@@ -207,11 +207,11 @@ static void ew_min_pass_old(ew_counter *c, ew_min_set *s, const ew_order *o, int
 static int32_t ew_min_segment(ew_counter *c, ew_min_set *s, const ew_order *o, int32_t e, int64_t *k) {
     ew_min_begin(c, s, o, e);
     s->n_hot = 0;
-    for (; e != o->w; e = o->edges[e].next) {
+    for (; e != o->w; e = o->links[e].next) {
         const ew_edge *edge = &o->edges[e];
         const int64_t label = edge->label, at = 2 * (int64_t)e;
         const int hot = ew_any_hot(s, label);
-        int wanted = edge->mark & EW_POINT;
+        int wanted = o->mark[e] & EW_POINT;
         for (; *k < s->n_spans && s->spans[*k].start <= label; ++*k) {
             wanted = 1;
             s->hot[s->n_hot++] = s->spans[*k];
@@ -219,9 +219,9 @@ static int32_t ew_min_segment(ew_counter *c, ew_min_set *s, const ew_order *o, i
         ew_min_pass_old(c, s, o, label);
         if (!wanted && !hot && s->differing == 0) break;
         if (s->checkpoint[e] >= 0) ew_save(c, s, s->checkpoint[e]);
-        const int32_t a = edge->source, b = edge->target;
+        const int32_t a = o->links[e].source, b = o->links[e].target;
         c->played += 2;
-        if (edge->key[0] != INT64_MIN && edge->key[1] != INT64_MIN && !(edge->mark & EW_MOVED) && !c->flags[at] &&
+        if (edge->key[0] != INT64_MIN && edge->key[1] != INT64_MIN && !(o->mark[e] & EW_MOVED) && !c->flags[at] &&
             !c->flags[at + 1] && s->in[a] == (EW_NEW | EW_OLD) && s->in[b] == (EW_NEW | EW_OLD)) {
             ew_need_at(s, a, edge->key[0], at); /* two hits in both courses */
             ew_need_at(s, b, edge->key[1], at + 1);
@@ -229,7 +229,7 @@ static int32_t ew_min_segment(ew_counter *c, ew_min_set *s, const ew_order *o, i
         }
         int32_t victim[2], old_victim[2] = {-1, -1};
         uint8_t flags[2] = {0, 0};
-        if (!(edge->mark & EW_MOVED)) {
+        if (!(o->mark[e] & EW_MOVED)) {
             ew_min_old(s, a, b, c->flags + at, s->victim + at);
             memcpy(old_victim, s->victim + at, sizeof old_victim);
         }
@@ -258,7 +258,7 @@ static void ew_add_span(ew_min_set *s, const ew_order *o, int32_t x, int32_t edg
 /* Whether access (e, x) was inserted where x was resident anyway: its next access hit in the old course, which had no
  * moved access in between. A nearer next use changes nothing then. */
 static int ew_min_harmless(const ew_counter *c, const ew_order *o, int32_t e, int side) {
-    const int32_t x = side ? o->edges[e].target : o->edges[e].source;
+    const int32_t x = side ? o->links[e].target : o->links[e].source;
     const int64_t k = (side ? o->edges[e].in_index : o->edges[e].out_index) + 1;
     int32_t follower;
     int follower_side = side;
@@ -272,7 +272,7 @@ static int ew_min_harmless(const ew_counter *c, const ew_order *o, int32_t e, in
         follower = o->out_edges[k];
     else
         return 0;
-    if (o->edges[follower].mark & EW_MOVED || c->flags[2 * (int64_t)follower + follower_side] & EW_MISS) return 0;
+    if (o->mark[follower] & EW_MOVED || c->flags[2 * (int64_t)follower + follower_side] & EW_MISS) return 0;
     return !o->left || o->edges[follower].label < ew_by_old_place(o, 0)->label;
 }
 
@@ -284,7 +284,7 @@ static void ew_min_find_spans(const ew_counter *c, ew_min_set *s, const ew_order
         const ew_edge *edge = &o->edges[e];
         memcpy(s->moved_victim + 2 * k, s->victim + 2 * (int64_t)e, 2 * sizeof *s->victim);
         for (int side = 0; side < 2; side++) {
-            const int32_t x = side ? edge->target : edge->source;
+            const int32_t x = side ? o->links[e].target : o->links[e].source;
             const int64_t place = side ? edge->in_index : edge->out_index;
             ew_add_span(s, o, x, ew_before(o, x, m->label, side, side == o->left ? m->index : place), m->label);
             if (ew_min_harmless(c, o, e, side)) continue;
@@ -312,7 +312,7 @@ static void ew_min_checkpoints(ew_counter *c, ew_min_set *s, const ew_order *o) 
     int64_t k = 0, number = 0;
     ew_new_clear(c, s);
     memset(s->hook, -1, (size_t)s->n_checkpoints * sizeof *s->hook);
-    for (int32_t e = ew_first(o); e != o->w; e = o->edges[e].next, k++) {
+    for (int32_t e = ew_first(o); e != o->w; e = o->links[e].next, k++) {
         s->checkpoint[e] = -1;
         if (k % s->every == 0 && number < s->n_checkpoints) {
             s->n_rewritten = 0;

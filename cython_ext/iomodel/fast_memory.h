@@ -82,15 +82,17 @@ EW_INLINE int64_t ew_oldest(const ew_lru *s, int64_t p) {
     return p;
 }
 
-static void ew_pack_recent(ew_lru *s) {
-    int64_t to = s->now;
-    for (int64_t p = s->now - 1; p >= s->tail; p--) {
-        const int32_t x = s->recent[p & (s->room - 1)];
-        if (s->value[x] >> 1 != (uint32_t)p) continue;
-        s->recent[--to & (s->room - 1)] = x;
-        s->value[x] = (uint32_t)to << 1 | (s->value[x] & 1);
+/* Move the entries that stand for something to the end of the list; return the new tail. It takes no ew_lru: one whose
+ * address nobody has stays in registers. */
+static int64_t ew_pack_recent(uint32_t *value, int32_t *recent, int64_t room, int64_t tail, int64_t now) {
+    int64_t to = now;
+    for (int64_t p = now - 1; p >= tail; p--) {
+        const int32_t x = recent[p & (room - 1)];
+        if (value[x] >> 1 != (uint32_t)p) continue;
+        recent[--to & (room - 1)] = x;
+        value[x] = (uint32_t)to << 1 | (value[x] & 1);
     }
-    s->tail = to;
+    return to;
 }
 
 EW_INLINE void ew_lru_evict(ew_lru *s, int64_t p, int64_t position, const int note) {
@@ -114,7 +116,7 @@ EW_INLINE void ew_lru_play(ew_lru *state, const int32_t *source, const int32_t *
     ew_lru s = *state;
     for (int64_t i = from; i < to; i++) {
         const int32_t a = source[i - from], b = target[i - from];
-        if (s.now + 2 - s.tail > s.room) ew_pack_recent(&s);
+        if (s.now + 2 - s.tail > s.room) s.tail = ew_pack_recent(s.value, s.recent, s.room, s.tail, s.now);
         uint32_t dirty = s.value[a] & 1;
         int b_kept = 0;
         if (s.value[a] >> 1 < (uint32_t)s.tail) {
