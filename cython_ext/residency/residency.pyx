@@ -262,7 +262,7 @@ cdef void _stages(const ew_residency *r, lane_t *points, int32_t[::1] stage) noe
     cdef int32_t opened, finish, drop
     cdef lane_t *own
     for v in range(r.n):
-        opened = max(1, r.open_rank[v] - <int32_t> r.slots + 1)
+        opened = <int32_t> max(<int64_t> 1, r.open_rank[v] - r.slots + 1)
         finish = r.finish[v]
         for e in range(r.in_start[v], r.in_start[v + 1]):
             s = r.in_source[e]

@@ -51,7 +51,7 @@ def corner(name: str) -> Network:
 @pytest.mark.parametrize("method", METHODS_HERE)
 def test_corners(method: str, policy: str, name: str) -> None:
     network = corner(name)
-    for memory in (3, 4, 100):
+    for memory in (3, 4, 100, 2**31 + 3, 2**40):
         found = order(network, method, memory=memory, policy=policy, **SHORT.get(method, {}))
         assert sorted(found.edges.tolist()) == list(range(network.n_connections))
         assert count_io(network, found, memory=memory, policy=policy).total >= io_bounds(network).lower_total
