@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -119,43 +120,55 @@ def random_words(state: Sequence[int]) -> Iterator[int]:
         a, b = left(a, 49) ^ b ^ (b << 21) & mask, left(b, 28)
 
 
-def anneal(
-    network: Network,
-    opens: Sequence[int],
-    drops: Sequence[int],
-    slots: int,
-    seed: int,
-    temperature: float,
-    shares: tuple[float, float],
-    longest: int,
-    moves: int,
-    doubt: float = math.inf,
-    scans: float = 0,
-) -> tuple[int, list[int], list[int]]:
-    """Return (cost, opens, drops) after `moves` unguided proposals, each judged by the whole cost of the new state.
+@dataclass(frozen=True)
+class Annealing:
+    """How states are annealed: the settings of the kernel's `tune`, and how it draws.
 
-    Swaps of whole intervals that seem to cost `doubt` more than would be accepted are left out. scans: share of moves
-    that look at partners for one item among 128 that open one after the other.
+    scans: share of moves that look at partners for one item among 128 that open one after the other.
     """
 
-    def limit(word: int) -> int:  # the most that it may cost more
+    seed: int
+    temperature: float
+    shares: tuple[float, float]
+    longest: int
+    moves: int
+    doubt: float = math.inf
+    scans: float = 0
+
+    def words(self) -> Iterator[int]:
+        state = np.random.SeedSequence(self.seed).generate_state(2, np.uint64)
+        return random_words((int(state[0]) | 1, int(state[1])))
+
+    def limit(self, word: int) -> int:
+        """Return the most that a move may cost more."""
         drawn, most = (word & 0xFFFFFFFF) / 2**32, 0
-        while temperature and most < 63 and drawn < math.exp(-(most + 1) / temperature):
+        while self.temperature and most < 63 and drawn < math.exp(-(most + 1) / self.temperature):
             most += 1
         return most
 
-    state = np.random.SeedSequence(seed).generate_state(2, np.uint64)
-    words = random_words((int(state[0]) | 1, int(state[1])))
+    def partner(self, i: int, word: int) -> int:
+        """Return the rank to exchange with rank i; it may lie outside."""
+        step = int(math.exp(math.log(self.longest + 0.999) * ((word >> 16 & 1023) + 0.5) / 1024))
+        return i + step if word >> 26 & 1 else i - step
+
+
+def anneal(
+    network: Network, opens: Sequence[int], drops: Sequence[int], slots: int, how: Annealing
+) -> tuple[int, list[int], list[int]]:
+    """Return (cost, opens, drops) after `moves` unguided proposals, each judged by the whole cost of the new state.
+
+    Swaps of whole intervals that seem to cost `doubt` more than would be accepted are left out.
+    """
+    words, shares, doubt = how.words(), how.shares, how.doubt
     opens, drops, n = list(opens), list(drops), len(opens)
     now = cost(network, opens, drops, slots)
     assert now is not None
-    for _ in range(moves):
-        if scans and (next(words) >> 11) / 2**53 < scans:
+    for _ in range(how.moves):
+        if how.scans and (next(words) >> 11) / 2**53 < how.scans:
             a, b = next(words), next(words)
-            i, most = (a >> 32) * n >> 32, limit(b)
+            i, most = (a >> 32) * n >> 32, how.limit(b)
             v = opens[i]
-            step = int(math.exp(math.log(longest + 0.999) * ((a >> 16 & 1023) + 0.5) / 1024))
-            first = max(0, min((i + step if a >> 26 & 1 else i - step) - (b >> 32) % 128, n - 128))
+            first = max(0, min(how.partner(i, a) - (b >> 32) % 128, n - 128))
             present = opened, _, dropped = intervals(network, opens, drops, slots)
             missed = {w: misses(network, present, v, opened[w], dropped[w]) for w in opens[first : first + 128]}
             gained = gains(network, present, v)
@@ -186,8 +199,7 @@ def anneal(
         a, b = next(words), next(words)
         kind = (a & 0xFFFF) / 2**16
         i = (a >> 32) * n >> 32
-        step = int(math.exp(math.log(longest + 0.999) * ((a >> 16 & 1023) + 0.5) / 1024))
-        j = i + step if a >> 26 & 1 else i - step
+        j = how.partner(i, a)
         if not 0 <= j < n:
             continue
         ranked = opens if kind < shares[0] else drops
@@ -200,7 +212,7 @@ def anneal(
             new_drops[i], new_drops[j] = w, v
         elif i < slots and j < slots:
             continue  # both open at stage 1 anyway
-        most = limit(b)
+        most = how.limit(b)
         present = intervals(network, opens, drops, slots)
         if kind >= sum(shares) and doubt < math.inf and estimate(network, present, v, w) > most + doubt:
             continue
@@ -234,33 +246,20 @@ def alone(network: Network, state: State, one: int, other: int, opens: bool, dro
 
 
 def anneal_drawn(
-    network: Network,
-    opens: Sequence[int],
-    drops: Sequence[int],
-    slots: int,
-    seed: int,
-    temperature: float,
-    shares: tuple[float, float],
-    longest: int,
-    moves: int,
-    doubt: float = math.inf,
+    network: Network, opens: Sequence[int], drops: Sequence[int], slots: int, how: Annealing
 ) -> tuple[int, list[int], list[int]]:
     """Return what `anneal` does where 16 proposals at a time are drawn and estimated before the first is counted."""
-    state = np.random.SeedSequence(seed).generate_state(2, np.uint64)
-    words = random_words((int(state[0]) | 1, int(state[1])))
+    words, shares, doubt = how.words(), how.shares, how.doubt
     opens, drops, n = list(opens), list(drops), len(opens)
     now = cost(network, opens, drops, slots)
     assert now is not None
-    for begin in range(0, moves, 16):
+    for begin in range(0, how.moves, 16):
         present = opened, finished, dropped = intervals(network, opens, drops, slots)
         seeming = []
-        for _ in range(begin, min(moves, begin + 16)):
+        for _ in range(begin, min(how.moves, begin + 16)):
             a, b = next(words), next(words)
-            kind, i, most = (a & 0xFFFF) / 2**16, (a >> 32) * n >> 32, 0
-            while temperature and most < 63 and (b & 0xFFFFFFFF) / 2**32 < math.exp(-(most + 1) / temperature):
-                most += 1
-            step = int(math.exp(math.log(longest + 0.999) * ((a >> 16 & 1023) + 0.5) / 1024))
-            j = i + step if a >> 26 & 1 else i - step
+            kind, i, most = (a & 0xFFFF) / 2**16, (a >> 32) * n >> 32, how.limit(b)
+            j = how.partner(i, a)
             opening, both = kind < shares[0], kind >= sum(shares)
             if not 0 <= j < n or (opening and i < slots and j < slots):
                 continue

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from oracles.residency_oracle import Annealing, anneal_drawn, cost
 from oracles.residency_oracle import anneal as annealed
-from oracles.residency_oracle import anneal_drawn, cost
 
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import Task, check_order
@@ -128,7 +128,7 @@ def test_annealing_takes_the_moves_the_oracle_takes(
     search.run(200)
     opens, drops = (items.items[part].tolist() for part in search.state())
     start = (items.items[part].tolist() for part in (state.opens, state.drops))
-    expected = annealed(network, *start, slots, seed, temperature, (0.2, 0.2), longest, 200, doubt, scans)
+    expected = annealed(network, *start, slots, Annealing(seed, temperature, (0.2, 0.2), longest, 200, doubt, scans))
     assert (search.cost, opens, drops) == expected
 
 
@@ -150,7 +150,7 @@ def test_annealing_in_blocks_takes_the_moves_the_oracle_takes(
     search.run(100)
     opens, drops = (items.items[part].tolist() for part in search.state())
     start = (items.items[part].tolist() for part in (state.opens, state.drops))
-    expected = anneal_drawn(network, *start, slots, seed, temperature, (0.3, 0.3), longest, 100, doubt)
+    expected = anneal_drawn(network, *start, slots, Annealing(seed, temperature, (0.3, 0.3), longest, 100, doubt))
     assert (search.cost, opens, drops) == expected
 
 
@@ -169,7 +169,7 @@ def test_blocks_of_sources_with_many_targets(widths: tuple[int, ...]) -> None:
     search.tune(0.5, 30, 0.2, 0.2)
     search.run(48)
     opens, drops = (items.items[part].tolist() for part in search.state())
-    assert (search.cost, opens, drops) == anneal_drawn(network, *start, slots, 4, 0.5, (0.2, 0.2), 30, 48, 0)
+    assert (search.cost, opens, drops) == anneal_drawn(network, *start, slots, Annealing(4, 0.5, (0.2, 0.2), 30, 48, 0))
     assert search.cost == search.refresh()
 
 
@@ -187,7 +187,9 @@ def test_early_points_of_sources_with_many_targets_follow_a_move(wide: bool, slo
     search.run(500)
     opens, drops = (items.items[part].tolist() for part in search.state())
     start = (items.items[part].tolist() for part in (state.opens, state.drops))
-    assert (search.cost, opens, drops) == annealed(network, *start, slots, 3, 0.5, (0.3, 0.3), 60, 500, 0, 0.0)
+    assert (search.cost, opens, drops) == annealed(
+        network, *start, slots, Annealing(3, 0.5, (0.3, 0.3), 60, 500, 0, 0.0)
+    )
 
 
 def test_lane_widths_agree() -> None:
