@@ -234,7 +234,7 @@ def pays_command(
     """
     from pathlib import Path
 
-    from edgewatt.cli.parts.output import progress, show_table, write_json
+    from edgewatt.cli.parts.output import progress, say_words, show_table, write_json
     from edgewatt.orders.pays import METRICS, WORDS, change, kib, pays
     from edgewatt.orders.pays_page import pays_page
     from edgewatt.orders.request import orders_of, read_network
@@ -270,9 +270,9 @@ def pays_command(
         f"{found.names[0]} against {found.names[1]}{'' if several else f' on {choices.pop()}'}, layout {found.layout}"
     )
     show_table(heads, rows, title=title, numeric=heads[several:])
-    say(found.verdict)
+    say_words(found.verdict)
     if found.note:
-        say(found.note)
+        say_words(found.note)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -84,7 +84,7 @@ class JudgedOrders:
         if self.progress is not None:
             limit = self.budget.limit_s
             share = round(1000 * min(1.0, self.budget.spent() / limit)) if limit else len(self.judged)
-            self.progress(share, 1000 if limit else None, f"{self.value:.6g}")
+            self.progress(share, 1000 if limit else None, f"best {self.value:.6g}")
 
     def _word(self, edges: Int64Array) -> float:
         began = self.budget.spent()

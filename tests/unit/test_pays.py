@@ -1,7 +1,11 @@
 """Where an order stops paying: bisection against the full grid, the sentence, the page and the command."""
 
+import contextlib
 import itertools
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -202,6 +206,26 @@ def test_command(tmp_path):
     found = CliRunner().invoke(app, [*arguments, "-o", str(page)])
     assert found.exit_code == 0, found.output
     assert "by-source against two-optimal" in found.output and page.read_text().startswith("<!doctype html>")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a terminal")
+def test_sentences_are_broken_between_words_on_a_terminal():
+    ours, theirs = os.openpty()
+    words = ["pays", NETWORK, "--order", "by-source", "--system", "scratchpad-8k"]
+    done = subprocess.Popen(
+        [sys.executable, "-m", "edgewatt", *words, "--size", "8192", "--timing", "replay"],
+        stdout=theirs, stderr=subprocess.DEVNULL,
+        env={**os.environ, "COLUMNS": "80"},
+    )  # fmt: skip
+    os.close(theirs)
+    said = b""
+    with contextlib.suppress(OSError):  # the terminal's other end is closed
+        while part := os.read(ours, 1 << 16):
+            said += part
+    os.close(ours)
+    assert done.wait() == 0
+    sentence = said.decode().splitlines()[6:]
+    assert sentence[0].startswith("by-source against two-optimal on") and max(map(len, sentence)) <= 80 < len(said)
 
 
 @pytest.mark.parametrize("system", shipped_names("systems"))

@@ -55,7 +55,8 @@ def test_convolutions_over_an_image(tmp_path: Path) -> None:
     stored = sum(int(np.count_nonzero(tensors[name])) for name in ("conv1.weight", "conv2.weight", "fc.weight"))
     assert int(network.weight_ids.max()) + 1 == stored + 1  # and the mean's quarter
     assert network.notes[:2] == (
-        "read 3 of 6 tensors as layers: conv1.weight, conv2.weight, fc.weight",
+        "read 3 of 6 tensors as layers, in order of their names (names=[...], --names: another): conv1.weight, "
+        "conv2.weight, fc.weight",
         "left 1 tensors: bn.running_mean [3]",
     )
 
@@ -68,6 +69,18 @@ def test_what_is_left_is_said(tmp_path: Path) -> None:
     chosen = load(path, image=(5, 5), names=["conv1.weight"])
     assert chosen.notes[0] == "read 1 of 6 tensors as layers: conv1.weight"
     assert len(chosen.inputs) == 25 and len(chosen.outputs) == 75
+
+
+def test_an_order_of_names_that_nobody_chose_is_said(tmp_path: Path) -> None:
+    """A transformer's down_proj comes before its up_proj by name, and both fit that way, too."""
+    from safetensors.numpy import save_file
+
+    path, rng = tmp_path / "ffn.safetensors", np.random.default_rng(0)
+    up, down = rng.random((8, 2), np.float32), rng.random((2, 8), np.float32)
+    save_file({"mlp.up_proj.weight": up, "mlp.down_proj.weight": down}, path)
+    assert "in order of their names (names=[...], --names: another): mlp.down_proj.weight, mlp" in load(path).notes[0]
+    chosen = load(path, names=["*up_proj*", "*down_proj*"])
+    assert len(chosen.inputs) == 2 and "in order of their names" not in chosen.notes[0]
 
 
 def test_a_pattern_means_the_layers_it_matches(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def read_network(path: Path, options: ReadOptions) -> Network:
     else:
         matrices = [dense_layer(each.weights, f"{path}: tensor {each.name!r}", bias=each.bias) for each in layers]
         network = from_layers(matrices, orientation=options.orientation, name=path.stem)
-    return network.with_(notes=(*_told(tensors, layers, unrolled), *network.notes))
+    return network.with_(notes=(*_told(tensors, layers, options), *network.notes))
 
 
 def _layers(tensors: dict[str, dict[str, Any]], chosen: Sequence[str], path: str | Path) -> list[NamedLayer]:
@@ -74,16 +74,18 @@ def _layers(tensors: dict[str, dict[str, Any]], chosen: Sequence[str], path: str
     return layers
 
 
-def _told(tensors: dict[str, dict[str, Any]], layers: Sequence[NamedLayer], unrolled: bool) -> list[str]:
-    """Say what was read and what was left."""
+def _told(tensors: dict[str, dict[str, Any]], layers: Sequence[NamedLayer], options: ReadOptions) -> list[str]:
+    """Say what was read, in which order where nobody chose one, and what was left."""
     taken = {layer.name for layer in layers}
     taken |= {f"{layer.name.removesuffix('.weight')}.bias" for layer in layers if layer.bias is not None}
     left = sorted(tensors.keys() - taken, key=natural_key)
-    said = [f"read {len(layers)} of {len(tensors)} tensors as layers: {_few([each.name for each in layers])}"]
+    by_name = ", in order of their names (names=[...], --names: another)"  # down_proj comes before up_proj
+    how = by_name if options.names is None and len(layers) > 1 else ""
+    said = [f"read {len(layers)} of {len(tensors)} tensors as layers{how}: {_few([each.name for each in layers])}"]
     if left:
         shapes = [f"{name} {list(tensors[name]['shape'])}" for name in left]
         said.append(f"left {len(left)} tensors: {_few(shapes)}")
-    if not unrolled and any(len(tensors[name]["shape"]) == 4 for name in left):
+    if options.image is None and any(len(tensors[name]["shape"]) == 4 for name in left):
         said.append("convolutions are read with the size of the input image: image=(height, width), --image HxW")
     return said
 
