@@ -12,6 +12,7 @@ from cython_ext.edges.max_tree cimport (
     INDEX_BITS, ew_max_tree, ew_tree_key, ew_tree_leaves, ew_tree_set, ew_tree_top, key_of)
 
 cdef int64_t SLICE = 1 << 12
+cdef int64_t LOOK = 1 << 20  # connections that GO looks at between two looks at the clock: some milliseconds
 HUBS, LEAST_HUB = 4, 64
 
 
@@ -273,10 +274,12 @@ cdef class Ego:
 
 def go_ranks(const int64_t[::1] sources, const int64_t[::1] targets, const int64_t[::1] out_start,
              const int64_t[::1] out_edges, const int64_t[::1] in_start, const int64_t[::1] in_edges, int64_t window,
-             progress=None):
+             go_on=None):
     """Return int64[N]: neurons in GO's order. Always the neuron with the most connections to, and common sources with,
-    the last `window` ones is next; ties go to the smallest id. O(sum over connections (u, v) of u's out-degree)."""
-    cdef int64_t n = out_start.shape[0] - 1, k, x, gone
+    the last `window` ones is next; ties go to the smallest id. O(sum over connections (u, v) of u's out-degree).
+
+    go_on: asked now and then with the number of neurons placed; where it says no, those are returned alone."""
+    cdef int64_t n = out_start.shape[0] - 1, k, x, gone, visits = LOOK
     order = np.empty(n, np.int64)
     cdef int64_t[::1] order_view = order
     cdef ew_max_tree tree
@@ -295,14 +298,17 @@ def go_ranks(const int64_t[::1] sources, const int64_t[::1] targets, const int64
             x = ew_tree_top(&tree)
             order_view[k] = x
             ew_tree_set(&tree, x, INT64_MIN)
-            _go_relate(&tree, sources, targets, out_start, out_edges, in_start, in_edges, x, 1, change, touched)
+            visits += _go_relate(
+                &tree, sources, targets, out_start, out_edges, in_start, in_edges, x, 1, change, touched)
             if k >= window:
                 gone = order_view[k - window]
-                _go_relate(&tree, sources, targets, out_start, out_edges, in_start, in_edges, gone, -1, change, touched)
-        if k % 64 == 0:
+                visits += _go_relate(
+                    &tree, sources, targets, out_start, out_edges, in_start, in_edges, gone, -1, change, touched)
+        if visits >= LOOK:
+            visits = 0
             PyErr_CheckSignals()
-            if progress is not None:
-                progress(k, n, "")
+            if go_on is not None and not go_on(k + 1):
+                return order[:k + 1]
     return order
 
 
@@ -314,17 +320,19 @@ cdef inline void _touch(int64_t v, int64_t[::1] change, int64_t[::1] touched, in
     change[v] += 1
 
 
-cdef void _go_relate(ew_max_tree *tree, const int64_t[::1] sources, const int64_t[::1] targets,
-                     const int64_t[::1] out_start, const int64_t[::1] out_edges, const int64_t[::1] in_start,
-                     const int64_t[::1] in_edges, int64_t x, int64_t sign, int64_t[::1] change,
-                     int64_t[::1] touched) noexcept nogil:
-    """Add `sign` to the priority of x's neighbours and, once per common source, of its siblings."""
-    cdef int64_t n_touched = 0, j, k, u, v
+cdef int64_t _go_relate(ew_max_tree *tree, const int64_t[::1] sources, const int64_t[::1] targets,
+                        const int64_t[::1] out_start, const int64_t[::1] out_edges, const int64_t[::1] in_start,
+                        const int64_t[::1] in_edges, int64_t x, int64_t sign, int64_t[::1] change,
+                        int64_t[::1] touched) noexcept nogil:
+    """Add `sign` to the priority of x's neighbours and, once per common source, of its siblings. Returns how many
+    connections were looked at, and one."""
+    cdef int64_t n_touched = 0, visits = 1 + out_start[x + 1] - out_start[x], j, k, u, v
     for j in range(out_start[x], out_start[x + 1]):
         _touch(targets[out_edges[j]], change, touched, &n_touched)
     for j in range(in_start[x], in_start[x + 1]):
         u = sources[in_edges[j]]
         _touch(u, change, touched, &n_touched)
+        visits += out_start[u + 1] - out_start[u]
         for k in range(out_start[u], out_start[u + 1]):
             _touch(targets[out_edges[k]], change, touched, &n_touched)
     for j in range(n_touched):
@@ -332,3 +340,4 @@ cdef void _go_relate(ew_max_tree *tree, const int64_t[::1] sources, const int64_
         if ew_tree_key(tree, v) > INT64_MIN:
             ew_tree_set(tree, v, ew_tree_key(tree, v) + ((sign * change[v]) << INDEX_BITS))
         change[v] = 0
+    return visits

@@ -29,7 +29,7 @@ def shape(name: str, n: int) -> Network:
 
 
 @pytest.mark.parametrize("name", ["hub", "fan", "chain"])
-@pytest.mark.parametrize("method", ["ego", "output-stationary", "learned", "sweep", "auto"])
+@pytest.mark.parametrize("method", ["ego", "go", "output-stationary", "learned", "sweep", "auto"])
 def test_a_second_is_a_second(method: str, name: str) -> None:
     network = shape(name, 60_000)
     began, on_the_wall = time.process_time(), time.monotonic()

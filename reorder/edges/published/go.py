@@ -11,6 +11,7 @@ import numpy as np
 from cython_ext.edges.greedy import go_ranks
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.published.ego import WindowParameters
+from reorder.search.budget import Budget
 from reorder.search.keys import grouped, sorted_by
 from traces.work.network import Network
 
@@ -22,11 +23,20 @@ from traces.work.network import Network
     effort=1.2,
 )
 def go(network: Network, task: Task, parameters: WindowParameters) -> Ordering:
-    """Sort by depth of target, GO's rank of target, GO's rank of source."""
+    """Sort by depth of target, GO's rank of target, GO's rank of source. When time is up, the rest as numbered."""
     n, s, t = network.n_neurons, network.sources, network.targets
     window = min(task.memory if parameters.window is None else parameters.window, n)
     own = np.arange(network.n_connections)
-    placed = go_ranks(s, t, *grouped(s, own, n), *grouped(t, own, n), window, task.progress)
-    rank = np.empty(n, np.int64)
-    rank[placed] = np.arange(n)
-    return Ordering(sorted_by(network.depth[t], rank[t], rank[s]), "go", {"window": window})
+    budget = Budget(task.time_limit_s, task.clock)
+
+    def go_on(placed: int) -> bool:
+        if task.progress is not None:
+            task.progress(placed, n, "")
+        return not budget.over
+
+    placed = go_ranks(s, t, *grouped(s, own, n), *grouped(t, own, n), window, go_on)
+    rank = np.full(n, -1, np.int64)
+    rank[placed] = np.arange(len(placed))
+    rank[rank < 0] = np.arange(len(placed), n)
+    edges = sorted_by(network.depth[t], rank[t], rank[s])
+    return Ordering(edges, "go", {"window": window}, truncated=len(placed) < n)
