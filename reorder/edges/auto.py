@@ -25,6 +25,9 @@ FUSED_UNTIL, CHANGED_UNTIL, PLANS, STARTS = 0.5, 0.7, 400, 8
 # Plans are given up that leave so many times more above the bound than the best construction, once there is one of
 # single depths, and once there are those of fused ones: on RadiX-Nets, which have smooth coordinates but no strips.
 ALONE, PROMISING = 3.0, 1.25
+# Plans of single depths that leave more a neuron than this, every value written and read once more, have strips whose
+# fronts do not fit: others are made only if nothing else is better.
+SPILLED = 2.0
 # Constructions of this effort are left out where plans leave less than such a share of what all quick ones leave (under
 # MIN, under other policies), or where the last one of this effort left so many times more than the best.
 SLOW, FAR_BELOW, FAR_BELOW_AGED, BEHIND = 1.0, 0.6, 0.45, 1.08
@@ -61,11 +64,12 @@ def fuse(items: Items, best: Best, bound: float) -> bool:
         return False
     ends, others = FUSED_UNTIL * (best.task.time_limit_s or math.inf), best.value - bound
 
-    def suited() -> bool:
-        return not plans.judged or min(plans.values.values()) - bound <= ALONE * others
+    def left() -> float:
+        return min(plans.values.values()) - bound
 
-    plans.fused(best, lambda tried: best.budget.spent() >= ends or best.value <= bound or not suited())
-    return plans.judged and suited()
+    most = min(ALONE * others, SPILLED * len(items.network.in_degree))
+    plans.fused(best, lambda _: best.budget.spent() >= ends or best.value <= bound or (plans.judged and left() > most))
+    return plans.judged and left() <= ALONE * others
 
 
 def start_from_plans(items: Items, best: Best, bound: float) -> None:

@@ -47,7 +47,7 @@ class MoveShares:
         return min(self.hottest, self.heat * max(0.06, 0.2 * (max(1.0, moves_per_item) / 2700) ** 0.18))
 
 
-LOOK = 1024  # swaps between two looks at the clock
+LOOK, CHUNKS = 1024, 50  # swaps before a first look at the clock, looks of a search
 REACH = 8  # the longest swap in slots: an item stays for about as many drops as there are slots
 DENSE_MOVES = MoveShares(0.6, 0.2, 0.2, 0.2, 1.0, hottest=0.45, end=0.07)
 SPARSE_MOVES = MoveShares(0.0, 0.1, 0.2, 0.95, 4.0, hottest=1.8, end=0.07)
@@ -139,6 +139,8 @@ class Annealing:
             cooled = now * (kinds.end / now) ** share
             self.search.tune(cooled, reach, kinds.opens, kinds.drops, kinds.guided, scans=kinds.scans)
             step = chunk if moves is None else min(chunk, moves - done)
+            if seconds < math.inf:  # swaps take long where a source has very many targets
+                step = min(step, max(64, int(done / max(spent, 1e-6) * seconds / CHUNKS)) if done else LOOK)
             self.search.run(step)
             done += step
             best.work += step
