@@ -121,6 +121,8 @@ def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
     bound = least_objective(network, task)
     items = Items(network)
     of_local = LOCAL if task.sees_future else LOCAL_AGED
+    # where items have few connections the search has better use for the time than blocks, and sweeps may beat plans
+    few = items.in_blocks and task.sees_future and parameters.moves != 0
     far_below = FAR_BELOW if task.sees_future else FAR_BELOW_AGED
     found_by, local, suited, quick, slow = "", False, False, math.inf, 0.0
 
@@ -142,8 +144,10 @@ def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
             left = of_local * (task.time_limit_s or math.inf) - budget.spent()
             if best.value <= bound or left <= 0:
                 break
-        # plans try all that sweeps do
-        if local and (not method.local or (method.start and suited) or (method.effort >= SLOW and hopeless())):
+        if ((few and method.start) or local) and not method.local:
+            continue
+        planned = method.start and suited and not few  # plans try all that sweeps do
+        if local and (planned or (method.effort >= SLOW and hopeless())):
             continue
         before = best.value
         best.work += 1

@@ -252,6 +252,10 @@ def _anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: 
     elif task.sees_future and n <= task.memory - 2:
         chosen = n
         start(chosen)
+    elif few:  # cold trials of fewer slots took half of a second and chose worse than none (measured)
+        chosen = slots_of(far_share())
+        if chosen not in runs:
+            start(chosen)
     else:
         if task.sees_future:
             share = far_share()

@@ -289,6 +289,11 @@ def test_starts_share_the_time_there_is() -> None:
     assert found.truncated and 0.4 < found.curve[-1][1] < 2
 
 
+def test_few_connections_are_annealed_with_all_slots_at_once() -> None:
+    network = random_layered(3, 60, 0.04, seed=1)
+    assert order(network, "residency", memory=20, moves=20_000).parameters["slots"] == 18
+
+
 @pytest.mark.parametrize("level", ["baseline", "avx2", "avx512"])
 def test_simd_levels_agree(level: str) -> None:
     import os
