@@ -2,6 +2,7 @@
 
     python scripts/stress_commands.py            SIGTERM, SIGINT and SIGHUP, nine moments of each command
     python scripts/stress_commands.py shards     of one: tuples, shards, eon, learned, papers
+    python scripts/stress_commands.py --kill     SIGKILL, too
 
 A moment is a share of the CPU time of an undisturbed command and its workers, so a busy machine moves none out of it.
 A stopped command leaves its outputs whole or not at all, no process and no traceback; the same command then goes on and
@@ -22,7 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from reorder.search.streaming import read_weights
 from traces.generators.networks import random_layered
 from traces.readers.native import save
 
-SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # and SIGKILL with --kill, which no command can answer
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,13 @@ def cases(folder: Path) -> dict[str, Case]:
         return ["learn", "eon", str(folder / "net.npz"), "-M", "8", "--iterations", "60", "-o", str(file), *more]
 
     def eon(out: Path) -> Any:
-        return contents(out / "e.safetensors", network).iteration > 0 if (out / "e.safetensors").exists() else None
+        """All that a run is but its seconds: parameters, moments, the generator, the curve, the best order."""
+        if not (out / "e.safetensors").exists():
+            return None
+        held = contents(out / "e.safetensors", network)
+        made = {kind: {name: each.tobytes() for name, each in of.items()} for kind, of in held.made.items()}
+        curve = [replace(look, seconds=0.0) for look in held.curve]
+        return held.iteration, held.generator.tobytes(), held.best.tobytes(), curve, made
 
     def learned(out: Path) -> Any:
         return bool(read_weights(out / "w.json")) if (out / "w.json").exists() else None
@@ -159,7 +166,7 @@ class Command:
         return last
 
 
-def stop(case: Case, folder: Path, moments: int, seed: int) -> dict[str, Any]:
+def stop(case: Case, folder: Path, moments: int, seed: int, signals: tuple[signal.Signals, ...]) -> dict[str, Any]:
     """Stop a command at random moments, by its CPU time so that a busy machine moves none; then let it end.
 
     A command that was over before its moment begins again from nothing.
@@ -173,7 +180,7 @@ def stop(case: Case, folder: Path, moments: int, seed: int) -> dict[str, Any]:
         raise SystemExit(f"the undisturbed command made nothing: {whole.end()}")
     out = folder / "stopped"
     for moment in range(moments):
-        number = SIGNALS[moment % 3]
+        number = signals[moment % len(signals)]
         ticks, group = pick.uniform(0.3, 0.9) * length, pick.random() < 0.5
         command = Command(case.words(out), out)
         while not command.reached(ticks):  # what was done before made it short, or it was over by then
@@ -223,13 +230,14 @@ def main() -> None:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--moments", type=int, default=9)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kill", action="store_true", help="SIGKILL among the signals")
     options = parser.parse_args()
-    found = {}
+    found, signals = {}, (*SIGNALS, signal.SIGKILL) if options.kill else SIGNALS
     with tempfile.TemporaryDirectory() as name:
         for case, made in cases(Path(name)).items():
             if not options.names or case in options.names:
                 (Path(name) / case).mkdir()
-                found[case] = stop(made, Path(name) / case, options.moments, options.seed)
+                found[case] = stop(made, Path(name) / case, options.moments, options.seed, signals)
                 print(f"{case}: {found[case]}", file=sys.stderr, flush=True)
     print(json.dumps(found, indent=2))
     sys.exit(0 if all(each["ok"] for each in found.values()) else 1)

@@ -46,8 +46,9 @@ def learn_order(
     from edgewatt.cli.order import read_value
     from edgewatt.cli.parts.output import progress, say, show_table, write_json
     from edgewatt.orders.training import seeds_of, train_on_files
-    from traces.base.files import whole_file
+    from traces.base.files import check_writable, whole_file
 
+    check_writable(output, page, json_file)
     with progress("learn order") as report:
         found, validated = train_on_files(
             network or [], kind=kind, memory=memory, policy=policy, objective=read_value(objective), seconds=seconds,
@@ -109,10 +110,11 @@ def learn_eon(
     from edgewatt.orders.learning_pages import eon_page
     from edgewatt.orders.training import load_network, seeds_of
     from traces.base.errors import InputError
-    from traces.base.files import whole_file
+    from traces.base.files import check_writable, whole_file
 
     if seconds is not None and iterations is not None:
         raise InputError("give --seconds or --iterations, not both")
+    check_writable(output, page, json_file)
     wanted = load_network(network)
     with progress("learn eon") as report:
         runs = train_seeds(

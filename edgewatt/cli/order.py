@@ -107,10 +107,11 @@ def order_network(
     from edgewatt.orders.describe import order_file, sizes_of
     from edgewatt.orders.request import OrderRequest, find_order, need_npz, read_network
     from edgewatt.orders.timed import speed_in_words
-    from traces.base.files import whole_file
+    from traces.base.files import check_writable, whole_file
 
     need_npz("-o", output, "an order")
     need_npz("--renumber", renumber, "a network")
+    check_writable(output, renumber, explain, json_file)
     loaded = read_network(
         network, orientation=orientation, names=names, image=image, windows=window, prune=prune
     )  # fmt: skip
@@ -238,8 +239,9 @@ def pays_command(
     from edgewatt.orders.pays import METRICS, WORDS, change, kib, pays
     from edgewatt.orders.pays_page import pays_page
     from edgewatt.orders.request import orders_of, read_network
-    from traces.base.files import whole_file
+    from traces.base.files import check_writable, whole_file
 
+    check_writable(output, json_file)
     loaded = read_network(network, command="pays")
     given = orders_of(loaded, (order, against))
     with progress("pays") as report_progress:

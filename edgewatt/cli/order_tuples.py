@@ -96,7 +96,9 @@ def order_tuples(
     from edgewatt.cli.tables.weights import show_weights
     from edgewatt.orders.tuples import in_words, order_file, order_folder, rows_of
     from traces.base.errors import InputError
+    from traces.base.files import check_writable
 
+    check_writable(None if Path(matrix).is_dir() else output, json_file)
     options: dict[str, Any] = {
         "names": names, "prune": prune, "part": part, "checkpoint": checkpoint, "layout": layout, "metric": metric,
         "rows": rows, "stride_restart": stride_restart, "stride": stride, "base_interval": base_interval,

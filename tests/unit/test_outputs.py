@@ -5,10 +5,14 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
+import scipy.sparse as sp
+from typer.testing import CliRunner
 
+from edgewatt.cli import app
 from traces.base.errors import InputError
 from traces.base.files import whole_file
 
@@ -176,3 +180,27 @@ def test_an_input_without_the_right_to_read_it_is_one_line(tmp_path: Path) -> No
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr == f"edgewatt: {words[1]}: cannot be read (Permission denied)\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["order-tuples", "m.npz", "--effort", "1000000", "-o", "no/o.npz"],
+        ["order", "m.npz", "-M", "3", "--explain", "no/page.html"],
+        ["order", "m.npz", "-M", "3", "--json", "no/o.json"],
+        ["pays", "m.npz", "-o", "no/page.html"],
+        ["learn", "order", "-o", "no/w.json"],
+        ["learn", "eon", "m.npz", "--page", "no/page.html"],
+    ],
+    ids=" ".join,
+)
+def test_an_output_that_cannot_be_written_is_said_before_the_work(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each would take minutes."""
+    monkeypatch.chdir(tmp_path)
+    sp.save_npz("m.npz", sp.random(700, 700, 0.2, "csr", random_state=1))
+    began = time.process_time()
+    done = CliRunner().invoke(app, words)
+    assert isinstance(done.exception, InputError) and "cannot be written" in str(done.exception)
+    assert time.process_time() - began < 5
