@@ -142,7 +142,7 @@ def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
             suited = fuse(items, best, bound)
             found_by = "sweep" if best.value < before else found_by
             left = of_local * (task.time_limit_s or math.inf) - budget.spent()
-            if best.value <= bound or left <= 0:
+            if best.value <= bound or (left <= 0 and best.value < before):  # else one sweep, however late it is
                 break
         if ((few and method.start) or local) and not method.local:
             continue
