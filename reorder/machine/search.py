@@ -17,6 +17,7 @@ from reorder.base import ORDERINGS, Ordering, Task
 from reorder.both.inside_runs import order_run_tuples
 from reorder.edges.blocks import by_tiles
 from reorder.machine.judged import GRACE_S, JudgedOrders
+from reorder.machine.links import linked, warm_tiles
 from reorder.machine.shape import Int64Array, Judge, MachineShape, Sampler
 from reorder.machine.surrogate import Surrogate
 from reorder.search.budget import CLOCKS, Budget, count_of
@@ -29,6 +30,8 @@ from traces.work.network import Network
 ROOMS = (1.0, 0.8, 0.65)  # shares of a cache that rows may fill: streams of connections pass through it as well
 TILES = (0.15, 0.25, 0.35, 0.5, 0.65, 0.8)  # of the rows of fast memory, that the sources of a tile fill
 PAD_TILE = 1.0  # all but a scratchpad's row of the target
+LARGE = 0.8  # share from which
+HEADS = (2, 4, 6)  # bursts of targets with which a tile's sources are brought
 AGAIN = 4  # constructions that are made again for less room
 LATER = 3  # microseconds a connection by which constructions of no portfolio are made later than others
 JUDGED = 3  # of many candidates, those that the surrogate likes best
@@ -96,7 +99,7 @@ def order_for_machine(
         if shape.cache is not None:
             move(seen, seed, parameters)
     seen.judge_waiting(seen.ends)
-    order_tuples(seen, seed)
+    finish(seen, seed, holds)
     seen.judge_waiting(1.0)
     assert seen.best is not None
     named = min(seen.constructions, key=lambda name: seen.constructions[name])
@@ -183,11 +186,12 @@ def less_room(seen: JudgedOrders, task: Task, holds: Callable[[Int64Array], bool
         consider(name, edges)
     wanted = constructed + JUDGED
     if seen.budget.limit_s is None:
-        tried = tried[:constructed] + sorted(tried[constructed:], key=lambda one: one[0])
+        tried = tried[:constructed] + sorted(tried[constructed:], key=lambda one: one[0])[:JUDGED]
     else:
         tried.sort(key=lambda one: one[0])
-    for expected, name, edges in tried[:wanted]:
-        if seen.before(BUILT + 0.1) or (expected < seen.value and seen.before(BUILT + 0.2)):
+    for number, (expected, name, edges) in enumerate(tried):
+        likely = number < wanted or expected < (1 + seen.surrogate.error) * seen.value
+        if (likely and seen.before(BUILT + 0.1)) or (expected < seen.value and seen.before(BUILT + 0.2)):
             seen.offer(edges, name)
 
 
@@ -211,6 +215,9 @@ def tiles(seen: JudgedOrders, task: Task) -> Iterator[tuple[str, Int64Array]]:
             if seen.before(BUILT + 0.1):
                 edges = by_tiles(network, targets, sources, "sources" if targets == 1 else "targets")
                 yield f"tiles of {sources} sources", edges
+        for head in HEADS if shape.cache is None and share >= LARGE else ():
+            if seen.before(BUILT + 0.1):
+                yield f"tiles of {sources} sources, brought together", warm_tiles(network, sources, head * line)
 
 
 def search(seen: JudgedOrders, task: Task, parameters: MachineParameters) -> None:
@@ -269,17 +276,28 @@ def move(seen: JudgedOrders, seed: int, parameters: MachineParameters) -> None:
         done += 1
 
 
-def order_tuples(seen: JudgedOrders, seed: int) -> None:
-    """Order the connections inside the runs of the best order for few ones on the wires, as far as time allows."""
+def finish(seen: JudgedOrders, seed: int, holds: Callable[[Int64Array], bool]) -> None:
+    """Permute the best order inside its stretches, as far as time allows: so that they meet at shared neurons, and so
+    that connections inside runs put few ones on the wires."""
     network, wires = seen.surrogate.network, seen.surrogate.shape.wires
-    if wires is None:
-        return
     assert seen.best is not None
     runs, found_by = seen.best, seen.found_by
-    for method, each_us in TUPLE_METHODS:
+    link(seen, runs, found_by, holds)
+    for method, each_us in TUPLE_METHODS if wires is not None else ():
+        assert wires is not None
         if seen.before(1.0, -1e-6 * each_us * network.n_connections):
             edges = order_run_tuples(
                 network, runs, stride="row", method=method, value_format=wires.value_format, encoder=wires.encoder,
                 block_bytes=wires.block_bytes, seed=seed,
             )  # fmt: skip
             seen.offer(edges, f"{found_by}, runs by {method}")
+            link(seen, edges, f"{found_by}, runs by {method}", holds)
+
+
+def link(seen: JudgedOrders, edges: Int64Array, found_by: str, holds: Callable[[Int64Array], bool]) -> None:
+    """Judge an order whose stretches meet at shared neurons."""
+    for by in ("targets", "sources"):
+        if seen.before(1.0):
+            found = linked(seen.surrogate.network, edges, by)
+            if holds(found):
+                seen.offer(found, f"{found_by}, linked by {by}")

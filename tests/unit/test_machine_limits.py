@@ -9,7 +9,9 @@ import edgewatt as ew
 from edgewatt.judging import judge as judging
 from edgewatt.judging.judge import MachineJudge, order_on_machine, view_on_machine, what_is_open
 from edgewatt.judging.sample import STRETCHES, stretches
+from edgewatt.orders import request
 from edgewatt.orders.ordering import judge_for
+from edgewatt.orders.request import OrderRequest, find_order
 from hwmodel.fastmemory.moves import LOAD, io_moves
 from reorder.base import ORDERINGS, Ordering
 from reorder.machine import judged
@@ -138,6 +140,16 @@ def test_tuples_inside_runs_come_last(system: dict, monkeypatch: pytest.MonkeyPa
 @pytest.fixture(scope="module")
 def slow_judge() -> MachineJudge:
     return judge_for(uniform_layers([90, 130, 80], 0.5, seed=3), "energy", PAD, lanes=16)
+
+
+def test_simulations_after_the_limit_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = uniform_layers([9, 13, 8], 0.5, seed=3)
+    asked = OrderRequest(objective="energy", system="scratchpad-8k", time_limit_s=0.1)
+    assert find_order(network, asked).notes == ()
+    times = iter((10.0, 12.25))
+    monkeypatch.setattr(request, "perf_counter", lambda: next(times))
+    (note,) = find_order(network, asked).notes
+    assert note.endswith("took 2.2 s more")
 
 
 @pytest.mark.parametrize(("judge_s", "limit_s", "what"), [(0.01, 10, "all"), (0.2, 0.2, "some"), (5, 3, "samples")])
