@@ -47,25 +47,26 @@ def block_of_items(items: Items, size: int, swaps: int | None, seed: int, budget
     they come.
     """
     depth = items.network.depth[items.items]  # items are numbered by depth
-    levels, firsts = np.unique(depth, return_index=True)
-    block = np.empty(len(depth), np.int64)
-    blocks = 0
+    firsts = np.flatnonzero(np.diff(depth, prepend=-1))
+    counts = np.diff(firsts, append=len(depth))
+    begins = np.cumsum(-(-counts // size)) - -(-counts // size)  # the number of each depth's first block
+    block = np.repeat(begins, counts) + (np.arange(len(depth)) - np.repeat(firsts, counts)) // size
     local = np.full(len(items.sources), -1, np.int32)  # sources of one depth, numbered from 0
-    for level, first, last in zip(levels.tolist(), firsts, [*firsts[1:], len(depth)], strict=True):
-        n = int(last - first)
+    for at in np.flatnonzero(counts > size).tolist():
+        first, n = int(firsts[at]), int(counts[at])
+        if budget.over:
+            break
+        start = items.start[first : first + n + 1] - items.start[first]
+        source = items.source[items.start[first] : items.start[first + n]]
+        used = np.unique(source)
+        if 2 * -(-n // size) * len(used) > COUNT_BYTES:
+            continue
+        local[used] = np.arange(len(used), dtype=np.int32)
         order = np.arange(n, dtype=np.int32)
-        n_blocks = -(-n // size)
-        if n_blocks > 1 and not budget.over:
-            start = items.start[first : last + 1] - items.start[first]
-            source = items.source[items.start[first] : items.start[last]]
-            used = np.unique(source)
-            if 2 * n_blocks * len(used) <= COUNT_BYTES:
-                local[used] = np.arange(len(used), dtype=np.int32)
-                most = SWAPS_PER_ITEM * n if swaps is None else swaps * n // len(depth)
-                spent = budget.share(n / (len(depth) - first))
-                swap_blocks(start, local[source], order, size, len(used), most, HOT, COLD, seed + level, spent)
-        block[first + order] = blocks + np.arange(n) // size
-        blocks += n_blocks
+        most = SWAPS_PER_ITEM * n if swaps is None else swaps * n // len(depth)
+        spent = budget.share(n / (len(depth) - first))
+        swap_blocks(start, local[source], order, size, len(used), most, HOT, COLD, seed + int(depth[first]), spent)
+        block[first + order] = begins[at] + np.arange(n) // size
     return block
 
 

@@ -17,7 +17,7 @@ from reorder.search.intervals import Items
 from reorder.search.keys import two_optimal_order
 from reorder.search.reasons import SourceChoice, reasons
 from reorder.search.residency import cold_moves
-from reorder.search.rolling import slot_choices
+from reorder.search.rolling import before_orders, slot_choices
 from reorder.search.spectrum import places
 from reorder.search.streaming import (
     Ends,
@@ -138,10 +138,24 @@ def why_streamed(network: Network, task: Task, ordering: Ordering) -> Explanatio
     explain=why_streamed,
 )
 def learned(network: Network, task: Task, parameters: LearnedParameters) -> Ordering:
-    """Run the greedy with one set of weights after another; two-optimal where time is up before the first is done."""
+    """Run the greedy with one set of weights after another.
+
+    Where time is up before the first is done, what it did is completed; where there is none for it, two-optimal.
+    """
     budget = Budget(task.time_limit_s, task.clock)
     best = Best(Scorer(network, task), budget, task)
-    items = Items.of(network, task)
+    learning = before_orders(budget, network.n_connections)
+    if not learning.over:
+        stream_all(Items.of(network, task), best, learning, parameters)
+    if best.edges is None:
+        best.offer(two_optimal_order(network), slots=0, set="")
+    given = {} if parameters.weights is None else {"weights": parameters.weights}
+    return best.ordering("learned", {**best.found, **given}, learning.over)
+
+
+def stream_all(items: Items, best: Best, learning: Budget, parameters: LearnedParameters) -> None:
+    """Offer what the greedy finds with one set of weights after another while `learning` has time, then swaps."""
+    task = best.task
     sets = shipped_weights() if parameters.weights is None else read_weights(parameters.weights)
     choices = [parameters.slots] if parameters.slots else slot_choices(task)[: 1 if task.sees_future else 3]
     chosen = fitting(sets, items, task.policy, choices[0])
@@ -149,30 +163,27 @@ def learned(network: Network, task: Task, parameters: LearnedParameters) -> Orde
     if roomy and not parameters.slots:
         choices.append(round(FEWER * choices[0]))
     rivals = {slots: Rival() for slots in choices}
-    ways = [(slots, weights) for weights in chosen for slots in choices]
-    for slots, weights in ways:
-        if best.edges is not None and budget.over:
-            break
+    for slots, weights in [(slots, weights) for weights in chosen for slots in choices]:
+        if learning.over:
+            return
         best.work += 1
-        stream_into(items, best, max(1, min(slots, task.memory - 2)), weights, rivals[slots])
-    if best.edges is None:
-        best.offer(two_optimal_order(network), slots=0, set="")
-    elif parameters.moves != 0 and (task.prepared is None or places(items) is not None) and not budget.over:
-        moves = parameters.moves
-        if moves is None:
-            moves = round((1 + roomy) * AFTER_US / (MOVE_US + CONNECTION_US * len(items.edges) / len(items.items)))
-            moves = 0 if moves < len(items.items) else moves
-        weights = next(one for one in chosen if one.name == best.found["set"])
-        state = streamed(items, best.found["slots"], weights)
-        if state is not None and moves:
-            cold_moves(items, state, best, moves, best.found)
-    given = {} if parameters.weights is None else {"weights": parameters.weights}
-    return best.ordering("learned", {**best.found, **given}, budget.over)
+        ends = Ends(learning, rivals[slots], cut=best.edges is None)
+        stream_into(items, best, max(1, min(slots, task.memory - 2)), weights, ends)
+    moves = parameters.moves
+    if moves is None:
+        moves = round((1 + roomy) * AFTER_US / (MOVE_US + CONNECTION_US * len(items.edges) / len(items.items)))
+        moves = 0 if moves < len(items.items) else moves
+    if not moves or learning.over or (task.prepared is not None and places(items) is None):
+        return
+    weights = next(one for one in chosen if one.name == best.found["set"])
+    state = streamed(items, best.found["slots"], weights)
+    if state is not None:
+        cold_moves(items, state, best, moves, best.found)
 
 
-def stream_into(items: Items, best: Best, slots: int, weights: StreamingWeights, rival: Rival) -> None:
+def stream_into(items: Items, best: Best, slots: int, weights: StreamingWeights, ends: Ends) -> None:
     """Run the greedy once and offer what it finds, under LRU and RR with several delays."""
-    state = streamed(items, slots, weights, Ends(best.budget, rival))
+    state = streamed(items, slots, weights, ends)
     if state is None:
         return
     search = items.search(state.slots)

@@ -93,6 +93,12 @@ def best_state(items: Items, slots: int, budget: Budget, given: StationaryParame
     return items.known[slots, given], tried
 
 
+def before_orders(budget: Budget, n_connections: int) -> Budget:
+    """Return the budget of making states: an order of one and its count may end a tenth and BEYOND_S past the limit."""
+    beyond = BEYOND_S + BEYOND * (budget.limit_s or 0.0)
+    return budget.less(max(0.0, AFTER_US * 1e-6 * n_connections - beyond))
+
+
 class OutOfTime(Exception):
     """The time limit leaves no time for a state to start from."""
 
@@ -107,8 +113,7 @@ def start_state(items: Items, slots: int, budget: Budget, policy: str) -> Interv
     cost = items.search(slots).cost_of
     if (slots, "start") not in items.known:
         began = budget.spent()
-        beyond = BEYOND_S + BEYOND * (budget.limit_s or 0.0)
-        learning = budget.less(max(0.0, AFTER_US * 1e-6 * len(items.edges) - beyond))
+        learning = before_orders(budget, len(items.edges))
         if learning.over:
             raise OutOfTime
         states: list[IntervalState] = []

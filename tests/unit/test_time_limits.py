@@ -13,6 +13,7 @@ from reorder.arena.base import Buffers
 from reorder.limits.bounds import expansion_extra
 from reorder.order import order
 from reorder.search.budget import CLOCKS, Best
+from reorder.search.keys import two_optimal_order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
 from traces.work.network import Network
@@ -29,13 +30,25 @@ def shape(name: str, n: int) -> Network:
 
 
 @pytest.mark.parametrize("name", ["hub", "fan", "chain"])
-@pytest.mark.parametrize("method", ["ego", "go", "output-stationary", "learned", "sweep", "auto"])
+@pytest.mark.parametrize("method", ["ego", "go", "output-stationary", "learned", "blocks", "sweep", "auto"])
 def test_a_second_is_a_second(method: str, name: str) -> None:
     network = shape(name, 60_000)
     began, on_the_wall = time.process_time(), time.monotonic()
     found = order(network, method, memory=100, time_limit_s=1.0)
     assert time.process_time() - began < 2.1, time.monotonic() - on_the_wall
     assert len(found.edges) == network.n_connections
+
+
+def test_learned_ends_with_its_limit() -> None:
+    """A time limit that ended the first pass began another for each set of weights."""
+    network = random_layered(2, 1100, 0.5, seed=1)
+    order(random_layered(2, 10, 0.2), "learned", memory=5)  # imports take no part
+    began = time.process_time()
+    found = order(network, "learned", memory=300, time_limit_s=0.1)
+    assert time.process_time() - began < 1.2
+    assert found.truncated and sorted(found.edges.tolist()) == list(range(network.n_connections))
+    none = order(network, "learned", memory=300, time_limit_s=1e-9)
+    assert none.truncated and none.edges.tolist() == two_optimal_order(network).tolist()
 
 
 def test_blocks_are_annealed_for_the_time_there_is() -> None:
