@@ -115,7 +115,7 @@ class Bus:
         if flags is not None and len(flags) * 8 < len(data):
             raise InputError(f"{len(data)} bytes need {(len(data) + 7) // 8} bytes of flags, not {len(flags)}")
         if self._tallies is None:
-            self._tallies = counting.new_tallies(len(self._counts))
+            self._tallies = counting.new_tallies(len(self._counts), self.bus_bytes)
         lane = counting.count_wires(
             data, flags, stops, names, rests, self.idle_level, self.level, self.flag_level, self.lane, self._tallies,
             self._counts,

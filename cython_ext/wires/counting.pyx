@@ -12,8 +12,6 @@ cdef extern from "wires/wires.h" nogil:
         uint8_t flag[64]
         int64_t lanes
         int64_t place
-    ctypedef struct ew_tally:
-        pass
     ctypedef struct ew_sent:
         const uint8_t *src
         const uint8_t *flags
@@ -24,8 +22,9 @@ cdef extern from "wires/wires.h" nogil:
         int64_t segments
         int64_t n_streams
         uint8_t rest
-    bint ew_send(ew_bus *bus, const ew_sent *sent, ew_tally *tallies, int64_t *counts)
-    void ew_settle(ew_tally *tally, int64_t lanes, int64_t *counts)
+    bint ew_send(ew_bus *bus, const ew_sent *sent, uint8_t *tallies, int64_t *counts)
+    int64_t ew_tallies_bytes(int64_t n_streams, int64_t lanes)
+    void ew_settle(uint8_t *tallies, int64_t n_streams, int64_t lanes, int64_t *counts)
 
 cdef extern from "common/copy.h" nogil:
     void edgewatt_copy_block(uint8_t *to, const uint8_t *source, int64_t n)
@@ -35,10 +34,11 @@ cdef enum:
     CHECKED_FIRST = 1 << 14  # segments: so many stay in the caches until they are sent
 
 
-def new_tallies(int64_t streams):
+def new_tallies(int64_t streams, int64_t lanes):
     """Return uint8, zeros: counters of this many streams, to be given to `count_wires` and `settle`."""
-    room = np.zeros(streams * <int64_t>sizeof(ew_tally) + 64, np.uint8)
-    return room[-room.ctypes.data % 64 :][: streams * <int64_t>sizeof(ew_tally)]
+    need(streams >= 0 and lanes >= 1, "streams, and lanes of the bus")
+    room = np.zeros(ew_tallies_bytes(streams, lanes) + 64, np.uint8)
+    return room[-room.ctypes.data % 64 :][: ew_tallies_bytes(streams, lanes)]
 
 
 cdef bint _are_sound(const int64_t[::1] ends, const int64_t[::1] streams, int64_t n, int64_t n_streams) noexcept:
@@ -72,7 +72,7 @@ def count_wires(const uint8_t[::1] data, flags, const int64_t[::1] ends, const i
     cdef const uint8_t[::1] flag_view, idle_view
     need(1 <= lanes <= 64 and 0 <= lane < lanes and flag_level.shape[0] == lanes, "1 to 64 lanes, a level for each")
     need(counts.shape[0] > 0 and counts.shape[1] == 3 and counts.shape[2] == 9 * lanes, "three counts of every wire")
-    need(tallies.shape[0] == counts.shape[0] * <int64_t>sizeof(ew_tally), "a tally for each stream")
+    need(tallies.shape[0] == ew_tallies_bytes(counts.shape[0], lanes), "tallies for each stream")
     need(<size_t>&tallies[0] % 64 == 0, "tallies of new_tallies")
     need(streams.shape[0] == segments, "a stream for each segment")
     if segments == 0:
@@ -104,7 +104,7 @@ def count_wires(const uint8_t[::1] data, flags, const int64_t[::1] ends, const i
         settle(tallies, counts)
         before = np.array(counts)
     with nogil:
-        sound = ew_send(&bus, &sent, <ew_tally *>&tallies[0], &counts[0, 0, 0])
+        sound = ew_send(&bus, &sent, &tallies[0], &counts[0, 0, 0])
     if not sound:
         if before is not None:
             settle(tallies, counts)
@@ -118,15 +118,12 @@ def count_wires(const uint8_t[::1] data, flags, const int64_t[::1] ends, const i
 
 def settle(uint8_t[::1] tallies, int64_t[:, :, ::1] counts):
     """Add the tallies to the counts and empty them."""
-    cdef int64_t k, lanes = counts.shape[2] // 9
-    cdef ew_tally *each
-    need(tallies.shape[0] == counts.shape[0] * <int64_t>sizeof(ew_tally), "a tally for each stream")
+    cdef int64_t lanes = counts.shape[2] // 9
+    need(tallies.shape[0] == ew_tallies_bytes(counts.shape[0], lanes), "tallies for each stream")
     if counts.shape[0] == 0:
         return
-    each = <ew_tally *>&tallies[0]
     with nogil:
-        for k in range(counts.shape[0]):
-            ew_settle(each + k, lanes, &counts[k, 0, 0])
+        ew_settle(&tallies[0], counts.shape[0], lanes, &counts[0, 0, 0])
 
 
 def stretches(const uint8_t[::1] stream, const uint8_t[::1] is_write, which_set, int64_t n_streams, int64_t block_bytes):

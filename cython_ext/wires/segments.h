@@ -1,4 +1,4 @@
-/* Counting the wires in segments (rules and entry: wires/wires.h), by vertical counters.
+/* Counting the wires in segments of few streams (rules and entry: wires/wires.h), by blocks and vertical counters.
  *
  * What the wires do does not depend on whose bytes they are, so it is found for a window of bytes at once; beside it lies
  * whose each byte is, so that a segment costs the writing of its stream's number. A window is blocks of 64 places, a whole
@@ -8,13 +8,13 @@
 #ifndef EDGEWATT_SEGMENTS_H
 #define EDGEWATT_SEGMENTS_H
 
-#include "wires/wires.h"
+#include "wires/window.h"
 
 enum { ES_FLAGS = 3, ES_KINDS = 4 }; /* after EW_ONES, EW_TOGGLES and EW_RISING */
-enum { ES_BATCH = 8, ES_BLOCKS = 64, ES_PLACES = 64 * ES_BLOCKS, ES_NONE = ES_BLOCKS /* the block that is nobody's */ };
+enum { ES_BATCH = 8, ES_BLOCKS = 64, ES_PLACES = EW_PLACES, ES_NONE = ES_BLOCKS /* the block that is nobody's */ };
 enum { ES_STRIDE = ES_PLACES + 64 };
 enum { ES_ROW_PLANES = 3, ES_CARRY_PLANES = 13, ES_MOST_BATCHES = (1 << ES_CARRY_PLANES) - 1 };
-/* streams that a set of 64 bits holds; a number that is none's; segments fetched ahead */
+/* streams, at most, which a set of 64 bits holds; a number that is none's; segments fetched ahead */
 enum { ES_FEW = 64, ES_NOBODY = 255, ES_AHEAD = 256 };
 /* bytes of a segment whose stream is written with one vector, and with some; of eight segments that are close together, so
  * that most streams send in every block and are noted for a group of them at once */
@@ -25,111 +25,29 @@ enum { ES_SHORT = 16, ES_LONGER = 64, ES_CLOSE = 40, ES_GROUP = 8 };
 typedef struct {
     uint8_t row[ES_KINDS][ES_ROW_PLANES][64];
     uint8_t carry[ES_KINDS][ES_CARRY_PLANES][2][64]; /* the sum, the one that waits */
-    int64_t batches, number; /* number: 1 + that of the stream in the window, or 0 */
-    int64_t unused[6];       /* to a multiple of 64 bytes, an odd one: tallies then lie in different sets of a cache */
-} ew_tally;
+    int64_t batches;
+    int64_t unused[7]; /* to a multiple of 64 bytes, an odd one: tallies then lie in different sets of a cache */
+} es_tally;
 
-/* Place p of the window is on lane p modulo lanes; `byte` and `flag` have a beat of what was before in front. */
+/* Bytes, and beside them whose they are. */
 typedef struct {
-    uint8_t byte[64 + ES_PLACES + 128], stream[ES_PLACES + 128];
-    uint64_t flag[(64 + ES_PLACES) / 64 + 4];
+    ew_window in;
+    uint8_t stream[ES_PLACES + 128];
     uint8_t flips[ES_STRIDE] __attribute__((aligned(64))), flags[ES_STRIDE]; /* 64 places a block; flags: bits 0 to 2 */
-    uint8_t owner[ES_STRIDE]; /* `stream`, 64 places a block, where blocks have fewer */
-    uint64_t blocks[ES_NOBODY];     /* those where the stream of that number may send, bit by block */
-    int64_t name[ES_NOBODY], names; /* the stream of that number */
-    int64_t places, step;           /* filled; of a block */
-    int64_t inverse;                /* of step, in parts of 2^22 */
-    int64_t ahead, ahead_stop;      /* segments to be fetched while the window is counted */
-    int flagged;
+    uint8_t owner[ES_STRIDE];   /* `stream`, 64 places a block, where blocks have fewer */
+    uint64_t blocks[ES_FEW];    /* those where the stream may send, bit by block */
+    int64_t step;               /* places of a block */
+    int64_t inverse;            /* of step, in parts of 2^22 */
+    int64_t ahead, ahead_stop;  /* segments to be fetched while the window is counted */
 } es_window;
 
 /* The block of a place. */
 static inline int64_t es_block(const es_window *w, int64_t place) { return (place * w->inverse) >> 22; }
 
-static void es_start(es_window *w, const ew_bus *bus) {
-    const int64_t lanes = bus->lanes;
-    memset(w->flag, 0, sizeof w->flag);
-    memset(w->stream, ES_NOBODY, 64);
-    for (int64_t lane = 0; lane < lanes; lane++) {
-        const int64_t at = 64 + lane - (lane < bus->place ? 0 : lanes);
-        w->byte[at] = bus->level[lane];
-        if (bus->flag[lane]) ew_put_bits(w->flag, at, 1, 1), w->flagged = 1;
-    }
-    w->places = bus->place;
-}
-
-/* Goes on after the last beat, on the lane that is next. */
-static void es_next_window(es_window *w, int64_t lanes) {
-    const int64_t last = 64 + w->places - lanes, place = w->places % lanes;
-    const uint64_t flags = ew_word_at(w->flag, last);
-    memmove(w->byte + 64 + place - lanes, w->byte + last, (size_t)lanes);
-    memset(w->flag, 0, sizeof w->flag);
-    ew_put_bits(w->flag, 64 + place - lanes, flags, lanes);
-    memset(w->stream, ES_NOBODY, 64);
-    w->places = place;
-}
-
-/* The bytes from i on, and their flags, up to place `end`, whose streams are noted already. */
-static void es_take_bytes(es_window *w, const ew_sent *sent, int64_t i, int64_t start, int64_t end) {
-    const int64_t n = end - start, flag_bytes = (sent->n + 7) / 8;
-    if (n <= 0) return;
-    memcpy(w->byte + 64 + start, sent->src + i, (size_t)n);
-    for (int64_t j = 0; sent->flags && j < n; j += 64) {
-        const int64_t some = n - j < 64 ? n - j : 64;
-        ew_put_bits(w->flag, 64 + start + j, ew_bits_at(sent->flags, flag_bytes, i + j, some), some);
-    }
-}
-
-static void es_stop(const es_window *w, ew_bus *bus) {
-    for (int64_t lane = 0; lane < bus->lanes; lane++) {
-        const int64_t at = 64 + lane - (lane < w->places ? 0 : bus->lanes);
-        bus->level[lane] = w->byte[at];
-        bus->flag[lane] = w->flag[at >> 6] >> (at & 63) & 1;
-    }
-    bus->place = w->places;
-}
-
-/* All wires go back to the level `rest` (bytes 0 or 255) before a segment of the stream of that number and those counts.
- * Edges count, the ones of an idle bus do not, for no unit interval is sent: what the window counts of them is taken off
- * here. The window has room for two beats. */
-static void es_return_to_idle(es_window *w, int64_t lanes, uint8_t rest, uint8_t number, int64_t *counts) {
-    const int64_t left = (lanes - w->places % lanes) % lanes, start = w->places + left;
-    for (int64_t j = 0; j < left; j++) { /* lanes that get no byte in the last beat keep their level */
-        const int64_t at = 64 + w->places + j;
-        w->byte[at] = w->byte[at - lanes];
-        if (w->flag[(at - lanes) >> 6] >> ((at - lanes) & 63) & 1) ew_put_bits(w->flag, at, 1, 1);
-    }
-    memset(w->stream + w->places, ES_NOBODY, (size_t)left);
-    memset(w->stream + start, number, (size_t)lanes);
-    memset(w->byte + 64 + start, rest, (size_t)lanes);
-    if (rest) {
-        ew_put_bits(w->flag, 64 + start, ~UINT64_C(0), lanes), w->flagged = 1;
-        for (int64_t wire = 0; wire < 9 * lanes; wire++) counts[9 * lanes * EW_ONES + wire]--;
-    }
-    w->places = start + lanes;
-}
-
-/* The number of a stream in the window, or -1 if there are too many. */
-static inline int64_t es_number(es_window *w, ew_tally *tallies, int64_t stream) {
-    ew_tally *t = tallies + stream;
-    if (!t->number) {
-        if (w->names == ES_NOBODY) return -1;
-        w->name[w->names] = stream;
-        w->blocks[w->names] = 0;
-        t->number = ++w->names;
-    }
-    return t->number - 1;
-}
-
-static inline uint64_t es_spread_byte(uint64_t bits) { /* bit k to byte k */
-    const uint64_t each = (bits & 255) * 0x0101010101010101u & 0x8040201008040201u;
-    return (each + 0x7f7f7f7f7f7f7f7fu) >> 7 & 0x0101010101010101u;
-}
-
 /* Marks the blocks of places start to end (after it) as some where that stream sends. */
-static inline void es_mark(es_window *w, int64_t number, int64_t start, int64_t end) {
+static inline void es_mark(es_window *w, int64_t stream, int64_t start, int64_t end) {
     if (end == start) return;
-    w->blocks[number] |= (UINT64_C(2) << es_block(w, end - 1)) - (UINT64_C(1) << es_block(w, start));
+    w->blocks[stream] |= (UINT64_C(2) << es_block(w, end - 1)) - (UINT64_C(1) << es_block(w, start));
 }
 
 /* Notes the streams of up to 8 * eights segments of one byte each, the first of which ends at byte `stop`, and adds them to
@@ -201,8 +119,8 @@ typedef uint8_t es_16_any __attribute__((vector_size(16), may_alias, aligned(1))
 #define ES_MAJORITY(a, b, c) (((a) & (b)) | (((a) ^ (b)) & (c)))
 #define ES_SPREAD(to, bits, flips, up)                                                          \
     for (int k_ = 0; k_ < 64; k_ += 8) {                                                        \
-        const uint64_t x_ = es_spread_byte((bits) >> k_) | es_spread_byte((flips) >> k_) << 1 | \
-                            es_spread_byte((up) >> k_) << 2;                                    \
+        const uint64_t x_ = ew_spread_byte((bits) >> k_) | ew_spread_byte((flips) >> k_) << 1 | \
+                            ew_spread_byte((up) >> k_) << 2;                                    \
         memcpy((to) + k_, &x_, 8);                                                              \
     }
 #include "wires/segments_body.h"
@@ -214,12 +132,6 @@ typedef uint8_t es_16_any __attribute__((vector_size(16), may_alias, aligned(1))
 #define ES_TARGET EDGEWATT_AVX2
 typedef uint8_t es_32 __attribute__((vector_size(32), may_alias));
 typedef uint8_t es_32_any __attribute__((vector_size(32), may_alias, aligned(1)));
-EDGEWATT_AVX2 static inline __m256i es_spread_half(uint32_t bits, char value) {
-    const __m256i which = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
-    const __m256i bit = _mm256_set1_epi64x((int64_t)0x8040201008040201u);
-    const __m256i x = _mm256_and_si256(_mm256_shuffle_epi8(_mm256_set1_epi32((int)bits), which), bit);
-    return _mm256_and_si256(_mm256_cmpeq_epi8(x, bit), _mm256_set1_epi8(value));
-}
 #define ES_WIDTH 32
 #define ES_VECTOR es_32
 #define ES_MASK es_32
@@ -232,9 +144,9 @@ EDGEWATT_AVX2 static inline __m256i es_spread_half(uint32_t bits, char value) {
 #define ES_MAJORITY(a, b, c) (((a) & (b)) | (((a) ^ (b)) & (c)))
 #define ES_SPREAD(to, bits, flips, up)                                                                       \
     for (int k_ = 0; k_ < 64; k_ += 32)                                                                      \
-        ES_STORE((to) + k_, (es_32)(es_spread_half((uint32_t)((bits) >> k_), 1) |                            \
-                                    es_spread_half((uint32_t)((flips) >> k_), 2) |                           \
-                                    es_spread_half((uint32_t)((up) >> k_), 4)));
+        ES_STORE((to) + k_, (es_32)(ew_spread_half((uint32_t)((bits) >> k_), 1) |                            \
+                                    ew_spread_half((uint32_t)((flips) >> k_), 2) |                           \
+                                    ew_spread_half((uint32_t)((up) >> k_), 4)));
 #include "wires/segments_body.h"
 
 EDGEWATT_MASKS static inline int64_t es_singles_avx512(const int64_t *ends, const int64_t *streams, int64_t stop,

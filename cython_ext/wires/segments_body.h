@@ -6,7 +6,7 @@ ES_TARGET static void ES_NAME(es_weigh)(const uint8_t plane[64], int level, uint
         for (int j = 0; j < 64; j++) sum[bit][j] = (uint16_t)(sum[bit][j] + ((plane[j] >> bit & 1) << level));
 }
 
-ES_TARGET static void ES_NAME(es_empty)(ew_tally *t, int64_t lanes, int64_t *counts) {
+ES_TARGET static void ES_NAME(es_empty)(es_tally *t, int64_t lanes, int64_t *counts) {
     const int64_t step = 64 / lanes * lanes;
     if (!t->batches) return;
     for (int kind = 0; kind < ES_KINDS; kind++) {
@@ -31,16 +31,21 @@ ES_TARGET static void ES_NAME(es_empty)(ew_tally *t, int64_t lanes, int64_t *cou
     t->batches = 0;
 }
 
+/* Adds to the counts what waits in all tallies. */
+ES_TARGET static void ES_NAME(es_settle)(es_tally *tallies, int64_t n_streams, int64_t lanes, int64_t *counts) {
+    for (int64_t k = 0; k < n_streams; k++) ES_NAME(es_empty)(tallies + k, lanes, counts + 27 * lanes * k);
+}
+
 /* What the wires do at each place of the window, and whose that is, 64 places a block. */
 ES_TARGET static void ES_NAME(es_look)(es_window *w, int64_t lanes) {
-    const int64_t blocks = (w->places + w->step - 1) / w->step;
+    const int64_t blocks = (w->in.places + w->step - 1) / w->step;
     for (int64_t b = 0; b < blocks; b++) {
-        const uint8_t *now = w->byte + 64 + b * w->step, *before = now - lanes;
+        const uint8_t *now = w->in.byte + 64 + b * w->step, *before = now - lanes;
         for (int part = 0; part < 64; part += ES_WIDTH)
             ES_STORE(w->flips + 64 * b + part, ES_LOAD_ANY(now + part) ^ ES_LOAD_ANY(before + part));
-        if (w->flagged) {
-            const uint64_t bits = ew_word_at(w->flag, 64 + b * w->step);
-            const uint64_t flips = bits ^ ew_word_at(w->flag, 64 + b * w->step - lanes), up = flips & bits;
+        if (w->in.flagged) {
+            const uint64_t bits = ew_word_at(w->in.flag, 64 + b * w->step);
+            const uint64_t flips = bits ^ ew_word_at(w->in.flag, 64 + b * w->step - lanes), up = flips & bits;
             ES_SPREAD(w->flags + 64 * b, bits, flips, up);
         }
         if (w->step < 64) {
@@ -74,10 +79,10 @@ ES_TARGET static void ES_NAME(es_look)(es_window *w, int64_t lanes) {
 
 /* Adds those blocks of a window (n, followed by seven that are nobody's) where they are those of the stream of that number. */
 ES_TARGET static inline __attribute__((always_inline)) void ES_NAME(es_add_kinds)(
-    const es_window *w, const int64_t *blocks, int64_t n, int64_t number, ew_tally *t, const int kinds) {
+    const es_window *w, const int64_t *blocks, int64_t n, int64_t number, es_tally *t, const int kinds) {
     const int64_t step = w->step;
     for (int part = 0; part < 64; part += ES_WIDTH) {
-        const uint8_t *owner = (w->step == 64 ? w->stream : w->owner) + part, *now = w->byte + 64 + part;
+        const uint8_t *owner = (w->step == 64 ? w->stream : w->owner) + part, *now = w->in.byte + 64 + part;
         const uint8_t *flips = w->flips + part, *flags = w->flags + part;
         ES_VECTOR ones[ES_KINDS], twos[ES_KINDS], fours[ES_KINDS];
         int64_t batches = t->batches;
@@ -122,21 +127,20 @@ ES_TARGET static inline __attribute__((always_inline)) void ES_NAME(es_add_kinds
 }
 
 ES_TARGET static void ES_NAME(es_count_window)(es_window *w, int64_t lanes, const ew_sent *sent,
-                                               ew_tally *tallies, int64_t *counts) {
+                                               es_tally *tallies, int64_t *counts) {
     ES_NAME(es_look)(w, lanes);
-    for (int64_t number = 0; number < w->names; number++) {
-        const int64_t stream = w->name[number];
+    for (int64_t stream = 0; stream < sent->n_streams; stream++) {
         int64_t at[ES_BLOCKS + ES_BATCH], n = 0;
-        ew_tally *t = tallies + stream;
-        for (uint64_t left = w->blocks[number]; left; left &= left - 1) at[n++] = __builtin_ctzll(left);
+        es_tally *t = tallies + stream;
+        for (uint64_t left = w->blocks[stream]; left; left &= left - 1) at[n++] = __builtin_ctzll(left);
         if (!n) continue;
-        w->blocks[number] = 0;
+        w->blocks[stream] = 0;
         for (int k = 0; k < ES_BATCH; k++) at[n + k] = ES_NONE;
         if (t->batches > ES_MOST_BATCHES - ES_BLOCKS / ES_BATCH) ES_NAME(es_empty)(t, lanes, counts + stream * 27 * lanes);
-        if (w->flagged)
-            ES_NAME(es_add_kinds)(w, at, n, number, t, ES_KINDS);
+        if (w->in.flagged)
+            ES_NAME(es_add_kinds)(w, at, n, stream, t, ES_KINDS);
         else
-            ES_NAME(es_add_kinds)(w, at, n, number, t, ES_FLAGS);
+            ES_NAME(es_add_kinds)(w, at, n, stream, t, ES_FLAGS);
         for (int line = 0; line < 32 && w->ahead < w->ahead_stop; line++, w->ahead += 8) { /* 64 bytes */
             __builtin_prefetch(sent->ends + w->ahead, 0, 2);
             __builtin_prefetch(sent->streams + w->ahead, 0, 2);
@@ -145,24 +149,22 @@ ES_TARGET static void ES_NAME(es_count_window)(es_window *w, int64_t lanes, cons
 }
 
 /* Returns 0 where a segment is none: then some before it are sent, and the bus is of no use. */
-ES_TARGET static int ES_NAME(es_send)(ew_bus *bus, const ew_sent *sent, ew_tally *tallies, int64_t *counts) {
+ES_TARGET static int ES_NAME(es_send)(ew_bus *bus, const ew_sent *sent, es_tally *tallies, int64_t *counts) {
     const int64_t lanes = bus->lanes, segments = sent->segments, *ends = sent->ends, *streams = sent->streams;
     const uint8_t *idles = sent->idles;
-    const int few = sent->n_streams <= ES_FEW, many_at_once = few && !idles;
     int64_t i = 0, k = 0;     /* byte, segment */
     int rested = 0, good = 1; /* rested: before this segment, already */
     es_window w __attribute__((aligned(64)));
     w.step = 64 / lanes * lanes;
     w.inverse = ((1 << 22) + w.step - 1) / w.step;
-    w.flagged = sent->flags != NULL;
-    w.names = 0;
     const int64_t full = ES_BLOCKS * w.step;
-    for (int64_t s = 0; few && s < sent->n_streams; s++) es_number(&w, tallies, s);
+    memset(w.blocks, 0, sizeof w.blocks);
+    memset(w.stream, ES_NOBODY, 64);
     memset(w.stream + ES_PLACES, ES_NOBODY, sizeof w.stream - ES_PLACES);
     memset(w.owner + ES_PLACES, ES_NOBODY, sizeof w.owner - ES_PLACES);
-    es_start(&w, bus);
+    ew_start(&w.in, bus, sent->flags != NULL);
     while (k < segments && good) {
-        int64_t p = w.places, from = p, run = p - i; /* run: the place of byte 0 */
+        int64_t p = w.in.places, from = p, run = p - i; /* run: the place of byte 0 */
         const int64_t window = k;
         while (k < segments && p < full) {
             if ((uint64_t)ends[k] > (uint64_t)sent->n) {
@@ -170,7 +172,7 @@ ES_TARGET static int ES_NAME(es_send)(ew_bus *bus, const ew_sent *sent, ew_tally
                 break;
             }
             const int64_t stop = ends[k] + run;
-            if (many_at_once && stop - p <= ES_LONGER && k + 8 <= segments) {
+            if (!idles && stop - p <= ES_LONGER && k + 8 <= segments) {
                 const int64_t before = k, start = p, group = (es_block(&w, p) / ES_GROUP + 1) * ES_GROUP * w.step; /* its end */
                 const int64_t bytes = group < sent->n + run ? group - p : sent->n + run - p; /* there are no more */
                 const int64_t room = segments - k < bytes ? segments - k : bytes;
@@ -192,42 +194,43 @@ ES_TARGET static int ES_NAME(es_send)(ew_bus *bus, const ew_sent *sent, ew_tally
                 good = 0;
                 break;
             }
-            const int64_t number = few ? streams[k] : es_number(&w, tallies, streams[k]);
-            if (number < 0) break;
+            const int64_t stream = streams[k];
             if (idles && idles[k] && !rested) {
                 if (p + 2 * lanes > full) break;
-                es_take_bytes(&w, sent, from - run, from, p);
-                w.places = p;
-                es_return_to_idle(&w, lanes, sent->rest, (uint8_t)number, counts + streams[k] * 27 * lanes);
-                es_mark(&w, number, p, w.places);
-                run += w.places - p;
-                from = p = w.places;
+                ew_take_bytes(&w.in, sent, from - run, from, p - from);
+                w.in.places = p;
+                from = ew_return_to_idle(&w.in, lanes, sent->rest, counts + stream * 27 * lanes);
+                memset(w.stream + p, ES_NOBODY, (size_t)(from - p));
+                memset(w.stream + from, (int)stream, (size_t)lanes);
+                es_mark(&w, stream, from, from + lanes);
+                from += lanes;
+                run += from - p;
+                w.in.places = p = from;
                 rested = 1;
                 continue;
             }
             const int64_t to = stop < full ? stop : full;
             if (to - p <= ES_SHORT)
-                memset(w.stream + p, (int)number, ES_SHORT);
+                memset(w.stream + p, (int)stream, ES_SHORT);
             else
-                for (int64_t at = p; at < to; at += 64) memset(w.stream + at, (int)number, 64);
-            es_mark(&w, number, p, to);
+                for (int64_t at = p; at < to; at += 64) memset(w.stream + at, (int)stream, 64);
+            es_mark(&w, stream, p, to);
             p = to;
             if (p < stop) break;
             k++;
             rested = 0;
         }
         memset(w.stream + p, ES_NOBODY, 64);
-        es_take_bytes(&w, sent, from - run, from, p);
-        w.places = p;
+        ew_take_bytes(&w.in, sent, from - run, from, p - from);
+        w.in.places = p;
         i = p - run;
         w.ahead = k + ES_AHEAD; /* as many as there were in this window */
         w.ahead_stop = segments < w.ahead + k - window ? segments : w.ahead + k - window;
         ES_NAME(es_count_window)(&w, lanes, sent, tallies, counts);
-        es_next_window(&w, lanes);
-        for (; !few && w.names; w.names--) tallies[w.name[w.names - 1]].number = 0;
+        ew_next_window(&w.in, lanes);
+        memset(w.stream, ES_NOBODY, 64);
     }
-    es_stop(&w, bus);
-    for (; w.names; w.names--) tallies[w.name[w.names - 1]].number = 0;
+    ew_stop(&w.in, bus);
     return good;
 }
 
