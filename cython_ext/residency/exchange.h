@@ -69,12 +69,18 @@ static inline void ew_put_back(ew_residency *r, const ew_proposal *p) {
     if (p->drops) ew_swap_drops(r, p->v, p->w);
 }
 
+/* Whether no item of a proposal would end before it opens, but for finishes that follow. */
+static inline int ew_may_put(const ew_residency *r, const ew_proposal *p) {
+    const int64_t v = p->v, w = p->w;
+    const int32_t a_v = r->opened[p->opens ? w : v], a_w = r->opened[p->opens ? v : w];
+    return p->drops ? a_v <= r->drop_rank[w] && a_w <= r->drop_rank[v] : a_v <= r->finish[v] && a_w <= r->finish[w];
+}
+
 /* Put the stages of a proposal in place: `opened`, `drop_rank`, `finish`, with the finishes before in `old_finish`.
  * Returns 0, with nothing changed, if it is not legal. */
 static int ew_put(ew_residency *r, const ew_proposal *p) {
     const int64_t v = p->v, w = p->w;
-    const int32_t a_v = r->opened[p->opens ? w : v], a_w = r->opened[p->opens ? v : w];
-    if (p->drops ? a_v > r->drop_rank[w] || a_w > r->drop_rank[v] : a_v > r->finish[v] || a_w > r->finish[w]) return 0;
+    if (!ew_may_put(r, p)) return 0;
     r->move++;
     r->n_moved = 0;
     if (p->opens) ew_swap(&r->opened[v], &r->opened[w]);

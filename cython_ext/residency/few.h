@@ -82,75 +82,9 @@ EW_TARGET static inline int32_t EW_FEW_NAME(ew_loads)(const ew_residency *r, con
     return count + ew_written(r, t->source, count);
 }
 
-/* The latest stage at which item v may be finished. */
-EW_TARGET static inline int32_t EW_FEW_NAME(ew_last_finish)(const ew_residency *r, int64_t v) {
-    const int32_t drop = r->drop_rank[v];
-    const int64_t s = r->own[v];
-    if (s < 0) return drop;
-    int32_t b = r->source[s].block;
-    const int32_t end = r->source[s + 1].block;
-#if EW_SIMD
-    __m256i least = _mm256_load_si256((const __m256i *)r->blocks[b].finish);
-    while (++b < end) least = _mm256_min_epu16(least, _mm256_load_si256((const __m256i *)r->blocks[b].finish));
-    const int32_t finish = (uint16_t)_mm_cvtsi128_si32(_mm256_castsi256_si128(EW_FEW_NAME(ew_least)(least)));
-#else
-    int32_t finish = EW_NEVER;
-    for (; b < end; b++)
-        for (int k = 0; k < EW_BLOCK; k++) finish = r->blocks[b].finish[k] < finish ? r->blocks[b].finish[k] : finish;
-#endif
-    return finish < drop ? finish : drop;
-}
-
-/* Let item t finish at another stage. Returns 0, with nothing changed, if that is before it opens or one too many. */
-EW_TARGET static inline int EW_FEW_NAME(ew_refinish)(ew_residency *r, int64_t t, int32_t finish) {
-    if (!ew_note(r, t, finish)) return 0;
-    ew_place_finish(r, t);
-    return 1;
-}
-
-/* ew_finish, in the blocks too. */
-EW_TARGET static inline int EW_FEW_NAME(ew_settle)(ew_residency *r, int64_t v) {
-    const int32_t latest = EW_FEW_NAME(ew_last_finish)(r, v);
-    if (latest == r->finish[v]) return latest >= r->opened[v];
-    int64_t next = r->n_moved;
-    if (!EW_FEW_NAME(ew_refinish)(r, v, latest)) return 0;
-    for (; next < r->n_moved; next++) {
-        const int64_t t = r->moved[next];
-        const int32_t before = r->old_finish[next], now = r->finish[t];
-        for (int32_t e = r->in_start[t]; e < r->in_start[t + 1]; e++) {
-            const int64_t u = r->item[r->in_source[e]];
-            if (u < 0) continue;
-            if (r->finish[u] > now) {
-                if (!EW_FEW_NAME(ew_refinish)(r, u, now)) return 0;
-            } else if (r->finish[u] == before && before < now) { /* t may have been what held u back */
-                const int32_t freed = EW_FEW_NAME(ew_last_finish)(r, u);
-                if (freed != before && !EW_FEW_NAME(ew_refinish)(r, u, freed)) return 0;
-            }
-        }
-    }
-    return 1;
-}
-
-/* Put a proposal in place; 0, with nothing changed, if an item would finish before it opens. */
-EW_TARGET static inline int EW_FEW_NAME(ew_put_few)(ew_residency *r, const ew_proposal *p) {
-    const int64_t v = p->v, w = p->w;
-    r->move++;
-    r->n_moved = 0;
-    if (p->opens) {
-        ew_swap(&r->opened[v], &r->opened[w]);
-        ew_place_open(r, v);
-        ew_place_open(r, w);
-    }
-    if (!p->drops) return 1;
-    ew_swap_drops(r, v, w);
-    if (EW_FEW_NAME(ew_settle)(r, w) && EW_FEW_NAME(ew_settle)(r, v)) return 1; /* w goes earlier: first */
-    ew_put_back_few(r, p);
-    return 0;
-}
-
 /* Count a proposal; take it if it costs at most `limit`. */
 EW_TARGET static inline void EW_FEW_NAME(ew_judge_few)(ew_residency *r, const ew_proposal *p, int64_t limit) {
-    if (!EW_FEW_NAME(ew_put_few)(r, p)) return;
+    if (!ew_put_few(r, p)) return;
     int64_t n_listed = 0, delta = 0;
     if (p->opens) {
         ew_list_sources(r, p->v, &n_listed);
@@ -215,7 +149,7 @@ EW_TARGET static void EW_FEW_NAME(ew_anneal_few)(ew_residency *r, int64_t moves)
                 d->proposal.v = d->proposal.w;
                 d->proposal.w = v;
             }
-            if (ew_may_put(r, &d->proposal)) EW_FEW_NAME(ew_judge_few)(r, &d->proposal, d->limit);
+            EW_FEW_NAME(ew_judge_few)(r, &d->proposal, d->limit);
         }
     }
 }

@@ -208,13 +208,22 @@ static inline void ew_place_finish(ew_residency *r, int64_t v) {
         words[r->in_block[e] + EW_BLOCK] = (uint16_t)r->finish[v];
 }
 
-static inline void ew_put_back_few(ew_residency *r, const ew_proposal *p) {
-    for (int64_t k = r->n_moved - 1; k >= 0; k--) {
-        r->finish[r->moved[k]] = r->old_finish[k];
-        ew_place_finish(r, r->moved[k]);
+/* Put a proposal in place, in the blocks too; 0, with nothing changed, if it is not legal. */
+static inline int ew_put_few(ew_residency *r, const ew_proposal *p) {
+    if (!ew_put(r, p)) return 0;
+    if (p->opens) {
+        ew_place_open(r, p->v);
+        ew_place_open(r, p->w);
     }
-    r->n_moved = 0;
+    for (int64_t k = 0; k < r->n_moved; k++) ew_place_finish(r, r->moved[k]);
+    return 1;
+}
+
+/* Take a proposal back that was put in place. The items it moved are still in `moved` then. */
+static inline void ew_put_back_few(ew_residency *r, const ew_proposal *p) {
+    const int64_t n_moved = r->n_moved;
     ew_put_back(r, p);
+    for (int64_t k = 0; k < n_moved; k++) ew_place_finish(r, r->moved[k]);
     if (!p->opens) return;
     ew_place_open(r, p->v);
     ew_place_open(r, p->w);
@@ -228,13 +237,6 @@ static inline void ew_list_source(ew_residency *r, int64_t s, int64_t *n_listed)
 
 static inline void ew_list_sources(ew_residency *r, int64_t v, int64_t *n_listed) {
     for (int32_t e = r->in_start[v]; e < r->in_start[v + 1]; e++) ew_list_source(r, r->in_source[e], n_listed);
-}
-
-/* Whether no item of a proposal would end before it opens, but for finishes that follow. */
-static inline int ew_may_put(const ew_residency *r, const ew_proposal *p) {
-    const int64_t v = p->v, w = p->w;
-    const int32_t a_v = r->opened[p->opens ? w : v], a_w = r->opened[p->opens ? v : w];
-    return p->drops ? a_v <= r->drop_rank[w] && a_w <= r->drop_rank[v] : a_v <= r->finish[v] && a_w <= r->finish[w];
 }
 
 /* Add trials of one item of a proposal: v, or w if `second`. Returns how many there are now. */
