@@ -267,9 +267,9 @@ static int ew_move_one(ew_order *o, int32_t e) {
     return 1;
 }
 
-/* Undo all moves of the current window, last first. */
-static void ew_undo(ew_order *o) {
-    while (o->n_moves) {
+/* Undo moves of the current window, last first, until `left` are there. */
+static void ew_undo_down_to(ew_order *o, int64_t left) {
+    while (o->n_moves > left) {
         const ew_move *m = &o->moves[--o->n_moves];
         ew_unlink(o, m->edge);
         ew_link_after(o, m->edge, m->before);
@@ -278,19 +278,30 @@ static void ew_undo(ew_order *o) {
     }
 }
 
-/* Move the connections of the window that starts at e and has up to `extra` more. */
-static void ew_propose(ew_order *o, int32_t e, int64_t extra, int left) {
+static void ew_undo(ew_order *o) { ew_undo_down_to(o, 0); }
+
+/* Begin to move the window that starts at e and has up to `extra` more. */
+static void ew_choose_window(ew_order *o, int32_t e, int64_t extra, int left) {
     o->left = left;
     o->n_window = 0;
     o->n_moves = 0;
     for (int64_t k = 0; k <= extra && e != o->w; k++, e = o->links[e].next) o->window[o->n_window++] = e;
     o->window[o->n_window] = e;
-    for (int64_t k = 0; k < o->n_window; k++) {
-        const int32_t moving = o->window[left ? k : o->n_window - 1 - k];
+}
+
+/* Move the connections `first` to `last` of the window, in the order of moving. */
+static void ew_move_window(ew_order *o, int64_t first, int64_t last) {
+    for (int64_t k = first; k < last; k++) {
+        const int32_t moving = o->window[o->left ? k : o->n_window - 1 - k];
         if (ew_move_one(o, moving)) continue;
         ew_relabel(o);
         ew_move_one(o, moving); /* now there is room */
     }
+}
+
+static void ew_propose(ew_order *o, int32_t e, int64_t extra, int left) {
+    ew_choose_window(o, e, extra, left);
+    ew_move_window(o, 0, o->n_window);
 }
 
 static void ew_sort_by_label(const ew_order *o, int32_t *edges, int64_t n) { /* shell sort: n is a few hundred */

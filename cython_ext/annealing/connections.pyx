@@ -13,15 +13,18 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
 
 from cython_ext.annealing.recount cimport (
     EW_BASE, EW_POINT, ew_change, ew_clear_points, ew_count_changes, ew_counter, ew_edge, ew_find_points,
-    ew_first, ew_link, ew_lru_segment, ew_min_set, ew_min_changes, ew_min_checkpoints, ew_min_restore, ew_min_segment,
-    ew_move, ew_order, ew_propose, ew_relabel, ew_renumber, ew_renumber_records, ew_restore, ew_rr_segment,
-    ew_span, ew_undo, ew_write_ends)
+    ew_choose_window, ew_first, ew_link, ew_lru_segment, ew_min_set, ew_min_changes, ew_min_checkpoints, ew_min_restore,
+    ew_min_segment, ew_move, ew_move_window, ew_order, ew_propose, ew_relabel, ew_renumber, ew_renumber_records,
+    ew_restore, ew_rr_segment, ew_span, ew_undo, ew_undo_down_to, ew_write_ends)
 from cython_ext.iomodel.counts import count as count_from_scratch
 
 cdef enum:
     LRU = 0
     RR = 1
     MIN = 2
+    LONG = 16  # a window of at least this share of the order, and so many connections, may take long to move
+    LONG_LEAST = 1024
+    AT_ONCE = 16  # connections of it between two looks at the clock
     RENUMBER = 8  # connections are numbered along the order again when this share of them has moved
 
 
@@ -253,8 +256,45 @@ cdef class Annealer:
                 cost += counter.weight * counter.recount(self.flat_sources, self.flat_targets)
         return cost
 
-    def run(self, int64_t iterations):
-        """Do `iterations` more: draw connection, window, direction and a number in [0, 1); move; keep or undo."""
+    cdef bint _propose(self, int32_t e, int64_t extra, bint left, over) except -1:
+        """Move a window; return whether `over()` ended that."""
+        cdef int64_t k = 0
+        if not self._is_long(extra, over):
+            ew_propose(&self.o, e, extra, left)
+            return False
+        if self.cost == self.best and not self.best_is_stored:
+            self._store()
+        ew_choose_window(&self.o, e, extra, left)
+        while k < self.o.n_window:
+            ew_move_window(&self.o, k, min(k + AT_ONCE, self.o.n_window))
+            k += AT_ONCE
+            PyErr_CheckSignals()
+            if over():
+                return True
+        return False
+
+    cdef bint _undo(self, int64_t extra, over) except -1:
+        """Undo the moves; return whether `over()` ended that."""
+        if not self._is_long(extra, over):
+            ew_undo(&self.o)
+            return False
+        while self.o.n_moves > 0:
+            ew_undo_down_to(&self.o, max(0, self.o.n_moves - AT_ONCE))
+            PyErr_CheckSignals()
+            if over():
+                return True
+        return False
+
+    cdef inline bint _is_long(self, int64_t extra, over):
+        """Whether a window is so much of the order that moving it may take long: in a list of many, each shifts others."""
+        return over is not None and extra >= LONG_LEAST and LONG * extra >= self.o.w
+
+    def run(self, int64_t iterations, over=None):
+        """Do `iterations` more: draw connection, window, direction and a number in [0, 1); move; keep or undo.
+
+        over: asked inside an iteration that may take long; where it says so, that one is given up and the search ends:
+        what it has found is there, but it cannot go on.
+        """
         cdef int64_t k, extra
         cdef int32_t e
         cdef bint left
@@ -266,7 +306,9 @@ cdef class Annealer:
             extra = <int64_t> (_unit(&self.random) * self.window)
             left = _unit(&self.random) < 0.5
             chance = _unit(&self.random)
-            ew_propose(&self.o, e, extra, left)
+            if self._propose(e, extra, left, over):
+                self.iteration -= 1
+                return
             if self.o.n_moves == 0:
                 continue
             if self.incremental:
@@ -278,7 +320,8 @@ cdef class Annealer:
             if new_cost < self.cost or chance < exp2(-(new_cost - self.cost) * real_power(self.iteration, self.sigma)):
                 self._accept(e, extra, left, new_cost)
             else:
-                ew_undo(&self.o)
+                if self._undo(extra, over):
+                    return
                 if self.incremental:
                     for counter in self.counters:
                         counter.undo(&self.o)

@@ -8,7 +8,7 @@ import numpy as np
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int8_t, int32_t, int64_t
 
-cdef int64_t SLICE = 1 << 10  # stages between two looks at Ctrl-C
+cdef int64_t SLICE = 1 << 22  # connections and items looked at between two looks at Ctrl-C and the clock: some 10 ms
 cdef int64_t WIDEST = 1 << 13  # targets not open yet of a source that still makes them more likely to open
 cdef int64_t LOOKED_UP = 32  # targets of a source for each open one, above which the open ones are looked up
 
@@ -18,6 +18,7 @@ cdef enum:
 
 cdef struct Rolling:
     int64_t n, slots, window, now
+    int64_t work         # connections and items looked at, about
     const int32_t *in_start
     const int32_t *in_source
     const int64_t *out_start
@@ -64,6 +65,7 @@ cdef void heat(Rolling *r, int64_t s) noexcept nogil:
         return
     for k in range(r.out_start[s], r.out_start[s + 1]):
         overlap[out_target[k]] += change
+    r.work += r.out_start[s + 1] - r.out_start[s]
     r.heated[s] += <int8_t> change
 
 
@@ -122,6 +124,7 @@ cdef void serve(Rolling *r, int64_t s) noexcept nogil:
     cdef int32_t unserved = r.unserved[s]
     if r.pending[s] == 0:
         return
+    r.work += min(end - start, LOOKED_UP * r.n_open)
     if end - start > LOOKED_UP * r.n_open:
         for j in range(r.n_open):
             k = place_of(r, s, r.open_list[j])
@@ -190,10 +193,11 @@ cdef void sweep_kept(Rolling *r) noexcept nogil:
         r.kept_list[worst] = r.kept_list[r.n_kept]
 
 
-cdef int64_t best_to_open(const Rolling *r) noexcept nogil:
+cdef int64_t best_to_open(Rolling *r) noexcept nogil:
     """The ready item that asks for the fewest loads nobody else needs; first come, first served among equals."""
     cdef int64_t k, v, best = r.ready[0]
     cdef double score, best_score = -1e300
+    r.work += min(r.n_ready, r.window)
     for k in range(min(r.n_ready, r.window)):
         v = r.ready[k]
         score = r.overlap[v] - r.degree_weight * (r.in_start[v + 1] - r.in_start[v])
@@ -226,6 +230,7 @@ cdef void step(Rolling *r) noexcept nogil:
         r.n_kept -= 1
         return
     v = best_to_finish(r)
+    r.work += r.n_open + r.in_start[v + 1] - r.in_start[v]
     for e in range(r.in_start[v], r.in_start[v + 1]):
         serve(r, r.in_source[e])
     finish_item(r, v)
@@ -243,8 +248,8 @@ cdef void step(Rolling *r) noexcept nogil:
 
 def rolling(const int32_t[::1] in_start, const int32_t[::1] in_source, const int64_t[::1] out_start,
             const int32_t[::1] out_target, const int32_t[::1] own, const int32_t[::1] item, int64_t slots,
-            int64_t keep, double age, double degree_weight, int64_t window):
-    """Return (opens, drops), int32[n] each: a state with at most `slots` residents.
+            int64_t keep, double age, double degree_weight, int64_t window, over=None):
+    """Return (opens, drops), int32[n] each: a state with at most `slots` residents; its beginning where `over()` ends it.
 
     keep: most finished values kept resident for targets not open yet (below `slots`). age: weight of the stages since
     opening against connections left. degree_weight: weight of the in-degree against shared sources, when opening.
@@ -278,9 +283,10 @@ def rolling(const int32_t[::1] in_start, const int32_t[::1] in_source, const int
             make_ready(&r, k)
     while r.n_drops < n:
         with nogil:
-            for k in range(SLICE):
-                if r.n_drops >= n:
-                    break
+            r.work = 0
+            while r.n_drops < n and r.work < SLICE:
                 step(&r)
         PyErr_CheckSignals()
-    return opens.base, drops.base
+        if over is not None and over():
+            break
+    return opens.base[:r.n_opens], drops.base[:r.n_drops]

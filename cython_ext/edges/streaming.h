@@ -33,6 +33,7 @@ static void ew_warm(ew_streaming *r, int64_t s) {
     int32_t *const waiting = r->waiting + r->out_start[s];
     const int warmer = add.hot + add.resident > 0;
     int32_t n = 0;
+    r->work += r->waiting_n[s];
     for (int32_t k = 0; k < r->waiting_n[s]; k++) {
         const int32_t t = waiting[k];
         if (r->life[t] != EW_WAITING) continue; /* opened since: it is not looked at again */
@@ -157,6 +158,7 @@ static void ew_open_item(ew_streaming *r, int64_t v) {
     ew_put_in(r->open_list, &r->n_open, r->place, v);
     r->weight[v] = ew_weight_of(r, v);
     r->weighed[v] = r->remaining[v];
+    r->work += ew_in_degree(r, v);
     for (int32_t e = r->in_start[v]; e < r->in_start[v + 1]; e++) {
         const int64_t s = r->in_source[e];
         r->next[e] = r->head[s], r->head[s] = e;
@@ -187,6 +189,7 @@ static void ew_reweigh(ew_streaming *r, int64_t v) {
     int32_t n = 0;
     r->weight[v] = weight;
     r->weighed[v] = r->remaining[v];
+    r->work += r->left_n[v];
     for (int32_t k = 0; k < r->left_n[v]; k++) {
         const int32_t e = left[k];
         if (r->done[e]) continue;
@@ -208,6 +211,7 @@ static void ew_serve(ew_streaming *r, int64_t s) {
         else if (16 * (int64_t)r->remaining[t] <= 15 * (int64_t)r->weighed[t]) r->stack[n_reweigh++] = t;
     }
     r->credit += 1024 * (int64_t)r->pending[s];
+    r->work += r->pending[s];
     r->unserved[s] -= r->pending[s];
     r->pending[s] = 0;
     r->head[s] = -1;
@@ -236,6 +240,7 @@ static void ew_finish_item(ew_streaming *r, int64_t v) {
 /* The item of the highest score in a list, the first of equals; `best` of score `highest` unless one is higher. */
 static int64_t ew_best_of(ew_streaming *r, const ew_waiting *list, int64_t best, double *highest) {
     const int64_t n = list->n < r->window ? list->n : r->window;
+    r->work += n;
     const double now = (double)r->now, per_slot = 1.0 / (double)r->slots, per_wait = r->open[8];
     double *const scores = r->scores, top[8];
     for (int j = 0; j < 8; j++) top[j] = -HUGE_VAL;
@@ -279,6 +284,7 @@ static int64_t ew_choose_source(ew_streaming *r) {
         r->turn += n;
     }
     r->credit -= n < r->credit ? n : r->credit;
+    r->work += n;
     const double *const value = r->value + from;
     double top[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
     int64_t k = 0;
@@ -290,11 +296,15 @@ static int64_t ew_choose_source(ew_streaming *r) {
     return r->candidates[from + k];
 }
 
-/* Stream up to `most` sources. Returns 1 once every item is done with. */
-static int ew_streaming_run(ew_streaming *r, int64_t most) {
+/* Stream until `loads` sources have been, or `work` more is done. Returns 1 once every item is done with. */
+static int ew_streaming_run(ew_streaming *r, int64_t loads, int64_t work) {
+    const int64_t until = r->work + work;
     while (r->n_drops < r->n) {
-        while (r->ready.n > 0 && r->n_open < r->slots) ew_open_item(r, ew_choose_open(r));
-        if (most-- == 0) return 0;
+        while (r->ready.n > 0 && r->n_open < r->slots) {
+            if (r->work >= until) return 0;
+            ew_open_item(r, ew_choose_open(r));
+        }
+        if (r->loads >= loads || r->work >= until) return 0;
         const int64_t s = ew_choose_source(r);
         if (r->events) r->events[r->n_events++] = (int32_t)(-1 - s);
         ew_serve(r, s);

@@ -17,7 +17,7 @@ cdef extern from "edges/streaming.h" nogil:
         double *base
         double *since
     ctypedef struct ew_streaming:
-        int64_t n, n_sources, slots, early, window, widest, credit, n_opens, n_drops, loads
+        int64_t n, n_sources, slots, early, window, widest, credit, work, n_opens, n_drops, loads
         const int32_t *in_start
         const int32_t *in_source
         const int64_t *out_start
@@ -71,9 +71,9 @@ cdef extern from "edges/streaming.h" nogil:
         int32_t *events
         int64_t n_events
     void ew_streaming_begin(ew_streaming *)
-    int ew_streaming_run(ew_streaming *, int64_t)
+    int ew_streaming_run(ew_streaming *, int64_t, int64_t)
 
-cdef int64_t SLICE = 1 << 12  # sources between two looks at Ctrl-C
+cdef int64_t SLICE = 1 << 20  # connections and list entries between two looks at Ctrl-C and the clock: some 20 ms
 WEIGHTS = (EW_STREAM, EW_MULT, EW_OPEN)  # how many of each kind
 
 
@@ -154,15 +154,13 @@ cdef class Streaming:
         self.arrays.append(view.base)
         return &view[0]
 
-    def run(self, int64_t sources):
-        """Stream up to so many sources; return whether all items are done with."""
-        cdef int64_t now
+    def run(self, int64_t sources, over=None):
+        """Stream up to so many sources, fewer where `over()` says to stop; return whether all items are done with."""
+        cdef int64_t until = self.r.loads + sources
         cdef int done = 0
-        while sources > 0 and not done:
-            now = min(SLICE, sources)
+        while not done and self.r.loads < until and not (over is not None and over()):
             with nogil:
-                done = ew_streaming_run(&self.r, now)
-            sources -= now
+                done = ew_streaming_run(&self.r, until, SLICE)
             PyErr_CheckSignals()
         return bool(done)
 

@@ -20,6 +20,7 @@ typedef struct {
 
 typedef struct {
     int64_t n, n_sources, slots, early, window, widest, credit, now;
+    int64_t work; /* connections and list entries gone through, about */
     const int32_t *in_start, *in_source; /* connections by item */
     const int64_t *out_start;
     const int32_t *out_target, *own, *item, *depth;

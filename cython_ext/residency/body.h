@@ -319,17 +319,20 @@ EW_TARGET static void EW_NAME(ew_refresh)(ew_residency *r) {
         r->source[s].release = r->item[s] < 0 ? 0 : r->drop_rank[r->item[s]];
         EW_LANE point = (EW_LANE)r->source[s].release;
         int64_t count = 0;
-        for (;; count++) {
-            point = EW_NAME(ew_next_point)(lane_open + base, lane_finish + base, r->out_start[s + 1] - base, point);
+        const int64_t lanes = r->out_start[s + 1] - base;
+        for (; !EW_TABLED(r, lanes, count); count++) {
+            point = EW_NAME(ew_next_point)(lane_open + base, lane_finish + base, lanes, point);
             own[count] = point;
             if (point == (EW_LANE)EW_NEVER_POINT) break;
         }
+        if (point != (EW_LANE)EW_NEVER_POINT) count = EW_NAME(ew_points_by_table)(r, s, count, point);
         r->source[s].n_points = (int32_t)count;
         r->cost += EW_NAME(ew_loads_cost)(r, s, count);
     }
 }
 
 #undef EW_LANE
+#undef EW_TABLED
 #undef EW_BITS
 #undef EW_NEVER_POINT
 #undef EW_NAME

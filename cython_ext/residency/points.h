@@ -156,13 +156,50 @@ EW_TARGET static inline EW_LANE EW_NAME(ew_last_open)(const EW_LANE *open, const
     return most;
 }
 
+/* Whether so many points of a source are found sooner in a table by stage than by a look at all targets for each. */
+#define EW_TABLED(r, lanes, count) ((count) * (lanes) > 32 * ((r)->n + (lanes)))
+
+/* Find the points of a source behind the first `count`, the last of which is `point`; return how many there are. */
+EW_TARGET static int64_t EW_NAME(ew_points_by_table)(ew_residency *r, int64_t s, int64_t count, EW_LANE point) {
+    const int64_t base = r->out_start[s], lanes = r->out_start[s + 1] - base;
+    const EW_LANE *const open = (const EW_LANE *)r->lane_open + base, *const finish = (const EW_LANE *)r->lane_finish + base;
+    EW_LANE *const least = (EW_LANE *)r->by_stage, *const points = (EW_LANE *)r->points + r->source[s].points;
+    for (int64_t k = 0; k <= r->n + 1; k++) least[k] = (EW_LANE)EW_NEVER_POINT;
+    for (int64_t i = 0; i < lanes; i++)
+        if (finish[i] < least[open[i]]) least[open[i]] = finish[i];
+    for (int64_t k = r->n; k > 0; k--) /* of the targets that open at k or later */
+        if (least[k + 1] < least[k]) least[k] = least[k + 1];
+    while ((points[count] = point = least[(int64_t)point + 1]) != (EW_LANE)EW_NEVER_POINT) count++;
+    return count;
+}
+
+/* Find the early points of a source, last first, in such a table. */
+EW_TARGET static void EW_NAME(ew_early_by_table)(ew_residency *r, int64_t s) {
+    const int64_t base = r->out_start[s], lanes = r->out_start[s + 1] - base;
+    const EW_LANE *const open = (const EW_LANE *)r->lane_open + base, *const finish = (const EW_LANE *)r->lane_finish + base;
+    EW_LANE *const most = (EW_LANE *)r->by_stage, *const early = (EW_LANE *)r->early + r->source[s].points;
+    const EW_LANE release = (EW_LANE)r->source[s].release;
+    for (int64_t k = 0; k <= r->n; k++) most[k] = 0;
+    for (int64_t i = 0; i < lanes; i++)
+        if (open[i] > release && open[i] > most[finish[i]]) most[finish[i]] = open[i];
+    for (int64_t k = 1; k <= r->n; k++) /* of the targets that finish at k or before */
+        if (most[k - 1] > most[k]) most[k] = most[k - 1];
+    int64_t before = r->n;
+    for (int32_t j = r->source[s].n_points - 1; j >= 0; j--) {
+        early[j] = most[before];
+        before = early[j] > 0 ? (int64_t)early[j] - 1 : 0;
+    }
+}
+
 /* Find the early points of a source, last first: by symmetry there are as many. */
 EW_TARGET static void EW_NAME(ew_find_early)(ew_residency *r, int64_t s) {
     const int64_t base = r->out_start[s], lanes = r->out_start[s + 1] - base;
     EW_LANE *const early = (EW_LANE *)r->early + r->source[s].points;
     EW_LANE point = (EW_LANE)EW_NEVER_POINT;
     early[r->source[s].n_points] = point;
-    for (int32_t j = r->source[s].n_points - 1; j >= 0; j--)
+    const int tabled = EW_TABLED(r, lanes, r->source[s].n_points);
+    if (tabled) EW_NAME(ew_early_by_table)(r, s);
+    for (int32_t j = r->source[s].n_points - 1; j >= 0 && !tabled; j--)
         early[j] = point = EW_NAME(ew_last_open)((const EW_LANE *)r->lane_open + base,
                                                  (const EW_LANE *)r->lane_finish + base, lanes,
                                                  (EW_LANE)r->source[s].release, point);

@@ -104,6 +104,7 @@ typedef struct {
     int64_t *seen;      /* [n]: move << 32 | the item's place in `changes`, of the last move that changed it */
     int32_t *old_end, *new_end; /* [n_sources]: old points up to here give way to new ones up to there */
     void *fresh;        /* new points of all listed sources, one after another */
+    void *by_stage;     /* [n + 2], lanes: a table of one source with very many points */
     int32_t *opened;    /* [n]: A */
     int32_t moved[EW_SPREAD], old_finish[EW_SPREAD]; /* items whose finish the move changed, and from what */
     int64_t n_moved;

@@ -53,6 +53,7 @@ cdef extern from "residency/residency.h" nogil:
         int32_t *old_end
         int32_t *new_end
         void *fresh
+        void *by_stage
         int32_t *opened
         uint64_t random[2]
         double share[3]
@@ -100,6 +101,7 @@ cdef class Residency:
         _depths(&self.r, self.arrays["depth"])
         self.r.points, self.r.fresh = self._lanes("points", lanes + n_sources), self._lanes("fresh", lanes)
         self.r.early = self._lanes("early", lanes + n_sources)
+        self.r.by_stage = self._lanes("by_stage", n + 2)
         view = self.arrays["lines"] = np.zeros(128 * (n_sources + 1), np.uint8)
         self.r.lines = &view[-<size_t> &view[0] % 64]
         view = self.arrays["of_source"] = np.zeros((n_sources + 1) * sizeof(ew_source), np.uint8)

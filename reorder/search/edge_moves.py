@@ -65,6 +65,7 @@ def polish(best: Best, network: Network, moves: int | None, seconds: float) -> N
         return
     started, task = best.budget.spent(), best.task
     search = annealer(network, task, best.edges, window(network), COLD, task.seed)
+    over = None if seconds == math.inf else lambda: best.budget.spent() - started >= seconds
     done, chunk = 0, 16
     while moves is None or done < moves:
         spent = best.budget.spent() - started
@@ -73,7 +74,7 @@ def polish(best: Best, network: Network, moves: int | None, seconds: float) -> N
         if done:
             chunk = min(4 * chunk, max(16, int(done / max(spent, 1e-6) * min(seconds, 60) / CHUNKS)))
         step = chunk if moves is None else min(chunk, moves - done)
-        search.run(step)
+        search.run(step, over)
         done += step
         best.work += step
         if task.progress:

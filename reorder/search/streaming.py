@@ -44,7 +44,7 @@ WIDEST, WIDEST_PER_SLOT = 8192, 64  # targets that wait for a source that still 
 TRIED, PER_ITEM = 100_000, 20  # connections over all sets of weights tried, an item counting as 20: about 30 ms
 # Kinds of networks: slots against items of one depth, connections into an item.
 ROOMY, SPARSE = 2.2, 12
-SOURCES_AT_ONCE = 1 << 14  # between two looks at the clock
+SOURCES_AT_ONCE = 1 << 14  # between two looks at the rival, at most
 # A further set of weights is given up once it has finished this share of the items at so many times the cost.
 JUDGED_FROM, LOSING, LOOKS = 0.25, 1.02, 16
 
@@ -284,7 +284,8 @@ def stream_items(items: Items, slots: int, weights: StreamingWeights, ends: Ends
     run = streaming_of(items, slots, weights)
     own = Rival()
     at_once = SOURCES_AT_ONCE if rival is None else max(64, min(SOURCES_AT_ONCE, len(items.sources) // LOOKS))
-    while not run.run(at_once):
+    over = None if ends.budget is None else lambda: ends.over
+    while not run.run(at_once, over):
         if ends.over:
             return completed(items, slots, *run.so_far) if ends.cut else None
         own.finished.append(run.finished)

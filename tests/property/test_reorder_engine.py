@@ -110,6 +110,26 @@ def test_annealing_keeps_the_cost_the_oracle_finds(
     assert reads <= expected + len(items.items) + inputs
 
 
+@pytest.mark.parametrize("wide", [False, True])
+def test_sources_with_very_many_points_have_those_of_the_oracle(wide: bool) -> None:
+    """Above some number they are found in a table by stage: else time grew with the square of a source's targets."""
+    fed, own = np.arange(2, 152), np.full(150, 0)
+    network = Network(np.concatenate(([0], own, own + 1)), np.concatenate(([1], fed, fed)), 152, [0], fed)
+    items = Items(network)
+    rng = np.random.default_rng(3)
+    opens = np.concatenate(([0], 1 + rng.permutation(150)))
+    state = items.state_of(items.edges[np.argsort(opens[items.target], kind="stable")], 2)
+    search = items.search(2, 5, wide)
+    search.set_state(state.opens, state.drops)
+    start = [items.items[part].tolist() for part in (state.opens, state.drops)]
+    assert search.cost == cost(network, *start, 2)
+    search.tune(0.3, 151, 0.2, 0.2, doubt=1, scans=0.3)
+    search.run(100)
+    opens_now, drops_now = (items.items[part].tolist() for part in search.state())
+    expected = annealed(network, *start, 2, Annealing(5, 0.3, (0.2, 0.2), 151, 100, 1, 0.3))
+    assert (search.cost, opens_now, drops_now) == expected
+
+
 @MODEST
 @given(
     network=networks(), slots=st.integers(1, 8), seed=st.integers(0, 99), temperature=st.sampled_from((0.0, 0.3, 1.0)),

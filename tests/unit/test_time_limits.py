@@ -30,7 +30,10 @@ def shape(name: str, n: int) -> Network:
 
 
 @pytest.mark.parametrize("name", ["hub", "fan", "chain"])
-@pytest.mark.parametrize("method", ["ego", "go", "output-stationary", "learned", "blocks", "sweep", "auto"])
+@pytest.mark.parametrize(
+    "method",
+    ["ego", "go", "output-stationary", "learned", "blocks", "connection-reordering", "residency", "sweep", "auto"],
+)
 def test_a_second_is_a_second(method: str, name: str) -> None:
     network = shape(name, 60_000)
     began, on_the_wall = time.process_time(), time.monotonic()
@@ -39,8 +42,8 @@ def test_a_second_is_a_second(method: str, name: str) -> None:
     assert len(found.edges) == network.n_connections
 
 
-def test_learned_ends_with_its_limit() -> None:
-    """A time limit that ended the first pass began another for each set of weights."""
+def test_a_pass_of_learned_looks_at_the_clock_within_a_layer() -> None:
+    """A time limit that ends the first pass ends the method: it once began another for each set of weights."""
     network = random_layered(2, 1100, 0.5, seed=1)
     order(random_layered(2, 10, 0.2), "learned", memory=5)  # imports take no part
     began = time.process_time()

@@ -84,11 +84,12 @@ def connection_reordering(network: Network, task: Task, parameters: ConnectionRe
     search = annealer(network, task, start, window, parameters.sigma, task.seed, parameters.incremental)
     curve = [(0, time.monotonic() - began, search.best)]
     deadline = math.inf if task.time_limit_s is None else began + task.time_limit_s
-    chunk, truncated = 16, False
+    over = None if task.time_limit_s is None else lambda: time.monotonic() >= deadline
+    chunk, truncated = 1, False  # one iteration may take long
     for point in curve_points(parameters.iterations):
         while search.iteration < point and not truncated:
             before = time.monotonic()
-            search.run(min(chunk, point - search.iteration))
+            search.run(min(chunk, point - search.iteration), over)
             now = time.monotonic()
             chunk = max(1, min(4 * chunk, int(chunk * SLICE_S / max(now - before, 1e-4))))
             truncated = now >= deadline and search.iteration < parameters.iterations
