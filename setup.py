@@ -34,8 +34,9 @@ list_members("cache/prefetchers", "prefetch", "EDGEWATT_PREFETCHERS", MADE / "ca
 
 def headers(source: Path) -> list[str]:
     """Return the headers that a kernel includes, however deep: it is built again when one of them changes."""
-    found: set[Path] = set()
-    waiting = [source]
+    own = {source.with_suffix(".pxd")} if source.with_suffix(".pxd").exists() else set()  # no line names it
+    found: set[Path] = set(own)
+    waiting = [source, *own]
     while waiting:
         text = waiting.pop().read_text()
         names = re.findall(r'(?:#include|extern from) "([^"]+)"', text)
