@@ -367,7 +367,7 @@ static void process(dram_engine *e, int64_t t, int flush) {
     /* Another request may move in the next clock; and where a rank looks at what is queued for it, that has changed. */
     int more = moved && ((e->waiting_banks[0] & e->banks_with_room) || e->draining ||
                          e->writes_waiting >= e->c->write_high || e->extras);
-    if (more || ((issued || moved) && (refreshing || e->c->power_down))) next = t + 1;
+    if (more || ((issued || moved) && (refreshing || e->c->power_down || e->extras))) next = t + 1;
     else if (issued || moved) next = sooner(next, next_look(e, t));
     e->next_event = later(next, t + 1);
 }

@@ -299,6 +299,7 @@ static int run_all_alone(dram_memory *m) {
 
 /* Go on to the next phase; returns RUN_DONE after the last, RUN_SLICE if there is more to do. */
 static int next_phase(dram_memory *m) {
+    if (m->phase == COMPLETING) m->now = later(m->now, m->until - 1); /* up to there all channels have done what they do */
     m->until = 0;
     for (int c = 0; c < m->n_channels; c++) {
         const dram_engine *e = m->channel[c];
@@ -307,7 +308,6 @@ static int next_phase(dram_memory *m) {
             for (int x = 0; x < COMMANDS; x++) m->completed[x] += e->rank[r].count[x];
     }
     if (m->phase == RESTING) return RUN_DONE;
-    m->now = later(m->now, m->phase == COMPLETING ? m->until - 1 : 0);
     m->phase++;
     return RUN_SLICE;
 }

@@ -340,6 +340,20 @@ def test_per_bank_refresh_keeps_other_banks_working():
     assert abs(runs["per-bank"].commands["REFpb"] - 8 * intervals) <= 1
 
 
+def test_a_postponed_refresh_goes_as_soon_as_nothing_is_queued():
+    """It falls due while a read is queued; it waited for the next clock at which something else was to be done."""
+    part = PARTS["shipped"]()
+    t = part.timing
+    engine = DramEngine(part, ControllerSpec(refresh_postpone=8), trace=True)
+    when = np.array([t.tREFI - 3, 4 * t.tREFI])
+    outs = [engine.feed(np.zeros(2, np.uint64), np.zeros(2, np.uint8), when), engine.finish()]
+    rows = np.concatenate([out.commands[0] for out in outs])
+    first = {name: rows["cycle"][rows["command"] == COMMANDS.index(name)][0] for name in ("ACT", "RD", "PRE", "REFab")}
+    assert first["ACT"] < t.tREFI < first["RD"]
+    assert first["PRE"] == max(first["RD"] + t.tRTP, first["ACT"] + t.tRAS)
+    assert first["REFab"] == first["PRE"] + t.tRP
+
+
 def test_fields_of_the_controller_spec_reach_the_engine():
     for field in dataclasses.fields(ControllerSpec):
         assert field.name in ControllerSpec.__doc__
