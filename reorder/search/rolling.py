@@ -11,7 +11,7 @@ from reorder.search.budget import Budget, at_least, count_of
 from reorder.search.intervals import IntervalState, Items
 from reorder.search.keys import demanded_order, two_optimal_order
 from reorder.search.spectrum import places
-from reorder.search.streaming import Ends, Rival, completed, fitting, shipped_weights, streamed
+from reorder.search.streaming import Ends, Rival, fitting, shipped_weights, streamed
 
 # Share of the M - 1 value slots that partial sums may fill. MIN throws out exactly the streamed values, so one slot is
 # enough for them; LRU and RR also age partial sums, the more of them the sooner.
@@ -66,15 +66,13 @@ def settings(slots: int, large: bool, given: StationaryParameters) -> Iterator[t
 
 def construct(
     items: Items, slots: int, keep: int, age: float, degree: float, over: Callable[[], bool] | None = None
-) -> IntervalState:
-    """Return the state of one rolling construction; where `over` ends it, what was done is completed by depth."""
+) -> IntervalState | None:
+    """Return the state of one rolling construction; None where `over` ended it."""
     start, target = items.by_source
     opens, drops = rolling(
         items.start, items.source, start, target, items.own, items.item, slots, keep, age, degree, WINDOW, over
     )
-    if len(drops) < len(items.items):
-        return completed(items, slots, opens, drops)
-    return IntervalState(opens, drops, slots)
+    return IntervalState(opens, drops, slots) if len(drops) == len(items.items) else None
 
 
 def best_state(items: Items, slots: int, budget: Budget, given: StationaryParameters) -> tuple[IntervalState, int]:
@@ -91,8 +89,11 @@ def best_state(items: Items, slots: int, budget: Budget, given: StationaryParame
         for setting in settings(slots, len(items.edges) > MANY_CONNECTIONS, given):
             if tried and budget.over:
                 break
-            states.append(construct(items, slots, *setting, None if budget.limit_s is None else lambda: budget.over))
+            state = construct(items, slots, *setting, None if budget.limit_s is None else lambda: budget.over)
             tried += 1
+            if state is None:
+                break
+            states.append(state)
         items.known[slots, given] = min(states, key=items.search(slots).cost_of)
     return items.known[slots, given], tried
 

@@ -12,7 +12,8 @@ from reorder.arena.banks import Bank
 from reorder.arena.base import Buffers
 from reorder.limits.bounds import expansion_extra
 from reorder.order import order
-from reorder.search.budget import CLOCKS, Best
+from reorder.search.budget import CLOCKS, Best, Budget
+from reorder.search.intervals import Items
 from reorder.search.keys import two_optimal_order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
@@ -52,6 +53,18 @@ def test_a_pass_of_learned_looks_at_the_clock_within_a_layer() -> None:
     assert found.truncated and sorted(found.edges.tolist()) == list(range(network.n_connections))
     none = order(network, "learned", memory=300, time_limit_s=1e-9)
     assert none.truncated and none.edges.tolist() == two_optimal_order(network).tolist()
+
+
+@pytest.mark.parametrize("looks", [1, 3, 5])
+def test_a_rolling_construction_that_is_ended_leaves_no_half_state(looks: int) -> None:
+    """Values that it kept had targets that were done: completing such a state counted those twice."""
+    items = Items(random_layered(6, 700, 0.1, seed=1))
+    seen = iter(range(1, 1000))
+    assert rolling.construct(items, 98, 49, 0.5, 0.5, lambda: next(seen) >= looks) is None
+    whole = rolling.construct(items, 98, 49, 0.5, 0.5, lambda: False)
+    assert whole is not None and len(whole.opens) == len(whole.drops) == len(items.items)
+    state, tried = rolling.best_state(items, 98, Budget(1e-9, "cpu"), rolling.StationaryParameters(keep=49))
+    assert tried == 1 and len(state.opens) == len(items.items)
 
 
 def test_blocks_are_annealed_for_the_time_there_is() -> None:
