@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from cython_ext.residency.residency import Residency
 from reorder.search.budget import Best, at_least, count_of
 from reorder.search.intervals import IntervalState, Items
@@ -48,6 +50,7 @@ class MoveShares:
 
 
 LOOK, CHUNKS = 1024, 50  # swaps before a first look at the clock, looks of a search
+LOOKED_AT = 1 << 22  # targets of one source that the first swaps may look at: a fan of many has dear swaps
 REACH = 8  # the longest swap in slots: an item stays for about as many drops as there are slots
 DENSE_MOVES = MoveShares(0.6, 0.2, 0.2, 0.2, 1.0, hottest=0.45, end=0.07)
 SPARSE_MOVES = MoveShares(0.0, 0.1, 0.2, 0.95, 4.0, hottest=1.8, end=0.07)
@@ -124,6 +127,8 @@ class Annealing:
         n, kinds = len(self.items.items), self.moves
         started, done = best.budget.spent(), 0
         chunk = max(64, min(6000, n * 2))
+        look = max(1, min(LOOK, LOOKED_AT // int(np.diff(self.items.by_source[0]).max(initial=1))))
+        least = min(64, look)
         next_checkpoint = 1 / CHECKPOINTS
         reach = max(2, min(REACH * self.slots, n // 2))
         start = temperature if temperature is not None else kinds.start((moves or 300 * n) / n)
@@ -140,7 +145,7 @@ class Annealing:
             self.search.tune(cooled, reach, kinds.opens, kinds.drops, kinds.guided, scans=kinds.scans)
             step = chunk if moves is None else min(chunk, moves - done)
             if seconds < math.inf:  # swaps take long where a source has very many targets
-                step = min(step, max(64, int(done / max(spent, 1e-6) * seconds / CHUNKS)) if done else LOOK)
+                step = min(step, max(least, int(done / max(spent, 1e-6) * seconds / CHUNKS)) if done else look)
             self.search.run(step)
             done += step
             best.work += step

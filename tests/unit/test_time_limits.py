@@ -55,6 +55,15 @@ def test_a_pass_of_learned_looks_at_the_clock_within_a_layer() -> None:
     assert none.truncated and none.edges.tolist() == two_optimal_order(network).tolist()
 
 
+def test_a_fan_with_little_memory_is_annealed_for_its_time() -> None:
+    """A swap looks at all 200,000 targets for many points: the first thousand swaps took ten times the limit."""
+    network = shape("fan", 200_000)
+    order(random_layered(2, 10, 0.2), "residency", memory=5)  # imports take no part
+    began = time.process_time()
+    order(network, "residency", memory=10, time_limit_s=1.0)
+    assert time.process_time() - began < 4
+
+
 @pytest.mark.parametrize("looks", [1, 3, 5])
 def test_a_rolling_construction_that_is_ended_leaves_no_half_state(looks: int) -> None:
     """Values that it kept had targets that were done: completing such a state counted those twice."""
