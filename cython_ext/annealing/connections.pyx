@@ -12,7 +12,7 @@ from libc.math cimport pow as real_power
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
 
 from cython_ext.annealing.recount cimport (
-    EW_BASE, EW_POINT, ew_change, ew_clear_points, ew_count_changes, ew_counter, ew_edge, ew_find_points,
+    EW_POINT, ew_change, ew_clear_points, ew_count_changes, ew_counter, ew_edge, ew_find_points,
     ew_choose_window, ew_first, ew_link, ew_lru_segment, ew_min_set, ew_min_changes, ew_min_checkpoints, ew_min_restore,
     ew_min_segment, ew_move, ew_move_window, ew_order, ew_propose, ew_relabel, ew_renumber, ew_renumber_records,
     ew_restore, ew_rr_segment, ew_span, ew_undo, ew_undo_down_to, ew_write_ends)
@@ -81,13 +81,10 @@ cdef class _Counter:
         if policy == MIN:
             self._make_min(n, w, window)
             return
-        self.c.last = <int64_t *> self.room.zeros(n, np.int64)
+        self.c.last = <int64_t *> self.room.zeros(n + 1, np.int64)
         self.c.log = <int32_t *> self.room.zeros((2 if policy == LRU else 4) * w + self.c.capacity, np.int32)
         if policy == RR:
             self.c.old_log = <int32_t *> self.room.zeros(4 * w + self.c.capacity, np.int32)
-            salt = np.random.default_rng(0).integers(1, 2**63, n, np.uint64)
-            self.c.salt = <uint64_t *> self.room.copy(salt | np.uint64(1), np.uint64)
-            self.c.power = np.uint64(pow(int(EW_BASE), int(self.c.capacity), 2**64))
 
     cdef _make_min(self, int64_t n, int64_t w, int64_t window):
         capacity = self.c.capacity

@@ -33,10 +33,8 @@ typedef struct {
     int64_t n_old;             /* moves whose old place has been passed */
     int64_t *stamp;            /* [N] */
     int64_t now, mark;         /* never reset, so that stamps need no clearing */
-    int64_t *last;             /* [N] LRU: time of the last access; RR: segment in which the value is resident */
+    int64_t *last;             /* [N + 1] LRU: time of the last access; RR: segment in which the value is resident */
     int32_t *log, *old_log;    /* LRU: access stream; RR: pushes, new and old */
-    uint64_t *salt;            /* [N] RR: odd random numbers for hashing */
-    uint64_t power;            /* RR: EW_BASE^C */
     int64_t played;            /* accesses played in all */
 } ew_counter;
 
@@ -167,57 +165,67 @@ static void ew_lru_segment(ew_counter *c, const ew_order *o, int32_t e, int64_t 
 
 /* ---- RR: a queue in which a pinned head goes to the back; it holds the last C values pushed -------------------- */
 
-#define EW_BASE 0x9E3779B97F4A7C15u
-
 typedef struct {
-    int32_t *log; /* pushes of this segment; the queue is the last `used` of them */
-    int64_t size, used;
-    uint64_t hash;
+    int32_t *log; /* C values that were there before this segment, then its pushes; the queue is the last C of them */
+    int64_t size;
 } ew_queue;
 
-static inline void ew_push(const ew_counter *c, ew_queue *q, int32_t x) {
-    q->hash = q->hash * EW_BASE + c->salt[x];
-    if (q->used == c->capacity)
-        q->hash -= c->salt[q->log[q->size - q->used]] * c->power;
-    else
-        q->used++;
-    q->log[q->size++] = x;
-}
+static inline void ew_push(ew_queue *q, int32_t x) { q->log[q->size++] = x; }
 
-static inline void ew_rr_access(ew_counter *c, const ew_order *o, ew_queue *q, int32_t x, int32_t pinned,
-                                int64_t access, int64_t segment) {
-    uint8_t flags = 0;
-    if (c->last[x] != segment) {
-        flags = EW_MISS;
-        if (q->used == c->capacity) {
-            if (q->log[q->size - q->used] == pinned) {
-                flags |= EW_SKIP;
-                ew_push(c, q, pinned);
-            }
-            c->last[q->log[q->size - q->used]] = 0;
-        }
-        c->last[x] = segment;
-        ew_push(c, q, x);
+static inline int32_t ew_head(const ew_queue *q, int64_t capacity) { return q->log[q->size - capacity]; }
+
+/* Let the queue hold x and return the flags of that access. Whether it misses is not branched on: no predictor knows. */
+static inline int ew_rr_access(ew_queue *q, int64_t *last, int32_t x, int32_t pinned, int64_t segment,
+                               int64_t capacity) {
+    const int miss = last[x] != segment;
+    int flags = miss;
+    if (miss & (ew_head(q, capacity) == pinned)) {
+        flags |= EW_SKIP;
+        ew_push(q, pinned);
     }
-    ew_set_flags(c, o, access, flags);
+    last[ew_head(q, capacity)] = miss ? 0 : segment;
+    last[x] = segment;
+    q->log[q->size] = x;
+    q->size += miss;
+    return flags;
 }
 
-static inline void ew_rr_replay(const ew_counter *c, ew_queue *q, int32_t a, int32_t b, const uint8_t *flags) {
-    if (flags[0] & EW_SKIP) ew_push(c, q, b);
-    if (flags[0] & EW_MISS) ew_push(c, q, a);
-    if (flags[1] & EW_SKIP) ew_push(c, q, a);
-    if (flags[1] & EW_MISS) ew_push(c, q, b);
+/* Push what the accesses of connection (a, b) pushed, given their flags. */
+static inline void ew_rr_replay(ew_queue *q, int32_t a, int32_t b, int a_flags, int b_flags) {
+    if (a_flags & EW_SKIP) ew_push(q, b);
+    q->log[q->size] = a;
+    q->size += a_flags & EW_MISS;
+    if (b_flags & EW_SKIP) ew_push(q, a);
+    q->log[q->size] = b;
+    q->size += b_flags & EW_MISS;
 }
 
-static void ew_rr_segment(ew_counter *counter, const ew_order *o, int32_t e, int64_t *end_label) {
-    ew_counter copy = *counter, *const c = &copy; /* as in ew_lru_play, writing flags could change *counter */
+/* How far two logs agree, read backwards from their ends. */
+typedef struct {
+    int64_t old_size, shift; /* of the logs when that was found; shift: how much longer the new one was */
+    int64_t same;
+} ew_agreement;
+
+/* How far the logs agree now, given how far they agreed at two earlier times: where the shift is one of those, only
+ * what has been pushed since needs to be compared. */
+static inline ew_agreement ew_agree(const ew_queue *new, const ew_queue *old, int64_t capacity,
+                                    const ew_agreement *before, const ew_agreement *earlier) {
+    const int64_t shift = new->size - old->size;
+    const ew_agreement *known = shift == before->shift ? before : shift == earlier->shift ? earlier : NULL;
+    const int64_t most = known ? old->size - known->old_size : capacity; /* more than C need not be known */
+    int64_t same = 0;
+    while (same < most && new->log[new->size - 1 - same] == old->log[old->size - 1 - same]) same++;
+    return (ew_agreement){old->size, shift, same == most && known ? same + known->same : same};
+}
+
+/* Fill the two queues with what is in fast memory before e, and, where that is less, with a neuron N that nobody asks
+ * for. */
+static inline void ew_rr_fill(const ew_counter *c, const ew_order *o, int32_t e, int64_t segment) {
     const ew_link *const links = o->links;
-    const ew_edge *const edges = o->edges;
-    const int32_t w = (int32_t)o->w;
-    const int64_t segment = ++c->mark, capacity = c->capacity;
+    const int64_t capacity = c->capacity;
     int32_t back[4];
     int64_t found = 0;
-    for (int32_t p = links[e].prev; p != w && found < capacity; p = links[p].prev) {
+    for (int32_t p = links[e].prev; p != o->w && found < capacity; p = links[p].prev) {
         const uint8_t *flags = c->flags + 2 * (int64_t)p;
         const int32_t a = links[p].source, b = links[p].target;
         int n = 0;
@@ -227,30 +235,61 @@ static void ew_rr_segment(ew_counter *counter, const ew_order *o, int32_t e, int
         if (flags[0] & EW_SKIP) back[n++] = b;
         for (int k = 0; k < n && found < capacity; k++) c->log[capacity - 1 - found++] = back[k];
     }
-    ew_queue new = {c->log, 0, 0, 0}, old = {c->old_log, 0, 0, 0};
-    memmove(c->log, c->log + capacity - found, (size_t)found * sizeof *c->log);
-    for (int64_t k = 0; k < found; k++) {
-        c->last[c->log[k]] = segment;
-        ew_push(c, &new, c->log[k]);
-        ew_push(c, &old, c->log[k]);
-    }
+    for (int64_t k = 0; k < capacity - found; k++) c->log[k] = (int32_t)o->n;
+    for (int64_t k = capacity - found; k < capacity; k++) c->last[c->log[k]] = segment;
+    memcpy(c->old_log, c->log, (size_t)capacity * sizeof *c->log);
+}
+
+/* What the loop reads is held apart from *c, as in ew_lru_play. */
+static void ew_rr_segment(ew_counter *c, const ew_order *o, int32_t e, int64_t *end_label) {
+    const ew_link *const links = o->links;
+    const uint8_t *const mark_of = o->mark;
+    const int32_t w = (int32_t)o->w;
+    const int64_t segment = ++c->mark, capacity = c->capacity, n_moves = o->n_moves;
+    const int pin_both = c->pin_both;
+    int64_t *const last = c->last;
+    uint8_t *const flags = c->flags;
+    ew_queue new = {c->log, capacity}, old = {c->old_log, capacity};
+    ew_agreement now = {capacity, 0, capacity}, earlier = now;
+    int64_t n_old = c->n_old, played = 0;
+    int32_t end = w;
+    ew_rr_fill(c, o, e, segment);
     for (; e != w; e = links[e].next) {
-        if (!(o->mark[e] & EW_POINT) && new.hash == old.hash && new.used == old.used &&
-            !memcmp(new.log + new.size - new.used, old.log + old.size - old.used, (size_t)new.used * sizeof *c->log))
-            break;
-        for (; c->n_old < o->n_moves; c->n_old++) {
-            const ew_move *m = ew_by_old_place(o, c->n_old);
-            if (m->label > edges[e].label) break;
-            ew_rr_replay(c, &old, links[m->edge].source, links[m->edge].target, c->moved_flags + 2 * c->n_old);
-        }
+        if (!(mark_of[e] & EW_POINT) && now.same >= capacity) break;
         const int32_t a = links[e].source, b = links[e].target;
-        if (!(o->mark[e] & EW_MOVED)) ew_rr_replay(c, &old, a, b, c->flags + 2 * (int64_t)e);
-        ew_rr_access(c, o, &new, a, c->pin_both ? b : -1, 2 * (int64_t)e, segment);
-        ew_rr_access(c, o, &new, b, a, 2 * (int64_t)e + 1, segment);
-        *end_label = edges[e].label;
-        c->played += 2;
+        const int64_t access = 2 * (int64_t)e;
+        const int a_before = flags[access], b_before = flags[access + 1];
+        int alike = !(mark_of[e] & EW_MOVED);
+        if (n_old < n_moves) {
+            const int64_t label = o->edges[e].label;
+            for (; n_old < n_moves; n_old++) {
+                const ew_move *m = ew_by_old_place(o, n_old);
+                if (m->label > label) break;
+                const uint8_t *moved = c->moved_flags + 2 * n_old;
+                ew_rr_replay(&old, links[m->edge].source, links[m->edge].target, moved[0], moved[1]);
+                alike = 0;
+            }
+        }
+        if (!(mark_of[e] & EW_MOVED)) ew_rr_replay(&old, a, b, a_before, b_before);
+        const int64_t size = new.size;
+        const int a_flags = ew_rr_access(&new, last, a, pin_both ? b : -1, segment, capacity);
+        const int b_flags = ew_rr_access(&new, last, b, a, segment, capacity);
+        if (alike && a_flags == a_before && b_flags == b_before) {
+            now.same += new.size - size;
+            now.old_size = old.size;
+        } else {
+            const ew_agreement before = now;
+            now = ew_agree(&new, &old, capacity, &before, &earlier);
+            if (now.shift != before.shift) earlier = before;
+            if (a_flags != a_before) ew_set_flags(c, o, access, (uint8_t)a_flags);
+            if (b_flags != b_before) ew_set_flags(c, o, access + 1, (uint8_t)b_flags);
+        }
+        end = e;
+        played += 2;
     }
-    *counter = copy;
+    if (end != w) *end_label = o->edges[end].label;
+    c->n_old = n_old;
+    c->played += played;
 }
 
 /* ---- both ------------------------------------------------------------------------------------------------------ */

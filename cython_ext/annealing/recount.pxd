@@ -1,6 +1,6 @@
 """What connection_moves.h, recount.h and recount_min.h declare: an order that changes, and the I/Os that it costs."""
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
 
 cdef extern from "annealing/recount_min.h" nogil:
     ctypedef struct ew_move:
@@ -49,8 +49,6 @@ cdef extern from "annealing/recount_min.h" nogil:
         int64_t *last
         int32_t *log
         int32_t *old_log
-        uint64_t *salt
-        uint64_t power
         int64_t played
     ctypedef struct ew_span:
         int64_t start, end
@@ -78,7 +76,6 @@ cdef extern from "annealing/recount_min.h" nogil:
         uint8_t *version
         int32_t *rewritten
         int32_t *unhooked
-    uint64_t EW_BASE
     int EW_POINT
     int32_t ew_first(const ew_order *)
     void ew_write_ends(const ew_order *, int32_t *, int32_t *)
