@@ -1,10 +1,10 @@
-"""Checking an order of connections and laying their ends out as they are processed, in one pass."""
+"""Checking an order of connections, and laying their ends out as they are processed in the same pass."""
 
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
-from cython_ext.common.processing cimport ew_processing, ew_take_forwards
+from cython_ext.common.processing cimport EW_BLOCK, ew_processing, ew_take_forwards
 
 
 def lay_out(const int32_t[:, ::1] ends, const int64_t[::1] order, Py_ssize_t n):
@@ -35,3 +35,26 @@ def lay_out(const int32_t[:, ::1] ends, const int64_t[::1] order, Py_ssize_t n):
     with nogil:
         valid = ew_take_forwards(&given, 0, w, &source[0], &target[0])
     return sources, targets, given.runs, valid
+
+
+def is_valid(const int32_t[:, ::1] ends, const int64_t[::1] order, Py_ssize_t n):
+    """Return whether an order is valid, as `lay_out` says. O(W + n) time, W / 8 + n bytes."""
+    cdef int64_t w = ends.shape[0], begin = 0
+    cdef int32_t source[EW_BLOCK]
+    cdef int32_t target[EW_BLOCK]
+    cdef bint stored = order is None, valid = True
+    cdef uint8_t[::1] closed = np.zeros(n, np.uint8)
+    cdef uint64_t[::1] met = np.zeros(1 if stored else (w + 63) // 64, np.uint64)
+    cdef ew_processing given
+    if w == 0 or (not stored and order.shape[0] != w):
+        return stored or order.shape[0] == w
+    given.ends, given.w = &ends[0, 0], w
+    given.order = NULL
+    if not stored:
+        given.order = &order[0]
+    given.met, given.closed, given.beside, given.runs = &met[0], &closed[0], -1, 0
+    with nogil:
+        while valid and begin < w:
+            valid = ew_take_forwards(&given, begin, min(begin + EW_BLOCK, w), source, target)
+            begin += EW_BLOCK
+    return valid

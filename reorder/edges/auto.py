@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, replace
 
 from reorder.base import ORDERINGS, Method, Ordering, Task
@@ -93,16 +94,14 @@ def portfolio() -> list[str]:
     return [name for _, name in sorted((place, name) for place, name in known if place is not None)]
 
 
-def constructions(network: Network, parameters: AutoParameters) -> list[tuple[str, Method]]:
-    """Return the constructions to try, in the order that they declare; those of an extra only if a parameter of the
-    extra's name asks for them."""
-    known = [(name, ORDERINGS[name].item) for name in portfolio()]
-    return [
-        (name, method)
-        for name, method in known
-        if (method.extra is None or getattr(parameters, method.extra, False))
-        and (method.suits is None or method.suits(network))
-    ]
+def constructions(network: Network, parameters: AutoParameters) -> Iterator[tuple[str, Method]]:
+    """Yield the constructions to try, in the order that they declare; those of an extra only if a parameter of the
+    extra's name asks for them. Whether one suits the network is found out when its turn comes."""
+    for name in portfolio():
+        method = ORDERINGS[name].item
+        asked_for = method.extra is None or getattr(parameters, method.extra, False)
+        if asked_for and (method.suits is None or method.suits(network)):
+            yield name, method
 
 
 @ORDERINGS.register(

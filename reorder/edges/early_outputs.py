@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reorder.base import ORDERINGS, Ordering, Task
-from reorder.search.keys import own_is_topological, two_optimal_order
+from reorder.search.keys import own_is_topological, sorted_by, two_optimal_order
 from traces.work.network import Network
 
 
@@ -36,4 +36,4 @@ def early_outputs(network: Network, task: Task, parameters: None) -> Ordering:
     np.maximum.at(free, targets, at)  # a source is done after its last incoming connection
     np.maximum.at(free, sources[~moved], at[~moved])
     key = np.where(moved, 2 * free[sources] + 1, 2 * at)
-    return Ordering(base[np.argsort(key, kind="stable")], "early-outputs")
+    return Ordering(base[sorted_by(key)], "early-outputs")

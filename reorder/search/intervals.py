@@ -35,12 +35,18 @@ class IntervalState:
     slots: int
 
 
+def _places(ids: Int64Array, n: int) -> Int32Array:
+    """Return int32[n]: where each of n neurons is among `ids`, -1 where it is not."""
+    places = np.full(n, -1, np.int32)
+    places[ids] = np.arange(len(ids), dtype=np.int32)
+    return places
+
+
 class Items:
     """A network seen as n items (topologically numbered) fed by sources. Memory and time linear in the connections.
 
     items, sources: int64 neuron ids, by depth, ties by id.
-    edges: int64[W], the connections grouped by item; the group of item v is start[v] to start[v + 1].
-    source: int32[W], the source (position in `sources`) of each of `edges`.
+    start: int32[n + 1], where the group of each item begins among `edges`, and W.
     own: int32[n], the position in `sources` of each item, -1 without outgoing connections; item: the inverse.
     """
 
@@ -50,23 +56,31 @@ class Items:
         self.facts: dict[str, Any] = {}  # about the network, that take long to find out
         self.orders: list[Int64Array] = []  # of connections, from which a search may start as well
         self.planned = False  # whether those are plans that suit the network better than what the search makes itself
-        n = network.n_neurons
         by_depth = np.argsort(network.depth, kind="stable")
         self.items: Int64Array = by_depth[network.in_degree[by_depth] > 0]
         self.sources: Int64Array = by_depth[network.out_degree[by_depth] > 0]
-        item_of, source_of = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
-        item_of[self.items] = np.arange(len(self.items), dtype=np.int32)
-        source_of[self.sources] = np.arange(len(self.sources), dtype=np.int32)
-        self.own: Int32Array = source_of[self.items]
-        self.item: Int32Array = item_of[self.sources]
-        self.edges: Int64Array = grouped(item_of[network.targets], len(self.items)).astype(np.int64)
-        self.source: Int32Array = source_of[network.sources[self.edges]]
+        self._item_of, self._source_of = (
+            _places(self.items, network.n_neurons),
+            _places(self.sources, network.n_neurons),
+        )
+        self.own: Int32Array = self._source_of[self.items]
+        self.item: Int32Array = self._item_of[self.sources]
         self.start: Int32Array = np.concatenate(([0], np.cumsum(network.in_degree[self.items]))).astype(np.int32)
 
     @classmethod
     def of(cls, network: Network, task: Task) -> Items:
         """Return the items of a network; where a portfolio has made them for the task, those."""
         return cls(network) if task.prepared is None else task.prepared
+
+    @cached_property
+    def edges(self) -> Int64Array:
+        """int64[W]: the connections grouped by item; the group of item v is start[v] to start[v + 1]."""
+        return grouped(self._item_of[self.network.targets], len(self.items)).astype(np.int64)
+
+    @cached_property
+    def source(self) -> Int32Array:
+        """int32[W]: the source (position in `sources`) of each of `edges`."""
+        return self._source_of[self.network.sources[self.edges]]
 
     @cached_property
     def target(self) -> Int32Array:
@@ -95,12 +109,12 @@ class Items:
     @property
     def sparse(self) -> bool:
         """Whether there are so few connections per item that random swaps find less than guided ones."""
-        return len(self.edges) <= SPARSE * len(self.items)
+        return self.network.n_connections <= SPARSE * len(self.items)
 
     @property
     def few(self) -> bool:
         """Whether there are so few that a hot start finds less."""
-        return len(self.edges) <= FEW * len(self.items)
+        return self.network.n_connections <= FEW * len(self.items)
 
     @cached_property
     def in_blocks(self) -> bool:

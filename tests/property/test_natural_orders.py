@@ -1,16 +1,20 @@
 """The natural orders against their definitions, and all methods on any network."""
 
 import itertools
+import random
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from oracles.random_networks import dags
 from oracles.reference_networks import reorder_counts, reorder_network
 
+from cython_ext.edges.topological import goes_down
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.order import methods, order
+from reorder.search.keys import by_target, sorted_by
 from traces.base.errors import InputError
 from traces.work.network import Network
 
@@ -40,6 +44,31 @@ def test_sort_keys(network: Network) -> None:
     for output in sorted(network.outputs.tolist()):
         demand(output)
     assert found["depth-first"][: len(demanded)] == demanded
+
+
+@given(
+    st.integers(1, 60).flatmap(
+        lambda n: st.lists(st.tuples(*(st.integers(0, span) for span in (5, 2**20, 2**40))), min_size=n, max_size=n)
+    ),
+    st.integers(1, 3),
+)
+def test_sorting_by_keys_is_lexicographic_and_stable(rows: list[tuple[int, int, int]], count: int) -> None:
+    keys = np.array(rows, np.int64).T[:count]
+    assert sorted_by(*keys).tolist() == sorted(range(len(rows)), key=lambda k: rows[k][:count])
+    assert sorted_by(*(key[:0] for key in keys)).tolist() == []
+    assert sorted_by(*(key[sorted_by(*keys)] for key in keys)).tolist() == list(range(len(rows)))
+
+
+@given(dags(), st.randoms(use_true_random=False))
+def test_connections_by_any_rank_of_their_targets(network: Network, random: random.Random) -> None:
+    s, t = network.sources.tolist(), network.targets.tolist()
+    rank = np.array([random.randrange(4) for _ in range(network.n_neurons)])
+    edges = by_target(network, rank)
+    assert edges.tolist() == sorted(range(len(s)), key=lambda e: (rank[t[e]], t[e], s[e]))
+    stored = network.in_order(edges)
+    assert by_target(stored, rank).tolist() == list(range(len(s)))
+    deeper = all(network.depth[b] == network.depth[a] + 1 for a, b in zip(s, t, strict=True))
+    assert goes_down(network.ends, network.depth) == (deeper, all(a < b for a, b in zip(s, t, strict=True)))
 
 
 def test_two_optimal_is_the_reference_start(reference: Path) -> None:

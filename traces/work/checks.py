@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cython_ext.iomodel.counts import MAX_CONNECTIONS, PINNING_CODES, POLICY_CODES, find_next_uses
-from cython_ext.network.lay_out import lay_out
+from cython_ext.network.lay_out import is_valid, lay_out
 from traces.base.checks import as_array
 from traces.base.errors import InputError, unknown_name
 from traces.work.network import Network
@@ -24,7 +24,7 @@ def check_order(network: Network, edges: npt.ArrayLike) -> npt.NDArray[np.int64]
     Raises InputError naming the first position and connection at fault. O(W).
     """
     order = as_order(network, edges)
-    if not lay_out(network.ends, order, network.n_neurons)[3]:
+    if not is_valid(network.ends, order, network.n_neurons):
         raise fault(network, order)
     return order
 
@@ -41,7 +41,8 @@ def weights_of(network: Network, what: str) -> npt.NDArray[np.float32]:
 
 def is_only_order(network: Network, edges: npt.NDArray[np.int64]) -> bool:
     """Return whether a valid order is the only one: each connection starts where the one before it ends. O(W)."""
-    return bool(np.array_equal(network.targets[edges[:-1]], network.sources[edges[1:]]))
+    a_path = network.n_connections == np.count_nonzero(network.touched) - 1  # else it is not worth a look
+    return a_path and bool(np.array_equal(network.targets[edges[:-1]], network.sources[edges[1:]]))
 
 
 def check_size(network: Network) -> None:
