@@ -54,6 +54,12 @@ def test_no_order_does_better_under_lru_and_rr(network: Network, policy: str) ->
     assert lower_bound(network, 3).total <= least
 
 
+def test_a_source_stays_under_rr_while_the_pointer_passes_it_over() -> None:
+    """So distances between reads bound nothing: with 3 slots, C reads to both sides, ten targets would take two."""
+    star = Network([0] * 10, range(1, 11), 11, [0], range(1, 11))
+    assert count_io(star, memory=4, policy="rr").reads_neurons == 11
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(2, 5), min_size=2, max_size=4), st.floats(0.2, 1.0), st.integers(0, 99))
 def test_no_neurons_have_more_connections_among_each_other(widths: list[int], density: float, seed: int) -> None:
