@@ -5,8 +5,8 @@ Each figure is the median of the rounds; the A/A column is the ratio of the medi
 
 from __future__ import annotations
 
+import argparse
 import os
-import sys
 import time
 
 import numpy as np
@@ -32,11 +32,13 @@ def streams() -> dict[str, np.ndarray]:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("policies", nargs="*", default=["lru", "fifo", "random", "plru"], help="default: %(default)s")
+    policies = parser.parse_args().policies
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     rng = np.random.default_rng(8)
     op, size = (rng.random(N) < 0.25).astype(np.uint8), np.full(N, 4, np.uint8)
-    policies = sys.argv[1:] or ["lru", "fifo", "random", "plru"]
     print(f"SIMD {simd_level()}, 32 KiB, 64-byte lines, 8 ways, write-back, 25 % stores, {N:,} look-ups")
     for name, address in streams().items():
         for policy in policies:

@@ -8,6 +8,7 @@ is the A/A control. Outputs are allocated and touched beforehand on both sides. 
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -51,7 +52,9 @@ def measure() -> None:
 
 
 if __name__ == "__main__":
-    if "--one" in sys.argv:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--one", action="store_true", help="the level that EDGEWATT_SIMD names, in this process")
+    if parser.parse_args().one:
         measure()
     else:
         for simd in ("avx512", "avx2", "baseline"):

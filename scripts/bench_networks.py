@@ -5,6 +5,7 @@ The network is the Graph Challenge's 1024 x 120 (3.9 million connections). Each 
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import tempfile
 import time
@@ -41,6 +42,7 @@ def write_tsv(network: Network, folder: Path) -> None:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     make = lambda: radix_net([[2] * 6], [16] * 7, blocks=20, batch_rows=60)  # noqa: E731
     network = make()
     shuffled = np.random.default_rng(0).permutation(network.n_connections)

@@ -8,6 +8,8 @@ against zeros where those cost, with low-active flags.
 
 from __future__ import annotations
 
+import argparse
+
 import numpy as np
 
 from hwmodel.coding import WireCosts, encode
@@ -39,6 +41,7 @@ def cost_pj(data: np.ndarray, encoder: str, costs: WireCosts, bus_bytes: int, bl
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     print(f"{'part':14} {'data':13} gain over the better of DC and AC")
     for name in part_names():
         part, costs = load_part(name), data_wire_costs(name)

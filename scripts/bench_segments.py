@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import argparse
 import time
 from collections.abc import Callable
 
@@ -27,6 +28,7 @@ MIXED: dict[str, Callable[[np.random.Generator], npt.NDArray[np.int64]]] = {
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     rng = np.random.default_rng(0)
     data, flags = rng.integers(0, 256, N, dtype=np.uint8), rng.integers(0, 256, N // 8, dtype=np.uint8)
     print("ns a byte of Bus.send, by bytes of a segment")

@@ -9,6 +9,7 @@ four and popcount's matrices need EDGEWATT_REFERENCE. Results are tabled in docs
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import os
@@ -273,8 +274,8 @@ SECTIONS = {
 if __name__ == "__main__":
     if sys.argv[1:2] == ["one-of-two"]:
         sys.exit(one_of_two(int(sys.argv[2])))
-    for name in sys.argv[1:] or SECTIONS:
-        if name not in SECTIONS:
-            sys.exit(f"unknown section {name!r}: {', '.join(SECTIONS)}")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sections", nargs="*", choices=[[], *SECTIONS], metavar="SECTION", help="default: all")
+    for name in parser.parse_args().sections or SECTIONS:
         print(f"== {name}: {SECTIONS[name].__doc__}")
         SECTIONS[name]()

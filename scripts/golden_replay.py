@@ -5,6 +5,7 @@ A golden number proves that nothing moved, not that it is right: the property te
 
 from __future__ import annotations
 
+import argparse
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -43,6 +44,7 @@ def counts() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     path = ROOT / "tests/golden/replay.json"
     path.write_text(json.dumps(counts(), indent=1) + "\n")
     print(path)

@@ -6,6 +6,7 @@ python scripts/golden_schedule.py
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from pathlib import Path
@@ -49,5 +50,6 @@ def numbers(model: str, patterns: Any) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     text = json.dumps([numbers(*graph) for graph in GRAPHS], indent=1)
     (ROOT / "tests" / "golden" / "schedule.json").write_text(text + "\n")

@@ -5,6 +5,7 @@ The file was made by commit fbff248, before layouts had files of their own. A ch
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import itertools
 import json
@@ -89,6 +90,7 @@ def hashes() -> dict[str, str]:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     path = ROOT / "tests/golden/traces.json"
     path.write_text(json.dumps(hashes(), indent=1) + "\n")
     print(path)
