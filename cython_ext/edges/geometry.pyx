@@ -15,20 +15,25 @@ from cython_ext.common.checks cimport need
 
 def distances(const int32_t[::1] in_start, const int32_t[::1] in_source, const int64_t[::1] out_start,
               const int32_t[::1] out_target, const int32_t[::1] of_item, const int32_t[::1] of_source,
-              int64_t n_neurons, int64_t first):
-    """Return (int32[N], last): connections between each neuron and `first`, -1 if there is no way, and one of the
-    farthest. Directions are ignored. O(W + N)."""
-    distance = np.full(n_neurons, -1, np.int32)
-    cdef int32_t[::1] far = distance, queue = np.empty(n_neurons, np.int32)
+              int64_t n_neurons, const int64_t[::1] firsts):
+    """Return (int32[N], int32[N], last): connections between each neuron and the nearest of `firsts`, which of these
+    that is, -1 for both if there is no way, and one of the farthest. Directions are ignored. O(W + N)."""
+    distance, nearest = np.full(n_neurons, -1, np.int32), np.full(n_neurons, -1, np.int32)
+    cdef int32_t[::1] far = distance, owner = nearest, queue = np.empty(n_neurons, np.int32)
     cdef int32_t[::1] item_of = np.full(n_neurons, -1, np.int32), source_of = np.full(n_neurons, -1, np.int32)
-    cdef int64_t head = 0, tail = 1, k, u, v
+    cdef int64_t head = 0, tail = 0, k, u, v
+    for k in range(firsts.shape[0]):
+        need(0 <= firsts[k] < n_neurons and far[firsts[k]] < 0, "neurons to begin with, each once")
+        queue[tail] = <int32_t> firsts[k]
+        far[firsts[k]] = 0
+        owner[firsts[k]] = <int32_t> k
+        tail += 1
+    need(tail > 0, "a neuron to begin with")
     with nogil:
         for k in range(of_item.shape[0]):
             item_of[of_item[k]] = <int32_t> k
         for k in range(of_source.shape[0]):
             source_of[of_source[k]] = <int32_t> k
-        queue[0] = <int32_t> first
-        far[first] = 0
         while head < tail:
             u = queue[head]
             head += 1
@@ -37,6 +42,7 @@ def distances(const int32_t[::1] in_start, const int32_t[::1] in_source, const i
                     v = of_source[in_source[k]]
                     if far[v] < 0:
                         far[v] = far[u] + 1
+                        owner[v] = owner[u]
                         queue[tail] = <int32_t> v
                         tail += 1
             if source_of[u] >= 0:
@@ -44,9 +50,10 @@ def distances(const int32_t[::1] in_start, const int32_t[::1] in_source, const i
                     v = of_item[out_target[k]]
                     if far[v] < 0:
                         far[v] = far[u] + 1
+                        owner[v] = owner[u]
                         queue[tail] = <int32_t> v
                         tail += 1
-    return distance, int(queue[tail - 1])
+    return distance, nearest, int(queue[tail - 1])
 
 
 def neighbour_sums(const int32_t[::1] in_start, const int32_t[::1] in_source, const int32_t[::1] of_item,

@@ -6,7 +6,9 @@ Connections are grouped by source (`out_start`, `out_edges`) and by target (`in_
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
+
+from cython_ext.common.checks cimport need
 
 cdef int64_t SLICE = 1 << 18
 
@@ -70,6 +72,47 @@ def by_target(const int32_t[:, ::1] ends, const int32_t[::1] place):
             here = pairs[k].place
             order_view[of_place[here]] = pairs[k].edge
             of_place[here] += 1
+    return order
+
+
+def early_outputs(const int32_t[:, ::1] ends, const int64_t[::1] base, const uint8_t[::1] moved):
+    """Return int64[W]: the connections in the order of `base`, those into moved neurons as soon as their source is free.
+
+    ends: int32[W, 2]. base: int64[W], a topological order. moved: uint8[N], 0 or 1; what feeds nothing. Free: after the
+    last connection into the source, and the last one out of it that is not moved. O(W + N), 8 W bytes besides.
+    """
+    cdef int64_t w = base.shape[0], k, edge, place, total
+    order = np.empty(w, np.int64)
+    cdef int64_t[::1] order_view = order
+    cdef int64_t[::1] free = np.zeros(moved.shape[0], np.int64)  # k + 1: after place k
+    cdef int64_t[::1] at = np.zeros(w + 1, np.int64)  # what becomes free there; then where the next one of these goes
+    cdef int32_t s, t
+    need(ends.shape[0] == w, "a place for each connection")
+    for k in range(w):
+        need(0 <= base[k] < w, "connections that are there")
+    with nogil:
+        for k in range(w):
+            s, t = ends[base[k], 0], ends[base[k], 1]
+            free[t] = k + 1
+            if not moved[t]:
+                free[s] = k + 1
+        for k in range(w):
+            if moved[ends[base[k], 1]]:
+                at[free[ends[base[k], 0]]] += 1
+        total = 0
+        for k in range(w + 1):
+            if k > 0 and not moved[ends[base[k - 1], 1]]:
+                order_view[total] = base[k - 1]
+                total += 1
+            place = total
+            total += at[k]
+            at[k] = place
+        for k in range(w):
+            edge = base[k]
+            if moved[ends[edge, 1]]:
+                place = free[ends[edge, 0]]
+                order_view[at[place]] = edge
+                at[place] += 1
     return order
 
 

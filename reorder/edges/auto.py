@@ -19,7 +19,7 @@ from traces.work.network import Network
 _OF_THE_SEARCH = {field.name for field in fields(ResidencyParameters)}
 # Of the time limit, for constructions; until sweeps end that found locality; for all where there is locality, under
 # MIN and under policies that do not see the future, where the search gains more.
-CONSTRUCTED, SWEPT, LOCAL, LOCAL_AGED = 0.1, 0.2, 0.75, 0.6
+CONSTRUCTED, SWEPT, LOCAL, LOCAL_AGED = 0.1, 0.35, 0.75, 0.6
 # Plans of what to fuse on a local network: the time limit's share until which they are made, and until which they are
 # changed; most of them; how many the search may start from.
 FUSED_UNTIL, CHANGED_UNTIL, PLANS, STARTS = 0.5, 0.7, 400, 8

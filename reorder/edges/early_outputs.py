@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+import cython_ext.edges.topological as kernel
 from reorder.base import ORDERINGS, Ordering, Task
-from reorder.search.keys import own_is_topological, sorted_by, two_optimal_order
+from reorder.search.keys import own_is_topological, two_optimal_order
 from traces.work.network import Network
 
 
@@ -26,14 +27,8 @@ def early_outputs(network: Network, task: Task, parameters: None) -> Ordering:
     The base is the network's own order, two-optimal where that is not topological. An output costs one place in fast
     memory from its first connection on; each source leaves its place as early as it can. A network grown for memory
     M_g then often runs with minimal I/Os in a memory somewhat smaller than M_g (Gleinig et al. 2023, Figure 3). An
-    output that others read stays where it is. O(W log W).
+    output that others read stays where it is. O(W).
     """
     base = np.arange(network.n_connections) if own_is_topological(network) else two_optimal_order(network)
-    sources, targets = network.sources[base], network.targets[base]
-    at = np.arange(len(base))
-    moved = network.is_output[targets] & (network.out_degree[targets] == 0)
-    free = np.full(network.n_neurons, -1)
-    np.maximum.at(free, targets, at)  # a source is done after its last incoming connection
-    np.maximum.at(free, sources[~moved], at[~moved])
-    key = np.where(moved, 2 * free[sources] + 1, 2 * at)
-    return Ordering(base[sorted_by(key)], "early-outputs")
+    moved = network.is_output & (network.out_degree == 0)
+    return Ordering(kernel.early_outputs(network.ends, base, moved.view(np.uint8)), "early-outputs")

@@ -31,7 +31,15 @@ SLANTS = (0.0, 1 / 16, 1 / 4)
 # Of a first strip that is wider: steps, the first of single depths, twice as much of longer groups; and the most.
 LEAD, MOST_LEAD = 0.25, 1.0
 
+# Above so many connections a second is enough for some tens of counts of single depths: first only one sweep of all
+# depths is tried, and strips of half and of twice the number, from those of the depth before.
+LARGE = 1 << 18
+
 Limit = Callable[[int], bool]  # whether so many plans are enough, or time is up
+
+
+def _never(tried: int) -> bool:
+    return False
 
 
 def _widths(group: DepthGroup) -> Iterator[DepthGroup]:
@@ -41,6 +49,13 @@ def _widths(group: DepthGroup) -> Iterator[DepthGroup]:
         if other >= 1:
             yield replace(group, strips=other)
     yield replace(group, early=0.0 if group.early else 1.0)
+
+
+def _halves(group: DepthGroup) -> Iterator[DepthGroup]:
+    """Yield a group in twice as many strips, and in half as many."""
+    for strips in (2 * group.strips, group.strips // 2):
+        if strips >= 1:
+            yield replace(group, strips=strips)
 
 
 def _sweeps(group: DepthGroup) -> Iterator[DepthGroup]:
@@ -116,28 +131,32 @@ class PlanSearch:
         deepest = self.strips.deepest
         whole = DepthGroup(1, deepest)
         lates = (False,) if best.task.sees_future else (False, True)
-        for late, slant, early in itertools.product(lates, SLANTS[:2], EARLY):
+        large = len(self.strips.items.edges) > LARGE
+        for late, slant, early in itertools.islice(itertools.product(lates, SLANTS[:2], EARLY), 1 if large else None):
             self._value((replace(whole, early=early, slant=slant, late=late),), best, limit)
         ranges: dict[tuple[int, int], DepthGroup] = {}
         for depths in range(1, deepest + 1):
             if depths * deepest > (MOST_RANGES if depths > 1 else MOST_DEPTHS):
                 break
             for first in range(1, deepest - depths + 2):
-                if limit(len(self.values)):
+                if limit(len(self.values)) and not (large and depths == 1):
                     return
                 last = first + depths - 1
                 beside = [ranges.get(part) for part in ((first, last - 1), (first + 1, last), (first - 1, last - 1))]
                 seeds = [replace(part, first=first, last=last, lead=2 * LEAD) for part in beside if part is not None]
-                if depths == 1:
+                if depths == 1 and not large:
                     seeds += [DepthGroup(first, last, early=early, turns=True) for early in EARLY[:2]]
+                if depths == 1 and not (large and seeds):
                     seeds += [DepthGroup(first, last, strips, turns=True, lead=LEAD) for strips in NARROW]
                 if seeds:
                     least = self.strips.least(first, last)
-                    found = self._climb(seeds, best, _widths, limit, least)
+                    near = _halves if large and depths == 1 else _widths
+                    found = self._climb(seeds, best, near, limit, least)
                     over = self._part(found, best) - least
                     if over < HOPELESS * (self._least_split(ranges, first, last, best) - least):
                         ranges[first, last] = found
-            self._value(linked(self._cheapest(ranges, best)[0], CORNERS[0]), best, limit)
+            of_singles = large and depths == 1  # one count a depth and one of all: else nothing is known of any plan
+            self._value(linked(self._cheapest(ranges, best)[0], CORNERS[0]), best, _never if of_singles else limit)
             self.judged = True
         for corner in CORNERS[1:] if self.judged else ():
             self._value(linked(self.plan, corner), best, limit)

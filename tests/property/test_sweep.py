@@ -2,9 +2,11 @@
 
 import heapq
 import itertools
+import random
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.random_networks import dags
@@ -13,10 +15,12 @@ from oracles.strips_oracle import plan_order
 from cython_ext.edges.geometry import tridiagonal
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import Task, check_order
+from reorder.fusion import plans
 from reorder.fusion.plans import changes, plan_search
 from reorder.fusion.strips import DepthGroup, Strips, linked, on_rows
 from reorder.learning.networks import local_network
 from reorder.order import order
+from reorder.search import spectrum
 from reorder.search.along import WAYS
 from reorder.search.budget import CLOCKS, Best, Budget, Scorer
 from reorder.search.intervals import Items
@@ -68,6 +72,57 @@ def test_coordinates_find_the_picture() -> None:
     rng = np.random.default_rng(1)
     others = np.linalg.norm(found[rng.permutation(network.sources)] - found[network.targets], axis=1)
     assert np.median(apart) < 0.25 * np.median(others)
+
+
+@settings(max_examples=80, deadline=None)
+@given(dags(), st.randoms(use_true_random=False), st.data())
+def test_distances_to_the_nearest_of_some_neurons(network: Network, random: random.Random, data: st.DataObject) -> None:
+    firsts = random.sample(range(network.n_neurons), data.draw(st.integers(1, network.n_neurons)))
+    distance, nearest, last = spectrum._Graph(Items(network)).distances(np.array(firsts))
+    beside: list[set[int]] = [set() for _ in range(network.n_neurons)]
+    for a, b in zip(network.sources.tolist(), network.targets.tolist(), strict=True):
+        beside[a].add(b)
+        beside[b].add(a)
+    own = {}  # by each of them alone
+    for k, first in enumerate(firsts):
+        reached, edge = {first: 0}, [first]
+        while edge:
+            for u in edge:
+                reached.update({v: reached[u] + 1 for v in beside[u] if v not in reached})
+            edge = [v for v in reached if reached[v] == reached[edge[0]] + 1]
+        own[k] = reached
+    for v in range(network.n_neurons):
+        least = min((reached[v] for reached in own.values() if v in reached), default=-1)
+        assert distance[v] == least
+        assert own[nearest[v]][v] == least if least >= 0 else nearest[v] == -1
+    assert distance[last] == distance.max()
+
+
+@pytest.mark.parametrize("strides", [None, [1, 2, 1]])
+def test_coordinates_from_cells_are_nearly_the_same(strides: list[int] | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    network = local_network(24, [4, 4, 4, 6], 0.5, seed=4, strides=strides)
+    exact = coordinates(Items(network))
+    monkeypatch.setattr(spectrum, "LARGE", 0)
+    monkeypatch.setattr(spectrum, "FEWEST_CELLS", 256)
+    items = Items(network)
+    found = coordinates(items)
+    assert exact is not None and found is not None and (found == coordinates(Items(network))).all()
+    ranks = [np.argsort(np.argsort(x[network.touched], axis=0), axis=0) for x in (exact, found)]
+    alike = np.abs(np.corrcoef(*(r.T for r in ranks))[:2, 2:])
+    assert (np.sort(alike.max(axis=0)) > 0.98).all() and set(alike.argmax(axis=0)) == {0, 1}
+    assert coordinates(Items(random_layered(4, 300, 0.1, seed=1))) is None
+
+
+def test_plans_of_large_networks_are_known_however_little_time_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = local_network(20, [4] * 4, 0.6, seed=9)
+    monkeypatch.setattr(plans, "LARGE", 0)
+    task = Task(60)
+    best = Best(Scorer(network, task), Budget(None), task)
+    search = plan_search(Items(network))
+    assert search is not None
+    search.fused(best, lambda tried: tried >= 1)
+    assert search.judged and {len(plan) for plan in search.values} == {1, 3}
+    assert check_order(network, best.edges) is not None and best.value == min(search.values.values())
 
 
 def test_random_layers_have_no_coordinates_and_little_time_is_spent_on_them() -> None:
