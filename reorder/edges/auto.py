@@ -123,7 +123,7 @@ def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
     # where items have few connections the search has better use for the time than blocks, and sweeps may beat plans
     few = items.in_blocks and task.sees_future and parameters.moves != 0
     far_below = FAR_BELOW if task.sees_future else FAR_BELOW_AGED
-    found_by, local, suited, quick, slow = "", False, False, math.inf, 0.0
+    found_by, looked, local, suited, quick, slow = "", False, False, False, math.inf, 0.0
 
     def hopeless() -> bool:
         """Whether one more construction that takes long is not worth it, as plans leave far less than others."""
@@ -134,15 +134,22 @@ def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
         # two-optimal is always there; the others may take a share of the budget, the search has better use for the rest
         share = of_local if local else SWEPT if method.start else CONSTRUCTED
         left = share * (task.time_limit_s or math.inf) - budget.spent()
-        if best.edges is not None and (best.value <= bound or left <= 0):
+        if best.edges is not None and (best.value <= bound or budget.over):
             break
-        if method.start and not local and places(items) is not None:
-            local, before = True, best.value
-            suited = fuse(items, best, bound)
-            found_by = "sweep" if best.value < before else found_by
-            left = of_local * (task.time_limit_s or math.inf) - budget.spent()
-            if best.value <= bound or (left <= 0 and best.value < before):  # else one sweep, however late it is
+        if best.edges is not None and left <= 0:
+            if looked:
                 break
+            continue  # whether there is locality is worth more
+        if method.start and not looked:
+            looked, local = True, places(items) is not None
+            before = best.value
+            suited = local and fuse(items, best, bound)
+            found_by = "sweep" if best.value < before else found_by
+            left = (of_local if local else share) * (task.time_limit_s or math.inf) - budget.spent()
+            if best.value <= bound or (local and left <= 0 and best.value < before):  # else one sweep, however late
+                break
+        if name == "sweep" and not local:
+            continue  # there are no coordinates to sweep along
         if ((few and method.start) or local) and not method.local:
             continue
         planned = method.start and suited and not few  # plans try all that sweeps do
