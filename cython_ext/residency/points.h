@@ -159,31 +159,45 @@ EW_TARGET static inline EW_LANE EW_NAME(ew_last_open)(const EW_LANE *open, const
 /* Whether so many points of a source are found sooner in a table by stage than by a look at all targets for each. */
 #define EW_TABLED(r, lanes, count) ((count) * (lanes) > 32 * ((r)->n + (lanes)))
 
-/* Find the points of a source behind the first `count`, the last of which is `point`; return how many there are. */
-EW_TARGET static int64_t EW_NAME(ew_points_by_table)(ew_residency *r, int64_t s, int64_t count, EW_LANE point) {
+/* by_stage[k]: the smallest finish of the targets of source s that open at k or later: the point behind k - 1. */
+EW_TARGET static const EW_LANE *EW_NAME(ew_least_by_stage)(const ew_residency *r, int64_t s) {
     const int64_t base = r->out_start[s], lanes = r->out_start[s + 1] - base;
     const EW_LANE *const open = (const EW_LANE *)r->lane_open + base, *const finish = (const EW_LANE *)r->lane_finish + base;
-    EW_LANE *const least = (EW_LANE *)r->by_stage, *const points = (EW_LANE *)r->points + r->source[s].points;
+    EW_LANE *const least = (EW_LANE *)r->by_stage;
     for (int64_t k = 0; k <= r->n + 1; k++) least[k] = (EW_LANE)EW_NEVER_POINT;
     for (int64_t i = 0; i < lanes; i++)
         if (finish[i] < least[open[i]]) least[open[i]] = finish[i];
-    for (int64_t k = r->n; k > 0; k--) /* of the targets that open at k or later */
+    for (int64_t k = r->n; k > 0; k--)
         if (least[k + 1] < least[k]) least[k] = least[k + 1];
+    return least;
+}
+
+/* by_stage[k]: the largest open of the targets of source s that open after its release and finish at k or before. */
+EW_TARGET static const EW_LANE *EW_NAME(ew_most_by_stage)(const ew_residency *r, int64_t s) {
+    const int64_t base = r->out_start[s], lanes = r->out_start[s + 1] - base;
+    const EW_LANE *const open = (const EW_LANE *)r->lane_open + base, *const finish = (const EW_LANE *)r->lane_finish + base;
+    const EW_LANE release = (EW_LANE)r->source[s].release;
+    EW_LANE *const most = (EW_LANE *)r->by_stage;
+    for (int64_t k = 0; k <= r->n; k++) most[k] = 0;
+    for (int64_t i = 0; i < lanes; i++)
+        if (open[i] > release && open[i] > most[finish[i]]) most[finish[i]] = open[i];
+    for (int64_t k = 1; k <= r->n; k++)
+        if (most[k - 1] > most[k]) most[k] = most[k - 1];
+    return most;
+}
+
+/* Find the points of a source behind the first `count`, the last of which is `point`; return how many there are. */
+EW_TARGET static int64_t EW_NAME(ew_points_by_table)(const ew_residency *r, int64_t s, int64_t count, EW_LANE point) {
+    const EW_LANE *const least = EW_NAME(ew_least_by_stage)(r, s);
+    EW_LANE *const points = (EW_LANE *)r->points + r->source[s].points;
     while ((points[count] = point = least[(int64_t)point + 1]) != (EW_LANE)EW_NEVER_POINT) count++;
     return count;
 }
 
 /* Find the early points of a source, last first, in such a table. */
-EW_TARGET static void EW_NAME(ew_early_by_table)(ew_residency *r, int64_t s) {
-    const int64_t base = r->out_start[s], lanes = r->out_start[s + 1] - base;
-    const EW_LANE *const open = (const EW_LANE *)r->lane_open + base, *const finish = (const EW_LANE *)r->lane_finish + base;
-    EW_LANE *const most = (EW_LANE *)r->by_stage, *const early = (EW_LANE *)r->early + r->source[s].points;
-    const EW_LANE release = (EW_LANE)r->source[s].release;
-    for (int64_t k = 0; k <= r->n; k++) most[k] = 0;
-    for (int64_t i = 0; i < lanes; i++)
-        if (open[i] > release && open[i] > most[finish[i]]) most[finish[i]] = open[i];
-    for (int64_t k = 1; k <= r->n; k++) /* of the targets that finish at k or before */
-        if (most[k - 1] > most[k]) most[k] = most[k - 1];
+EW_TARGET static void EW_NAME(ew_early_by_table)(const ew_residency *r, int64_t s) {
+    const EW_LANE *const most = EW_NAME(ew_most_by_stage)(r, s);
+    EW_LANE *const early = (EW_LANE *)r->early + r->source[s].points;
     int64_t before = r->n;
     for (int32_t j = r->source[s].n_points - 1; j >= 0; j--) {
         early[j] = most[before];
@@ -214,7 +228,9 @@ EW_TARGET static void EW_NAME(ew_follow_early)(ew_residency *r, int64_t s, int32
     const int64_t base = r->out_start[s], lanes = r->out_start[s + 1] - base;
     const int32_t n = r->source[s].n_points, kept = before < n ? before : n;
     EW_LANE *const early = (EW_LANE *)r->early + r->source[s].points;
+    const EW_LANE *most = NULL; /* the table, once there are many to look for */
     EW_LANE point = (EW_LANE)EW_NEVER_POINT, old_point = point;
+    int64_t looked = 0;
     if (lanes <= 128) { /* a few vectors */
         EW_NAME(ew_find_early)(r, s);
         return;
@@ -229,11 +245,14 @@ EW_TARGET static void EW_NAME(ew_follow_early)(ew_residency *r, int64_t s, int32
             again = (((EW_LANE)change->old_finish < point) & ((EW_LANE)change->old_open == old)) |
                     (((EW_LANE)change->finish < point) & ((EW_LANE)change->open > old));
         }
-        if (again)
+        if (again && !most && EW_TABLED(r, lanes, ++looked)) most = EW_NAME(ew_most_by_stage)(r, s);
+        if (!again)
+            point = old;
+        else if (most)
+            point = most[point > r->n ? r->n : point > 0 ? (int64_t)point - 1 : 0];
+        else
             point = EW_NAME(ew_last_open)((const EW_LANE *)r->lane_open + base, (const EW_LANE *)r->lane_finish + base,
                                           lanes, (EW_LANE)r->source[s].release, point);
-        else
-            point = old;
         early[j] = point;
         old_point = old;
     }
@@ -299,6 +318,7 @@ EW_TARGET static int64_t EW_NAME(ew_search)(ew_residency *r, int64_t s, int64_t 
     if (lanes <= 96) return EW_NAME(ew_search_few)(r, base, lanes, old, from, last, point, fresh, met, 3);
     if (lanes <= 128) return EW_NAME(ew_search_few)(r, base, lanes, old, from, last, point, fresh, met, 4);
 #endif
+    const EW_LANE *least = NULL; /* the table, once there are many to look for */
     int64_t lane[EW_SPREAD + 2], i = from, count = 0;
     for (int64_t c = 0; c < r->n_changes; c++) {
         lane[c] = EW_NAME(ew_lane_of)(lane_item + base, lanes, (EW_LANE)r->changes[c].item);
@@ -307,7 +327,8 @@ EW_TARGET static int64_t EW_NAME(ew_search)(ew_residency *r, int64_t s, int64_t 
         lane_finish[base + lane[c]] = (EW_LANE)r->changes[c].finish;
     }
     for (;;) {
-        point = EW_NAME(ew_next_point)(lane_open + base, lane_finish + base, lanes, point);
+        if (!least && EW_TABLED(r, lanes, count)) least = EW_NAME(ew_least_by_stage)(r, s);
+        point = least ? least[(int64_t)point + 1] : EW_NAME(ew_next_point)(lane_open + base, lane_finish + base, lanes, point);
         while (old[i] < point) i++;
         /* met the old points, with no change to come; or both have ended */
         if (old[i] == point && (i >= last || point == (EW_LANE)EW_NEVER_POINT)) break;

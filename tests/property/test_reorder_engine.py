@@ -212,6 +212,27 @@ def test_early_points_of_sources_with_many_targets_follow_a_move(wide: bool, slo
     )
 
 
+@pytest.mark.parametrize("wide", [False, True])
+def test_points_of_very_many_targets_after_a_move_are_those_found_anew(wide: bool) -> None:
+    """Where a move changes many of them they are found in tables by stage; `refresh` finds all of them again."""
+    n = 400
+    fed, own = np.arange(2, 2 + n), np.zeros(n, int)
+    network = Network(np.concatenate(([0], own, own + 1)), np.concatenate(([1], fed, fed)), 2 + n, [0], fed)
+    items = Items(network)
+    for slots, temperature in ((1, 30.0), (2, 300.0), (4, 300.0)):
+        state = items.state_of(two_optimal(network, None, None).edges, slots)  # type: ignore[arg-type]
+        after, anew = items.search(slots, 5, wide), items.search(slots, 5, wide)
+        for search in (after, anew):
+            search.set_state(state.opens, state.drops)
+            search.tune(temperature, n, 0.45, 0.45, doubt=1)
+        after.run(600)
+        for _ in range(600):
+            anew.run(1)
+            anew.refresh()
+        assert after.cost == anew.cost == after.refresh()
+        assert [part.tolist() for part in after.state()] == [part.tolist() for part in anew.state()]
+
+
 def test_lane_widths_agree() -> None:
     from traces.generators.networks import random_layered
 
