@@ -221,12 +221,13 @@ def collect_result(
     """Return the result of a memory that has run to the end; background is charged up to its last data."""
     from hwmodel.dram.energy import core_energy_pj
 
-    end = max(max(c["last_done"], c["last_data"]) for c in _raw(memory))
-    counts = collect_counts(memory, end)
+    raw = [memory.counts(c) for c in range(memory.n_channels)]
+    end = max(max(c["last_done"], c["last_data"]) for c in raw)
+    counts = collect_counts(memory, raw, end)
     return DramResult(
         done_cycle=done_cycle,
         accept_cycle=accept_cycle,
-        total_cycles=max(c["last_done"] for c in _raw(memory)),
+        total_cycles=max(c["last_done"] for c in raw),
         end_cycle=end,
         tck_ns=part.tck_ns,
         burst_bytes=part.organisation.burst_bytes,
@@ -238,9 +239,10 @@ def collect_result(
     )
 
 
-def collect_counts(memory: kernel.Memory, end: int) -> DramCounts:
-    """Return the counters of all channels, background up to cycle `end`."""
-    raw, channels = _raw(memory), range(memory.n_channels)
+def collect_counts(memory: kernel.Memory, raw: list[dict[str, int]], end: int) -> DramCounts:
+    """Return the counters of all channels, `raw` those of each, background up to cycle `end`."""
+    channels = range(memory.n_channels)
+    ones, rising = zip(*(memory.command_wires(c) for c in channels), strict=True)
 
     def total(name: str) -> int:
         return int(sum(counts[name] for counts in raw))
@@ -249,8 +251,8 @@ def collect_counts(memory: kernel.Memory, end: int) -> DramCounts:
         bank_commands=np.stack([memory.bank_counts(c) for c in channels]),
         rank_commands=np.stack([memory.rank_counts(c) for c in channels]),
         background_cycles=np.stack([memory.background(c, end) for c in channels]),
-        ca_ones=np.stack([memory.command_wires(c)[0] for c in channels]),
-        ca_rising=np.stack([memory.command_wires(c)[1] for c in channels]),
+        ca_ones=np.stack(ones),
+        ca_rising=np.stack(rising),
         conflicts=np.stack([memory.bank_conflicts(c) for c in channels]),
         reads=total("reads"),
         writes=total("writes"),
@@ -263,7 +265,3 @@ def collect_counts(memory: kernel.Memory, end: int) -> DramCounts:
         read_latency_cycles=total("latency_sum"),
         max_read_latency_cycles=max(counts["latency_max"] for counts in raw),
     )
-
-
-def _raw(memory: kernel.Memory) -> list[dict[str, int]]:
-    return [memory.counts(c) for c in range(memory.n_channels)]

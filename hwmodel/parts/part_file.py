@@ -6,6 +6,7 @@ The schema is documented in docs/concepts/dram-parts.md. All problems of a file 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -71,11 +72,15 @@ _LOADED: dict[Path, tuple[Stamps, Part]] = {}  # parts already read, good while 
 
 def _stamps(files: tuple[Path, ...]) -> Stamps:
     """Return (file, time of its last change, bytes) of each; a file that is gone has no bytes."""
-    stats = [file.stat() if file.is_file() else None for file in files]
-    return tuple(
-        (file, stat.st_mtime_ns if stat else 0, stat.st_size if stat else -1)
-        for file, stat in zip(files, stats, strict=True)
-    )
+    return tuple((file, *_stamp(file)) for file in files)
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    try:
+        stat = os.stat(file)
+    except OSError:
+        return 0, -1
+    return stat.st_mtime_ns, stat.st_size
 
 
 def part_names() -> list[str]:

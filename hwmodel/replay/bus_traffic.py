@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,6 +12,7 @@ import numpy.typing as npt
 
 from cython_ext.wires.counting import stretches
 from hwmodel.bus import Bus, Bytes, WireCounts
+from hwmodel.coding.streams import StreamChain
 from hwmodel.machine import Machine
 from traces.access.trace import STREAMS
 
@@ -98,8 +98,13 @@ class Wires:
     used = False
 
     def __init__(self, machine: Machine, n_sets: int = 1, description: Mapping[str, Any] | None = None) -> None:
-        self._chain = machine.encoder_chain((description or {}).get("element_bytes"))
+        self._encoder = machine.encoder_chain((description or {}).get("element_bytes"))
         self._bus_bytes, self._n_streams = machine.bus.bus_bytes, 2 * len(STREAMS) * n_sets
+
+    @cached_property
+    def _chain(self) -> StreamChain:
+        """The encoder at its start: many a channel is never used."""
+        return self._encoder.fresh()
 
     @cached_property
     def _bus(self) -> Bus:
@@ -115,10 +120,13 @@ class Wires:
     ) -> list[Wires]:
         """Return the wires of each channel; what the encoder asks of machine and part is found out once."""
         first = cls(machine, n_sets, description)
-        wires = [first, *(copy.copy(first) for _ in range(channels - 1))]
-        for channel in wires[1:]:
-            channel._chain = first._chain.fresh()
-        return wires
+        return [first, *(first._like() for _ in range(channels - 1))]
+
+    def _like(self) -> Wires:
+        """Return the wires of another channel; nothing has been sent on either."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
 
     def send(
         self,
@@ -144,7 +152,7 @@ class Wires:
 
     def traffic(self, reads: Int64Array, writes: Int64Array, which_set: int = 0) -> Traffic:
         """Return one set so far, with the requests per stream given (int64[len(STREAMS)] each), all of them bursts."""
-        extra = _by_way(self._extra.counts.data, which_set) if self._chain.flag_wires > 1 else None
+        extra = _by_way(self._extra.counts.data, which_set) if self._encoder.flag_wires > 1 else None
         return Traffic(reads, writes, _by_way(self._bus.counts, which_set), extra, np.stack((reads, writes)))
 
 

@@ -69,13 +69,12 @@ class InFlight:
         kind = (which * np.uint8(2) + write) * np.uint8(len(STREAMS)) + stream
         self.counts += count_values(kind, self.counts.size).reshape(self.counts.shape)
         wires = self._wires or ()
-        for c, each in enumerate(wires):
-            if len(wires) == 1:
-                each.send(data.reshape(-1), stream, write, which)
-                break
+        if len(wires) == 1:
+            wires[0].send(data.reshape(-1), stream, write, which)
+            return
+        for c in np.flatnonzero(np.bincount(channel, minlength=len(wires))[: len(wires)]).tolist():
             at = np.flatnonzero(channel == c)
-            if len(at):
-                each.send(data[at].reshape(-1), stream[at], write[at], which[at])
+            wires[c].send(data[at].reshape(-1), stream[at], write[at], which[at])
 
     def _take(self, number: np.ndarray) -> tuple[np.ndarray, ...]:
         """Forget requests and return, in their order, stream, is_write, which and data of each."""
