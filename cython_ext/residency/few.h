@@ -17,21 +17,55 @@ EW_TARGET static inline __m256i EW_FEW_NAME(ew_least)(__m256i left) {
     return _mm256_broadcastw_epi16(_mm_minpos_epu16(half));
 }
 
-/* Points behind `release`. Four are looked for without a branch: few sources have more. */
+#define EW_TOGETHER 4 /* trials */
+#define EW_POINTS 4   /* looked for without a branch: few sources have more */
+
+/* Points behind `release`. */
 EW_TARGET static inline int32_t EW_FEW_NAME(ew_count)(__m256i open, __m256i finish, uint16_t release) {
     const __m256i never = _mm256_set1_epi16(-1);
     __m256i p = _mm256_set1_epi16((short)release), none = _mm256_setzero_si256();
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < EW_POINTS; k++) {
         p = EW_FEW_NAME(ew_least)(EW_FEW_NAME(ew_left)(open, finish, p));
         none = _mm256_add_epi16(none, _mm256_cmpeq_epi16(p, never));
     }
-    int32_t count = 4 + (int16_t)_mm_cvtsi128_si32(_mm256_castsi256_si128(none));
-    if (__builtin_expect(count == 4, 0))
+    int32_t count = EW_POINTS + (int16_t)_mm_cvtsi128_si32(_mm256_castsi256_si128(none));
+    if (__builtin_expect(count == EW_POINTS, 0))
         for (;; count++) {
             p = EW_FEW_NAME(ew_least)(EW_FEW_NAME(ew_left)(open, finish, p));
             if ((uint16_t)_mm_cvtsi128_si32(_mm256_castsi256_si128(p)) == EW_NEVER) break;
         }
     return count;
+}
+
+/* Loads and writes as below, of EW_TOGETHER trials of sources of one block each. What waits for the last point of one
+ * source leaves time for the others. */
+EW_TARGET static inline void EW_FEW_NAME(ew_loads_together)(const ew_residency *r, const ew_trial *t, int32_t *loads) {
+    const __m256i lanes = _mm256_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m256i never = _mm256_set1_epi16(-1);
+    __m256i open[EW_TOGETHER], finish[EW_TOGETHER], p[EW_TOGETHER], none[EW_TOGETHER];
+    for (int i = 0; i < EW_TOGETHER; i++) {
+        const int32_t first = r->source[t[i].source].block;
+        const __m256i here = _mm256_cmpeq_epi16(lanes, _mm256_set1_epi16((short)(t[i].at - first * (2 * EW_BLOCK))));
+        open[i] = _mm256_blendv_epi8(_mm256_load_si256((const __m256i *)r->blocks[first].open),
+                                     _mm256_set1_epi16((short)t[i].open), here);
+        finish[i] = _mm256_blendv_epi8(_mm256_load_si256((const __m256i *)r->blocks[first].finish),
+                                       _mm256_set1_epi16((short)t[i].finish), here);
+        p[i] = _mm256_set1_epi16((short)t[i].release);
+        none[i] = _mm256_setzero_si256();
+    }
+    for (int k = 0; k < EW_POINTS; k++)
+        for (int i = 0; i < EW_TOGETHER; i++) {
+            p[i] = EW_FEW_NAME(ew_least)(EW_FEW_NAME(ew_left)(open[i], finish[i], p[i]));
+            none[i] = _mm256_add_epi16(none[i], _mm256_cmpeq_epi16(p[i], never));
+        }
+    for (int i = 0; i < EW_TOGETHER; i++) {
+        int32_t count = EW_POINTS + (int16_t)_mm_cvtsi128_si32(_mm256_castsi256_si128(none[i]));
+        if (__builtin_expect(count == EW_POINTS, 0)) {
+            const uint16_t point = (uint16_t)_mm_cvtsi128_si32(_mm256_castsi256_si128(p[i]));
+            count += EW_FEW_NAME(ew_count)(open[i], finish[i], point);
+        }
+        loads[i] = count + ew_written(r, t[i].source, count);
+    }
 }
 #endif
 
@@ -113,9 +147,20 @@ EW_TARGET static inline void EW_FEW_NAME(ew_judge_few)(ew_residency *r, const ew
 /* Add what the trials of some proposals cost more, each alone. */
 EW_TARGET static inline void EW_FEW_NAME(ew_try)(ew_residency *r, int64_t n_trials) {
     int32_t more[EW_DRAWN * (EW_TRIED + 1)];
-    for (int64_t i = 0; i < n_trials; i++)
-        more[i] = EW_FEW_NAME(ew_loads)(r, &r->trials[i]) - r->source[r->trials[i].source].loads;
-    for (int64_t i = 0; i < n_trials; i++) r->drawn[r->trials[i].proposal].estimate += more[i];
+    int64_t done = 0;
+#if EW_SIMD
+    for (; done + EW_TOGETHER <= n_trials; done += EW_TOGETHER) {
+        const ew_trial *const t = r->trials + done;
+        int64_t blocks = 0;
+        for (int i = 0; i < EW_TOGETHER; i++) blocks += r->source[t[i].source + 1].block - r->source[t[i].source].block;
+        if (__builtin_expect(blocks == EW_TOGETHER, 1))
+            EW_FEW_NAME(ew_loads_together)(r, t, more + done);
+        else
+            for (int i = 0; i < EW_TOGETHER; i++) more[done + i] = EW_FEW_NAME(ew_loads)(r, t + i);
+    }
+#endif
+    for (; done < n_trials; done++) more[done] = EW_FEW_NAME(ew_loads)(r, &r->trials[done]);
+    for (int64_t i = 0; i < n_trials; i++) r->drawn[r->trials[i].proposal].estimate += more[i] - r->source[r->trials[i].source].loads;
     r->checks += n_trials;
 }
 
@@ -173,3 +218,5 @@ EW_TARGET static void EW_FEW_NAME(ew_fill_blocks)(ew_residency *r) {
 #undef EW_FEW_NAME
 #undef EW_TARGET
 #undef EW_SIMD
+#undef EW_TOGETHER
+#undef EW_POINTS
