@@ -10,6 +10,7 @@ from reorder.base import ORDERINGS, Method, Ordering, Task
 from reorder.edges.residency import search
 from reorder.fusion.plans import plan_search
 from reorder.limits.objective import least_objective
+from reorder.search.along import offer_along, tilings
 from reorder.search.budget import Best, Budget, Scorer, count_of
 from reorder.search.intervals import Items
 from reorder.search.residency import ResidencyParameters
@@ -29,6 +30,7 @@ ALONE, PROMISING = 3.0, 1.25
 # Plans of single depths that leave more a neuron than this, every value written and read once more, have strips whose
 # fronts do not fit: others are made only if nothing else is better.
 SPILLED = 2.0
+STRIPS = (2, 3, 4)  # of outputs, tried besides under policies that do not see the future
 # Constructions of this effort are left out where plans leave less than such a share of what all quick ones leave (under
 # MIN, under other policies), or where the last one of this effort left so many times more than the best.
 SLOW, FAR_BELOW, FAR_BELOW_AGED, BEHIND = 1.0, 0.6, 0.45, 1.08
@@ -70,7 +72,24 @@ def fuse(items: Items, best: Best, bound: float) -> bool:
 
     most = min(ALONE * others, SPILLED * len(items.network.in_degree))
     plans.fused(best, lambda _: best.budget.spent() >= ends or best.value <= bound or (plans.judged and left() > most))
+    if not best.task.sees_future and best.value > bound:
+        offer_strips(items, best, bound, ends)
     return plans.judged and left() <= ALONE * others
+
+
+def offer_strips(items: Items, best: Best, bound: float, ends: float) -> None:
+    """Offer strips of outputs with their receptive fields, until second `ends`.
+
+    LRU and RR keep what was made last, and pulling uses it then.
+    """
+    found, before = places(items), best.value
+    assert found is not None
+    for columns in STRIPS:
+        for way in ("pull", "follow"):
+            if best.budget.spent() < ends:
+                offer_along(items, best, bound, tilings(found, (1,), (columns,)), way)
+    if best.value < before and best.edges is not None:
+        items.orders.append(best.edges)
 
 
 def start_from_plans(items: Items, best: Best, bound: float) -> None:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.limits.objective import least_objective
-from reorder.search.along import offer_along, rank_by
+from reorder.search.along import offer_along, tilings
 from reorder.search.budget import Best, Budget, Scorer, count_of
 from reorder.search.intervals import Items
 from reorder.search.keys import two_optimal_order
@@ -33,19 +28,6 @@ class OutputTilesParameters:
         count_of("columns", self.columns, 1)
 
 
-def tilings(
-    found: npt.NDArray[np.float64], parameters: OutputTilesParameters
-) -> Iterator[tuple[dict[str, Any], npt.NDArray[np.int64]]]:
-    """Yield ranks by tile, tiles forth and back row by row, neurons of a tile row by row too."""
-    n = len(found)
-    y, x = (rank_by(found[:, k]) / n for k in (0, 1))
-    for rows in (parameters.rows,) if parameters.rows else SIDES:
-        for columns in (parameters.columns,) if parameters.columns else SIDES:
-            row, column = (y * rows).astype(np.int64), (x * columns).astype(np.int64)
-            column = np.where(row % 2, columns - 1 - column, column)
-            yield {"rows": rows, "columns": columns}, rank_by(row, column, y, x)
-
-
 @ORDERINGS.register(
     "output-tiles",
     summary="tiles of outputs with their receptive fields, by known positions or smooth coordinates",
@@ -59,5 +41,6 @@ def output_tiles(network: Network, task: Task, parameters: OutputTilesParameters
     if found is None:
         best.offer(two_optimal_order(network), rows=1, columns=1)
     else:
-        offer_along(items, best, least_objective(network, task), tilings(found, parameters), "pull")
+        rows, columns = ((given,) if given else SIDES for given in (parameters.rows, parameters.columns))
+        offer_along(items, best, least_objective(network, task), tilings(found, rows, columns), "pull")
     return best.ordering("output-tiles", best.found, best.budget.over)
