@@ -7,6 +7,7 @@ the last beat keeps its level: no ones, no toggles there. What the bus carries i
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
@@ -75,17 +76,26 @@ class Bus:
             raise InputError(f"n_streams is {n_streams}: at least one stream is counted")
         self.bus_bytes = bus_bytes
         self.idle_level = idle_level
-        self.level = np.full(bus_bytes, 255 * idle_level, np.uint8)
-        self.flag_level = np.full(bus_bytes, idle_level, np.uint8)
-        self.lane = 0
+        self._rest()
         self._counts = np.zeros((n_streams, 3, 9 * bus_bytes), np.int64)
-        self._tallies: Bytes | None = None  # what the kernel has counted and not yet added to the counts
+        # What the kernel has counted and not yet added to the counts.
+        self._tallies = counting.new_tallies(n_streams, bus_bytes)
+
+    def beside(self) -> Bus:
+        """Return a bus of the same kind, at rest, whose counts go where those of this one do: another channel."""
+        other = copy.copy(self)
+        other._rest()
+        return other
+
+    def _rest(self) -> None:
+        self.level = np.full(self.bus_bytes, 255 * self.idle_level, np.uint8)
+        self.flag_level = np.full(self.bus_bytes, self.idle_level, np.uint8)
+        self.lane = 0
 
     @property
     def counts(self) -> WireCounts:
-        """int64[n_streams, 9 * bus_bytes] each: everything sent so far, per stream and wire."""
-        if self._tallies is not None:
-            counting.settle(self._tallies, self._counts)
+        """int64[n_streams, 9 * bus_bytes] each: everything sent so far, per stream and wire, by buses beside it too."""
+        counting.settle(self._tallies, self._counts)
         return WireCounts(*(self._counts[:, k].copy() for k in range(3)))
 
     def send(
@@ -114,8 +124,6 @@ class Bus:
             raise InputError(f"{len(stops)} segments but {rests.size} idle_before marks")
         if flags is not None and len(flags) * 8 < len(data):
             raise InputError(f"{len(data)} bytes need {(len(data) + 7) // 8} bytes of flags, not {len(flags)}")
-        if self._tallies is None:
-            self._tallies = counting.new_tallies(len(self._counts), self.bus_bytes)
         lane = counting.count_wires(
             data, flags, stops, names, rests, self.idle_level, self.level, self.flag_level, self.lane, self._tallies,
             self._counts,

@@ -248,64 +248,82 @@ cdef class Memory:
             **{f"bank {b} queue": e.bank[b].queued for b in range(e.n_banks)},
         }
 
-    def counts(self, int channel):
-        """Return the request counters as a dict of ints."""
-        return self.at(channel).counts
+    def counts(self):
+        """Return the request counters of all channels as a dict of ints: sums, and the latest of what comes last."""
+        cdef dram_counts total = self.memory.channel[0].counts, one
+        cdef int c
+        for c in range(1, self.memory.n_channels):
+            one = self.memory.channel[c].counts
+            total.reads += one.reads
+            total.writes += one.writes
+            total.forwarded += one.forwarded
+            total.merged_reads += one.merged_reads
+            total.merged_writes += one.merged_writes
+            total.read_hits += one.read_hits
+            total.write_hits += one.write_hits
+            total.data_clock += one.data_clock
+            total.latency_sum += one.latency_sum
+            total.latency_max = max(total.latency_max, one.latency_max)
+            total.last_done = max(total.last_done, one.last_done)
+            total.last_data = max(total.last_data, one.last_data)
+        return {
+            "reads": total.reads, "writes": total.writes, "forwarded": total.forwarded,
+            "merged_reads": total.merged_reads, "merged_writes": total.merged_writes, "read_hits": total.read_hits,
+            "write_hits": total.write_hits, "data_clock": total.data_clock, "latency_sum": total.latency_sum,
+            "latency_max": total.latency_max, "last_done": total.last_done, "last_data": total.last_data,
+        }
 
-    def bank_counts(self, int channel):
-        """Return commands per bank, int64[bank, command]; a PREA is counted at each bank it closed."""
-        cdef dram_engine *e = self.at(channel)
-        result = np.empty((e.n_banks, COMMANDS), np.int64)
-        cdef int64_t[:, ::1] view = result
-        cdef int b, k
-        for b in range(e.n_banks):
-            for k in range(COMMANDS):
-                view[b, k] = e.bank[b].count[k]
-        return result
+    def bank_counts(self):
+        """Return (commands, int64[channel, bank, command], where a PREA is counted at each bank it closed; conflicts,
+        int64[channel, bank], rows closed because a request wanted another row of the bank)."""
+        cdef int c, b, k, banks = self.memory.channel[0].n_banks
+        commands = np.empty((self.memory.n_channels, banks, COMMANDS), np.int64)
+        conflicts = np.empty((self.memory.n_channels, banks), np.int64)
+        cdef int64_t[:, :, ::1] to_commands = commands
+        cdef int64_t[:, ::1] to_conflicts = conflicts
+        cdef dram_bank *bank
+        for c in range(self.memory.n_channels):
+            for b in range(banks):
+                bank = &self.memory.channel[c].bank[b]
+                to_conflicts[c, b] = bank.conflicts
+                for k in range(COMMANDS):
+                    to_commands[c, b, k] = bank.count[k]
+        return commands, conflicts
 
-    def bank_conflicts(self, int channel):
-        """Return int64[bank]: rows closed because a request wanted another row of the bank."""
-        cdef dram_engine *e = self.at(channel)
-        result = np.empty(e.n_banks, np.int64)
-        cdef int64_t[::1] view = result
-        cdef int b
-        for b in range(e.n_banks):
-            view[b] = e.bank[b].conflicts
-        return result
-
-    def rank_counts(self, int channel):
-        """Return commands per rank, int64[rank, command]."""
-        cdef dram_engine *e = self.at(channel)
-        result = np.empty((e.c.ranks, COMMANDS), np.int64)
-        cdef int64_t[:, ::1] view = result
-        cdef int r, k
-        for r in range(e.c.ranks):
-            for k in range(COMMANDS):
-                view[r, k] = e.rank[r].count[k]
-        return result
+    def rank_counts(self, int64_t until):
+        """Return (commands, int64[channel, rank, command]; clocks up to `until`, int64[channel, rank, 5]: active,
+        precharged, power-down active, precharged, self-refresh)."""
+        cdef int c, r, k, ranks = self.memory.channel[0].c.ranks
+        commands = np.empty((self.memory.n_channels, ranks, COMMANDS), np.int64)
+        clocks = np.empty((self.memory.n_channels, ranks, 5), np.int64)
+        cdef int64_t[:, :, ::1] to_commands = commands, to_clocks = clocks
+        cdef dram_rank *rank
+        for c in range(self.memory.n_channels):
+            for r in range(ranks):
+                rank = &self.memory.channel[c].rank[r]
+                account(rank, until)
+                for k in range(COMMANDS):
+                    to_commands[c, r, k] = rank.count[k]
+                to_clocks[c, r, 0], to_clocks[c, r, 1] = rank.active, rank.precharged
+                to_clocks[c, r, 2], to_clocks[c, r, 3] = rank.down_active, rank.down_precharged
+                to_clocks[c, r, 4] = rank.asleep
+        return commands, clocks
 
     def completed(self):
         """Return int64[command]: commands up to the last completion, before writes that still waited were drained."""
         return copied(self.memory.completed, COMMANDS)
 
-    def command_wires(self, int channel):
-        """Return (ones int64[wires], rising int64[wires]) of the command wires."""
-        cdef dram_engine *e = self.at(channel)
-        unpack_levels(e)
-        return copied(e.ca_ones, e.c.ca_wires), copied(e.ca_rising, e.c.ca_wires)
-
-    def background(self, int channel, int64_t until):
-        """Return clocks per rank up to `until`: int64[rank, 5] = active, precharged, power-down active, precharged,
-        self-refresh."""
-        cdef dram_engine *e = self.at(channel)
-        result = np.empty((e.c.ranks, 5), np.int64)
-        cdef int64_t[:, ::1] view = result
-        cdef int r
-        for r in range(e.c.ranks):
-            account(&e.rank[r], until)
-            view[r, 0], view[r, 1] = e.rank[r].active, e.rank[r].precharged
-            view[r, 2], view[r, 3] = e.rank[r].down_active, e.rank[r].down_precharged
-            view[r, 4] = e.rank[r].asleep
+    def command_wires(self):
+        """Return int64[2, channel, wires]: unit intervals at 1, and rising edges, of the command wires."""
+        cdef int c, k, wires = self.memory.channel[0].c.ca_wires
+        result = np.empty((2, self.memory.n_channels, wires), np.int64)
+        cdef int64_t[:, :, ::1] to = result
+        cdef dram_engine *e
+        for c in range(self.memory.n_channels):
+            e = self.memory.channel[c]
+            unpack_levels(e)
+            for k in range(wires):
+                to[0, c, k], to[1, c, k] = e.ca_ones[k], e.ca_rising[k]
         return result
 
 

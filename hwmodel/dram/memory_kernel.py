@@ -221,13 +221,13 @@ def collect_result(
     """Return the result of a memory that has run to the end; background is charged up to its last data."""
     from hwmodel.dram.energy import core_energy_pj
 
-    raw = [memory.counts(c) for c in range(memory.n_channels)]
-    end = max(max(c["last_done"], c["last_data"]) for c in raw)
-    counts = collect_counts(memory, raw, end)
+    raw = memory.counts()
+    end = max(raw["last_done"], raw["last_data"])
+    counts = _counts(memory, raw, end)
     return DramResult(
         done_cycle=done_cycle,
         accept_cycle=accept_cycle,
-        total_cycles=max(c["last_done"] for c in raw),
+        total_cycles=raw["last_done"],
         end_cycle=end,
         tck_ns=part.tck_ns,
         burst_bytes=part.organisation.burst_bytes,
@@ -239,29 +239,26 @@ def collect_result(
     )
 
 
-def collect_counts(memory: kernel.Memory, raw: list[dict[str, int]], end: int) -> DramCounts:
-    """Return the counters of all channels, `raw` those of each, background up to cycle `end`."""
-    channels = range(memory.n_channels)
-    ones, rising = zip(*(memory.command_wires(c) for c in channels), strict=True)
-
-    def total(name: str) -> int:
-        return int(sum(counts[name] for counts in raw))
-
+def _counts(memory: kernel.Memory, raw: dict[str, int], end: int) -> DramCounts:
+    """Return the counters of all channels, background up to cycle `end`. raw: those of requests."""
+    bank_commands, conflicts = memory.bank_counts()
+    rank_commands, background = memory.rank_counts(end)
+    ca_ones, ca_rising = memory.command_wires()
     return DramCounts(
-        bank_commands=np.stack([memory.bank_counts(c) for c in channels]),
-        rank_commands=np.stack([memory.rank_counts(c) for c in channels]),
-        background_cycles=np.stack([memory.background(c, end) for c in channels]),
-        ca_ones=np.stack(ones),
-        ca_rising=np.stack(rising),
-        conflicts=np.stack([memory.bank_conflicts(c) for c in channels]),
-        reads=total("reads"),
-        writes=total("writes"),
-        forwarded_reads=total("forwarded"),
-        merged_reads=total("merged_reads"),
-        merged_writes=total("merged_writes"),
-        data_clock_cycles=total("data_clock"),
-        read_row_hits=total("read_hits"),
-        write_row_hits=total("write_hits"),
-        read_latency_cycles=total("latency_sum"),
-        max_read_latency_cycles=max(counts["latency_max"] for counts in raw),
+        bank_commands=bank_commands,
+        rank_commands=rank_commands,
+        background_cycles=background,
+        ca_ones=ca_ones,
+        ca_rising=ca_rising,
+        conflicts=conflicts,
+        reads=raw["reads"],
+        writes=raw["writes"],
+        forwarded_reads=raw["forwarded"],
+        merged_reads=raw["merged_reads"],
+        merged_writes=raw["merged_writes"],
+        data_clock_cycles=raw["data_clock"],
+        read_row_hits=raw["read_hits"],
+        write_row_hits=raw["write_hits"],
+        read_latency_cycles=raw["latency_sum"],
+        max_read_latency_cycles=raw["latency_max"],
     )

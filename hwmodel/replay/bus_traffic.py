@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from cython_ext.wires.counting import stretches
 from hwmodel.bus import Bus, Bytes, WireCounts
-from hwmodel.coding.streams import StreamChain
+from hwmodel.coding import StreamChain
 from hwmodel.machine import Machine
 from traces.access.trace import STREAMS
 
@@ -88,45 +89,37 @@ def _both_ways(wires: WireCounts | None) -> WireCounts | None:
     return None if wires is None else WireCounts(wires.ones.sum(0), wires.toggles.sum(0), wires.rising.sum(0))
 
 
+class _Channel(NamedTuple):
+    """An encoder and the wires behind it. extra: flag wires beyond the first."""
+
+    chain: StreamChain
+    bus: Bus
+    extra: Bus
+
+
 class Wires:
     """Encoder and bus: bursts in; ones, toggles and rising edges per way, stream and wire; state kept between calls.
 
     Counts are kept in `n_sets` sets apart, e.g. that of a run and that of its final flush. description: of the trace,
-    which says how large the elements of its streams are. used: whether a burst was sent.
+    which says how large the elements of its streams are.
     """
 
-    used = False
-
     def __init__(self, machine: Machine, n_sets: int = 1, description: Mapping[str, Any] | None = None) -> None:
-        self._encoder = machine.encoder_chain((description or {}).get("element_bytes"))
-        self._bus_bytes, self._n_streams = machine.bus.bus_bytes, 2 * len(STREAMS) * n_sets
+        chain = machine.encoder_chain((description or {}).get("element_bytes"))
+        bus, extra = (Bus(machine.bus.bus_bytes, n_streams=2 * len(STREAMS) * n_sets) for _ in range(2))
+        self._at_rest = _Channel(chain, bus, extra)
 
-    @cached_property
-    def _chain(self) -> StreamChain:
-        """The encoder at its start: many a channel is never used."""
-        return self._encoder.fresh()
-
-    @cached_property
-    def _bus(self) -> Bus:
-        return Bus(self._bus_bytes, n_streams=self._n_streams)
-
-    @cached_property
-    def _extra(self) -> Bus:
-        return Bus(self._bus_bytes, n_streams=self._n_streams)
-
-    @classmethod
-    def of_channels(
-        cls, machine: Machine, channels: int, n_sets: int = 1, description: Mapping[str, Any] | None = None
-    ) -> list[Wires]:
-        """Return the wires of each channel; what the encoder asks of machine and part is found out once."""
-        first = cls(machine, n_sets, description)
-        return [first, *(first._like() for _ in range(channels - 1))]
-
-    def _like(self) -> Wires:
-        """Return the wires of another channel; nothing has been sent on either."""
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
+    def beside(self) -> Wires:
+        """Return the wires of another channel: at rest, and counted together with these."""
+        other = copy.copy(self)
+        other.__dict__.pop("_channel", None)
         return other
+
+    @cached_property
+    def _channel(self) -> _Channel:
+        """What this channel has of its own, made when it is used: a part may have 32 of them."""
+        rest = self._at_rest
+        return _Channel(rest.chain.fresh(), rest.bus.beside(), rest.extra.beside())
 
     def send(
         self,
@@ -136,35 +129,45 @@ class Wires:
         which_set: Bytes | int = 0,
     ) -> None:
         """Send bursts: uint8[n * block_bytes] bytes, uint8[n] stream, direction and set of each."""
-        size = self._chain.block_bytes
-        self.used = self.used or len(stream) > 0
+        size = self._at_rest.chain.block_bytes
         for start in range(0, len(stream), HANDED_ON):
             end = min(start + HANDED_ON, len(stream))
             sets = which_set[start:end] if isinstance(which_set, np.ndarray) else which_set
             self._send(data[start * size : end * size], stream[start:end], is_write[start:end], sets)
 
     def _send(self, data: Bytes, stream: Bytes, is_write: Bytes, which_set: Bytes | int) -> None:
-        coded = self._chain.encode(data, stream)
-        ends, streams = stretches(stream, is_write, which_set, len(STREAMS), self._chain.sent_bytes)
-        self._bus.send(coded.data, coded.flags, ends=ends, streams=streams)
+        chain, bus, extra = self._channel
+        coded = chain.encode(data, stream)
+        ends, streams = stretches(stream, is_write, which_set, len(STREAMS), chain.sent_bytes)
+        bus.send(coded.data, coded.flags, ends=ends, streams=streams)
         if coded.extra is not None:
-            self._extra.send(coded.extra, ends=ends, streams=streams)
+            extra.send(coded.extra, ends=ends, streams=streams)
 
     def traffic(self, reads: Int64Array, writes: Int64Array, which_set: int = 0) -> Traffic:
-        """Return one set so far, with the requests per stream given (int64[len(STREAMS)] each), all of them bursts."""
-        extra = _by_way(self._extra.counts.data, which_set) if self._encoder.flag_wires > 1 else None
-        return Traffic(reads, writes, _by_way(self._bus.counts, which_set), extra, np.stack((reads, writes)))
+        """Return one set so far, with the requests per stream given (int64[len(STREAMS)] each), all of them bursts.
+
+        Wires that are beside each other have one traffic together.
+        """
+        chain, bus, extra = self._at_rest
+        extra_wires = _by_way(extra.counts.data, which_set) if chain.flag_wires > 1 else None
+        return Traffic(reads, writes, _by_way(bus.counts, which_set), extra_wires, np.stack((reads, writes)))
+
+
+def channel_wires(machine: Machine, channels: int, description: Mapping[str, Any]) -> list[Wires]:
+    """Return the wires of each channel, beside each other, whose counts of a run and of its flush are apart."""
+    first = Wires(machine, 2, description)
+    return [first, *(first.beside() for _ in range(channels - 1))]
 
 
 def wire_traffic(asked: Int64Array, bursts: Int64Array, wires: Sequence[Wires] | None, which_set: int = 0) -> Traffic:
-    """Return the traffic of one set: requests asked for and bursts on the wires, int64[2, len(STREAMS)] each."""
+    """Return the traffic of one set: requests asked for and bursts on the wires, int64[2, len(STREAMS)] each.
+
+    wires: of all channels, which are beside each other.
+    """
     reads, writes = asked
     if wires is None:
         return Traffic(reads.copy(), writes.copy(), None, None, bursts.copy())
-    total = wires[0].traffic(reads.copy(), writes.copy(), which_set)
-    for channel in (each for each in wires[1:] if each.used):
-        total = total + channel.traffic(0 * reads, 0 * writes, which_set)
-    return replace(total, way_bursts=bursts.copy())
+    return replace(wires[0].traffic(reads.copy(), writes.copy(), which_set), way_bursts=bursts.copy())
 
 
 def _by_way(counts: WireCounts, which_set: int) -> WireCounts:

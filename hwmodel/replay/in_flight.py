@@ -68,13 +68,14 @@ class InFlight:
         stream, write, which, data = self._take(sent)
         kind = (which * np.uint8(2) + write) * np.uint8(len(STREAMS)) + stream
         self.counts += count_values(kind, self.counts.size).reshape(self.counts.shape)
-        wires = self._wires or ()
-        if len(wires) == 1:
-            wires[0].send(data.reshape(-1), stream, write, which)
+        if self._wires is None:
             return
-        for c in np.flatnonzero(np.bincount(channel, minlength=len(wires))[: len(wires)]).tolist():
+        if len(self._wires) == 1:
+            self._wires[0].send(data.reshape(-1), stream, write, which)
+            return
+        for c in np.flatnonzero(count_values(channel, len(self._wires))).tolist():
             at = np.flatnonzero(channel == c)
-            wires[c].send(data[at].reshape(-1), stream[at], write[at], which[at])
+            self._wires[c].send(data[at].reshape(-1), stream[at], write[at], which[at])
 
     def _take(self, number: np.ndarray) -> tuple[np.ndarray, ...]:
         """Forget requests and return, in their order, stream, is_write, which and data of each."""

@@ -326,3 +326,25 @@ def test_dbi_dc_on_every_byte(byte):
     got = encode(bytes([byte]), "dbi-dc", element_bytes=1, bus_bytes=1)
     assert got.ones == (0, 1, 2, 3, 4, 4, 3, 2, 1)[weight]
     assert got.flags[0] == (weight >= 5)
+
+
+@quick
+@given(st.sampled_from((1, 2, 3, 8)), st.sampled_from((0, 1)), st.integers(0, 2**32 - 1))
+def test_buses_beside_each_other_count_together(lanes, idle, seed):
+    """Each has levels of its own, and what they count is the sum of what they would count alone."""
+    rng = np.random.default_rng(seed)
+    together = [Bus(lanes, idle_level=idle, n_streams=5)]
+    together += [together[0].beside() for _ in range(2)]
+    alone = [Bus(lanes, idle_level=idle, n_streams=5) for _ in together]
+    for k in rng.integers(0, 3, 12):
+        lengths = rng.integers(0, 40, rng.integers(1, 60))
+        ends, names = np.cumsum(lengths), rng.integers(0, 5, len(lengths))
+        data = rng.integers(0, 256, ends[-1], dtype=np.uint8)
+        for bus in (together[k], alone[k]):
+            bus.send(data, ends=ends, streams=names)
+    want = alone[0].counts + alone[1].counts + alone[2].counts
+    for bus, apart in zip(together, alone, strict=True):
+        for name in ("ones", "toggles", "rising"):
+            assert (getattr(bus.counts, name) == getattr(want, name)).all()
+        assert (bus.level == apart.level).all() and bus.lane == apart.lane
+    assert (together[0].beside().level == 255 * idle).all()
