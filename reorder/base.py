@@ -114,6 +114,7 @@ class Method:
     start: an order of its own kind, from which a search may go on as well as from the rolling states.
     whole_rows: its orders keep the connections into each neuron side by side, so row layouts hold them.
     local: it may win on networks with locality too (reorder.search.spectrum).
+    only_local: without locality it has nothing to go by.
     extra: the extra of this distribution that it needs; None: it needs none.
     suits: whether it can order a network at all; None: every network.
     tries: names of the other methods that it may take an order from; None: it asks none.
@@ -129,6 +130,7 @@ class Method:
     portfolio: float | None = None
     start: bool = False
     local: bool = True
+    only_local: bool = False
     extra: str | None = None
     suits: Callable[[Network], bool] | None = None
     whole_rows: bool = False

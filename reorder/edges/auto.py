@@ -167,8 +167,8 @@ def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
             left = (of_local if local else share) * (task.time_limit_s or math.inf) - budget.spent()
             if best.value <= bound or (local and left <= 0 and best.value < before):  # else one sweep, however late
                 break
-        if name == "sweep" and not local:
-            continue  # there are no coordinates to sweep along
+        if method.only_local and not local:
+            continue
         if ((few and method.start) or local) and not method.local:
             continue
         planned = method.start and suited and not few  # plans try all that sweeps do

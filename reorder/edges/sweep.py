@@ -48,6 +48,7 @@ def ranks(items: Items) -> Iterator[tuple[float, Int64Array]]:
     summary="crosses layers along smooth coordinates of the whole network; for convolutions and other local networks",
     portfolio=1.7,
     start=True,
+    only_local=True,
 )
 def sweep(network: Network, task: Task, parameters: None) -> Ordering:
     """Return the best of some sweeps under the objective; two-optimal where the network has no locality."""
