@@ -15,6 +15,7 @@ from edgewatt.results.comparison import pareto_front
 from edgewatt.results.gathering import About, Curves, WireMarks
 from edgewatt.results.record import Record
 from edgewatt.results.record_rows import NAMING, distinct_labels, row_of, shorten_names
+from edgewatt.results.stored import unchanged
 from edgewatt.results.swept import Axis, Configs, rows_with_axes
 
 Row = dict[str, Any]
@@ -62,7 +63,7 @@ def gather(
     the one each record comes from.
     """
     rows, configs, about, curves, wires = ColumnTable(), Configs(), About(), Curves(), WireMarks()
-    for number, record in enumerate(records):
+    for number, record in enumerate(unchanged(records)):
         row = row_of(record)
         row["id"] = number
         if sweeps:

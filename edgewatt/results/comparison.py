@@ -12,7 +12,7 @@ from typing import Any
 from edgewatt.results.columns import ABSENT, Column, ColumnTable
 from edgewatt.results.record import Record, of_our_shape
 from edgewatt.results.record_rows import METRICS, row_of, value_in_words
-from edgewatt.results.stored import open_records
+from edgewatt.results.stored import open_records, unchanged
 from edgewatt.results.swept import Axis, Configs, swept_axes
 from traces.base.errors import InputError
 
@@ -95,7 +95,7 @@ class _Side:
     def __init__(self, records: Sequence[Record]) -> None:
         self.configs, self.columns = Configs(), ColumnTable()
         self.counts, self.picojoules = ColumnTable(), ColumnTable()  # of the energy terms, by name
-        for record in records:
+        for record in unchanged(records):
             row = row_of(record)
             with of_our_shape(f"record {record.hash}"):
                 self.configs.append(record.config)

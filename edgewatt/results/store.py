@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewatt._version import COUNTS_VERSION
-from edgewatt.results.record import Record, canonical_json, content_hash
+from edgewatt.results.record import Record, Sections, canonical_json, content_hash
 from traces.base.errors import EdgewattError, InputError
 from traces.base.files import create_beside, replace_file
 from traces.base.memory import read_within
@@ -94,8 +94,11 @@ class Store:
                 continue
         return "", []
 
-    def get(self, config_hash: str) -> Record | None:
-        """Return a finished point, None if there is none. Raises InputError naming the file if it is damaged."""
+    def get(self, config_hash: str, sections: Sections | None = None) -> Record | None:
+        """Return a finished point, None if there is none. Raises InputError naming the file if it is damaged.
+
+        sections: for one who reads many and changes none.
+        """
         path = self.path(config_hash)
         try:
             raw = read_within(path, 10)
@@ -103,7 +106,7 @@ class Store:
             return None
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
-        record = Record.from_bytes(raw, str(path))
+        record = Record.from_bytes(raw, str(path), sections)
         if record.hash != config_hash:
             raise InputError(f"{path}: holds the record of another point ({record.hash})")
         return record

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from edgewatt.results.record import Record
+from edgewatt.results.record import Record, Sections
 from edgewatt.results.store import Store, open_results
 from traces.base.errors import InputError
 from traces.base.memory import read_within
@@ -24,9 +24,18 @@ class StoredRecords(Sequence[Record]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return StoredRecords(self.store, self.hashes[index])
-        record = self.store.get(self.hashes[index])
+        return self._read(self.hashes[index])
+
+    def unchanged(self) -> Iterator[Record]:
+        """Yield the records in turn, for one who changes none: sections that are alike are one object."""
+        sections = Sections()
+        for name in self.hashes:
+            yield self._read(name, sections)
+
+    def _read(self, name: str, sections: Sections | None = None) -> Record:
+        record = self.store.get(name, sections)
         if record is None:
-            raise InputError(f"{self.store.path(self.hashes[index])}: was there a moment ago and is gone")
+            raise InputError(f"{self.store.path(name)}: was there a moment ago and is gone")
         return record
 
 
@@ -44,6 +53,11 @@ class Joined(Sequence[Record]):
             return [self[k] for k in range(*index.indices(len(self)))]
         part, k = self.places[index]
         return part[k]
+
+
+def unchanged(records: Sequence[Record]) -> Iterator[Record]:
+    """Yield records for one who changes none."""
+    return records.unchanged() if isinstance(records, StoredRecords) else iter(records)
 
 
 def open_records(path: str | Path) -> Sequence[Record]:

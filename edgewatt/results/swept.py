@@ -42,7 +42,9 @@ class Configs:
 
     def __init__(self, configs: Iterable[Mapping[str, Any]] = ()) -> None:
         self._leaves, self.onchip = ColumnTable(), ColumnTable()
-        self._last: dict[str, tuple[bytes, list[Column]]] = {}  # of each section its value and columns
+        self._last: dict[
+            str, tuple[Any, bytes, list[Column]]
+        ] = {}  # of each section its value, so written, and columns
         self._known: dict[tuple[str, bytes], dict[str, Any]] = {}
         for config in configs:
             self.append(config)
@@ -58,22 +60,27 @@ class Configs:
         return self._leaves
 
     def append(self, config: Mapping[str, Any]) -> None:
-        """Add a configuration."""
+        """Add a configuration. A section that is the same object as in the one before it has not changed."""
         changed: dict[str, Any] = {}
         parts: list[tuple[str, bytes, dict[str, Any]]] = []
         for section, value in config.items():
+            last = self._last.get(section)
+            if last is not None and last[0] is value:
+                continue
             written = marshal.dumps(value, 2)
-            if section not in self._last or self._last[section][0] != written:
+            if last is None or last[1] != written:
                 self._catch_up(section)
                 parts.append((section, written, self._flat(section, written, value)))
                 changed |= parts[-1][2]
+            else:
+                self._last[section] = value, *last[1:]
         if len(self._last) + len(parts) > len(config):
             for section in self._last.keys() - config.keys():
                 self._catch_up(section)
                 del self._last[section]
         self._leaves.append(changed)
         for section, written, leaves in parts:
-            self._last[section] = written, [self._leaves.columns[key] for key in leaves]
+            self._last[section] = config[section], written, [self._leaves.columns[key] for key in leaves]
         self.onchip.append({"label": onchip_label(config)} if "caches" in config else {})
 
     def _flat(self, section: str, written: bytes, value: Any) -> dict[str, Any]:
@@ -88,7 +95,7 @@ class Configs:
 
     def _catch_up(self, section: str) -> None:
         """Let the columns of a section say that it stayed as it was up to the last row."""
-        for column in self._last[section][1] if section in self._last else ():
+        for column in self._last[section][2] if section in self._last else ():
             column.repeat(len(self._leaves) - len(column))
 
     def only(self, rows: Sequence[int]) -> Configs:

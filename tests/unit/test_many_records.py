@@ -119,7 +119,7 @@ def test_compare_reads_each_record_once(tmp_path: Path, monkeypatch: pytest.Monk
     a, b = filled(tmp_path / "a", 30, "io"), filled(tmp_path / "b", 40, "io", 0.02)
     read: list[str] = []
     get = Store.get
-    monkeypatch.setattr(Store, "get", lambda store, name: read.append(name) or get(store, name))
+    monkeypatch.setattr(Store, "get", lambda store, name, *shared: read.append(name) or get(store, name, *shared))
     pairs = compare(a, b)
     assert len([*pairs, *pairs]) == 60 and pairs.alone == (0, 10)
     assert len(read) == 70
