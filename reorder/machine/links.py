@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from reorder.edges.blocks import by_tiles
 from reorder.machine.shape import Int64Array
 from reorder.search.keys import sorted_by
 from traces.work.network import Network
@@ -44,10 +43,9 @@ def linked(network: Network, edges: Int64Array, by: str) -> Int64Array:
     return edges[sorted_by(stretch, rank)]
 
 
-def warm_tiles(network: Network, sources: int, targets: int) -> Int64Array:
-    """Return the order by tiles of so many sources, target by target, in which each tile begins with one connection of
-    each source that its first `targets` targets have, by source: what shares a burst is fetched together."""
-    edges = by_tiles(network, 1, sources, "sources")
+def warm_tiles(network: Network, edges: Int64Array, targets: int) -> Int64Array:
+    """Return an order by tiles of sources, target by target (int64[W]), in which each tile begins with one connection
+    of each source that its first `targets` targets have, by source: what shares a burst is fetched together."""
     s, t = network.sources[edges], network.targets[edges]
     depth = network.depth[t]
     new = np.concatenate(([True], (np.diff(t) < 0) | (np.diff(depth) != 0)))

@@ -15,7 +15,8 @@ import numpy as np
 
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.both.inside_runs import order_run_tuples
-from reorder.edges.blocks import by_tiles
+from reorder.edges.blocks import LongRunsParameters, by_long_runs, by_tiles
+from reorder.machine.gather import gathered
 from reorder.machine.judged import GRACE_S, JudgedOrders
 from reorder.machine.links import linked, warm_tiles
 from reorder.machine.shape import Int64Array, Judge, MachineShape, Sampler
@@ -29,21 +30,24 @@ from traces.work.network import Network
 
 ROOMS = (1.0, 0.8, 0.65)  # shares of a cache that rows may fill: streams of connections pass through it as well
 TILES = (0.15, 0.25, 0.35, 0.5, 0.65, 0.8)  # of the rows of fast memory, that the sources of a tile fill
-PAD_TILE = 1.0  # all but a scratchpad's row of the target
+PAD_TILES = (1.0, 1.15, 1.35, 1.6)  # of a scratchpad: MIN keeps most of some more, and fewer tiles fetch fewer sums
 LARGE = 0.8  # share from which
 HEADS = (2, 4, 6)  # bursts of targets with which a tile's sources are brought
-AGAIN = 4  # constructions that are made again for less room
+AGAIN = 6  # constructions that are made again for LESS room: shares of a cache, the likeliest first
+LESS = (0.72, 0.8, 0.6)
 LATER = 3  # microseconds a connection by which constructions of no portfolio are made later than others
 JUDGED = 3  # of many candidates, those that the surrogate likes best
 # Ends of stages as shares of a time limit: constructions made (at the latest), and judged unless they may be the best;
 # searches by the engine. Moves take the rest.
-MADE, BUILT, SEARCHED = 0.5, 0.3, 0.65
+MADE, BUILT, SEARCHED = 0.5, 0.3, 0.55
+REMADE = 0.2  # and constructions and tiles for less room, after that: share of the limit to make and judge them
 MOVES_PER_NEURON = 300  # of each of the engine's searches for runs and I/Os on a cache, without a time limit
 ENDED = 0.95  # of the time limit, where wires matter: the last of it is for the order of tuples inside runs
 TUPLE_METHODS = (("greedy", 2.0), ("local-search", 80.0))  # and microseconds per connection, roughly
 SLICE = 256  # moves between two looks at the clock
-ROUNDS = 60  # of moves without a time limit, each of a 32nd of the connections
-WARM, COOLING, WORSE, REACH = 0.3, 0.7, 1.01, 3000  # of a line filled; when the judge finds the order so much worse
+ROUNDS, ROUND = 60, 1 / 32  # of moves without a time limit; moves of one by connections, at least, and under a limit
+PATIENCE = 2  # times as long as the judge takes
+WARM, COOLING, WORSE, REACH = 0.2, 0.7, 1.01, 100  # of a line filled; when the judge finds the order so much worse
 
 
 @dataclass(frozen=True)
@@ -168,56 +172,57 @@ def _made(seen: JudgedOrders, task: Task, name: str) -> Int64Array:
 def less_room(seen: JudgedOrders, task: Task, holds: Callable[[Int64Array], bool]) -> None:
     """Judge tiles and, for a cache, the best constructions for a smaller memory: as many as time allows, the likeliest
     first; without a limit, all of these and a few tiles."""
-    shape = seen.surrogate.shape
-    names = sorted(seen.constructions, key=lambda name: seen.constructions[name])[:AGAIN]
+    shape, budget = seen.surrogate.shape, seen.budget
+    names = seen.expected()[:AGAIN]
     tried: list[tuple[float, str, Int64Array]] = []
+    ends = BUILT if budget.limit_s is None else max(BUILT, budget.spent() / budget.limit_s)
 
     def consider(name: str, edges: Int64Array) -> None:
         if holds(edges):
             tried.append((seen.surrogate.predict(seen.surrogate.counts(edges)), name, edges))
 
-    for share in ROOMS[1:] if shape.cache is not None else ():
+    for share in LESS if shape.cache is not None else ():
         smaller = replace(task, memory=max(3, round(share * task.memory)))
         for name in names:
-            if seen.before(BUILT + 0.05):
+            if seen.before(ends + REMADE / 2):
                 consider(f"{name} with {smaller.memory}", _made(seen, smaller, name))
     constructed = len(tried)
-    for name, edges in tiles(seen, task):
+    for name, edges in tiles(seen, task, ends + 0.75 * REMADE):
         consider(name, edges)
-    wanted = constructed + JUDGED
     if seen.budget.limit_s is None:
         tried = tried[:constructed] + sorted(tried[constructed:], key=lambda one: one[0])[:JUDGED]
     else:
         tried.sort(key=lambda one: one[0])
     for number, (expected, name, edges) in enumerate(tried):
-        likely = number < wanted or expected < (1 + seen.surrogate.error) * seen.value
-        if (likely and seen.before(BUILT + 0.1)) or (expected < seen.value and seen.before(BUILT + 0.2)):
+        likely = number < JUDGED or expected < (1 + seen.surrogate.error) * seen.value
+        if (likely and seen.before(ends + 0.75 * REMADE)) or (expected < seen.value and seen.before(ends + REMADE)):
             seen.offer(edges, name)
 
 
-def tiles(seen: JudgedOrders, task: Task) -> Iterator[tuple[str, Int64Array]]:
+def tiles(seen: JudgedOrders, task: Task, ends: float) -> Iterator[tuple[str, Int64Array]]:
     """Yield tiles whose sources fill some of fast memory, the targets of a tile one by one or a line of them at a time.
 
     On a scratchpad only where rows share a burst: there tiles fetch neighbours together.
     """
     network, shape = seen.surrogate.network, seen.surrogate.shape
     line = shape.sharing
-    shares: tuple[float, ...] = TILES
-    widths: tuple[int, ...] = (1, line, 4 * line)
     if shape.cache is None:
-        if line == 1:
-            return
-        shares, widths = (*TILES, PAD_TILE), (1,)
-    for share in shares:
-        step = line if shape.cache is not None else 1
-        sources = max(1, min(round(share * task.memory / step) * step, task.memory - 3))
-        for targets in widths:
-            if seen.before(BUILT + 0.1):
+        for share in (*TILES, *PAD_TILES) if line > 1 else ():
+            if not seen.before(ends):
+                return
+            parameters = LongRunsParameters(max(1, round(share * (task.memory - 3))))
+            edges = by_long_runs(network, parameters)
+            yield f"tiles of {parameters.sources} sources", edges
+            for head in HEADS if share >= LARGE else ():
+                warm = warm_tiles(network, edges, head * line)
+                yield f"tiles of {parameters.sources} sources, brought together", warm
+        return
+    for share in TILES:
+        sources = max(1, min(round(share * task.memory / line) * line, task.memory - 3))
+        for targets in (1, line, 4 * line):
+            if seen.before(ends):
                 edges = by_tiles(network, targets, sources, "sources" if targets == 1 else "targets")
                 yield f"tiles of {sources} sources", edges
-        for head in HEADS if shape.cache is None and share >= LARGE else ():
-            if seen.before(BUILT + 0.1):
-                yield f"tiles of {sources} sources, brought together", warm_tiles(network, sources, head * line)
 
 
 def search(seen: JudgedOrders, task: Task, parameters: MachineParameters) -> None:
@@ -244,10 +249,21 @@ def search(seen: JudgedOrders, task: Task, parameters: MachineParameters) -> Non
             moves = MOVES_PER_NEURON * network.n_neurons
         made = entry.make_parameters({"moves": moves, "clock": parameters.clock})
         given = replace(
-            task, memory=max(3, round(room * task.memory)), time_limit_s=limit,
+            task, seed=task.seed + number, memory=max(3, round(room * task.memory)), time_limit_s=limit,
             objective=weighted(run, 1.0) if run else "io", policy=task.policy if cache is None or run else "min",
         )  # fmt: skip
-        seen.offer(entry.item(network, given, made).edges, f"auto with {given.memory}, run = {run:.3g} I/Os")
+        edges, name = entry.item(network, given, made).edges, f"auto with {given.memory}, run = {run:.3g} I/Os"
+        seen.offer(edges, name)
+        if cache is None:
+            gather(seen, edges, name)
+
+
+def gather(seen: JudgedOrders, edges: Int64Array, found_by: str) -> None:
+    """Judge the order with fewer runs (or stretches of a source) for the same rows moved."""
+    network, shape = seen.surrogate.network, seen.surrogate.shape
+    for by in ("targets", "sources"):
+        if seen.before(1.0):
+            seen.offer(gathered(network, edges, shape, by), f"{found_by}, gathered by {by}")
 
 
 def move(seen: JudgedOrders, seed: int, parameters: MachineParameters) -> None:
@@ -258,15 +274,16 @@ def move(seen: JudgedOrders, seed: int, parameters: MachineParameters) -> None:
         return
     assert seen.best is not None and cache is not None
     kernel = cache.kernel(surrogate.network, seen.best, seed)
-    moves, warm, done = max(64, n_connections // 32), WARM, 0
+    least, warm, done = max(64, round(ROUND * n_connections)), WARM, 0
     rounds = ROUNDS if parameters.rounds is None and budget.limit_s is None else parameters.rounds
     while (rounds is None or done < rounds) and seen.before(seen.ends):
+        judge_s = seen.judge_s if budget.limit_s is not None else 0.0
         kernel.weigh(surrogate.weights[:-1].copy())
         heat = max(warm * surrogate.weights[0], 1e-12 * seen.value)
-        kept = 0
-        for begun in range(0, moves, SLICE):
-            if seen.before(seen.ends):
-                kept += kernel.run(min(SLICE, moves - begun), heat, heat, REACH)
+        kept, moves, begun = 0, 0, budget.spent()
+        while seen.before(seen.ends) and (moves < least or budget.spent() < begun + PATIENCE * judge_s):
+            kept += kernel.run(SLICE, heat, heat, REACH)
+            moves += SLICE
         if not kept:
             return
         kernel.recount()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from oracles.random_networks import dags
 
 from reorder.base import check_order
+from reorder.edges.blocks import by_tiles
 from reorder.machine.links import linked, warm_tiles
 from reorder.order import order
 from traces.generators.networks import uniform_layers
@@ -40,7 +41,7 @@ def test_stretches_stay_and_half_of_those_that_can_meet_do(network: Network, by:
 @pytest.mark.parametrize(("sources", "targets"), [(8, 8), (24, 16), (100, 3)])
 def test_warm_tiles_begin_with_their_sources_in_turn(sources: int, targets: int) -> None:
     network = uniform_layers([60, 50, 40], 0.3, seed=2)
-    edges = warm_tiles(network, sources, targets)
+    edges = warm_tiles(network, by_tiles(network, 1, sources, "sources"), targets)
     check_order(network, edges)
     s, t, first = network.sources[edges], network.targets[edges], {}
     place = np.concatenate([np.arange(n) for n in (60, 50, 40)])
