@@ -26,7 +26,7 @@ from traces.base.registry import failure_outside
 class Computation:
     """The steps of one point, each made when its result is asked for.
 
-    memo: where results are found and kept. keep: names of optional steps that other points need, too.
+    memo: where results are found and kept. keep: names of steps whose results other points need, too.
     """
 
     def __init__(self, point: Point, memo: Memo, progress: Progress | None = None, keep: Collection[str] = ()) -> None:
@@ -67,7 +67,7 @@ class Computation:
                 if step.check is not None:
                     step.check(arrays, self)
 
-            return self.memo.arrays(step.name, name, make, check)
+            return self.memo.arrays(step.name, name, make, check, needed=self.worth_keeping(step.name))
         return _unpacked(self.memo.arrays(step.name, name, pack, _unpacked))
 
     def _name(self, step: Step) -> str:
@@ -116,7 +116,7 @@ def run_points(
 
 
 def compute(point: Point, memo: Memo, progress: Progress | None = None, *, keep: Collection[str] = ()) -> Record:
-    """Compute one point. keep: optional steps that other points need, so that they are worth keeping."""
+    """Compute one point. keep: steps whose results other points need, so that they are worth keeping."""
     from edgewatt.results.provenance import environment, now
 
     start, cpu, made, damaged = time.perf_counter(), time.process_time(), dict(memo.made), len(memo.damaged)

@@ -1,8 +1,10 @@
 """What points share: an ordering, a tuple order or a replay is computed once per identity and kept in the store.
 
 Each result of a step is one npz file of arrays under ``stages/STEP/KEY.npz``, sealed at its end by a hash over key and
-content. A lock file makes a second worker wait for the first instead of repeating its work; the lock dies with the
-process that holds it. A file that is damaged, or holds what the step cannot have made, is set aside and made again.
+content. A locked byte of ``stages/locks`` makes a second worker wait for the first instead of repeating its work; the
+lock dies with the process that holds it. A file that is damaged, or holds what the step cannot have made, is set aside
+and made again. What was made in less than WORTH_S has no file, unless others are known to need it: to create files is
+slow, and processes that create them in one folder wait for each other.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import os
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from edgewatt._version import COUNTS_VERSION, __version__
+from edgewatt.results.claims import byte_of, lock
 from edgewatt.results.record import canonical_json, hash_of_text
 from traces.base.archive import read_npz
 from traces.base.errors import InputError
@@ -27,6 +31,9 @@ from traces.base.memory import claim
 
 Arrays = dict[str, np.ndarray]
 Check = Callable[[Arrays], object]
+
+WORTH_S = 0.02
+"""A result that took so long is worth a file; one costs 0.5 to 2 ms, on a disk that others use."""
 
 _SEAL_BYTES = 64
 _VERSION = 4  # of what is kept: raise it when the meaning of a step's result changes
@@ -48,11 +55,18 @@ class Memo:
         self._held_bytes = 0
 
     def arrays(
-        self, kind: str, identity: Any, make: Callable[[], Mapping[str, np.ndarray]], check: Check | None = None
+        self,
+        kind: str,
+        identity: Any,
+        make: Callable[[], Mapping[str, np.ndarray]],
+        check: Check | None = None,
+        *,
+        needed: bool = False,
     ) -> Arrays:
         """Return the arrays of the step `kind` for an identity (JSON values), computed only if they are not there yet.
 
-        check: raises InputError for arrays from a file that the step cannot have made.
+        check: raises InputError for arrays from a file that the step cannot have made. needed: by others, so that they
+        are kept however soon they were made.
         """
         key = hash_of_text(f'["{kind}",{_VERSION},{COUNTS_VERSION},"{__version__}",{_text(identity)}]')
         held = self._held.get((kind, key))
@@ -65,14 +79,16 @@ class Memo:
             path = Path(self.folder, kind, f"{key}.npz")
             found = _read(path, key, check)
             if not isinstance(found, dict):
-                with _locked(path.with_suffix(".lock")):
+                with _locked(self.folder, key):
                     found = _read(path, key, check)  # another worker may have finished it while we waited
                     if isinstance(found, InputError):
                         set_aside(path)
                         self.damaged.append(str(path))
                     if not isinstance(found, dict):
+                        begun = time.perf_counter()
                         found = self._make(kind, make)
-                        _write(path, key, found)
+                        if needed or time.perf_counter() - begun >= WORTH_S:
+                            _write(path, key, found)
             arrays = found
         self._hold((kind, key), arrays)
         return dict(arrays)
@@ -133,6 +149,7 @@ def _write(path: Path, key: str, arrays: Mapping[str, np.ndarray]) -> None:
         with whole.getbuffer() as content:
             seal = _seal(key, content)
         whole.write(seal)
+        path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, whole.getvalue())  # a copy: what fails may still hold it when the buffer closes
 
 
@@ -143,13 +160,20 @@ def _seal(key: str, content: memoryview) -> bytes:
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold an advisory lock on a file; where locks are not supported two workers may compute the same."""
+def _locked(folder: Path, key: str) -> Iterator[None]:
+    """Hold the lock of a result; where locks are not supported two workers may compute the same."""
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(ImportError, OSError):
-            import fcntl
-
-            path.parent.mkdir(parents=True, exist_ok=True)
-            stream = stack.enter_context(path.open("a"))
-            fcntl.flock(stream, fcntl.LOCK_EX)
+            descriptor = _open_locks(folder)
+            stack.callback(os.close, descriptor)  # which ends the lock
+            lock(descriptor, byte_of(key), wait=True)
         yield
+
+
+def _open_locks(folder: Path) -> int:
+    path = os.path.join(folder, "locks")
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except FileNotFoundError:
+        folder.mkdir(parents=True, exist_ok=True)
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)

@@ -187,6 +187,8 @@ STEPS: Mapping[str, Step] = {
 OPTIONAL = frozenset({"cache_pass"})
 """Steps that are made only for points that share them."""
 
+_ARRAYS = frozenset(name for name, step in STEPS.items() if step.keep == "arrays")
+
 
 StepsOf = Mapping[str, Step | None]
 
@@ -263,13 +265,13 @@ def _with_those_before(names: frozenset[str]) -> frozenset[str]:
 
 
 def shared(named: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
-    """Return, for each point that shares optional steps with another one, the names of those steps.
+    """Return, for each point that shares arrays of steps with another one, the names of those steps.
 
     named: hash of each point -> its `identities`.
     """
     users: dict[tuple[str, str], list[str]] = {}
     for point_hash, names in named.items():
-        for step in OPTIONAL & names.keys():
+        for step in _ARRAYS & names.keys():
             users.setdefault((step, names[step]), []).append(point_hash)
     found: dict[str, list[str]] = {}
     for (step, _), sharers in users.items():

@@ -36,7 +36,7 @@ class Claims:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._held.clear()
         with contextlib.suppress(OSError, ImportError):
-            if self._descriptor >= 0 and _lock(self._descriptor, _WHOLE) and self._is_there():
+            if self._descriptor >= 0 and lock(self._descriptor, _WHOLE) and self._is_there():
                 os.unlink(self._path)
         self._close()
 
@@ -48,7 +48,7 @@ class Claims:
             while True:
                 if self._descriptor < 0:
                     self._open()
-                if not _lock(self._descriptor, _byte(name)):
+                if not lock(self._descriptor, byte_of(name)):
                     return False
                 if self._is_there():
                     self._held.add(name)
@@ -62,7 +62,7 @@ class Claims:
         if name in self._held:
             self._held.remove(name)
             with contextlib.suppress(OSError, ImportError):
-                _lock(self._descriptor, _byte(name), end=True)
+                lock(self._descriptor, byte_of(name), end=True)
 
     def _open(self) -> None:
         self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
@@ -82,13 +82,15 @@ class Claims:
         return (state.st_dev, state.st_ino) == self._file
 
 
-def _byte(name: str) -> tuple[int, int]:
+def byte_of(name: str) -> tuple[int, int]:
     """Return first byte and length of what stands for a point: a file may end before it."""
     return int(hash_of_text(name)[:15], 16), 1
 
 
-def _lock(descriptor: int, place: tuple[int, int], *, end: bool = False) -> bool:
+def lock(descriptor: int, place: tuple[int, int], *, end: bool = False, wait: bool = False) -> bool:
     """Lock a place of a file for this open file, or end its lock; False if it is locked elsewhere. Raises OSError.
+
+    wait: until it is not locked elsewhere any more.
 
     A lock of the process, all that systems other than Linux have, does not part two threads that share a store.
     """
@@ -98,9 +100,12 @@ def _lock(descriptor: int, place: tuple[int, int], *, end: bool = False) -> bool
     try:
         if hasattr(fcntl, "F_OFD_SETLK"):
             kind = fcntl.F_UNLCK if end else fcntl.F_WRLCK
-            fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", kind, os.SEEK_SET, start, length, 0))
+            how = fcntl.F_OFD_SETLKW if wait else fcntl.F_OFD_SETLK
+            fcntl.fcntl(descriptor, how, struct.pack("hhqqi4x", kind, os.SEEK_SET, start, length, 0))
         else:
-            fcntl.lockf(descriptor, fcntl.LOCK_UN if end else fcntl.LOCK_EX | fcntl.LOCK_NB, length, start)
+            fcntl.lockf(
+                descriptor, fcntl.LOCK_UN if end else fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), length, start
+            )
     except OSError as error:
         if error.errno in (errno.EAGAIN, errno.EACCES):
             return False

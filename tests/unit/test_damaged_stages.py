@@ -30,6 +30,11 @@ SWEEP: dict[str, Any] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def every_result_has_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memo, "WORTH_S", 0.0)
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return canonical(sweep(SWEEP, results=tmp_path_factory.mktemp("whole"), executor="inline").store)

@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +173,32 @@ def test_the_pass_through_the_caches_is_shared(tmp_path: Path, monkeypatch: pyte
 def test_a_pass_nobody_else_needs_is_not_kept(tmp_path: Path) -> None:
     sweep({"base": BASE, "grid": {"caches": [["buffer-8k"], ["l1-32k"]]}}, results=tmp_path, executor="inline")
     assert not (tmp_path / "stages" / "cache_pass").exists()
+
+
+def test_what_takes_no_time_and_nobody_else_needs_has_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edgewatt.point.memo.WORTH_S", 60.0)
+    sweep(GRID, results=tmp_path, executor="inline")
+    kept = {path.parent.name for path in (tmp_path / "stages").rglob("*.npz")}
+    assert kept == {"ordering"}, "which points share"
+    sweep({"base": {**BASE, "orderings": "by-source"}, "grid": {"seed": [5, 6]}}, results=tmp_path, executor="inline")
+    assert {path.parent.name for path in (tmp_path / "stages").rglob("*.npz")} == kept
+    assert sorted(path.name for path in (tmp_path / "stages").iterdir() if path.is_file()) == ["locks"]
+
+
+def test_a_second_process_waits_for_what_the_first_makes(tmp_path: Path) -> None:
+    code = (
+        "import sys, json, time; sys.path[:0] = json.loads(sys.argv[2])\n"
+        "import numpy as np; from edgewatt.point.memo import Memo\n"
+        "memo = Memo(sys.argv[1])\n"
+        "def make():\n    print('making', flush=True); time.sleep(0.5); return {'a': np.arange(3)}\n"
+        "assert memo.arrays('step', 'k', make)['a'].tolist() == [0, 1, 2]\n"
+        "print(memo.made.get('step', 0), flush=True)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path), json.dumps(sys.path)]
+    first = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert first.stdout is not None and first.stdout.readline() == "making\n"
+    second = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=60, check=True)
+    assert first.communicate(timeout=60)[0] == "1\n" and second.stdout == "0\n"
 
 
 def test_record_file_tells_how_to_repeat_it(tmp_path: Path) -> None:
