@@ -40,9 +40,9 @@ def order(
     check_limits(seed, time_limit_s)
     task = Task(memory, policy, pinning, objective, seed, time_limit_s, progress)
     task = make_objective(objective).within(task)
-    found = entry.item(network, task, entry.make_parameters(parameters))
-    edges = check_order(network, found.edges)
-    return replace(found, edges=edges, truncated=found.truncated and not is_only_order(network, edges))
+    result = entry.item(network, task, entry.make_parameters(parameters))
+    edges = check_order(network, result.edges)
+    return replace(result, edges=edges, truncated=result.truncated and not is_only_order(network, edges))
 
 
 def check_limits(seed: int, time_limit_s: float | None) -> None:

@@ -152,10 +152,10 @@ class _Search:
         key = k, np.packbits(chosen).tobytes()
         if key not in self.known:
             task = PlacementTask(self.problem.banks[k].size_bytes, self.deadline)
-            found = place(self.problem.part(chosen), task, ExactParameters(self.nodes if nodes is None else nodes))
+            placement = place(self.problem.part(chosen), task, ExactParameters(self.nodes if nodes is None else nodes))
             if nodes is not None:
-                return found
-            self.known[key] = found
+                return placement
+            self.known[key] = placement
         return self.known[key]
 
     def fits(self, k: int, placed: Placement) -> bool:
@@ -264,7 +264,7 @@ class _Search:
         options: dict[str, Any] = {"mip_rel_gap": 0.0, "node_limit": max(20, MASTER_WORK // (n * m))}
         if self.deadline is not None:
             options["time_limit"] = max(0.01, self.deadline - time.monotonic())
-        found = milp(
+        solution = milp(
             (extra / scale).ravel(),
             integrality=np.ones(n * m),
             bounds=Bounds(0, p.allowed.ravel().astype(float)),
@@ -272,12 +272,12 @@ class _Search:
             options=options,
         )
         fixed = math.fsum(base.tolist())
-        if found.status == 2:
+        if solution.status == 2:
             return None, math.inf, True
-        bound = 0.0 if found.mip_dual_bound is None else max(0.0, float(found.mip_dual_bound))
-        if found.x is None:
+        bound = 0.0 if solution.mip_dual_bound is None else max(0.0, float(solution.mip_dual_bound))
+        if solution.x is None:
             return None, fixed + bound * scale, False
-        return found.x.reshape(n, m).argmax(axis=1).astype(np.int64), fixed + bound * scale, False
+        return solution.x.reshape(n, m).argmax(axis=1).astype(np.int64), fixed + bound * scale, False
 
 
 def place_in_banks(
@@ -321,10 +321,10 @@ def place_in_banks(
             for k in undecided:
                 search.planned[k] *= SPARE
     if best is None:
-        found = "no way found in the time limit" if search.late() else "no way found"
+        outcome = "no way found in the time limit" if search.late() else "no way found"
         raise InputError(
             "the buffers do not fit into the banks: "
-            + ("proved, the sizes live together are too large" if impossible else f"{found}, none is excluded")
+            + ("proved, the sizes live together are too large" if impossible else f"{outcome}, none is excluded")
         )
     return _result(search, best, min(float(lower), problem.total(best)), choices)
 

@@ -99,8 +99,8 @@ class _Decider:
         mean = (sums[self.last] - sums[self.first]) / (self.last - self.first)
         ended = np.searchsorted(np.sort(self.last), self.first, side="right")
         near = np.searchsorted(np.sort(self.first), self.last) - ended
-        found = (self.keys["width"], self.units, self.search.most, mean, near)
-        return np.log(np.stack([a.astype(float) for a in found], axis=1))
+        columns = (self.keys["width"], self.units, self.search.most, mean, near)
+        return np.log(np.stack([a.astype(float) for a in columns], axis=1))
 
     @staticmethod
     def _ranks(keys: list[Any]) -> Any:
@@ -180,12 +180,12 @@ def place(buffers: Buffers, task: PlacementTask, parameters: ExactParameters) ->
 
     def attempt(capacity: int) -> bool:
         nonlocal offset, height, lower
-        found, bound = decider.decide(capacity, limit)
-        if found is not None:
-            offset, height = found, int((found + buffers.size).max())
+        offsets, bound = decider.decide(capacity, limit)
+        if offsets is not None:
+            offset, height = offsets, int((offsets + buffers.size).max())
         elif bound > capacity >= lower:
             lower = bound
-        return found is not None
+        return offsets is not None
 
     while height > goal and decider.left > 0 and not decider.late:
         until = decider.left - 2 * limit * len(decider.preferences)

@@ -82,7 +82,7 @@ def order_run_tuples(
         block_bytes=block_bytes,
         objective=objective,
     )
-    found = order_all(
+    positions = order_all(
         problem,
         method,
         seed=seed,
@@ -90,4 +90,4 @@ def order_run_tuples(
         workers=workers,
         progress=progress,
     )
-    return check_order(network, order[found])
+    return check_order(network, order[positions])

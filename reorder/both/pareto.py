@@ -122,10 +122,10 @@ def pareto_orders(
                     trial = current.copy()
                     for k in part:
                         trial[bounds[k] : bounds[k + 1]] = candidate[bounds[k] : bounds[k + 1]]
-                    found = costs(trial)
+                    trial_costs = costs(trial)
                     left -= 1
-                    if np.dot(weight, found) < np.dot(weight, best):
-                        current, best = trial, found
+                    if np.dot(weight, trial_costs) < np.dot(weight, best):
+                        current, best = trial, trial_costs
                     elif len(part) > 1:
                         open_ += [part[len(part) // 2 :], part[: len(part) // 2]]
             points.append(Tradeoff(check_order(network, current), name, weight, *best))

@@ -137,10 +137,10 @@ def _accept(
         trial = current.copy()
         for k in part:
             trial[bounds[k] : bounds[k + 1]] = wanted[bounds[k] : bounds[k + 1]]
-        found = count(trial)
+        counts = count(trial)
         tried += 1
-        if found[0] <= limit[0] and found[1] <= limit[1]:
-            current, limit = trial, found
+        if counts[0] <= limit[0] and counts[1] <= limit[1]:
+            current, limit = trial, counts
             taken += len(part)
         elif len(part) > 1:
             half = len(part) // 2
@@ -191,24 +191,24 @@ def order_both(
         problem = run_problem(network, base, bounds, **kind)
         return base[order_all(problem, method, seed=seed, parameters=own, workers=workers, progress=progress)]
 
-    def costs(found: Int64Array) -> BothCosts:
-        reads, writes = count(found)
-        whole = run_problem(network, found, np.array([0, n]), **kind)
+    def costs(candidate: Int64Array) -> BothCosts:
+        reads, writes = count(candidate)
+        whole = run_problem(network, candidate, np.array([0, n]), **kind)
         return BothCosts(n + reads, writes, what_is_sent(whole, np.arange(n)).cost)
 
     still = still_windows(network, order, memory=memory, policy=policy, pinning=pinning)
     runs = np.append(np.flatnonzero(np.diff(network.targets[order], prepend=-1)), n).astype(np.int64)
-    found, _ = _accept(order, solve(order, still), still, count, recounts, progress)
-    still_costs = costs(found)
+    accepted, _ = _accept(order, solve(order, still), still, count, recounts, progress)
+    still_costs = costs(accepted)
     free = solve(order, runs)
     whole_runs = 0
     if spare_runs:
-        found, whole_runs = _accept(found, free, runs, count, recounts, progress)
+        accepted, whole_runs = _accept(accepted, free, runs, count, recounts, progress)
     lengths = np.diff(still)
     return BothOrder(
-        check_order(network, found),
+        check_order(network, accepted),
         costs(order),
-        costs(found),
+        costs(accepted),
         costs(free),
         still_costs,
         int(lengths[lengths > 1].sum()),

@@ -33,7 +33,7 @@ def lower_bounds(
             yield first, (piece, here, rounds if longest <= 1024 else 5)
 
     with Workers.of(workers) as team:
-        return float(sum(found for _, found in team.map(piece_bound, calls())))
+        return float(sum(bound for _, bound in team.map(piece_bound, calls())))
 
 
 def piece_bound(piece: Piece, order: Int64Array, rounds: int) -> float:

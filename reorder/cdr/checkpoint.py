@@ -37,9 +37,9 @@ class Checkpoint:
         try:
             if "digest" not in npz_names(path):
                 raise _Foreign
-            found = read_npz(path)
-            if _text(found.pop("digest")) == digest:
-                self.parts = _checked(found, bounds, todo)
+            arrays = read_npz(path)
+            if _text(arrays.pop("digest")) == digest:
+                self.parts = _checked(arrays, bounds, todo)
         except _Foreign:
             raise InputError(
                 f"{path}: not a checkpoint of tuple orders but another npz file; name another, or delete it"

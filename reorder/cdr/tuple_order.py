@@ -143,16 +143,16 @@ def order_tuples(
 def _order_rows(request: TupleRequest, stored: StoredTuples, bound: bool, run: Mapping[str, Any]) -> TupleOrder:
     """Order a layout whose rows are stored one after another."""
     problem, team = stored.problem(request.storage, request.wires), run["workers"]
-    found = order_all(problem, request.method, parameters=request.own, **run)
-    after, before = what_is_sent(problem, found, team.each), what_is_sent(problem, None, team.each)
+    positions = order_all(problem, request.method, parameters=request.own, **run)
+    after, before = what_is_sent(problem, positions, team.each), what_is_sent(problem, None, team.each)
     for name in request.member.guards_of(problem):
         other = None if name == "given" else order_all(problem, name, workers=team)
         sent = before if other is None else what_is_sent(problem, other, team.each)
         if sent.cost < after.cost:
-            found, after = np.arange(problem.size, dtype=np.int64) if other is None else other, sent
+            positions, after = np.arange(problem.size, dtype=np.int64) if other is None else other, sent
     storage = request.storage
     return TupleOrder(
-        positions=found,
+        positions=positions,
         ones_values=after.ones[0],
         ones_ids=sum(after.ones[1:]),
         original_ones_values=before.ones[0],
@@ -161,7 +161,7 @@ def _order_rows(request: TupleRequest, stored: StoredTuples, bound: bool, run: M
         original_cost=before.cost,
         toggles=sum(after.toggles) if after.toggles else None,
         original_toggles=sum(before.toggles) if before.toggles else None,
-        lower_bound=metric_bound(problem, found, team) if bound else None,
+        lower_bound=metric_bound(problem, positions, team) if bound else None,
         zeroed=stored.zeroed,
         method=request.method,
         parameters={
@@ -184,18 +184,18 @@ def _order_ell(request: TupleRequest, stored: StoredTuples, bound: bool) -> Tupl
         plain = TupleProblem(
             stored.fields, bounds, stored.entries.major, wires.encoder, wires.interval, wires.objective
         )
-        found = order_all(plain, request.method, parameters=own)
-        limit = metric_bound(plain, found) if bound else None
+        positions = order_all(plain, request.method, parameters=own)
+        limit = metric_bound(plain, positions) if bound else None
     else:
-        found = order_ell(problem, bounds, member.ell_sweeps(own))
+        positions = order_ell(problem, bounds, member.ell_sweeps(own))
         limit = float(ell_bound(problem, bounds)) if bound else None
-    given = np.arange(len(found), dtype=np.int64)
-    before, after = problem.field_ones(given), problem.field_ones(found)
+    given = np.arange(len(positions), dtype=np.int64)
+    before, after = problem.field_ones(given), problem.field_ones(positions)
     costs = [sum(ones[k] for k in problem.counted) for ones in (after, before)]
     if costs[0] > costs[1]:
-        found, after, costs = given, before, [costs[1], costs[1]]
+        positions, after, costs = given, before, [costs[1], costs[1]]
     return TupleOrder(
-        positions=found,
+        positions=positions,
         ones_values=after[0],
         ones_ids=after[1],
         original_ones_values=before[0],

@@ -82,12 +82,12 @@ def offer_strips(items: Items, best: Best, bound: float, ends: float) -> None:
 
     LRU and RR keep what was made last, and pulling uses it then.
     """
-    found, before = places(items), best.value
-    assert found is not None
+    positions, before = places(items), best.value
+    assert positions is not None
     for columns in STRIPS:
         for way in ("pull", "follow"):
             if best.budget.spent() < ends:
-                offer_along(items, best, bound, tilings(found, (1,), (columns,)), way)
+                offer_along(items, best, bound, tilings(positions, (1,), (columns,)), way)
     if best.value < before and best.edges is not None:
         items.orders.append(best.edges)
 

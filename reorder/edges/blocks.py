@@ -95,7 +95,7 @@ def best_size(
         made = budget.spent()
         best.offer(by_blocks(items, block), size=choice)
         rest = budget.spent() - made
-    return best.ordering(method, best.found, budget.over)
+    return best.ordering(method, best.parameters, budget.over)
 
 
 @ORDERINGS.register(
@@ -181,7 +181,7 @@ def best_tiles(
             }
             best.work += 1
             best.offer(by_tiles(network, **shape, rank=rank), **shape)
-    return best.ordering(method, best.found, budget.over)
+    return best.ordering(method, best.parameters, budget.over)
 
 
 @dataclass(frozen=True)

@@ -55,17 +55,17 @@ def partitioned_items(items: Items, size: int, seed: int) -> Int64Array:
         n, n_blocks = len(members), -(-len(members) // size)
         edges = slice(items.start[members[0]], items.start[members[-1] + 1])
         nets = _nets(items.source[edges], items.target[edges] - members[0])
-        found = np.zeros(n, np.int64)
+        part = np.zeros(n, np.int64)
         if n_blocks == n or not nets:
-            found = np.arange(n) // size
+            part = np.arange(n) // size
         elif n_blocks > 1:
             context = start_up.context_from_preset(library.PresetType.DETERMINISTIC)
             context.set_partitioning_parameters(n_blocks, size * n_blocks / n - 1, library.Objective.KM1)
             context.logging = False
             library.set_seed(seed % 2**31)
             parts = start_up.create_hypergraph(context, n, len(nets), nets).partition(context)
-            found = np.array([parts.block_id(node) for node in range(n)])
-        block[members] = blocks + found
+            part = np.array([parts.block_id(node) for node in range(n)])
+        block[members] = blocks + part
         blocks += n_blocks
     return block
 

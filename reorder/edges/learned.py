@@ -150,7 +150,7 @@ def learned(network: Network, task: Task, parameters: LearnedParameters) -> Orde
     if best.edges is None:
         best.offer(two_optimal_order(network), slots=0, set="")
     given = {} if parameters.weights is None else {"weights": parameters.weights}
-    return best.ordering("learned", {**best.found, **given}, learning.over)
+    return best.ordering("learned", {**best.parameters, **given}, learning.over)
 
 
 def stream_all(items: Items, best: Best, learning: Budget, parameters: LearnedParameters) -> None:
@@ -175,10 +175,10 @@ def stream_all(items: Items, best: Best, learning: Budget, parameters: LearnedPa
         moves = 0 if moves < len(items.items) else moves
     if not moves or learning.over or (task.prepared is not None and places(items) is None):
         return
-    weights = next(one for one in chosen if one.name == best.found["set"])
-    state = streamed(items, best.found["slots"], weights)
+    weights = next(one for one in chosen if one.name == best.parameters["set"])
+    state = streamed(items, best.parameters["slots"], weights)
     if state is not None:
-        cold_moves(items, state, best, moves, best.found)
+        cold_moves(items, state, best, moves, best.parameters)
 
 
 def stream_into(items: Items, best: Best, slots: int, weights: StreamingWeights, ends: Ends) -> None:
@@ -200,7 +200,7 @@ def stream_into(items: Items, best: Best, slots: int, weights: StreamingWeights,
     if best.task.sees_future:
         offer([0])
         return
-    known = best.found.get("delay")
+    known = best.parameters.get("delay")
     at = offer(DELAYS if known is None else [known])
     for step in NEARER:
         at = offer([at - step, at + step])
@@ -252,4 +252,4 @@ def eon(network: Network, task: Task, parameters: EonParameters) -> Ordering:
         drawn = play(state.kept, graph, frontiers(network, parameters.samples, task.memory - 1), generator)
         for edges in drawn.edges.T:
             best.offer(edges.copy(), take="sample")
-    return best.ordering("eon", best.found, budget.over)
+    return best.ordering("eon", best.parameters, budget.over)

@@ -41,9 +41,9 @@ def residency(network: Network, task: Task, parameters: ResidencyParameters) -> 
     best = Best(Scorer(network, task), budget, task)
     search(Items.of(network, task), best, parameters, budget.left())
     truncated = task.time_limit_s is not None and (parameters.moves is None or budget.over)
-    found = {**best.found, "moves": best.work}
+    reported = {**best.parameters, "moves": best.work}
     return best.ordering(
-        "residency", found | ({"starts": parameters.starts} if parameters.starts > 1 else {}), truncated
+        "residency", reported | ({"starts": parameters.starts} if parameters.starts > 1 else {}), truncated
     )
 
 
@@ -62,11 +62,11 @@ def search(items: Items, best: Best, parameters: ResidencyParameters, seconds: f
         for k, seed in enumerate(seeds)
     ]
     if workers == 1:
-        found = [_run(items, start, task.progress) for start in starts]
+        orderings = [_run(items, start, task.progress) for start in starts]
     else:
-        found = _run_in_processes(items, starts, workers, best)
-    winner = min(found, key=lambda ordering: ordering.curve[-1][2])
-    work = sum(ordering.curve[-1][0] for ordering in found)
+        orderings = _run_in_processes(items, starts, workers, best)
+    winner = min(orderings, key=lambda ordering: ordering.curve[-1][2])
+    work = sum(ordering.curve[-1][0] for ordering in orderings)
     best.adopt(winner, work, began, **winner.parameters)
 
 
@@ -110,13 +110,13 @@ def anneal_for_objective(
         return seconds - (best.budget.spent() - began) if seconds < math.inf else math.inf
 
     def trial(slots: int) -> float:
-        found = Best(Scorer(items.network, by_io), best.budget, by_io)
+        trial_best = Best(Scorer(items.network, by_io), best.budget, by_io)
         short = None if moves is None else round(moves * TRIAL)
         settings = replace(parameters, slots=slots, moves=short)
-        anneal(items, found, settings, seconds * TRIAL, heat)
-        assert found.edges is not None
-        best.work += found.work
-        return best.offer(found.edges, slots=slots)
+        anneal(items, trial_best, settings, seconds * TRIAL, heat)
+        assert trial_best.edges is not None
+        best.work += trial_best.work
+        return best.offer(trial_best.edges, slots=slots)
 
     slots = min(largest - 2, len(items.items))
     if not task.sees_future:
@@ -149,7 +149,7 @@ def _run(items: Items, start: Start, progress: Any = None) -> Ordering:
     task = replace(start.task, progress=progress)
     best = Best(Scorer(items.network, task), budget, task)
     anneal_and_polish(items, best, start.parameters, budget.left(), start.heat)
-    return best.ordering("residency", best.found, budget.over)
+    return best.ordering("residency", best.parameters, budget.over)
 
 
 _items: Items | None = None  # of a worker process, and what it reports to

@@ -21,7 +21,7 @@ def output_stationary(network: Network, task: Task, parameters: StationaryParame
     budget = Budget(task.time_limit_s, task.clock)
     best = Best(Scorer(network, task), budget, task)
     roll(Items.of(network, task), best, parameters)
-    return best.ordering("output-stationary", best.found, budget.over)
+    return best.ordering("output-stationary", best.parameters, budget.over)
 
 
 def roll(items: Items, best: Best, parameters: StationaryParameters) -> None:

@@ -30,13 +30,13 @@ SLANTS = (0.0, 1 / 16, 1 / 8)  # of the second coordinate against the first, bot
 
 def ranks(items: Items) -> Iterator[tuple[float, Int64Array]]:
     """Yield (slant, int64[N]): ranks of neurons along straight sweeps over the network; none without locality."""
-    found = places(items)
-    if found is None:
+    positions = places(items)
+    if positions is None:
         return
-    n = len(found)
+    n = len(positions)
     place = np.empty((n, 2))
     for k in range(2):
-        place[np.argsort(found[:, k], kind="stable"), k] = np.arange(n) / max(1, n - 1)
+        place[np.argsort(positions[:, k], kind="stable"), k] = np.arange(n) / max(1, n - 1)
     for slant in SLANTS:
         rank = np.empty(n, np.int64)
         rank[np.argsort(place[:, 0] + slant * place[:, 1], kind="stable")] = np.arange(n)
@@ -62,4 +62,4 @@ def sweep(network: Network, task: Task, parameters: None) -> Ordering:
         plans.fused(best, lambda tried: budget.over or best.value <= least)
     if best.edges is None:
         best.offer(two_optimal_order(network), slant=0.0, way="none")
-    return best.ordering("sweep", best.found, budget.over)
+    return best.ordering("sweep", best.parameters, budget.over)

@@ -151,10 +151,10 @@ class PlanSearch:
                 if seeds:
                     least = self.strips.least(first, last)
                     near = _halves if large and depths == 1 else _widths
-                    found = self._climb(seeds, best, near, limit, least)
-                    over = self._part(found, best) - least
+                    sweep = self._climb(seeds, best, near, limit, least)
+                    over = self._part(sweep, best) - least
                     if over < HOPELESS * (self._least_split(ranges, first, last, best) - least):
-                        ranges[first, last] = found
+                        ranges[first, last] = sweep
             of_singles = large and depths == 1  # one count a depth and one of all: else nothing is known of any plan
             self._value(linked(self._cheapest(ranges, best)[0], CORNERS[0]), best, _never if of_singles else limit)
             self.judged = True
@@ -207,18 +207,18 @@ class PlanSearch:
 
         least: what no sweep of it goes below.
         """
-        found, improved = seeds[0], True
+        current, improved = seeds[0], True
         for group in seeds[1:]:
-            if self._part(found, best) <= least:
+            if self._part(current, best) <= least:
                 break
-            found = min(found, group, key=lambda group: self._part(group, best))
-        while improved and self._part(found, best) > least and not limit(len(self.values)):
+            current = min(current, group, key=lambda group: self._part(group, best))
+        while improved and self._part(current, best) > least and not limit(len(self.values)):
             improved = False
-            for group in near(found):
-                if self._part(group, best) < self._part(found, best):
-                    found, improved = group, True
+            for group in near(current):
+                if self._part(group, best) < self._part(current, best):
+                    current, improved = group, True
                     break
-        return found
+        return current
 
     def _part(self, group: DepthGroup, best: Best) -> float:
         """Return the objective of a group alone: what feeds it is read, what others need of it is written."""
@@ -254,10 +254,10 @@ class PlanSearch:
 
 def plan_search(items: Items) -> PlanSearch | None:
     """Return the search over the network's plans, kept with the items; None where the network has no locality."""
-    found = places(items)
-    if found is None:
+    positions = places(items)
+    if positions is None:
         return None
     if "plans" not in items.facts:
-        items.facts["plans"] = PlanSearch(Strips(items, found))
+        items.facts["plans"] = PlanSearch(Strips(items, positions))
     kept: PlanSearch = items.facts["plans"]
     return kept

@@ -84,7 +84,7 @@ class _Range:
 class Strips:
     """Orders of one network by plans over its coordinates (float64[N, 2])."""
 
-    def __init__(self, items: Items, found: FloatArray) -> None:
+    def __init__(self, items: Items, positions: FloatArray) -> None:
         self.items = items
         network = items.network
         self.depth: Int64Array = network.depth[items.items]
@@ -96,7 +96,7 @@ class Strips:
         knots = np.linspace(0, 1, KNOTS)
         for neurons in np.split(by_depth, ends[:-1]):
             for k in range(2):  # what lies beside each other stays together, which ranks would pull apart
-                here = found[neurons, k]
+                here = positions[neurons, k]
                 self.place[k, neurons] = on_rows(np.interp(here, np.quantile(here, knots), knots))
         of_source = network.depth[items.sources]
         start, target = items.by_source

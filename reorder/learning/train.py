@@ -116,7 +116,7 @@ def train(
     for case in (*cases, *checks):
         case.start = case.extra(reference)
     curve: list[Validation] = []
-    found: list[tuple[float, StreamingWeights]] = []
+    trained: list[tuple[float, StreamingWeights]] = []
     provenance = {**(made_with or {}), "policy": policy, "objective": objective, "version_of_rule": 1}
     for number, seed in enumerate(seeds):
         search = CMA(mean=first.vector(), sigma=SPREAD if start is None else SPREAD_AGAIN, seed=seed)
@@ -137,11 +137,11 @@ def train(
                 if progress:
                     progress(round(1000 * (number + spent / share) / len(seeds)), 1000, f"seed {seed}: {best[0]:.4f}")
         more = {"seed": seed, "cpu_seconds": round(share), "evaluations": done, "validation": round(best[0], 4)}
-        found.append(
+        trained.append(
             (best[0], StreamingWeights.from_vector(np.round(best[1], 4), f"{name}-{seed}", {**provenance, **more}))
         )
-    found.sort(key=lambda one: one[0])
-    return Training(tuple(w for _, w in found), tuple(v for v, _ in found), tuple(curve))
+    trained.sort(key=lambda one: one[0])
+    return Training(tuple(w for _, w in trained), tuple(v for v, _ in trained), tuple(curve))
 
 
 def _mean(cases: Sequence[Case], weights: StreamingWeights) -> float:

@@ -58,8 +58,8 @@ def lower_bound(network: Network, memory: int, work: int = LARGEST_WORK) -> Netw
     work: an argument that takes more operations than this is left out; with the default, up to some seconds on a core.
     """
     checked_memory(memory)
-    found = _kept.setdefault(network, {}).get((memory, work))
-    if found is None:
+    bound = _kept.setdefault(network, {}).get((memory, work))
+    if bound is None:
         extra = [(0, "theorem-1")]
         if SPARSE_WORK * network.n_connections <= work:
             extra.append((sparse_extra(network, memory), "sparse"))
@@ -67,8 +67,8 @@ def lower_bound(network: Network, memory: int, work: int = LARGEST_WORK) -> Netw
             extra.append((expansion_extra(network, memory), "expansion"))
         extra.append((windows_extra(network, memory, work, _windows.setdefault(network, {})), "windows"))
         most = max(extra, key=lambda item: item[0])
-        found = _kept[network][memory, work] = NetworkBound(theorem_1(network) + most[0], *most)
-    return found
+        bound = _kept[network][memory, work] = NetworkBound(theorem_1(network) + most[0], *most)
+    return bound
 
 
 def theorem_1(network: Network) -> int:
@@ -98,8 +98,8 @@ def stay_costs(network: Network) -> Int64Array:
 
 def cores(network: Network) -> Int64Array:
     """Return int64[N]: the largest c such that the neuron lies in a subgraph of least degree c (directions ignored)."""
-    found: Int64Array = core_numbers(network.sources, network.targets, network.n_neurons)
-    return found
+    largest: Int64Array = core_numbers(network.sources, network.targets, network.n_neurons)
+    return largest
 
 
 def sparse_extra(network: Network, memory: int) -> int:
@@ -259,8 +259,8 @@ def _second_singular_value(matrix: FloatArray) -> float:
         top = np.sqrt(degree / degree.sum())
         rest = product - np.outer(top, top)
         try:
-            found = float(eigsh(rest, k=1, which="LA", v0=np.ones(n), tol=1e-7, return_eigenvectors=False)[0])
-            above = np.ceil(max(found, 0.0) * 1e5 + 0.01) / 1e5  # coarse, so that machines that round otherwise agree
+            second = float(eigsh(rest, k=1, which="LA", v0=np.ones(n), tol=1e-7, return_eigenvectors=False)[0])
+            above = np.ceil(max(second, 0.0) * 1e5 + 0.01) / 1e5  # coarse, so that machines that round otherwise agree
             cholesky(above * np.eye(n) - rest, overwrite_a=True, check_finite=False)
             return float(np.sqrt(above))
         except (LinAlgError, ArpackError):  # it stopped too low, or not at all

@@ -93,17 +93,17 @@ def optimal_eviction(
     """
     from ortools.linear_solver import pywraplp
 
-    found = contested_intervals(network, order, memory)
+    contested = contested_intervals(network, order, memory)
     upper = _min_total(network, order, memory)
-    if not len(found.start):
-        return EvictionBound(found.fixed, found.fixed, True)
+    if not len(contested.start):
+        return EvictionBound(contested.fixed, contested.fixed, True)
     solver = pywraplp.Solver.CreateSolver("GLOP" if relax else "SCIP")
     solver.SetTimeLimit(max(1, int(1000 * min(time_limit_s, 1e6))))  # 0 is none
     # Row i says: values kept across step i, plus slots left free, are C - 2. Less row i - 1, each value is in two rows.
-    free = [solver.NumVar(0, found.capacity, "") for _ in range(found.n_steps)]
+    free = [solver.NumVar(0, contested.capacity, "") for _ in range(contested.n_steps)]
     rows = []
-    for step in range(found.n_steps):
-        bound = found.capacity if step == 0 else 0
+    for step in range(contested.n_steps):
+        bound = contested.capacity if step == 0 else 0
         row = solver.Constraint(bound, bound)
         row.SetCoefficient(free[step], 1)
         if step:
@@ -112,13 +112,17 @@ def optimal_eviction(
     goal = solver.Objective()
     goal.SetMinimization()
     writes: dict[int, Any] = {}
-    constant = found.fixed
+    constant = contested.fixed
     for start, end, extra, group in zip(
-        found.start.tolist(), found.end.tolist(), found.extra.tolist(), found.group.tolist(), strict=True
+        contested.start.tolist(),
+        contested.end.tolist(),
+        contested.extra.tolist(),
+        contested.group.tolist(),
+        strict=True,
     ):
         keep = solver.NumVar(0, 1, "") if relax else solver.IntVar(0, 1, "")
         rows[start].SetCoefficient(keep, 1)
-        if end < found.n_steps:
+        if end < contested.n_steps:
             rows[end].SetCoefficient(keep, -1)
         goal.SetCoefficient(keep, -extra)
         constant += extra
@@ -136,10 +140,10 @@ def optimal_eviction(
     )  # else no figure of the solver's means anything
     value = goal.Value() if solved else np.inf
     if relax:
-        lower = int(np.ceil(constant + value - 1e-6)) if status == pywraplp.Solver.OPTIMAL else found.fixed
-        return EvictionBound(upper, max(lower, found.fixed), lower == upper)
+        lower = int(np.ceil(constant + value - 1e-6)) if status == pywraplp.Solver.OPTIMAL else contested.fixed
+        return EvictionBound(upper, max(lower, contested.fixed), lower == upper)
     proved = goal.BestBound() if solved else -np.inf
-    lower = max(found.fixed, int(np.ceil(constant + proved - 1e-6)) if np.isfinite(proved) else 0)
+    lower = max(contested.fixed, int(np.ceil(constant + proved - 1e-6)) if np.isfinite(proved) else 0)
     total = min(upper, round(constant + value)) if np.isfinite(value) else upper
     return EvictionBound(total, min(lower, total), lower >= total)
 

@@ -49,7 +49,7 @@ class SmallestMemory:
             "lower_bound": self.lower_bound,
             "argument": self.argument,
             "exact": self.exact,
-            "searched": {str(memory): found for memory, found in self.searched.items()},
+            "searched": {str(memory): needs for memory, needs in self.searched.items()},
         }
 
 
@@ -85,14 +85,14 @@ def smallest_memory(
     searched: dict[int, int] = {}
     names = (method,) if method is not None else _QUICK_METHODS
     first = [_try(network, name, int(network.touched.sum()) + 1, seed, moves, time_limit_s) for name in names]
-    best, memory = min(first, key=lambda found: found[1])
+    best, memory = min(first, key=lambda tried: tried[1])
     low, high = least, memory
     while low < high:
         middle = (low + high) // 2
-        found, needs = _try(network, method or "auto", middle, seed, moves, time_limit_s)
+        ordering, needs = _try(network, method or "auto", middle, seed, moves, time_limit_s)
         searched[middle] = needs
         if needs < memory:
-            best, memory = found, needs
+            best, memory = ordering, needs
         low, high = (low, min(middle, needs)) if needs <= middle else (middle + 1, high)
         if progress is not None:
             progress(len(searched), None, f"M {memory} known, at least {least}")
@@ -106,10 +106,10 @@ def _try(
 ) -> tuple[Ordering, int]:
     steps = ORDERINGS[method].item.steps
     parameters: dict[str, Any] = {} if steps is None or moves is None else {steps: moves}
-    found = make_order(
+    ordering = make_order(
         network, method, memory=max(memory, LEAST), seed=seed, time_limit_s=time_limit_s, **parameters
     )  # fmt: skip
-    return found, least_memory(network, found)
+    return ordering, least_memory(network, ordering)
 
 
 def _proved(network: Network) -> tuple[int, str]:

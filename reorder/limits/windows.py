@@ -169,8 +169,8 @@ def _norm(product: FloatArray) -> float:
     n = len(product)
     if n >= ITERATED:
         try:
-            found = float(eigsh(product, k=1, which="LA", v0=np.ones(n), tol=1e-5, return_eigenvectors=False)[0])
-            above = found * (1 + 1e-4) + 1e-6
+            eigenvalue = float(eigsh(product, k=1, which="LA", v0=np.ones(n), tol=1e-5, return_eigenvectors=False)[0])
+            above = eigenvalue * (1 + 1e-4) + 1e-6
             cholesky(above * np.eye(n) - product, overwrite_a=True, check_finite=False)
             return float(np.sqrt(above))
         except (LinAlgError, ArpackError):  # it stopped too low, or not at all

@@ -90,9 +90,9 @@ class Surrogate:
         best = int(values.argmin())
         prior = self.prior * values[best] / (self.prior @ seen[best] or 1.0)
         rows = np.vstack((seen / scale / values[:, None] * trust[:, None], TIED * np.eye(len(scale)) / values[best]))
-        found, _ = nnls(rows, np.append(trust, TIED * prior * scale / values[best]))
-        if found.any():
-            self.weights = found / scale
+        fitted, _ = nnls(rows, np.append(trust, TIED * prior * scale / values[best]))
+        if fitted.any():
+            self.weights = fitted / scale
 
     def predict(self, counts: Float64Array) -> float:
         """Return what the judge is expected to say."""

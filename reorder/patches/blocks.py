@@ -62,15 +62,15 @@ def rows_made(chain: LayerChain, first: int, last: int, tile: int) -> list[int]:
     height = chain.layers[last].out_h
     tiles = -(-height // tile)
     first_row, end, step = 0, tile, tile  # of the first tile; a last one that is not full is computed as a whole
-    found = []
+    rows = []
     for layer in reversed(chain.layers[first : last + 1]):
-        found.append(_within(end, step, tiles, layer.out_h) - _within(first_row, step, tiles, layer.out_h))
+        rows.append(_within(end, step, tiles, layer.out_h) - _within(first_row, step, tiles, layer.out_h))
         first_row = first_row * layer.stride - layer.padding
         end = (end - 1) * layer.stride - layer.padding + layer.kernel
         step *= layer.stride
     height = chain.layers[first].in_h
-    found.append(_within(end, step, tiles, height) - _within(first_row, step, tiles, height))
-    return found[::-1]
+    rows.append(_within(end, step, tiles, height) - _within(first_row, step, tiles, height))
+    return rows[::-1]
 
 
 def _within(start: int, step: int, count: int, height: int) -> int:

@@ -239,20 +239,20 @@ class _Stream:
         if not 0 <= index < size:
             return np.zeros(shape, np.int8)
         if at == self.head + 1 > self.block.first:
-            found = self._row_of_head(index)
+            values = self._row_of_head(index)
         elif at > self.block.first:
-            found = self.slice_of(at - 1, index)
+            values = self.slice_of(at - 1, index)
         elif self.axis == 0:
-            found = self.made[at][index]
+            values = self.made[at][index]
         else:
-            found = np.zeros(shape, np.int8)
+            values = np.zeros(shape, np.int8)
             there = self._rows_of(at, shape[0])
-            found[there] = self.made[at][np.arange(self.tops[at], self.tops[at] + shape[0])[there], index]
+            values[there] = self.made[at][np.arange(self.tops[at], self.tops[at] + shape[0])[there], index]
         if at == self.block.first == 0 and not self.input_loaded:
-            self.tally.offchip_bytes += found.size if self.axis == 0 else int(there.sum()) * layer.in_c
+            self.tally.offchip_bytes += values.size if self.axis == 0 else int(there.sum()) * layer.in_c
         if at in self.kept:
-            self.kept[at].append((index, found))
-        return found
+            self.kept[at].append((index, values))
+        return values
 
     def _row_of_head(self, index: int) -> Int8:
         """Row `index` of the output of the layers that run by rows."""
@@ -296,21 +296,21 @@ class _Stream:
                 return whole[index]
             rows = np.arange(self.tops[at + 1], self.tops[at + 1] + count)
             there = (rows >= 0) & (rows < whole.shape[0])
-            found = np.zeros((count, whole.shape[2]), np.int8)
-            found[there] = whole[rows[there], index]
-            return found
-        found = next(values for k, values in self.kept[adds] if k == index)
+            part = np.zeros((count, whole.shape[2]), np.int8)
+            part[there] = whole[rows[there], index]
+            return part
+        part = next(values for k, values in self.kept[adds] if k == index)
         if self.axis == 0:
-            return found
+            return part
         start = self.tops[at + 1] - self.tops[adds]
-        return found[start : start + count]
+        return part[start : start + count]
 
 
 def random_weights(chain: LayerChain, seed: int) -> list[Int8]:
     """Draw int8 weights: [k, k, in, out] of a convolution, [k, k, c] of a depthwise one."""
     rng = np.random.default_rng(seed)
-    found = []
+    weights = []
     for layer in chain.layers:
         shape = (layer.kernel, layer.kernel, layer.in_c, layer.out_c)[: 4 if layer.kind == "conv" else 3]
-        found.append(rng.integers(-60, 60, shape, np.int8))
-    return found
+        weights.append(rng.integers(-60, 60, shape, np.int8))
+    return weights

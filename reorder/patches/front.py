@@ -107,11 +107,11 @@ def patch_front(
         if any(layer.adds is not None for layer in chain.layers):
             raise InputError(f"{chain.name}: counting 'msf-cnn' knows no residual additions: use 'exact'")
         cuts = [(a, a) for a in range(n)] + [(a, b) for a in range(n) for b in range(a + 1, n)]
-        found: Iterator[Block | None] = (msf_cnn.make_block(chain, a, b) for a, b in cuts)
+        blocks: Iterator[Block | None] = (msf_cnn.make_block(chain, a, b) for a, b in cuts)
     else:
-        found = _blocks(chain, modes, tiles, weight_buffer)
+        blocks = _blocks(chain, modes, tiles, weight_buffer)
     usable: list[Block] = []
-    for block in found:  # single layers come first: there is always a plan of them
+    for block in blocks:  # single layers come first: there is always a plan of them
         if block is not None:
             usable.append(block)
         if limit.over(len(usable), None, "blocks") and len(usable) >= n:
@@ -200,13 +200,13 @@ def _undominated(points: list[tuple[int, int, int]]) -> list[int]:
     order = sorted(range(len(points)), key=points.__getitem__)
     seconds: list[int] = []  # a staircase: ascending, with descending thirds
     thirds: list[int] = []
-    found = []
+    undominated = []
     for k in order:
         _, second, third = points[k]
         at = bisect_right(seconds, second)
         if at and thirds[at - 1] <= third:
             continue
-        found.append(k)
+        undominated.append(k)
         end = at
         while end < len(thirds) and thirds[end] >= third:
             end += 1
@@ -214,4 +214,4 @@ def _undominated(points: list[tuple[int, int, int]]) -> list[int]:
             at -= 1
         seconds[at:end] = [second]
         thirds[at:end] = [third]
-    return found
+    return undominated

@@ -53,11 +53,11 @@ def recompute(
     if moves < 0 or depth < 1 or candidates < 1:
         raise InputError("recompute: moves is at least 0, depth and candidates are at least 1")
     deadline = None if time_limit_s is None else time.monotonic() + time_limit_s
-    best, found = graph, schedule(graph)
+    best, planned = graph, schedule(graph)
     copies: list[str] = []
     for _ in range(moves):
         chosen: tuple[int, int, OpGraph, Schedule, list[str]] | None = None
-        for tensor, later in _waiting(best, found)[:candidates]:
+        for tensor, later in _waiting(best, planned)[:candidates]:
             for reach in range(1, depth + 1):
                 if deadline is not None and time.monotonic() > deadline:
                     break
@@ -66,24 +66,24 @@ def recompute(
                     break
                 result = schedule(made[0])
                 cost = sum(t.n_bytes for node in made[0].nodes if node.name in made[1] for t in node.outputs)
-                if result.peak_bytes < found.peak_bytes and (
+                if result.peak_bytes < planned.peak_bytes and (
                     chosen is None or (result.peak_bytes, cost) < (chosen[0], chosen[1])
                 ):
                     chosen = result.peak_bytes, cost, made[0], result, made[1]
         if chosen is None:
             break
-        _, _, best, found, added = chosen
+        _, _, best, planned, added = chosen
         copies += added
     known = set(copies)
     extra = sum(t.n_bytes for node in best.nodes if node.name in known for t in node.outputs)
-    return Recomputed(best, found, tuple(copies), extra)
+    return Recomputed(best, planned, tuple(copies), extra)
 
 
-def _waiting(graph: OpGraph, found: Schedule) -> list[tuple[str, list[str]]]:
+def _waiting(graph: OpGraph, planned: Schedule) -> list[tuple[str, list[str]]]:
     """Return (tensor, its readers after the peak) of what is live at the peak without being used, the largest first."""
-    order = found.order.tolist()
+    order = planned.order.tolist()
     when = {graph.nodes[v].name: step for step, v in enumerate(order)}
-    at = int(footprint(graph, found.order).during_bytes.argmax())
+    at = int(footprint(graph, planned.order).during_bytes.argmax())
     running = graph.nodes[order[at]]
     used = {*running.inputs, *(t.name for t in running.outputs)}
     readers: dict[str, list[str]] = {}

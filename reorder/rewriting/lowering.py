@@ -39,7 +39,7 @@ def inexact(graph: OpGraph, original: OpGraph) -> dict[str, str]:
 
     Numbers: bits of integers; of floating point, sums in another order are let pass.
     """
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     nodes = {node.name: node for node in original.nodes}
     for node in graph.nodes:
         if node.op not in _WHOLE:
@@ -47,10 +47,10 @@ def inexact(graph: OpGraph, original: OpGraph) -> dict[str, str]:
         name = _first(node, nodes)
         reason = _reason(node, nodes[name], original)
         if reason:
-            found[name] = reason
+            reasons[name] = reason
             if node.output.buffer in nodes:  # of an addition that was absorbed too
-                found.setdefault(node.output.buffer, reason)
-    return found
+                reasons.setdefault(node.output.buffer, reason)
+    return reasons
 
 
 def _first(node: Operator, nodes: Mapping[str, Operator]) -> str:

@@ -104,13 +104,13 @@ class Peeling:
     def _reached(self, rows: Sequence[Sequence[int]]) -> npt.NDArray[np.uint8]:
         """uint8[n, n / 8]: bits of all that is reached along `rows`."""
         n = len(rows)
-        found = np.zeros((n, (n + 7) // 8), np.uint8)
+        reached = np.zeros((n, (n + 7) // 8), np.uint8)
         forwards = all(u < v for v, row in enumerate(rows) for u in row)
         for v in range(n) if forwards else range(n - 1, -1, -1):
             for u in rows[v]:
-                found[v] |= found[u]
-                found[v, u >> 3] |= 128 >> (u & 7)
-        return found
+                reached[v] |= reached[u]
+                reached[v, u >> 3] |= 128 >> (u & 7)
+        return reached
 
     def end(self, v: int, held: Mask) -> int:
         """Return the bound where v is the last (first) of `held` to run."""

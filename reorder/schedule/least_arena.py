@@ -21,8 +21,8 @@ def aligned_order(problem: OperatorProblem, start: Order, alignment: int, task: 
     """
     spare = -problem.graph.buffer_bytes % alignment
     rounded = problem.with_sizes(problem.graph.buffer_bytes + spare)
-    found = best_first(rounded, start=start, deadline=task.deadline, progress=task.progress)
-    return found.order, found.lower_bound_bytes - int(spare.max())
+    result = best_first(rounded, start=start, deadline=task.deadline, progress=task.progress)
+    return result.order, result.lower_bound_bytes - int(spare.max())
 
 
 def least_arena(

@@ -141,34 +141,34 @@ def schedule(
     until = deadline if objective == "traffic" else None
     costs = None if onchip_bytes is None else traffic_costs(problem, onchip_bytes, block_bytes, until)
     task = ScheduleTask(deadline, seed, progress)
-    found = entry.item(problem, task, entry.make_parameters(parameters))
+    result = entry.item(problem, task, entry.make_parameters(parameters))
     effort = Effort(evaluations)
-    order, proved, truncated = found.order, found.proved, found.truncated
+    order, proved, truncated = result.order, result.proved, result.truncated
     limits: dict[str, Any] = {"effort": effort, "seed": seed, "deadline": deadline, "progress": progress}
-    floor = found.lower_bound_bytes  # of the arena
+    floor = result.lower_bound_bytes  # of the arena
     place = lambda o, goal: arena_of(problem, o, allocator, alignment=step, task=PlacementTask(goal, deadline))  # noqa: E731
-    placed = place(order, found.peak_bytes)
+    placed = place(order, result.peak_bytes)
     searches = ALLOCATORS[allocator].item.rule is None  # a rule's height says nothing of what an order needs
-    if placed.n_bytes > found.peak_bytes and objective in ("peak", "arena") and searches and not found.given:
+    if placed.n_bytes > result.peak_bytes and objective in ("peak", "arena") and searches and not result.given:
         aligned, bound = aligned_order(problem, order, step, task)
         floor = max(floor, bound)
     else:
         aligned = None
     if objective == "arena" or (placed.n_bytes > floor and aligned is not None):
         others = ([] if aligned is None else [aligned], simple_orders(problem))
-        starts = [o for o in (found.order, *chain(*others)) if problem.costs.peak(o) <= found.peak_bytes]
+        starts = [o for o in (result.order, *chain(*others)) if problem.costs.peak(o) <= result.peak_bytes]
         order, late = least_arena(
-            problem, starts, allocator, goal=floor, peak_cap=found.peak_bytes, alignment=step, **limits
+            problem, starts, allocator, goal=floor, peak_cap=result.peak_bytes, alignment=step, **limits
         )
         truncated = truncated or late
     elif objective == "traffic":
-        starts = [found.order, *simple_orders(problem)]
+        starts = [result.order, *simple_orders(problem)]
         if budget_bytes is not None:
-            starts = [o for o in starts if problem.costs.peak(o) <= budget_bytes] or [found.order]
+            starts = [o for o in starts if problem.costs.peak(o) <= budget_bytes] or [result.order]
         order, total, late = local_search(problem, costs, TRAFFIC, starts, goal=0, peak_cap=budget_bytes, **limits)
         proved, truncated = total == 0, truncated or late
     peak = int(problem.costs.peak(order))
-    if order is not found.order:
+    if order is not result.order:
         placed = place(order, max(peak, floor))
     if placed.n_bytes > max(peak, floor):
         lowest = place(order, None)  # the capacity sought cannot be met: as low as can be
@@ -176,23 +176,23 @@ def schedule(
     if objective == "arena":
         proved = placed.n_bytes == floor
     if budget_bytes is not None and peak > budget_bytes:
-        raise _over_budget(problem, found, budget_bytes, rewritten=bool(rewrite))
+        raise _over_budget(problem, result, budget_bytes, rewritten=bool(rewrite))
     return Schedule(
         graph=problem.graph,
         order=order.astype(np.int64),
         objective=objective,
         method=method,
         peak_bytes=peak,
-        lower_bound_bytes=found.lower_bound_bytes,
+        lower_bound_bytes=result.lower_bound_bytes,
         arena_bytes=placed.n_bytes,
         arena_lower_bound_bytes=min(floor, placed.n_bytes),
         alignment=step,
         offsets=placed.offsets,
         traffic=None if costs is None else OffchipTraffic(*costs.traffic(order)),
         proved=proved,
-        states=found.states,
+        states=result.states,
         truncated=truncated,
-        details=found.details,
+        details=result.details,
     )
 
 
@@ -214,16 +214,16 @@ def _check_budget(problem: OperatorProblem, budget_bytes: int | None, *, rewritt
         )
 
 
-def _over_budget(problem: OperatorProblem, found: SearchResult, budget_bytes: int, *, rewritten: bool) -> InputError:
+def _over_budget(problem: OperatorProblem, result: SearchResult, budget_bytes: int, *, rewritten: bool) -> InputError:
     where = problem.graph.source or problem.graph.name
-    if found.lower_bound_bytes > budget_bytes:
+    if result.lower_bound_bytes > budget_bytes:
         way = "" if rewritten else " (rewriting may lower this, see `rewrite`)"
         return InputError(
-            f"{where}: every order needs at least {found.lower_bound_bytes} bytes, more than the budget of "
+            f"{where}: every order needs at least {result.lower_bound_bytes} bytes, more than the budget of "
             f"{budget_bytes}{way}"
         )
     way = "search longer" if rewritten else "search longer or rewrite"
     return InputError(
-        f"{where}: the best order found needs {found.peak_bytes} bytes, more than the budget of {budget_bytes}; it is "
-        f"not proved that none fits (at least {found.lower_bound_bytes} bytes are needed): {way}"
+        f"{where}: the best order found needs {result.peak_bytes} bytes, more than the budget of {budget_bytes}; it is "
+        f"not proved that none fits (at least {result.lower_bound_bytes} bytes are needed): {way}"
     )

@@ -86,7 +86,7 @@ def offchip_transfers(
     costs = traffic_costs(problem, onchip_bytes, block_bytes, deadline)
     most = max_bytes() // _BYTES_PER_TRANSFER
     try:
-        found: npt.NDArray[np.int64] = costs.transfers(
+        transfers: npt.NDArray[np.int64] = costs.transfers(
             order, None if deadline is None else seconds_until(deadline), most
         )
     except TimeoutError:
@@ -94,7 +94,7 @@ def offchip_transfers(
     except MemoryError:
         claim(_BYTES_PER_TRANSFER * (most + 1), problem.graph.source or problem.graph.name, "its off-chip transfers")
         raise
-    return found
+    return transfers
 
 
 def offchip_traffic(

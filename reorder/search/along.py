@@ -73,11 +73,11 @@ def rank_by(*keys: npt.NDArray[Any]) -> Int64Array:
 
 
 def tilings(
-    found: npt.NDArray[np.float64], numbers_of_rows: Sequence[int], numbers_of_columns: Sequence[int]
+    positions: npt.NDArray[np.float64], numbers_of_rows: Sequence[int], numbers_of_columns: Sequence[int]
 ) -> Iterator[tuple[dict[str, Any], Int64Array]]:
-    """Yield ranks by tile of coordinates float64[N, 2], tiles forth and back row by row, neurons of a tile so too."""
-    n = len(found)
-    y, x = (rank_by(found[:, k]) / n for k in (0, 1))
+    """Yield ranks by tile of positions float64[N, 2], tiles forth and back row by row, neurons of a tile so too."""
+    n = len(positions)
+    y, x = (rank_by(positions[:, k]) / n for k in (0, 1))
     for rows, columns in itertools.product(numbers_of_rows, numbers_of_columns):
         row, column = (y * rows).astype(np.int64), (x * columns).astype(np.int64)
         column = np.where(row % 2, columns - 1 - column, column)
@@ -107,4 +107,4 @@ def order_along(
     """Return the best of what `offer_along` offers, as an order of `method`. ranks: from the time that there is."""
     best = Best(Scorer(network, task), Budget(task.time_limit_s, task.clock), task)
     offer_along(Items.of(network, task), best, least, ranks(best.budget), way)
-    return best.ordering(method, best.found, best.budget.over)
+    return best.ordering(method, best.parameters, best.budget.over)

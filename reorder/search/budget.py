@@ -61,8 +61,8 @@ class Scorer:
             while at(further := max(2, round(width * factor))) < at(width):
                 width = further
         self._width = width
-        found, batched = forms[width]
-        return (batched, found) if found < value else (edges, value)
+        batched_value, batched = forms[width]
+        return (batched, batched_value) if batched_value < value else (edges, value)
 
 
 @dataclass
@@ -118,28 +118,28 @@ class Best:
     task: Task
     edges: npt.NDArray[np.int64] | None = None
     value: float = float("inf")
-    found: dict[str, Any] = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict)
     curve: list[tuple[int, float, float]] = field(default_factory=list)
     work: int = 0
 
-    def offer(self, edges: npt.NDArray[np.int64], **found: Any) -> float:
+    def offer(self, edges: npt.NDArray[np.int64], **parameters: Any) -> float:
         """Score an order, keep it if it is better than every one before, and return its value (`Scorer.polished`).
 
-        found: how it came about, for the result's parameters.
+        parameters: how it came about, for the result's parameters.
         """
         if self.edges is not None and np.array_equal(edges, self.edges):
             return self.value  # as the file's order often is two-optimal's; a look costs a thirtieth of a count
         edges, value = self.score.polished(edges)
         if value < self.value:
-            self.edges, self.value, self.found = edges, value, found
+            self.edges, self.value, self.parameters = edges, value, parameters
             self.curve.append((self.work, self.budget.spent(), value))
         return value
 
-    def adopt(self, made: Ordering, work: int, began: float, **found: Any) -> None:
+    def adopt(self, made: Ordering, work: int, began: float, **parameters: Any) -> None:
         """Take over what a search with a curve of its own found after `work` units; it started at second `began`."""
         for done, seconds, value in made.curve:
             if value < self.value:
-                self.edges, self.value, self.found = made.edges, value, found
+                self.edges, self.value, self.parameters = made.edges, value, parameters
                 self.curve.append((self.work + done, began + seconds, value))
         self.work += work
 

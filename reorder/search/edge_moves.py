@@ -80,4 +80,4 @@ def polish(best: Best, network: Network, moves: int | None, seconds: float) -> N
         if task.progress:
             share = max(done / moves if moves else 0.0, spent / seconds if seconds < math.inf else 0.0)
             task.progress(round(1000 * min(1.0, share)), 1000, f"{search.best:.0f}")
-    best.offer(best.edges[search.best_found()], **best.found)
+    best.offer(best.edges[search.best_found()], **best.parameters)

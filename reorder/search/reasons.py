@@ -109,13 +109,13 @@ class _Follower:
             for s in self.left[t]:
                 if self.finished[s]:
                     waiting.setdefault(s, []).append(t)
-        found = sorted(
+        candidates = sorted(
             (self._candidate(s, np.array(sorted(at))) for s, at in waiting.items()), key=lambda one: -one.score
         )
         name = int(self.items.sources[streamed])
-        chosen = next(one for one in found if one.source == name)
-        other = next((one for one in found if one.source != name), None)
-        return SourceChoice(self.served / len(self.items.source), len(found), chosen, other)
+        chosen = next(one for one in candidates if one.source == name)
+        other = next((one for one in candidates if one.source != name), None)
+        return SourceChoice(self.served / len(self.items.source), len(candidates), chosen, other)
 
     def _candidate(self, s: int, at: npt.NDArray[np.int64]) -> Candidate:
         left, weights = self.weighed[at].astype(float), dict(zip(STREAM, self.weights.stream, strict=True))
@@ -163,9 +163,9 @@ def reasons(items: Items, slots: int, weights: StreamingWeights, count: int = 24
     events = run.events
     streams = np.flatnonzero(events < 0)
     wanted = {int(k) for k in streams[np.unique(np.linspace(0, len(streams) - 1, count).astype(int))]}
-    state, found = _Follower(items, min(slots, len(items.items)), weights), []
+    state, choices = _Follower(items, min(slots, len(items.items)), weights), []
     for k, event in enumerate(events.tolist()):
         if k in wanted:
-            found.append(state.choice(-1 - event))
+            choices.append(state.choice(-1 - event))
         state.follow(event)
-    return found
+    return choices

@@ -292,8 +292,11 @@ def _anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: 
         runs[chosen].offer(best)
 
 
-def cold_moves(items: Items, state: IntervalState, best: Best, moves: int, found: dict[str, object]) -> None:
-    """Let a state go on for so many swaps, nearly all that are kept costing no more, and offer its order."""
+def cold_moves(items: Items, state: IntervalState, best: Best, moves: int, parameters: dict[str, object]) -> None:
+    """Let a state go on for so many swaps, nearly all that are kept costing no more, and offer its order.
+
+    parameters: what it is offered with; the order is decoded with their `delay`.
+    """
     kinds = SPARSE_MOVES if items.sparse else DENSE_MOVES
     search = items.search(state.slots, best.task.seed, blocks=items.in_blocks)
     search.set_state(state.opens, state.drops)
@@ -305,6 +308,6 @@ def cold_moves(items: Items, state: IntervalState, best: Best, moves: int, found
         done += min(LOOK, moves - done)
     search.refresh()
     best.work += done
-    delay = found.get("delay", 0)
+    delay = parameters.get("delay", 0)
     assert isinstance(delay, int)
-    best.offer(items.decode(search, delay), **found)
+    best.offer(items.decode(search, delay), **parameters)

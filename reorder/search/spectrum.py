@@ -72,8 +72,8 @@ def places(items: Items) -> FloatArray | None:
         if known is not None and _wide(network):
             known = known[:, ::-1]  # along the longer side first: fronts across it are shorter
         items.facts["places"] = coordinates(items) if known is None else known
-    found: FloatArray | None = items.facts["places"]
-    return found
+    cached: FloatArray | None = items.facts["places"]
+    return cached
 
 
 def coordinates(items: Items) -> FloatArray | None:
@@ -83,8 +83,8 @@ def coordinates(items: Items) -> FloatArray | None:
     """
     if "coordinates" not in items.facts:
         items.facts["coordinates"] = _coordinates(items, 2)
-    found: FloatArray | None = items.facts["coordinates"]
-    return found
+    cached: FloatArray | None = items.facts["coordinates"]
+    return cached
 
 
 def _coordinates(items: Items, count: int) -> FloatArray | None:
@@ -103,13 +103,13 @@ def _coordinates(items: Items, count: int) -> FloatArray | None:
         values, vectors = _from_cells(graph, far, count)
     if values[0] < LEAST:
         return None
-    found = (graph.inverse * vectors).T
+    embedding = (graph.inverse * vectors).T
     if len(values) > 1 and 1 - values[0] > ALIKE * (1 - values[1]):
-        found = _along_axes(found - found[graph.touched].mean(axis=0), graph.touched)
-    for k in range(found.shape[1]):  # the sign of an eigenvector says nothing: the first neuron that has one gets +
-        sign = found[np.argmax(np.abs(found[:, k]) > 1e-9), k]
-        found[:, k] *= -1 if sign < 0 else 1
-    return found if found.shape[1] == count else np.pad(found, ((0, 0), (0, count - found.shape[1])))
+        embedding = _along_axes(embedding - embedding[graph.touched].mean(axis=0), graph.touched)
+    for k in range(embedding.shape[1]):  # the sign of an eigenvector says nothing: the first neuron that has one gets +
+        sign = embedding[np.argmax(np.abs(embedding[:, k]) > 1e-9), k]
+        embedding[:, k] *= -1 if sign < 0 else 1
+    return embedding if embedding.shape[1] == count else np.pad(embedding, ((0, 0), (0, count - embedding.shape[1])))
 
 
 class _Graph:
@@ -228,13 +228,13 @@ def _dot(x: FloatArray, y: FloatArray) -> float:
     return float(np.einsum("n,n->", x, y))  # unlike BLAS, in one thread and the same everywhere
 
 
-def _along_axes(found: FloatArray, touched: npt.NDArray[np.bool_]) -> FloatArray:
+def _along_axes(embedding: FloatArray, touched: npt.NDArray[np.bool_]) -> FloatArray:
     """Return two coordinates turned so that each goes along an axis of the picture.
 
     In a square picture the two smoothest ones come in any mixture. A cosine along one axis spends most of its values
     near its ends, a mixture of two does not: so the turn with the least fourth moments is taken.
     """
-    scaled = found / np.maximum(np.sqrt((found[touched] ** 2).mean(axis=0)), 1e-30)
+    scaled = embedding / np.maximum(np.sqrt((embedding[touched] ** 2).mean(axis=0)), 1e-30)
     some = scaled[touched]
     some = some[:: max(1, len(some) // JUDGED)]
     moments = [float((_turn(some, angle) ** 4).mean()) for angle in (0, np.pi / 8, np.pi / 4)]

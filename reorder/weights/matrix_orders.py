@@ -166,7 +166,7 @@ class _Run:
                     raise InputError(f"{file}: a matrix written as CSR takes the name of tensor {name!r}: exclude it")
                 weight_map[name] = file.name
             shards[file] = Shard(self.target / file.name, dict(places))
-        found = []
+        results = []
         for file, shard in shards.items():
             matrices = by_file.get(file, [])
             whole = file.name in self.journal.shards and shard.is_whole()
@@ -182,10 +182,10 @@ class _Run:
                         shard.copy(tensor)
                 shard.finish()
                 self.journal.put(shard=file.name)
-            found += [self._result(matrix, file.name) for matrix in matrices]
+            results += [self._result(matrix, file.name) for matrix in matrices]
         size = sum(place.n_bytes for shard in shards.values() for place in shard.places.values())
         write_index(self.target, weight_map, size, {"ordered": self.chosen})
-        return found
+        return results
 
     def _id_bits(self, matrix: RowMatrix) -> int:
         return self.id_bits or (16 if matrix.shape[1] <= 1 << 16 else 32)

@@ -172,15 +172,15 @@ class Journal:
                 first = stream.readline(_LINE)
         except (OSError, ValueError):
             return None
-        found = _parsed(first)
-        return self._rest() if found is not None and found.get("key") == key else None
+        header = _parsed(first)
+        return self._rest() if header is not None and header.get("key") == key else None
 
     def _rest(self) -> Iterator[dict[str, Any]]:
         with open(self.path, encoding="utf-8", errors="replace") as stream:
             stream.readline()
             while line := stream.readline(_LINE):
-                if line.endswith("\n") and (found := _parsed(line)) is not None:
-                    yield found
+                if line.endswith("\n") and (parsed := _parsed(line)) is not None:
+                    yield parsed
 
     def _take(self, line: dict[str, Any]) -> None:
         name = line.get("matrix")
@@ -227,10 +227,10 @@ def _parsed(line: str) -> dict[str, Any] | None:
     if check.strip() != f"{crc32(text.encode(errors='replace')):08x}":
         return None
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def write_index(folder: Path, weight_map: Mapping[str, str], total: int, about: Mapping[str, Any]) -> Path:

@@ -37,10 +37,10 @@ def output_tiles(network: Network, task: Task, parameters: OutputTilesParameters
     """Pull the outputs of one tile after another; two-optimal where the network has no locality."""
     best = Best(Scorer(network, task), Budget(task.time_limit_s, task.clock), task)
     items = Items.of(network, task)
-    found = places(items)
-    if found is None:
+    positions = places(items)
+    if positions is None:
         best.offer(two_optimal_order(network), rows=1, columns=1)
     else:
         rows, columns = ((given,) if given else SIDES for given in (parameters.rows, parameters.columns))
-        offer_along(items, best, least_objective(network, task), tilings(found, rows, columns), "pull")
-    return best.ordering("output-tiles", best.found, best.budget.over)
+        offer_along(items, best, least_objective(network, task), tilings(positions, rows, columns), "pull")
+    return best.ordering("output-tiles", best.parameters, best.budget.over)

@@ -40,9 +40,9 @@ def has_pictures(network: Network) -> bool:
 
 def rasters(network: Network) -> Iterator[tuple[dict[str, Any], npt.NDArray[np.int64]]]:
     """Yield ranks by rows of pixels and by columns, later layers after earlier ones at the same place."""
-    found = known_places(network)
-    assert found is not None
-    y, x = found.T
+    positions = known_places(network)
+    assert positions is not None
+    y, x = positions.T
     for name, outer, inner in (("rows", y, x), ("columns", x, y)):
         yield {"along": name}, rank_by(outer, inner, network.depth)
 
@@ -62,11 +62,11 @@ def raster(network: Network, task: Task, parameters: RasterParameters) -> Orderi
     items, places = Items.of(network, task), known_places(network)
     if places is None:
         best.offer(two_optimal_order(network), way="none")
-        return best.ordering("raster", best.found, False)
+        return best.ordering("raster", best.parameters, False)
     least = least_objective(network, task)
     offer_along(items, best, least, rasters(network), parameters.way)
     if parameters.plans and parameters.way is None:
         ends = task.time_limit_s or math.inf
         plans = PlanSearch(Strips(items, places))
         plans.fused(best, lambda tried: best.budget.spent() >= ends or best.value <= least)
-    return best.ordering("raster", best.found, best.budget.over)
+    return best.ordering("raster", best.parameters, best.budget.over)

@@ -100,9 +100,9 @@ def contents(path: str | Path, network: Network | None = None) -> Contents:
             raise InputError(f"{path}: {name!r} holds numbers that are not finite")
         return array
 
-    found = need("features", "float32", (None, None))
+    table = need("features", "float32", (None, None))
     width = len(need("parameter.norm.weight", "float32", (None,)))
-    wanted = shapes(found.shape[1], width)
+    wanted = shapes(table.shape[1], width)
     made = {kind: {name: need(f"{kind}.{name}", "float32", of).copy() for name, of in wanted.items()} for kind in KINDS}
     generator = need("generator", "uint8", (None,)).copy()
     best = need("best", "int64", (None,)).copy()
@@ -113,15 +113,15 @@ def contents(path: str | Path, network: Network | None = None) -> Contents:
     if network is not None:
         if about["network"] != fingerprint(network):
             raise InputError(f"{path}: trained for another network ({about['name']}); EON is trained for one")
-        if len(found) != network.n_neurons:
-            raise InputError(f"{path}: features of {len(found)} neurons, the network has {network.n_neurons}")
+        if len(table) != network.n_neurons:
+            raise InputError(f"{path}: features of {len(table)} neurons, the network has {network.n_neurons}")
         if len(best):
             try:
                 check_order(network, best)
             except InputError as error:
                 raise InputError(f"{path}: {error}") from error
     return Contents(
-        made, found.copy(), generator, best, curve, about["seed"], about["memory"], about["iteration"], about["seconds"]
+        made, table.copy(), generator, best, curve, about["seed"], about["memory"], about["iteration"], about["seconds"]
     )
 
 

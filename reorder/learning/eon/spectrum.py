@@ -22,13 +22,13 @@ def features(network: Network, count: int) -> npt.NDArray[np.float32]:
     adjacency = coo_matrix((ones, (network.sources, network.targets)), shape=(n, n)).tocsr()
     adjacency = ((adjacency + adjacency.T) > 0).astype(np.float64)
     laplacian = diags(np.asarray(adjacency.sum(axis=1)).ravel()) - adjacency
-    found = min(count, n)
-    if n <= DENSE or found >= n - 1:
+    computed = min(count, n)
+    if n <= DENSE or computed >= n - 1:
         values, vectors = np.linalg.eigh(laplacian.toarray())
     else:
-        values, vectors = eigsh(laplacian, found, which="LA", v0=np.random.default_rng(0).standard_normal(n))
-    largest = vectors[:, np.argsort(values, kind="stable")[::-1][:found]]
-    signs = np.sign(largest[np.argmax(np.abs(largest), axis=0), np.arange(found)])
+        values, vectors = eigsh(laplacian, computed, which="LA", v0=np.random.default_rng(0).standard_normal(n))
+    largest = vectors[:, np.argsort(values, kind="stable")[::-1][:computed]]
+    signs = np.sign(largest[np.argmax(np.abs(largest), axis=0), np.arange(computed)])
     result = np.zeros((n, count), np.float32)
-    result[:, :found] = largest * signs * np.sqrt(n)
+    result[:, :computed] = largest * signs * np.sqrt(n)
     return result

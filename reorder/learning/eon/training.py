@@ -81,8 +81,8 @@ def begin(network: Network, *, memory: int, seed: int = 0, recipe: Recipe = RECI
     parameters = initial(recipe.features, recipe.width, generator)
     moments = {name: (torch.zeros_like(each), torch.zeros_like(each)) for name, each in parameters.items()}
     kept = {name: each.clone() for name, each in parameters.items()}
-    found = features(network, recipe.features)
-    return TrainingState(seed, memory, found, parameters, moments, kept, generator, np.zeros(0, np.int64))
+    table = features(network, recipe.features)
+    return TrainingState(seed, memory, table, parameters, moments, kept, generator, np.zeros(0, np.int64))
 
 
 def train(
@@ -137,12 +137,12 @@ def advantages(
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """Return float32[W, B] generalised advantages and returns of rewards -misses, less their mean."""
     reward = (misses.mean() - misses).astype(np.float32)
-    found, ahead = np.zeros_like(value), np.zeros(value.shape[1], np.float32)
+    advantage, ahead = np.zeros_like(value), np.zeros(value.shape[1], np.float32)
     for step in range(len(value) - 1, -1, -1):
         following = value[step + 1] if step + 1 < len(value) else np.float32(0)
         ahead = reward[step] + recipe.discount * following - value[step] + recipe.discount * recipe.trace * ahead
-        found[step] = ahead
-    return found, found + value
+        advantage[step] = ahead
+    return advantage, advantage + value
 
 
 def _learn(

@@ -16,17 +16,17 @@ def large(problem: OperatorProblem, task: ScheduleTask, parameters: BestFirstPar
     """See Scheduler. details: operators after fusion."""
     fused = fuse(problem)
     start = best_simple_order(problem)
-    found = best_first(
+    result = best_first(
         fused.problem,
         lower_bound_bytes=int(problem.single_operator_bytes.max()),
         max_states=parameters.max_states,
         deadline=task.deadline,
         progress=task.progress,
     )
-    order = fused.expand(found.order)
+    order = fused.expand(result.order)
     peak = int(problem.costs.peak(order))
     if int(problem.costs.peak(start)) < peak:
         order, peak = start, int(problem.costs.peak(start))
-    lower = min(found.lower_bound_bytes, peak)
+    lower = min(result.lower_bound_bytes, peak)
     details = {"operators_after_fusion": fused.problem.graph.n_nodes}
-    return SearchResult(order, peak, lower, found.states, found.truncated, details)
+    return SearchResult(order, peak, lower, result.states, result.truncated, details)

@@ -51,15 +51,15 @@ def waists(problem: OperatorProblem) -> list[int]:
             alone[v] = sum(int(graph.buffer_bytes[b]) for b in buffers)
     # v is passed by every order iff no edge jumps over it from or to an operator that is not related to it: all of
     # 0..v-1 reach v, and v reaches all of v+1..n-1.
-    found = []
+    operators = []
     ancestors = _related(graph.predecessors)
     descendants = _related([tuple(n - 1 - u for u in graph.successors[n - 1 - v]) for v in range(n)])
     passing = _passing(problem)
     for v in range(n - 1):
         passed = ancestors[v] == v and descendants[n - 1 - v] == n - 1 - v
         if passed and live[v] == alone[v] and not passing[v]:
-            found.append(v)
-    return found
+            operators.append(v)
+    return operators
 
 
 def _passing(problem: OperatorProblem) -> list[bool]:
@@ -73,11 +73,11 @@ def _passing(problem: OperatorProblem) -> list[bool]:
             first.setdefault(b, v)
         for b in (*rows["reads"][v], *rows["writes"][v]):
             last[b] = v
-    found = [False] * n
+    passing = [False] * n
     for b, v in first.items():
         for passed in range(v + 1, n if problem.kept[b] else last[b]):
-            found[passed] = True
-    return found
+            passing[passed] = True
+    return passing
 
 
 def _related(before: Sequence[Sequence[int]]) -> list[int]:
