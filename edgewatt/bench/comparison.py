@@ -129,11 +129,11 @@ def bench(
             if batch == 1:
                 chosen, lanes = None, 1
             else:
-                found = fastest_order(network, processor, batch=batch, lanes=(lanes,) if lanes else (32, 64, 128))
-                chosen, lanes = found.ordering, found.lanes
-                shape = found.ordering.parameters.items()
-                name += ": " + ", ".join([found.ordering.method, *(k if v is True else f"{k} {v}" for k, v in shape)])
-                name += "" if found.complete else " (of the candidates that the time limit left)"
+                fastest = fastest_order(network, processor, batch=batch, lanes=(lanes,) if lanes else (32, 64, 128))
+                chosen, lanes = fastest.ordering, fastest.lanes
+                shape = fastest.ordering.parameters.items()
+                name += ": " + ", ".join([fastest.ordering.method, *(k if v is True else f"{k} {v}" for k, v in shape)])
+                name += "" if fastest.complete else " (of the candidates that the time limit left)"
         elif order is None:
             name = "the network's own"
         lanes = lanes or min(128, batch)
@@ -146,8 +146,8 @@ def bench(
         expected = ours.neurons(vectors)
         errors = {title: 0.0 for title in steps}
         errors[CSR] = float(np.abs(plain.neurons(vectors) - expected).max())
-        found_steps, missing, found_errors = peer_steps(network, vectors, peers, expected)
-        steps, errors = steps | found_steps, errors | found_errors
+        their_steps, missing, their_errors = peer_steps(network, vectors, peers, expected)
+        steps, errors = steps | their_steps, errors | their_errors
         with one_thread():
             measured = measure(steps, rounds=rounds, seed=seed, progress=progress)
             counters, not_counted = _counters(steps)
@@ -273,14 +273,14 @@ def summary(result: BenchComparison) -> list[Mapping[str, object]]:
 def calibrated(file: str, simd: str | None = None, progress: Progress | None = None) -> Processor:
     """Measure this processor on one core and write its system file."""
     with one_core():
-        found = calibrate(progress, simd)
-    found.save(file)
-    return found
+        processor = calibrate(progress, simd)
+    processor.save(file)
+    return processor
 
 
-def predicted_in_words(found: BenchComparison) -> str:
+def predicted_in_words(comparison: BenchComparison) -> str:
     """Say what the cost model predicted."""
-    return f"the cost model predicted {engineering(found.predicted_microseconds * 1e-6, 's')}"
+    return f"the cost model predicted {engineering(comparison.predicted_microseconds * 1e-6, 's')}"
 
 
 def network_of(source: str, overrides: list[str]) -> tuple[Network, Any]:

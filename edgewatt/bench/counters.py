@@ -38,11 +38,11 @@ def counted(
         before = {name: _read(descriptor) for name, descriptor in opened.items()}
         for _ in range(calls):
             step()
-        found = {}
+        per_call = {}
         for name, descriptor in opened.items():
             count, wanted, ran = (b - a for a, b in zip(before[name], _read(descriptor), strict=True))
-            found[name] = count * (wanted / ran if ran else 0.0) / calls  # counters may take turns
-        return found
+            per_call[name] = count * (wanted / ran if ran else 0.0) / calls  # counters may take turns
+        return per_call
     finally:
         for descriptor in opened.values():
             os.close(descriptor)

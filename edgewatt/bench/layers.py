@@ -55,7 +55,7 @@ def layers_of(network: Network) -> tuple[list[MatrixLayer], npt.NDArray[np.int64
     biases = np.zeros(n, np.float32) if network.biases is None else network.biases
     if network.activation == "clipped-relu" and (biases > 0).any():
         raise InputError("layer by layer, clipped-relu needs biases of at most 0: others count where the sum is not 0")
-    found = []
+    layers = []
     depth_of = network.depth[network.targets]
     for depth in range(1, int(network.depth.max()) + 1):
         here = np.flatnonzero(depth_of == depth)
@@ -70,7 +70,7 @@ def layers_of(network: Network) -> tuple[list[MatrixLayer], npt.NDArray[np.int64
             if not outputs.all():
                 raise InputError(f"depth {depth} has outputs, which stay linear, and hidden neurons: no layer for relu")
             activation = "identity"
-        found.append(
+        layers.append(
             MatrixLayer(
                 matrix,
                 slice(int(low), int(high)),
@@ -79,7 +79,7 @@ def layers_of(network: Network) -> tuple[list[MatrixLayer], npt.NDArray[np.int64
                 activation,
             )
         )
-    return found, row
+    return layers, row
 
 
 def table_of(network: Network, row: npt.NDArray[np.int64], batch: Float32) -> Float32:

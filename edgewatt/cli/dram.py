@@ -45,15 +45,15 @@ def dram(
     from edgewatt.cli.parts.output import show_table, write_json
     from edgewatt.memory.requests import play_requests
 
-    found = play_requests(
+    played = play_requests(
         trace, part=part, format=format, controller=_parameters(controller), encoder=encoder,
         commands=check or commands is not None,
     )  # fmt: skip
-    report = found.as_dict()
+    report = played.as_dict()
     if check:
-        report["violations"] = found.violations()
+        report["violations"] = played.violations()
     if commands is not None:
-        found.write_commands(commands)
+        played.write_commands(commands)
     if not write_json(report, json_file):
         plain = [(key, report[key]) for key in ("part", "requests", "total_cycles", "row_hits", "row_conflicts")]
         plain += [
@@ -64,8 +64,8 @@ def dram(
         numbers = ("time_ns", "mean_read_latency_cycles", "mean_requests_in_memory", "core_energy_pj")
         shown = [key for key in (*numbers, "interface_energy_pj", "total_energy_pj") if report[key] is not None]
         plain += [(key, f"{report[key]:.1f}") for key in shown]
-        plain.append(("core energy between", "{:.1f} and {:.1f}".format(*found.energy_range)))
-        if found.with_data:
+        plain.append(("core energy between", "{:.1f} and {:.1f}".format(*played.energy_range)))
+        if played.with_data:
             plain.append(("wires counted", f"all, DQ and flags of encoder {encoder}"))
         else:
             plain.append(("wires counted", "strobes, clocks and commands; DQ needs the bytes of whole bursts"))
@@ -146,8 +146,8 @@ def import_(
     """
     from edgewatt.memory.part_files import import_file, imported_in_words
 
-    found = import_file(file, output, base=base, name=name, format=format)
-    first, *others = imported_in_words(found)
+    imported = import_file(file, output, base=base, name=name, format=format)
+    first, *others = imported_in_words(imported)
     say("\n".join([f"{output}: {first}", *others]))
 
 

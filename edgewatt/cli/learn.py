@@ -50,7 +50,7 @@ def learn_order(
 
     check_writable(output, page, json_file)
     with progress("learn order") as report:
-        found, validated = train_on_files(
+        training, validated = train_on_files(
             network or [], kind=kind, memory=memory, policy=policy, objective=read_value(objective), seconds=seconds,
             seeds=seeds_of(seeds), start=start, output=output, progress=report,
         )  # fmt: skip
@@ -58,17 +58,17 @@ def learn_order(
         from edgewatt.orders.learning_pages import weights_page
 
         with whole_file(page) as stream:
-            stream.write(weights_page(Path(output).stem, found, validated).encode())
+            stream.write(weights_page(Path(output).stem, training, validated).encode())
     result = {
         "weights": output,
-        "sets": [one.as_dict() for one in found.sets],
-        "validation": list(found.validation),
-        "curve": [[p.seed, p.evaluations, p.seconds, p.validation] for p in found.curve],
+        "sets": [one.as_dict() for one in training.sets],
+        "validation": list(training.validation),
+        "curve": [[p.seed, p.evaluations, p.seconds, p.validation] for p in training.curve],
     }
     if not write_json(result, json_file):
         rows = [
             (one.name, one.made_with["seed"], one.made_with["evaluations"], f"{value:+.4f}")
-            for one, value in zip(found.sets, found.validation, strict=True)
+            for one, value in zip(training.sets, training.validation, strict=True)
         ]
         title = f"validation: mean log of (extra I/Os / those of the plain start), {validated} networks"
         show_table(("set", "seed", "evaluations", "validation"), rows, title=title, numeric=("seed", "evaluations"))

@@ -69,7 +69,7 @@ def doctor(
     report = diagnose()
     if write_json(report, json_file):
         return
-    missing = [name for name, found in report["packages"].items() if found is None]
+    missing = [name for name, version in report["packages"].items() if version is None]
     rows = [
         ("edgewatt", report["edgewatt"], "ok"),
         ("python", report["python"], "ok"),
@@ -77,11 +77,11 @@ def doctor(
         ("traces package", report["traces_package"], "ok, ours"),
         ("shipped configs", report["configs"], "ok"),
         ("SIMD level", report["simd_level"], "debug build" if report["kernels_debug_build"] else "ok"),
-        *((name, found or "-", "ok" if found else "MISSING") for name, found in report["packages"].items()),
+        *((name, version or "-", "ok" if version else "MISSING") for name, version in report["packages"].items()),
     ]
     for extra, names in report["extras"].items():
-        absent = [name for name, found in names.items() if not found]
-        present = ", ".join(f"{name} {found}" for name, found in names.items() if found)
+        absent = [name for name, version in names.items() if not version]
+        present = ", ".join(f"{name} {version}" for name, version in names.items() if version)
         rows.append((f"extra {extra}", present or "-", install_command(extra) if absent else "ok"))
     reference = report["reference_data"]
     rows.append(

@@ -42,17 +42,17 @@ def cache(
     from edgewatt.cli.parts.output import show_table, write_json
     from edgewatt.memory.caches import curve_rows, level_rows, profile_trace
 
-    found = profile_trace(trace, level, format=format, sets=sets, region_bytes=region_bytes)
-    report = found.as_dict()
+    profile = profile_trace(trace, level, format=format, sets=sets, region_bytes=region_bytes)
+    report = profile.as_dict()
     if page is not None:
         from edgewatt.reporting.pages.cache import cache_page
         from traces.base.files import whole_file
 
         with whole_file(page) as stream:
-            stream.write(cache_page(found, trace.name).encode())
+            stream.write(cache_page(profile, trace.name).encode())
     if write_json(report, json_file):
         return
-    for k, (text, one) in enumerate(zip(level, found.levels, strict=True), 1):
+    for k, (text, one) in enumerate(zip(level, profile.levels, strict=True), 1):
         show_table(("what", "value"), level_rows(one.counts), title=f"level {k}: {text}", numeric=("value",))
         rows = [
             (kind, name, f"{part.lookups:,}", f"{part.misses:,}", f"{part.hit_rate:.4f}")
@@ -61,7 +61,7 @@ def cache(
         ]
         numbers = ("look-ups", "misses", "hit rate")
         show_table(("of", "name", *numbers), rows, numeric=numbers)
-    curve = found.curve
+    curve = profile.curve
     title = f"LRU, {curve.line_bytes}-byte lines, {'fully associative' if sets == 1 else f'{sets} sets'}"
     show_table(
         ("size in bytes", "misses", "miss ratio"), curve_rows(curve), title=title, numeric=("size in bytes", "misses")
@@ -97,14 +97,14 @@ def accelerator(
     from edgewatt.cli.parts.output import say, show_table, write_json
     from edgewatt.memory.accelerators import accelerator_memory
 
-    found = accelerator_memory(
+    played = accelerator_memory(
         run, tensors, partials=partials, configuration=configuration, part=part, encoder=encoder
     )  # fmt: skip
-    if write_json(found.as_dict(), json_file):
+    if write_json(played.as_dict(), json_file):
         return
-    columns, rows = found.table()
-    show_table(columns, rows, title=f"{run.name} on {found.part}, {encoder}", numeric=columns[2:])
-    said, never_moved = found.in_words()
+    columns, rows = played.table()
+    show_table(columns, rows, title=f"{run.name} on {played.part}, {encoder}", numeric=columns[2:])
+    said, never_moved = played.in_words()
     for line in said:
         say(line)
     if never_moved:

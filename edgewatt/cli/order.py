@@ -130,18 +130,18 @@ def order_network(
     )  # fmt: skip
     with progress(request.method) as report_progress:
         made = find_order(loaded, request, report_progress)
-    found, result, view = made.ordering, made.result, made.view
+    ordering, result, view = made.ordering, made.result, made.view
     for note in made.notes:
         say(note, err=True)
     if output:
         with whole_file(Path(output)) as stream:
-            stream.write(order_file(found, result))
+            stream.write(order_file(ordering, result))
     if explain:
         from edgewatt.reporting.pages.explain import explain_page
 
         page = explain_page(
             made.network,
-            found,
+            ordering,
             memory=made.memory,
             policy=made.policy,
             pinning=made.pinning,
@@ -173,17 +173,18 @@ def _show_smallest(
     from edgewatt.orders.request import find_smallest
 
     with progress("smallest memory") as report:
-        found, result = find_smallest(
+        smallest, result = find_smallest(
             network, method, asked=asked, seed=seed, time_limit_s=time_limit, output=output, progress=report
         )
     if write_json(result, json_file):
         return
-    whose = "this order has" if asked else f"an order by {found.ordering.method} has"
-    say(f"{network.name}: at M = {found.memory}, {whose} W + N + S I/Os; with less, that order has more (Theorem 2)")
-    if found.exact:
-        say(f"no order does with less: {found.argument}")
+    whose = "this order has" if asked else f"an order by {smallest.ordering.method} has"
+    say(f"{network.name}: at M = {smallest.memory}, {whose} W + N + S I/Os; with less, that order has more (Theorem 2)")
+    if smallest.exact:
+        say(f"no order does with less: {smallest.argument}")
     else:
-        say(f"every order needs M of at least {found.lower_bound}: {found.argument}; what lies between is not known")
+        bound = f"every order needs M of at least {smallest.lower_bound}: {smallest.argument}"
+        say(f"{bound}; what lies between is not known")
 
 
 def pays_command(
@@ -245,7 +246,7 @@ def pays_command(
     loaded = read_network(network, command="pays")
     given = orders_of(loaded, (order, against))
     with progress("pays") as report_progress:
-        found = pays(
+        study = pays(
             loaded, given[0], against=given[1], system=system, sizes=size or None, parts=part or None,
             formats=value_format or None, lanes=lanes or None, policies=policy or None, memory=memory,
             timing=timing, seed=seed, progress=report_progress, objective=objective, layout=layout,
@@ -253,10 +254,10 @@ def pays_command(
         )  # fmt: skip
     if output:
         with whole_file(Path(output)) as stream:
-            stream.write(pays_page(found).encode())
-    if write_json(found.as_dict(), json_file):
+            stream.write(pays_page(study).encode())
+    if write_json(study.as_dict(), json_file):
         return
-    choices = {str(p.choice) for p in found.points}
+    choices = {str(p.choice) for p in study.points}
     several = len(choices) > 1  # one machine is named in the title
     rows = [
         (
@@ -265,16 +266,16 @@ def pays_command(
             str(p.memory),
             *(change(p.saving(metric)) for metric in METRICS),
         )
-        for p in found.points
+        for p in study.points
     ]
     heads = (*(["machine"] if several else []), "on-chip", "M", *(f"{WORDS[metric]} %" for metric in METRICS))
     title = (
-        f"{found.names[0]} against {found.names[1]}{'' if several else f' on {choices.pop()}'}, layout {found.layout}"
+        f"{study.names[0]} against {study.names[1]}{'' if several else f' on {choices.pop()}'}, layout {study.layout}"
     )
     show_table(heads, rows, title=title, numeric=heads[several:])
-    say_words(found.verdict)
-    if found.note:
-        say_words(found.note)
+    say_words(study.verdict)
+    if study.note:
+        say_words(study.note)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -114,15 +114,15 @@ def order_tuples(
         return
     if include or exclude:
         raise InputError(f"{matrix}: --include and --exclude choose in a folder of shards; --names chooses here")
-    found, result = order_file(
+    tuple_order, result = order_file(
         matrix, output, say=lambda text: say(text, err=True), running=lambda: progress("order-tuples"), **options
     )
     if write_json(result, json_file):
         return
-    sizes = f"{len(found.positions)} tuples, {value_format}, stride {found.parameters['stride']}, {encoder}"
+    sizes = f"{len(tuple_order.positions)} tuples, {value_format}, stride {tuple_order.parameters['stride']}, {encoder}"
     heads = ("wires", "as given", "reordered", "change")
-    show_table(heads, rows_of(found), title=f"{Path(matrix).name}: {sizes}", numeric=heads[1:3])
-    bound, warning = in_words(found, metric, encoder, value_format)
+    show_table(heads, rows_of(tuple_order), title=f"{Path(matrix).name}: {sizes}", numeric=heads[1:3])
+    bound, warning = in_words(tuple_order, metric, encoder, value_format)
     if bound:
         say(bound)
     if warning:

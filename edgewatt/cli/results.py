@@ -85,11 +85,11 @@ def optimize(
 
     folder = Path(results) if results else Path("results") / Path(file).stem
     with resumable(), progress("optimize") as update:
-        found = search(
+        optimization = search(
             Path(file), results=folder, overrides=overrides or (), executor=executor, workers=workers, progress=update
         )
-    if not write_json(found.as_json(), json_file):
-        show_front(found)
+    if not write_json(optimization.as_json(), json_file):
+        show_front(optimization)
         say(f"results: {folder}    next:  edgewatt report {folder} -o report.html")
 
 

@@ -163,9 +163,9 @@ def sweep(
         from edgewatt.cli.tables.estimate import show_estimate
         from edgewatt.sweeps.estimate import estimate
 
-        found = estimate(load_sweep(Path(file), overrides or ()), folder, workers)
-        if not write_json(found, json_file):
-            show_estimate(found)
+        estimated = estimate(load_sweep(Path(file), overrides or ()), folder, workers)
+        if not write_json(estimated, json_file):
+            show_estimate(estimated)
         return
     with resumable(), progress("sweep") as update:
         done = run_sweep(
@@ -241,19 +241,19 @@ def show(
     from edgewatt.sweeps.records import load_records
     from traces.base.errors import InputError
 
-    found = load_records(record)
-    if len(found) != 1:
-        raise InputError(f"{record}: holds {len(found)} records: name one in records/, or see `edgewatt report`")
+    records = load_records(record)
+    if len(records) != 1:
+        raise InputError(f"{record}: holds {len(records)} records: name one in records/, or see `edgewatt report`")
     parts = {
-        "configuration": flat(found[0].config),
-        "results": flat(found[0].results),
-        "provenance": flat(found[0].provenance),
+        "configuration": flat(records[0].config),
+        "results": flat(records[0].results),
+        "provenance": flat(records[0].provenance),
     }
-    if write_json({"hash": found[0].hash, **parts}, json_file):
+    if write_json({"hash": records[0].hash, **parts}, json_file):
         return
     for title, values in parts.items():
         shown = [(key, value) for key, value in values.items() if not isinstance(value, list) or len(value) <= 16]
-        show_table((title, "value"), shown, title=f"{title} of {found[0].hash}")
+        show_table((title, "value"), shown, title=f"{title} of {records[0].hash}")
 
 
 def rerun(

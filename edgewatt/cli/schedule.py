@@ -90,30 +90,30 @@ def schedule(
         },
     )  # fmt: skip
     with progress("schedule") as report:
-        found = find_schedule(request, report)
-    if not write_json(found.summary, json_file):
-        _print(found)
-        for line in found.words:
+        scheduled = find_schedule(request, report)
+    if not write_json(scheduled.summary, json_file):
+        _print(scheduled)
+        for line in scheduled.words:
             say(line)
         for file in filter(None, (output, figure, page, json_file)):
             say(f"written: {file}")
-    if found.unpriced is not None:
-        raise found.unpriced
+    if scheduled.unpriced is not None:
+        raise scheduled.unpriced
 
 
-def _print(found: Any) -> None:
+def _print(scheduled: Any) -> None:
     """Print the orders side by side, what is proved, and the times."""
     from edgewatt.cli.parts.output import show_table
     from edgewatt.operators.words import arena_in_words, order_lines, proof_in_words
     from traces.base.units import engineering
 
-    result, rows = found.result, found.rows
+    result, rows = scheduled.result, scheduled.rows
     columns = [f"{row['order']} order" for row in rows]
     show_table(
         ("", *columns),
         [
             (text, *(f"{value:,}" if isinstance(value, int) else value for value in values))
-            for text, values in order_lines(rows, found.sizes)
+            for text, values in order_lines(rows, scheduled.sizes)
         ],
         title=result.graph.name,
         numeric=columns,
@@ -122,7 +122,7 @@ def _print(found: Any) -> None:
         say(f"off-chip traffic left out: {reason}")
     say(proof_in_words(result))
     say(arena_in_words(result))
-    times = [engineering(seconds, "s") for seconds in (found.read_s, found.search_s)]
+    times = [engineering(seconds, "s") for seconds in (scheduled.read_s, scheduled.search_s)]
     say(f"{result.states:,} states; read in {times[0]}, scheduled in {times[1]}")
 
 
@@ -164,17 +164,17 @@ def arena(
     from edgewatt.cli.parts.output import write_json
     from edgewatt.operators.placing import place_buffers
 
-    found = place_buffers(
+    placed = place_buffers(
         file, capacity=capacity, alignment=alignment, allocator=allocator, banks=banks, time_limit_s=time_limit,
         output=output, page=page, figure=figure,
     )  # fmt: skip
-    if not write_json(found.summary, json_file):
-        for line in found.words:
+    if not write_json(placed.summary, json_file):
+        for line in placed.words:
             say(line)
-        for path in (output if found.fits else None, page, figure, json_file):
+        for path in (output if placed.fits else None, page, figure, json_file):
             if path:
                 say(f"written: {path}")
-    if not found.fits:
+    if not placed.fits:
         raise typer.Exit(1)
 
 
@@ -236,15 +236,15 @@ def patches(
         words.append(say_chosen)
     if run and chosen is not None:
         with progress("run") as report:
-            found = check_plan(
+            checked = check_plan(
                 front.chain, front.plans[chosen], weight_buffer=weight_buffer_bytes, seed=seed, time_limit_s=left(),
                 progress=report,
             )  # fmt: skip
-        summary["run"] = found
+        summary["run"] = checked
         words.append(
-            "run in NumPy: not finished within the time limit" if found is None else
-            f"run in NumPy: {'equal to layer by layer, bit by bit' if found['equal'] else 'NOT EQUAL'}; "
-            f"{found['peak_bytes']:,} B held, {found['multiplications']:,} multiplications"
+            "run in NumPy: not finished within the time limit" if checked is None else
+            f"run in NumPy: {'equal to layer by layer, bit by bit' if checked['equal'] else 'NOT EQUAL'}; "
+            f"{checked['peak_bytes']:,} B held, {checked['multiplications']:,} multiplications"
         )  # fmt: skip
     if page is not None:
         from edgewatt.reporting.pages.patches import patches_page

@@ -25,15 +25,15 @@ class Description(ctypes.Structure):
 
 def load_mkl() -> Any:
     """Return the runtime library of the `mkl` package, sequential."""
-    found = sorted(Path(sys.prefix, "lib").glob("libmkl_rt.so*")) + sorted(
+    libraries = sorted(Path(sys.prefix, "lib").glob("libmkl_rt.so*")) + sorted(
         Path(sys.prefix, "Library", "bin").glob("mkl_rt*.dll")
     )
     for base in [Path(p) for p in sys.path if p.endswith("site-packages")]:
-        found += sorted(base.parent.parent.glob("libmkl_rt.so*"))
-    if not found:
+        libraries += sorted(base.parent.parent.glob("libmkl_rt.so*"))
+    if not libraries:
         raise MissingPeer(f"MKL is not installed: {install_command('bench')}")
     try:
-        library = ctypes.CDLL(str(found[-1].resolve()))
+        library = ctypes.CDLL(str(libraries[-1].resolve()))
     except OSError as error:
         raise MissingPeer(f"MKL does not load on this machine: {error}") from None
     library.MKL_Set_Threading_Layer(SEQUENTIAL)

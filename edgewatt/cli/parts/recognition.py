@@ -32,12 +32,12 @@ class FirstLook:
             return frozenset()
         text = self.path.read_text("utf-8-sig")
         if self.suffix == ".json":
-            found = json.loads(text)
+            data = json.loads(text)
         else:
             from traces.base.plain_yaml import parse_yaml
 
-            found = parse_yaml(text)
-        return frozenset(map(str, found)) if isinstance(found, dict) else frozenset()
+            data = parse_yaml(text)
+        return frozenset(map(str, data)) if isinstance(data, dict) else frozenset()
 
     @cached_property
     def arrays(self) -> frozenset[str]:
@@ -70,8 +70,8 @@ def _is_trace(look: FirstLook) -> bool:
     source = Source.of(look.path)  # which unpacks
     with source.open() as stream:
         head = stream.read(_HEAD_BYTES)
-    found = [entry.item for entry in TRACE_READERS.sound().values()]
-    return any(each.recognises(head, source.n_bytes) for each in found if not each.last_resort)
+    readers = [entry.item for entry in TRACE_READERS.sound().values()]
+    return any(each.recognises(head, source.n_bytes) for each in readers if not each.last_resort)
 
 
 def _is_sweep(look: FirstLook) -> bool:
@@ -221,8 +221,8 @@ def _yaml_error() -> type[Exception]:
 
 def told(file: str, kind: str, wanted: str) -> str:
     """Return the message for a file of one of KINDS where something else is wanted."""
-    found = KINDS[kind]
-    return f"{file}: this is {found.noun}, not {wanted}: {found.advice.replace('{file}', shlex.quote(file))}"
+    file_kind = KINDS[kind]
+    return f"{file}: this is {file_kind.noun}, not {wanted}: {file_kind.advice.replace('{file}', shlex.quote(file))}"
 
 
 def beside(missing: Path) -> str | None:
