@@ -51,8 +51,8 @@ def catalogue(what: str) -> list[dict[str, Any]]:
 
 
 def _file(folder: str, name: str) -> dict[str, Any]:
-    found, outside = _entry(name, _description(folder, name)), outside_files(folder)
-    return {**found, **dataclasses.asdict(outside[name][1])} if name in outside else found
+    described, outside = _entry(name, _description(folder, name)), outside_files(folder)
+    return {**described, **dataclasses.asdict(outside[name][1])} if name in outside else described
 
 
 def _member(members: Registry[Any], name: str) -> dict[str, Any]:
@@ -60,8 +60,8 @@ def _member(members: Registry[Any], name: str) -> dict[str, Any]:
         entry = members[name]
     except InputError as error:
         return _entry(name, f"cannot be used: {error}")
-    found = _entry(entry.name, entry.summary, entry.parameters)
-    return {**found, **dataclasses.asdict(entry.origin)} if entry.origin is not None else found
+    described = _entry(entry.name, entry.summary, entry.parameters)
+    return {**described, **dataclasses.asdict(entry.origin)} if entry.origin is not None else described
 
 
 def schema() -> dict[str, Any]:

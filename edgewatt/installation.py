@@ -70,7 +70,7 @@ def diagnose() -> dict[str, Any]:
     from edgewatt._version import __version__
     from traces.base.resources import config_root
 
-    def found(package: str) -> str | None:
+    def version_of(package: str) -> str | None:
         try:
             return version(package)
         except PackageNotFoundError:
@@ -86,8 +86,8 @@ def diagnose() -> dict[str, Any]:
         "configs": str(config_root()),
         "simd_level": cpu.simd_level(),
         "kernels_debug_build": cpu.debug_build(),
-        "packages": {name: found(name) for name in RUNTIME},
-        "extras": {extra: {name: found(name) for name in names} for extra, names in EXTRAS.items()},
+        "packages": {name: version_of(name) for name in RUNTIME},
+        "extras": {extra: {name: version_of(name) for name in names} for extra, names in EXTRAS.items()},
         "reference_data": {
             "EDGEWATT_REFERENCE": reference,
             "found": bool(reference) and (Path(str(reference)) / "iomodel" / "results.csv").is_file(),

@@ -69,8 +69,8 @@ __all__ = sorted(["KINDS", "registry", *_PLACES])
 def registry(kind: str) -> Registry[Any]:
     """Return the registry of a kind of KINDS."""
     module, name = KINDS[kind]
-    found: Registry[Any] = getattr(import_module(module), name)
-    return found
+    members: Registry[Any] = getattr(import_module(module), name)
+    return members
 
 
 def __getattr__(name: str) -> Any:

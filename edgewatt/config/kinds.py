@@ -50,8 +50,8 @@ NAMED_BY = {
 def registry(kind: str) -> Registry[Any]:
     """Return the registry of a kind of KINDS; its members load when they are asked for."""
     module, name = KINDS[kind]
-    found: Registry[Any] = getattr(import_module(module), name)
-    return found
+    members: Registry[Any] = getattr(import_module(module), name)
+    return members
 
 
 def origins_of(named: Mapping[str, Iterable[str]]) -> dict[str, Any]:
@@ -59,10 +59,10 @@ def origins_of(named: Mapping[str, Iterable[str]]) -> dict[str, Any]:
 
     named: kind -> names. {} where all are ours: what a command reports says who brought the members that it used.
     """
-    found: dict[str, list[dict[str, str]]] = {}
+    outside: dict[str, list[dict[str, str]]] = {}
     for kind, names in named.items():
         for name in names:
             entry = registry(kind).get(name) if name in registry(kind) else None
             if entry is not None and entry.origin is not None:
-                found.setdefault(kind, []).append({"name": name, **asdict(entry.origin)})
-    return {"plugins": found} if found else {}
+                outside.setdefault(kind, []).append({"name": name, **asdict(entry.origin)})
+    return {"plugins": outside} if outside else {}

@@ -80,13 +80,13 @@ class KnownSections:
         as_meant(part)
         document.data |= part
         try:
-            found = self.model.model_validate({**given, **part})
+            validated = self.model.model_validate({**given, **part})
         except ValidationError:
             return validate(self.model, document)  # says what is wrong, and where
         if len(self._known) >= _MOST_KNOWN:
             self._known.clear()
-        self._known |= {name: getattr(found, key) for key, name in fresh.items()}
-        return found
+        self._known |= {name: getattr(validated, key) for key, name in fresh.items()}
+        return validated
 
 
 _MOST_KNOWN = 4096
@@ -94,9 +94,9 @@ _MOST_KNOWN = 4096
 
 def _problems(model: type[BaseModel], document: Document, error: ValidationError) -> Iterable[tuple[Mark, str]]:
     by_place: dict[Place, list[dict[str, Any]]] = {}
-    for found in error.errors(include_url=False):
-        place, rest = _locate(document.data, found["loc"])
-        by_place.setdefault(place, []).append({**found, "rest": rest})
+    for problem in error.errors(include_url=False):
+        place, rest = _locate(document.data, problem["loc"])
+        by_place.setdefault(place, []).append({**problem, "rest": rest})
     # A union reports each of its members; what went deepest into the data says most, so ancestors' type errors go.
     for place, items in by_place.items():
         wanted = [_WANTED[item["type"]] for item in items if item["type"] in _WANTED]
@@ -175,12 +175,12 @@ def _elsewhere(model: type[BaseModel], given: object, known: set[str]) -> str:
 @cache
 def key_places(model: type[BaseModel]) -> tuple[tuple[str, ...], ...]:
     """Return the place of every key that a model and its sections have, those of kinds left out."""
-    found: list[tuple[str, ...]] = []
+    places: list[tuple[str, ...]] = []
     for key, field in keys_of(model).items():
-        found.append((key,))
+        places.append((key,))
         for section in dict.fromkeys(_sections((field.annotation, field.metadata), None)):
-            found += [(key, *place) for place in key_places(section)]
-    return tuple(found)
+            places += [(key, *place) for place in key_places(section)]
+    return tuple(places)
 
 
 def as_meant(data: Any, key: str = "") -> None:
@@ -209,9 +209,9 @@ def _known_names() -> frozenset[str]:
     from edgewatt.config.models import RunConfig
     from traces.base.resources import shipped_names
 
-    found = {name for kind in KINDS for name in registry(kind)}
-    found |= {name for folder in ("dram", "cache", "bus", "systems", "onchip") for name in shipped_names(folder)}
-    return frozenset(found | set(_words(RunConfig)))
+    names = {name for kind in KINDS for name in registry(kind)}
+    names |= {name for folder in ("dram", "cache", "bus", "systems", "onchip") for name in shipped_names(folder)}
+    return frozenset(names | set(_words(RunConfig)))
 
 
 def _words(model: type[BaseModel]) -> Iterator[str]:
@@ -293,8 +293,8 @@ def _annotated(field: Any) -> Any:
 def _sections(hint: Any, data: Any) -> list[type[BaseModel]]:
     if isinstance(hint, tuple):  # (annotation, metadata) of a field
         hint, metadata = hint
-        found = [section for item in metadata if isinstance(item, KindChoice) for section in _chosen(item, data)]
-        return found or _sections(hint, data)
+        chosen = [section for item in metadata if isinstance(item, KindChoice) for section in _chosen(item, data)]
+        return chosen or _sections(hint, data)
     if isinstance(hint, type) and issubclass(hint, BaseModel):
         return [hint]
     if typing.get_origin(hint) is typing.Annotated:

@@ -72,7 +72,7 @@ class MachineJudge:
             if np.array_equal(known[0], edges):
                 return known[1]
         memory = rows_of(self.machine, self.layout)
-        found = (
+        judged = (
             edges,
             costs_of(
                 self.network,
@@ -86,11 +86,11 @@ class MachineJudge:
             ),
         )
         if "plain" not in self._known and np.array_equal(edges, self.plain):
-            self._known["plain"] = found
-        if "best" not in self._known or found[1][self.objective] < self._known["best"][1][self.objective]:
-            self._known["best"] = found
-        self._known["last"] = found
-        return found[1]
+            self._known["plain"] = judged
+        if "best" not in self._known or judged[1][self.objective] < self._known["best"][1][self.objective]:
+            self._known["best"] = judged
+        self._known["last"] = judged
+        return judged[1]
 
     def __call__(self, edges: Int64Array) -> float:
         return float(self.costs(edges)[self.objective])
@@ -218,11 +218,11 @@ def order_on_machine(
         )  # fmt: skip
     rows = shape.memory if memory is None else memory
     objective: Any = linear_objective(judge, shape) if entry.item.searches else "io"
-    found = engine.order(
+    ordering = engine.order(
         judge.network, method, memory=rows, policy=shape.policy, pinning=shape.pinning, objective=objective, seed=seed,
         time_limit_s=time_limit_s, progress=progress, **parameters,
     )  # fmt: skip
-    return replace(found, parameters={**found.parameters, "memory": rows, "value": judge(found.edges)})
+    return replace(ordering, parameters={**ordering.parameters, "memory": rows, "value": judge(ordering.edges)})
 
 
 def machine_parameters(judge: MachineJudge, method: str, parameters: Mapping[str, Any]) -> MachineParameters:
@@ -249,24 +249,24 @@ def linear_objective(judge: MachineJudge, shape: MachineShape) -> Objective:
     return Objective(judge.objective, runs=run, io=io().io if not moved else (replace(io().io[0], weight=moved),))
 
 
-def view_on_machine(judge: MachineJudge, found: Ordering, progress: Progress | None = None) -> MachineView:
+def view_on_machine(judge: MachineJudge, ordering: Ordering, progress: Progress | None = None) -> MachineView:
     """Return the order beside two-optimal on the machine, with one sentence: whether it pays there, and why."""
     judge.check_plain()
-    cost, plain = judge.costs(found.edges, progress), judge.costs(judge.plain, progress)
-    words = sentence(judge, found.method, cost, plain)
+    cost, plain = judge.costs(ordering.edges, progress), judge.costs(judge.plain, progress)
+    words = sentence(judge, ordering.method, cost, plain)
     least = None
     if judge.objective != "time":
         layout, timing = judge.layout, judge.timing
         least = least_energy(judge.network, judge.plain, judge.machine, layout, timing=timing, seed=judge.seed)
-    return MachineView(found.method, judge.objective, cost, plain, words, what_is_open(found), least)
+    return MachineView(ordering.method, judge.objective, cost, plain, words, what_is_open(ordering), least)
 
 
-def what_is_open(found: Ordering) -> str:
+def what_is_open(ordering: Ordering) -> str:
     """Say which constructions the judge of a search for a machine did not see for want of time; empty for none."""
-    missed = [name for name in str(found.parameters.get("unjudged", "")).split(", ") if name]
+    missed = [name for name in str(ordering.parameters.get("unjudged", "")).split(", ") if name]
     if not missed:
         return ""
-    if found.parameters["judged_by"] == "sample":
+    if ordering.parameters["judged_by"] == "sample":
         return "The time limit left no room to simulate whole orders; samples compared them and may miss the best."
     named = missed if len(missed) <= NAMED else [*missed[: NAMED - 1], f"{len(missed) - NAMED + 1} more"]
     return f"Not simulated for want of time, and one of them may cost less: {', '.join(named)}."

@@ -127,15 +127,15 @@ def _read_levels(
     nothing = np.zeros(len(STREAMS), np.int64)
     sent = wires.traffic(nothing, nothing).way_wires
     assert sent is not None
-    pins, found = "dbi" in part.interface.wires, {}
+    pins, static_pj = "dbi" in part.interface.wires, {}
     for name, driver, counts, lines in (
         ("dq", "dq", sent.data, 8),
         ("dbi" if pins else "extra", "dbi" if pins else "dq", sent.flag, machine.flag_wires),
     ):
         ones = int(counts.ones[0].sum())
         costly = ones if part.interface.costly_level else len(data) * lines - ones
-        found[f"{name}_read_static"] = costly * wire_constants_pj(part, driver, "read", part.beat_ns).static
-    return found
+        static_pj[f"{name}_read_static"] = costly * wire_constants_pj(part, driver, "read", part.beat_ns).static
+    return static_pj
 
 
 def _rows(plan: Plan, chosen: npt.NDArray[np.bool_], unit: int) -> Int64Array:
@@ -156,16 +156,16 @@ def _touched(plan: Plan) -> npt.NDArray[np.bool_]:
 
 def _units_read(plan: Plan, memory: Memory, unit: int, scalar: bool) -> Int64Array:
     """Return the numbers of the units that every order reads; `scalar`: biases lie in an array of their own."""
-    found = [_rows(plan, _touched(plan) & ~plan.is_computed if scalar else _touched(plan), unit)]
+    units = [_rows(plan, _touched(plan) & ~plan.is_computed if scalar else _touched(plan), unit)]
     shared = {plan.base_address + int(at): int(bits) for at, bits, _, by_weight in plan.element if by_weight}
     for region in memory.regions:
         first, last = region.base_address // unit, (region.base_address + region.n_bytes - 1) // unit
         if region.base_address in shared:  # stored weights that no connection has are never read
             begin = region.base_address + np.unique(plan.slot[-1]) * shared[region.base_address] // 8
-            found.append(begin // unit)
+            units.append(begin // unit)
         elif region.name != "neurons":
-            found.append(np.arange(first, last + 1))
-    return np.unique(np.concatenate(found))
+            units.append(np.arange(first, last + 1))
+    return np.unique(np.concatenate(units))
 
 
 def _bursts_of(units: Int64Array, unit: int, burst: int) -> npt.NDArray[np.uint64]:

@@ -76,17 +76,17 @@ def renumber_on_machine(
         tried.append((_fills(other, edges), len(tried), number, edges, other))
     chosen = sorted(tried, key=lambda one: one[:2])[:CHOSEN]
     for k, (_, _, number, edges, other) in enumerate(chosen):
-        found = order_on_machine(
+        ordering = order_on_machine(
             other, "auto", seed=seed, time_limit_s=left(1 / (len(chosen) - k)), progress=progress,
             given=(("tiles by number", edges),), **parameters,
         )  # fmt: skip
-        value = found.parameters["value"]
-        if found.parameters["judged_by"] != best.ordering.parameters["judged_by"]:  # not judged the same way
-            value, best = other(found.edges), replace(best, value=best.judge(best.ordering.edges))
+        value = ordering.parameters["value"]
+        if ordering.parameters["judged_by"] != best.ordering.parameters["judged_by"]:  # not judged the same way
+            value, best = other(ordering.edges), replace(best, value=best.judge(best.ordering.edges))
         if value < best.value:
             best = replace(
-                best, network=other.network, number=number, ordering=found, judge=other,
-                fills=_fills(other, found.edges), value=value,
+                best, network=other.network, number=number, ordering=ordering, judge=other,
+                fills=_fills(other, ordering.edges), value=value,
             )  # fmt: skip
     return best
 

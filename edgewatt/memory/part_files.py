@@ -25,18 +25,18 @@ def import_file(
     file: str | Path, output: str | Path, *, base: str | None, name: str | None, format: str | None
 ) -> Imported:
     """Write the part file (YAML) of another simulator's memory specification."""
-    found = import_part(file, base=base, name=name, format=format)
-    text = yaml.safe_dump(found.data, sort_keys=False, allow_unicode=True, width=120)
+    imported = import_part(file, base=base, name=name, format=format)
+    text = yaml.safe_dump(imported.data, sort_keys=False, allow_unicode=True, width=120)
     with whole_file(output) as stream:
         stream.write(f"# Schema: docs/concepts/dram-parts.md.\n{text}".encode())
-    return found
+    return imported
 
 
-def imported_in_words(found: Imported) -> list[str]:
+def imported_in_words(imported: Imported) -> list[str]:
     """Return what was imported, and what of the specification was not used."""
-    part = found.part
+    part = imported.part
     said = [
         f"{part.name}, {part.standard}, {part.data_rate_mts:.0f} MT/s, "
-        f"{part.organisation.capacity_bytes / 2**30:g} GiB, wires of {found.data['extends']}"
+        f"{part.organisation.capacity_bytes / 2**30:g} GiB, wires of {imported.data['extends']}"
     ]
-    return [*said, *([f"not used: {', '.join(found.unused)}"] if found.unused else [])]
+    return [*said, *([f"not used: {', '.join(imported.unused)}"] if imported.unused else [])]

@@ -43,7 +43,7 @@ class Memories:
         InputError naming those that are unknown or do not fit.
         """
         rooms = {bank.name: bank.size_bytes for bank in self.banks}
-        found: dict[int, str] = {}
+        bank_of: dict[int, str] = {}
         for name, bank in self.pinned.items():
             if name not in places:
                 raise InputError(f"{self.path}: pinned: {unknown_name(what, name, places)}")
@@ -52,16 +52,16 @@ class Memories:
             room, number = rooms[bank], places[name]
             if room is not None and sizes[number] > room:
                 raise InputError(f"{self.path}: pinned: {name!r} has {sizes[number]} bytes, {bank!r} has {room}")
-            if found.setdefault(number, bank) != bank:
+            if bank_of.setdefault(number, bank) != bank:
                 raise InputError(
-                    f"{self.path}: pinned: {name!r} shares its memory with a tensor in {found[number]!r}: "
+                    f"{self.path}: pinned: {name!r} shares its memory with a tensor in {bank_of[number]!r}: "
                     f"it cannot be in {bank!r}"
                 )
-        return found
+        return bank_of
 
 
 def read_banks(path: str | Path) -> Memories:
     """Read a file of banks. Raises ConfigError with every problem at its file, line and column."""
-    found = validate(BankFile, read_document(path))
-    banks = [Bank(b.name, b.mb_per_s, b.size_bytes) for b in found.banks]  # type: ignore[attr-defined]
-    return Memories(banks, found.pinned, str(path))
+    bank_file = validate(BankFile, read_document(path))
+    banks = [Bank(b.name, b.mb_per_s, b.size_bytes) for b in bank_file.banks]  # type: ignore[attr-defined]
+    return Memories(banks, bank_file.pinned, str(path))

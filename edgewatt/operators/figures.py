@@ -64,15 +64,15 @@ def _memory(original: OpGraph, result: Schedule) -> Spec:
     """Live bytes while each operator runs, for the file's order and the schedule; the peak of each is named."""
     rows, peaks = [], []
     for label, graph, order in ((BEFORE, original, None), (AFTER, result.graph, result.order)):
-        found = footprint(graph, order)
+        memory = footprint(graph, order)
         names = [graph.nodes[v].name for v in (range(graph.n_nodes) if order is None else order.tolist())]
         rows += [
             {"order": label, "step": k, "kilobytes": int(live) / 1000, "operator": names[k]}
-            for k, live in enumerate(found.during_bytes)
+            for k, live in enumerate(memory.during_bytes)
         ]
-        at = int(found.during_bytes.argmax())
-        text = f"{found.peak_bytes:,} B"
-        peaks.append({"order": label, "step": at, "kilobytes": found.peak_bytes / 1000, "text": text})
+        at = int(memory.during_bytes.argmax())
+        text = f"{memory.peak_bytes:,} B"
+        peaks.append({"order": label, "step": at, "kilobytes": memory.peak_bytes / 1000, "text": text})
     x = {"field": "step", "type": "quantitative", "title": "step"}
     y = _kilobytes("kilobytes", "live memory (1000 bytes)")
     return {

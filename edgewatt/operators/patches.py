@@ -152,10 +152,10 @@ def check_plan(
     limit = Limit(time_limit_s, progress)
     try:
         data = _Data(chain, seed, limit)
-        found, tally = run_plan(chain, plan, data.given, data.weights, weight_buffer=weight_buffer, limit=limit)
+        result, tally = run_plan(chain, plan, data.given, data.weights, weight_buffer=weight_buffer, limit=limit)
     except TimeIsUp:
         return None
-    return {"equal": bool(np.array_equal(found, data.result)), **vars(tally)}
+    return {"equal": bool(np.array_equal(result, data.result)), **vars(tally)}
 
 
 def plan_energy(

@@ -119,26 +119,26 @@ def find_schedule(request: ScheduleRequest, progress: Progress | None = None) ->
         **again,
         **origins_of({"schedulers": [s["method"]], "allocators": [s["allocator"]], "encoders": r.encoder.split("+")}),
     }
-    found = FoundSchedule(result, rows, sizes, read_s, search_s, summary, words, unpriced)
-    _write(found, request, graph, patterns, until)
-    return found
+    scheduled = FoundSchedule(result, rows, sizes, read_s, search_s, summary, words, unpriced)
+    _write(scheduled, request, graph, patterns, until)
+    return scheduled
 
 
-def _write(found: FoundSchedule, r: ScheduleRequest, graph: Any, patterns: list[str], until: float | None) -> None:
+def _write(scheduled: FoundSchedule, r: ScheduleRequest, graph: Any, patterns: list[str], until: float | None) -> None:
     """Write the model back, draw, place in banks; say so in the summary and in words."""
-    result, back, placed = found.result, None, None
+    result, back, placed = scheduled.result, None, None
     if r.output is not None:
         from edgewatt.operators.write_back import write_back
 
         back = write_back(r.model, graph, result, r.output, rewrite=patterns)
-        found.summary["written_back"] = asdict(back)
+        scheduled.summary["written_back"] = asdict(back)
     if r.figure is not None:
         from edgewatt.operators.figures import draw
 
         draw(graph, result, r.figure, seed=r.search["seed"])
     if r.banks is not None:
         placed = in_banks(result, read_banks(r.banks), result.alignment, until)
-        found.summary["placement_in_banks"] = bank_summary(placed)
+        scheduled.summary["placement_in_banks"] = bank_summary(placed)
     if r.page is not None:
         write_page(of_schedule(result, placed), r.page)
-    found.words += [*written_in_words(back, result), *([] if placed is None else banks_in_words(placed))]
+    scheduled.words += [*written_in_words(back, result), *([] if placed is None else banks_in_words(placed))]

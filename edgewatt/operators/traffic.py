@@ -170,11 +170,11 @@ def _contents(graph: OpGraph, order: Order, inputs: Mapping[str, npt.ArrayLike] 
         )
     given = dict(inputs) if inputs is not None else draw_inputs(graph, seed)
     number = {name: i for i, name in enumerate(graph.buffers)}
-    found = _Contents(len(number))
+    contents = _Contents(len(number))
     for step, written in enumerate(execute_stepwise(graph, given, order.tolist())):
         for buffer, values in written.items():
-            found.put(number[buffer], step, _stored(graph, buffer, values))
-    return found
+            contents.put(number[buffer], step, _stored(graph, buffer, values))
+    return contents
 
 
 def draw_inputs(graph: OpGraph, seed: int) -> dict[str, npt.NDArray[np.float32]]:

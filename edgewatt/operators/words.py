@@ -39,9 +39,9 @@ def proof_in_words(result: Any) -> str:
         word = "proved, no order has a smaller one" if result.proved else f"the best found; {bound}"
         return f"arena of {result.arena_bytes:,} B at a peak of {result.peak_bytes:,} B: {word}"
     if result.objective == "energy":
-        found, tried = result.details["energy"]["total_pj"], result.details["candidates_pj"]
+        least, tried = result.details["energy"]["total_pj"], result.details["candidates_pj"]
         return (
-            f"off-chip energy of {energy(found)}: the least of {len(tried)} orders, the most is {energy(tried[-1])}; "
+            f"off-chip energy of {energy(least)}: the least of {len(tried)} orders, the most is {energy(tried[-1])}; "
             f"its peak is {result.peak_bytes:,} B, {bound}"
         )
     word = "none can have less" if result.proved else "the best found"
@@ -133,15 +133,15 @@ def written_in_words(back: Any, result: Any) -> list[str]:
 
 def blocks_in_words(blocks: Any) -> str:
     """Return a plan's blocks as text: 0-6 by rows of 2, 7-9 by lines, 10-12 mixed to 11; single layers are left out."""
-    found = []
+    parts = []
     for b in blocks:
         if b.mode == "rows":
-            found.append(f"{b.first}-{b.last} by rows of {b.tile}" if b.tile > 1 else f"{b.first}-{b.last} by rows")
+            parts.append(f"{b.first}-{b.last} by rows of {b.tile}" if b.tile > 1 else f"{b.first}-{b.last} by rows")
         elif b.mode == "lines":
-            found.append(f"{b.first}-{b.last} by lines")
+            parts.append(f"{b.first}-{b.last} by lines")
         elif b.mode == "mixed":
-            found.append(f"{b.first}-{b.last} by rows to {b.split}, then lines")
-    return ", ".join(found) or "layer by layer"
+            parts.append(f"{b.first}-{b.last} by rows to {b.split}, then lines")
+    return ", ".join(parts) or "layer by layer"
 
 
 def plan_rows(front: Any) -> list[dict[str, Any]]:
@@ -165,13 +165,13 @@ def front_in_words(front: Any, plans: list[dict[str, Any]]) -> list[str]:
     alone = (make_block(front.chain, k, k, "whole") for k in range(len(layers)))
     whole = max(block.peak_bytes for block in alone if block is not None)
     low, high = plans[0], plans[-1]
-    found = [
+    sentences = [
         f"{len(layers)} layers need {whole:,} B layer by layer, {front.chain.multiplications:,} multiplications.",
         f"{len(plans)} plans: from {low['peak']:,} B at {low['factor']:.3f} times the multiplications to "
         f"{high['peak']:,} B at {high['factor']:.3f}.",
     ]
     if front.truncated:
-        found.append("Stopped at the time limit: plans of what was weighed until then.")
+        sentences.append("Stopped at the time limit: plans of what was weighed until then.")
     if front.left:
-        found.append(f"Not part of the chain: {len(front.left)} operators from {front.left[0]!r} on.")
-    return found
+        sentences.append(f"Not part of the chain: {len(front.left)} operators from {front.left[0]!r} on.")
+    return sentences
