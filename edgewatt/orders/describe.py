@@ -29,7 +29,7 @@ def bound_within(network: Network, memory: int, time_limit_s: float | None) -> t
 
 def describe_order(
     network: Network,
-    found: Ordering,
+    ordering: Ordering,
     memory: int,
     policy: str,
     pinning: str,
@@ -49,7 +49,7 @@ def describe_order(
     plain = order(network, "two-optimal", memory=memory, policy=policy, pinning=pinning)
     theorem, best = io_bounds(network), bound or lower_bound(network, memory)
     columns = {}
-    for name, one in (("two-optimal", plain), (found.method, found)):
+    for name, one in (("two-optimal", plain), (ordering.method, ordering)):
         counts = count_io(network, one, memory=memory, policy=policy, pinning=pinning)
         columns[name] = {
             "reads": counts.reads,
@@ -58,7 +58,7 @@ def describe_order(
             **report(network, one, task),
             "least_memory_without_extra": compact_growth_memory(network, one),
         }
-    start, total = columns["two-optimal"]["total"], columns[found.method]["total"]
+    start, total = columns["two-optimal"]["total"], columns[ordering.method]["total"]
     return {
         "network": network.name,
         "connections": network.n_connections,
@@ -67,10 +67,10 @@ def describe_order(
         "memory": memory,
         "policy": policy,
         "pinning": pinning,
-        "method": found.method,
-        "parameters": {key: _plain(value) for key, value in found.parameters.items()},
-        "seed": found.seed,
-        "truncated": found.truncated,
+        "method": ordering.method,
+        "parameters": {key: _plain(value) for key, value in ordering.parameters.items()},
+        "seed": ordering.seed,
+        "truncated": ordering.truncated,
         "lower_bound": theorem.lower_total,
         "upper_bound": theorem.upper_total,
         "best_lower_bound": best.total,
@@ -79,7 +79,7 @@ def describe_order(
         "gap_to_best_bound": gap(total, start, best.total),
         "proved_optimal": total == best.total,
         "orders": columns,
-        "curve": [[int(work), float(seconds), float(value)] for work, seconds, value in found.curve],
+        "curve": [[int(work), float(seconds), float(value)] for work, seconds, value in ordering.curve],
     }
 
 
@@ -87,7 +87,7 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, bool | int | float | str | None) else str(value)
 
 
-def order_file(found: Ordering, result: dict[str, Any]) -> bytes:
+def order_file(ordering: Ordering, result: dict[str, Any]) -> bytes:
     """Return an npz with `edges` (int64[W]) and, as text, what it was made with."""
     import io
     import json
@@ -96,7 +96,7 @@ def order_file(found: Ordering, result: dict[str, Any]) -> bytes:
 
     kept = ("network", "memory", "policy", "pinning", "method", "parameters", "seed", "truncated")
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, edges=found.edges, made_with=json.dumps({key: result[key] for key in kept}))
+    np.savez_compressed(buffer, edges=ordering.edges, made_with=json.dumps({key: result[key] for key in kept}))
     return buffer.getvalue()
 
 

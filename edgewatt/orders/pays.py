@@ -111,16 +111,16 @@ class Pays(Shown):
             "against": self.names[1],
             "layout": self.layout,
             "evaluations": self.evaluations,
-            "break_even_bytes": {choice: dict(found) for choice, found in self.break_even.items()},
+            "break_even_bytes": {choice: dict(sizes) for choice, sizes in self.break_even.items()},
             "crossings": {
                 choice: {
                     metric: [{"size_bytes": size, "saves_up_to_here": saves} for size, saves in changes]
-                    for metric, changes in found.items()
+                    for metric, changes in by_metric.items()
                 }
-                for choice, found in self.crossings.items()
+                for choice, by_metric in self.crossings.items()
             },
             "every_size_looked_at": {choice: list(metrics) for choice, metrics in self.searched.items()},
-            "still_saves_at_the_largest_size": {choice: list(found) for choice, found in self.beyond.items()},
+            "still_saves_at_the_largest_size": {choice: list(metrics) for choice, metrics in self.beyond.items()},
             "points": [
                 {
                     "choice": str(point.choice),
@@ -205,15 +205,15 @@ def pays(
         same = LAYOUTS[study.layout_kind].item.same_bytes
         counted = () if machine.scratchpad is None else ("io", "bytes") if same else ("io",)
         searched[str(choice)] = METRICS if cheap else tuple(m for m in counted if len(saves_io) == len(between))
-        found: dict[str, Changes] = {}
+        changes: dict[str, Changes] = {}
         for metric in METRICS:
             if metric in searched[str(choice)] and metric in counted:
-                found[metric] = changes_of(saves_io.__getitem__, between, between)
+                changes[metric] = changes_of(saves_io.__getitem__, between, between)
             else:
-                found[metric] = changes_of(partial(_saves, at, metric), probes, legal)
-        crossings[str(choice)] = {metric: each.crossings for metric, each in found.items()}
-        break_even[str(choice)] = {metric: each.last for metric, each in found.items()}
-        beyond[str(choice)] = tuple(metric for metric, each in found.items() if each.to_the_end)
+                changes[metric] = changes_of(partial(_saves, at, metric), probes, legal)
+        crossings[str(choice)] = {metric: each.crossings for metric, each in changes.items()}
+        break_even[str(choice)] = {metric: each.last for metric, each in changes.items()}
+        beyond[str(choice)] = tuple(metric for metric, each in changes.items() if each.to_the_end)
     verdict = _verdict(names, points, choices[0], break_even, beyond, crossings)
     kind, made = study.layout_kind, study.evaluations
     note = " ".join(dict.fromkeys(filter(None, notes)))
@@ -299,12 +299,12 @@ def _order(
 
     if isinstance(order, str):
         if by_io:
-            found = make(judge.network, order, memory=memory, seed=judge.seed, time_limit_s=time_limit_s)
+            ordering = make(judge.network, order, memory=memory, seed=judge.seed, time_limit_s=time_limit_s)
         else:
-            found = order_on_machine(
+            ordering = order_on_machine(
                 judge, order, memory=memory, seed=judge.seed, time_limit_s=time_limit_s, progress=progress
             )
-        return order, _held(judge, order, found.edges), what_is_open(found)
+        return order, _held(judge, order, ordering.edges), what_is_open(ordering)
     name = order.method if isinstance(order, Ordering) else "order"
     return name, _held(judge, name, check_order(judge.network, getattr(order, "edges", order))), ""
 

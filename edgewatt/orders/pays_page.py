@@ -13,19 +13,19 @@ table.map th:first-child { text-align: left; white-space: normal; max-width: 24r
 """
 
 
-def pays_page(found: Pays) -> str:
+def pays_page(study: Pays) -> str:
     """Return the page as HTML: one map per metric, rows the choices, columns the sizes; nothing is loaded from outside.
 
     Blue saves, red costs more; the thick line is the break-even size, found by bisection between the sizes shown.
     """
-    choices = list(found.break_even)
-    sizes = sorted({point.size_bytes for point in found.points})
-    at = {(str(point.choice), point.size_bytes): point for point in found.points}
+    choices = list(study.break_even)
+    sizes = sorted({point.size_bytes for point in study.points})
+    at = {(str(point.choice), point.size_bytes): point for point in study.points}
     maps = []
     for metric in METRICS:
         rows = []
         for choice in choices:
-            last = found.break_even[choice][metric]
+            last = study.break_even[choice][metric]
             cells = []
             for k, size in enumerate(sizes):
                 point = at.get((choice, size))
@@ -39,18 +39,18 @@ def pays_page(found: Pays) -> str:
                     f'<td style="background:{_colour(saving)}"{" class=edge" if edge else ""} '
                     f'title="{text(f"M = {point.memory}")}">{change(saving)}</td>'
                 )
-            says = "never pays" if last is None else "pays throughout" if metric in found.beyond[choice] else kib(last)
+            says = "never pays" if last is None else "pays throughout" if metric in study.beyond[choice] else kib(last)
             rows.append(f"<tr><th>{text(choice)}</th>{''.join(cells)}<td>{says}</td></tr>")
         heads = "".join(f'<th class="number">{kib(size)}</th>' for size in sizes)
         head = f'<thead><tr><th>machine</th>{heads}<th class="number">break-even</th></tr></thead>'
         whole = f'<table class="map">{head}<tbody>{"".join(rows)}</tbody></table>'
         maps.append(f'<h2>{WORDS[metric]}, change in %</h2><div class="scroll">{whole}</div>')
     body = (
-        f'<section class="verdict"><p>{text(found.verdict)}</p></section>'
-        f'<p class="hint">Both orders in layout {text(found.layout)}. Blue saves, red costs more. The thick line '
+        f'<section class="verdict"><p>{text(study.verdict)}</p></section>'
+        f'<p class="hint">Both orders in layout {text(study.layout)}. Blue saves, red costs more. The thick line '
         "stands where the order stops paying; the last column has the size.</p>" + "".join(maps)
     )
-    return Page(f"Does {found.names[0]} pay against {found.names[1]}?", body, style=_STYLE).html()
+    return Page(f"Does {study.names[0]} pay against {study.names[1]}?", body, style=_STYLE).html()
 
 
 def _colour(saving: float) -> str:

@@ -46,13 +46,13 @@ def read_network(
     command: str = "order",
 ) -> Network:
     """Read the network of a command line: one file, or one a layer; a share of its weights may be dropped."""
-    found = load(
+    loaded = load(
         files[0] if len(files) == 1 else list(files), kind="network", orientation=orientation, names=names or None,
         image=read_image(image), windows=read_windows(list(windows)),
     )  # fmt: skip
-    if not isinstance(found, Network):
+    if not isinstance(loaded, Network):
         raise InputError(f"{files[0]}: `edgewatt {command}` needs a network of neurons, not an operator graph")
-    return found if prune is None else prune_magnitude(found, density=kept_share(prune))
+    return loaded if prune is None else prune_magnitude(loaded, density=kept_share(prune))
 
 
 def orders_of(network: Network, names: Sequence[str]) -> list[str | Ordering]:
@@ -136,7 +136,7 @@ def find_order(network: Network, request: OrderRequest, progress: Progress | Non
     memory = 100 if memory is None else memory
     budget: dict[str, Any] = {"seed": r.seed, "time_limit_s": r.time_limit_s, "progress": progress, **r.asked}
     if judge is None:
-        found = order(
+        ordering = order(
             network, r.method, memory=memory, policy=r.policy, pinning=r.pinning, objective=wish, target=r.target,
             lanes=r.lanes, **budget,
         )  # fmt: skip
@@ -144,17 +144,17 @@ def find_order(network: Network, request: OrderRequest, progress: Progress | Non
         if not ORDERINGS[r.method].item.chooses:
             raise InputError(f"--renumber finds its own order: leave out --method {r.method}")
         made = renumber_on_machine(judge, **budget)
-        network, found, judge = made.network, made.ordering, made.judge
+        network, ordering, judge = made.network, made.ordering, made.judge
         save(network, r.renumber, extras={"number": made.number})
         plain = f"with the file's numbers and two-optimal {made.plain_fills:,}"
         notes = (f"lines filled: {made.fills:,}, {plain}",)
     else:
-        found = order_on_machine(judge, r.method, memory=memory, **budget)
+        ordering = order_on_machine(judge, r.method, memory=memory, **budget)
     timed: dict[str, Any] = {}
     view, policy, pinning, lanes_shown = None, r.policy, r.pinning, r.lanes
     if judge is not None:
         began = perf_counter()
-        view, shape = view_on_machine(judge, found, progress), judge.shape()
+        view, shape = view_on_machine(judge, ordering, progress), judge.shape()
         after = perf_counter() - began
         if r.time_limit_s is not None and after > SAID:
             notes += (
@@ -165,17 +165,17 @@ def find_order(network: Network, request: OrderRequest, progress: Progress | Non
     elif wish == "time":
         lanes_shown = r.lanes or PROCESSOR_LANES
         processor = processor_for(r.target or "this-cpu")
-        timed = speed_up(processor, network, found, lanes_shown)
+        timed = speed_up(processor, network, ordering, lanes_shown)
         wish = time_objective(processor, network, lanes_shown)
     bound, left_out = bound_within(network, memory, r.time_limit_s)
     notes += (left_out,) if left_out else ()
-    origins = origins_of({"orderings": {r.method, found.method}})
-    result = {**describe_order(network, found, memory, policy, pinning, wish, bound), **timed, **origins}
+    origins = origins_of({"orderings": {r.method, ordering.method}})
+    result = {**describe_order(network, ordering, memory, policy, pinning, wish, bound), **timed, **origins}
     if r.best_evictions:
         relax = network.n_connections > MOST_EXACT
-        best = optimal_eviction(network, found, memory=memory, relax=relax, time_limit_s=r.time_limit_s or 60)
+        best = optimal_eviction(network, ordering, memory=memory, relax=relax, time_limit_s=r.time_limit_s or 60)
         result["best_evictions"] = {"total": best.total, "lower_bound": best.lower_bound, "proved": best.proved}
-    return FoundOrder(network, found, memory, policy, pinning, lanes_shown, result, view, bound, notes)
+    return FoundOrder(network, ordering, memory, policy, pinning, lanes_shown, result, view, bound, notes)
 
 
 def find_smallest(
@@ -195,10 +195,14 @@ def find_smallest(
     given = None
     if asked:
         given = make_order(network, method or "auto", memory=100, seed=seed, time_limit_s=time_limit_s, **asked)
-    found = smallest_memory(network, given, method=method, seed=seed, time_limit_s=time_limit_s, progress=progress)
-    result = {**found.as_dict(), "network": network.name, "policy": "min", "pinning": "literal"}
+    smallest = smallest_memory(network, given, method=method, seed=seed, time_limit_s=time_limit_s, progress=progress)
+    result = {**smallest.as_dict(), "network": network.name, "policy": "min", "pinning": "literal"}
     if output:
-        made = {"parameters": dict(found.ordering.parameters), "seed": seed, "truncated": found.ordering.truncated}
+        made = {
+            "parameters": dict(smallest.ordering.parameters),
+            "seed": seed,
+            "truncated": smallest.ordering.truncated,
+        }
         with whole_file(Path(output)) as stream:
-            stream.write(order_file(found.ordering, {**result, **made}))
-    return found, result
+            stream.write(order_file(smallest.ordering, {**result, **made}))
+    return smallest, result

@@ -35,10 +35,10 @@ def choose_tuple_stride(
     def lay_out(stride: int | None) -> SpmvProblem:
         quick = None
         if stride is not None:
-            found = order_tuples(
+            greedy = order_tuples(
                 matrix, value_format=value_format, id_bits=id_bits, stride=stride, method="greedy", bound=False
             )
-            quick = found.positions
+            quick = greedy.positions
         return lay_out_spmv(matrix, x, positions=quick, value_format=value_format, id_bits=id_bits)
 
     chosen, times = choose_stride(lay_out, STRIDES, part=part)

@@ -66,12 +66,12 @@ def speed_up(processor: Processor, network: Network, order: Any, lanes: int) -> 
     return {"predicted_us": own * 1e6, "csr_us": csr * 1e6, "times_faster_than_csr": csr / own}
 
 
-def speed_in_words(found: Mapping[str, Any], lanes: int | None) -> str:
+def speed_in_words(speed: Mapping[str, Any], lanes: int | None) -> str:
     """Say what `speed_up` returned."""
-    ours, theirs = (engineering(found[key] * 1e-6, "s") for key in ("predicted_us", "csr_us"))
+    ours, theirs = (engineering(speed[key] * 1e-6, "s") for key in ("predicted_us", "csr_us"))
     return (
         f"predicted time of a pass of {lanes} vectors: {ours}, target after target (CSR) {theirs}: "
-        f"{found['times_faster_than_csr']:.2f} times as fast"
+        f"{speed['times_faster_than_csr']:.2f} times as fast"
     )
 
 
@@ -151,8 +151,8 @@ class _Search:
 
     def offer(self, shape: dict[str, Any], lanes: tuple[int, ...]) -> bool:
         """Judge one order; return whether it would have been the best if all rows stayed in the first cache."""
-        found = engine.order(self.network, "long-runs", memory=self.memory, **shape)
-        work = ordered_work(self.network, found)
+        ordering = engine.order(self.network, "long-runs", memory=self.memory, **shape)
+        work = ordered_work(self.network, ordering)
         plain = not {"alike", "near", "pairs"} & shape.keys()
         gain = 1 if plain else 1 + self.processor.median_error  # else the plainer one: the model knows no better
         useful = False
@@ -164,7 +164,7 @@ class _Search:
             if not shape:
                 self.csr = min(self.csr, seconds)
             if self.best is None or seconds * gain < self.best[0]:
-                self.best = seconds, width, found
+                self.best = seconds, width, ordering
         return useful
 
     def _seconds(self, work: OrderedWork, width: int, *, cached: bool = False) -> float:

@@ -20,10 +20,10 @@ TRAINING_SEED, VALIDATION_SEED = 1, 99  # of generated networks
 
 def load_network(path: str) -> Network:
     """Read a network to train on. Raises InputError for an operator graph."""
-    found = load(path, kind="network")
-    if not isinstance(found, Network):
+    loaded = load(path, kind="network")
+    if not isinstance(loaded, Network):
         raise InputError(f"{path}: training needs networks of neurons, not an operator graph")
-    return found
+    return loaded
 
 
 def seeds_of(text: str) -> list[int]:
@@ -63,10 +63,10 @@ def train_on_files(
     else:
         training, validation = generated(kind, TRAINING_SEED, 80), generated(kind, VALIDATION_SEED, 24)
     made_with = {"networks": [Path(path).name for path in files] or kind, "start": first.name if first else ""}
-    found = train(
+    trained = train(
         training, validation, policy=policy, objective=objective, seeds=seeds, seconds=seconds, start=first,
         name=Path(output).stem, made_with=made_with, progress=progress,
     )  # fmt: skip
     with whole_file(output) as stream:
-        stream.write(weights_file(list(found.sets)))
-    return found, len(validation)
+        stream.write(weights_file(list(trained.sets)))
+    return trained, len(validation)

@@ -73,8 +73,8 @@ def order_folder(
 
 def read_matrix_file(file: str, *, names: str | None, prune: float | None) -> Any:
     """Read one matrix; drop a share of its weights if wished."""
-    found = read_matrix(file, names=[names] if names else None)
-    return found if prune is None else prune_matrix(found, density=kept_share(prune))
+    matrix = read_matrix(file, names=[names] if names else None)
+    return matrix if prune is None else prune_matrix(matrix, density=kept_share(prune))
 
 
 def order_file(
@@ -110,53 +110,57 @@ def order_file(
             label = "as given" if tried is None else f"stride {tried}"
             say(f"{label}: {duration(ns, 4)} ({100 * ns / times[None] - 100:+.2f} %)")
     with running() as progress:
-        found = order_tuples(
+        tuple_order = order_tuples(
             given, stride=wanted, id_bits=bits, energy_pj=wire_energy_pj(part) if part else None,
             base_interval=_interval(base_interval), effort=as_effort(effort), progress=progress, **options,
         )  # fmt: skip
     if output is not None:
-        write_matrix(found.matrix(), output)
+        write_matrix(tuple_order.matrix(), output)
     result = {
         "matrix": file,
-        "tuples": len(found.positions),
+        "tuples": len(tuple_order.positions),
         "method": options["method"],
-        **found.parameters,
+        **tuple_order.parameters,
         "encoder": options["encoder"],
         "metric": options["metric"],
-        **{name: {"before": before, "after": after} for name, before, after in sums_of(found)},
-        "cost": {"before": found.original_cost, "after": found.cost, "lower_bound": found.lower_bound},
-        "values_that_became_zero": found.zeroed,
+        **{name: {"before": before, "after": after} for name, before, after in sums_of(tuple_order)},
+        "cost": {
+            "before": tuple_order.original_cost,
+            "after": tuple_order.cost,
+            "lower_bound": tuple_order.lower_bound,
+        },
+        "values_that_became_zero": tuple_order.zeroed,
         "output": output,
         **origins_of({"tuple-orders": [options["method"]], "formats": [value_format]}),
     }
-    return found, result
+    return tuple_order, result
 
 
-def sums_of(found: TupleOrder) -> list[tuple[str, int, int]]:
+def sums_of(tuple_order: TupleOrder) -> list[tuple[str, int, int]]:
     """Return (what, as given, reordered) of all that is counted on the wires."""
     rows = [
-        ("ones, values", found.original_ones_values, found.ones_values),
-        ("ones, ids", found.original_ones_ids, found.ones_ids),
-        ("ones, all", found.original_ones, found.ones),
+        ("ones, values", tuple_order.original_ones_values, tuple_order.ones_values),
+        ("ones, ids", tuple_order.original_ones_ids, tuple_order.ones_ids),
+        ("ones, all", tuple_order.original_ones, tuple_order.ones),
     ]
-    if found.toggles is not None and found.original_toggles is not None:
-        rows.append(("toggles, all", found.original_toggles, found.toggles))
+    if tuple_order.toggles is not None and tuple_order.original_toggles is not None:
+        rows.append(("toggles, all", tuple_order.original_toggles, tuple_order.toggles))
     return rows
 
 
-def in_words(found: TupleOrder, metric: str, encoder: str, value_format: str) -> tuple[str, str]:
+def in_words(tuple_order: TupleOrder, metric: str, encoder: str, value_format: str) -> tuple[str, str]:
     """Say how far from its bound an order is, and what was lost on the way; each '' for nothing."""
-    lost = f"warning: {found.zeroed} stored non-zeros become zero in {value_format}" if found.zeroed else ""
-    if found.lower_bound is None:
+    lost = f"warning: {tuple_order.zeroed} stored non-zeros become zero in {value_format}" if tuple_order.zeroed else ""
+    if tuple_order.lower_bound is None:
         return f"no lower bound is known for {metric} with {encoder} and {value_format} at this stride", lost
-    if not found.lower_bound:
+    if not tuple_order.lower_bound:
         return "", lost
-    over = 100 * found.cost / found.lower_bound - 100
-    least = f"no order inside these strides costs less than {found.lower_bound:.0f} ({metric})"
+    over = 100 * tuple_order.cost / tuple_order.lower_bound - 100
+    least = f"no order inside these strides costs less than {tuple_order.lower_bound:.0f} ({metric})"
     return f"{least}; this one is within {over:.1f} %", lost
 
 
-def rows_of(found: TupleOrder) -> list[tuple[str, int, int, str]]:
+def rows_of(tuple_order: TupleOrder) -> list[tuple[str, int, int, str]]:
     """Return `sums_of` with the change in per cent."""
     changed = lambda before, after: f"{100 * after / before - 100:+.1f} %" if before else "-"  # noqa: E731
-    return [(what, before, after, changed(before, after)) for what, before, after in sums_of(found)]
+    return [(what, before, after, changed(before, after)) for what, before, after in sums_of(tuple_order)]
