@@ -107,8 +107,10 @@ def load_catalogue() -> Catalogue:
 
 def paper_figures() -> dict[str, str]:
     """Return name -> one line of every figure and study that `reproduce` knows."""
-    found = load_catalogue()
-    return {name: f"{cited(found, one)}: {one.title}" for name, one in (found.figures | found.studies).items()}
+    catalogue = load_catalogue()
+    return {
+        name: f"{cited(catalogue, one)}: {one.title}" for name, one in (catalogue.figures | catalogue.studies).items()
+    }
 
 
 def cited(catalogue: Catalogue, figure: Figure | StudyText) -> str:

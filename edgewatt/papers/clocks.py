@@ -50,14 +50,14 @@ def times_of(network: Network, ways: Mapping[str, Way], peers: Sequence[str], ba
         steps: dict[str, Any] = {}
         for name, compiled in made.items():
             steps[name] = packed_step(compiled, vectors)
-        found: dict[str, Any] = {}
+        their_steps: dict[str, Any] = {}
         missing: Any = {}
         if peers:
-            found, missing, _ = peer_steps(network, vectors, peers, made[first].neurons(vectors))
+            their_steps, missing, _ = peer_steps(network, vectors, peers, made[first].neurons(vectors))
         with one_thread():
-            measured = measure(steps | found, seed=seed)
+            measured = measure(steps | their_steps, seed=seed)
     return {
-        "us": {name: measured.median_s(name) * 1e6 for name in (*steps, *found)},
+        "us": {name: measured.median_s(name) * 1e6 for name in (*steps, *their_steps)},
         "aa": measured.ratio(CONTROL, first),
         "missing": missing,
         "runs": {name: compiled.runs for name, compiled in made.items() if name != CONTROL},

@@ -35,14 +35,14 @@ class Measurement:
 def measure(figure: Figure, records: Iterable[Record]) -> list[Measurement]:
     """Return what a figure shows of its records, each value once; panels in the order in which they appear."""
     values = _SHOWS[figure.shows]
-    found = {
+    shown = {
         (m.panel, m.x, m.method, m.seed): m
         for record in records
         if role_of(figure, record) is not None
         for m in values(figure, record)
     }
-    panels = {panel: place for place, panel in enumerate(dict.fromkeys(panel for panel, *_ in found))}
-    return sorted(found.values(), key=lambda m: (panels[m.panel], m.x, ROLES.index(m.role), m.method, m.seed))
+    panels = {panel: place for place, panel in enumerate(dict.fromkeys(panel for panel, *_ in shown))}
+    return sorted(shown.values(), key=lambda m: (panels[m.panel], m.x, ROLES.index(m.role), m.method, m.seed))
 
 
 def role_of(figure: Figure, record: Record) -> str | None:
@@ -138,11 +138,11 @@ class Pairs:
     kind: str
     method: str
     base: list[Measurement]
-    found: list[Measurement]
+    compared: list[Measurement]
 
     def median(self, compare: Any) -> float:
         """Return the median over the networks of ``compare(baseline, method)``."""
-        return median_interval([compare(b, m) for b, m in zip(self.base, self.found, strict=True)]).median
+        return median_interval([compare(b, m) for b, m in zip(self.base, self.compared, strict=True)]).median
 
 
 def paired(measurements: Sequence[Measurement], role: str) -> list[Pairs]:
@@ -154,5 +154,5 @@ def paired(measurements: Sequence[Measurement], role: str) -> list[Pairs]:
         if m.role == role and other is not None:
             group = groups.setdefault((m.panel, m.x, m.method), Pairs(m.panel, m.x, m.kind, m.method, [], []))
             group.base.append(other)
-            group.found.append(m)
+            group.compared.append(m)
     return list(groups.values())

@@ -16,15 +16,15 @@ Figures = Mapping[str, Sequence[Measurement]]
 NOT_RUN = "not run"
 
 
-def _saved(base: Measurement, found: Measurement) -> float:
-    return (base.value - found.value) / base.value
+def _saved(base: Measurement, compared: Measurement) -> float:
+    return (base.value - compared.value) / base.value
 
 
-def _closer(base: Measurement, found: Measurement) -> float:
+def _closer(base: Measurement, compared: Measurement) -> float:
     """Share of the distance to the bound that is gone; none where there is none to lose."""
     assert base.lower is not None
     gap = base.value - base.lower
-    return (base.value - found.value) / gap if gap else 0.0
+    return (base.value - compared.value) / gap if gap else 0.0
 
 
 def _pairs(figures: Figures, role: str) -> list[tuple[str, Pairs]]:
@@ -32,10 +32,10 @@ def _pairs(figures: Figures, role: str) -> list[tuple[str, Pairs]]:
 
 
 def _up_to(figures: Figures, role: str, compare: Any) -> str:
-    found = [(pairs.median(compare), name, pairs) for name, pairs in _pairs(figures, role)]
-    if not found:
+    medians = [(pairs.median(compare), name, pairs) for name, pairs in _pairs(figures, role)]
+    if not medians:
         return NOT_RUN
-    value, name, pairs = max(found, key=lambda item: item[0])
+    value, name, pairs = max(medians, key=lambda item: item[0])
     return f"up to {100 * value:.1f} % ({pairs.kind}, {_place(name, pairs)})"
 
 
@@ -43,7 +43,7 @@ def _place(name: str, pairs: Pairs) -> str:
     return f"{name} at x = {pairs.x:g}" + (f", {pairs.panel}" if pairs.panel else "")
 
 
-def _to_save(base: Measurement, found: Measurement) -> float:
+def _to_save(base: Measurement, compared: Measurement) -> float:
     """Share of the baseline that lies above the bound: no order saves more, however long a search runs."""
     assert base.lower is not None
     return 1 - base.lower / base.value
@@ -56,8 +56,8 @@ def saved(figures: Figures, role: str) -> str:
 
 
 def _room(figures: Figures, role: str) -> str:
-    found = [(pairs.median(_to_save), name, pairs.x) for name, pairs in _pairs(figures, role)]
-    value, name, x = max(found, default=(0.0, "", 0.0))
+    medians = [(pairs.median(_to_save), name, pairs.x) for name, pairs in _pairs(figures, role)]
+    value, name, x = max(medians, default=(0.0, "", 0.0))
     return f"at most {100 * value:.1f} % to any order ({name} at x = {x:g})"
 
 
@@ -66,10 +66,10 @@ def closer(figures: Figures, role: str) -> str:
 
     Where a memory or a density leaves a handful of I/Os to save, any order closes the whole gap: that says nothing.
     """
-    found = [(pairs.median(_saved), name, pairs) for name, pairs in _pairs(figures, role)]
-    if not found:
+    medians = [(pairs.median(_saved), name, pairs) for name, pairs in _pairs(figures, role)]
+    if not medians:
         return NOT_RUN
-    _, name, pairs = max(found, key=lambda item: item[0])
+    _, name, pairs = max(medians, key=lambda item: item[0])
     return f"{100 * pairs.median(_closer):.1f} % ({pairs.kind}, {_place(name, pairs)})"
 
 
@@ -101,8 +101,8 @@ def everywhere(figures: Figures, role: str) -> str:
     """Return what the role's best method saves, from the least to the most, where the bound leaves enough to save."""
     best: dict[tuple[str, float], tuple[float, float]] = {}
     for name, pairs in _pairs(figures, role):
-        found = (pairs.median(_saved), pairs.median(_to_save))
-        best[name, pairs.x] = max(best.get((name, pairs.x), found), found)
+        shares = (pairs.median(_saved), pairs.median(_to_save))
+        best[name, pairs.x] = max(best.get((name, pairs.x), shares), shares)
     saved = {place: value for place, (value, room) in best.items() if room > CLOSE_TO_BOUND}
     if not saved:
         return NOT_RUN
@@ -190,14 +190,14 @@ def rr_against_lru(figures: Figures, role: str) -> str:
     parts = []
     for measurements in figures.values():
         for what, wanted in (("before", "baseline"), ("after", role)):
-            found = {}
+            medians = {}
             for policy in ("rr", "lru"):
                 kind = _best_kind([m for m in measurements if m.panel.endswith(("= rr", "= lru"))], wanted)
                 mine = [g for g in summarise(measurements) if g.kind == kind and g.panel.endswith(f"= {policy}")]
                 if mine:
-                    found[policy] = max(mine, key=lambda g: g.x).median.median
-            if len(found) == 2:
-                parts.append(f"{what}: RR {100 * (found['rr'] / found['lru'] - 1):+.1f} % against LRU")
+                    medians[policy] = max(mine, key=lambda g: g.x).median.median
+            if len(medians) == 2:
+                parts.append(f"{what}: RR {100 * (medians['rr'] / medians['lru'] - 1):+.1f} % against LRU")
     return "; ".join(parts) or NOT_RUN
 
 

@@ -135,10 +135,10 @@ def _charts(reproductions: Sequence[Run]) -> tuple[dict[str, Any], dict[str, lis
     Charts of a study are called by its name and the figure, and bring their values.
     """
     figures = load_catalogue().figures
-    measured = {name: found for name, found in _measurements(reproductions).items() if found}
+    measured = {name: measurements for name, measurements in _measurements(reproductions).items() if measurements}
     if not any(run.records for run in reproductions):
         raise InputError("no point of these figures is finished yet: run `edgewatt papers NAME` without --no-run")
-    rows = {name: chart_rows(figures[name], summarise(found)) for name, found in measured.items()}
+    rows = {name: chart_rows(figures[name], summarise(measurements)) for name, measurements in measured.items()}
     drawn = {name: chart(name, figures[name], drawn) for name, drawn in rows.items()}
     for run in reproductions:
         if isinstance(run, StudyRun) and run.records:
@@ -269,18 +269,18 @@ def _numbers(figure: Figure, groups: list[PanelGroup]) -> str:
         lines.setdefault((group.panel, group.x), {})[group.method] = group
     last = {panel: x for panel, x in sorted(lines)}
     body = []
-    for (panel, x), found in lines.items():
+    for (panel, x), by_method in lines.items():
         if figure.shows == "curve" and x != last[panel] and x != 10.0 ** round(log10(x)):
             continue  # a curve is told by its powers of ten
-        base = next((g.median.median for g in found.values() if g.role == "baseline"), None)
-        lower = next((g.lower for g in found.values()), None)
+        base = next((g.median.median for g in by_method.values() if g.role == "baseline"), None)
+        lower = next((g.lower for g in by_method.values()), None)
         cells = [panel, f"{x:,g}", "" if lower is None else f"{lower:,.0f}"]
         for method in methods:
-            if method not in found:
+            if method not in by_method:
                 cells += ["", "", ""]
                 continue
-            m = found[method].median
-            change = "" if not base or found[method].role == "baseline" else f"{100 * (m.median / base - 1):+.1f} %"
+            m = by_method[method].median
+            change = "" if not base or by_method[method].role == "baseline" else f"{100 * (m.median / base - 1):+.1f} %"
             cells += [f"{m.median:,.0f}", f"{m.low:,.0f} – {m.high:,.0f}" if m.n > 1 else "", change]
         body.append("<tr>" + "".join(f"<td>{text(cell)}</td>" for cell in cells) + "</tr>")
     heads = "".join(f"<th>{text(method)}</th><th>interval</th><th>change</th>" for method in methods)

@@ -103,8 +103,8 @@ def reproduce(
     if run:
         _borrow(plan, store, Path(results))
     done = sweep(plan, results=store.folder, executor=executor, workers=workers, progress=progress) if run else None
-    found = (store.get(point.hash) for point in plan.points)
-    return Reproduction(name, plan, [record for record in found if record is not None], done)
+    records = (store.get(point.hash) for point in plan.points)
+    return Reproduction(name, plan, [record for record in records if record is not None], done)
 
 
 def _borrow(plan: SweepPlan, store: Store, results: Path) -> None:

@@ -39,10 +39,10 @@ def median_interval(values: Sequence[float], confidence: float = 0.95) -> Median
 
 def interval_words(n: int, confidence: float = 0.95) -> str:
     """Say what the interval of n values is and what it covers."""
-    found = median_interval(range(n), confidence)
+    interval = median_interval(range(n), confidence)
     if n == 1:
         return "one network: no interval"
-    covers = f"coverage {100 * found.coverage:.4g} %"
-    if found.coverage >= confidence:
-        return f"intervals: order statistics {found.low + 1:g} to {found.high + 1:g} of {n}, {covers}"
+    covers = f"coverage {100 * interval.coverage:.4g} %"
+    if interval.coverage >= confidence:
+        return f"intervals: order statistics {interval.low + 1:g} to {interval.high + 1:g} of {n}, {covers}"
     return f"intervals: least to greatest of {n} networks, {covers} (95 % would take six)"

@@ -132,8 +132,8 @@ def run_study(
             else:
                 store.put(_record(identities[k], hashes[k], *outcome))
         store.put_plan(name, hashes)
-    found = (store.get(key) for key in hashes)
-    return StudyRun(name, jobs, [record for record in found if record is not None], failed)
+    records = (store.get(key) for key in hashes)
+    return StudyRun(name, jobs, [record for record in records if record is not None], failed)
 
 
 def missing_jobs(name: str, *, results: str | Path, full: bool = False, seeds: int | None = None) -> list[Job]:

@@ -76,13 +76,13 @@ class StoredLayer:
 def names(full: bool) -> list[str]:
     """Return the layers that can be had here; with `full` the wide example, which is like the small one, too."""
     folder = os.environ.get("EDGEWATT_REFERENCE")
-    found = [name for name in REFERENCE if folder and (Path(folder) / "cdr" / f"{name}.npz").is_file()]
+    available = [name for name in REFERENCE if folder and (Path(folder) / "cdr" / f"{name}.npz").is_file()]
     return [
         "synthetic fc7",
         "synthetic fc7, shared",
         "digits_small",
         *(["digits_wide"] if full else []),
-        *found,
+        *available,
         "synthetic conv4",
     ]
 

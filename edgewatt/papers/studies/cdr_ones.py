@@ -42,7 +42,7 @@ def compute(job: Job) -> dict[str, Any]:
     given = np.arange(matrix.nnz)
     kept: dict[Any, Any] = {}
 
-    def found(stride: int | str, value_format: str, base: int | str = 32) -> Any:
+    def order_of(stride: int | str, value_format: str, base: int | str = 32) -> Any:
         key = (stride, value_format, base)
         if key not in kept:
             kept[key] = ordered(matrix, stride, value_format, base_interval=base, effort=job["effort"])
@@ -52,11 +52,13 @@ def compute(job: Job) -> dict[str, Any]:
     for value_format in ("fp16", "int8"):
         by_stride[value_format] = {"given": ones_of(matrix, given, value_format)}
         for stride in job["strides"]:
-            by_stride[value_format][str(stride)] = ones_of(matrix, found(stride, value_format).positions, value_format)
-    bases = {str(b): found("row", "fp16", b) for b in job["bases"]}
+            by_stride[value_format][str(stride)] = ones_of(
+                matrix, order_of(stride, value_format).positions, value_format
+            )
+    bases = {str(b): order_of("row", "fp16", b) for b in job["bases"]}
     formats: dict[str, Any] = {}
     for value_format in ("fp16", "bf16"):
-        order = found(128, value_format)
+        order = order_of(128, value_format)
         formats[value_format] = {
             "values": order.original_ones_values,
             "before": order.original_ones,
@@ -159,7 +161,7 @@ def _predictors(done: Done) -> tuple[str, str]:
     words = []
     for name, values in features.items():
         by_format = (spearmanr(values, [_gain(r["by_stride"][f]) for _, r in done]) for f in ("fp16", "int8"))
-        words.append(f"{name} " + " and ".join(f"{found.statistic:+.2f}" for found in by_format))
+        words.append(f"{name} " + " and ".join(f"{correlation.statistic:+.2f}" for correlation in by_format))
     return f"rank correlation over {len(done)} layers (fp16 and int8): {', '.join(words)}", ""
 
 

@@ -33,19 +33,19 @@ def compute(job: Job) -> dict[str, Any]:
         theirs, routed = _timed(matrix[:ROWS], job["stride"], method="or-tools-cvrp")
         return {"ours_s": ours, "ours": ones, "or_tools_s": theirs, "or_tools": routed}
     row = matrix[job["row"] : job["row"] + 1]
-    found = {"greedy-descent": _timed(row, 128, method="or-tools-cvrp")[1], "ours": _timed(row, 128)[1]}
+    ones_by_search = {"greedy-descent": _timed(row, 128, method="or-tools-cvrp")[1], "ours": _timed(row, 128)[1]}
     for search in SEARCHES:
         options = {"method": "or-tools-cvrp", "search": search, "solutions": job["solutions"]}
-        found[search] = _timed(row, 128, **options)[1]
-    return found
+        ones_by_search[search] = _timed(row, 128, **options)[1]
+    return ones_by_search
 
 
 def _timed(matrix: Any, stride: int, **options: Any) -> tuple[float, int]:
     if "method" in options:
         options["effort"] = 1.0  # belongs to the local search alone
     start = time.process_time()
-    found = ordered(matrix, stride, "fp16", **options)
-    return time.process_time() - start, int(found.ones)
+    order = ordered(matrix, stride, "fp16", **options)
+    return time.process_time() - start, int(order.ones)
 
 
 def tables(done: Done) -> list[StudyTable]:

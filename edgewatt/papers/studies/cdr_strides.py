@@ -44,21 +44,21 @@ def compute(job: Job) -> dict[str, Any]:
     """Play the layer in the order given and reordered within each stride."""
     whole, value_format = layer(job["layer"]).first(job.get("channels")), job["format"]
     played = whole.first(job.get("played"))
-    found: dict[str, Any] = {}
+    by_stride: dict[str, Any] = {}
     for stride in (GIVEN, *STRIDES):
         order = None if stride == GIVEN else ordered(whole.matrix, stride, value_format, effort=job["effort"]).positions
         part = None if order is None else order[: played.matrix.nnz]
         result = simulate_gpu_spmv(played.lay_out(part, value_format), GpuSpec())
         timed = gpu_time(result, GpuSpec(), eight_channels())
         arrays = [(layer_, list(layer_.arrays(o, value_format))) for layer_, o in ((whole, order), (played, part))]
-        found[str(stride)] = {
+        by_stride[str(stride)] = {
             "time_ns": timed.time_ns,
             "l1_accesses": int(result.l1_accesses.sum()),
             "l1_misses": int(result.misses_by_stream.sum()),
             "io_pj": {encoder: io_energy_pj(arrays[0][1], encoder) for encoder in ENCODERS},
             "dram_pj": {e: io_energy_pj(arrays[1][1], e) + timed.dram.total_energy_pj for e in ENCODERS},
         }
-    return found
+    return by_stride
 
 
 def savings(result: Any, stride: int | str, what: str) -> tuple[float, ...]:
@@ -87,9 +87,9 @@ def tables(done: Done) -> list[StudyTable]:
     for figure, what, text in ((8, "dram_pj", "DRAM energy"), (9, "io_pj", "DRAM IO energy")):
         rows: list[tuple[Any, ...]] = []
         for job, r in done:
-            found = best(r, what)
-            cells = tuple(f"-{100 * s:.1f} %" for s in found[0]) if found else ("",) * 4
-            rows.append((job["layer"], job["format"], found[1] if found else "none", *cells))
+            chosen = best(r, what)
+            cells = tuple(f"-{100 * s:.1f} %" for s in chosen[0]) if chosen else ("",) * 4
+            rows.append((job["layer"], job["format"], chosen[1] if chosen else "none", *cells))
         for label, reduce in (("average", np.mean), ("most", np.max)):
             values = [f[0] for _, r in done if (f := best(r, what))]
             if values:
@@ -124,7 +124,7 @@ def tables(done: Done) -> list[StudyTable]:
 
 def _free(what: str, column: int, reduce: Any) -> Any:
     def words(done: Done) -> tuple[str, str]:
-        values = [found[0][column] for _, r in done if (found := best(r, what))]
+        values = [chosen[0][column] for _, r in done if (chosen := best(r, what))]
         return (
             (f"{100 * float(reduce(values)):.1f} % over {len(values)} of {len(done)} layers and formats", "")
             if values
@@ -138,7 +138,7 @@ def _dram(column: int, reduce: Any) -> Any:
     """As _free, and what the savings on the wires would be at the paper's share of them in the energy."""
 
     def words(done: Done) -> tuple[str, str]:
-        values = [found[0][column] for _, r in done if (found := best(r, "io_pj"))]
+        values = [chosen[0][column] for _, r in done if (chosen := best(r, "io_pj"))]
         ours = _free("dram_pj", column, reduce)(done)[0]
         return f"{ours}; {_at_their_share(float(reduce(values)))}" if values else ours, ""
 
@@ -184,8 +184,8 @@ def _shared_values(done: Done) -> tuple[str, str]:
     """IO energy against Base+XOR in the order given, with shared values and without, at each one's best free stride."""
     parts = []
     for name in ("synthetic fc7, shared", "synthetic fc7"):
-        found = [f[0][1] for job, r in done if job["layer"] == name and (f := best(r, "io_pj"))]
-        parts.append(f"{100 * float(np.mean(found)):.1f} %" if found else "not run")
+        saved = [f[0][1] for job, r in done if job["layer"] == name and (f := best(r, "io_pj"))]
+        parts.append(f"{100 * float(np.mean(saved)):.1f} %" if saved else "not run")
     return f"{parts[0]} with 32 shared values; {parts[1]} without", ""
 
 
@@ -201,10 +201,10 @@ def _by_format(done: Done) -> tuple[str, str]:
 
 def _l1(done: Done) -> tuple[str, str]:
     """Figure 14's layer: accesses and load misses of the L1 by stride, against the order given."""
-    found = [r for job, r in done if job["layer"] == "synthetic fc7, shared" and job["format"] == FORMATS[0]]
-    if not found:
+    results = [r for job, r in done if job["layer"] == "synthetic fc7, shared" and job["format"] == FORMATS[0]]
+    if not results:
         return "not run", ""
-    (result,) = found
+    (result,) = results
     parts = []
     for what, name in (("l1_accesses", "accesses"), ("l1_misses", "load misses")):
         changes = ", ".join(change(result[str(s)][what], result[GIVEN][what]) for s in STRIDES)

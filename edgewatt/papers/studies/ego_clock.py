@@ -27,11 +27,11 @@ TOY, MORE_TOY = (16,), (2, 4, 8, 16)
 
 def jobs(full: bool) -> list[dict[str, Any]]:
     """A job a network; with `full` more depths and densities, and the challenge's first size of 120 layers."""
-    found: list[dict[str, Any]] = [{"kind": "radix", "layers": n} for n in (MORE_RADIX if full else RADIX)]
-    found += [{"kind": "random", "layers": n, "density": 0.05} for n in (MORE_RANDOM if full else RANDOM)]
-    found += [{"kind": "random", "layers": 4, "density": d} for d in (MORE_DENSITIES if full else ())]
-    found += [{"kind": "toy", "layers": n, "density": 0.05} for n in (MORE_TOY if full else TOY)]
-    return [job | {"seed": s, "processor": this_processor()} for job in found for s in SEEDS]
+    networks: list[dict[str, Any]] = [{"kind": "radix", "layers": n} for n in (MORE_RADIX if full else RADIX)]
+    networks += [{"kind": "random", "layers": n, "density": 0.05} for n in (MORE_RANDOM if full else RANDOM)]
+    networks += [{"kind": "random", "layers": 4, "density": d} for d in (MORE_DENSITIES if full else ())]
+    networks += [{"kind": "toy", "layers": n, "density": 0.05} for n in (MORE_TOY if full else TOY)]
+    return [job | {"seed": s, "processor": this_processor()} for job in networks for s in SEEDS]
 
 
 def compute(job: Job) -> dict[str, Any]:
@@ -53,23 +53,23 @@ def _key(job: Job) -> tuple[str, int, float]:
 
 
 def _groups(done: Done) -> dict[tuple[str, int, float], list[Any]]:
-    found: dict[tuple[str, int, float], list[Any]] = {}
+    groups: dict[tuple[str, int, float], list[Any]] = {}
     for job, result in done:
-        found.setdefault(_key(job), []).append(result)
-    return found
+        groups.setdefault(_key(job), []).append(result)
+    return groups
 
 
 def _speed(results: list[Any], batch: str, name: str) -> float | None:
     """Million connections a second, each counted once per vector."""
-    found = [r[batch]["connections"] * int(batch) / r[batch]["us"][name] for r in results if name in r[batch]["us"]]
-    return median(found) if found else None
+    speeds = [r[batch]["connections"] * int(batch) / r[batch]["us"][name] for r in results if name in r[batch]["us"]]
+    return median(speeds) if speeds else None
 
 
 def _ratio(results: list[Any], batch: str, slow: str, fast: str) -> float | None:
     """How many times as long `slow` takes as `fast`."""
     times = [r[batch]["us"] for r in results]
-    found = [us[slow] / us[fast] for us in times if slow in us and fast in us]
-    return median(found) if found else None
+    ratios = [us[slow] / us[fast] for us in times if slow in us and fast in us]
+    return median(ratios) if ratios else None
 
 
 def tables(done: Done) -> list[StudyTable]:
@@ -124,19 +124,19 @@ def _libraries(done: Done) -> tuple[str, str]:
     for how in ("literal", "runs"):
         parts = []
         for peer in PEERS:
-            found = [ratio for key, results in _groups(done).items() if key[0] == "radix" for batch in map(str, BATCHES)
+            times = [ratio for key, results in _groups(done).items() if key[0] == "radix" for batch in map(str, BATCHES)
                      if (ratio := _ratio(results, batch, peer, f"layerwise, {how}")) is not None]  # fmt: skip
-            parts.append(f"{peer} {min(found):.1f} to {max(found):.1f}" if found else f"{peer} not installed")
+            parts.append(f"{peer} {min(times):.1f} to {max(times):.1f}" if times else f"{peer} not installed")
         words.append(", ".join(parts) + " times")
     return f"every connection stores: {words[0]}", words[1]
 
 
 def _deep(done: Done) -> tuple[str, str]:
     """Against SciPy on the challenge's first depth, which takes --full."""
-    found = {key: results for key, results in _groups(done).items() if key[1] == max(MORE_RADIX)}
-    if not found:
+    deepest = {key: results for key, results in _groups(done).items() if key[1] == max(MORE_RADIX)}
+    if not deepest:
         return "not run (--full)", ""
-    (results,) = found.values()
+    (results,) = deepest.values()
 
     def words(how: str) -> str:
         ratios = {(b, p): _ratio(results, b, p, f"layerwise, {how}") for p in PEERS for b in map(str, BATCHES)}
@@ -166,9 +166,9 @@ def _ego(kind: str, base: str) -> Any:
     def words(done: Done) -> tuple[str, str]:
         parts = []
         for how in ("literal", "runs"):
-            found = [ratio for key, results in _groups(done).items() if key[0] == kind for batch in map(str, BATCHES)
+            ratios = [ratio for key, results in _groups(done).items() if key[0] == kind for batch in map(str, BATCHES)
                      if (ratio := _ratio(results, batch, f"{base}, {how}", f"ego, {how}")) is not None]  # fmt: skip
-            parts.append(f"{how} {min(found):.2f} to {max(found):.2f} times as fast" if found else f"{how} not run")
+            parts.append(f"{how} {min(ratios):.2f} to {max(ratios):.2f} times as fast" if ratios else f"{how} not run")
         return f"EGO against {base}: " + "; ".join(parts), ""
 
     return words

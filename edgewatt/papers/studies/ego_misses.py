@@ -34,11 +34,11 @@ READING = ("64", "32 KiB")  # under which the paper's three sentences hold toget
 def jobs(full: bool) -> list[dict[str, Any]]:
     """A job a network; with `full` more of them, and density 0.5, where the paper's program ran out of memory."""
     layers, densities, rows = (MORE_LAYERS, MORE_DENSITIES, MORE_ROWS) if full else (LAYERS, DENSITIES, ROWS)
-    found: list[dict[str, Any]] = [
+    networks: list[dict[str, Any]] = [
         {"kind": kind, "layers": n, "seed": s} for kind in ("random", "radix") for n in layers for s in SEEDS
     ]
-    found += [{"kind": "random", "layers": 4, "density": d, "seed": s} for d in densities for s in SEEDS]
-    return [job | {"rows": list(rows)} for job in found]
+    networks += [{"kind": "random", "layers": 4, "density": d, "seed": s} for d in densities for s in SEEDS]
+    return [job | {"rows": list(rows)} for job in networks]
 
 
 def compute(job: Job) -> dict[str, Any]:
@@ -83,8 +83,8 @@ def _misses(network: Network, edges: Any, row: int, size: int) -> int:
     address[:, 2:] = (network.targets[edges] * row)[:, None]
     op = np.tile(np.array([0, 0, 0, 1], np.uint8), n)
     bytes_ = np.tile(np.array([RECORD, row, row, row]), n)
-    found = ew.simulate_cache(op, address.reshape(-1), bytes_, size_bytes=size, line_bytes=64, ways=8)
-    return int(found.load_line_misses + found.store_line_misses)
+    counts = ew.simulate_cache(op, address.reshape(-1), bytes_, size_bytes=size, line_bytes=64, ways=8)
+    return int(counts.load_line_misses + counts.store_line_misses)
 
 
 def _value(result: Any, order: str, row: str, cache: str) -> float:
@@ -97,11 +97,11 @@ def _rows(done: Done) -> list[int]:
 
 def _groups(done: Done, **wanted: Any) -> dict[float, list[Any]]:
     """Return the results of jobs with these values by what varies: layers, or density where it is given."""
-    found: dict[float, list[Any]] = {}
+    groups: dict[float, list[Any]] = {}
     for job, result in done:
         if all(job[key] == value for key, value in wanted.items()):
-            found.setdefault(job.get("density", job["layers"]), []).append(result)
-    return found
+            groups.setdefault(job.get("density", job["layers"]), []).append(result)
+    return groups
 
 
 def _depth(done: Done, kind: str) -> dict[float, list[Any]]:

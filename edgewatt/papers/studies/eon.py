@@ -63,10 +63,10 @@ def _network(job: Job) -> Network:
 
 
 def _groups(done: Done) -> dict[tuple[str, int], list[Any]]:
-    found: dict[tuple[str, int], list[Any]] = {}
+    groups: dict[tuple[str, int], list[Any]] = {}
     for job, result in done:
-        found.setdefault((job["kind"], job["layers"]), []).append(result)
-    return found
+        groups.setdefault((job["kind"], job["layers"]), []).append(result)
+    return groups
 
 
 def tables(done: Done) -> list[StudyTable]:

@@ -63,10 +63,10 @@ def ready_at_once(network: Network, random: np.random.Generator) -> tuple[int, i
 
 
 def _groups(done: Done) -> dict[tuple[int, int, float | None], list[Any]]:
-    found: dict[tuple[int, int, float | None], list[Any]] = {}
+    groups: dict[tuple[int, int, float | None], list[Any]] = {}
     for job, result in done:
-        found.setdefault((job["width"], job["layers"], job["density"]), []).append(result)
-    return found
+        groups.setdefault((job["width"], job["layers"], job["density"]), []).append(result)
+    return groups
 
 
 def _span(values: list[int]) -> str:

@@ -30,13 +30,13 @@ READINGS = ("runs", "literal")
 
 def jobs(full: bool) -> list[dict[str, Any]]:
     """A job a network; with `full` more of them, and ten times the iterations."""
-    found = []
+    planned = []
     for panel, xs in (MORE if full else POINTS).items():
         for x in xs:
             network = {VARIES[panel]: x} if panel == "8" else BASE | {VARIES[panel]: x}
             job = {"panel": panel, "x": x, "network": network, "iterations": ITERATIONS * (10 if full else 1)}
-            found += [job | {"seed": s, "processor": this_processor()} for s in SEEDS]
-    return found
+            planned += [job | {"seed": s, "processor": this_processor()} for s in SEEDS]
+    return planned
 
 
 def _network(job: Job) -> Network:
@@ -64,10 +64,10 @@ def compute(job: Job) -> dict[str, Any]:
 
 
 def _groups(done: Done) -> dict[tuple[str, float], list[Any]]:
-    found: dict[tuple[str, float], list[Any]] = {}
+    groups: dict[tuple[str, float], list[Any]] = {}
     for job, result in done:
-        found.setdefault((job["panel"], job["x"]), []).append(result)
-    return found
+        groups.setdefault((job["panel"], job["x"]), []).append(result)
+    return groups
 
 
 def _us(results: list[Any], name: str) -> float | None:
@@ -151,8 +151,8 @@ def _along(done: Done, panel: str) -> dict[float, list[Any]]:
     """Return the results along a panel's axis, with the baseline that Figure 7a has at 10 %."""
     groups = _groups(done)
     base = {} if panel in ("7a", "8") else {BASE[VARIES[panel]]: groups.get(("7a", BASE["density"]), [])}
-    found = base | {x: results for (name, x), results in groups.items() if name == panel}
-    return {x: results for x, results in sorted(found.items()) if results}
+    by_x = base | {x: results for (name, x), results in groups.items() if name == panel}
+    return {x: results for x, results in sorted(by_x.items()) if results}
 
 
 def _by_size(done: Done) -> tuple[str, str]:

@@ -29,21 +29,21 @@ def jobs(full: bool) -> list[dict[str, Any]]:
 def compute(job: Job) -> dict[str, Any]:
     """Search under each policy of the paper's model; count the orders in both readings."""
     network = random_layered(4, 500, 0.1, job["seed"])
-    found: dict[str, Any] = {}
+    totals: dict[str, Any] = {}
     for policy in ("rr", "lru"):
         options: dict[str, Any] = {"memory": MEMORY, "policy": policy}
         before = ew.order(network, "two-optimal", **options).edges
         after = ew.order(
             network, "connection-reordering", iterations=job["iterations"], seed=job["seed"], **options
         ).edges
-        found[policy] = {
+        totals[policy] = {
             name: {
                 "model": ew.count_io(network, edges, **options).total,
                 "three accesses": _third(network, edges, policy),
             }
             for name, edges in (("before", before), ("after", after))
         }
-    return found
+    return totals
 
 
 def _third(network: Any, edges: Any, policy: str) -> int:

@@ -115,8 +115,8 @@ def _by_policy(done: Done) -> tuple[str, str]:
 
     def words(name: str, bert: bool) -> str:
         mine = [(job["policy"], _saved(r, name)) for job, r in done if (job["network"] == "BERT block") == bert]
-        found = {policy: [saved for p, saved in mine if p == policy] for policy in POLICIES}
-        text = ", ".join(f"{p.upper()} {min(v):.1f} to {max(v):.1f} %" for p, v in found.items() if v)
+        by_policy = {policy: [saved for p, saved in mine if p == policy] for policy in POLICIES}
+        text = ", ".join(f"{p.upper()} {min(v):.1f} to {max(v):.1f} %" for p, v in by_policy.items() if v)
         return f"BERT block: {text}" if bert and text else text
 
     def both(name: str) -> str:

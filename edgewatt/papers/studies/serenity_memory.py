@@ -52,8 +52,8 @@ def compute(job: Job) -> dict[str, Any]:
         for kib in config["onchip_kib"]:
             size: dict[str, Any] = {"onchip_bytes": 1024 * kib, "block_bytes": blocks}
             row[key]["traffic"][str(kib)] = ew.offchip_traffic(graph, best.order, **size).total_bytes
-            found = ew.schedule(graph, objective="traffic", evaluations=evaluations, **size)
-            row[key]["minimised"][str(kib)] = found.traffic_bytes
+            minimised = ew.schedule(graph, objective="traffic", evaluations=evaluations, **size)
+            row[key]["minimised"][str(kib)] = minimised.traffic_bytes
     return row
 
 
@@ -162,8 +162,8 @@ def _traffic(done: Done) -> tuple[str, str]:
 
 def _peak(key: str) -> Any:
     def words(done: Done) -> tuple[str, str]:
-        found = [r for job, r in done if job["graph"] == CELL_A]
-        return (f"{found[0][key]['peak']:,} B", "") if found else (NOT_HERE, NOT_HERE)
+        results = [r for job, r in done if job["graph"] == CELL_A]
+        return (f"{results[0][key]['peak']:,} B", "") if results else (NOT_HERE, NOT_HERE)
 
     return words
 

@@ -43,12 +43,12 @@ Ways = dict[int, tuple[int, float]]  # bytes at the peak so far -> orders that l
 
 def jobs(full: bool) -> list[dict[str, Any]]:
     """One job a cell, and one a part of Figure 12a; those of the reference data only where they are."""
-    found: list[dict[str, Any]] = [{"graph": name} for name in CELLS if available(_entry(name))]
+    planned: list[dict[str, Any]] = [{"graph": name} for name in CELLS if available(_entry(name))]
     if available(_entry(CELLS[0])):
-        found += [{"arenas": case, "drawn": DRAWN, "seed": 1} for case in CASES]
-        found += [{"live": case} for case in CASES]
-    found += [{"counted": MODEL}] if _model().is_file() else []
-    return found + ([{"whole": WHOLE}] if available({"file": WHOLE}) else [])
+        planned += [{"arenas": case, "drawn": DRAWN, "seed": 1} for case in CASES]
+        planned += [{"live": case} for case in CASES]
+    planned += [{"counted": MODEL}] if _model().is_file() else []
+    return planned + ([{"whole": WHOLE}] if available({"file": WHOLE}) else [])
 
 
 def _model() -> Path:
@@ -131,8 +131,8 @@ def _arenas(job: Job) -> dict[str, Any]:
     graph = _cell_a(job["arenas"])
     peak = ew.schedule(graph).peak_bytes
     total, drawn = least_orders(graph, peak, job["drawn"], job["seed"])
-    found = Counter(arena(graph, order, ALLOCATOR).n_bytes for order in drawn)
-    return {"peak": peak, "orders": str(total), "arenas": [[size, n] for size, n in sorted(found.items())]}
+    arenas = Counter(arena(graph, order, ALLOCATOR).n_bytes for order in drawn)
+    return {"peak": peak, "orders": str(total), "arenas": [[size, n] for size, n in sorted(arenas.items())]}
 
 
 def _whole(file: str, method: str) -> list[int]:
@@ -146,16 +146,16 @@ def _whole(file: str, method: str) -> list[int]:
 
 def count_products(graph: OpGraph) -> dict[str, int]:
     """Count the multiply-adds and weights of a model, and the elements that all but concatenations write."""
-    found = Counter[str]()
+    counts = Counter[str]()
     for node in graph.nodes:
         written = sum(prod(tensor.shape) for tensor in node.outputs)
         if node.op in WEIGHTED:
             weights, *biases = (graph.constants[name].size for name in node.constants)
-            found["weights"] += weights
-            found["biases"] += sum(biases)
-            found["multiply_adds"] += weights * (written // node.outputs[0].shape[-1])
-        found["written"] += written if node.inputs and node.op != "CONCATENATION" else 0
-    return dict(found)
+            counts["weights"] += weights
+            counts["biases"] += sum(biases)
+            counts["multiply_adds"] += weights * (written // node.outputs[0].shape[-1])
+        counts["written"] += written if node.inputs and node.op != "CONCATENATION" else 0
+    return dict(counts)
 
 
 def least_orders(graph: OpGraph, peak: int, n: int, seed: int) -> tuple[int, Iterator[list[int]]]:
@@ -239,10 +239,10 @@ NOT_HERE = "needs the reference data"
 
 def _words(limit: int | None) -> Any:
     def words(done: Done) -> tuple[str, str]:
-        found = [r for job, r in done if job.get("graph") == CELLS[0]]
-        if not found:
+        results = [r for job, r in done if job.get("graph") == CELLS[0]]
+        if not results:
             return NOT_HERE, ""
-        alike, drawn = _within(found[0], min(row[0] for row in found[0]["peaks"]) if limit is None else limit)
+        alike, drawn = _within(results[0], min(row[0] for row in results[0]["peaks"]) if limit is None else limit)
         return f"{100 * alike:.3g} % of all orders; {100 * drawn:.2g} % drawn step by step", ""
 
     return words

@@ -37,15 +37,15 @@ def compute(job: Job) -> dict[str, Any]:
     row = table["rows"][job["row"]]
     graph = ew.rewrite_graph(graph_of(table), row["rewrite"])
     start = time.thread_time()
-    found = ew.schedule(graph, method="serenity", divide=row["divide"], budget=row["budget"])
+    published = ew.schedule(graph, method="serenity", divide=row["divide"], budget=row["budget"])
     seconds = time.thread_time() - start
     best = ew.schedule(graph)
     return {
-        "nodes": _nodes(found),
-        "states": found.states, "seconds": seconds,
-        "transitions": sum(part["transitions"] for part in found.details["parts"]), "proved": found.proved,
+        "nodes": _nodes(published),
+        "states": published.states, "seconds": seconds,
+        "transitions": sum(part["transitions"] for part in published.details["parts"]), "proved": published.proved,
         "best_states": best.states, "best_seconds": time.thread_time() - start - seconds,
-        "optimal": found.peak_bytes == best.peak_bytes,
+        "optimal": published.peak_bytes == best.peak_bytes,
     }  # fmt: skip
 
 
@@ -55,11 +55,11 @@ def _limited(table: Any, job: Job) -> dict[str, Any]:
     graph = ew.rewrite_graph(graph_of(table), rewrite)
     plain = ew.schedule(graph, method="serenity", divide=True, budget=False)
     budgeted = ew.schedule(graph, method="serenity", divide=True, budget=True, max_level_states=job["limit"])
-    found: dict[str, Any] = {"states": [plain.states, budgeted.states]}
+    totals: dict[str, Any] = {"states": [plain.states, budgeted.states]}
     for what in ("transitions", "seconds"):
-        found[what] = [sum(part[what] for part in run.details["parts"]) for run in (plain, budgeted)]
-    found["last_transitions"] = sum(part["last_transitions"] for part in budgeted.details["parts"])
-    return found
+        totals[what] = [sum(part[what] for part in run.details["parts"]) for run in (plain, budgeted)]
+    totals["last_transitions"] = sum(part["last_transitions"] for part in budgeted.details["parts"])
+    return totals
 
 
 def _patterns(table: Any, job: Job) -> dict[str, Any]:
@@ -69,9 +69,9 @@ def _patterns(table: Any, job: Job) -> dict[str, Any]:
     return {"nodes": _nodes(runs[0]), "states": [run.states for run in runs]}
 
 
-def _nodes(found: Any) -> str:
+def _nodes(scheduled: Any) -> str:
     """Operators in all and part by part, each counted once."""
-    parts = [part["operators"] - (k > 0) for k, part in enumerate(found.details["parts"])]
+    parts = [part["operators"] - (k > 0) for k, part in enumerate(scheduled.details["parts"])]
     return f"{sum(parts)} = {{{', '.join(map(str, parts))}}}"
 
 
@@ -163,9 +163,9 @@ def _whole(done: Done) -> tuple[str, str]:
 
 
 def _parts(done: Done) -> tuple[str, str]:
-    found = [result["nodes"] for rewrite in (False, True) if (result := _row(done, rewrite, True, True))]
-    found += [f"{r['nodes']} by {' and '.join(job['patterns'])}" for job, r in done if "patterns" in job]
-    return "; ".join(found) or "needs the reference data", ""
+    parts = [result["nodes"] for rewrite in (False, True) if (result := _row(done, rewrite, True, True))]
+    parts += [f"{r['nodes']} by {' and '.join(job['patterns'])}" for job, r in done if "patterns" in job]
+    return "; ".join(parts) or "needs the reference data", ""
 
 
 STUDIES.register("serenity-search", summary="Table 2: the search for a schedule, with its parts switched off")(
