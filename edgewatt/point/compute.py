@@ -89,12 +89,12 @@ class Computation:
 def _unpacked(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     """Return the JSON mapping of a step. Raises InputError where a file holds something else."""
     try:
-        found = json.loads(arrays["json"].tobytes())
+        result = json.loads(arrays["json"].tobytes())
     except (KeyError, ValueError, RecursionError) as error:
         raise InputError(f"no JSON: {type(error).__name__}") from None
-    if not isinstance(found, dict):
-        raise InputError(f"JSON of a {type(found).__name__}, a mapping is wanted")
-    return found
+    if not isinstance(result, dict):
+        raise InputError(f"JSON of a {type(result).__name__}, a mapping is wanted")
+    return result
 
 
 def run_points(

@@ -109,13 +109,13 @@ def _layout(run: RunConfig, layout: Any) -> dict[str, Any]:
 
 def _member(section: Section) -> dict[str, Any]:
     """Return a kind and its parameters: files by content; one that was added later is absent while at its default."""
-    found = dict(section.plain)
+    member = dict(section.plain)
     for field in _special_fields(type(section)):
-        if field.metadata.get(LATER) and found.get(field.name) == field.default:
-            del found[field.name]
-        elif field.metadata.get(FILE) and found.get(field.name) is not None:
-            found[field.name] = file_identity(found[field.name])
-    return found
+        if field.metadata.get(LATER) and member.get(field.name) == field.default:
+            del member[field.name]
+        elif field.metadata.get(FILE) and member.get(field.name) is not None:
+            member[field.name] = file_identity(member[field.name])
+    return member
 
 
 @cache

@@ -114,7 +114,7 @@ def _costs(played: list[GpuResult], timed: list[GpuTime], part: Any) -> dict[str
         for name, count in done.dram.commands.items():
             commands[name] = commands.get(name, 0) + count
     rows = [*interface.values(), *core.values()]
-    wires, inside = (sum(row.energy_pj for row in found.values()) for found in (interface, core))
+    wires, inside = (sum(row.energy_pj for row in terms.values()) for terms in (interface, core))
     reads = sum(done.dram.counts.reads for done in timed)
     latency = sum(done.dram.counts.read_latency_cycles for done in timed)
     return {
@@ -135,7 +135,7 @@ def _costs(played: list[GpuResult], timed: list[GpuTime], part: Any) -> dict[str
     }
 
 
-def _add(found: dict[str, EnergyRow], rows: Any) -> None:
+def _add(terms: dict[str, EnergyRow], rows: Any) -> None:
     for row in rows:
-        before = found[row.term].count if row.term in found else 0
-        found[row.term] = EnergyRow(row.term, before + row.count, row.unit, row.constant_pj)
+        before = terms[row.term].count if row.term in terms else 0
+        terms[row.term] = EnergyRow(row.term, before + row.count, row.unit, row.constant_pj)

@@ -17,8 +17,8 @@ def count_io(point: Point, before: Before, progress: Progress | None) -> dict[st
 
     network, memory = before["network"], _memory(point)
     sizes = sorted({memory.size, *memory.curve})
-    found = io_curve(network, before["tuple_order"]["edges"], sizes, memory.policy, memory.pinning)
-    counted = {counts.memory: counts for counts in found}
+    curve = io_curve(network, before["tuple_order"]["edges"], sizes, memory.policy, memory.pinning)
+    counted = {counts.memory: counts for counts in curve}
     io = counted[memory.size]
     return {
         "io": {**asdict(io), "reads": io.reads, "writes": io.writes, "total": io.total},
@@ -31,8 +31,8 @@ def best_bound(point: Point, before: Before, progress: Progress | None) -> dict[
     """Return the best lower bound on the I/Os of the network, and the argument it comes from."""
     from reorder.limits.bounds import lower_bound
 
-    found = lower_bound(before["network"], _memory(point).size, _BOUND_WORK)
-    return {"best_bound": {"total": found.total, "argument": found.argument}}
+    bound = lower_bound(before["network"], _memory(point).size, _BOUND_WORK)
+    return {"best_bound": {"total": bound.total, "argument": bound.argument}}
 
 
 def two_optimal_io(point: Point, before: Before, progress: Progress | None) -> dict[str, Any]:

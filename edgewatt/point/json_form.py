@@ -50,17 +50,17 @@ def to_json(value: Any) -> Any:
         return value
     fields = _fields(value.__class__)
     if fields is not None:
-        found, state = {}, value.__dict__
+        plain, state = {}, value.__dict__
         if (known := state.get(_KNOWN)) is not None:
             return dict(known)
         for name, is_later, default, omitted in fields:
             item = state[name]
             if not (is_later and item == (default() if callable(default) else default)):
-                found[name] = item if type(item) in _PLAIN else _without(to_json(item), omitted)
+                plain[name] = item if type(item) in _PLAIN else _without(to_json(item), omitted)
         if _KNOWN in state:
-            state[_KNOWN] = found
-            return dict(found)
-        return found
+            state[_KNOWN] = plain
+            return dict(plain)
+        return plain
     if hasattr(value, "to_json"):
         return value.to_json()
     if isinstance(value, Mapping):
@@ -141,14 +141,14 @@ def _dataclass_reader(kind: Any) -> Reader:
             said = marshal.dumps({name: value[name] for name in names if name in value}, 2)  # tells 1 from 1.0 and true
         except ValueError:
             return read(value)  # no JSON value is in it
-        found = made.get(said)
-        if found is None:
-            found = read(marshal.loads(said))
+        kept = made.get(said)
+        if kept is None:
+            kept = read(marshal.loads(said))
             if len(made) >= MOST_KEPT:
                 made.clear()
-            made[said] = found
-            found.__dict__[_KNOWN] = None
-        return found
+            made[said] = kept
+            kept.__dict__[_KNOWN] = None
+        return kept
 
     return read_once
 

@@ -143,14 +143,14 @@ def simulate(
     onchip: dict[str, Any] = {}
     beside = 0.0
     if machine.technology is not None:
-        found = onchip_energy(result, machine, time_ns)
-        rows += [*found.memory, *found.compute]
-        beside = found.memory_pj + found.compute_pj
+        chip = onchip_energy(result, machine, time_ns)
+        rows += [*chip.memory, *chip.compute]
+        beside = chip.memory_pj + chip.compute_pj
         onchip = {
-            "onchip": found.memory_pj,
-            "compute": found.compute_pj,
-            "beside_memory_low": found.low_pj,
-            "beside_memory_high": found.high_pj,
+            "onchip": chip.memory_pj,
+            "compute": chip.compute_pj,
+            "beside_memory_low": chip.low_pj,
+            "beside_memory_high": chip.high_pj,
         }
     total = result.total
     lanes: dict[str, Any] = {

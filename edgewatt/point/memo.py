@@ -77,19 +77,19 @@ class Memo:
             arrays = self._make(kind, make)
         else:
             path = Path(self.folder, kind, f"{key}.npz")
-            found = _read(path, key, check)
-            if not isinstance(found, dict):
+            stored = _read(path, key, check)
+            if not isinstance(stored, dict):
                 with _locked(self.folder, key):
-                    found = _read(path, key, check)  # another worker may have finished it while we waited
-                    if isinstance(found, InputError):
+                    stored = _read(path, key, check)  # another worker may have finished it while we waited
+                    if isinstance(stored, InputError):
                         set_aside(path)
                         self.damaged.append(str(path))
-                    if not isinstance(found, dict):
+                    if not isinstance(stored, dict):
                         begun = time.perf_counter()
-                        found = self._make(kind, make)
+                        stored = self._make(kind, make)
                         if needed or time.perf_counter() - begun >= WORTH_S:
-                            _write(path, key, found)
-            arrays = found
+                            _write(path, key, stored)
+            arrays = stored
         self._hold((kind, key), arrays)
         return dict(arrays)
 

@@ -221,15 +221,15 @@ class Point:
     def config(self) -> Mapping[str, Any]:
         """Return the point as plain JSON values with every default filled in and files named by content."""
         parts = (self.work, self.order, self.layout, self.machine, self.measure)
-        found = {key: value for part in parts if part is not None for key, value in to_json(part).items()}
-        return {**found, "plugins": to_json(self.plugins)} if self.plugins else found
+        values = {key: value for part in parts if part is not None for key, value in to_json(part).items()}
+        return {**values, "plugins": to_json(self.plugins)} if self.plugins else values
 
     @cached_property
     def hash(self) -> str:
         """Return the content hash of the configuration: the point's name in a store."""
-        found = content_hash(self.config)
-        _ALIVE[found] = self
-        return found
+        name = content_hash(self.config)
+        _ALIVE[name] = self
+        return name
 
     @cached_property
     def _texts(self) -> dict[tuple[str, ...], str]:
@@ -237,11 +237,11 @@ class Point:
 
     def text(self, paths: tuple[str, ...]) -> str:
         """Return the canonical JSON of the values of the configuration at dotted keys, those left out that it lacks."""
-        found = self._texts.get(paths)
-        if found is None:
+        known = self._texts.get(paths)
+        if known is None:
             values = {path: value for path in paths if (value := self.field(path, _ABSENT)) is not _ABSENT}
-            found = self._texts[paths] = intern(canonical_json(values))  # points of a sweep agree in most
-        return found
+            known = self._texts[paths] = intern(canonical_json(values))  # points of a sweep agree in most
+        return known
 
     def field(self, path: str, default: Any = None) -> Any:
         """Return a value of the configuration by its dotted key; `default` if the point has none."""

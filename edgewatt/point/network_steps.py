@@ -77,7 +77,7 @@ def order_edges(point: Point, before: Before, progress: Progress | None) -> Arra
     if wants_machine(point):
         return _as_arrays(_order_on_machine(point, before["network"], progress))
     chosen = _order(point)
-    found = order(
+    ordering = order(
         before["network"],
         chosen.ordering.kind,
         memory=chosen.fast_memory.size,
@@ -89,7 +89,7 @@ def order_edges(point: Point, before: Before, progress: Progress | None) -> Arra
         progress=progress,
         **_with_files(point, chosen.ordering.parameters),
     )
-    return _as_arrays(found)
+    return _as_arrays(ordering)
 
 
 def wants_machine(point: Point) -> bool:
@@ -116,27 +116,27 @@ def _order_on_machine(point: Point, network: Network, progress: Progress | None)
     )  # fmt: skip
 
 
-def _as_arrays(found: Ordering) -> Arrays:
-    step = max(1, -(-len(found.curve) // _CURVE_POINTS))
-    curve = [*found.curve[:-1:step], *found.curve[-1:]]
+def _as_arrays(ordering: Ordering) -> Arrays:
+    step = max(1, -(-len(ordering.curve) // _CURVE_POINTS))
+    curve = [*ordering.curve[:-1:step], *ordering.curve[-1:]]
     meta = {
         "curve": [[int(work), float(objective)] for work, _, objective in curve],
         "curve_seconds": [float(seconds) for _, seconds, _ in curve],
-        "truncated": found.truncated,
+        "truncated": ordering.truncated,
     }
-    return {"edges": found.edges, "meta": np.frombuffer(json.dumps(meta).encode(), np.uint8)}
+    return {"edges": ordering.edges, "meta": np.frombuffer(json.dumps(meta).encode(), np.uint8)}
 
 
 def _with_files(point: Point, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters with the paths of files in place of their identities; the files must be as they were."""
-    found = dict(parameters)
+    with_paths = dict(parameters)
     named = [
         key for key, value in parameters.items() if isinstance(value, Mapping) and set(value) == {"name", "sha256"}
     ]
     for key, path in zip(named, point.paths.get("ordering", ()), strict=True):
         check_unchanged((FileIdentity(**parameters[key]),), [path])
-        found[key] = path
-    return found
+        with_paths[key] = path
+    return with_paths
 
 
 def describe_order(arrays: Arrays) -> dict[str, Any]:
@@ -244,8 +244,8 @@ def measure_accuracy(point: Point, before: Before, progress: Progress | None) ->
     assert point.layout is not None
     network = before["network"]
     vectors, labels, origin = _labelled(point, network)
-    found = accuracy_of(network, before["tuple_order"]["edges"], point.layout.in_memory, vectors, labels)
-    return {"accuracy": {**asdict(found), "inputs": origin}}
+    accuracy = accuracy_of(network, before["tuple_order"]["edges"], point.layout.in_memory, vectors, labels)
+    return {"accuracy": {**asdict(accuracy), "inputs": origin}}
 
 
 def _labelled(point: Point, network: Network) -> tuple[np.ndarray, np.ndarray | None, str]:

@@ -20,21 +20,21 @@ def plugins_of(
     Those it names, those that a named one may try in turn, the readers of its files (paths: field -> files), and the
     files that it was put together from (pieces: (folder of configs/, name)).
     """
-    found: dict[str, list[dict[str, str]]] = {}
+    plugins: dict[str, list[dict[str, str]]] = {}
     for path, kind in NAMED_BY.items():
         if not registry(kind).has_outside():
             continue
         for name in dict.fromkeys(_with_tried(kind, _named(config, path.split(".")))):
-            _note(found, path.split(".")[0], kind, name)
+            _note(plugins, path.split(".")[0], kind, name)
     for field, (kind, reader) in _READERS.items():
         if field in paths and any(entry.origin for entry in registry(kind).sound().values()):
-            for name in {reader(config[field], paths[field])} - {one["name"] for one in found.get(field, ())}:
-                _note(found, field, kind, name)
+            for name in {reader(config[field], paths[field])} - {one["name"] for one in plugins.get(field, ())}:
+                _note(plugins, field, kind, name)
     for folder, name in sorted({*pieces, ("dram", config["dram"]["part"]), ("onchip", _technology(paths))}):
         if name in outside_files(folder):
             origin = outside_files(folder)[name][1]
-            found.setdefault(_FILES[folder], []).append({"name": name, **dataclasses.asdict(origin)})
-    return found
+            plugins.setdefault(_FILES[folder], []).append({"name": name, **dataclasses.asdict(origin)})
+    return plugins
 
 
 def pieces_of(plugins: Mapping[str, Any]) -> set[tuple[str, str]]:
@@ -57,10 +57,10 @@ def _technology(paths: Mapping[str, list[str]]) -> str:
     return next((name for name, (file, _) in outside_files("onchip").items() if str(file) == path), "")
 
 
-def _note(found: dict[str, list[dict[str, str]]], field: str, kind: str, name: str) -> None:
+def _note(plugins: dict[str, list[dict[str, str]]], field: str, kind: str, name: str) -> None:
     entry = _entry(kind, name)
     if entry is not None and entry.origin is not None:
-        found.setdefault(field, []).append({"name": name, **dataclasses.asdict(entry.origin)})
+        plugins.setdefault(field, []).append({"name": name, **dataclasses.asdict(entry.origin)})
 
 
 def _with_tried(kind: str, names: Iterable[str]) -> Iterator[str]:

@@ -71,8 +71,8 @@ class Step:
 
 
 def _all(result: Any) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = result
-    return found
+    parts: Mapping[str, Any] = result
+    return parts
 
 
 _ON_MACHINE = ("caches", "scratchpad", "technology", "bus", "encoder", "engine", "dram", "timing")
@@ -195,10 +195,10 @@ StepsOf = Mapping[str, Step | None]
 
 def steps_of(point: Point) -> StepsOf:
     """Return name -> the step of that name, or what stands in for it in this point; None if nothing does."""
-    found: dict[str, Step | None] = {}
+    steps: dict[str, Step | None] = {}
     for name, step in STEPS.items():
-        found[name] = step if step.when(point) else found[step.after[0]] if step.after else None
-    return found
+        steps[name] = step if step.when(point) else steps[step.after[0]] if step.after else None
+    return steps
 
 
 def own_steps(steps: StepsOf) -> list[Step]:
@@ -208,12 +208,12 @@ def own_steps(steps: StepsOf) -> list[Step]:
 
 def inputs(steps: StepsOf, step: Step) -> dict[str, Step]:
     """Return the steps before a step that a point has, by the name that the step knows them by."""
-    found = {}
+    given = {}
     for name in step.after:
         before = steps[name]
         if before is not None and name not in OPTIONAL:
-            found[name] = before
-    return found
+            given[name] = before
+    return given
 
 
 def name_of(point: Point, step: Step, before: Mapping[str, str]) -> str:
@@ -240,28 +240,28 @@ def identities(point: Point, wanted: frozenset[str] = frozenset(STEPS)) -> dict[
     wanted: the steps that are asked for; those before them are named, too. A step that depends on a file which cannot
     be read is left out: computing the point will say so.
     """
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     steps, named = steps_of(point), _with_those_before(wanted)
     for step in own_steps(steps):
         if step.name not in named:
             continue
-        before = {asked: found.get(given.name) for asked, given in inputs(steps, step).items()}
+        before = {asked: names.get(given.name) for asked, given in inputs(steps, step).items()}
         try:
-            found[step.name] = name_of(
+            names[step.name] = name_of(
                 point, step, {asked: f'"{name}"' if name else "null" for asked, name in before.items()}
             )
         except InputError:
             continue
-    return found
+    return names
 
 
 @cache
 def _with_those_before(names: frozenset[str]) -> frozenset[str]:
-    found = set(names)
+    needed = set(names)
     for name, step in reversed(list(STEPS.items())):
-        if name in found:
-            found.update(step.after)
-    return frozenset(found)
+        if name in needed:
+            needed.update(step.after)
+    return frozenset(needed)
 
 
 def shared(named: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
@@ -273,8 +273,8 @@ def shared(named: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
     for point_hash, names in named.items():
         for step in _ARRAYS & names.keys():
             users.setdefault((step, names[step]), []).append(point_hash)
-    found: dict[str, list[str]] = {}
+    by_point: dict[str, list[str]] = {}
     for (step, _), sharers in users.items():
         for point_hash in sharers if len(sharers) > 1 else ():
-            found.setdefault(point_hash, []).append(step)
-    return found
+            by_point.setdefault(point_hash, []).append(step)
+    return by_point
