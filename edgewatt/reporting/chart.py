@@ -89,8 +89,8 @@ def base(title: str, name: str, *, subtitle: str = "", **parts: Any) -> Spec:
 
 def in_order(values: Iterable[Any]) -> list[Any]:
     """Return distinct values: numbers by size, everything else in the order of first appearance."""
-    found = list(dict.fromkeys(values))
-    return sorted(found) if all(isinstance(v, (int, float)) for v in found) else found
+    distinct = list(dict.fromkeys(values))
+    return sorted(distinct) if all(isinstance(v, (int, float)) for v in distinct) else distinct
 
 
 def category(field: str, title: str, rows: Sequence[Mapping[str, Any]], **more: Any) -> Spec:
@@ -114,10 +114,10 @@ def room_for(names: Iterable[str]) -> Spec:
 
 def quantity(field: str, title: str, **more: Any) -> Spec:
     """Return an axis of numbers; energies, times and bytes in engineering notation, whatever unit the field has."""
-    found = SCALES.get(field.rpartition("_")[2])
-    if found is None:
+    scale = SCALES.get(field.rpartition("_")[2])
+    if scale is None:
         return {"field": field, "type": "quantitative", "title": title, "axis": {"format": "~s"}, **more}
-    axis = {"labelExpr": f"{engineering_expression('datum.value', *found)}"}
+    axis = {"labelExpr": f"{engineering_expression('datum.value', *scale)}"}
     return {"field": field, "type": "quantitative", "title": title.partition(" (")[0], "axis": axis, **more}
 
 
@@ -179,8 +179,8 @@ def titles(data: ReportData) -> dict[str, str]:
 def varying_fields(data: ReportData) -> list[str]:
     """Return the fields of `titles` in which points differ."""
     parts = any(axis.key.startswith(("caches_", "scratchpad_")) for axis in data.axes)
-    found = [f for f in titles(data) if len(present(data.rows, f)) > 1]
-    return [f for f in found if not (f == "onchip" and parts)]  # said by its parts
+    fields = [f for f in titles(data) if len(present(data.rows, f)) > 1]
+    return [f for f in fields if not (f == "onchip" and parts)]  # said by its parts
 
 
 def telling_fields(data: ReportData) -> list[str]:

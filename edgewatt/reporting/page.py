@@ -89,10 +89,10 @@ def read_results(
     failed: dict[str, str] = {}
     baseline: str | None = None
     for number, (place, name) in enumerate(zip(places, names, strict=True)):
-        found = open_records(place)
-        opened.append(found)
-        sweeps += [name] * len(found)
-        heading = str(found[0].provenance.get("name") or place.name)
+        place_records = open_records(place)
+        opened.append(place_records)
+        sweeps += [name] * len(place_records)
+        heading = str(place_records[0].provenance.get("name") or place.name)
         if place.is_dir():
             store = Store(place)
             named, planned = store.plan()
@@ -184,7 +184,7 @@ def _choosers(data: ReportData) -> dict[str, Any]:
     if len(rows.distinct("memory")) > 1:
         numeric.append(("memory", "M"))
     named, varying = titles(data), varying_fields(data)
-    shown = [key for key, _ in _NUMBERS[:2] if any(key == found for found, _ in numeric)] or ["io"]
+    shown = [key for key, _ in _NUMBERS[:2] if any(key == number for number, _ in numeric)] or ["io"]
     return {
         "numbers": [
             [key, title, *(SCALES.get(key.rpartition("_")[2]) or (1, ""))] for key, title in dict(numeric).items()
@@ -205,7 +205,7 @@ def _older(data: ReportData) -> list[str]:
 
 def _columns(data: ReportData) -> list[list[Any]]:
     """Return the columns of the table: key, head, digits after the point (None: text; negative: per cent), factor."""
-    found: list[list[Any]] = [["label", "point", None, 1]]
+    columns: list[list[Any]] = [["label", "point", None, 1]]
     swept = [(axis.key, axis.title, 0 if axis.numeric else None) for axis in data.axes]
     every = [("sweep", "sweep", None), *_COLUMNS[:6], *swept, *_COLUMNS[6:]]
     for key, head, digits in every:
@@ -215,11 +215,11 @@ def _columns(data: ReportData) -> list[list[Any]]:
         scale = SCALES.get(key.rpartition("_")[2]) if key in _MEASURED else None
         if scale is None:
             whole = all(v is None or float(v).is_integer() for v in distinct) if digits == 0 else True
-            found.append([key, head, digits if whole else 3, 1])
+            columns.append([key, head, digits if whole else 3, 1])
             continue
         power, unit = prefixed([None if v is None else v * scale[0] for v in distinct], scale[1])
-        found.append([key, f"{head} {unit}", 2, scale[0] / power])
-    return found
+        columns.append([key, f"{head} {unit}", 2, scale[0] / power])
+    return columns
 
 
 Values = list[Any] | dict[str, list[Any]]
@@ -238,8 +238,8 @@ def _columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Callable[[], Val
     return {key: partial(_column, [row.get(key) for row in rows]) for key in keys}
 
 
-def _column(found: Iterable[Any]) -> Values:
-    values = [float(f"{v:.{_SIGNIFICANT}g}") if isinstance(v, float) else v for v in found]
+def _column(given: Iterable[Any]) -> Values:
+    values = [float(f"{v:.{_SIGNIFICANT}g}") if isinstance(v, float) else v for v in given]
     texts = {v for v in values if isinstance(v, str)}
     if len(values) > 50 and texts and len(texts) < len(values) // 3 and all(isinstance(v, str) for v in values):
         levels = sorted(texts)

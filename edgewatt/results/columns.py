@@ -117,10 +117,10 @@ class Column:
         """Return the distinct values, ABSENT among them, in the order of first appearance; numbers by value alone."""
         if self._codes is None:
             return [self._same] if self._size else []
-        found = {}
+        values = {}
         for code, number in dict.fromkeys(zip(self._codes, self._numbers, strict=True)):
-            found[code if code == _NONE else (code == _LEVEL, number)] = self._value(code, number)
-        return list(found.values())
+            values[code if code == _NONE else (code == _LEVEL, number)] = self._value(code, number)
+        return list(values.values())
 
     def only(self, rows: Sequence[int]) -> Column:
         """Return the column of some rows."""
@@ -182,9 +182,9 @@ class ColumnTable(Sequence[dict[str, Any]]):
     def distinct(self, key: str) -> list[Any]:
         """Return the distinct values of a column, ABSENT among them where a row has none."""
         column = self.columns.get(key)
-        found = [] if column is None else column.distinct()
+        values = [] if column is None else column.distinct()
         lacks = self._size > (0 if column is None else len(column))
-        return [*found, ABSENT] if lacks and ABSENT not in found else found
+        return [*values, ABSENT] if lacks and ABSENT not in values else values
 
     def only(self, rows: Sequence[int]) -> ColumnTable:
         """Return some rows as a table of their own."""
@@ -208,8 +208,8 @@ class ColumnTable(Sequence[dict[str, Any]]):
         at = row + self._size if row < 0 else row
         if not 0 <= at < self._size:
             raise IndexError(f"row {row} of {self._size}")
-        found = ((key, column[at]) for key, column in self.columns.items())
-        return {key: value for key, value in found if value is not ABSENT}
+        cells = ((key, column[at]) for key, column in self.columns.items())
+        return {key: value for key, value in cells if value is not ABSENT}
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         keys, columns = list(self.columns), [_whole(column, self._size) for column in self.columns.values()]

@@ -174,12 +174,12 @@ class _Pairs(Sequence[dict[str, Any]]):
     def _because(self, a: int, b: int) -> list[dict[str, Any]]:
         """Return the energy terms by the size of their change; each is a count times a constant."""
         sides = (self._first, a), (self._second, b)
-        found = []
+        terms = []
         for name in sorted({name for columns in self._terms for name, _ in _differing(columns, a, b)}):
             x, y = (_number(side.counts, name, row) for side, row in sides)
             pj_x, pj_y = (_number(side.picojoules, name, row) for side, row in sides)
-            found.append({"term": name, "count_a": x, "count_b": y, "pj": pj_y - pj_x})
-        return sorted(found, key=lambda term: -abs(term["pj"]))
+            terms.append({"term": name, "count_a": x, "count_b": y, "pj": pj_y - pj_x})
+        return sorted(terms, key=lambda term: -abs(term["pj"]))
 
 
 _WORDS = {"memory": "M ", "seed": "seed "}

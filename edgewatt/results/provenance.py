@@ -20,7 +20,7 @@ def environment() -> dict[str, Any]:
 
     cpu = import_module("cython_ext.common.cpu")
 
-    def found(name: str) -> str | None:
+    def version_of(name: str) -> str | None:
         try:
             return version(name)
         except PackageNotFoundError:
@@ -30,7 +30,7 @@ def environment() -> dict[str, Any]:
         "edgewatt": __version__,
         "counts_version": COUNTS_VERSION,
         "python": platform.python_version(),
-        "libraries": {name: found(name) for name in _LIBRARIES},
+        "libraries": {name: version_of(name) for name in _LIBRARIES},
         "platform": platform.platform(),
         "machine": platform.machine(),
         "host": platform.node(),

@@ -252,8 +252,8 @@ def metrics_of(config: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the costs that a point of this configuration has."""
     io, machine = METRICS[: METRICS.index("cache_misses")], METRICS[METRICS.index("cache_misses") :]
     absent = () if config.get("accuracy") else ("accuracy_loss",)
-    found = (io if "ordering" in config else ()) + (machine if config["measure"] == "all" else ())
-    return tuple(metric for metric in found if metric not in absent)
+    metrics = (io if "ordering" in config else ()) + (machine if config["measure"] == "all" else ())
+    return tuple(metric for metric in metrics if metric not in absent)
 
 
 def percent(value: float | None, base: float | None) -> str:

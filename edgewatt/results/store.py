@@ -135,10 +135,10 @@ class Store:
     def failure(self, config_hash: str) -> dict[str, Any]:
         """Return why a point failed."""
         try:
-            found = json.loads((self.failures / f"{config_hash}.json").read_text("utf-8", "surrogatepass"))
+            reason = json.loads((self.failures / f"{config_hash}.json").read_text("utf-8", "surrogatepass"))
         except (OSError, ValueError, RecursionError):
-            found = None
-        return found if isinstance(found, dict) else {"error": "the failure's own record is damaged", "traceback": ""}
+            reason = None
+        return reason if isinstance(reason, dict) else {"error": "the failure's own record is damaged", "traceback": ""}
 
     def failure_mark(self, config_hash: str) -> tuple[int, int] | None:
         """Return what tells one failure of a point from the next; None if there is none."""

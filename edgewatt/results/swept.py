@@ -188,7 +188,7 @@ def column_name(key: str) -> str:
 
 def title_of(key: str) -> str:
     """Return a configuration key in words: ``caches.0.size_bytes`` is 'L1 size (bytes)'."""
-    words = re.sub(r"^caches\.(\d+)\.?", lambda found: f"L{int(found[1]) + 1} ", key)
+    words = re.sub(r"^caches\.(\d+)\.?", lambda match: f"L{int(match[1]) + 1} ", key)
     for long, short in (("dram.controller.", "controller "), ("network.generate.", ""), ("network.", "")):
         if words.removeprefix(long) in _COVERED:  # a point has a seed, and a format, of its own
             short = "network "

@@ -34,16 +34,16 @@ def estimate(plan: SweepPlan, results: str | Path, workers: int | None = None) -
     basis = f"{len(measured)} finished points"
     if not measured and todo:
         measured, basis = _probe(todo)
-    found: dict[str, Any] = {
+    counts: dict[str, Any] = {
         "points": len(plan.points),
         "to_do": len(todo),
         "stages": _stages(plan.points),
         "workers": workers,
     }
     if not todo:
-        return {**found, "seconds": 0.0, "text": "everything is computed"}
+        return {**counts, "seconds": 0.0, "text": "everything is computed"}
     if not measured:
-        return {**found, "seconds": None, "text": f"no point finished within {PROBE_S:g} s: no estimate of the time"}
+        return {**counts, "seconds": None, "text": f"no point finished within {PROBE_S:g} s: no estimate of the time"}
     mean = sum(s for _, s in measured) / len(measured)
     by_kind: dict[str, list[float]] = {}
     for point_kind, seconds in measured:
@@ -52,7 +52,7 @@ def estimate(plan: SweepPlan, results: str | Path, workers: int | None = None) -
     missing = sorted({_kind(p.config) for p in todo} - by_kind.keys())
     caution = f" (not measured: {', '.join(missing)})" if missing else ""
     text = f"about {_duration(total / workers)} on {workers} worker{'s' * (workers > 1)}, from {basis}{caution}"
-    return {**found, "seconds": total / workers, "text": text}
+    return {**counts, "seconds": total / workers, "text": text}
 
 
 def _kind(config: Mapping[str, Any]) -> str:
@@ -61,9 +61,9 @@ def _kind(config: Mapping[str, Any]) -> str:
 
 def _stages(points: list[Point]) -> dict[str, int]:
     """Count what is computed once and shared."""
-    found = [identities(point) for point in points]
+    by_point = [identities(point) for point in points]
     return {
-        step.shared_as: len({names[step.name] for names in found if step.name in names})
+        step.shared_as: len({names[step.name] for names in by_point if step.name in names})
         for step in STEPS.values()
         if step.shared_as
     }

@@ -188,13 +188,13 @@ class ProcessExecutor:
             return [again.popleft()] if alone and again else list(itertools.islice(source, max(n, 0)))
 
         def start() -> bool:
-            found = next_tasks(1, True)
-            if not found:
+            tasks = next_tasks(1, True)
+            if not tasks:
                 return False
             worker = self._started.pop() if self._started else _Worker()
             workers.append(worker)
             ready.register(worker.process.stdout, selectors.EVENT_READ, worker)  # type: ignore[arg-type]
-            worker.give(found)
+            worker.give(tasks)
             return True
 
         def retire(worker: _Worker) -> None:

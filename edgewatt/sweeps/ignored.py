@@ -19,17 +19,17 @@ _UNSEEN = {
 def ignored_settings(points: Iterable[Point]) -> list[str]:
     """Return a sentence for each setting that varies between points of issue time and that issue time does not see."""
     replayed = [p for p in points if p.measure.timing == "replay" and p.measure.measure == "all"]
-    found = []
+    ignored = []
     for key, why in _UNSEEN.items():
         # a GPU's memory is open-loop by itself, and the file has said so
         settings = [p.field(key) for p in replayed if p.machine.gpu is None]
         values = {canonical_json(setting) for setting in settings if setting is not None}
         without = any(p.field(key) is None for p in replayed)
         if len(values) + without > 1 or (key == "engines" and values):
-            found.append(f"{key} {why}")
-    if not found:
+            ignored.append(f"{key} {why}")
+    if not ignored:
         return []
-    return [f"timing 'replay' is issue time: {text}; use timing 'system'" for text in found]
+    return [f"timing 'replay' is issue time: {text}; use timing 'system'" for text in ignored]
 
 
 def warn_of_ignored(points: Iterable[Point]) -> None:

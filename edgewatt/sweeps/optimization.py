@@ -124,10 +124,10 @@ def optimize(
 
     def compute(points: list[Point]) -> dict[str, Record]:
         part = SweepPlan(plan.name, points)
-        found = sweep(part, results=results, executor=executor, workers=workers)
-        if plan.points[0].hash in found.failed:
-            raise InputError(f"the baseline failed: {found.failed[plan.points[0].hash].get('error')}")
-        return {record.hash: record for record in found.records}
+        swept = sweep(part, results=results, executor=executor, workers=workers)
+        if plan.points[0].hash in swept.failed:
+            raise InputError(f"the baseline failed: {swept.failed[plan.points[0].hash].get('error')}")
+        return {record.hash: record for record in swept.records}
 
     space = plan.points
     warn_of_ignored(space)

@@ -31,8 +31,8 @@ class Records(Shown, list[Record]):
     def __getitem__(self, index: slice) -> Records: ...
 
     def __getitem__(self, index: Any) -> Any:
-        found = super().__getitem__(index)
-        return Records(found) if isinstance(index, slice) else found
+        chosen = super().__getitem__(index)
+        return Records(chosen) if isinstance(index, slice) else chosen
 
     def _facts(self) -> dict[str, object]:
         from traces.base.units import duration, energy

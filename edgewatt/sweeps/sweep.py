@@ -77,8 +77,8 @@ class Results(Shown):
     @property
     def records(self) -> Records:
         """The finished points of this sweep, sorted by hash."""
-        found = (self.store.get(name) for name in sorted({point.hash for point in self.points} - self.failed.keys()))
-        return Records(record for record in found if record is not None)
+        records = (self.store.get(name) for name in sorted({point.hash for point in self.points} - self.failed.keys()))
+        return Records(record for record in records if record is not None)
 
     __repr__ = Shown.__repr__
 
@@ -133,14 +133,14 @@ def sweep(
         store = Store(results, fsync=fsync).open()
         store.sweep_leftovers()
         store.put_plan(plan.name, [point.hash for point in plan.points])
-        found = Results(store, plan.points)
-        todo = _todo(found, resume, retry_failed)
+        so_far = Results(store, plan.points)
+        todo = _todo(so_far, resume, retry_failed)
         report = progress or (lambda done, total, text: None)
         report(len(plan.points) - len(todo), len(plan.points), "")
         if todo and isinstance(run_by, Prepared):
             run_by.prepare(len(todo))
         claims = stack.enter_context(Claims(store.folder / "claims"))
-        course = _Course(found, plan.points, todo, claims, resume)
+        course = _Course(so_far, plan.points, todo, claims, resume)
         while course.open:
             tasks = course.tasks()
             first = next(tasks, None)
@@ -151,20 +151,20 @@ def sweep(
                 try:
                     for outcome in outcomes:
                         course.keep(outcome)
-                        done = found.computed + found.reused + len(found.failed)
-                        report(done, len(plan.points), f"{len(found.failed)} failed" if found.failed else "")
+                        done = so_far.computed + so_far.reused + len(so_far.failed)
+                        report(done, len(plan.points), f"{len(so_far.failed)} failed" if so_far.failed else "")
                 finally:
                     close = getattr(outcomes, "close", None)
                     if close is not None:
                         close()  # ends the workers at once, also on Ctrl-C or a full disk
-    return found
+    return so_far
 
 
 class _Course:
     """The points of a sweep that are still open, on a store that other processes may work on, too."""
 
-    def __init__(self, found: Results, points: list[Point], todo: list[Point], claims: Claims, resume: bool) -> None:
-        self.found, self.store, self.claims, self.resume = found, found.store, claims, resume
+    def __init__(self, so_far: Results, points: list[Point], todo: list[Point], claims: Claims, resume: bool) -> None:
+        self.so_far, self.store, self.claims, self.resume = so_far, so_far.store, claims, resume
         wanted = OPTIONAL | {"ordering"}
         named = {point.hash: identities(point, wanted) for point in points} if todo else {}
         self.open = leaders_first(todo, named)
@@ -178,8 +178,8 @@ class _Course:
         """The settings in which each point differs from the others, by hash: a failure is told by them."""
         from edgewatt.results.swept import point_names
 
-        names = point_names([point.config for point in self.found.points])
-        return dict(zip((point.hash for point in self.found.points), names, strict=True))
+        names = point_names([point.config for point in self.so_far.points])
+        return dict(zip((point.hash for point in self.so_far.points), names, strict=True))
 
     def tasks(self) -> Iterator[dict[str, Any]]:
         """Yield the task of each open point that no process computes; `open` then holds those of other processes."""
@@ -200,10 +200,10 @@ class _Course:
 
     def keep(self, outcome: Mapping[str, Any]) -> None:
         """Store what became of a point."""
-        found = self.found
+        so_far = self.so_far
         if "failure" in outcome:
             failure = {"point": self._names[outcome["hash"]], **outcome["failure"]}
-            found.failed[outcome["hash"]] = failure
+            so_far.failed[outcome["hash"]] = failure
             self.store.put_failure(outcome["hash"], failure)
         else:
             if "unwritten" in outcome:
@@ -214,24 +214,24 @@ class _Course:
                 damaged = record.provenance.get("damaged_stages", [])
             else:  # its worker has stored it
                 damaged = outcome["damaged"]
-            found.computed += 1
-            found.damaged += damaged
+            so_far.computed += 1
+            so_far.damaged += damaged
         self.claims.give_up(outcome["hash"])
 
     def _settled(self, name: str) -> bool:
         """Return whether another process has finished the point, or failed at it, since this sweep began."""
         if self.resume and self.store.holds(name) and not self._is_stale(name):
-            self.found.reused += 1
+            self.so_far.reused += 1
             return True
         mark = self.store.failure_mark(name)
         if mark is not None and mark != self._failed_before.get(name):
-            self.found.failed[name] = self.store.failure(name)
+            self.so_far.failed[name] = self.store.failure(name)
             return True
         return False
 
     def _is_stale(self, name: str) -> bool:
         """Return whether a record that was found damaged or outdated still is."""
-        if str(self.store.path(name)) not in {*self.found.damaged, *self.found.outdated}:
+        if str(self.store.path(name)) not in {*self.so_far.damaged, *self.so_far.outdated}:
             return False
         try:
             return self.store.current(name) is None
@@ -239,29 +239,29 @@ class _Course:
             return True
 
 
-def _todo(found: Results, resume: bool, retry_failed: bool) -> list[Point]:
+def _todo(so_far: Results, resume: bool, retry_failed: bool) -> list[Point]:
     if not resume:
-        return found.points
-    failed = {} if retry_failed else found.store.failed()
+        return so_far.points
+    failed = {} if retry_failed else so_far.store.failed()
     todo = []
-    finished = set(found.store.hashes())
-    for point in found.points:
+    finished = set(so_far.store.hashes())
+    for point in so_far.points:
         if point.hash not in finished and point.hash not in failed:
             todo.append(point)
             continue
         try:
-            record = found.store.current(point.hash)
-            if record is None and found.store.path(point.hash).exists():
-                found.outdated.append(str(found.store.path(point.hash)))
+            record = so_far.store.current(point.hash)
+            if record is None and so_far.store.path(point.hash).exists():
+                so_far.outdated.append(str(so_far.store.path(point.hash)))
         except NewerCountsError:
             raise
         except InputError:
-            found.damaged.append(str(found.store.path(point.hash)))
+            so_far.damaged.append(str(so_far.store.path(point.hash)))
             record = None
         if record is not None:
-            found.reused += 1
+            so_far.reused += 1
         elif point.hash in failed:
-            found.failed[point.hash] = failed[point.hash]
+            so_far.failed[point.hash] = failed[point.hash]
         else:
             todo.append(point)
     return todo

@@ -58,10 +58,10 @@ def io_model_rows(folder: Path) -> Iterator[Check]:
         if key not in networks:
             networks[key] = _io_model_instance(folder / "iomodel" / f"{key[0]}.npz", key[1])
         policy = row["policy"].lower()
-        found = count_io(networks[key], memory=int(row["M"]), policy=policy, pinning=row["pinning"])
+        counts = count_io(networks[key], memory=int(row["M"]), policy=policy, pinning=row["pinning"])
         wanted = ("reads_neurons", "writes_live", "writes_outputs", "total")
         total[policy] += 1
-        right[policy] += all(getattr(found, name) == int(row[name]) for name in wanted)
+        right[policy] += all(getattr(counts, name) == int(row[name]) for name in wanted)
     for policy in sorted(total):
         yield equal(f"I/O model, {policy}: rows of results.csv that agree", total[policy], right[policy])
 
@@ -95,8 +95,8 @@ def cache_rows(folder: Path) -> Iterator[Check]:
             address = np.cumsum(data["addr_delta"].astype(np.int64)).astype(np.uint64)
             traces[name] = data["op"], address, data["size"]
         geometry = {key: int(row[key]) for key in ("size_bytes", "line_bytes", "ways")}
-        found = simulate_cache(*traces[name], **geometry, policy=row["policy"].lower())  # type: ignore[arg-type]
-        right += all(getattr(found, column) == int(row[column]) for column in columns)
+        counts = simulate_cache(*traces[name], **geometry, policy=row["policy"].lower())  # type: ignore[arg-type]
+        right += all(getattr(counts, column) == int(row[column]) for column in columns)
     yield equal("line caches: rows of results.csv that agree", len(rows), right)
 
 
@@ -110,12 +110,12 @@ def encoder_vectors(folder: Path) -> Iterator[Check]:
         right = 0
         for case in present:
             wanted = case["enc"][theirs]
-            found = encode(
+            encoded = encode(
                 bytes.fromhex(case["hex"]), ours, element_bytes=case["elem_bytes"], bus_bytes=case["bus_bytes"]
             )
-            same_bytes = "hex" not in wanted or bytes(found.data).hex() == wanted["hex"]
-            same_ones = "ones" not in wanted or found.ones == wanted["ones"]
-            right += same_bytes and same_ones and found.toggles == wanted["toggles"]
+            same_bytes = "hex" not in wanted or bytes(encoded.data).hex() == wanted["hex"]
+            same_ones = "ones" not in wanted or encoded.ones == wanted["ones"]
+            right += same_bytes and same_ones and encoded.toggles == wanted["toggles"]
         yield equal(f"encoder {ours}: vectors that agree", len(present), right)
 
 

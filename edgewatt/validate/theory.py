@@ -139,5 +139,5 @@ def dram_checks() -> Iterator[Check]:
         arrival = np.array([0, apart, 2 * apart])
         run = simulate_dram([0, 0, next_row], [0, 0, 0], arrival, part=part)
         sums = {"closed bank": t.tRCD + t.RL, "row hit": t.RL, "row conflict": t.tRP + t.tRCD + t.RL}
-        for (state, total), found in zip(sums.items(), run.done_cycle - arrival, strict=True):
-            yield equal(f"{name}: unloaded read, {state} (cycles)", named + total + burst, int(found))
+        for (state, total), latency in zip(sums.items(), run.done_cycle - arrival, strict=True):
+            yield equal(f"{name}: unloaded read, {state} (cycles)", named + total + burst, int(latency))

@@ -25,7 +25,7 @@ def script_json(value: Any) -> str:
     """
     raw = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     if "\\ud" in raw or "\\u202" in raw:
-        raw = _ESCAPES.sub(lambda found: found[0] if found[1] is None else "\\ufffd", raw)
+        raw = _ESCAPES.sub(lambda match: match[0] if match[1] is None else "\\ufffd", raw)
     return raw.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 

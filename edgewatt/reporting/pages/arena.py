@@ -82,11 +82,11 @@ class ArenaMap:
         )
         names = [f"{self.names[i]} ({self.size[i]:,} B)" for i in self.at_peak.tolist()]
         shown = ", ".join(names[:LISTED]) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
-        found = [f"Peak of {self.live[k]:,} B {runs}. Live then: {shown or 'nothing'}."]
+        sentences = [f"Peak of {self.live[k]:,} B {runs}. Live then: {shown or 'nothing'}."]
         for bank in self.banks:
             room = "" if bank.size is None else f" of {bank.size:,} B"
-            found.append(f"{bank.name}: {bank.height:,} B{room} used.")
-        return found
+            sentences.append(f"{bank.name}: {bank.height:,} B{room} used.")
+        return sentences
 
 
 def arena_page(shown: ArenaMap) -> str:

@@ -13,16 +13,16 @@ _WIDTH, _HEIGHT, _LEFT, _BELOW = 860, 300, 56, 40
 _RIGHT, _ABOVE = 34, 16  # room for words that a phone shows larger
 
 
-def cache_page(found: CacheProfile, name: str) -> str:
+def cache_page(profile: CacheProfile, name: str) -> str:
     """Return the page of a profile as HTML; it loads nothing from elsewhere."""
-    curve = found.curve
+    curve = profile.curve
     kind = "fully associative" if curve.sets == 1 else f"{curve.sets} sets"
     parts = [
-        f'<section class="verdict"><p>{found.accesses:,} accesses, {curve.lookups:,} line look-ups.</p></section>',
+        f'<section class="verdict"><p>{profile.accesses:,} accesses, {curve.lookups:,} line look-ups.</p></section>',
         f"<h2>Misses over size</h2><p>LRU, {curve.line_bytes}-byte lines, {kind}; exact at every size.</p>",
         f'<div class="card large-words">{_picture(curve)}</div>',
     ]
-    for k, level in enumerate(found.levels, 1):
+    for k, level in enumerate(profile.levels, 1):
         spec, counts = level.spec, level.counts
         parts.append(
             f"<h2>Level {k}: {spec.size_bytes:,} bytes, {spec.line_bytes}-byte lines, {spec.ways} ways, "

@@ -43,9 +43,9 @@ def explain_page(
     plain = make_order(network, "two-optimal", **machine)  # type: ignore[arg-type]
     lower, bound = io_bounds(network).lower_total, bound or lower_bound(network, memory)
     sides = []
-    for title, found in ((f"{ordering.method} (this order)", ordering), ("two-optimal", plain)):
-        counts = count_io(network, found, **machine)  # type: ignore[arg-type]
-        seen = occupancy(network, found, **machine)  # type: ignore[arg-type]
+    for title, compared in ((f"{ordering.method} (this order)", ordering), ("two-optimal", plain)):
+        counts = count_io(network, compared, **machine)  # type: ignore[arg-type]
+        seen = occupancy(network, compared, **machine)  # type: ignore[arg-type]
         sides.append(
             {
                 "title": title,
@@ -53,7 +53,7 @@ def explain_page(
                 "runs": counts.runs,
                 "costs": _costs(network, counts.total, seen),
                 "slots": _grid(seen.slots),
-                "edges": _grid(edge_picture(network, found.edges)),
+                "edges": _grid(edge_picture(network, compared.edges)),
                 "reads": _histogram(seen.reads[network.touched]),
                 "spilled": _most_spilled(network, seen),
                 "shares": [round(float((seen.slots == kind).mean()), 4) for kind in range(len(KINDS))],
@@ -118,21 +118,21 @@ def _machine_row(name: str, now: float, was: float, shown: str, before: str) -> 
 
 
 def _sentence(sides: list[dict[str, Any]], lower: int, bound: NetworkBound) -> str:
-    found, plain = sides
-    saved = plain["total"] - found["total"]
-    left = gap(found["total"], plain["total"], lower)
+    ours, plain = sides
+    saved = plain["total"] - ours["total"]
+    left = gap(ours["total"], plain["total"], lower)
     share = "" if left is None else f"; {left:.1%} of two-optimal's distance to the lower bound {lower:,} is left"
-    if bound.total > lower and (left := gap(found["total"], plain["total"], bound.total)) is not None:
+    if bound.total > lower and (left := gap(ours["total"], plain["total"], bound.total)) is not None:
         share += f" ({left:.1%} to {bound.total:,}, proved by {bound.argument})"
     pairs = [
         (was - now, name)
-        for (name, now), (_, was) in zip(found["costs"], plain["costs"], strict=True)
+        for (name, now), (_, was) in zip(ours["costs"], plain["costs"], strict=True)
         if name != "connections"
     ]
     most, name = max(pairs)
     why = f" The largest saving: '{name}', {most:,} less." if most > 0 else ""
     word = f"{abs(saved):,} {'fewer' if saved > 0 else 'more'} than" if saved else "as many as"
-    return f"{found['total']:,} I/Os, {word} two-optimal{share}.{why}"
+    return f"{ours['total']:,} I/Os, {word} two-optimal{share}.{why}"
 
 
 def _costs(network: Network, total: int, seen: Occupancy) -> list[tuple[str, int]]:
