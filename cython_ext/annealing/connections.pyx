@@ -7,12 +7,12 @@ The objective is linear: a * runs + the sum of w_k * io_k, each io_k the I/Os un
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport exp2
+from libc.math cimport INFINITY, exp2, floor
 from libc.math cimport pow as real_power
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint16_t, uint64_t
 
 from cython_ext.annealing.recount cimport (
-    EW_POINT, ew_change, ew_clear_points, ew_count_changes, ew_counter, ew_edge, ew_find_points,
+    EW_POINT, EW_SPARE, ew_change, ew_clear_points, ew_count_changes, ew_counter, ew_edge, ew_find_points,
     ew_choose_window, ew_first, ew_link, ew_lru_segment, ew_min_set, ew_min_changes, ew_min_checkpoints, ew_min_restore,
     ew_min_segment, ew_move, ew_move_window, ew_order, ew_propose, ew_relabel, ew_renumber, ew_renumber_records,
     ew_restore, ew_rr_segment, ew_span, ew_undo, ew_undo_down_to, ew_write_ends)
@@ -26,6 +26,9 @@ cdef enum:
     LONG_LEAST = 1024
     AT_ONCE = 16  # connections of it between two looks at the clock
     RENUMBER = 8  # connections are numbered along the order again when this share of them has moved
+
+
+cdef double MANY = 2.0 ** 60  # I/Os that no order has
 
 
 cdef class _Room:
@@ -78,11 +81,13 @@ cdef class _Counter:
         self.c.moved_flags = <uint8_t *> self.room.zeros(2 * window, np.uint8)
         self.c.stamp = <int64_t *> self.room.zeros(n, np.int64)
         self.c.now = 1
+        self.c.most = INT64_MAX
         if policy == MIN:
             self._make_min(n, w, window)
             return
         self.c.last = <int64_t *> self.room.zeros(n + 1, np.int64)
-        self.c.log = <int32_t *> self.room.zeros((2 if policy == LRU else 4) * w + self.c.capacity, np.int32)
+        self.c.log = EW_SPARE + <int32_t *> self.room.zeros(
+            EW_SPARE + (2 if policy == LRU else 4) * w + self.c.capacity, np.int32)
         if policy == RR:
             self.c.old_log = <int32_t *> self.room.zeros(4 * w + self.c.capacity, np.int32)
 
@@ -132,7 +137,11 @@ cdef class _Counter:
         self.c.n_journal = 0
         self.c.played = 0
 
-    cdef void change(self, const ew_order *o) noexcept nogil:
+    cdef void change(self, const ew_order *o, double excess) noexcept nogil:
+        """Count anew after moves; give up where this term, weighted, comes to cost more than `excess` above before."""
+        self.c.most = INT64_MAX
+        if self.weight > 0 and excess < self.weight * MANY:
+            self.c.most = self.c.total + <int64_t> floor(excess / self.weight)
         if self.policy == MIN:
             ew_min_changes(&self.c, &self.s, o)
         else:
@@ -170,8 +179,8 @@ cdef class Annealer:
     cdef _Room room
     cdef ew_order o
     cdef list counters
-    cdef double runs_weight, sigma
-    cdef int64_t window, moved
+    cdef double runs_weight, sigma, patience
+    cdef int64_t window, moved, counted
     cdef bint incremental
     cdef uint64_t random
     cdef int32_t[::1] flat_sources, flat_targets, best_order
@@ -181,11 +190,17 @@ cdef class Annealer:
     cdef bint best_is_stored
 
     def __init__(self, const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons, is_output, *,
-                 double runs_weight, io_terms, int64_t window, double sigma, uint64_t seed, bint incremental):
-        """sources, targets: int32[W] in the initial order. io_terms: (weight, policy code, pinning code, memory)."""
+                 double runs_weight, io_terms, int64_t window, double sigma, uint64_t seed, bint incremental,
+                 double patience=INFINITY):
+        """sources, targets: int32[W] in the initial order. io_terms: (weight, policy code, pinning code, memory).
+
+        patience: what moves may cost above the present order, counted up to where their I/Os are known (incremental),
+        before they are given up. What is kept depends on it: moves that cost more at first may cost less in the end.
+        """
         cdef int64_t w = sources.shape[0]
         self.sources, self.targets = sources, targets
         self.runs_weight, self.sigma, self.window, self.incremental = runs_weight, sigma, window, incremental
+        self.patience = patience
         self.random = seed
         self.room = room = _Room()
         in_degree = np.bincount(targets, minlength=n_neurons)
@@ -294,7 +309,7 @@ cdef class Annealer:
         """
         cdef int64_t k, extra
         cdef int32_t e
-        cdef bint left
+        cdef bint left, given_up
         cdef double chance, new_cost
         cdef _Counter counter
         for k in range(iterations):
@@ -308,22 +323,39 @@ cdef class Annealer:
                 return
             if self.o.n_moves == 0:
                 continue
-            if self.incremental:
-                ew_find_points(&self.o)
-                for counter in self.counters:
-                    counter.change(&self.o)
-                ew_clear_points(&self.o)
-            new_cost = self._cost()
+            given_up = self.incremental and not self._count_changes()
+            new_cost = INFINITY if given_up else self._cost()
             if new_cost < self.cost or chance < exp2(-(new_cost - self.cost) * real_power(self.iteration, self.sigma)):
                 self._accept(e, extra, left, new_cost)
             else:
                 if self._undo(extra, over):
                     return
                 if self.incremental:
-                    for counter in self.counters:
+                    for counter in self.counters[:self.counted]:
                         counter.undo(&self.o)
             if k % 256 == 0:
                 PyErr_CheckSignals()
+
+    cdef bint _count_changes(self):
+        """Count the I/Os after moves; return whether that went to the end."""
+        cdef double excess = self.patience + self.cost - self.runs_weight * self.o.runs
+        cdef _Counter counter
+        cdef int64_t before
+        cdef bint given_up = False
+        for counter in self.counters:
+            excess -= counter.weight * counter.c.total
+        ew_find_points(&self.o)
+        self.counted = 0
+        for counter in self.counters:
+            before = counter.c.total
+            counter.change(&self.o, excess)
+            self.counted += 1
+            given_up = counter.c.given_up
+            if given_up:
+                break
+            excess -= counter.weight * (counter.c.total - before)
+        ew_clear_points(&self.o)
+        return not given_up
 
     cdef _accept(self, int32_t e, int64_t extra, bint left, double new_cost):
         cdef _Counter counter

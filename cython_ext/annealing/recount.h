@@ -6,13 +6,15 @@
  *   total = W + misses at uses + 2 misses at updates - computed neurons
  *         + computed neurons that are outputs or have a miss at a use,
  * so it is enough to know which accesses miss. One flag byte per access is kept; after a change only accesses near
- * changed places are played again, until the fast memory holds what it held in the old course. */
+ * changed places are played again, until the fast memory holds what it held in the old course. A search that will not
+ * keep a change which costs much more gives it up as soon as what has been played does: few recover. */
 #ifndef EDGEWATT_RECOUNT_H
 #define EDGEWATT_RECOUNT_H
 
 #include "annealing/connection_moves.h"
 
 enum { EW_MISS = 1, EW_SKIP = 2, EW_DEAD = 4 };
+enum { EW_SPARE = 4 }; /* pushes of one connection */
 
 typedef struct {
     int64_t access; /* 2 * connection + side */
@@ -22,6 +24,8 @@ typedef struct {
 
 typedef struct {
     int64_t total;             /* I/Os of the current order */
+    int64_t most;              /* a change with which the total comes above this is given up; it can only be undone */
+    int given_up;
     int64_t capacity;          /* C, at most N */
     int pin_both;
     uint8_t *flags;            /* [2W] of the current order (during an evaluation: of the new one, as far as played) */
@@ -34,7 +38,7 @@ typedef struct {
     int64_t *stamp;            /* [N] */
     int64_t now, mark;         /* never reset, so that stamps need no clearing */
     int64_t *last;             /* [N + 1] LRU: time of the last access; RR: segment in which the value is resident */
-    int32_t *log, *old_log;    /* LRU: access stream; RR: pushes, new and old */
+    int32_t *log, *old_log;    /* LRU: access stream; RR: pushes, new and old, after EW_SPARE unused places */
     int64_t played;            /* accesses played in all */
 } ew_counter;
 
@@ -73,6 +77,7 @@ static void ew_restore(ew_counter *c, const ew_order *o) {
 static void ew_note_moved(ew_counter *c, const ew_order *o) {
     c->n_journal = 0;
     c->n_old = 0;
+    c->given_up = 0;
     for (int64_t k = 0; k < o->n_moves; k++)
         memcpy(c->moved_flags + 2 * k, c->flags + 2 * (int64_t)ew_by_old_place(o, k)->edge, 2);
 }
@@ -97,6 +102,7 @@ static inline int64_t ew_oldest_entry(const int32_t *log, const int64_t *last, i
 static inline int32_t ew_lru_play(ew_counter *c, const ew_order *o, int32_t e, const int pin_both) {
     const int64_t capacity = c->capacity, base = c->now; /* times below base are before this segment */
     const int32_t w = (int32_t)o->w;
+    const int64_t most = c->most;
     const ew_link *const links = o->links;
     const uint8_t *const mark_of = o->mark;
     int32_t *const log = c->log; /* access at time base + k */
@@ -115,7 +121,7 @@ static inline int32_t ew_lru_play(ew_counter *c, const ew_order *o, int32_t e, c
         }
     }
     int64_t tail = now - used;
-    while (e != w) {
+    while (e != w && !c->given_up) {
         const ew_link *const link = &links[e];
         if (mark_of[e] & EW_POINT) {
             fresh = 0;
@@ -141,7 +147,10 @@ static inline int32_t ew_lru_play(ew_counter *c, const ew_order *o, int32_t e, c
             last[x] = base + now;
             log[now++] = x;
             const int64_t access = 2 * (int64_t)e + side;
-            if (flags[access] != miss) ew_set_flags(c, o, access, (uint8_t)miss);
+            if (flags[access] != miss) {
+                ew_set_flags(c, o, access, (uint8_t)miss);
+                c->given_up = c->total > most;
+            }
             fresh += stamp[x] != mark;
             stamp[x] = mark;
         }
@@ -220,24 +229,26 @@ static inline ew_agreement ew_agree(const ew_queue *new, const ew_queue *old, in
 
 /* Fill the two queues with what is in fast memory before e, and, where that is less, with a neuron N that nobody asks
  * for. */
-static inline void ew_rr_fill(const ew_counter *c, const ew_order *o, int32_t e, int64_t segment) {
+__attribute__((noinline)) static void ew_rr_fill(const ew_counter *c, const ew_order *o, int32_t e, int64_t segment) {
     const ew_link *const links = o->links;
     const int64_t capacity = c->capacity;
-    int32_t back[4];
-    int64_t found = 0;
-    for (int32_t p = links[e].prev; p != o->w && found < capacity; p = links[p].prev) {
-        const uint8_t *flags = c->flags + 2 * (int64_t)p;
+    const int32_t w = (int32_t)o->w;
+    const uint8_t *const flags = c->flags;
+    int32_t *const log = c->log, *at = log + capacity; /* EW_SPARE before log: the last may push more than is wanted */
+    for (int32_t p = links[e].prev; p != w && at > log; p = links[p].prev) {
+        const uint8_t a_flags = flags[2 * (int64_t)p], b_flags = flags[2 * (int64_t)p + 1];
         const int32_t a = links[p].source, b = links[p].target;
-        int n = 0;
-        if (flags[1] & EW_MISS) back[n++] = b;
-        if (flags[1] & EW_SKIP) back[n++] = a;
-        if (flags[0] & EW_MISS) back[n++] = a;
-        if (flags[0] & EW_SKIP) back[n++] = b;
-        for (int k = 0; k < n && found < capacity; k++) c->log[capacity - 1 - found++] = back[k];
+        at[-1] = b; /* not branched on, as in ew_rr_access */
+        at -= b_flags & EW_MISS;
+        if (b_flags & EW_SKIP) *--at = a;
+        at[-1] = a;
+        at -= a_flags & EW_MISS;
+        if (a_flags & EW_SKIP) *--at = b;
     }
-    for (int64_t k = 0; k < capacity - found; k++) c->log[k] = (int32_t)o->n;
-    for (int64_t k = capacity - found; k < capacity; k++) c->last[c->log[k]] = segment;
-    memcpy(c->old_log, c->log, (size_t)capacity * sizeof *c->log);
+    const int64_t empty = at > log ? at - log : 0;
+    for (int64_t k = 0; k < empty; k++) log[k] = (int32_t)o->n;
+    for (int64_t k = empty; k < capacity; k++) c->last[log[k]] = segment;
+    memcpy(c->old_log, log, (size_t)capacity * sizeof *c->log);
 }
 
 /* What the loop reads is held apart from *c, as in ew_lru_play. */
@@ -254,7 +265,7 @@ static void ew_rr_segment(ew_counter *c, const ew_order *o, int32_t e, int64_t *
     int64_t n_old = c->n_old, played = 0;
     int32_t end = w;
     ew_rr_fill(c, o, e, segment);
-    for (; e != w; e = links[e].next) {
+    for (; e != w && !c->given_up; e = links[e].next) {
         if (!(mark_of[e] & EW_POINT) && now.same >= capacity) break;
         const int32_t a = links[e].source, b = links[e].target;
         const int64_t access = 2 * (int64_t)e;
@@ -283,6 +294,7 @@ static void ew_rr_segment(ew_counter *c, const ew_order *o, int32_t e, int64_t *
             if (now.shift != before.shift) earlier = before;
             if (a_flags != a_before) ew_set_flags(c, o, access, (uint8_t)a_flags);
             if (b_flags != b_before) ew_set_flags(c, o, access + 1, (uint8_t)b_flags);
+            c->given_up = c->total > c->most;
         }
         end = e;
         played += 2;
@@ -297,7 +309,7 @@ static void ew_rr_segment(ew_counter *c, const ew_order *o, int32_t e, int64_t *
 static void ew_count_changes(ew_counter *c, const ew_order *o, int is_lru) {
     ew_note_moved(c, o);
     int64_t end_label = INT64_MIN;
-    for (int64_t k = 0; k < o->n_points; k++) {
+    for (int64_t k = 0; k < o->n_points && !c->given_up; k++) {
         const int32_t e = o->points[k];
         if (o->edges[e].label <= end_label) continue;
         if (is_lru)

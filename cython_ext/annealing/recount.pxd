@@ -35,8 +35,8 @@ cdef extern from "annealing/recount_min.h" nogil:
     ctypedef struct ew_change:
         int64_t access
     ctypedef struct ew_counter:
-        int64_t total, capacity
-        int pin_both
+        int64_t total, most, capacity
+        int given_up, pin_both
         uint8_t *flags
         int32_t *use_misses
         const uint8_t *free_write
@@ -76,7 +76,7 @@ cdef extern from "annealing/recount_min.h" nogil:
         uint8_t *version
         int32_t *rewritten
         int32_t *unhooked
-    int EW_POINT
+    int EW_POINT, EW_SPARE
     int32_t ew_first(const ew_order *)
     void ew_write_ends(const ew_order *, int32_t *, int32_t *)
     void ew_relabel(ew_order *)

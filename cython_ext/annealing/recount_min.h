@@ -202,9 +202,26 @@ static void ew_min_pass_old(ew_counter *c, ew_min_set *s, const ew_order *o, int
     }
 }
 
+/* Let neither set hold anything after a change was given up at connection e of a segment that began at `begin`: what the
+ * old one holds alone was accessed in between, or evicted from the new one there. */
+static void ew_min_forget(const ew_counter *c, ew_min_set *s, const ew_order *o, int32_t begin, int32_t e) {
+    for (int32_t p = begin;; p = o->links[p].next) {
+        const int32_t *victim = s->victim + 2 * (int64_t)p;
+        s->in[o->links[p].source] = s->in[o->links[p].target] = 0;
+        for (int side = 0; side < 2; side++)
+            if (victim[side] >= 0) s->in[victim[side]] = 0;
+        if (p == e) break;
+    }
+    for (int64_t k = 0; k < c->n_old; k++) {
+        const ew_link *link = &o->links[ew_by_old_place(o, k)->edge];
+        s->in[link->source] = s->in[link->target] = 0;
+    }
+}
+
 /* Play from connection e, a point or the begin of the k-th span, on; k moves past all spans that begin before the end.
- * Return where the courses agree again. */
+ * Return where the courses agree again, or where the change was given up. */
 static int32_t ew_min_segment(ew_counter *c, ew_min_set *s, const ew_order *o, int32_t e, int64_t *k) {
+    const int32_t begin = e;
     ew_min_begin(c, s, o, e);
     s->n_hot = 0;
     for (; e != o->w; e = o->links[e].next) {
@@ -239,6 +256,11 @@ static int32_t ew_min_segment(ew_counter *c, ew_min_set *s, const ew_order *o, i
         ew_min_keep(s, b, edge->key[1], at + 1, flags + 1);
         ew_min_record(c, s, o, at, flags[0], victim[0]);
         ew_min_record(c, s, o, at + 1, flags[1], victim[1]);
+        if (c->total > c->most) {
+            c->given_up = 1;
+            ew_min_forget(c, s, o, begin, e);
+            break;
+        }
     }
     if (e == o->w) ew_min_pass_old(c, s, o, INT64_MAX); /* at the end every value is dead in both */
     for (int64_t slot = 0; slot < c->capacity; slot++)
@@ -329,7 +351,7 @@ static void ew_min_changes(ew_counter *c, ew_min_set *s, const ew_order *o) {
     ew_note_moved(c, o);
     s->n_rewritten = s->n_unhooked = 0;
     ew_min_find_spans(c, s, o);
-    for (int64_t k = 0, point = 0; k < s->n_spans || point < o->n_points;) {
+    for (int64_t k = 0, point = 0; !c->given_up && (k < s->n_spans || point < o->n_points);) {
         int32_t e = point < o->n_points ? o->points[point] : s->spans[k].edge;
         if (k < s->n_spans && s->spans[k].start < o->edges[e].label) e = s->spans[k].edge;
         e = ew_min_segment(c, s, o, e, &k);

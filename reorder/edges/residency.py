@@ -15,7 +15,7 @@ import numpy as np
 
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.search.budget import Best, Budget, Scorer, part
-from reorder.search.edge_moves import PLANNED_SHARE, SHARE, SHORT, SHORT_SHARE, SWAPS_PER_MOVE, polish
+from reorder.search.edge_moves import SWAPS_PER_MOVE, polish, share_of
 from reorder.search.intervals import Items
 from reorder.search.residency import MOVES_PER_ITEM, ResidencyParameters, anneal
 from reorder.search.rolling import SHARES
@@ -74,8 +74,9 @@ def anneal_and_polish(
     items: Items, best: Best, parameters: ResidencyParameters, seconds: float, heat: float = 1.0
 ) -> None:
     """Move neurons by the model on most of the budget, then connections by the objective itself on the rest."""
-    shares = PLANNED_SHARE if items.planned else SHORT_SHARE if seconds <= SHORT else SHARE
-    share = shares[best.task.policy] if parameters.polish is None else parameters.polish
+    share = parameters.polish
+    if share is None:
+        share = share_of(best.task.policy, seconds, items.network.n_connections, items.planned)
     began, moves = best.budget.spent(), parameters.moves
     if moves is None and seconds == math.inf:
         moves = MOVES_PER_ITEM * len(items.items)

@@ -18,11 +18,12 @@ from reorder.search.objectives import make_objective
 from traces.work.checks import processing_arrays
 from traces.work.network import Network
 
-# Of the budget: the less the model fits the policy, the more (measured). In a search of at most SHORT seconds annealing
-# gets less far, and after plans of what to fuse it finds less.
-SHARE = {"min": 0.04, "lru": 0.15, "rr": 0.25}
-SHORT, SHORT_SHARE, PLANNED_SHARE = 1.0, {**SHARE, "rr": 0.65}, {**SHARE, "lru": 0.8, "rr": 0.8}
+# Of the budget: the less the model fits the policy, the more (measured). In a search of at most SHORT_US a connection
+# annealing gets less far, and after plans of what to fuse it finds less.
+SHARE = {"min": 0.04, "lru": 0.15, "rr": 0.6}
+SHORT_US, SHORT_SHARE, PLANNED_SHARE = 60, {**SHARE, "rr": 0.95}, {**SHARE, "lru": 0.8, "rr": 0.8}
 SWAPS_PER_MOVE = 20  # swaps of residency intervals that take as long as one edge move (measured)
+PATIENCE = 2.0  # I/Os above the present order at which a move is given up; few recover (measured)
 COLD = 2.0  # cooling rate: after ten moves one I/O more is kept once in 10^30
 CHUNKS = 20  # looks at the clock
 MANY_CONNECTIONS, BEGIN_US = 1_000_000, 0.8  # above, a search takes so long to begin, a connection (measured at 1e7)
@@ -36,6 +37,7 @@ def annealer(
     sigma: float,
     seed: int,
     incremental: bool = True,
+    patience: float = math.inf,
 ) -> Annealer:
     """Return the compiled search from the order `start` (int64[W]), under the task's objective."""
     objective = make_objective(task.objective)
@@ -49,6 +51,7 @@ def annealer(
         sigma=sigma,
         seed=seed % 2**64,
         incremental=incremental,
+        patience=patience,
     )
 
 
@@ -64,7 +67,7 @@ def polish(best: Best, network: Network, moves: int | None, seconds: float) -> N
     if network.n_connections > MANY_CONNECTIONS and seconds < BEGIN_US * 1e-6 * network.n_connections:
         return
     started, task = best.budget.spent(), best.task
-    search = annealer(network, task, best.edges, window(network), COLD, task.seed)
+    search = annealer(network, task, best.edges, window(network), COLD, task.seed, patience=PATIENCE)
     over = None if seconds == math.inf else lambda: best.budget.spent() - started >= seconds
     done, chunk = 0, 16
     while moves is None or done < moves:
@@ -81,3 +84,9 @@ def polish(best: Best, network: Network, moves: int | None, seconds: float) -> N
             share = max(done / moves if moves else 0.0, spent / seconds if seconds < math.inf else 0.0)
             task.progress(round(1000 * min(1.0, share)), 1000, f"{search.best:.0f}")
     best.offer(best.edges[search.best_found()], **best.parameters)
+
+
+def share_of(policy: str, seconds: float, n_connections: int, planned: bool) -> float:
+    """Return the share of a search's seconds for edge moves; planned: it goes on from plans of what to fuse."""
+    short = seconds <= SHORT_US * 1e-6 * n_connections
+    return (PLANNED_SHARE if planned else SHORT_SHARE if short else SHARE)[policy]

@@ -182,3 +182,53 @@ def test_what_may_be_asked() -> None:
     )
     assert seen[-1] == 50
     assert curve_points(20) == list(range(1, 21)) and curve_points(0) == []
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    dags(), st.integers(3, 7), st.sampled_from(POLICIES), st.sampled_from(("literal", "pin_both")),
+    st.sampled_from((0.0, 1.0, 2.0, 5.0)), st.integers(0, 99),
+)  # fmt: skip
+def test_what_is_left_of_moves_given_up_is_nothing(
+    network: Network, memory: int, policy: str, pinning: str, patience: float, seed: int
+) -> None:
+    """Two terms: the second is not counted where the first gives up."""
+    sources, targets = network.sources.astype(np.int32), network.targets.astype(np.int32)
+    outputs = network.outputs.tolist()
+    terms = [(1.0, POLICIES.index(policy), pinning == "pin_both", size) for size in (memory, memory + 2)]
+    annealer = Annealer(
+        sources, targets, network.n_neurons, network.is_output.astype(np.uint8), runs_weight=0.5, io_terms=terms,
+        window=min(6, len(sources)), sigma=2.0, seed=seed, incremental=True, patience=patience,
+    )  # fmt: skip
+    for _ in range(12):
+        annealer.run(3)
+        now = annealer.current_order()
+        connections = list(zip(sources[now].tolist(), targets[now].tolist(), strict=True))
+        expected = 0.5 * (1 + np.count_nonzero(np.diff(targets[now])))
+        for _, _, _, size in terms:
+            counts = iomodel_oracle.count(connections, outputs, size, policy, pinning)
+            expected += len(connections) + counts["reads_neurons"] + counts["writes_live"] + counts["writes_outputs"]
+        assert annealer.cost == expected
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_moves_that_cost_much_more_are_given_up(policy: str) -> None:
+    network = layered(3, 60)
+    sources, targets = network.sources.astype(np.int32), network.targets.astype(np.int32)
+
+    def course(**patience: float) -> Annealer:
+        annealer = Annealer(
+            sources, targets, network.n_neurons, network.is_output.astype(np.uint8), runs_weight=0,
+            io_terms=[(1.0, POLICIES.index(policy), False, 30)], window=8, sigma=2.0, seed=1, incremental=True,
+            **patience,
+        )  # fmt: skip
+        annealer.run(3000)
+        return annealer
+
+    never, late, soon = course(), course(patience=1e9), course(patience=2.0)
+    assert (never.best_found() == late.best_found()).all() and never.accesses_played() == late.accesses_played()
+    assert soon.accesses_played() < 0.8 * never.accesses_played()
+    best = network.sources[soon.best_found()], network.targets[soon.best_found()]
+    found = Network(*best, n_neurons=network.n_neurons, inputs=network.inputs, outputs=network.outputs)
+    assert soon.best < count_io(network, memory=30, policy=policy).total
+    assert count_io(found, memory=30, policy=policy).total == soon.best
