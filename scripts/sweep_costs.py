@@ -142,8 +142,10 @@ def share(folder: Path) -> dict[str, Any]:
     """CPU time of a sweep whose points differ behind the caches, with and without their pass shared, alternating."""
     import statistics
 
-    import edgewatt.sweeps.sweep as sweeps
+    import edgewatt.sweeps.course as course
     from edgewatt.point.compute import process_memo
+    from edgewatt.sweeps.plan import load_sweep
+    from edgewatt.sweeps.sweep import sweep as run_sweep
 
     widths = [1024] * 5
     config = {
@@ -159,15 +161,15 @@ def share(folder: Path) -> dict[str, Any]:
             "dram.part": ["lpddr4-3200", "lpddr4-3733", "lpddr4-4266"],
         },
     }
-    plan, find = sweeps.load_sweep(config), sweeps.shared
-    ways = {"alone": lambda points: set(), "shared": find, "shared again": find}
+    plan, find = load_sweep(config), course.shared
+    ways = {"alone": lambda named: {}, "shared": find, "shared again": find}
     seconds: dict[str, list[float]] = {way: [] for way in ways}
     for turn in range(6):
         for way, choose in ways.items():
-            sweeps.shared = choose
+            course.shared = choose
             process_memo.cache_clear()
             begin = time.thread_time()
-            sweeps.sweep(plan, results=folder / way, executor="inline")
+            run_sweep(plan, results=folder / way, executor="inline")
             if turn:  # the first round loads libraries
                 seconds[way].append(time.thread_time() - begin)
             found = canonical(folder / way)

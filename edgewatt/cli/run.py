@@ -153,15 +153,13 @@ def sweep(
     from pathlib import Path
 
     from edgewatt.cli.parts.output import progress, resumable, write_json
-    from edgewatt.results.record_rows import row_of
-    from edgewatt.results.swept import rows_with_axes
-    from edgewatt.sweeps.plan import load_sweep
     from edgewatt.sweeps.sweep import sweep as run_sweep
 
     folder = Path(results) if results else Path("results") / Path(file).stem
     if dry_run:
         from edgewatt.cli.tables.estimate import show_estimate
         from edgewatt.sweeps.estimate import estimate
+        from edgewatt.sweeps.plan import load_sweep
 
         estimated = estimate(load_sweep(Path(file), overrides or ()), folder, workers)
         if not write_json(estimated, json_file):
@@ -180,6 +178,9 @@ def sweep(
             fsync=fsync,
             progress=update,
         )
+    from edgewatt.results.record_rows import row_of
+    from edgewatt.results.swept import rows_with_axes
+
     summary = {
         "results": str(folder),
         "points": len(done.points),

@@ -7,12 +7,15 @@ point is either in the store or not.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import queue
 import signal
 import sys
 import threading
+from collections.abc import Callable
+from functools import partial
 from typing import Any, BinaryIO
 
 from edgewatt.results.record import Record
@@ -20,6 +23,23 @@ from edgewatt.results.store import Store, StoreError
 
 TOGETHER_S = 0.015
 """How long the answer of a small task waits for the next, so that the parent is woken less often."""
+
+
+_MODULES = (
+    "numpy.random",
+    "ml_dtypes",
+    "yaml",
+    "simpy",
+    "traces.access.build",
+    "hwmodel.dram.engine",
+    "hwmodel.energy.replay",
+    "hwmodel.system.simulation",
+    "cython_ext.cache.level",
+    "reorder.order",
+    "reorder.limits.bounds",
+    "hwmodel.fastmemory.iomodel",
+)
+_KINDS = ("layouts", "formats", "encoders", "cache-policies", "generators", "orderings")
 
 
 def main() -> None:
@@ -35,6 +55,7 @@ def main() -> None:
     outcomes: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     idle = threading.Event()
     threading.Thread(target=_tell, args=(answers, outcomes, idle), daemon=True).start()
+    load(tasks.empty)
     while True:
         task = json.loads(tasks.get())
         idle.clear()
@@ -42,6 +63,19 @@ def main() -> None:
         outcomes.put(json.dumps(outcome, allow_nan=False).encode() + b"\n")
         if tasks.empty():
             idle.set()
+
+
+def load(waiting: Callable[[], bool]) -> None:
+    """Load what most points need, as long as there is none to compute: the parent still finds out which there are."""
+    from edgewatt.config.kinds import registry
+    from edgewatt.results.provenance import environment
+
+    loads: list[Callable[[], object]] = [partial(importlib.import_module, name) for name in _MODULES]
+    loads += [environment, *(partial(lambda kind: len(registry(kind)), kind) for kind in _KINDS)]
+    for one in loads:
+        if not waiting():
+            break
+        one()
 
 
 def _tell(stream: BinaryIO, outcomes: queue.SimpleQueue[bytes], idle: threading.Event) -> None:

@@ -246,9 +246,6 @@ def _second_singular_value(matrix: FloatArray) -> float:
     Cholesky factorisation proves that nothing is above that. Solving for eigenvalues takes several times as long, and
     a hundred times where BLAS threads wait for each other on busy cores.
     """
-    from scipy.linalg import LinAlgError, cholesky, eigvalsh
-    from scipy.sparse.linalg import ArpackError, eigsh
-
     if len(matrix) > matrix.shape[1]:
         matrix = matrix.T
     degree = matrix.sum(axis=1)
@@ -256,6 +253,9 @@ def _second_singular_value(matrix: FloatArray) -> float:
     product = scaled @ scaled.T
     n = len(product)
     if n >= ITERATED:
+        from scipy.linalg import LinAlgError, cholesky
+        from scipy.sparse.linalg import ArpackError, eigsh
+
         top = np.sqrt(degree / degree.sum())
         rest = product - np.outer(top, top)
         try:
@@ -265,4 +265,4 @@ def _second_singular_value(matrix: FloatArray) -> float:
             return float(np.sqrt(above))
         except (LinAlgError, ArpackError):  # it stopped too low, or not at all
             pass
-    return float(np.sqrt(max(eigvalsh(product)[-2], 0.0))) if n > 1 else 0.0
+    return float(np.sqrt(max(np.linalg.eigvalsh(product)[-2], 0.0))) if n > 1 else 0.0

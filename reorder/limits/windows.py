@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,7 @@ from traces.work.network import Network
 Int64Array = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
+DENSE = 1 << 14  # places of a matrix that is held whole
 FEWEST = 3  # neurons of the smaller side of a run
 OVERHEAD = 1 << 24  # operations that the stretches of a run cost besides: some milliseconds
 ITERATED = 32  # from this many rows on the norm is iterated for
@@ -109,8 +111,6 @@ def _sides(network: Network, first: int, last: int) -> tuple[Sides, ...]:
 
     Once with P as said, once with the mean alone, which leaves more to the spread where degrees differ, less to hubs.
     """
-    from scipy.sparse import coo_array
-
     depth = network.depth
     s, t = network.sources, network.targets
     inside = (depth[s] >= first) & (depth[t] < last) & ((depth[t] - depth[s]) % 2 == 1)
@@ -124,7 +124,9 @@ def _sides(network: Network, first: int, last: int) -> tuple[Sides, ...]:
     if len(row_ids) > len(column_ids):
         row_ids, row, column_ids, column = column_ids, column, row_ids, row
     shape = len(row_ids), len(column_ids)
-    matrix = coo_array((np.ones(len(row)), (row, column)), shape).tocsr()
+    matrix = _matrix(row, column, shape)
+    gram = matrix @ matrix.T
+    gram = gram if isinstance(gram, np.ndarray) else gram.toarray()
     row_group, row_size = _groups(depth[row_ids])
     column_group, column_size = _groups(depth[column_ids])
     by_row, by_column = np.zeros((shape[0], len(column_size))), np.zeros((shape[1], len(row_size)))
@@ -135,16 +137,27 @@ def _sides(network: Network, first: int, last: int) -> tuple[Sides, ...]:
     of_column = by_column / row_size - pairs[:, column_group].T
     # (B - P)(B - P)' without P: sums of `of_column` over a depth are 0
     crossed = (matrix @ of_column)[:, row_group]
-    product = (matrix @ matrix.T).toarray() - by_row @ of_row.T - crossed - crossed.T
+    product = gram - by_row @ of_row.T - crossed - crossed.T
     product += (of_column.T @ of_column)[np.ix_(row_group, row_group)]
     additive = Sides(
         len(s), _highest(of_row.max(axis=1)), _highest(np.maximum(of_column.max(axis=1), 0)), _norm(product)
     )
     crossed = (by_row @ pairs.T)[:, row_group]
-    product = (matrix @ matrix.T).toarray() - crossed - crossed.T
+    product = gram - crossed - crossed.T
     product += ((pairs * column_size) @ pairs.T)[np.ix_(row_group, row_group)]
     flat = Sides(len(s), pairs.max() * np.arange(shape[0] + 1.0), np.zeros(shape[1] + 1), _norm(product))
     return additive, flat
+
+
+def _matrix(row: Int64Array, column: Int64Array, shape: tuple[int, int]) -> Any:
+    """Return how often each place is named, float64: dense where small, which spares loading SciPy, else csr."""
+    if shape[0] * shape[1] <= DENSE:
+        dense = np.zeros(shape)
+        np.add.at(dense, (row, column), 1.0)
+        return dense
+    from scipy.sparse import coo_array
+
+    return coo_array((np.ones(len(row)), (row, column)), shape).tocsr()
 
 
 def _highest(values: FloatArray) -> FloatArray:
@@ -163,11 +176,11 @@ def _norm(product: FloatArray) -> float:
 
     An iteration finds it, a Cholesky factorisation proves that nothing lies above.
     """
-    from scipy.linalg import LinAlgError, cholesky, eigvalsh
-    from scipy.sparse.linalg import ArpackError, eigsh
-
     n = len(product)
     if n >= ITERATED:
+        from scipy.linalg import LinAlgError, cholesky
+        from scipy.sparse.linalg import ArpackError, eigsh
+
         try:
             eigenvalue = float(eigsh(product, k=1, which="LA", v0=np.ones(n), tol=1e-5, return_eigenvectors=False)[0])
             above = eigenvalue * (1 + 1e-4) + 1e-6
@@ -175,4 +188,4 @@ def _norm(product: FloatArray) -> float:
             return float(np.sqrt(above))
         except (LinAlgError, ArpackError):  # it stopped too low, or not at all
             pass
-    return float(np.sqrt(max(eigvalsh(product)[-1], 0.0)) * (1 + 1e-7) + 1e-7)
+    return float(np.sqrt(max(np.linalg.eigvalsh(product)[-1], 0.0)) * (1 + 1e-7) + 1e-7)

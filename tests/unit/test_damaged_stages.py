@@ -11,7 +11,8 @@ import pytest
 from edgewatt.point import memo
 from edgewatt.results.record import canonical_json
 from edgewatt.results.store import Store
-from edgewatt.sweeps.sweep import Results, sweep
+from edgewatt.sweeps.course import Results
+from edgewatt.sweeps.sweep import sweep
 from hwmodel.replay.cache_pass import KeptPass
 from traces.base.errors import InputError
 

@@ -252,3 +252,39 @@ def test_claims_of_one_process_part_its_sweeps(tmp_path: Path) -> None:
         other.__exit__(None, None, None)  # its file stays: `one` may hold a claim in it
         assert one.take("a") and one.take("b")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_worker_has_loaded_what_a_point_needs(tmp_path: Path) -> None:
+    from edgewatt.point.compute import make_task
+    from edgewatt.sweeps.plan import load_sweep
+
+    code = (
+        "import sys, json; sys.path[:0] = json.loads(sys.argv[2])\n"
+        "from edgewatt.sweeps.worker import load; from edgewatt.point.compute import answer\n"
+        "load(lambda: False); lazy = 'simpy' not in sys.modules\n"
+        "load(lambda: True); loaded = set(sys.modules)\n"
+        "assert 'record' in answer(json.loads(sys.argv[1]))\n"
+        "more = {name.split('.')[0] for name in set(sys.modules) - loaded}\n"
+        "print(json.dumps([lazy, 'scipy' in sys.modules, len(set(sys.modules) - loaded), sorted(more)]))"
+    )
+    task = make_task(load_sweep(GRID).points[0], stages=None)
+    given = [sys.executable, "-c", code, json.dumps(task), json.dumps(sys.path)]
+    lazy, scipy, more, names = json.loads(subprocess.run(given, stdout=subprocess.PIPE, check=True).stdout)
+    assert lazy, "a task that waits is computed at once"
+    assert not scipy and more < 16, names
+
+
+def test_workers_are_started_before_anything_is_loaded(tmp_path: Path) -> None:
+    code = (
+        "import sys, json; sys.path[:0] = json.loads(sys.argv[1])\n"
+        "from edgewatt.sweeps.sweep import sweep\n"
+        "class Stop(Exception): pass\n"
+        "class Early:\n"
+        "    def prepare(self, n): raise Stop\n"
+        "    def close(self): pass\n"
+        "    def run(self, tasks): return iter(())\n"
+        "try: sweep('none.yaml', results=sys.argv[2], executor=Early())\n"
+        "except Stop: print(json.dumps([name for name in ('numpy', 'pydantic', 'yaml') if name in sys.modules]))"
+    )
+    given = [sys.executable, "-c", code, json.dumps(sys.path), str(tmp_path / "new")]
+    assert json.loads(subprocess.run(given, stdout=subprocess.PIPE, check=True).stdout) == []
