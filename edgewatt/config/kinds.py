@@ -57,7 +57,7 @@ def registry(kind: str) -> Registry[Any]:
 def origins_of(named: Mapping[str, Iterable[str]]) -> dict[str, Any]:
     """Return {"plugins": kind -> name, distribution, version and SHA-256} of the outside members among those named.
 
-    named: kind -> names. {} where all are ours: what a command reports says who brought the members that it used.
+    named: kind -> names. Empty where all members are edgewatt's own. A command's report holds it.
     """
     outside: dict[str, list[dict[str, str]]] = {}
     for kind, names in named.items():

@@ -62,7 +62,7 @@ class KnownSections:
         self._known: dict[tuple[str, bytes], Any] = {}
 
     def validate(self, document: Document) -> Any:
-        """Do what `validate` does; a section that says the same as one before is that one again."""
+        """Validate as `validate` does; a section equal to one of an earlier document is reused."""
         given: dict[str, Any] = {}
         fresh: dict[str, tuple[str, bytes]] = {}
         for key, value in document.data.items():

@@ -66,7 +66,7 @@ class MachineJudge:
         return engine.order(self.network, "two-optimal", memory=3).edges
 
     def costs(self, edges: Any, progress: Progress | None = None) -> dict[str, Any]:
-        """Return all costs of an order (see `costs_of`); two-optimal, the best one and the last are not run again."""
+        """Return all costs of an order (see `costs_of`); those of two-optimal, the best and the last order are kept."""
         edges = np.array(edges)
         for known in self._known.values():
             if np.array_equal(known[0], edges):
@@ -262,7 +262,7 @@ def view_on_machine(judge: MachineJudge, ordering: Ordering, progress: Progress 
 
 
 def what_is_open(ordering: Ordering) -> str:
-    """Say which constructions the judge of a search for a machine did not see for want of time; empty for none."""
+    """Name the constructions that a search for a machine had no time to simulate; '' for none."""
     missed = [name for name in str(ordering.parameters.get("unjudged", "")).split(", ") if name]
     if not missed:
         return ""

@@ -114,7 +114,7 @@ def least_energy(
 def _read_levels(
     bursts: npt.NDArray[np.uint64], memory: Memory, machine: Machine, description: Mapping[str, Any]
 ) -> dict[str, float]:
-    """Return what the data wires take at the costly level while these bursts are read as memory began with them."""
+    """Return the static energy (pJ) of data and flag wires for reading these bursts with memory's first contents."""
     size, part = machine.bus.block_bytes, machine.part
     base = int(bursts.min())
     image = np.zeros(int(bursts.max()) + size - base, np.uint8)  # beyond the arrays there is nothing but zeros

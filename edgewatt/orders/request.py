@@ -45,7 +45,7 @@ def read_network(
     prune: float | None = None,
     command: str = "order",
 ) -> Network:
-    """Read the network of a command line: one file, or one a layer; a share of its weights may be dropped."""
+    """Read the network of a command line: one file, or one per layer; a share of its weights may be dropped."""
     loaded = load(
         files[0] if len(files) == 1 else list(files), kind="network", orientation=orientation, names=names or None,
         image=read_image(image), windows=read_windows(list(windows)),
@@ -190,7 +190,7 @@ def find_smallest(
 ) -> tuple[SmallestMemory, dict[str, Any]]:
     """Return the least M at which an order with minimal I/Os is known, and that as plain data; write the order.
 
-    asked: parameters of the method; with any, its one order is meant.
+    asked: parameters of the method; with any, only the order that they make is looked at.
     """
     given = None
     if asked:

@@ -21,7 +21,7 @@ def _saved(base: Measurement, compared: Measurement) -> float:
 
 
 def _closer(base: Measurement, compared: Measurement) -> float:
-    """Share of the distance to the bound that is gone; none where there is none to lose."""
+    """Return the share of the baseline's distance to the bound that is gone; 0 where the baseline is at the bound."""
     assert base.lower is not None
     gap = base.value - base.lower
     return (base.value - compared.value) / gap if gap else 0.0

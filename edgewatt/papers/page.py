@@ -130,7 +130,7 @@ def _heading(catalogue: Catalogue, run: Run) -> str:
 
 
 def _charts(reproductions: Sequence[Run]) -> tuple[dict[str, Any], dict[str, list[Row]]]:
-    """Return the chart of each figure of which anything is finished, and the rows it draws, by the figure's name.
+    """Return the chart of each figure that has finished points, and the rows it draws, by the figure's name.
 
     Charts of a study are called by its name and the figure, and bring their values.
     """

@@ -108,7 +108,7 @@ def _layout(run: RunConfig, layout: Any) -> dict[str, Any]:
 
 
 def _member(section: Section) -> dict[str, Any]:
-    """Return a kind and its parameters: files by content; one that was added later is absent while at its default."""
+    """Return a kind and its parameters: files by content; later versions' parameters only if not at their default."""
     member = dict(section.plain)
     for field in _special_fields(type(section)):
         if field.metadata.get(LATER) and member.get(field.name) == field.default:

@@ -81,7 +81,7 @@ def best(result: Any, what: str) -> tuple[tuple[float, ...], int] | None:
 
 
 def tables(done: Done) -> list[StudyTable]:
-    """Return a table a figure."""
+    """Return a table for each figure."""
     against = ("against DBI", "against Base+XOR", "DBI, zeros remapped", "Base+XOR, zeros remapped")
     result = []
     for figure, what, text in ((8, "dram_pj", "DRAM energy"), (9, "io_pj", "DRAM IO energy")):

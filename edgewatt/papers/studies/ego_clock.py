@@ -26,7 +26,7 @@ TOY, MORE_TOY = (16,), (2, 4, 8, 16)
 
 
 def jobs(full: bool) -> list[dict[str, Any]]:
-    """A job a network; with `full` more depths and densities, and the challenge's first size of 120 layers."""
+    """Return a job for each network; with `full` more depths and densities, and the challenge's 120 layers."""
     networks: list[dict[str, Any]] = [{"kind": "radix", "layers": n} for n in (MORE_RADIX if full else RADIX)]
     networks += [{"kind": "random", "layers": n, "density": 0.05} for n in (MORE_RANDOM if full else RANDOM)]
     networks += [{"kind": "random", "layers": 4, "density": d} for d in (MORE_DENSITIES if full else ())]

@@ -32,7 +32,7 @@ READING = ("64", "32 KiB")  # under which the paper's three sentences hold toget
 
 
 def jobs(full: bool) -> list[dict[str, Any]]:
-    """A job a network; with `full` more of them, and density 0.5, where the paper's program ran out of memory."""
+    """Return a job for each network; with `full` more, and density 0.5, where the paper's program ran out of memory."""
     layers, densities, rows = (MORE_LAYERS, MORE_DENSITIES, MORE_ROWS) if full else (LAYERS, DENSITIES, ROWS)
     networks: list[dict[str, Any]] = [
         {"kind": kind, "layers": n, "seed": s} for kind in ("random", "radix") for n in layers for s in SEEDS

@@ -29,7 +29,7 @@ READINGS = ("runs", "literal")
 
 
 def jobs(full: bool) -> list[dict[str, Any]]:
-    """A job a network; with `full` more of them, and ten times the iterations."""
+    """Return a job for each network; with `full` more of them, and ten times the iterations."""
     planned = []
     for panel, xs in (MORE if full else POINTS).items():
         for x in xs:

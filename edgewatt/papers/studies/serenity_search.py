@@ -50,7 +50,7 @@ def compute(job: Job) -> dict[str, Any]:
 
 
 def _limited(table: Any, job: Job) -> dict[str, Any]:
-    """Divided, without budgets and with them, where a step of more states than the limit is out of time."""
+    """Divide the graph, without budgets and with them; a step of more states than the limit is out of time."""
     rewrite = next(row["rewrite"] for row in table["rows"] if bool(row["rewrite"]) == job["rewrite"])
     graph = ew.rewrite_graph(graph_of(table), rewrite)
     plain = ew.schedule(graph, method="serenity", divide=True, budget=False)
