@@ -100,13 +100,13 @@ class LeastCost:
         """Return uint8[n, flags] of bursts sent from level uint8[wires], which is updated."""
         s = self.shares
         bursts = s.split(data)
-        found = np.zeros((len(bursts), s.cells.flags), np.uint8)
+        flags = np.zeros((len(bursts), s.cells.flags), np.uint8)
         cheapest_shares(
-            bursts, found, s.source, s.given, s.share_bits, level, self.one, self.zero, self.edge, self.pair,
+            bursts, flags, s.source, s.given, s.share_bits, level, self.one, self.zero, self.edge, self.pair,
             self.step, self.scope, self.term, self.row, np.zeros(s.cells.flags + self.n_pairs, np.int64),
             np.zeros(self.rows, np.int64), np.zeros(self.rows, np.uint8),
         )  # fmt: skip
-        return found
+        return flags
 
     def _pairs(self) -> tuple[np.ndarray, dict[tuple[int, int], int]]:
         s = self.shares

@@ -119,19 +119,19 @@ def check_trace(
     """
     table = command_table(commands, part=part)
     checker = _Checker(part, read_dbi, command_occupancy, management)
-    found: list[Violation] = []
+    violations: list[Violation] = []
     for index in range(len(table)):
         for rule, message in checker.step(table, index):
             cycle = int(table.cycle[index])
-            found.append(
+            violations.append(
                 Violation(index, cycle, rule, f"cycle {cycle}, {COMMANDS[table.command[index]]}: {message}")
             )  # fmt: skip
-            if len(found) >= limit:
-                return found
-    found += _refresh_gaps(table, part, refresh)
+            if len(violations) >= limit:
+                return violations
+    violations += _refresh_gaps(table, part, refresh)
     if refresh == "all-bank":
-        found += _refresh_counts(table, part, pull_in)
-    return found[:limit]
+        violations += _refresh_counts(table, part, pull_in)
+    return violations[:limit]
 
 
 class _Checker:
@@ -332,7 +332,7 @@ def _asleep(table: CommandTable, rank: int) -> list[tuple[int, int]]:
 
 def _refresh_counts(table: CommandTable, part: Part, pull_in: int) -> list[Violation]:
     """Per rank: no more refreshes than intervals and `pull_in`; at most 16 in two intervals where some are."""
-    found, interval = [], part.timing.tREFI
+    violations, interval = [], part.timing.tREFI
     for rank in range(part.organisation.ranks):
         at = table.cycle[(table.rank == rank) & (table.command == COMMANDS.index("REFab"))].tolist()
         asleep, done, since = _asleep(table, rank), 0, 0
@@ -342,11 +342,11 @@ def _refresh_counts(table: CommandTable, part: Part, pull_in: int) -> list[Viola
             done += 1
             if done > (cycle - since) // interval + 1 + pull_in:
                 message = f"rank {rank}: refresh {done} at cycle {cycle}, {pull_in} may be pulled in"
-                found.append(Violation(len(table) - 1, cycle, "pull-in", message))
+                violations.append(Violation(len(table) - 1, cycle, "pull-in", message))
             if pull_in and k >= 16 and cycle < at[k - 16] + 2 * interval:
                 message = f"rank {rank}: 17 refreshes from cycle {at[k - 16]} to {cycle}"
-                found.append(Violation(len(table) - 1, cycle, "refreshes in 2 tREFI", message))
-    return found
+                violations.append(Violation(len(table) - 1, cycle, "refreshes in 2 tREFI", message))
+    return violations
 
 
 def _refresh_gaps(table: CommandTable, part: Part, refresh: str) -> list[Violation]:
@@ -355,7 +355,7 @@ def _refresh_gaps(table: CommandTable, part: Part, refresh: str) -> list[Violati
         return []
     o, code = part.organisation, COMMANDS.index("REFab" if refresh == "all-bank" else "REFpb")
     allowed = (POSTPONED_REFRESHES + 1) * part.timing.tREFI
-    found = []
+    violations = []
     for rank in range(o.ranks):
         mine = (table.rank == rank) & (table.command == code)
         flat = table.bank if o.bank_groups == 1 else table.bank_group * o.banks_per_group + table.bank
@@ -368,5 +368,5 @@ def _refresh_gaps(table: CommandTable, part: Part, refresh: str) -> list[Violati
                 if after - before > allowed and not any(a <= before and after <= b for a, b in spans):
                     place = f"rank {rank}" + ("" if bank is None else f", bank {bank}")
                     message = f"{place}: no refresh from cycle {before} to {after}, allowed are {allowed} clocks"
-                    found.append(Violation(len(table) - 1, after, "tREFI", message))
-    return found
+                    violations.append(Violation(len(table) - 1, after, "tREFI", message))
+    return violations

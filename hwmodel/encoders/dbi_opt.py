@@ -114,7 +114,7 @@ class DbiOptimal(LaneStage):
         costs, paths = self.geometry.costs, [(0.0, [level]), (0.0, [level])]
         for byte in data:
             plain = byte + bitarray([self.low_active], endian="little")
-            found = []
+            extended = []
             for word in (plain, ~plain):
                 ones = word.count(1)
                 beat = [
@@ -123,8 +123,8 @@ class DbiOptimal(LaneStage):
                 ]
                 ends = [cost + more for (cost, _), more in zip(paths, beat, strict=True)]
                 best = int(ends[1] < ends[0])
-                found.append((ends[best], [*paths[best][1], word]))
-            paths = found
+                extended.append((ends[best], [*paths[best][1], word]))
+            paths = extended
         return paths[int(paths[1][0] < paths[0][0])][1][1:]
 
     def _shares_bits(self, sent: Bits, least: LeastCost, state: Any) -> tuple[Bits, Any]:

@@ -66,7 +66,7 @@ def layer_costs(
     if machine.part is None:
         raise InputError("picojoules and nanoseconds need a memory part")
     where = base_addresses(traffic) if bases is None else bases
-    found = []
+    costs = []
     for layer in sorted({each.layer for each in traffic}):
         mine = [each for each in traffic if each.layer == layer]
         result = replay(as_trace(mine, burst_bytes=machine.bus.block_bytes, bases=where), machine)
@@ -74,8 +74,8 @@ def layer_costs(
         assert result.dram is not None
         tensors = tuple(_tensor_cost(each, result, energy, machine) for each in mine)
         commands = result.dram.commands
-        found.append(LayerCost(layer, tensors, result.dram.time_ns, commands["ACT"], energy.total_pj))
-    return found
+        costs.append(LayerCost(layer, tensors, result.dram.time_ns, commands["ACT"], energy.total_pj))
+    return costs
 
 
 def _tensor_cost(each: TensorTraffic, result: ReplayResult, energy: ReplayEnergy, machine: Machine) -> TensorCost:

@@ -178,5 +178,5 @@ def bias_loads(moves: Moves, plan: Plan) -> npt.NDArray[np.bool_]:
         moves.step, moves.neuron, moves.kind, plan.source, plan.target, len(plan.is_output), LOAD, STORE_LIVE
     )
     assert not wrong, wrong
-    found: npt.NDArray[np.bool_] = first.view(bool) & plan.is_computed[moves.neuron]
-    return found
+    loads: npt.NDArray[np.bool_] = first.view(bool) & plan.is_computed[moves.neuron]
+    return loads

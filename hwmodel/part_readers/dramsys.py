@@ -78,11 +78,11 @@ def _read(tree: Tree) -> Specification | None:
     }  # fmt: skip
     if stacks > 1 or pseudo > 1:
         organisation["column_step"] = 1  # HBM's column addresses name bursts
-    found = Specification(name or "imported", standard, tck_ns, organisation, timing)
-    found.unused = sorted(times.left | sizes.left)
+    spec = Specification(name or "imported", standard, tck_ns, organisation, timing)
+    spec.unused = sorted(times.left | sizes.left)
     if "mempowerspec" in top.data and standard in BASES:
-        _currents(tree, found, milliamperes="tCK" not in times.data)
-    return found
+        _currents(tree, spec, milliamperes="tCK" not in times.data)
+    return spec
 
 
 def _clock(times: NumberSection) -> float | None:
@@ -94,10 +94,10 @@ def _clock(times: NumberSection) -> float | None:
     return 1e9 * seconds if seconds else 1e3 / mhz if mhz else None
 
 
-def _currents(tree: Tree, found: Specification, *, milliamperes: bool) -> None:
+def _currents(tree: Tree, spec: Specification, *, milliamperes: bool) -> None:
     """Take the currents where the file has all of them, on the rails that the base part knows; I/O rails are wires'."""
     power = NumberSection(tree, "memspec", "mempowerspec")
-    rails = load_part(BASES[found.standard]).currents.rails
+    rails = load_part(BASES[spec.standard]).currents.rails
     number_of = {"vdd1": "1", "vdd2": "2", "vdd2h": "2h", "vdd2l": "2l", "vdd": "", "vpp": ""}
     scale = 1.0 if milliamperes else 1e3
     currents: dict[str, dict[str, float]] = {}
@@ -114,10 +114,10 @@ def _currents(tree: Tree, found: Specification, *, milliamperes: bool) -> None:
     volts = {rail: power.number(rail, required=False, whole=False) for rail in rails}
     needed = set(CURRENTS) - {"IDD6"}
     if needed <= set(currents) and all(volts.values()):
-        found.currents, found.volts = currents, {rail: volt for rail, volt in volts.items() if volt is not None}
+        spec.currents, spec.volts = currents, {rail: volt for rail, volt in volts.items() if volt is not None}
     else:
         missing = sorted(needed - set(currents))
-        found.unused.append(f"mempowerspec (without {', '.join(missing) or 'voltages'})")
+        spec.unused.append(f"mempowerspec (without {', '.join(missing) or 'voltages'})")
 
 
 PART_READERS.register("dramsys", summary="DRAMSys JSON memory specification")(PartReader(_recognises, _read))

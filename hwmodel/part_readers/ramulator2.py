@@ -83,9 +83,9 @@ def _read(tree: Tree) -> Specification | None:
     }  # fmt: skip
     if standard == "LPDDR6":  # its columns count 16ths of a burst
         organisation["column_step"] = 16
-    found = Specification(f"{standard}-{rate:g}", standard, clock_ps / 1e3, organisation, times)
-    found.unused = sorted((timing.left | org.left) - {"preset", "density"})
-    return found
+    specification = Specification(f"{standard}-{rate:g}", standard, clock_ps / 1e3, organisation, times)
+    specification.unused = sorted((timing.left | org.left) - {"preset", "density"})
+    return specification
 
 
 def _written_out(tree: Tree, *keys: str) -> NumberSection | None:

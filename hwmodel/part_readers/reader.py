@@ -93,12 +93,12 @@ class NumberSection:
 
     def timing(self, names: Mapping[str, tuple[str, ...]], needed: tuple[str, ...]) -> dict[str, int]:
         """Return our timing names -> clocks; `needed` ones are complained about where they are missing."""
-        found = {}
+        clocks = {}
         for ours, theirs in names.items():
             value = self.number(*theirs, required=ours in needed)
             if value is not None:
-                found[ours] = int(value)
-        return found
+                clocks[ours] = int(value)
+        return clocks
 
 
 @dataclass(frozen=True)
@@ -120,24 +120,24 @@ def import_part(
     """
     tree = read_tree(Path(path))
     reader = _reader(tree, format)
-    found = reader.read(tree)
+    given = reader.read(tree)
     tree.finish()
-    assert found is not None
-    if base is None and found.standard not in BASES:
+    assert given is not None
+    if base is None and given.standard not in BASES:
         raise InputError(
-            f"{path}: no shipped part is of standard {found.standard!r}{did_you_mean(found.standard, list(BASES))}: "
+            f"{path}: no shipped part is of standard {given.standard!r}{did_you_mean(given.standard, list(BASES))}: "
             "name the part to take wires and command levels from (base, --base on the command line)"
         )
-    if "tRFCpb" in found.timing and "IDD5PB" not in load_part(base or BASES[found.standard]).currents.idd_ma:
-        del found.timing["tRFCpb"]
-        found.unused.append("per-bank refresh (no current for it)")
+    if "tRFCpb" in given.timing and "IDD5PB" not in load_part(base or BASES[given.standard]).currents.idd_ma:
+        del given.timing["tRFCpb"]
+        given.unused.append("per-bank refresh (no current for it)")
     for plain in ("tRRD", "tCCD", "tWTR"):  # where a file makes no difference within a bank group, neither do we
-        if plain in found.timing:
-            found.timing.setdefault(f"{plain}_L", found.timing[plain])
-    called = Path(path).stem if "/" in found.name else found.name  # some files give the page they were read from
-    data = _part_data(found, base or BASES[found.standard], name or called, Path(path).name)
+        if plain in given.timing:
+            given.timing.setdefault(f"{plain}_L", given.timing[plain])
+    called = Path(path).stem if "/" in given.name else given.name  # some files give the page they were read from
+    data = _part_data(given, base or BASES[given.standard], name or called, Path(path).name)
     try:
-        return Imported(data, load_part(data), tuple(found.unused))
+        return Imported(data, load_part(data), tuple(given.unused))
     except InputError as error:
         lines = [f"{path}: what it says makes no part we can model: {line}" for line in str(error).split("\n")]
         raise InputError("\n".join(lines)) from error
@@ -152,14 +152,14 @@ def _reader(tree: Tree, format: str | None) -> PartReader:
     raise InputError(f"{tree.where}: no memory specification of a known format ({', '.join(PART_READERS)})")
 
 
-def _part_data(found: Specification, base_name: str, name: str, file: str) -> dict[str, Any]:
+def _part_data(given: Specification, base_name: str, name: str, file: str) -> dict[str, Any]:
     source = f"imported from {file}"
     base = load_part(base_name)
 
     def made(value: float) -> dict[str, Any]:
         return {"value": value, "source": source}
 
-    o = {**_sizes(base), **found.organisation}
+    o = {**_sizes(base), **given.organisation}
     dq = o["device_dq_bits"] * o["devices_per_rank"]
     overhead = base.organisation.overhead_bits * o["burst_beats"] // base.organisation.burst_beats
     burst_bytes = (dq * o["burst_beats"] - overhead) // 8
@@ -168,16 +168,16 @@ def _part_data(found: Specification, base_name: str, name: str, file: str) -> di
         "offset": burst_bytes, "channel": o["channels"], "bank_group": o["bank_groups"], "rank": o["ranks"],
         "column": o["columns"] // step, "bank": o["banks_per_group"], "row": o["rows"],
     }  # fmt: skip
-    if "RL" in found.timing and "RL_dbi" not in found.timing:  # as much longer with DBI as the base's
-        found.timing["RL_dbi"] = found.timing["RL"] + base.timing.RL_dbi - base.timing.RL
+    if "RL" in given.timing and "RL_dbi" not in given.timing:  # as much longer with DBI as the base's
+        given.timing["RL_dbi"] = given.timing["RL"] + base.timing.RL_dbi - base.timing.RL
     data: dict[str, Any] = {
         "extends": base_name,
         "name": name,
-        "standard": found.standard,
+        "standard": given.standard,
         "note": f"{source}; wires, command levels and what is not listed here are those of {base_name}",
-        "clock": {"tCK_ns": made(found.tck_ns)},
+        "clock": {"tCK_ns": made(given.tck_ns)},
         "organisation": {key: made(value) for key, value in o.items()},
-        "timing": {f"{key}_cycles": made(value) for key, value in found.timing.items()},
+        "timing": {f"{key}_cycles": made(value) for key, value in given.timing.items()},
         "address_map": {
             "value": " ".join(f"{key}:{(size - 1).bit_length()}" for key, size in fields.items() if size > 1),
             "source": "choice, channels and bank groups alternate from burst to burst",
@@ -187,9 +187,9 @@ def _part_data(found: Specification, base_name: str, name: str, file: str) -> di
     data["interface"] = {"wires": {"dq": {"count": made(dq)}}}
     if "dbi" in wires:
         data["interface"]["wires"]["dbi"] = {"count": made(-(-dq // 8))}
-    if found.currents:
-        data["currents"] = {f"{rail}_V": made(volt) for rail, volt in found.volts.items()}
-        for current, rails in found.currents.items():
+    if given.currents:
+        data["currents"] = {f"{rail}_V": made(volt) for rail, volt in given.volts.items()}
+        for current, rails in given.currents.items():
             data["currents"][f"{current}_mA"] = {**rails, "source": source, "estimate": False, "range": None}
     return data
 

@@ -375,5 +375,5 @@ def kept(part: Part, make: Callable[..., T], *arguments: Hashable) -> T:
     key = (make, *arguments)
     if key not in made:
         made[key] = make(part, *arguments)
-    found: T = made[key]
-    return found
+    value: T = made[key]
+    return value

@@ -96,15 +96,15 @@ def calibrate(progress: Progress | None = None, simd: str | None = None) -> Proc
             seconds[number] = min(seconds[number], seconds_of(step))
             if progress:
                 progress(sweep * len(cases) + number + 1, SWEEPS * len(cases), "passes")
-    found = {}
+    fits = {}
     for remembered in REMEMBERED:
         table = np.array(counts)
         hidden = np.array([exposed(row_bytes(lanes) // LINE_BYTES) for _, _, lanes in cases])
         changes = table[:, TERMS.index("surprise")] / hidden
         table[:, TERMS.index("surprise")] = surprises(changes, remembered) * hidden
-        found[remembered] = fit(table, seconds)
-    remembered = min(found, key=lambda r: found[r][2])
-    nanoseconds, error, _ = found[remembered]
+        fits[remembered] = fit(table, seconds)
+    remembered = min(fits, key=lambda r: fits[r][2])
+    nanoseconds, error, _ = fits[remembered]
     when = time.strftime("%Y-%m-%d")
     source = f"{_measured_here()}{when}, thread CPU time"
     return Processor(limits, nanoseconds, remembered, level, len(cases), error, source)
@@ -116,13 +116,13 @@ def seconds_of(step: Callable[[], object]) -> float:
     started = time.thread_time()
     step()
     calls = max(1, int(SAMPLE_S / max(time.thread_time() - started, 1e-6)))
-    found = []
+    samples = []
     for _ in range(SAMPLES):
         started = time.thread_time()
         for _ in range(calls):
             step()
-        found.append((time.thread_time() - started) / calls)
-    return min(found)
+        samples.append((time.thread_time() - started) / calls)
+    return min(samples)
 
 
 def own_file() -> Path:
@@ -141,13 +141,13 @@ def this_cpu(progress: Progress | None = None) -> Processor:
         kept = load_processor(path)
         if kept.source.startswith(_measured_here()) and kept.simd == LEVELS[level_number(None)]:
             return kept
-    found = calibrate(progress)
+    processor = calibrate(progress)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        found.save(path)
+        processor.save(path)
     except OSError:
         pass  # a home that cannot be written to: measure again next time
-    return found
+    return processor
 
 
 def _measured_here() -> str:

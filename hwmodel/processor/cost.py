@@ -89,11 +89,11 @@ def rows_held(cache_bytes: int, lanes: int) -> int:
 
 def sweeps(lanes: int, simd: str) -> list[int]:
     """Return the vectors of a row that a kernel takes at a time, one entry for each time that it reads the stream."""
-    left, found = row_bytes(lanes) // 4 // VECTOR_FLOATS[simd], []
+    left, parts = row_bytes(lanes) // 4 // VECTOR_FLOATS[simd], []
     while left:
-        found.append(next(vectors for vectors in PARTS if vectors <= left))
-        left -= found[-1]
-    return found
+        parts.append(next(vectors for vectors in PARTS if vectors <= left))
+        left -= parts[-1]
+    return parts
 
 
 def features(
@@ -111,7 +111,7 @@ def features(
     swept = sweeps(lanes, simd)
     hidden = 0.0 if cached else exposed(lines)
     surprised = float(surprises(_loop_changes(lengths, shared), remembered)) * hidden
-    found = {
+    counts = {
         "pass": 1, "copied_line": (len(work.network.outputs) + len(work.copied)) * lines, "run": runs * len(swept),
         "quad": int((-(-lengths // 4)).sum() - 2 * shared.sum()) * len(swept), "stored_line": runs * lines,
         "resumed_line": int(np.count_nonzero(~first)) * lines,
@@ -121,7 +121,7 @@ def features(
         "far_written_line": moved.l2_written, "surprise": surprised,
         "change": int(np.count_nonzero(np.diff(first))) * hidden,
     }  # fmt: skip
-    return np.array([found[term] for term in TERMS], np.float64)
+    return np.array([counts[term] for term in TERMS], np.float64)
 
 
 def _loop_changes(lengths: npt.NDArray[np.int64], shared: npt.NDArray[np.int64]) -> int:
@@ -136,8 +136,8 @@ def l1_misses(work: OrderedWork, lanes: int, l1: tuple[int, int], pairs: bool = 
 
     pairs: of a kernel that takes runs in pairs.
     """
-    found = traffic(work, lanes, (l1, (1 << 30, 16)), pairs)
-    return found.l1_fills + found.l1_stream
+    counts = traffic(work, lanes, (l1, (1 << 30, 16)), pairs)
+    return counts.l1_fills + counts.l1_stream
 
 
 def stream_lines(work: OrderedWork) -> float:
@@ -202,9 +202,9 @@ def fit(table: npt.NDArray[np.float64], seconds: npt.NDArray[np.float64]) -> tup
     relative errors, none negative."""
     from scipy.optimize import nnls
 
-    found, _ = nnls(table / seconds[:, None], np.ones(len(seconds)))
-    error = np.abs(table @ found / seconds - 1)
-    nanoseconds = dict(zip(TERMS, (float(x) * 1e9 for x in found), strict=True))
+    per_term, _ = nnls(table / seconds[:, None], np.ones(len(seconds)))
+    error = np.abs(table @ per_term / seconds - 1)
+    nanoseconds = dict(zip(TERMS, (float(x) * 1e9 for x in per_term), strict=True))
     return nanoseconds, float(np.median(error)), float(np.mean(error**2))
 
 

@@ -377,12 +377,12 @@ class CompiledInference(Shown):
 
     @cached_property
     def _arenas(self) -> list[Arena]:
-        found = [self._new_arena() for _ in range(1 if self._by_targets else self.threads)]
+        arenas = [self._new_arena() for _ in range(1 if self._by_targets else self.threads)]
         if self._by_targets:
             bounds = self._first[np.searchsorted(self._work.starts, self._groups)].reshape(-1)
             table = np.stack((bounds[:-1], bounds[1:]), axis=1).reshape(-1, self.threads, 2)
             self._thread_segments = [np.ascontiguousarray(table[:, t]) for t in range(self.threads)]
-        return found
+        return arenas
 
     def _need_integers(self, batch: Float32) -> None:
         """int8: quantize by what neurons hold on the calibration inputs, or these, computed here in float32."""
@@ -390,8 +390,8 @@ class CompiledInference(Shown):
             return
         exact = CompiledInference(self._work, 128, "float32", 1, "lanes", self._level, None, True)
         self._calibration = batch if self._calibration is None else self._calibration
-        found = quantize(self._work, exact.neurons(self._calibration))
-        self._integers = IntegerLayout(self._work, found, self._row, self._n_rows, self._columns, self._out)
+        quantized = quantize(self._work, exact.neurons(self._calibration))
+        self._integers = IntegerLayout(self._work, quantized, self._row, self._n_rows, self._columns, self._out)
         words, self._first = self._integers.stream(self._place, self._table_place)
         nothing = np.zeros(0, np.uint32)
         self._stream = words, nothing, nothing

@@ -41,11 +41,11 @@ class IntegerLayout:
         self, place: npt.NDArray[np.uint32], table_place: npt.NDArray[np.uint32]
     ) -> tuple[npt.NDArray[np.uint32], Ids]:
         """Return the words of the stream and the first word of each run."""
-        work, found, network = self._work, self.quantized, self._work.network
+        work, quantized, network = self._work, self.quantized, self._work.network
         sums = self._begin + self._sum_row * (4 * self._columns)
         words, first = int8_stream(
-            work.sources, work.targets, found.weights, work.starts, place, in_units(sums // kernel.UNIT_BYTES),
-            found.start, found.multiplier, found.zero, work.activation, network.is_output.view(np.uint8),
+            work.sources, work.targets, quantized.weights, work.starts, place, in_units(sums // kernel.UNIT_BYTES),
+            quantized.start, quantized.multiplier, quantized.zero, work.activation, network.is_output.view(np.uint8),
             network.in_degree, work.outside.view(np.uint8), table_place,
         )  # fmt: skip
         return words, first
@@ -56,8 +56,8 @@ class IntegerLayout:
 
     def values(self, ids: Ids, steps: npt.NDArray[np.uint8]) -> Float32:
         """Return float32[len(ids), B] of steps uint8[len(ids), B]."""
-        found = self.quantized
-        real: Float32 = (steps.astype(np.float32) - found.zero[ids, None]) * found.scale[ids, None]
+        quantized = self.quantized
+        real: Float32 = (steps.astype(np.float32) - quantized.zero[ids, None]) * quantized.scale[ids, None]
         return real
 
     def write_inputs(self, table: int, offsets: Ids, batch: Float32, first: int, lanes: int, level: int) -> None:

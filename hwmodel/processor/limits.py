@@ -45,14 +45,14 @@ class Limits:
 def cache_bytes() -> dict[str, int]:
     """Return the sizes of a core's data caches, l1, l2 and l3, as Linux or the C library tells them."""
     names = {"l1": "SC_LEVEL1_DCACHE_SIZE", "l2": "SC_LEVEL2_CACHE_SIZE", "l3": "SC_LEVEL3_CACHE_SIZE"}
-    found = {level: size for level, (size, _) in _told_by_linux().items()}
+    sizes = {level: size for level, (size, _) in _told_by_linux().items()}
     for level, name in names.items():
         try:
             told = os.sysconf(name)
         except (ValueError, OSError, AttributeError):
             told = 0
-        found.setdefault(level, told if told > 0 else ASSUMED[level])
-    return found
+        sizes.setdefault(level, told if told > 0 else ASSUMED[level])
+    return sizes
 
 
 def cache_ways() -> dict[str, int]:
@@ -62,7 +62,7 @@ def cache_ways() -> dict[str, int]:
 
 def _told_by_linux() -> dict[str, tuple[int, int]]:
     """(bytes, ways) by level; ways that it does not know are assumed."""
-    found = {}
+    caches = {}
     for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         try:
             names = ("level", "type", "size", "ways_of_associativity")
@@ -71,8 +71,8 @@ def _told_by_linux() -> dict[str, tuple[int, int]]:
             continue
         if kind != "Instruction" and size[-1:] in "KM" and size[:-1].isdigit():
             known = int(ways) if ways.isdigit() and int(ways) > 0 else ASSUMED_WAYS
-            found[f"l{level}"] = (int(size[:-1]) << (10 if size[-1] == "K" else 20), known)
-    return {level: pair for level, pair in found.items() if level in ASSUMED and pair[0] > 0}
+            caches[f"l{level}"] = (int(size[:-1]) << (10 if size[-1] == "K" else 20), known)
+    return {level: pair for level, pair in caches.items() if level in ASSUMED and pair[0] > 0}
 
 
 def measure_limits(simd: str | None = None) -> Limits:

@@ -80,8 +80,8 @@ class OrderedWork:
         """bool[R]: runs whose sources are all inputs, which can be read where the input vectors arrive."""
         is_input = np.zeros(self.network.n_neurons, bool)
         is_input[self.network.inputs] = True
-        found: npt.NDArray[np.bool_] = np.logical_and.reduceat(is_input[self.sources], self.starts[:-1])
-        return found
+        outside: npt.NDArray[np.bool_] = np.logical_and.reduceat(is_input[self.sources], self.starts[:-1])
+        return outside
 
     @cached_property
     def shared(self) -> npt.NDArray[np.int64]:

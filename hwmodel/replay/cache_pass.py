@@ -174,11 +174,11 @@ def keep(trace: Trace, machine: Machine, most_bytes: int) -> dict[str, npt.NDArr
     controller and engine do not matter, its part only by the size of its bursts. Raises InputError where the trace does
     not fit the caches.
     """
-    found, block = CachePass(trace, machine), machine.bus.block_bytes
+    caches, block = CachePass(trace, machine), machine.bus.block_bytes
     each, size = BYTES_BESIDE_DATA + (block if trace.has_data else 0), 0
     held: list[Bursts] = []
     ends: dict[str, dict[str, Any]] = {}
-    for name, bursts in (("run", found.run()), ("flush", found.flush() if machine.flush else iter(()))):
+    for name, bursts in (("run", caches.run()), ("flush", caches.flush() if machine.flush else iter(()))):
         for part in bursts:
             held.append(part)
             size += each * len(part)
@@ -186,8 +186,8 @@ def keep(trace: Trace, machine: Machine, most_bytes: int) -> dict[str, npt.NDArr
                 return None
         ends[name] = {
             "bursts": sum(map(len, held)),
-            "levels": [asdict(level) for level in found.levels],
-            "partial_writes": found.partial_writes,
+            "levels": [asdict(level) for level in caches.levels],
+            "partial_writes": caches.partial_writes,
         }
     meta = {
         "accesses": trace.n_accesses,
@@ -196,27 +196,27 @@ def keep(trace: Trace, machine: Machine, most_bytes: int) -> dict[str, npt.NDArr
         "run_bursts": ends["run"]["bursts"],
         **{name: end["levels"] for name, end in ends.items()},
         "partial_writes": {name: end["partial_writes"] for name, end in ends.items()},
-        "engine_accesses": found.engine_accesses,
-        "multiply_adds": found.multiply_adds,
-        "scratchpad": None if found.scratchpad is None else asdict(found.scratchpad),
+        "engine_accesses": caches.engine_accesses,
+        "multiply_adds": caches.multiply_adds,
+        "scratchpad": None if caches.scratchpad is None else asdict(caches.scratchpad),
     }
     arrays = {name: _joined([getattr(part, name) for part in held], kind) for name, kind in _COLUMNS.items()}
     if trace.has_data:
         arrays["data"] = _joined([part.data for part in held], np.uint8)
     if any(part.cycle is not None for part in held):  # the flush, at the end, has none
         arrays["cycle"] = _joined([part.cycle for part in held if part.cycle is not None], np.int64)
-    return {**arrays, "asked": found.asked, "meta": np.frombuffer(json.dumps(meta).encode(), np.uint8)}
+    return {**arrays, "asked": caches.asked, "meta": np.frombuffer(json.dumps(meta).encode(), np.uint8)}
 
 
 def depends_on(machine: Machine) -> dict[str, Any]:
     """Return what the bursts depend on besides the trace, as JSON values."""
     caches = [_as_json(cache) for cache in machine.caches]
-    found = {"caches": caches, "block_bytes": machine.bus.block_bytes, "flush": machine.flush}
+    values = {"caches": caches, "block_bytes": machine.bus.block_bytes, "flush": machine.flush}
     if machine.scratchpad is not None:
-        found["scratchpad"] = asdict(machine.scratchpad)
+        values["scratchpad"] = asdict(machine.scratchpad)
     if machine.engine.access_bytes != EngineSpec().access_bytes:
-        found["access_bytes"] = machine.engine.access_bytes
-    return found
+        values["access_bytes"] = machine.engine.access_bytes
+    return values
 
 
 @lru_cache(maxsize=256)

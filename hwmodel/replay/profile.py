@@ -162,18 +162,18 @@ def profile_caches(
                 first_lines.append(lines)
             out, missed = level.access_counting(op, address, size)
             where = find(lines * np.uint64(level.spec.line_bytes))
-            for found, name in ((streams[k], stream[access]), (regions[k], where)):
-                found[0] += np.bincount(name, minlength=found.shape[1])
-                found[1] += np.bincount(name, missed, minlength=found.shape[1]).astype(np.int64)
+            for counts, name in ((streams[k], stream[access]), (regions[k], where)):
+                counts[0] += np.bincount(name, minlength=counts.shape[1])
+                counts[1] += np.bincount(name, missed, minlength=counts.shape[1]).astype(np.int64)
             op, address, size, stream = out.is_write, out.address, out.size, stream[out.access_index]
     profiles = tuple(
         LevelProfile(spec, level.counts, _named(STREAMS, streams[k]), _named(names, regions[k]))
         for k, (spec, level) in enumerate(zip(specs, levels, strict=True))
     )
-    for found in profiles:
-        for parts in (found.streams, found.regions):
-            assert sum(part.lookups for part in parts.values()) == found.counts.lookups
-            assert sum(part.misses for part in parts.values()) == found.counts.misses
+    for profile in profiles:
+        for parts in (profile.streams, profile.regions):
+            assert sum(part.lookups for part in parts.values()) == profile.counts.lookups
+            assert sum(part.misses for part in parts.values()) == profile.counts.misses
     lines = np.concatenate(first_lines) if first_lines else np.zeros(0, np.uint64)
     return CacheProfile(accesses, profiles, miss_curve(lines, line_bytes=specs[0].line_bytes, sets=sets))
 
@@ -224,5 +224,5 @@ def _regions(memory: Memory, region_bytes: int | None) -> tuple[list[str], Any]:
     return [*(region.name for region in regions), OUTSIDE], find
 
 
-def _named(names: Sequence[str], found: Int64Array) -> dict[str, LookupCounts]:
-    return {name: LookupCounts(int(n), int(m)) for name, n, m in zip(names, *found, strict=True) if n}
+def _named(names: Sequence[str], counts: Int64Array) -> dict[str, LookupCounts]:
+    return {name: LookupCounts(int(n), int(m)) for name, n, m in zip(names, *counts, strict=True) if n}

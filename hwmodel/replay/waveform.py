@@ -65,13 +65,13 @@ def export_waveform(
         raise InputError(f"channel {channel} does not exist: a machine without a part has channel 0 alone")
     if not trace.has_data:
         raise InputError("a waveform shows the bytes moved, and this trace has addresses only")
-    found = _without_part(trace, machine, first + bursts) if machine.part is None else _on_part(
+    window = _without_part(trace, machine, first + bursts) if machine.part is None else _on_part(
         trace, machine, channel, first, first + bursts
     )  # fmt: skip
-    n = len(found.data)
+    n = len(window.data)
     if n <= first:
         raise InputError(f"the channel carries {n} bursts in all, none from number {first} on")
-    text = _dump(found, machine, trace, first)
+    text = _dump(window, machine, trace, first)
     with whole_file(path) as stream:
         stream.write(text.encode())
     return n - first
@@ -117,7 +117,7 @@ def _on_part(trace: Trace, machine: Machine, channel: int, first: int, end: int)
     return _Window(data, stream, is_write, starts, round(o.burst_cycles * clock_ps), commands, round(clock_ps))
 
 
-def _dump(found: _Window, machine: Machine, trace: Trace, first: int) -> str:
+def _dump(window: _Window, machine: Machine, trace: Trace, first: int) -> str:
     try:
         from vcd import VCDWriter
     except ModuleNotFoundError as error:
@@ -130,7 +130,7 @@ def _dump(found: _Window, machine: Machine, trace: Trace, first: int) -> str:
         def signal(key: str, kind: Any, size: Any, init: Any) -> None:
             signals[key] = writer.register_var(name, key, kind, size=size, init=init)
 
-        wires = list(_wires(found, machine, trace, first))
+        wires = list(_wires(window, machine, trace, first))
         for key, size, values in wires:
             signal(key, "wire", size, values[0])
         signal("driving", "wire", 1, "0")
@@ -139,19 +139,19 @@ def _dump(found: _Window, machine: Machine, trace: Trace, first: int) -> str:
             signal(key, "string", None, "")
         for key in _PLACES:
             signal(key, "integer", 32, 0)
-        begin = min([*found.start_ps[first:].tolist(), *(at for at, _, _ in found.commands)])
-        events = sorted(_events(found, wires, first), key=lambda event: event[:2])
+        begin = min([*window.start_ps[first:].tolist(), *(at for at, _, _ in window.commands)])
+        events = sorted(_events(window, wires, first), key=lambda event: event[:2])
         for at, _, key, value in events:
             writer.change(signals[key], at - begin, value)
     return out.getvalue()
 
 
-def _wires(found: _Window, machine: Machine, trace: Trace, first: int) -> Iterator[tuple[str, int, list[str]]]:
+def _wires(window: _Window, machine: Machine, trace: Trace, first: int) -> Iterator[tuple[str, int, list[str]]]:
     """Yield (signal, width, values): what it carried before the window, then in each beat of it, as VCD digits."""
     chain = machine.encoder_chain(trace.description.get("element_bytes"))
     lanes, block = machine.bus.bus_bytes, chain.sent_bytes
     wires = 8 * lanes if machine.part is None else load_part(machine.part).organisation.dq_bits
-    sent = chain.encode(found.data.reshape(-1), found.stream)
+    sent = chain.encode(window.data.reshape(-1), window.stream)
     groups = [("dq", 8, bits_of(sent.data))]
     if sent.flags is not None:
         groups.append(("dbi", 1, bits_of(sent.flags)[: len(sent.data)]))
@@ -166,22 +166,24 @@ def _wires(found: _Window, machine: Machine, trace: Trace, first: int) -> Iterat
             yield f"{prefix}{lane}", there, values if first else ["0" * there, *values]
 
 
-def _events(found: _Window, wires: list[tuple[str, int, list[str]]], first: int) -> Iterator[tuple[int, int, str, Any]]:
+def _events(
+    window: _Window, wires: list[tuple[str, int, list[str]]], first: int
+) -> Iterator[tuple[int, int, str, Any]]:
     """Yield (ps, rank among changes of one time, signal, value)."""
-    beats = (len(wires[0][2]) - 1) // (len(found.data) - first)
-    for k in range(first, len(found.data)):
-        start, end = int(found.start_ps[k]), int(found.start_ps[k]) + found.burst_ps
+    beats = (len(wires[0][2]) - 1) // (len(window.data) - first)
+    for k in range(first, len(window.data)):
+        start, end = int(window.start_ps[k]), int(window.start_ps[k]) + window.burst_ps
         yield start, 1, "driving", "1"
         yield start, 1, "burst", k
-        yield start, 1, "stream", STREAMS[found.stream[k]]
-        yield start, 1, "direction", "write" if found.is_write[k] else "read"
+        yield start, 1, "stream", STREAMS[window.stream[k]]
+        yield start, 1, "direction", "write" if window.is_write[k] else "read"
         yield end, 0, "driving", "0"  # before the next burst, if that begins at once
         for beat in range(beats):
-            at = start + beat * found.burst_ps // beats
+            at = start + beat * window.burst_ps // beats
             for key, _, values in wires:
                 yield at, 1, key, values[1 + (k - first) * beats + beat]
-    for at, name, place in found.commands:
-        yield at + found.clock_ps, 0, "command", ""
+    for at, name, place in window.commands:
+        yield at + window.clock_ps, 0, "command", ""
         yield at, 1, "command", name
         for key, number in zip(_PLACES, place, strict=True):
             yield at, 1, key, number

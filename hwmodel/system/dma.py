@@ -178,11 +178,11 @@ class DmaEngine:
 def _goes_on(bursts: Bursts, last: Bursts | None, burst_bytes: int) -> np.ndarray:
     """Return bool[n]: whether a burst goes on with the transfer of the one before it, the last of `last` for the
     first."""
-    found = np.zeros(len(bursts), bool)
+    goes_on = np.zeros(len(bursts), bool)
     stream, write, address = bursts.stream, bursts.is_write, bursts.address
     size = np.uint64(burst_bytes)
-    found[1:] = (stream[1:] == stream[:-1]) & (write[1:] == write[:-1]) & (address[1:] - address[:-1] == size)
+    goes_on[1:] = (stream[1:] == stream[:-1]) & (write[1:] == write[:-1]) & (address[1:] - address[:-1] == size)
     if last is not None:
         same = stream[0] == last.stream[-1] and write[0] == last.is_write[-1]
-        found[0] = same and address[0] == last.address[-1] + size  # the other way round wraps where it goes back
-    return found
+        goes_on[0] = same and address[0] == last.address[-1] + size  # the other way round wraps where it goes back
+    return goes_on

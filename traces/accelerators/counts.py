@@ -82,7 +82,7 @@ def read_counts(path: str | Path, tensors: Mapping[str, np.ndarray]) -> list[tup
     `read_run`. Whole passes move the tensor whole; without passes the walk covers the bytes counted.
     Raises InputError naming file and line.
     """
-    found = []
+    walked = []
     try:
         with Path(path).open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
@@ -112,8 +112,8 @@ def read_counts(path: str | Path, tensors: Mapping[str, np.ndarray]) -> list[tup
                 counted = count_tensor(data, accesses, bits, passes=passes if not (reads and writes) else None)
             except InputError as error:
                 raise InputError(f"{where}: {error}") from error
-            found.append((_walk(layer, tensor, is_write, data, counted, cycles, where), counted))
-    return found
+            walked.append((_walk(layer, tensor, is_write, data, counted, cycles, where), counted))
+    return walked
 
 
 def _walk(

@@ -79,7 +79,7 @@ def read_run(
     layers = sorted(int(p.name[5:]) for p in folder.glob("layer*") if is_whole(p.name[5:]) and p.is_dir())
     if not layers:
         raise InputError(f"{folder}: no folders layer0, layer1 ...: give the folder of one SCALE-Sim run")
-    found = []
+    traffic = []
     for layer in layers:
         for tensor in TENSORS:
             given = _bytes_of(tensors, f"layer{layer}_{tensor}")
@@ -96,8 +96,8 @@ def read_run(
                 data = _partial_bytes(moved, partials[f"layer{layer}_partial"], len(given), path)
             elif tensor == "ofmap" and len(np.unique(moved)) < len(moved):
                 raise InputError(f"{path}: outputs are written more than once: give the partial sums (partials=)")
-            found.append(TensorTraffic(layer, tensor, tensor == "ofmap", len(given), cycle[row], row, moved, data))
-    return found
+            traffic.append(TensorTraffic(layer, tensor, tensor == "ofmap", len(given), cycle[row], row, moved, data))
+    return traffic
 
 
 def base_addresses(traffic: Sequence[TensorTraffic], alignment: int = 4096) -> dict[tuple[int, str], int]:

@@ -36,7 +36,7 @@ def executed_outputs(
     Weights are rounded to the layout's value format, activations and partial sums to its neuron format wherever they
     are stored, and sums are float32 in the order of work.
     """
-    found = []
+    outputs = []
     for start in range(0, len(vectors), MOST_VECTORS):
         part = vectors[start : start + MOST_VECTORS]
         given = Layout(
@@ -47,8 +47,8 @@ def executed_outputs(
             lanes=len(part),
         )
         trace = build_trace(network, order, layout=given, inputs=part)
-        found.append(stored_activations(trace, network.n_neurons, layout.neuron_format)[:, network.outputs])
-    return np.concatenate(found)
+        outputs.append(stored_activations(trace, network.n_neurons, layout.neuron_format)[:, network.outputs])
+    return np.concatenate(outputs)
 
 
 def accuracy_of(
@@ -70,11 +70,11 @@ def accuracy_of(
         raise InputError(
             f"labels must be {len(vectors)} numbers from 0 to {len(network.outputs) - 1}: one per input vector"
         )
-    found = executed_outputs(network, order, layout, vectors).astype(np.float64)
+    outputs = executed_outputs(network, order, layout, vectors).astype(np.float64)
     exact = forward(network, vectors, dtype=np.float64)[:, network.outputs]
-    answer, wanted = found.argmax(axis=1), exact.argmax(axis=1)
+    answer, wanted = outputs.argmax(axis=1), exact.argmax(axis=1)
     size = float(np.linalg.norm(exact))
-    difference = float(np.linalg.norm(found - exact))
+    difference = float(np.linalg.norm(outputs - exact))
     return Accuracy(
         len(vectors),
         None if labels is None else float((answer == labels).mean()),

@@ -68,11 +68,11 @@ def cut_work(trace: Trace, engines: EnginesSpec) -> list[Trace]:
         parts.append(np.repeat(owner, each))
     whole = trace_of_plan(plan, dict(trace.description))
     steps = np.full(engines.count, 0) if of_step is None else np.bincount(of_step, minlength=engines.count)
-    found = []
+    cut = []
     for e, one in enumerate(partition(whole, np.concatenate(parts), engines.count)):
         mine = len(range(e, plan.n_passes, engines.count)) * len(each) if of_step is None else steps[e] * plan.n_passes
-        found.append(replace(one, multiply_adds=int(mine) * plan.lanes))
-    return found
+        cut.append(replace(one, multiply_adds=int(mine) * plan.lanes))
+    return cut
 
 
 def _runs(plan: Plan) -> npt.NDArray[np.int64]:
@@ -97,17 +97,17 @@ def _deal(runs: npt.NDArray[np.int64], engines: EnginesSpec) -> npt.NDArray[np.u
 def _accesses_by_step(plan: Plan) -> npt.NDArray[np.int64]:
     """Return int64[K]: the accesses a pass makes at each step (see ForwardWalk); loads behind the last are its own."""
     k = len(plan.source)
-    found = np.bincount(np.minimum(plan.event_step, k - 1), minlength=k)
+    accesses = np.bincount(np.minimum(plan.event_step, k - 1), minlength=k)
     for offset, bits, _, row in plan.element.tolist():
         at = offset + (plan.slot[row] * bits >> 3)
-        found += 1 if bits >= 8 else np.r_[True, np.diff(at) != 0]
+        accesses += 1 if bits >= 8 else np.r_[True, np.diff(at) != 0]
     goes_on = (plan.hand_over[1:] == 0) & bool(plan.registers)
     same_source, same_target = (goes_on & (np.diff(ends) == 0) for ends in (plan.source, plan.target))
     loads_source, loads_target = np.r_[True, ~same_source], np.r_[True, ~same_target]
-    found += loads_source
-    found += loads_target
-    found += np.r_[~same_target, True]
-    return np.asarray(found, np.int64)
+    accesses += loads_source
+    accesses += loads_target
+    accesses += np.r_[~same_target, True]
+    return np.asarray(accesses, np.int64)
 
 
 def partition(trace: Trace, engine: np.ndarray, n_engines: int | None = None) -> list[Trace]:

@@ -90,10 +90,10 @@ class Plan:
         widths = {(stream, max(1, bits // 8)) for _, bits, stream, _ in self.element.tolist()}
         loads = np.unique(self.event_stream.astype(np.int64) * 256 + self.event_size).tolist()
         widths |= {divmod(load, 256) for load in loads}
-        found = {STREAMS[stream]: self.value_bytes for stream in NEURON_STREAMS}
+        n_bytes = {STREAMS[stream]: self.value_bytes for stream in NEURON_STREAMS}
         for stream, width in sorted(widths, reverse=True):
-            found[STREAMS[stream]] = width
-        return found
+            n_bytes[STREAMS[stream]] = width
+        return n_bytes
 
     @property
     def pass_bytes(self) -> int:
@@ -187,8 +187,8 @@ def _stored(
 
 
 def _stream_numbers(names: npt.NDArray[np.str_]) -> npt.NDArray[np.uint8]:
-    found, index = np.unique(names, return_inverse=True)
-    return np.array([STREAMS.index(name) for name in found], np.uint8)[index] if len(names) else np.zeros(0, np.uint8)
+    streams, index = np.unique(names, return_inverse=True)
+    return np.array([STREAMS.index(name) for name in streams], np.uint8)[index] if len(names) else np.zeros(0, np.uint8)
 
 
 @dataclass(frozen=True, eq=False)

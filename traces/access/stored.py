@@ -148,18 +148,16 @@ def _take(archive: zipfile.ZipFile, name: str, dtype: type, path: Path) -> np.nd
         info = archive.getinfo(name)
         claim(info.file_size, f"{path}: {name}")
         with archive.open(info) as member:
-            shape, _, found = read_npy_header(member, f"{path}: {name}")
-            wider = name.endswith("/size.npy") and found == np.uint16  # rows of lanes
-            if (found != np.dtype(dtype) and not wider) or len(shape) != 1:
+            shape, _, kind = read_npy_header(member, f"{path}: {name}")
+            wider = name.endswith("/size.npy") and kind == np.uint16  # rows of lanes
+            if (kind != np.dtype(dtype) and not wider) or len(shape) != 1:
                 raise InputError(
-                    f"{path}: {name} holds {found} of shape {shape}, expected {np.dtype(dtype)} of one dimension"
+                    f"{path}: {name} holds {kind} of shape {shape}, expected {np.dtype(dtype)} of one dimension"
                 )
-            if shape[0] * found.itemsize != info.file_size - member.tell():
+            if shape[0] * kind.itemsize != info.file_size - member.tell():
                 raise InputError(f"{path}: {name}: header and size disagree: the file is damaged")
-            n_bytes = shape[0] * found.itemsize
-            return (
-                np.frombuffer(read_bytes(member, n_bytes, f"{path}: {name}"), found) if n_bytes else np.empty(0, found)
-            )
+            n_bytes = shape[0] * kind.itemsize
+            return np.frombuffer(read_bytes(member, n_bytes, f"{path}: {name}"), kind) if n_bytes else np.empty(0, kind)
     except KeyError as error:
         raise InputError(f"{path}: {name} is missing: no trace file, or a damaged one") from error
     except InputError:
@@ -197,7 +195,7 @@ def _read_meta(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
 
 def _check_lengths(archive: zipfile.ZipFile, meta: dict[str, Any], path: Path) -> None:
     """Raise InputError unless the chunks hold as many accesses as announced, by their headers alone."""
-    found = 0
+    accesses = 0
     numbers = {name.partition("/")[0] for name in archive.namelist() if "/" in name}
     if len(numbers) > meta["chunks"]:
         raise InputError(f"{path}: {len(numbers)} chunks in it, {meta['chunks']} announced: the file is damaged")
@@ -205,15 +203,17 @@ def _check_lengths(archive: zipfile.ZipFile, meta: dict[str, Any], path: Path) -
         name = f"{number:08d}/address.npy"
         try:
             with archive.open(name) as member:
-                found += (read_npy_header(member, f"{path}: {name}")[0] or (0,))[0]
+                accesses += (read_npy_header(member, f"{path}: {name}")[0] or (0,))[0]
         except KeyError as error:
             raise InputError(f"{path}: {name} is missing: no trace file, or a damaged one") from error
         except InputError:
             raise
         except _DAMAGE as error:
             raise InputError(f"{path}: {name} is damaged ({brief(error)})") from error
-    if found != meta["accesses"]:
-        raise InputError(f"{path}: {found} accesses in its chunks, {meta['accesses']} announced: the file is damaged")
+    if accesses != meta["accesses"]:
+        raise InputError(
+            f"{path}: {accesses} accesses in its chunks, {meta['accesses']} announced: the file is damaged"
+        )
 
 
 def _check_chunk(chunk: Chunk, memory: Memory, where: str) -> None:

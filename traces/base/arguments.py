@@ -93,8 +93,8 @@ def check_fields(instance: Any) -> None:
 @functools.cache
 def _fields_of(kind: type) -> list[tuple[str, Check, str]]:
     scope = vars(sys.modules[kind.__module__])
-    found = ((f.name, _check_of(f.type, scope), str(f.type)) for f in dataclasses.fields(kind))
-    return [(name, check, wanted) for name, check, wanted in found if check is not None]
+    fields = ((f.name, _check_of(f.type, scope), str(f.type)) for f in dataclasses.fields(kind))
+    return [(name, check, wanted) for name, check, wanted in fields if check is not None]
 
 
 def _complaint(name: str, value: Any, wanted: str) -> str:
@@ -192,8 +192,8 @@ def _int(value: Any) -> int:
 def _float(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise _WrongTypeError
-    found: float = _plain(value)
-    return found
+    number: float = _plain(value)
+    return number
 
 
 def _bool(value: Any) -> bool:

@@ -138,9 +138,9 @@ class Registry(Mapping[str, Entry[T]]):
     def __getitem__(self, name: str) -> Entry[T]:
         """Return a member; names are found in any case. Raises InputError with a suggestion if there is none."""
         self._look()
-        found = self._entries.get(name)
-        if found is not None:
-            return found
+        entry = self._entries.get(name)
+        if entry is not None:
+            return entry
         name = self._spelt(name)
         if name not in self._entries and name in self._plugins:
             self._load_plugin(name)
@@ -166,13 +166,13 @@ class Registry(Mapping[str, Entry[T]]):
 
     def sound(self) -> dict[str, Entry[T]]:
         """Return the entries that can be loaded: what lists and schemas show, which a broken plug-in must not stop."""
-        found = {}
+        entries = {}
         for name in self:
             try:
-                found[name] = self[name]
+                entries[name] = self[name]
             except InputError:
                 continue
-        return found
+        return entries
 
     def has_outside(self) -> bool:
         """Return whether a member may be another's: one that an entry point names, or that is registered already."""
@@ -196,7 +196,7 @@ class Registry(Mapping[str, Entry[T]]):
                 assert self.folder is not None
                 package = import_module(self.folder)
                 inside = pkgutil.walk_packages(package.__path__, f"{self.folder}.")
-                for module in sorted(inside, key=lambda found: found.name):
+                for module in sorted(inside, key=lambda each: each.name):
                     import_module(module.name)
                 self._looked = True
             finally:
@@ -253,11 +253,11 @@ def failure_outside(error: BaseException) -> InputError | None:
         places = [
             (frame, line) for frame, line in traceback.walk_tb(link.__traceback__) if _package_of(frame) in theirs
         ]
-        found = next((found for frame, _ in places if (found := _members_of(frame, members))), None)
-        if found:
+        member = next((member for frame, _ in places if (member := _members_of(frame, members))), None)
+        if member:
             frame, line = places[-1]
             said = "".join(traceback.format_exception_only(link)).strip()
-            return InputError(f"{found} failed: {said} ({Path(frame.f_code.co_filename).name}, line {line})")
+            return InputError(f"{member} failed: {said} ({Path(frame.f_code.co_filename).name}, line {line})")
         link = link.__cause__ or link.__context__
     return None
 
@@ -284,12 +284,12 @@ def _members_of(frame: FrameType, members: list[tuple[str, Entry[Any]]]) -> str:
     own = [(what, entry) for what, entry in here if entry.module == module and root in _roots(entry.item)]
     of_distribution = [(what, entry) for what, entry in here if entry.origin is not None and entry.origin.version]
     in_module = [(what, entry) for what, entry in of_distribution if entry.module == module]
-    found = own or in_module or of_distribution
-    if not found:
+    candidates = own or in_module or of_distribution
+    if not candidates:
         return ""
-    origin = found[0][1].origin
+    origin = candidates[0][1].origin
     assert origin is not None
-    names = " or ".join(f"{what} {entry.name!r}" for what, entry in found[:3])
+    names = " or ".join(f"{what} {entry.name!r}" for what, entry in candidates[:3])
     return f"the {names} of {f'{origin.distribution} {origin.version}'.strip() or 'this session'}"
 
 
@@ -360,13 +360,13 @@ def _hash_of_module(name: str, body: CodeType) -> str:
 
 def _compiled(code: CodeType) -> list[Any]:
     """Return what code does, without where it stands; sets, whose order is that of a session, sorted."""
-    found: list[Any] = [code.co_code, code.co_names, code.co_varnames]
+    parts: list[Any] = [code.co_code, code.co_names, code.co_varnames]
     for value in code.co_consts:
         if isinstance(value, CodeType):
-            found.append(_compiled(value))
+            parts.append(_compiled(value))
         else:
-            found.append(sorted(map(repr, value)) if isinstance(value, frozenset) else value)
-    return found
+            parts.append(sorted(map(repr, value)) if isinstance(value, frozenset) else value)
+    return parts
 
 
 _CODE = (".py", ".dll", ".dylib", *EXTENSION_SUFFIXES)

@@ -41,7 +41,7 @@ def outside_files(folder: str) -> dict[str, tuple[Path, Origin]]:
     """Return name -> file and origin of the files that other distributions add to a folder; ours win."""
     from importlib.metadata import entry_points
 
-    found: dict[str, tuple[Path, Origin]] = {}
+    files: dict[str, tuple[Path, Origin]] = {}
     for point in entry_points(group=GROUPS[folder]) if folder in GROUPS else ():
         try:
             spec = importlib.util.find_spec(point.module)
@@ -52,8 +52,8 @@ def outside_files(folder: str) -> dict[str, tuple[Path, Origin]]:
             if path.is_file():
                 distribution, version = (point.dist.name, point.dist.version) if point.dist else (point.module, "")
                 digest = hashlib.sha256(path.read_bytes()).hexdigest()
-                found[point.name] = path, Origin(distribution, version, digest)
-    return found
+                files[point.name] = path, Origin(distribution, version, digest)
+    return files
 
 
 def shipped_names(folder: str, suffix: str = ".yaml") -> list[str]:

@@ -21,18 +21,18 @@ SCALES = {"pj": (1e-12, "J"), "ns": (1e-9, "s"), "us": (1e-6, "s"), "bytes": (1.
 
 def is_size(text: str) -> bool:
     """Return whether a text is a size with a unit."""
-    found = _SIZE.fullmatch(text)
-    return found is not None and found[2] != ""
+    match = _SIZE.fullmatch(text)
+    return match is not None and match[2] != ""
 
 
 def size_in_bytes(text: str) -> int:
     """Return a size in bytes. Ki, Mi, Gi and Ti are powers of 1024; k, M, G and T of 1000. Raises InputError."""
-    found = _SIZE.fullmatch(text)
-    if found is None:
+    match = _SIZE.fullmatch(text)
+    if match is None:
         raise InputError(f"{text!r} is no size: write a number of bytes, or 8 KiB, 1.5 MiB, 64 kB")
-    letters = found[2].lower().removesuffix("b")
+    letters = match[2].lower().removesuffix("b")
     base = 1024 if letters.endswith("i") else 1000
-    size = Fraction(found[1]) * base ** _POWER[letters.removesuffix("i")]
+    size = Fraction(match[1]) * base ** _POWER[letters.removesuffix("i")]
     if size.denominator != 1:
         raise InputError(f"{text!r} is no whole number of bytes")
     return int(size)

@@ -98,13 +98,13 @@ def categories(network: Network, batch: npt.ArrayLike | None = None) -> npt.NDAr
 
 
 def _layer_files(folder: Path) -> list[Path]:
-    found = {path: match for path in folder.iterdir() if (match := _LAYER_FILE.fullmatch(path.name))}
-    if not found:
+    matches = {path: match for path in folder.iterdir() if (match := _LAYER_FILE.fullmatch(path.name))}
+    if not matches:
         raise InputError(f"{folder}: holds no layer files n<neurons>-l<layer>.tsv")
-    if len({match[1] for match in found.values()}) > 1:
+    if len({match[1] for match in matches.values()}) > 1:
         raise InputError(f"{folder}: holds layer files of several networks (different n<neurons>): keep one per folder")
-    files = sorted(found, key=natural_key)
-    numbers = [int(found[path][2]) for path in files]
+    files = sorted(matches, key=natural_key)
+    numbers = [int(matches[path][2]) for path in files]
     for expected, number in enumerate(numbers, 1):
         if number != expected:
             raise InputError(f"{folder}: layer file {files[0].name.split('-')[0]}-l{expected}.tsv is missing")
@@ -129,10 +129,10 @@ def _layers(files: Sequence[Path]) -> list[Matrix]:
 
 
 def _folder_images(folder: Path, n_inputs: int) -> npt.NDArray[np.float32] | None:
-    found = sorted(folder.glob("sparse-images-*.tsv"))
-    if len(found) > 1:
-        raise InputError(f"{folder}: holds {len(found)} image files: keep the one that belongs to the network")
-    return read_images(found[0], n_inputs) if found else None
+    files = sorted(folder.glob("sparse-images-*.tsv"))
+    if len(files) > 1:
+        raise InputError(f"{folder}: holds {len(files)} image files: keep the one that belongs to the network")
+    return read_images(files[0], n_inputs) if files else None
 
 
 class GraphChallenge(NetworkReader):

@@ -246,45 +246,45 @@ class _Reader:
         constants = tuple(dict.fromkeys(given for given in operands if given in self.constants))
         op = OPERATORS.get(node.op_type, node.op_type.upper())
         attributes = {a.name: self.onnx.helper.get_attribute_value(a) for a in node.attribute}
-        found = self._attributes(node.op_type, attributes, constants)
+        known = self._attributes(node.op_type, attributes, constants)
         if node.op_type == "MatMul" and len(operands) == 2 and operands[1] in self.constants:
-            op, found["transposed"] = "FULLY_CONNECTED", True
+            op, known["transposed"] = "FULLY_CONNECTED", True
         if node.op_type == "Gemm":
             if attributes.get("transA") or {attributes.get("alpha", 1.0), attributes.get("beta", 1.0)} != {1.0}:
                 op = "GEMM"
-            found["transposed"] = not attributes.get("transB", 0)
+            known["transposed"] = not attributes.get("transB", 0)
         if node.op_type == "Conv":
             weights = self.constants.get(constants[0]) if constants else None
             groups = int(attributes.get("group", 1))
             if weights is not None and groups > 1 and weights.shape[1] == 1:
                 op = "DEPTHWISE_CONV_2D"
-            found["groups"] = 1 if op == "DEPTHWISE_CONV_2D" else groups
-            found["weight_layout"] = "OIHW"
+            known["groups"] = 1 if op == "DEPTHWISE_CONV_2D" else groups
+            known["weight_layout"] = "OIHW"
         if op in SPATIAL:
-            found["channel_axis"] = 1
+            known["channel_axis"] = 1
         if op not in WEIGHTED or tuple(operands) != (*inputs[:1], *constants):
-            found["operands"] = tuple(operands)
+            known["operands"] = tuple(operands)
         tensors = tuple(self._tensor(result, where) for result in dict.fromkeys(results))
-        return Operator(name, op, inputs, tensors, constants, found)
+        return Operator(name, op, inputs, tensors, constants, known)
 
     def _attributes(self, kind: str, given: dict[str, Any], constants: tuple[str, ...]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        known: dict[str, Any] = {}
         if kind in ("Conv", "MaxPool", "AveragePool"):
             sides = len(given.get("kernel_shape", ())) or (
                 self.constants[constants[0]].ndim - 2 if kind == "Conv" and constants else 2
             )
-            found["strides"] = tuple(int(v) for v in given.get("strides", (1,) * sides))
-            found["dilations"] = tuple(int(v) for v in given.get("dilations", (1,) * sides))
+            known["strides"] = tuple(int(v) for v in given.get("strides", (1,) * sides))
+            known["dilations"] = tuple(int(v) for v in given.get("dilations", (1,) * sides))
             auto = given.get("auto_pad", b"NOTSET").decode()
-            found["padding"] = {"NOTSET": tuple(int(v) for v in given.get("pads", (0,) * 2 * sides))}.get(auto, auto)
+            known["padding"] = {"NOTSET": tuple(int(v) for v in given.get("pads", (0,) * 2 * sides))}.get(auto, auto)
             if "kernel_shape" in given:
-                found["window"] = tuple(int(v) for v in given["kernel_shape"])
+                known["window"] = tuple(int(v) for v in given["kernel_shape"])
             if kind == "AveragePool":
-                found["count_include_pad"] = bool(given.get("count_include_pad", 0))
+                known["count_include_pad"] = bool(given.get("count_include_pad", 0))
         for key in ("axis", "axes", "perm", "alpha", "epsilon"):
             if key in given:
-                found[key] = tuple(given[key]) if isinstance(given[key], list) else given[key]
-        return found
+                known[key] = tuple(given[key]) if isinstance(given[key], list) else given[key]
+        return known
 
 
 class Onnx(NetworkReader):

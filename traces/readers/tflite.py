@@ -317,21 +317,21 @@ class _Reader:
         options = self.options(operator, OPTIONS[op]) if op in OPTIONS else None
         if options is None:
             return {}
-        found: dict[str, Any] = {}
+        attributes: dict[str, Any] = {}
         if hasattr(options, "FusedActivationFunction"):
-            found["activation"] = ACTIVATIONS.get(int(options.FusedActivationFunction()), "UNKNOWN")
+            attributes["activation"] = ACTIVATIONS.get(int(options.FusedActivationFunction()), "UNKNOWN")
         if hasattr(options, "StrideH"):
-            found["strides"] = (int(options.StrideH()), int(options.StrideW()))
-            found["padding"] = PADDINGS.get(int(options.Padding()), "UNKNOWN")
+            attributes["strides"] = (int(options.StrideH()), int(options.StrideW()))
+            attributes["padding"] = PADDINGS.get(int(options.Padding()), "UNKNOWN")
         if hasattr(options, "DilationHFactor"):
-            found["dilations"] = (int(options.DilationHFactor()), int(options.DilationWFactor()))
+            attributes["dilations"] = (int(options.DilationHFactor()), int(options.DilationWFactor()))
         if hasattr(options, "FilterHeight"):
-            found["window"] = (int(options.FilterHeight()), int(options.FilterWidth()))
+            attributes["window"] = (int(options.FilterHeight()), int(options.FilterWidth()))
         if hasattr(options, "Axis"):
-            found["axis"] = int(options.Axis())
+            attributes["axis"] = int(options.Axis())
         if hasattr(options, "Beta"):
-            found["beta"] = float(options.Beta())
-        return found
+            attributes["beta"] = float(options.Beta())
+        return attributes
 
 
 def _unpack_int4(data: bytes, elements: int) -> npt.NDArray[np.int8]:

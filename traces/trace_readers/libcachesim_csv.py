@@ -76,10 +76,10 @@ def _header(words: list[str]) -> dict[str, int] | None:
     if words[0].isdigit():
         return None
     names = [word.strip("\"'").lower().replace("-", "_") for word in words]
-    found = {name: at for name, known in _COLUMNS.items() for at, word in enumerate(names) if word in known}
-    if "object" not in found:
+    columns = {name: at for name, known in _COLUMNS.items() for at, word in enumerate(names) if word in known}
+    if "object" not in columns:
         raise Refused("a header without a column of objects (obj_id, object, id, key, lba)")
-    return found
+    return columns
 
 
 def _record(words: list[str], columns: dict[str, int], access_bytes: int) -> tuple[int, int, int]:

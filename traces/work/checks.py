@@ -101,8 +101,8 @@ class Processing:
     @cached_property
     def next_uses(self) -> npt.NDArray[np.int32]:
         """int32[2W]: what the kernel's `find_next_uses` returns."""
-        found: npt.NDArray[np.int32] = find_next_uses(self.sources, self.targets, self.is_output)
-        return found
+        uses: npt.NDArray[np.int32] = find_next_uses(self.sources, self.targets, self.is_output)
+        return uses
 
 
 REMEMBERED = 1 << 24  # connections: with its next uses a checked order takes 16 bytes for each
@@ -137,16 +137,16 @@ def processing(network: Network, order: Any) -> Processing:
         sources, targets, runs, valid = lay_out(network.ends, edges, network.n_neurons)
     if not valid:
         raise fault(network, np.arange(network.n_connections) if edges is None else edges)
-    found = Processing(sources, targets, runs, network.is_output.view(np.uint8))
+    laid_out = Processing(sources, targets, runs, network.is_output.view(np.uint8))
     if lasting:
-        _laid_out[owner] = ref(network), found
-    return found
+        _laid_out[owner] = ref(network), laid_out
+    return laid_out
 
 
 def processing_arrays(network: Network, order: Any) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Return sources and targets of `processing` alone."""
-    found = processing(network, order)
-    return found.sources, found.targets
+    laid_out = processing(network, order)
+    return laid_out.sources, laid_out.targets
 
 
 def policy_codes(policy: str, pinning: str) -> tuple[int, int]:

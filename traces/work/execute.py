@@ -164,8 +164,8 @@ def _windows(node: Operator, x: Array, window: tuple[int, int], fill: Any) -> tu
     def view(values: Array, blank: Any) -> Array:
         padded = np.pad(values, ((0, 0), *pads, (0, 0)), constant_values=blank)
         reach = tuple((window[k] - 1) * dilations[k] + 1 for k in range(2))
-        found = np.lib.stride_tricks.sliding_window_view(padded, reach, axis=(1, 2))
-        return found[:, :: strides[0], :: strides[1], :, :: dilations[0], :: dilations[1]]
+        windows = np.lib.stride_tricks.sliding_window_view(padded, reach, axis=(1, 2))
+        return windows[:, :: strides[0], :: strides[1], :, :: dilations[0], :: dilations[1]]
 
     return view(x, fill), view(np.ones_like(x[:1, :, :, :1]), 0).sum(axis=(4, 5))
 

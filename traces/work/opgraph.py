@@ -146,11 +146,11 @@ class OpGraph(Shown):
     @cached_property
     def writers(self) -> Mapping[str, tuple[int, ...]]:
         """Storage name -> indices of the operators that write it."""
-        found: dict[str, dict[int, None]] = {name: {} for name in self.buffers}
+        writers: dict[str, dict[int, None]] = {name: {} for name in self.buffers}
         for i, node in enumerate(self.nodes):
             for tensor in node.outputs:
-                found[tensor.buffer][i] = None
-        return MappingProxyType({name: tuple(ids) for name, ids in found.items()})
+                writers[tensor.buffer][i] = None
+        return MappingProxyType({name: tuple(ids) for name, ids in writers.items()})
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
@@ -164,11 +164,11 @@ class OpGraph(Shown):
     @cached_property
     def successors(self) -> tuple[tuple[int, ...], ...]:
         """Per operator: the operators that wait for it, ascending."""
-        found: list[list[int]] = [[] for _ in self.nodes]
+        successors: list[list[int]] = [[] for _ in self.nodes]
         for i, before in enumerate(self.predecessors):
             for j in before:
-                found[j].append(i)
-        return tuple(tuple(ids) for ids in found)
+                successors[j].append(i)
+        return tuple(tuple(ids) for ids in successors)
 
     # -- changed copies --------------------------------------------------------------------------------------------
 

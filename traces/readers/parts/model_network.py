@@ -139,8 +139,8 @@ class _Model:
 
         def connect(out: Ids | None) -> Ids:
             into = None if out is None else self._channels_first(out, at)
-            found = self.made.convolution(image, weights, window, at, groups=groups, bias=bias, out=into)
-            return self._as_stored(found, shape, at)
+            ids = self.made.convolution(image, weights, window, at, groups=groups, bias=bias, out=into)
+            return self._as_stored(ids, shape, at)
 
         return connect
 

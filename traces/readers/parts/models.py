@@ -43,18 +43,18 @@ def weight_matrices(graph: OpGraph) -> dict[str, npt.NDArray[np.float32]]:
     Fully connected: as it is. Convolutions: one row per output channel, one column per tap and input channel, in the
     order in which the file stores them. Depthwise: one row per channel, one column per tap.
     """
-    found = {}
+    matrices = {}
     for node in graph.nodes:
         if node.op not in MATRICES or not node.constants:
             continue
         weights = real_values(graph, node.constants[0])
         if node.op == "FULLY_CONNECTED":
-            found[node.name] = np.ascontiguousarray(weights.T if node.attributes.get("transposed") else weights)
+            matrices[node.name] = np.ascontiguousarray(weights.T if node.attributes.get("transposed") else weights)
         elif node.op == "DEPTHWISE_CONV_2D" and node.attributes.get("weight_layout", "1HWC") == "1HWC":
-            found[node.name] = np.ascontiguousarray(weights.reshape(-1, weights.shape[-1]).T)
+            matrices[node.name] = np.ascontiguousarray(weights.reshape(-1, weights.shape[-1]).T)
         else:
-            found[node.name] = np.ascontiguousarray(weights.reshape(weights.shape[0], -1))
-    return found
+            matrices[node.name] = np.ascontiguousarray(weights.reshape(weights.shape[0], -1))
+    return matrices
 
 
 def to_network(graph: OpGraph) -> Network:

@@ -142,7 +142,7 @@ class Values:
     def _infer(self, node: Any, made: Iterable[str]) -> set[str]:
         """Note the types of a node's results; return those whose shape follows from the node, not the file's word."""
         data = {n: self.constants[n] for n in node.input if n in self.constants and self.constants[n].size <= SHORT}
-        found: Mapping[str, Any] = {}
+        type_of: Mapping[str, Any] = {}
         try:
             schema = self.onnx.defs.get_schema(node.op_type, self.domains[node.domain], node.domain)
             types = {name: self._type(name) for name in node.input if name}
@@ -150,11 +150,11 @@ class Values:
             inferred = self.onnx.shape_inference.infer_node_outputs(
                 schema, node, types, arrays, opset_imports=self.opsets, ir_version=self.version
             )
-            found = {name: value.tensor_type for name, value in inferred.items()}
+            type_of = {name: value.tensor_type for name, value in inferred.items()}
         except (KeyError, ValueError, TypeError, RuntimeError, *self.errors):
             pass  # the whole model's inference says why, or knows more
-        self.types.update({name: found[name] for name in made if name in found})
-        own = {name for name in made if name in found and self.shape(name) is not None}
+        self.types.update({name: type_of[name] for name in made if name in type_of})
+        own = {name for name in made if name in type_of and self.shape(name) is not None}
         if any(self.shape(name) is None for name in made):
             self.types.update({name: self._inferred[name] for name in made if name in self._inferred})
         return own

@@ -106,14 +106,14 @@ class TfliteWriting:
 
     def _copied(self, table: Any, kind: str, n_fields: int) -> dict[int, int | Part]:
         """The fields of a table, as they are."""
-        found: dict[int, int | Part] = {}
+        fields: dict[int, int | Part] = {}
         for k in range(n_fields):
             at = self._at(table, k)
             if at is not None and k in _SCALARS[kind]:
-                found[k] = int(struct.unpack_from(f"<{_SCALARS[kind][k]}", self.data, at)[0])
+                fields[k] = int(struct.unpack_from(f"<{_SCALARS[kind][k]}", self.data, at)[0])
             elif at is not None:
-                found[k] = Old(self._target(at))
-        return found
+                fields[k] = Old(self._target(at))
+        return fields
 
     # -- what is new -----------------------------------------------------------------------------------------------
 

@@ -75,10 +75,10 @@ class StoredTensor:
         """Return whole numbers of the tensor as int64."""
         if self.kind not in _INTEGERS:
             raise InputError(f"{self.file}: tensor {self.name!r} is {self.kind}: whole numbers are wanted")
-        found = self.words(first, math.prod(self.shape) if last is None else last, _INTEGERS[self.kind])
-        if self.kind == "U64" and found.size and found.max() >= 2**63:
+        numbers = self.words(first, math.prod(self.shape) if last is None else last, _INTEGERS[self.kind])
+        if self.kind == "U64" and numbers.size and numbers.max() >= 2**63:
             raise InputError(f"{self.file}: tensor {self.name!r} holds a number beyond 64 bits with sign")
-        return found.astype(np.int64)
+        return numbers.astype(np.int64)
 
 
 def read_header(file: Path) -> dict[str, StoredTensor]:
@@ -96,27 +96,27 @@ def read_header(file: Path) -> dict[str, StoredTensor]:
         raise InputError(f"{file}: cannot be read ({error.strerror or error})") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{file}: damaged or no safetensors file ({brief(error)})") from error
-    found = {}
+    tensors = {}
     try:
         for name, facts in header.items():
             if name != "__metadata__":
                 shape = _counts(facts["shape"])
                 start, stop = _counts(facts["data_offsets"])
-                found[name] = StoredTensor(
+                tensors[name] = StoredTensor(
                     file, name, str(facts["dtype"]), shape, 8 + length + start, 8 + length + stop
                 )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{file}: damaged or no safetensors file ({brief(error)})") from error
-    for each in found.values():
+    for each in tensors.values():
         size = _SIZES.get(each.kind)
         fits = size is None or math.prod(each.shape) * size == each.stop - each.start
         if not (8 + length <= each.start <= each.stop <= total and fits):
             raise InputError(f"{file}: the place of tensor {each.name!r} does not fit its shape or the file: damaged")
-    by_place = sorted(found.values(), key=lambda each: (each.start, each.stop))
+    by_place = sorted(tensors.values(), key=lambda each: (each.start, each.stop))
     for one, other in pairwise(by_place):
         if other.start < one.stop:
             raise InputError(f"{file}: tensors {one.name!r} and {other.name!r} lie on each other: damaged")
-    return found
+    return tensors
 
 
 def _counts(given: Any) -> tuple[int, ...]:
@@ -186,13 +186,13 @@ class Dense(RowMatrix):
         return np.concatenate(([0], np.cumsum(np.concatenate([*counts, np.zeros(0, np.int64)])))).astype(np.int64)
 
     def entries(self, first: int, last: int) -> tuple[Int64Array, npt.NDArray[Any]]:
-        columns, found = [np.zeros(0, np.int64)], [np.zeros(0, self.word)]
+        columns, values = [np.zeros(0, np.int64)], [np.zeros(0, self.word)]
         for part in _parts(first, last, self.shape[1] * np.dtype(self.word).itemsize):
             words = self._rows(*part)
             at = np.flatnonzero(self._kept(words))
             columns.append(at % max(1, self.shape[1]))
-            found.append(words[at])
-        return np.concatenate(columns), np.concatenate(found)
+            values.append(words[at])
+        return np.concatenate(columns), np.concatenate(values)
 
 
 def _parts(first: int, last: int, row_bytes: int) -> Iterator[tuple[int, int]]:
@@ -277,11 +277,11 @@ class Blocks(RowMatrix):
     @cached_property
     def block_rows(self) -> Int64Array:
         """int64[block rows + 1]: how many blocks stand before each row of blocks."""
-        found = self.rows.integers()
-        grows = found.shape == (self.shape[0] // self.height + 1,) and found[0] == 0 and _grow(found)
-        if not grows or found[-1] != self.values.shape[0] or math.prod(self.columns.shape) != found[-1]:
+        pointers = self.rows.integers()
+        grows = pointers.shape == (self.shape[0] // self.height + 1,) and pointers[0] == 0 and _grow(pointers)
+        if not grows or pointers[-1] != self.values.shape[0] or math.prod(self.columns.shape) != pointers[-1]:
             raise InputError(f"{self.values.file}: {self.name!r}: its pointers do not fit its blocks: damaged")
-        return found
+        return pointers
 
     @cached_property
     def pointers(self) -> Int64Array:
@@ -354,15 +354,15 @@ class ModelWeights:
 
     def names(self) -> list[str]:
         """Return the names of all matrices of floats, in natural order."""
-        found = set()
+        names = set()
         for name, tensor in self.tensors.items():
             stem, _, part = name.rpartition(".")
             if any(part == form.tensors[0] for form in _FORMS) and self.parts(stem):
-                found.add(stem)
+                names.add(stem)
             elif len(tensor.shape) == 2 and tensor.kind in FLOATS:
-                found.add(name)
-        inside = {part for name in found for part in self.parts(name) if part != name}
-        return sorted(found - inside, key=natural_key)
+                names.add(name)
+        inside = {part for name in names for part in self.parts(name) if part != name}
+        return sorted(names - inside, key=natural_key)
 
     def matrix(self, name: str) -> RowMatrix:
         """Return a matrix by its name. Raises InputError where there is none, or it is damaged."""
@@ -372,7 +372,7 @@ class ModelWeights:
         for form in _FORMS:
             parts = {part: self.tensors.get(f"{name}.{part}") for part in form.tensors}
             if all(parts.values()):
-                return form(name, {part: found for part, found in parts.items() if found is not None})
+                return form(name, {part: each for part, each in parts.items() if each is not None})
         raise InputError(f"{self.folder}: no matrix {name!r}{did_you_mean(name, self.names())}")
 
     def __iter__(self) -> Iterator[str]:
