@@ -193,8 +193,8 @@ class Tree:
         assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.write(f"{text}\n")
         self.process.stdin.flush()
-        found = self.process.stdout.readline()
-        return found.strip() if found else sys.exit(f"{self.process.args}: ended")
+        answer = self.process.stdout.readline()
+        return answer.strip() if answer else sys.exit(f"{self.process.args}: ended")
 
 
 def answer(section: str) -> None:

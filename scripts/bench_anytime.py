@@ -48,12 +48,12 @@ def main() -> None:
         cells = []
         for limit in (0.001, *given.limits):
             began = time.process_time()
-            found = order(network, "auto", memory=MEMORY, time_limit_s=limit, clock="cpu")
+            ordering = order(network, "auto", memory=MEMORY, time_limit_s=limit, clock="cpu")
             spent = time.process_time() - began
             if limit == 0.001:
                 cells.append(f"{1000 * spent:.0f}")
                 continue
-            left = gap(count_io(network, found, memory=MEMORY).total, plain, lower)
+            left = gap(count_io(network, ordering, memory=MEMORY).total, plain, lower)
             cells.append(f"{left:.4f} ({spent:.2f})")
         print(f"| {name} | {network.n_connections:,} | " + " | ".join(cells) + " |", flush=True)
 

@@ -30,12 +30,12 @@ def main() -> None:
         best = [float("inf"), float("inf")]
         for _ in range(given.rounds):
             started = time.process_time()
-            found = allocate(buffers.lower, buffers.upper, buffers.size, capacity=given.capacity)
+            arena = allocate(buffers.lower, buffers.upper, buffers.size, capacity=given.capacity)
             best[0] = min(best[0], time.process_time() - started)
             if given.minimalloc:
                 best[1] = min(best[1], minimalloc(given.minimalloc, file, given.capacity))
         totals = [total + one for total, one in zip(totals, best, strict=True)]
-        fits = "fits" if found.height <= given.capacity else f"{found.height} bytes"
+        fits = "fits" if arena.height <= given.capacity else f"{arena.height} bytes"
         print(f"{file.name}: {buffers.count} buffers, {fits}, {best[0]:.2f} s, MiniMalloc {best[1]:.2f} s", flush=True)
     print(f"total {totals[0]:.2f} s, MiniMalloc {totals[1]:.2f} s")
 

@@ -32,8 +32,8 @@ def main() -> None:
             for policy in ("min", "lru"):
                 edges = ew.order(network, method, memory=given.memory, policy=policy).edges
                 start = time.process_time()
-                found = ew.order_both(network, edges, memory=given.memory, policy=policy, value_format=given.format)
-                before, after, free, still = found.before, found.after, found.free, found.still
+                both = ew.order_both(network, edges, memory=given.memory, policy=policy, value_format=given.format)
+                before, after, free, still = both.before, both.after, both.free, both.still
                 possible = before.ones - free.ones
                 rows.append(
                     (
@@ -42,7 +42,7 @@ def main() -> None:
                         policy,
                         f"-{100 * possible / before.ones:.1f} %",
                         f"{100 * (before.ones - still.ones) / max(1, possible):.0f} %",
-                        f"{100 * found.share:.0f} %",
+                        f"{100 * both.share:.0f} %",
                         f"{free.reads + free.writes - before.reads - before.writes:+d}",
                         f"{after.reads - before.reads:+d}",
                         f"{after.writes - before.writes:+d}",

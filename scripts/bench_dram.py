@@ -117,9 +117,9 @@ def whole_system(engines: int = 16, channels: int = 16, n: int = 300_000, rounds
         for _ in range(rounds):
             traces = partition(trace, np.arange(n) * engines // n, engines)
             start = time.thread_time()
-            found = simulate(traces, machine)
+            run = simulate(traces, machine)
             taken.append(time.thread_time() - start)
-        total = found.counts.total
+        total = run.counts.total
         requests = int(total.reads.sum() + total.writes.sum())
         print(
             f"{engines} engines on {channels} channels, {per_clock} requests per clock: "

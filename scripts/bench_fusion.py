@@ -55,9 +55,9 @@ def main() -> None:
             continue
         network = networks.setdefault(name, reference(name))
         began = time.process_time()
-        found = order(network, "auto", memory=memory, policy=policy, time_limit_s=given.seconds, clock="cpu", seed=0)
+        ordering = order(network, "auto", memory=memory, policy=policy, time_limit_s=given.seconds, clock="cpu", seed=0)
         spent = time.process_time() - began
-        total = count_io(network, found, memory=memory, policy=policy).total
+        total = count_io(network, ordering, memory=memory, policy=policy).total
         bound = lower_bound(network, memory).total
         left, left_known = total - bound, known - bound
         met["at most best known"] += total <= known
@@ -66,7 +66,7 @@ def main() -> None:
         mark = "" if left <= 0.7 * left_known else " *"
         print(
             f"| {name} | {memory} | {policy} | {bound:,} | {known:,} | {total:,} | {share}{mark} "
-            f"| {found.parameters['found_by']} | {spent:.2f} |",
+            f"| {ordering.parameters['found_by']} | {spent:.2f} |",
             flush=True,
         )
     print(f"\n{met}")

@@ -84,11 +84,13 @@ def dtypes() -> Results:
     for name in ("app-a 1 %", "app-a 10 %", "bert-ffn 1 %", "bert-ffn 10 %"):
         network = NETWORKS[name]()
         with one_core():
-            found = ew.fastest_order(network, this_cpu(), lanes=(64, 128))
+            fastest = ew.fastest_order(network, this_cpu(), lanes=(64, 128))
             vectors = np.random.default_rng(0).random((128, len(network.inputs)), np.float32)
-            row: dict[str, Any] = {"network": name, "order": dict(found.ordering.parameters), "lanes": found.lanes}
+            row: dict[str, Any] = {"network": name, "order": dict(fastest.ordering.parameters), "lanes": fastest.lanes}
             for dtype in ("float32", "bf16", "int8"):
-                made = compile_inference(network, found.ordering, lanes=found.lanes, dtype=dtype, calibration=vectors)
+                made = compile_inference(
+                    network, fastest.ordering, lanes=fastest.lanes, dtype=dtype, calibration=vectors
+                )
                 packed = made.pack(vectors)
                 both = [seconds_of(lambda made=made, x=x: made.run(x)) * 1e6 for x in (packed, vectors)]  # type: ignore[misc]
                 row[dtype] = [round(x, 1) for x in both]
@@ -120,8 +122,8 @@ def unseen() -> Iterator[tuple[str, Network, str, Any]]:
     for name, network in networks.items():
         yield name, network, "as stored", None
         for tile in (150, 64):
-            found = order(network, "tiles", memory=100, targets=1, sources=tile, outer="sources")
-            yield name, network, f"tiles {tile}", found
+            ordering = order(network, "tiles", memory=100, targets=1, sources=tile, outer="sources")
+            yield name, network, f"tiles {tile}", ordering
         for method in ("random-topological", "by-source", "depth-first"):
             yield name, network, method, order(network, method, memory=100)
         for what in ({"near": 96}, {"sources": 200, "pairs": True}):
@@ -153,15 +155,15 @@ def prediction() -> Results:
     with one_core():
         cases = [(*case, lanes) for each in (unseen, larger) for case in each() for lanes in (64, 128)]
         steps = []
-        for _name, network, _method, found, lanes in cases:
-            made = compile_inference(network, found, lanes=lanes)
+        for _name, network, _method, ordering, lanes in cases:
+            made = compile_inference(network, ordering, lanes=lanes)
             inputs = made.pack(np.random.default_rng(0).random((lanes, len(network.inputs)), np.float32))
             steps.append(partial(made.run, inputs))
         processor = calibrate()
         measured = np.min([[seconds_of(step) for step in steps] for _ in range(2)], axis=0)
     pairs: dict[str, list[tuple[float, float]]] = {}
-    for (name, network, method, found, lanes), seconds in zip(cases, measured.tolist(), strict=True):
-        predicted = processor.seconds(network, found, lanes=lanes)
+    for (name, network, method, ordering, lanes), seconds in zip(cases, measured.tolist(), strict=True):
+        predicted = processor.seconds(network, ordering, lanes=lanes)
         pairs.setdefault(name, []).append((seconds, predicted))
         yield {
             "network": name, "order": method, "lanes": lanes, "measured_us": round(seconds * 1e6, 1),
@@ -235,9 +237,9 @@ def misses() -> Results:
             ["gcc", "-O2", "-w", "-I", include, "driver.c", "-o", "driver"], cwd=here,
             check=True,
         )  # fmt: skip
-        for name, network, method, found in unseen():
-            made = compile_inference(network, found, lanes=lanes)
-            work = ordered_work(network, found)
+        for name, network, method, ordering in unseen():
+            made = compile_inference(network, ordering, lanes=lanes)
+            work = ordered_work(network, ordering)
             for table, words in zip(("runs", "places", "weights"), made._stream, strict=True):
                 words.tofile(here / table)
             numbers = [*map(len, made._stream), made.arena_bytes, lanes]
@@ -301,16 +303,16 @@ def ego_3() -> Results:
     for layers in (2, 4, 8, 16):
         network = radix_net(RADIX, blocks=layers // 2)
         for batch in (1, 128):
-            found = compared(network, batch=batch, peers=["scipy", "torch"])
-            ours = network.n_connections * batch / found["us"]
-            speeds = {name: round(ours / times, 1) for name, times in found["times"].items()}
-            yield {"layers": layers, "batch": batch, "million_connections_per_second": speeds, "aa": found["aa"]}
+            speed = compared(network, batch=batch, peers=["scipy", "torch"])
+            ours = network.n_connections * batch / speed["us"]
+            speeds = {name: round(ours / times, 1) for name, times in speed["times"].items()}
+            yield {"layers": layers, "batch": batch, "million_connections_per_second": speeds, "aa": speed["aa"]}
 
 
-def other_process(network: Network, found: Any, vectors: Any, core: int, go: Any, calls: Any, least: Any) -> None:
+def other_process(network: Network, ordering: Any, vectors: Any, core: int, go: Any, calls: Any, least: Any) -> None:
     """The work of one thread in a process of its own, again and again while `go` is set."""
     os.sched_setaffinity(0, {core})
-    made = compile_inference(network, found, lanes=64)
+    made = compile_inference(network, ordering, lanes=64)
     packed = made.pack(vectors)
     while go.wait():
         started = time.perf_counter()
@@ -330,11 +332,13 @@ def threads() -> Results:
     """
     cores = sorted(os.sched_getaffinity(0))
     network = bert_ffn(0.1)
-    found = ew.fastest_order(network, this_cpu(), lanes=(64,)).ordering
+    ordering = ew.fastest_order(network, this_cpu(), lanes=(64,)).ordering
     vectors = np.random.default_rng(0).random((128, len(network.inputs)), np.float32)
     fork = multiprocessing.get_context("fork")
     go, calls, beside = fork.Event(), fork.Value("q", 0), fork.Value("d", np.inf)
-    fork.Process(target=other_process, args=(network, found, vectors, cores[0], go, calls, beside), daemon=True).start()
+    fork.Process(
+        target=other_process, args=(network, ordering, vectors, cores[0], go, calls, beside), daemon=True
+    ).start()
 
     def least_of(step: Callable[[], object]) -> float:
         least = np.inf
@@ -345,7 +349,7 @@ def threads() -> Results:
         return least
 
     for split, lanes in (("lanes", 128), ("targets", 128)):
-        made = {n: compile_inference(network, found, lanes=lanes // (2 // n) if split == "lanes" else 64, threads=n,
+        made = {n: compile_inference(network, ordering, lanes=lanes // (2 // n) if split == "lanes" else 64, threads=n,
                                      split=split) for n in (1, 2)}  # fmt: skip
         steps = {n: partial(compiled.run, compiled.pack(vectors)) for n, compiled in made.items()}
         steps[2]()  # starts its thread
@@ -387,10 +391,10 @@ def main() -> None:
     parser.add_argument("--simd", help="libraries: at most avx512, avx2 or baseline")
     given = parser.parse_args()
     for name in given.what:
-        found = (
+        results = (
             libraries(given.network or [*NETWORKS, ONE_VECTOR], given.simd) if name == "libraries" else COMMANDS[name]()
         )
-        for line in found:
+        for line in results:
             print(json.dumps({"what": name, **line}))
             sys.stdout.flush()
 

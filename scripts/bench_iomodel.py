@@ -161,8 +161,8 @@ def bench_instructions(connections: int) -> None:
                 command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", sys.executable, __file__]
                 command += ["one", "--policy", policy, "--kind", kind, "--calls", str(calls)]
                 command += ["--connections", str(connections)]
-                found = subprocess.run(command, capture_output=True, text=True, check=True)
-                totals.append(int(re.findall(r"(?:refs|Collected *): +([\d,]+)", found.stderr)[-1].replace(",", "")))
+                counted = subprocess.run(command, capture_output=True, text=True, check=True)
+                totals.append(int(re.findall(r"(?:refs|Collected *): +([\d,]+)", counted.stderr)[-1].replace(",", "")))
             print(f"{kind:10}  {policy:6}  {(totals[1] - totals[0]) / (2 * connections):.1f}")
 
 
@@ -189,7 +189,7 @@ def bench_reordering(rounds: int, iterations: int, network: Network) -> None:
         last = [0.0]
 
         def run(incremental: bool, policy: str = policy, edges: dict = edges, last: list = last) -> None:
-            found = order(
+            ordering = order(
                 network,
                 "connection-reordering",
                 memory=MEMORY,
@@ -198,8 +198,8 @@ def bench_reordering(rounds: int, iterations: int, network: Network) -> None:
                 iterations=iterations,
                 incremental=incremental,
             )
-            edges[incremental] = found.edges
-            last[0] = found.curve[-1][2]
+            edges[incremental] = ordering.edges
+            last[0] = ordering.curve[-1][2]
 
         ratio, control, a, b = compare(lambda: run(True), lambda: run(False), rounds)
         assert (edges[True] == edges[False]).all()

@@ -61,12 +61,12 @@ def main() -> None:
                 values[name] = judge(order.edges)
             best = min(values, key=lambda name: values[name])
             began = time.process_time()
-            found = order_on_machine(judge, "auto", time_limit_s=seconds, clock="cpu")
-            spent, value = time.process_time() - began, judge(found.edges)
+            ordering = order_on_machine(judge, "auto", time_limit_s=seconds, clock="cpu")
+            spent, value = time.process_time() - began, judge(ordering.edges)
             cells = (
                 f"digits_{size}", title, lanes, f"{values['two-optimal'] / 1e6:.2f}",
                 f"{best} {values[best] / 1e6:.2f}",
-                f"{value / 1e6:.2f}", f"{100 * (value / values[best] - 1):+.1f} %", found.parameters["found_by"],
+                f"{value / 1e6:.2f}", f"{100 * (value / values[best] - 1):+.1f} %", ordering.parameters["found_by"],
                 f"{spent:.1f}",
             )  # fmt: skip
             print("| " + " | ".join(map(str, cells)) + " |", flush=True)

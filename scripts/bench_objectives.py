@@ -37,9 +37,9 @@ def main() -> None:
         by_io = order(network, "auto", memory=MEMORY, moves=arguments.moves)
         for label, description in OBJECTIVES.items():
             objective, task = make_objective(description), Task(MEMORY, objective=description)
-            found = order(network, "auto", memory=MEMORY, objective=description, moves=arguments.moves)
-            values = (f"{objective.evaluate(network, each, task):.10g}" for each in (plain, by_io, found))
-            runs, io = count_runs(network.targets[found.edges]), count_io(network, found, memory=MEMORY).total
+            ordering = order(network, "auto", memory=MEMORY, objective=description, moves=arguments.moves)
+            values = (f"{objective.evaluate(network, each, task):.10g}" for each in (plain, by_io, ordering))
+            runs, io = count_runs(network.targets[ordering.edges]), count_io(network, ordering, memory=MEMORY).total
             print(f"| {name} | {label} | {' | '.join(values)} | {runs} | {io} |", flush=True)
 
 

@@ -91,14 +91,14 @@ def main() -> None:
         assert cache is not None
         ordered = order_on_machine(judge, "auto", time_limit_s=seconds, clock="cpu")
         fills = int(cache.kernel(network, ordered.edges).counts[0])
-        found = renumber_on_machine(judge, time_limit_s=seconds, clock="cpu")
-        same = int(cache.kernel(network, found.ordering.edges).counts[0])
+        new = renumber_on_machine(judge, time_limit_s=seconds, clock="cpu")
+        same = int(cache.kernel(network, new.ordering.edges).counts[0])
         cells = (
-            name, -(-4 * network.n_neurons // 64), size // 64, -(-8 * network.n_connections // 64), found.plain_fills,
-            fills, found.fills, f"{100 * (found.fills / found.plain_fills - 1):.0f} %",
-            same, f"{100 * (found.fills / same - 1):.0f} %",
+            name, -(-4 * network.n_neurons // 64), size // 64, -(-8 * network.n_connections // 64), new.plain_fills,
+            fills, new.fills, f"{100 * (new.fills / new.plain_fills - 1):.0f} %",
+            same, f"{100 * (new.fills / same - 1):.0f} %",
         )  # fmt: skip
-        assert np.array_equal(np.sort(found.number), np.arange(network.n_neurons))
+        assert np.array_equal(np.sort(new.number), np.arange(network.n_neurons))
         print("| " + " | ".join(f"{c:,}" if isinstance(c, int) else c for c in cells) + " |", flush=True)
 
 

@@ -140,14 +140,14 @@ def measure(case: Case, seed: int) -> dict[str, Any]:
     upper = total(order(network, "two-optimal", memory=case.memory))
     gap = lambda value: round((value - lower) / (upper - lower), 4) if upper > lower else float(value > lower)  # noqa: E731
     started, wall = time.process_time(), time.perf_counter()
-    found = order(
+    ordering = order(
         network, case.method, memory=case.memory, policy=case.policy, seed=seed, time_limit_s=case.seconds, clock="cpu"
     )
     record = {
         "key": case.key, "group": case.group, "name": case.name, "memory": case.memory, "policy": case.policy,
         "seconds": case.seconds, "seed": seed, "wanted": case.wanted, "lower": lower, "two_optimal": upper,
-        "total": total(found), "gap": gap(total(found)), "cpu_s": round(time.process_time() - started, 2),
-        "wall_s": round(time.perf_counter() - wall, 2), "parameters": dict(found.parameters),
+        "total": total(ordering), "gap": gap(total(ordering)), "cpu_s": round(time.process_time() - started, 2),
+        "wall_s": round(time.perf_counter() - wall, 2), "parameters": dict(ordering.parameters),
         "best_known": best_known(case), "connections": network.n_connections,
         "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
         "date": time.strftime("%Y-%m-%d"),

@@ -103,11 +103,11 @@ def cases(width: int) -> None:
     for kind in ("tuples", "csr"):
         for what, lanes, machine in machines() if kind == "tuples" else itertools.islice(machines(), 4):
             trace = trace_of(kind, lanes, width if lanes == 1 else width // 2)
-            taken, found = least(lambda m=machine, t=trace: replay(t, m)), replay(trace, machine)
-            bursts = int((found.total.reads + found.total.writes).sum())
+            taken, counts = least(lambda m=machine, t=trace: replay(t, m)), replay(trace, machine)
+            bursts = int((counts.total.reads + counts.total.writes).sum())
             print(
-                f"{kind:8}{lanes:6}  {what:28}{machine.part or '-':14}{found.engine_accesses:10,}{bursts:10,}"
-                f"{taken / found.engine_accesses * 1e9:14.1f}{taken / bursts * 1e9:9.0f}",
+                f"{kind:8}{lanes:6}  {what:28}{machine.part or '-':14}{counts.engine_accesses:10,}{bursts:10,}"
+                f"{taken / counts.engine_accesses * 1e9:14.1f}{taken / bursts * 1e9:9.0f}",
                 flush=True,
             )
 
@@ -153,17 +153,17 @@ def watched(spent: dict[str, float]) -> Iterator[None]:
             inside.append(0.0)
             start = time.thread_time()
             try:
-                found = work(*args, **given)
+                result = work(*args, **given)
             finally:
                 note(start)
-            return steps(found) if hasattr(found, "send") else found
+            return steps(result) if hasattr(result, "send") else result
 
-        def steps(found: Iterator[Any]) -> Iterator[Any]:
+        def steps(generator: Iterator[Any]) -> Iterator[Any]:
             while True:
                 inside.append(0.0)
                 start = time.thread_time()
                 try:
-                    item = next(found)
+                    item = next(generator)
                 except StopIteration:
                     return
                 finally:
@@ -198,16 +198,17 @@ def pieces(width: int) -> None:
             spent: dict[str, float] = {}
             start = time.thread_time()
             with watched(spent):
-                found = replay(trace, machine)
+                counts = replay(trace, machine)
             rounds.append({**spent, "the rest": time.thread_time() - start - sum(spent.values())})
         best = min(rounds, key=lambda spent: sum(spent.values()))
         memory = machine.scratchpad or machine.caches[0]
         print(
-            f"{memory}, {machine.part}: {found.engine_accesses:,} accesses, {found.total.bursts:,} bursts on the wires"
+            f"{memory}, {machine.part}: {counts.engine_accesses:,} accesses, "
+            f"{counts.total.bursts:,} bursts on the wires"
         )
         for name, taken in sorted(best.items(), key=lambda item: -item[1]):
-            print(f"  {name:34}{taken / found.engine_accesses * 1e9:8.2f} ns an access")
-        print(f"  {'together':34}{sum(best.values()) / found.engine_accesses * 1e9:8.2f}")
+            print(f"  {name:34}{taken / counts.engine_accesses * 1e9:8.2f} ns an access")
+        print(f"  {'together':34}{sum(best.values()) / counts.engine_accesses * 1e9:8.2f}")
 
 
 def fixed() -> None:
@@ -218,11 +219,11 @@ def fixed() -> None:
         bus = BusSpec(block_bytes=block)
         machine = Machine((CacheSpec(2048, 64, 8),), encoder=ENCODER, part=part, bus=bus)
         first = time.thread_time()
-        found = replay(trace, machine)
+        counts = replay(trace, machine)
         first = time.thread_time() - first
         taken = [least(lambda m=machine: replay(trace, m)) for _ in range(10)]
         name, usual = part or "no part", 1e3 * float(np.median(taken))
-        print(f"{name:14} {found.engine_accesses} accesses: {usual:.3f} ms; the first {1e3 * first:.2f} ms")
+        print(f"{name:14} {counts.engine_accesses} accesses: {usual:.3f} ms; the first {1e3 * first:.2f} ms")
 
 
 def main() -> None:

@@ -57,12 +57,12 @@ def measure(work: Callable[[], Any], least: int = 5) -> tuple[Any, float]:
 
 def row(name: str, graph: OpGraph, **options: Any) -> None:
     """Print one line of the table."""
-    found, seconds = measure(lambda: schedule(graph, **options))
-    gap = 100 * (found.peak_bytes / found.lower_bound_bytes - 1)
-    verdict = "proved" if found.proved else f"at least {found.lower_bound_bytes:,} (gap {gap:.1f} %)"
+    plan, seconds = measure(lambda: schedule(graph, **options))
+    gap = 100 * (plan.peak_bytes / plan.lower_bound_bytes - 1)
+    verdict = "proved" if plan.proved else f"at least {plan.lower_bound_bytes:,} (gap {gap:.1f} %)"
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
-        f"| {name} | {graph.n_nodes:,} | {found.peak_bytes:,} | {verdict} | {found.states:,} | {1000 * seconds:,.1f} | "
+        f"| {name} | {graph.n_nodes:,} | {plan.peak_bytes:,} | {verdict} | {plan.states:,} | {1000 * seconds:,.1f} | "
         f"{memory:,.0f} |",
         flush=True,
     )

@@ -57,13 +57,13 @@ def settings(network: Any, only: int | None) -> None:
             base: tuple[float, float] | None = None
             for name, order in orders.items():
                 run = simulate(ew.build_trace(network, order, layout="tuples", lanes=lanes), machine)
-                found = run.counts
-                if found.scratchpad is not None:
+                counts = run.counts
+                if counts.scratchpad is not None:
                     counted = ew.count_io(network, order, memory=memory)
                     for field in ("reads_neurons", "writes_live", "writes_outputs"):
-                        assert getattr(found.scratchpad, field) == getattr(counted, field), field
-                energy = replay_energy(found, machine)
-                megabytes, joules = (found.read_bytes + found.written_bytes) / 1e6, energy.total_pj / 1e6
+                        assert getattr(counts.scratchpad, field) == getattr(counted, field), field
+                energy = replay_energy(counts, machine)
+                megabytes, joules = (counts.read_bytes + counts.written_bytes) / 1e6, energy.total_pj / 1e6
                 base = base or (megabytes, joules)
                 print(
                     f"| {lanes} | {size // 1024} | {label} | {name} | {megabytes:.2f} | {change(megabytes, base[0])} "
@@ -103,12 +103,12 @@ def sweep(network: Any) -> None:
                     machine = replace(machine, caches=(), scratchpad=ew.ScratchpadSpec(size))
                 run = simulate(trace, machine)
                 memory = replay_energy(run.counts, machine).total_pj
-                for node, found in totals.items():
+                for node, energies in totals.items():
                     chip = onchip_energy(run.counts, replace(machine, technology=node), run.time_ns)
-                    found.append((memory + chip.memory_pj + chip.compute_pj) / 1e6)
-            for node, found in totals.items():
-                best = found.index(min(found))
-                cells = " | ".join(f"{value:.1f}" for value in found)
+                    energies.append((memory + chip.memory_pj + chip.compute_pj) / 1e6)
+            for node, energies in totals.items():
+                best = energies.index(min(energies))
+                cells = " | ".join(f"{value:.1f}" for value in energies)
                 print(f"| {label} | {name} | {node} | {cells} | {SIZES[best] // 1024} KiB |", flush=True)
 
 

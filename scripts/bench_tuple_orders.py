@@ -47,8 +47,8 @@ def gaussian(rows: int, columns: int, density: float, seed: int) -> sp.csr_matri
 
 def timed(matrix: sp.csr_matrix, **kind: Any) -> tuple[Any, float]:
     start = time.process_time()
-    found = ew.order_tuples(matrix, bound=False, **kind)
-    return found, time.process_time() - start
+    result = ew.order_tuples(matrix, bound=False, **kind)
+    return result, time.process_time() - start
 
 
 def best_known() -> None:
@@ -59,14 +59,14 @@ def best_known() -> None:
             for text, best in known["stride"].items():
                 stride = text if text == "row" else int(text)
                 kind = dict(value_format=value_format, stride=stride)
-                found, seconds = timed(matrix, **kind)
+                ordered, seconds = timed(matrix, **kind)
                 more, _ = timed(matrix, effort=4.0, **kind)
                 bound = ew.order_tuples(matrix, effort=0, **kind).lower_bound
                 goal = sum(best["best_joint"])
                 print(
-                    f"{name:22} {value_format:6} {text:>6} {goal:10} {sum(best['greedy_joint']):8} {found.ones:7} "
-                    f"{100 * found.ones / goal - 100:+7.2f}% {100 * more.ones / goal - 100:+8.2f}% "
-                    f"{1e3 * seconds / matrix.nnz:9.3f} {100 * found.ones / bound - 100:8.1f}%",
+                    f"{name:22} {value_format:6} {text:>6} {goal:10} {sum(best['greedy_joint']):8} {ordered.ones:7} "
+                    f"{100 * ordered.ones / goal - 100:+7.2f}% {100 * more.ones / goal - 100:+8.2f}% "
+                    f"{1e3 * seconds / matrix.nnz:9.3f} {100 * ordered.ones / bound - 100:8.1f}%",
                     flush=True,
                 )
 
@@ -94,10 +94,10 @@ def or_tools() -> None:
         routed, seconds = timed(matrix, value_format="fp16", stride=stride, method="or-tools-cvrp")
         print(f"{name}, stride {stride}: OR-Tools {routed.ones} ones in {seconds:.2f} s")
         for effort in (0.05, 0.2, 1.0):
-            found, ours = timed(matrix, value_format="fp16", stride=stride, effort=effort)
-            change = 100 * found.ones / routed.ones - 100
+            ordered, ours = timed(matrix, value_format="fp16", stride=stride, effort=effort)
+            change = 100 * ordered.ones / routed.ones - 100
             print(
-                f"    effort {effort:4}: {found.ones} ones ({change:+.2f} %) in {ours / seconds:.3f} of its CPU",
+                f"    effort {effort:4}: {ordered.ones} ones ({change:+.2f} %) in {ours / seconds:.3f} of its CPU",
                 flush=True,
             )
 
@@ -113,8 +113,8 @@ def effort() -> None:
                 stride = text if text == "row" else int(text)
                 row = []
                 for e in efforts:
-                    found, spent = timed(matrix, effort=e, value_format=value_format, stride=stride)
-                    changes[e].append(100 * found.ones / sum(best["best_joint"]) - 100)
+                    ordered, spent = timed(matrix, effort=e, value_format=value_format, stride=stride)
+                    changes[e].append(100 * ordered.ones / sum(best["best_joint"]) - 100)
                     seconds[e].append(1e3 * spent / matrix.nnz)
                     row.append(f"{changes[e][-1]:+.2f} % ({seconds[e][-1]:.3f})")
                 if stride == 128:
@@ -164,8 +164,8 @@ def long() -> None:
         greedy, spent = timed(row, method="greedy", **kind)
         told = [f"greedy {1e6 * spent / n:.1f} us"]
         for e in efforts:
-            found, spent = timed(row, effort=e, **kind)
-            told.append(f"effort {e:g} {100 * found.ones / greedy.ones - 100:+.2f} %, {1e6 * spent / n:.1f} us")
+            ordered, spent = timed(row, effort=e, **kind)
+            told.append(f"effort {e:g} {100 * ordered.ones / greedy.ones - 100:+.2f} %, {1e6 * spent / n:.1f} us")
         print(f"{n} tuples: {'; '.join(told)}", flush=True)
 
 
@@ -189,10 +189,10 @@ def large() -> None:
     """A 4096 x 4096 layer at 9 %, stride 128, two worker processes; OR-Tools from a sample of 8 rows."""
     matrix = gaussian(4096, 4096, 0.09, 3)
     start, own = time.perf_counter(), time.process_time()
-    found = ew.order_tuples(matrix, value_format="fp16", stride=128, workers=2, bound=False)
+    ordered = ew.order_tuples(matrix, value_format="fp16", stride=128, workers=2, bound=False)
     wall, children = time.perf_counter() - start, os.times()
     cpu = time.process_time() - own + children.children_user + children.children_system
-    print(f"{matrix.nnz} tuples: {found.original_ones} -> {found.ones} ones, {wall:.0f} s wall, {cpu:.0f} s CPU")
+    print(f"{matrix.nnz} tuples: {ordered.original_ones} -> {ordered.ones} ones, {wall:.0f} s wall, {cpu:.0f} s CPU")
     sample = matrix[:8]
     routed, seconds = timed(sample, value_format="fp16", stride=128, method="or-tools-cvrp")
     whole = seconds * matrix.nnz / sample.nnz
@@ -210,8 +210,8 @@ def timed_workers(rows: int, control: bool) -> None:
 
     def clocked(**by: Any) -> tuple[float, str]:
         start = time.perf_counter()
-        found = ew.order_tuples(matrix, **kind, **by)
-        return time.perf_counter() - start, hashlib.sha256(found.positions.tobytes()).hexdigest()[:8]
+        ordered = ew.order_tuples(matrix, **kind, **by)
+        return time.perf_counter() - start, hashlib.sha256(ordered.positions.tobytes()).hexdigest()[:8]
 
     def told(what: str, seconds: float, order: str = "") -> None:
         print(f"{what}: {seconds:.2f} s wall, {alone / seconds:.2f} times one worker {order}", flush=True)

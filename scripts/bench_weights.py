@@ -65,13 +65,13 @@ def order(folder: Path, output: Path, effort: str = "fast", workers: str = "1", 
     from reorder.weights import order_weights
 
     start, wall = os.times(), time.perf_counter()
-    found = order_weights(
+    matrices = order_weights(
         folder, output, effort=effort if effort.isalpha() else float(effort), workers=int(workers), executor=executor
     )
     wall, end = time.perf_counter() - wall, os.times()
     cpu = end.user + end.system + end.children_user + end.children_system - start.user - start.system
-    tuples = sum(each.tuples for each in found)
-    for each in found:
+    tuples = sum(each.tuples for each in matrices)
+    for each in matrices:
         before, after = each.original_ones_values + each.original_ones_ids, each.ones_values + each.ones_ids
         print(f"{each.name}: {each.tuples} tuples, {each.value_format}, ones {100 * after / before - 100:+.1f} %")
     print(

@@ -29,18 +29,18 @@ CASES = (
 def counts() -> dict[str, Any]:
     """Return the counts of every case; whole numbers only."""
     network = load(ROOT / "configs/examples/networks/digits_small.npz", kind="network")
-    found = {}
+    cases = {}
     for name, layout, caches, encoder in CASES:
         result = replay(build_trace(network, layout=layout, sample=3), Machine(caches, encoder=encoder))
         total = result.total
-        found[name] = {
+        cases[name] = {
             "caches": [asdict(level) for level in result.caches],
             "reads": total.reads.tolist(),
             "writes": total.writes.tolist(),
             "ones": total.ones,
             "toggles": total.toggles,
         }
-    return found
+    return cases
 
 
 if __name__ == "__main__":

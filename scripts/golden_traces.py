@@ -77,16 +77,16 @@ def trace_hash(trace: Trace) -> str:
 
 def hashes() -> dict[str, str]:
     """Return case -> hash, or that of the message where a layout cannot hold the order."""
-    found = {}
+    hash_of = {}
     for name, (network, order) in networks().items():
         for kind, form, (number, options) in itertools.product(KINDS, FORMATS, enumerate(OPTIONS)):
             case = f"{name} {kind} {form} {number}"
             try:
                 layout = Layout(kind=kind, value_format=form, **options)
-                found[case] = trace_hash(build_trace(network, order, layout=layout, sample=[0], seed=3))
+                hash_of[case] = trace_hash(build_trace(network, order, layout=layout, sample=[0], seed=3))
             except ValueError as error:  # InputError
-                found[case] = "refused: " + hashlib.sha256(str(error).encode()).hexdigest()[:16]
-    return found
+                hash_of[case] = "refused: " + hashlib.sha256(str(error).encode()).hexdigest()[:16]
+    return hash_of
 
 
 if __name__ == "__main__":

@@ -105,17 +105,17 @@ MARK = "EDGEWATT_STRESS"
 def members(mark: str) -> dict[int, int]:
     """Return the processes with a mark in their environment that are not over, and their CPU ticks: theirs and of the
     children that they waited for. Workers have sessions of their own, so a session does not tell."""
-    found, wanted = {}, f"{MARK}={mark}".encode()
+    ticks, wanted = {}, f"{MARK}={mark}".encode()
     for folder in Path("/proc").iterdir():
         try:
             if wanted not in (folder / "environ").read_bytes().split(b"\0"):
                 continue
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
             if fields[0] != "Z":
-                found[int(folder.name)] = sum(map(int, fields[11:15]))
+                ticks[int(folder.name)] = sum(map(int, fields[11:15]))
         except (OSError, ValueError, IndexError):
             continue
-    return found
+    return ticks
 
 
 def _usual_signals() -> None:
@@ -232,15 +232,15 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kill", action="store_true", help="SIGKILL among the signals")
     options = parser.parse_args()
-    found, signals = {}, (*SIGNALS, signal.SIGKILL) if options.kill else SIGNALS
+    results, signals = {}, (*SIGNALS, signal.SIGKILL) if options.kill else SIGNALS
     with tempfile.TemporaryDirectory() as name:
         for case, made in cases(Path(name)).items():
             if not options.names or case in options.names:
                 (Path(name) / case).mkdir()
-                found[case] = stop(made, Path(name) / case, options.moments, options.seed, signals)
-                print(f"{case}: {found[case]}", file=sys.stderr, flush=True)
-    print(json.dumps(found, indent=2))
-    sys.exit(0 if all(each["ok"] for each in found.values()) else 1)
+                results[case] = stop(made, Path(name) / case, options.moments, options.seed, signals)
+                print(f"{case}: {results[case]}", file=sys.stderr, flush=True)
+    print(json.dumps(results, indent=2))
+    sys.exit(0 if all(each["ok"] for each in results.values()) else 1)
 
 
 if __name__ == "__main__":

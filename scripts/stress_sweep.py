@@ -77,7 +77,7 @@ def kill(folder: Path, moments: int, seed: int) -> dict[str, Any]:
             shutil.rmtree(results)
     last = start(config, results, "-j", "2")
     error = last.communicate()[1].decode()
-    found = canonical(results)
+    final = canonical(results)
     midway = sum(0 < n < 200 for n in finished)
     return {
         "points": len(whole),
@@ -86,9 +86,9 @@ def kill(folder: Path, moments: int, seed: int) -> dict[str, Any]:
         "kills with some records but not all": midway,
         "finished records lost": sum(lost_work),
         "finished records computed again": recomputed,
-        "present at the end": len(found),
-        "canonical parts identical": found == whole,
-        "ok": found == whole
+        "present at the end": len(final),
+        "canonical parts identical": final == whole,
+        "ok": final == whole
         and not recomputed
         and not any(lost_work)
         and not last.returncode
@@ -122,7 +122,7 @@ def disk(folder: Path, moments: int) -> dict[str, Any]:
     needed = sum(f.stat().st_blocks * 512 for f in (folder / "whole").rglob("*") if f.is_file())
     place = folder / "small"
     place.mkdir()
-    found: dict[str, int] = {"full": 0, "tracebacks": 0, "half-written": 0, "lost": 0, "not recovered": 0}
+    counts: dict[str, int] = {"full": 0, "tracebacks": 0, "half-written": 0, "lost": 0, "not recovered": 0}
     statuses, mounted = set(), False
     for moment in range(moments):
         room = max(64, int(needed * (moment + 0.5) / moments / 1024))
@@ -141,15 +141,15 @@ def disk(folder: Path, moments: int) -> dict[str, Any]:
                 limited = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
                 error = limited.communicate()[1].decode()
             statuses.add(limited.returncode)
-            found["full"] += limited.returncode != 0
-            found["tracebacks"] += "Traceback" in error
+            counts["full"] += limited.returncode != 0
+            counts["tracebacks"] += "Traceback" in error
             before = set(_stamps(place / "r"))
-            found["half-written"] += sum(not _sound(place / "r", name) for name in before)
+            counts["half-written"] += sum(not _sound(place / "r", name) for name in before)
             if mounted:
                 subprocess.run(["mount", "-o", "remount,size=1g", str(place)], check=True)
             start(config, place / "r", "-j", "2").communicate()
-            found["lost"] += len(before - set(_stamps(place / "r")))
-            found["not recovered"] += canonical(place / "r") != whole
+            counts["lost"] += len(before - set(_stamps(place / "r")))
+            counts["not recovered"] += canonical(place / "r") != whole
         finally:
             if mounted:
                 subprocess.run(["umount", str(place)], check=True)
@@ -160,8 +160,8 @@ def disk(folder: Path, moments: int) -> dict[str, Any]:
         "a file system of its own": mounted,
         "KiB needed": needed // 1024,
         "exit statuses": sorted(statuses),
-        **found,
-        "ok": statuses <= {0, 1} and found["full"] >= moments // 2 and not any(list(found.values())[1:]),
+        **counts,
+        "ok": statuses <= {0, 1} and counts["full"] >= moments // 2 and not any(list(counts.values())[1:]),
     }
 
 
@@ -216,7 +216,7 @@ def signals(folder: Path, moments: int, seed: int) -> dict[str, Any]:
     return {
         "signals": moments,
         "with some records but not all": sum(0 < n < len(whole) for n in finished),
-        "exit statuses": {name: dict(sorted(found.items())) for name, found in told.items()},
+        "exit statuses": {name: dict(sorted(statuses.items())) for name, statuses in told.items()},
         "canonical parts identical": identical,
         "wrong": wrong,
         "ok": identical and not wrong,
@@ -332,8 +332,8 @@ def _made(results: Path) -> dict[str, int]:
 
 def _computed(error: str) -> int:
     """Return the number of points that a sweep says it computed."""
-    found = re.search(r"STRESS computed (\d+)", error)
-    return int(found[1]) if found else -1
+    match = re.search(r"STRESS computed (\d+)", error)
+    return int(match[1]) if match else -1
 
 
 def main() -> None:
@@ -344,15 +344,15 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        found = {
+        result = {
             "kill": lambda: kill(folder, options.moments, options.seed),
             "disk": lambda: disk(folder, options.moments),
             "signals": lambda: signals(folder, options.moments, options.seed),
             "clocks": lambda: clocks(folder, options.moments),
             "hosts": lambda: hosts(folder, options.moments, options.seed),
         }[options.what]()
-    print(json.dumps(found, indent=2))
-    sys.exit(0 if found["ok"] else 1)
+    print(json.dumps(result, indent=2))
+    sys.exit(0 if result["ok"] else 1)
 
 
 if __name__ == "__main__":

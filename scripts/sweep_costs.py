@@ -172,12 +172,12 @@ def share(folder: Path) -> dict[str, Any]:
             run_sweep(plan, results=folder / way, executor="inline")
             if turn:  # the first round loads libraries
                 seconds[way].append(time.thread_time() - begin)
-            found = canonical(folder / way)
+            records = canonical(folder / way)
             kept = sum(f.stat().st_size for f in (folder / way / "stages").glob("cache_pass/*.npz"))
             shutil.rmtree(folder / way)
             if way == "alone":
-                alone = found
-            assert found == alone and len(found) == 24 and bool(kept) == (way != "alone")
+                alone = records
+            assert records == alone and len(records) == 24 and bool(kept) == (way != "alone")
     ratio = [a / b for a, b in zip(seconds["alone"], seconds["shared"], strict=True)]
     control = [a / b for a, b in zip(seconds["shared"], seconds["shared again"], strict=True)]
     return {
@@ -196,14 +196,14 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        found = {
+        result = {
             "overhead": lambda: overhead(folder, options.points or 10_000),
             "tiny": lambda: tiny(folder, options.points or 2_500),
             "workers": lambda: workers(folder, options.points or 200),
             "share": lambda: share(folder),
         }[options.what]()
-    print(json.dumps(found, indent=2))
-    sys.exit(0 if found["ok"] else 1)
+    print(json.dumps(result, indent=2))
+    sys.exit(0 if result["ok"] else 1)
 
 
 if __name__ == "__main__":

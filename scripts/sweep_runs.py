@@ -60,15 +60,15 @@ def start(
 
 
 def workers_of(pid: int) -> list[int]:
-    found = []
+    workers = []
     for folder in Path("/proc").iterdir():
         try:
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
             if int(fields[1]) == pid and b"edgewatt.sweeps.worker" in (folder / "cmdline").read_bytes():
-                found.append(int(folder.name))
+                workers.append(int(folder.name))
         except (OSError, ValueError):
             continue
-    return found
+    return workers
 
 
 def working(process: subprocess.Popen[bytes]) -> None:
