@@ -24,8 +24,8 @@ def linked(network: Network, edges: Int64Array, by: str) -> Int64Array:
     stretch = np.cumsum(np.concatenate(([0], own[1:] != own[:-1])))
     key = stretch * network.n_neurons + other
     at = np.argsort(key, kind="stable")
-    found = np.minimum(np.searchsorted(key[at], key + network.n_neurons), len(edges) - 1)
-    last = np.flatnonzero(key[at[found]] == key + network.n_neurons)  # those whose neuron the next stretch has too
+    ahead = np.minimum(np.searchsorted(key[at], key + network.n_neurons), len(edges) - 1)
+    last = np.flatnonzero(key[at[ahead]] == key + network.n_neurons)  # those whose neuron the next stretch has too
     if not len(last):
         return edges
     # One link for each pair of neighbours: its lowest neuron behind even stretches, its highest behind odd ones, so
@@ -33,7 +33,7 @@ def linked(network: Network, edges: Int64Array, by: str) -> Int64Array:
     odd = stretch[last] % 2
     last = last[np.lexsort((np.where(odd, -other[last], other[last]), stretch[last]))]
     last = last[np.concatenate(([True], stretch[last][1:] != stretch[last][:-1]))]
-    first = at[found[last]]
+    first = at[ahead[last]]
     alone = np.bincount(stretch)[stretch[last]] == 1
     for parity in (1, 0):  # an odd stretch gives its link up, an even one if the odd one before keeps its own
         clash = ~alone & np.isin(last, first) & (stretch[last] % 2 == parity)

@@ -107,7 +107,7 @@ def order_for_machine(
     seen.judge_waiting(1.0)
     assert seen.best is not None
     named = min(seen.constructions, key=lambda name: seen.constructions[name])
-    found: dict[str, Any] = {
+    reported: dict[str, Any] = {
         "found_by": seen.found_by,
         "value": seen.value,
         "two_optimal": seen.constructions.get(plain),
@@ -120,7 +120,7 @@ def order_for_machine(
     }
     curve = (*seen.curve, (len(seen.judged), budget.spent(), seen.value))
     truncated = time_limit_s is not None and not is_only_order(network, seen.best)
-    return Ordering(seen.best, "auto", found, seed, curve, truncated)
+    return Ordering(seen.best, "auto", reported, seed, curve, truncated)
 
 
 def _scattered(network: Network) -> Int64Array:
@@ -315,6 +315,6 @@ def link(seen: JudgedOrders, edges: Int64Array, found_by: str, holds: Callable[[
     """Judge an order whose stretches meet at shared neurons."""
     for by in ("targets", "sources"):
         if seen.before(1.0):
-            found = linked(seen.surrogate.network, edges, by)
-            if holds(found):
-                seen.offer(found, f"{found_by}, linked by {by}")
+            candidate = linked(seen.surrogate.network, edges, by)
+            if holds(candidate):
+                seen.offer(candidate, f"{found_by}, linked by {by}")
