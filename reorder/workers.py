@@ -6,13 +6,14 @@ way, so that neither memory nor the time before the first result grows with the 
 
 from __future__ import annotations
 
+import pickle
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import ExitStack
 from itertools import islice
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from traces.base.children import end_with_parent, safe_children
 from traces.base.errors import EdgewattError, InputError, MissingExtraError, unknown_name
@@ -20,8 +21,7 @@ from traces.base.registry import naming_outside
 
 EXECUTORS = ("threads", "processes", "inline", "dask")
 IN_FLIGHT = 3  # pieces a worker: one that it does, and what it does next
-_DASK_TASK_S = 0.5  # pieces travel together until they take about as long: a task costs some milliseconds
-_DASK_PIECES = 64  # that travel together at most
+_MOST_TOGETHER = 64  # pieces in one task
 _CONNECT_S = 10.0
 _RETRIES = 2  # Dask gives a piece whose worker died to another one
 _WORKER = {
@@ -144,59 +144,90 @@ class _Lent(Workers):
         return self._lender._sharing()
 
 
-class _Team(Protocol):
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *error: Any) -> None: ...
-
-    def map(self, function: Callable[..., Any], calls: Iterator[Call[Key]]) -> Iterator[tuple[Key, Any]]: ...
-
-
 def _chained(first: list[Call[Key]], rest: Iterator[Call[Key]]) -> Iterator[Call[Key]]:
     while first:
         yield first.pop(0)  # and keep nothing of it
     yield from rest
 
 
-class _Pool:
-    """Workers of this machine, by an executor of the standard library."""
+class _Team:
+    """Workers and what is under way at them. Pieces travel together until they take `together_s`, each alone at 0."""
 
-    def __init__(self, count: int, pool: Executor) -> None:
-        self.count, self._pool = count, pool
+    together_s = 0.0
+    lost: type[Exception] = BrokenExecutor
+    loss = "a worker process died (out of memory, or killed); what a checkpoint holds is not done again"
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self._pool.shutdown(cancel_futures=True)
+        raise NotImplementedError
 
-    def submit(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Future[Any]:
-        """Let a worker do a piece."""
-        return self._pool.submit(function, *arguments)
+    def members(self) -> int:
+        """How many pieces are done at once."""
+        raise NotImplementedError
+
+    def submit(self, function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> Any:
+        """Return the future of `_together` for some calls."""
+        raise NotImplementedError
+
+    def done(self, under_way: Iterable[Any]) -> Iterable[Any]:
+        """Wait for one of these futures; return those that are done."""
+        raise NotImplementedError
 
     def map(self, function: Callable[..., Any], calls: Iterator[Call[Key]]) -> Iterator[tuple[Key, Any]]:
         """See Workers.map."""
-        under_way: dict[Any, Key] = {}
+        under_way: dict[Any, list[Key]] = {}
+        size = 1  # of the first ones, which tell how long they take
 
         def fill() -> None:
-            for key, arguments in islice(calls, IN_FLIGHT * self.count - len(under_way)):
-                under_way[self.submit(function, arguments)] = key
+            room = IN_FLIGHT * self.members()
+            while len(under_way) < room and (some := list(islice(calls, size))):
+                under_way[self.submit(function, [arguments for _, arguments in some])] = [key for key, _ in some]
 
         try:
             fill()
             while under_way:
-                for future in wait(under_way, return_when=FIRST_COMPLETED).done:
-                    key = under_way.pop(future)
-                    result = future.result()
+                for future in self.done(under_way):
+                    keys = under_way.pop(future)
+                    results, seconds = future.result()
+                    size = min(max(int(len(keys) * self.together_s / max(seconds, 1e-9)), 1), _MOST_TOGETHER)
+                    del future  # a cluster need not hold it
                     fill()
-                    yield key, result
-        except BrokenExecutor as error:
-            raise EdgewattError(
-                "a worker process died (out of memory, or killed); what a checkpoint holds is not done again"
-            ) from error
+                    yield from zip(keys, results, strict=True)
+        except self.lost as error:
+            raise EdgewattError(f"{self.loss} ({error})" if str(error) else self.loss) from error
         finally:
             for future in under_way:
                 future.cancel()
+
+
+def _together(function: Callable[..., Any], packed: bytes) -> tuple[list[Any], float]:
+    """Do some pieces; return what they give and the seconds that they took."""
+    return _in_turn(function, pickle.loads(packed))
+
+
+def _in_turn(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> tuple[list[Any], float]:
+    began = time.perf_counter()
+    return [naming_outside(function, *arguments) for arguments in calls], time.perf_counter() - began
+
+
+class _Pool(_Team):
+    """Workers of this machine, by an executor of the standard library."""
+
+    def __init__(self, count: int, pool: Executor) -> None:
+        self.count, self._pool = count, pool
+
+    def __exit__(self, *error: Any) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def members(self) -> int:
+        """See _Team."""
+        return self.count
+
+    def done(self, under_way: Iterable[Future[Any]]) -> Iterable[Future[Any]]:
+        """See _Team."""
+        return wait(under_way, return_when=FIRST_COMPLETED).done
 
 
 class _Threads(_Pool):
@@ -212,25 +243,25 @@ class _Threads(_Pool):
         self._ended.set()
         super().__exit__(*error)
 
+    def submit(self, function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> Future[Any]:
+        """See _Team."""
+        return self._pool.submit(_in_turn, function, calls)
+
 
 class _Processes(_Pool):
     """Worker processes of this machine, which end with their parent."""
+
+    together_s = 0.05  # a task costs about a millisecond
 
     def __init__(self, count: int) -> None:
         from multiprocessing import get_context
 
         super().__init__(count, ProcessPoolExecutor(count, get_context("spawn"), initializer=end_with_parent))
 
-    def submit(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Future[Any]:
-        """Let a worker do a piece."""
+    def submit(self, function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> Future[Any]:
+        """See _Team."""
         with safe_children():
-            return super().submit(naming_outside, (function, *arguments))
-
-
-def _together(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> tuple[list[Any], float]:
-    """Do some pieces; return what they give and the seconds that they took."""
-    began = time.perf_counter()
-    return [naming_outside(function, *arguments) for arguments in calls], time.perf_counter() - began
+            return self._pool.submit(_together, function, pickle.dumps(calls, pickle.HIGHEST_PROTOCOL))
 
 
 def _dask(workers: Workers) -> _Dask:
@@ -241,8 +272,11 @@ def _dask(workers: Workers) -> _Dask:
     return _Dask(distributed, workers.count, workers.scheduler)
 
 
-class _Dask:
+class _Dask(_Team):
     """A local cluster of as many processes, or the cluster at a scheduler's address."""
+
+    together_s = 0.5  # a task costs some milliseconds
+    loss = "Dask workers died on a piece"
 
     def __init__(self, distributed: Any, count: int, scheduler: str | None) -> None:
         self._distributed, self._ends = distributed, ExitStack()
@@ -258,39 +292,22 @@ class _Dask:
             self._ends.close()
             raise EdgewattError(f"no Dask scheduler answers at {scheduler or 'this machine'} ({error})") from error
         self._ends.enter_context(self._client)
-
-    def __enter__(self) -> Self:
-        return self
+        self.lost, self._finished = distributed.KilledWorker, distributed.as_completed(with_results=False)
 
     def __exit__(self, *error: Any) -> None:
         self._ends.close()
 
-    def map(self, function: Callable[..., Any], calls: Iterator[Call[Key]]) -> Iterator[tuple[Key, Any]]:
-        under_way: dict[Any, list[Key]] = {}
-        finished = self._distributed.as_completed(with_results=False)
-        size = 1  # of the first ones, which tell how long they take
+    def members(self) -> int:
+        """See _Team: of the threads that live."""
+        return max(1, sum(self._client.nthreads().values()))
 
-        def fill() -> None:
-            threads = max(1, sum(self._client.nthreads().values()))  # of those that live
-            while len(under_way) < IN_FLIGHT * threads and (some := list(islice(calls, size))):
-                own = [arguments for _, arguments in some]
-                future = self._client.submit(_together, function, own, pure=False, retries=_RETRIES)
-                under_way[future] = [key for key, _ in some]
-                finished.add(future)
+    def submit(self, function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> Any:
+        """See _Team. As bytes: a scheduler reads arguments of other kinds, and writes them again."""
+        packed = self._distributed.protocol.pickle.dumps(calls)
+        future = self._client.submit(_together, function, packed, pure=False, retries=_RETRIES)
+        self._finished.add(future)
+        return future
 
-        try:
-            fill()
-            while under_way:
-                future = next(finished)
-                keys = under_way.pop(future)
-                try:
-                    results, seconds = future.result()
-                except self._distributed.KilledWorker as error:
-                    raise EdgewattError(f"Dask workers died on a piece ({error})") from error
-                size = min(max(int(len(keys) * _DASK_TASK_S / max(seconds, 1e-9)), 1), _DASK_PIECES)
-                del future  # the cluster need not hold it
-                fill()
-                yield from zip(keys, results, strict=True)
-        finally:
-            for future in under_way:
-                future.cancel()
+    def done(self, under_way: Iterable[Any]) -> Iterable[Any]:
+        """See _Team."""
+        return (next(self._finished),)
