@@ -121,6 +121,7 @@ def parts_of_the_machine() -> dict[str, list[tuple[Any, str]]]:
     from hwmodel.caches.cache import CacheLevel
     from hwmodel.coding.streams import StreamChain
     from hwmodel.dram.engine import DramEngine
+    from hwmodel.replay.bus_traffic import Wires
     from hwmodel.replay.in_flight import InFlight
 
     return {
@@ -132,7 +133,7 @@ def parts_of_the_machine() -> dict[str, list[tuple[Any, str]]]:
         "DRAM": [(DramEngine, "feed"), (DramEngine, "finish"), (DramEngine, "result")],
         "requests in flight": [(InFlight, "add"), (InFlight, "served")],
         "encoder": [(StreamChain, "encode")],
-        "wires": [(Bus, "send"), (play.Wires, "send")],
+        "wires": [(Bus, "send"), (Wires, "send")],
     }
 
 

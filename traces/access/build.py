@@ -19,7 +19,7 @@ from traces.layouts.layout import NEURON_FORMATS, Layout
 from traces.work.checks import check_order
 from traces.work.network import Network
 
-DEFAULT_CHUNK_ACCESSES = 2**20
+DEFAULT_CHUNK_ACCESSES = 2**17  # a slice of hwmodel.replay: larger arrays are given back and cleared again each time
 
 
 def build_trace(
