@@ -47,7 +47,8 @@ TUPLE_METHODS = (("greedy", 2.0), ("local-search", 80.0))  # and microseconds pe
 SLICE = 256  # moves between two looks at the clock
 ROUNDS, ROUND = 60, 1 / 32  # of moves without a time limit; moves of one by connections, at least, and under a limit
 PATIENCE = 2  # times as long as the judge takes
-WARM, COOLING, WORSE, REACH = 0.2, 0.7, 1.01, 100  # of a line filled; when the judge finds the order so much worse
+HOT, COLD, REACH = 0.05, 0.005, 100  # first and last temperature of moves, in lines filled (measured); places moved
+WORSE, COOLING = 1.01, 0.7  # moves go on from the best order, colder, when the judge finds theirs so much worse
 
 
 @dataclass(frozen=True)
@@ -274,12 +275,14 @@ def move(seen: JudgedOrders, seed: int, parameters: MachineParameters) -> None:
         return
     assert seen.best is not None and cache is not None
     kernel = cache.kernel(surrogate.network, seen.best, seed)
-    least, warm, done = max(64, round(ROUND * n_connections)), WARM, 0
+    least, warm, done = max(64, round(ROUND * n_connections)), 1.0, 0
     rounds = ROUNDS if parameters.rounds is None and budget.limit_s is None else parameters.rounds
+    began, ends = budget.spent(), seen.ends * (budget.limit_s or math.inf)
     while (rounds is None or done < rounds) and seen.before(seen.ends):
         judge_s = seen.judge_s if budget.limit_s is not None else 0.0
         kernel.weigh(surrogate.weights[:-1].copy())
-        heat = max(warm * surrogate.weights[0], 1e-12 * seen.value)
+        share = max(done / rounds if rounds else 0.0, (budget.spent() - began) / (ends - began))
+        heat = max(warm * HOT * (COLD / HOT) ** share * surrogate.weights[0], 1e-12 * seen.value)
         kept, moves, begun = 0, 0, budget.spent()
         while seen.before(seen.ends) and (moves < least or budget.spent() < begun + PATIENCE * judge_s):
             kept += kernel.run(SLICE, heat, heat, REACH)
