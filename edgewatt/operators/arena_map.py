@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgewatt.operators.bank_file import Memories
-from edgewatt.reporting.page import drawing
-from edgewatt.reporting.pages.arena import ArenaMap, BankShown, arena_figure, arena_page
 from reorder.arena.banks import BankedPlacement, place_in_banks
 from reorder.arena.base import Placement
 from reorder.arena.files import NamedBuffers
@@ -20,11 +17,17 @@ from reorder.schedule.schedule import Schedule
 from traces.base.errors import InputError, MissingExtraError
 from traces.base.files import whole_file
 
+if TYPE_CHECKING:  # most schedules are not drawn
+    from edgewatt.operators.bank_file import Memories
+    from edgewatt.reporting.pages.arena import ArenaMap, BankShown
+
 SUFFIXES = (".svg", ".png", ".html")
 
 
 def of_schedule(result: Schedule, placed: BankedPlacement | None = None) -> ArenaMap:
     """Return the map of a schedule's buffers; placed: where they are in several banks, None for its own arena."""
+    from edgewatt.reporting.pages.arena import ArenaMap, BankShown
+
     problem = OperatorProblem(result.graph)
     buffers, numbers = lifetimes(problem, problem.check_order(result.order))
     one = placed is None
@@ -66,6 +69,8 @@ def in_banks(result: Schedule, memories: Memories, alignment: int, deadline: flo
 
 def of_file(given: NamedBuffers, placed: Placement | BankedPlacement, title: str, capacity: int | None) -> ArenaMap:
     """Return the map of buffers from a file."""
+    from edgewatt.reporting.pages.arena import ArenaMap, BankShown
+
     b = given.buffers
     several = isinstance(placed, BankedPlacement)
     bank = placed.bank if isinstance(placed, BankedPlacement) else np.zeros(b.count, np.int64)
@@ -74,6 +79,8 @@ def of_file(given: NamedBuffers, placed: Placement | BankedPlacement, title: str
 
 
 def _banks(placed: BankedPlacement | None) -> tuple[BankShown, ...]:
+    from edgewatt.reporting.pages.arena import BankShown
+
     assert placed is not None
     return tuple(
         BankShown(bank.name, height, bank.size_bytes) for bank, height in zip(placed.banks, placed.heights, strict=True)
@@ -82,12 +89,16 @@ def _banks(placed: BankedPlacement | None) -> tuple[BankShown, ...]:
 
 def write_page(shown: ArenaMap, path: str | Path) -> None:
     """Write the page."""
+    from edgewatt.reporting.pages.arena import arena_page
+
     with whole_file(path) as stream:
         stream.write(arena_page(shown).encode("utf-8", "backslashreplace"))
 
 
 def draw_map(shown: ArenaMap, path: str | Path) -> None:
     """Write the map as a figure: .svg, .png or .html. Needs the extra `report`."""
+    from edgewatt.reporting.pages.arena import arena_figure
+
     write_figure(lambda: arena_figure(shown), shown.title, path)
 
 
@@ -109,6 +120,8 @@ def write_figure(spec: Callable[[], dict[str, Any]], title: str, path: str | Pat
     elif suffix == ".png":
         data = vl_convert.vegalite_to_png(made, scale=2)
     else:
+        from edgewatt.reporting.page import drawing
+
         data = drawing(title, made).encode("utf-8", "backslashreplace")
     with whole_file(path) as stream:
         stream.write(data)

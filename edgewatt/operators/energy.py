@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgewatt.config.loading import as_document, resolve
 from edgewatt.operators.traffic import operator_energy
 from reorder.base import Progress
 from reorder.schedule import schedule as plain
@@ -34,6 +33,8 @@ class OperatorMachine:
 
 def machine_of(system: str) -> OperatorMachine:
     """Return what a named system (or its YAML file) has: its scratchpad or largest cache, its DRAM and its encoder."""
+    from edgewatt.config.loading import as_document, resolve
+
     data = resolve(as_document({"system": system})).data
     caches = data.get("caches") or []
     sizes = [int(level["size_bytes"]) for level in caches] + [int((data.get("scratchpad") or {}).get("size_bytes", 0))]

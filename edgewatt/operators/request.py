@@ -9,7 +9,6 @@ from typing import Any
 
 from edgewatt.config.kinds import origins_of
 from edgewatt.operators.arena_map import buffers_of, in_banks, of_schedule, write_page
-from edgewatt.operators.bank_file import read_banks
 from edgewatt.operators.energy import schedule
 from edgewatt.operators.orders import add_energy, compare_orders, load_graph
 from edgewatt.operators.words import bank_summary, banks_in_words, written_in_words
@@ -137,6 +136,8 @@ def _write(scheduled: FoundSchedule, r: ScheduleRequest, graph: Any, patterns: l
 
         draw(graph, result, r.figure, seed=r.search["seed"])
     if r.banks is not None:
+        from edgewatt.operators.bank_file import read_banks
+
         placed = in_banks(result, read_banks(r.banks), result.alignment, until)
         scheduled.summary["placement_in_banks"] = bank_summary(placed)
     if r.page is not None:

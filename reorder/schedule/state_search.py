@@ -179,8 +179,9 @@ def best_first(
     if not search.over and problem.graph.n_nodes <= MANY_OPERATORS:
         search.exact(min(QUICK_STATES, max_states))
     if not search.over and search.states < max_states:
-        third = None if deadline is None else time.monotonic() + (deadline - time.monotonic()) / 3
-        search.floor = lower_bound(problem, known=search.floor, enough=search.peak, deadline=third)
+        share = 3 if problem.graph.n_nodes <= MANY_OPERATORS else 2  # beyond, nothing else raises the bound
+        until = None if deadline is None else time.monotonic() + (deadline - time.monotonic()) / share
+        search.floor = lower_bound(problem, known=search.floor, enough=search.peak, deadline=until)
         search.descend(min(DESCENT_STATES, max_states))
         search.exact(max_states)
     return search.result()
