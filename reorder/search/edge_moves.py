@@ -21,7 +21,7 @@ from traces.work.network import Network
 # Of the budget: the less the model fits the policy, the more (measured). In a search of at most SHORT_US a connection
 # annealing gets less far, and after plans of what to fuse it finds less.
 SHARE = {"min": 0.04, "lru": 0.15, "rr": 0.6}
-SHORT_US, SHORT_SHARE, PLANNED_SHARE = 60, {**SHARE, "rr": 0.95}, {**SHARE, "lru": 0.8, "rr": 0.8}
+SHORT_US, SHORT_SHARE, PLANNED_SHARE = 60, {**SHARE, "rr": 0.95}, 0.8
 SWAPS_PER_MOVE = 20  # swaps of residency intervals that take as long as one edge move (measured)
 PATIENCE = 2.0  # I/Os above the present order at which a move is given up; few recover (measured)
 COLD = 2.0  # cooling rate: after ten moves one I/O more is kept once in 10^30
@@ -89,4 +89,4 @@ def polish(best: Best, network: Network, moves: int | None, seconds: float) -> N
 def share_of(policy: str, seconds: float, n_connections: int, planned: bool) -> float:
     """Return the share of a search's seconds for edge moves; planned: it goes on from plans of what to fuse."""
     short = seconds <= SHORT_US * 1e-6 * n_connections
-    return (PLANNED_SHARE if planned else SHORT_SHARE if short else SHARE)[policy]
+    return PLANNED_SHARE if planned else (SHORT_SHARE if short else SHARE)[policy]
