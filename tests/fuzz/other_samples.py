@@ -158,7 +158,7 @@ def _add_own_files(add: Callable[..., None], net: Network, matrix: Any, folder: 
         place = folder / "stages" / "step"
         if path is not None:
             shutil.copy(path, next(place.glob("*.npz")))
-        found = memo.arrays("step", "identity", lambda: arrays)
+        found = memo.arrays("step", "identity", lambda: arrays, needed=True)
         assert all((found[name] == arrays[name]).all() for name in arrays), "a damaged stage file was believed"
         for other in place.glob("*.damaged-*"):
             other.unlink()

@@ -93,12 +93,13 @@ def test_points_share_what_they_do_not_differ_in(change: dict, same: set[str]) -
     assert {name for name in a if a[name] == b.get(name)} == same
 
 
-def test_passes_are_shared_behind_the_caches() -> None:
+def test_orderings_and_passes_are_shared_behind_the_caches() -> None:
     plan = ew.load_sweep(
         {"base": {"network": NETWORK, "timing": "replay"}, "grid": {"encoder": ["raw", "dbi-dc"], "seed": [0, 1]}}
     )
     named = {point.hash: identities(point) for point in plan.points}
-    assert shared(named) == {point_hash: ["cache_pass"] for point_hash in named} and len(named) == 4
+    found = {point_hash: sorted(steps) for point_hash, steps in shared(named).items()}
+    assert found == {point_hash: ["cache_pass", "ordering"] for point_hash in named} and len(named) == 4
     assert shared({plan.points[0].hash: named[plan.points[0].hash]}) == {}
 
 
