@@ -133,8 +133,8 @@ def _check_of_one(text: str, scope: Mapping[str, Any]) -> Check | None:
         return _array
     try:
         kind = eval(text, dict(scope))  # our own annotation, as typing.get_type_hints does
-    except NameError:  # imported for the type checker alone
-        return None
+    except NameError:  # imported for the type checker alone: a class, known by its name
+        return _of_class_named(text) if text.isidentifier() else None
     return _check_of_type(kind)
 
 
@@ -165,6 +165,15 @@ def _check_of_type(kind: Any) -> Check | None:
             return _callable if "__call__" in vars(kind) else None
         return _instance(os.PathLike if issubclass(kind, os.PathLike) else kind)
     return None
+
+
+def _of_class_named(name: str) -> Check:
+    def check(value: Any) -> Any:
+        if any(kind.__name__ == name for kind in type(value).__mro__):
+            return value
+        raise _WrongTypeError
+
+    return check
 
 
 def _any_of(checks: list[Check]) -> Check:
