@@ -1,26 +1,13 @@
 """Teams of workers: every piece once, whoever does it; small ones together; errors and deaths are told."""
 
-import os
-import signal
 from typing import Any
 
 import pytest
+from oracles.pieces import die, square
 
 from reorder import workers
 from reorder.workers import Workers
 from traces.base.errors import EdgewattError
-
-
-def square(value: int, wrong: int = -1) -> int:
-    if value == wrong:
-        raise KeyError(value)
-    return value * value
-
-
-def die(value: int) -> int:
-    if value == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return value
 
 
 @pytest.mark.parametrize("executor", ["inline", "threads", "processes"])
