@@ -48,7 +48,7 @@ KINDS = {  # page -> the module that makes it
 
 
 def test_every_kind_of_page_is_looked_at() -> None:
-    frames = re.compile(r"^from edgewatt\.reporting\.(html\.page import .*\bPage\b|page import drawing)", re.M)
+    frames = re.compile(r"^ *from edgewatt\.reporting\.(html\.page import .*\bPage\b|page import drawing)", re.M)
     found = {str(p.relative_to(ROOT)) for p in (ROOT / "edgewatt").rglob("*.py") if frames.search(p.read_text())}
     assert found == set(KINDS.values()), "a page is made somewhere that no browser has seen"
 
