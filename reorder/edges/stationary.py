@@ -5,7 +5,8 @@ from __future__ import annotations
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.search.budget import Best, Budget, Scorer
 from reorder.search.intervals import Items
-from reorder.search.rolling import StationaryParameters, best_state, slot_choices
+from reorder.search.keys import two_optimal_order
+from reorder.search.rolling import StationaryParameters, before_orders, best_state, slot_choices
 from traces.work.network import Network
 
 
@@ -21,18 +22,22 @@ def output_stationary(network: Network, task: Task, parameters: StationaryParame
     budget = Budget(task.time_limit_s, task.clock)
     best = Best(Scorer(network, task), budget, task)
     roll(Items.of(network, task), best, parameters)
-    return best.ordering("output-stationary", best.parameters, budget.over)
+    return best.ordering("output-stationary", best.parameters, budget.over or not best.work)
 
 
 def roll(items: Items, best: Best, parameters: StationaryParameters) -> None:
-    """Offer the orders of the best rolling constructions, one per number of slots."""
+    """Offer the orders of the best rolling constructions, one per number of slots; two-optimal if time is too short."""
     task, budget = best.task, best.budget
+    making = before_orders(budget, len(items.edges))
+    if best.edges is None and making.over:
+        best.offer(two_optimal_order(items.network))
+        return
     given = [parameters.slots] if parameters.slots else slot_choices(task)
     for slots in given:
         if best.edges is not None and budget.over:
             break
         slots = min(slots, task.memory - 2)
-        state, tried = best_state(items, slots, budget, parameters)
+        state, tried = best_state(items, slots, making, parameters)
         search = items.search(slots)
         search.set_state(state.opens, state.drops)
         best.work += tried

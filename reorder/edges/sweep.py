@@ -25,6 +25,7 @@ from traces.work.network import Network
 
 Int64Array = npt.NDArray[np.int64]
 
+PLACES_US = 0.3  # a connection: what it takes to look for locality (measured at 1e7)
 SLANTS = (0.0, 1 / 16, 1 / 8)  # of the second coordinate against the first, both from 0 to 1 by rank
 
 
@@ -51,15 +52,17 @@ def ranks(items: Items) -> Iterator[tuple[float, Int64Array]]:
     only_local=True,
 )
 def sweep(network: Network, task: Task, parameters: None) -> Ordering:
-    """Return the best of some sweeps under the objective; two-optimal where the network has no locality."""
+    """Return the best of some sweeps under the objective; two-optimal without locality, or time to look for it."""
     budget = Budget(task.time_limit_s, task.clock)
     best = Best(Scorer(network, task), budget, task)
-    items = Items.of(network, task)
-    least = least_objective(network, task)
-    offer_along(items, best, least, (({"slant": slant}, rank) for slant, rank in ranks(items)))
-    plans = plan_search(items) if task.prepared is None else None  # a portfolio looks for plans itself
-    if plans is not None:
-        plans.fused(best, lambda tried: budget.over or best.value <= least)
+    looks = task.prepared is not None or budget.left() > PLACES_US * 1e-6 * network.n_connections
+    if looks:
+        items = Items.of(network, task)
+        least = least_objective(network, task)
+        offer_along(items, best, least, (({"slant": slant}, rank) for slant, rank in ranks(items)))
+        plans = plan_search(items) if task.prepared is None else None  # a portfolio looks for plans itself
+        if plans is not None:
+            plans.fused(best, lambda tried: budget.over or best.value <= least)
     if best.edges is None:
         best.offer(two_optimal_order(network), slant=0.0, way="none")
-    return best.ordering("sweep", best.parameters, budget.over)
+    return best.ordering("sweep", best.parameters, budget.over or not looks)

@@ -83,10 +83,12 @@ def best_state(items: Items, slots: int, budget: Budget, given: StationaryParame
     """
     tried = 0
     if (slots, given) not in items.known:
-        states = [
-            items.state_of(edges, slots) for edges in (two_optimal_order(items.network), demanded_order(items.network))
-        ]
-        for setting in settings(slots, len(items.edges) > MANY_CONNECTIONS, given):
+        states: list[IntervalState] = []
+        large = len(items.edges) > MANY_CONNECTIONS
+        for natural in (two_optimal_order, demanded_order):
+            if not (states and large and budget.over):
+                states.append(items.state_of(natural(items.network), slots))
+        for setting in settings(slots, large, given):
             if tried and budget.over:
                 break
             state = construct(items, slots, *setting, None if budget.limit_s is None else lambda: budget.over)
@@ -94,7 +96,7 @@ def best_state(items: Items, slots: int, budget: Budget, given: StationaryParame
             if state is None:
                 break
             states.append(state)
-        items.known[slots, given] = min(states, key=items.search(slots).cost_of)
+        items.known[slots, given] = states[0] if len(states) == 1 else min(states, key=items.search(slots).cost_of)
     return items.known[slots, given], tried
 
 
