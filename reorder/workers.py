@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import ExitStack
@@ -150,7 +151,7 @@ def _chained(first: list[Call[Key]], rest: Iterator[Call[Key]]) -> Iterator[Call
     yield from rest
 
 
-class _Team:
+class _Team(ABC):
     """Workers and what is under way at them. Pieces travel together until they take `together_s`, each alone at 0."""
 
     together_s = 0.0
@@ -160,20 +161,20 @@ class _Team:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: Any) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def __exit__(self, *error: Any) -> None: ...
 
+    @abstractmethod
     def members(self) -> int:
         """How many pieces are done at once."""
-        raise NotImplementedError
 
+    @abstractmethod
     def submit(self, function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> Any:
         """Return the future of `_together` for some calls."""
-        raise NotImplementedError
 
+    @abstractmethod
     def done(self, under_way: Iterable[Any]) -> Iterable[Any]:
         """Wait for one of these futures; return those that are done."""
-        raise NotImplementedError
 
     def map(self, function: Callable[..., Any], calls: Iterator[Call[Key]]) -> Iterator[tuple[Key, Any]]:
         """See Workers.map."""

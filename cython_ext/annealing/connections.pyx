@@ -28,9 +28,6 @@ cdef enum:
     RENUMBER = 8  # connections are numbered along the order again when this share of them has moved
 
 
-cdef double MANY = 2.0 ** 60  # I/Os that no order has
-
-
 cdef class _Room:
     """Arrays handed to C, kept alive here."""
 
@@ -140,7 +137,7 @@ cdef class _Counter:
     cdef void change(self, const ew_order *o, double excess) noexcept nogil:
         """Count anew after moves; give up where this term, weighted, comes to cost more than `excess` above before."""
         self.c.most = INT64_MAX
-        if self.weight > 0 and excess < self.weight * MANY:
+        if self.weight > 0 and excess / self.weight < 2.0 ** 60:  # no order has so many I/Os
             self.c.most = self.c.total + <int64_t> floor(excess / self.weight)
         if self.policy == MIN:
             ew_min_changes(&self.c, &self.s, o)
@@ -309,7 +306,7 @@ cdef class Annealer:
         """
         cdef int64_t k, extra
         cdef int32_t e
-        cdef bint left, given_up
+        cdef bint left
         cdef double chance, new_cost
         cdef _Counter counter
         for k in range(iterations):
@@ -323,8 +320,7 @@ cdef class Annealer:
                 return
             if self.o.n_moves == 0:
                 continue
-            given_up = self.incremental and not self._count_changes()
-            new_cost = INFINITY if given_up else self._cost()
+            new_cost = INFINITY if self.incremental and not self._count_changes() else self._cost()
             if new_cost < self.cost or chance < exp2(-(new_cost - self.cost) * real_power(self.iteration, self.sigma)):
                 self._accept(e, extra, left, new_cost)
             else:
@@ -376,23 +372,22 @@ cdef class Annealer:
                 for counter in self.counters:
                     counter.renumber(&self.o)
 
-    cdef _store(self):
+    cdef void _write(self, int32_t[::1] names) noexcept:
+        """Write the present order, as numbers in the initial one."""
         cdef int64_t k
         cdef int32_t e = ew_first(&self.o)
         for k in range(self.o.w):
-            self.best_order[k] = self.o.edges[e].name
+            names[k] = self.o.edges[e].name
             e = self.o.links[e].next
+
+    cdef _store(self):
+        self._write(self.best_order)
         self.best_is_stored = True
 
     def current_order(self):
         """Return int32[W]: the present order, as numbers in the initial one."""
         order = np.empty(self.o.w, np.int32)
-        cdef int32_t[::1] view = order
-        cdef int64_t k
-        cdef int32_t e = ew_first(&self.o)
-        for k in range(self.o.w):
-            view[k] = self.o.edges[e].name
-            e = self.o.links[e].next
+        self._write(order)
         return order
 
     def best_found(self):
