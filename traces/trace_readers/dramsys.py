@@ -1,7 +1,17 @@
 """DRAMSys' trace player (.stl): ``12: read 0x1f40``, a write followed by its bytes where they are known."""
 
 from traces.trace_readers.reader import TRACE_READERS
-from traces.trace_readers.text import PlainLine, Record, Refused, TextReader, access_size, need, number, operation
+from traces.trace_readers.text import (
+    DIGITS,
+    PlainLine,
+    Record,
+    Refused,
+    TextReader,
+    access_size,
+    need,
+    number,
+    operation,
+)
 
 
 def _dramsys(words: list[str]) -> Record:
@@ -17,7 +27,7 @@ def _dramsys(words: list[str]) -> Record:
 
 def _data(word: str) -> None:
     digits = word.removeprefix("0x")
-    if len(digits) % 2 or any(c not in "0123456789abcdefABCDEF" for c in digits):
+    if len(digits) % 2 or not DIGITS[16].issuperset(digits):
         raise Refused(f"data {word[:40]!r} is no hexadecimal string of whole bytes")
 
 

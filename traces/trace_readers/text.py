@@ -17,6 +17,7 @@ from traces.trace_readers.source import Source
 Record = tuple[int, int, int, int]  # address, size (0: not said), op, clock of arrival (-1: not said)
 
 _CHUNK = 2**16
+DIGITS = {10: frozenset("0123456789"), 16: frozenset("0123456789abcdefABCDEF")}
 _LONGEST_LINE = 2**16  # bytes; a longer one is no text trace
 
 
@@ -187,8 +188,7 @@ def _careful(raws: list[bytes], form: TextReader, access_bytes: int, last_cycle:
 def number(word: str, base: int, what: str) -> int:
     """Return a number in base 10 or 16 (0x allowed); Refused otherwise. what: names it in the message."""
     digits = word[2:] if base == 16 and word[:2].lower() == "0x" else word
-    allowed = "0123456789abcdefABCDEF" if base == 16 else "0123456789"
-    if not digits or any(c not in allowed for c in digits):
+    if not digits or not DIGITS[base].issuperset(digits):
         raise Refused(f"{what} {word[:40]!r} is no {'hexadecimal' if base == 16 else 'decimal'} number")
     if len(digits) > 20:
         raise Refused(f"{what} {word[:40]!r} is too large")
