@@ -1,6 +1,7 @@
 """Other simulators' trace formats: what is written, read back, and refused by file and line."""
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -268,3 +269,14 @@ def test_standard_input_is_a_trace(tmp_path):
         assert done.stdout.startswith(b"[5, 5, {'file': 'standard input', 'format': 'lackey'")
     gc.collect()
     assert not list(tmp_path.iterdir())  # nothing is left of it
+
+
+@pytest.mark.parametrize("padding", [(70_000, 1), (65_530, 0), (65_525, 0)])
+def test_a_line_that_is_too_long_is_refused_though_its_pieces_would_be_accesses(
+    tmp_path: Path, padding: tuple[int, int]
+) -> None:
+    spaces, ended = padding
+    path = tmp_path / "t.trace"
+    path.write_text("0x10 READ 1\n" + " " * spaces + "0x20 READ 2" + "\n0x30 READ 3\n" * ended)
+    with pytest.raises(InputError, match=r"t\.trace:2: this is no text"):
+        list(open_trace(path, "dramsim3"))

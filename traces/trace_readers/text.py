@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from typing import IO, ClassVar
 
@@ -91,11 +92,8 @@ def first_words(head: bytes, comments: tuple[str, ...] = ("#",), separators: str
 
 
 def raw_lines(stream: IO[bytes]) -> Iterator[bytes]:
-    """Yield the lines of a stream, none longer than text has them."""
-    while raw := stream.readline(_LONGEST_LINE):
-        yield raw
-        if len(raw) == _LONGEST_LINE:
-            return  # no text: words_of refuses it
+    """Return an iterator over the lines of a stream. One that is too long comes in pieces, which words_of refuses."""
+    return iter(partial(stream.readline, _LONGEST_LINE), b"")
 
 
 def words_of(raw: bytes, comments: tuple[str, ...] = ("#",), separators: str = ",") -> list[str] | None:
@@ -115,6 +113,8 @@ def _plain(raws: list[bytes], form: PlainLine, separators: str, access_bytes: in
     whole = b"".join(raws)
     if any(mark in whole for mark in (b"#", b"_", b"+", b"-", b"\0")):  # int() would take some of these
         return None
+    if len(raws) - whole.count(b"\n") != (not whole.endswith(b"\n")) or len(raws[-1]) == _LONGEST_LINE:
+        return None  # a line that is too long
     if form.prefixed and whole.count(b" 0x") != len(raws):
         return None
     for separator in map(str.encode, separators):
