@@ -7,8 +7,7 @@ The objective is linear: a * runs + the sum of w_k * io_k, each io_k the I/Os un
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport INFINITY, exp2, floor
-from libc.math cimport pow as real_power
+from libc.math cimport INFINITY, exp2, floor, pow as real_power
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint16_t, uint64_t
 
 from cython_ext.annealing.recount cimport (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -136,7 +137,7 @@ class Placement:
         return self.height == self.lower_bound
 
 
-class Allocator:
+class Allocator(ABC):
     """A member of ALLOCATORS: an object with `place`.
 
     rule: the number under which the compiled search over operator orders knows it (cython_ext/schedule/cost.h), None
@@ -146,9 +147,9 @@ class Allocator:
     rule: int | None = None
     fills_banks: bool = False
 
+    @abstractmethod
     def place(self, buffers: Buffers, task: PlacementTask, parameters: Any) -> Placement:
         """Place the buffers."""
-        raise NotImplementedError
 
 
 ALLOCATORS: Registry[Allocator] = Registry(

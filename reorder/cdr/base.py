@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ class EllSweeps:
     look_ahead: bool
 
 
-class TupleOrderMethod:
+class TupleOrderMethod(ABC):
     """A member of TUPLE_ORDERS: an object with `order`, and what others need to know of it.
 
     layouts: storage layouts it can order; 'ell' also needs `ell_sweeps`. objectives: fields it can be told to count.
@@ -36,6 +37,7 @@ class TupleOrderMethod:
         """Return the guards that are worth their time on this problem."""
         return self.guards
 
+    @abstractmethod
     def order(
         self,
         problem: TupleProblem,
@@ -47,7 +49,6 @@ class TupleOrderMethod:
         progress: Progress,
     ) -> None:
         """Order strides [first, last) of a problem, left to right, in place in `order` (int64[N], slot -> tuple)."""
-        raise NotImplementedError
 
     def ell_sweeps(self, parameters: Any) -> EllSweeps:
         """Say how to sweep over the rows of ELLPACK (only asked of orders that serve it)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from itertools import chain, pairwise
 
 import numpy as np
@@ -67,9 +68,9 @@ class SortedStrides(TupleOrderMethod):
 
     workers = "threads"
 
+    @abstractmethod
     def keys(self, problem: TupleProblem, tuples: Int64Array) -> list[np.ndarray]:
         """Return arrays [n] to sort n tuples by, as `numpy.lexsort` takes them: the last one decides first."""
-        raise NotImplementedError
 
     def order(
         self,

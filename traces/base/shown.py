@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import html
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 _MOST = 60  # characters of a value in the line
 
 
-class Shown:
+class Shown(ABC):
     """A class that says what it is in few words. `_facts` is all a class writes; dataclasses keep this `__repr__` by
     ``__repr__ = Shown.__repr__`` in their body.
     """
 
+    @abstractmethod
     def _facts(self) -> Mapping[str, object]:
         """Return what matters, by name, the most telling first; None leaves a fact out."""
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         """Return one line."""

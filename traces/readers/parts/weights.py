@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -126,7 +127,7 @@ def _counts(given: Any) -> tuple[int, ...]:
     return tuple(given)
 
 
-class RowMatrix:
+class RowMatrix(ABC):
     """A matrix whose rows are read as they are asked for."""
 
     tensors: ClassVar[tuple[str, ...]] = ()  # what stands behind NAME
@@ -141,13 +142,13 @@ class RowMatrix:
         claim(_ROW_TAKES * (shape[0] + 1), str(values.file), f"{shape[0]} rows of {name!r}")
 
     @cached_property
+    @abstractmethod
     def pointers(self) -> Int64Array:
         """int64[rows + 1]: how many entries stand before each row. Raises InputError where they are no pointers."""
-        raise NotImplementedError
 
+    @abstractmethod
     def entries(self, first: int, last: int) -> tuple[Int64Array, npt.NDArray[Any]]:
         """Return (columns int64[n], bits uint16 or uint32[n]) of rows [first, last), row by row."""
-        raise NotImplementedError
 
     def _checked(self, pointers: Int64Array, count: int) -> Int64Array:
         if pointers.shape != (self.shape[0] + 1,) or pointers[0] != 0 or not _grow(pointers):
