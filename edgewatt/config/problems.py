@@ -103,7 +103,7 @@ def _problems(model: type[BaseModel], document: Document, error: ValidationError
         others = [item for item in items if item["type"] not in _WANTED]
         if wanted and not (others and any(item["type"] == "literal_error" for item in others) and len(items) > 1):
             value = _at(document.data, place)
-            yield document.mark(place), _wrong_type(wanted, value) + _as_files(place, value)
+            yield document.mark(place), _wrong_type(wanted, value) + _as_mapping(place, value)
         for item in others:
             yield _one(model, document, place, item, wanted)
 
@@ -140,12 +140,15 @@ def _one(
     return document.mark(place, key=kind == "value_error" and isinstance(value, dict)), " ".join(message.split())
 
 
-def _as_files(place: Place, value: Any) -> str:
-    """Say how a network or matrix of several files is written, where a list of them or one name stands alone."""
+def _as_mapping(place: Place, value: Any) -> str:
+    """Say how a network, a matrix or a DRAM part is written, where a name or a list of files stands alone."""
     files = value if isinstance(value, list) else [value]
-    if place[-1:] not in (("network",), ("matrix",)) or not files or not all(isinstance(name, str) for name in files):
+    key = place[-1] if place else None
+    if key not in ("network", "matrix", "dram") or not files or not all(isinstance(name, str) for name in files):
         return ""
-    many = f"files: [{', '.join(files)}]" if isinstance(value, list) and place[-1] == "network" else f"file: {files[0]}"
+    if key == "dram":
+        return f" (write {{part: {files[0]}}})" if len(files) == 1 and len(files[0]) <= 40 else ""
+    many = f"files: [{', '.join(files)}]" if isinstance(value, list) and key == "network" else f"file: {files[0]}"
     return f" (write {{{many}}})" if len(many) <= 60 else f" (write {{{many.partition(':')[0]}: ...}})"
 
 

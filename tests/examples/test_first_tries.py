@@ -44,6 +44,8 @@ def test_keys_and_networks_are_corrected(here: Path) -> None:
     (here / "r.yaml").write_text("network: fc0.npz\nsearch: {time: 3}\n")
     text = said("run", "r.yaml", status=2)
     assert "(write {file: fc0.npz})" in text and "did you mean 'time_limit_s'?" in text
+    (here / "d.yaml").write_text("network: {file: fc0.npz}\ndram: hbm3\n")
+    assert "expected a mapping, not the text 'hbm3' (write {part: hbm3})" in said("run", "d.yaml", status=2)
 
 
 def test_pays_without_an_order_with_sizes_as_one_writes_them(here: Path) -> None:
