@@ -130,6 +130,15 @@ class Machine(Shown):
         if lines and lines[-1] % self.bus.block_bytes:
             raise InputError(f"line_bytes {lines[-1]} is no multiple of the bus block_bytes {self.bus.block_bytes}")
 
+    def with_part_read(self) -> Machine:
+        """Return this machine with its part as a Part, read once for all that ask for it."""
+        if self.part is None:
+            return self
+        from hwmodel.parts.part_file import load_part
+
+        part = load_part(self.part)
+        return self if part is self.part else replace(self, part=part)
+
     @property
     def beats_per_block(self) -> int:
         """Beats of a burst on the bus: more than its bytes fill where the part sends more than data."""

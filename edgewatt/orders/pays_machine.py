@@ -27,12 +27,11 @@ def machine_of(system: str | Path | Mapping[str, Any] | Machine) -> Machine:
     from edgewatt.config.loading import as_document
     from edgewatt.point.expand import points_of
     from edgewatt.point.machine import build_machine
-    from hwmodel.dram.engine import load_part
 
     if isinstance(system, Machine):
         if system.part is None:
             raise InputError("the machine has no DRAM part: energy and time need one")
-        machine = replace(system, part=load_part(system.part))
+        machine = system.with_part_read()
     else:
         keys = dict(system) if isinstance(system, Mapping) else {"system": str(system)}
         machine = build_machine(points_of(as_document({"network": _ANY_NETWORK, **keys}))[0])

@@ -118,6 +118,7 @@ def replay(
     progress(accesses done, total or None, text) is called after each slice. Memory is independent of the trace's length
     (policy 'min' excepted). Raises InputError where the trace does not fit the machine, or the arrivals the bursts.
     """
+    machine = machine.with_part_read()
     source = CachePass(trace, machine) if isinstance(trace, Trace) else trace.checked(machine)
     meter = _Meter(machine, source.has_data, source.description, _clocks(arrival, machine))
     for bursts in source.run():
