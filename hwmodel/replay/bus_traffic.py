@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -111,8 +110,8 @@ class Wires:
 
     def beside(self) -> Wires:
         """Return the wires of another channel: at rest, and counted together with these."""
-        other = copy.copy(self)
-        other.__dict__.pop("_channel", None)
+        other = Wires.__new__(Wires)
+        other._at_rest = self._at_rest
         return other
 
     @cached_property
