@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from itertools import islice
 from typing import Any, Self, TypeVar
 
-from traces.base.children import end_with_parent, safe_children
+from traces.base.children import end_with_parent, local_dask_cluster, safe_children
 from traces.base.errors import EdgewattError, InputError, MissingExtraError, unknown_name
 from traces.base.registry import naming_outside
 
@@ -25,10 +25,6 @@ IN_FLIGHT = 3  # pieces a worker: one that it does, and what it does next
 _MOST_TOGETHER = 64  # pieces in one task
 _CONNECT_S = 10.0
 _RETRIES = 2  # Dask gives a piece whose worker died to another one
-_WORKER = {
-    **{name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")},
-    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",  # nobody looks at it
-}
 
 Key = TypeVar("Key")
 Call = tuple[Key, tuple[Any, ...]]
@@ -283,11 +279,7 @@ class _Dask(_Team):
         self._distributed, self._ends = distributed, ExitStack()
         try:
             if scheduler is None:
-                with safe_children():
-                    cluster = distributed.LocalCluster(
-                        n_workers=count, threads_per_worker=1, processes=True, dashboard_address=None, env=_WORKER
-                    )
-                self._ends.enter_context(cluster)
+                cluster = self._ends.enter_context(local_dask_cluster(distributed, count))
             self._client = distributed.Client(cluster if scheduler is None else scheduler, timeout=f"{_CONNECT_S:g}s")
         except (OSError, TimeoutError, ValueError) as error:
             self._ends.close()

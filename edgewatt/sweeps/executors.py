@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from traces.base.children import module_command, safe_children
+from traces.base.children import local_dask_cluster, module_command
 from traces.base.errors import EdgewattError, InputError, MissingExtraError, unknown_name
 
 Task = dict[str, Any]
@@ -249,15 +249,7 @@ class DaskExecutor:
 
         with contextlib.ExitStack() as stack:
             if self.scheduler is None:
-                stack.enter_context(safe_children())
-                cluster = distributed.LocalCluster(
-                    n_workers=self.workers or available_cores(),
-                    threads_per_worker=1,
-                    processes=True,
-                    dashboard_address=None,
-                    env=PINNED,
-                )
-                stack.enter_context(cluster)
+                cluster = stack.enter_context(local_dask_cluster(distributed, self.workers or available_cores()))
                 client = distributed.Client(cluster)
             else:
                 try:

@@ -20,6 +20,7 @@ from edgewatt.results.store import Store
 from edgewatt.sweeps.executors import DaskExecutor
 from edgewatt.sweeps.plan import load_sweep
 from edgewatt.sweeps.sweep import sweep
+from traces.base.children import local_dask_cluster
 from traces.base.errors import EdgewattError
 from traces.generators.networks import random_layered
 from traces.readers.native import save
@@ -109,6 +110,20 @@ def test_relative_names_are_those_of_the_folder_where_the_sweep_is_started(
 def test_local_cluster(tmp_path: Path) -> None:
     found = sweep(SWEEP, results=tmp_path / "dask", executor="dask", workers=2)
     assert found.computed == 40 and not found.failed
+
+
+def test_a_local_cluster_does_not_watch_itself() -> None:
+    """Ticks, the monitor and the profiler took an eighth of a core; a worker takes its settings from its starter."""
+    import dask
+    import distributed
+
+    watched = ("admin.tick.interval", "admin.system-monitor.interval", "worker.profile.enabled")
+    with local_dask_cluster(distributed, 1) as cluster, distributed.Client(cluster) as client:
+        found = client.submit(lambda: [dask.config.get(f"distributed.{name}") for name in watched]).result()
+        assert found == ["1s", "10s", False]
+        assert client.submit(os.environ.get, "MALLOC_TRIM_THRESHOLD_").result() is None
+        assert client.submit(os.environ.get, "OMP_NUM_THREADS").result() == "1"
+    assert dask.config.get("distributed.worker.profile.enabled"), "others' clusters are as they were"
 
 
 def test_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
