@@ -30,7 +30,8 @@ def read_matrix(path: str | Path, *, names: Sequence[str] | None = None) -> Any:
 
     names: which tensor of a file with several, a name or a pattern such as ``layer1.*.weight`` that one tensor fits; a
     convolution is the matrix of its outputs and taps, [O, I * R * S].
-    Reads SciPy npz, Matrix Market, safetensors, and npz with arrays data, indices, indptr and shape alone.
+    Reads SciPy npz, NumPy npy and npz, Matrix Market, safetensors, and npz with arrays data, indices, indptr and shape
+    alone.
     Raises InputError naming file and entry.
     """
     import scipy.sparse
@@ -52,10 +53,14 @@ def read_matrix(path: str | Path, *, names: Sequence[str] | None = None) -> Any:
         if names and any(len(weights.parts(name)) > 1 for weights in [ModelWeights(path)] for name in names):
             return _of_weights(ModelWeights(path), names)
     readers = [entry.item for entry in NETWORK_READERS.sound().values() if isinstance(entry.item, MatrixReader)]
-    by_suffix = {end: reader for reader in readers for end in reader.suffixes}
-    if suffix not in by_suffix:
-        raise InputError(f"{path}: unknown kind of file {suffix!r}{did_you_mean(suffix, by_suffix)}")
-    m = _one_of(by_suffix[suffix], path, names)
+    able = [reader for reader in readers if suffix in reader.suffixes]
+    if not able:
+        known = sorted({end for reader in readers for end in reader.suffixes})
+        raise InputError(f"{path}: unknown kind of file {suffix!r}{did_you_mean(suffix, known)}")
+    reader = next((each for each in able if len(able) == 1 or each.recognises(path)), None)
+    if reader is None:
+        raise InputError(f"{path}: no {suffix} file that holds a matrix")
+    m = _one_of(reader, path, names)
     values = np.ones(len(m.rows), np.float32) if m.values is None else np.asarray(m.values, np.float32)
     for name, ids, size in (("row", m.rows, m.shape[0]), ("column", m.columns, m.shape[1])):
         bad = np.flatnonzero((ids < 0) | (ids >= size))

@@ -50,6 +50,27 @@ def test_matrix_market(tmp_path: Path, dense: bool) -> None:
     check(load([tmp_path / "1.mtx", tmp_path / "2.mtx"]))
 
 
+def test_numpy_arrays_are_layers(tmp_path: Path) -> None:
+    np.save(tmp_path / "layer2.npy", A)
+    np.save(tmp_path / "layer10.npy", B)
+    check(load(tmp_path))
+    np.savez(tmp_path / "net.npz", w2=A, w10=B, steps=np.arange(3), **{"w10.bias": np.array([1, 2, 3])})
+    network = load(tmp_path / "net.npz")
+    check(network)
+    assert isinstance(network, Network) and network.biases is not None
+    assert network.biases.tolist() == [0, 0, 0, 0, 0, 1, 2, 3]
+    assert edges(load(tmp_path / "net.npz", names=["w10"])) == [(1, 2, 4), (0, 3, 5), (0, 4, 6), (1, 4, 7)]
+    for values, said in ((np.arange(5), "not int64 of shape"), (A + 1j, "not complex"), (A[None], "shape .1, 2, 3.")):
+        np.save(tmp_path / "bad.npy", values)
+        with pytest.raises(InputError, match=f"bad.npy: the array: a layer is a matrix of real numbers, {'.*' + said}"):
+            load(tmp_path / "bad.npy")
+    np.savez(tmp_path / "flat.npz", w=np.arange(4))
+    with pytest.raises(InputError, match=r"flat.npz: holds no two-dimensional array"):
+        load(tmp_path / "flat.npz")
+    with pytest.raises(InputError, match=r"no array 'w3' .known: steps, w10, w10.bias, w2"):
+        load(tmp_path / "net.npz", names=["w3"])
+
+
 def test_orientation_turns_every_layer(tmp_path: Path) -> None:
     for name, matrix in (("1.mtx", A.T), ("2.mtx", B.T)):
         scipy.io.mmwrite(tmp_path / name, scipy.sparse.coo_matrix(matrix), precision=9)

@@ -124,7 +124,7 @@ KINDS = {
         "`edgewatt order-tuples {file}` orders its tuples, `edgewatt order {file}` takes it as a network's layer",
         lambda look: (
             {"format", "shape", "data"} <= look.arrays
-            or look.suffix == ".mtx"
+            or look.suffix in (".mtx", ".npy")
             or look.head.lower().startswith(b"%%matrixmarket")
         ),
     ),
@@ -180,7 +180,7 @@ KINDS = {
     "trace": Kind(
         "a memory trace",
         "`edgewatt cache {file}` plays it through caches, `edgewatt dram {file}` on a memory part",
-        lambda look: "meta.json" in look.arrays or _is_trace(look),
+        lambda look: "meta.json" in look.arrays or (not look.arrays and _is_trace(look)),
     ),
     "results": Kind(
         "a folder of results",

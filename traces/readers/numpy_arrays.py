@@ -1,0 +1,68 @@
+"""NumPy files of dense arrays: each two-dimensional one is a layer, whose non-zeros are the connections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from traces.base.archive import npz_names, read_npy, read_npz
+from traces.base.errors import InputError, did_you_mean
+from traces.readers.parts.layers import Matrix, dense_layer
+from traces.readers.parts.names import natural_key
+from traces.readers.reader import NETWORK_READERS, MatrixReader
+from traces.work.network import is_real
+
+# Arrays of which the other npz files have at least one: networks, SciPy's matrices, orders, traces.
+_OTHERS = {"edgewatt_network", "format", "shape", "data", "indices", "indptr", "row", "col", "edges", "meta.json"}
+
+
+def read(path: Path, names: Sequence[str] | None = None) -> list[Matrix]:
+    """Return the layers of a file.
+
+    .npy: its array. .npz: `names`, or all two-dimensional arrays in natural order of their names (w2 before w10). An
+    array `x.bias` of one dimension belongs to `x.weight` or `x`. Raises InputError naming file and array.
+    """
+    if path.suffix.lower() == ".npy":
+        return [_layer(read_npy(path), f"{path}: the array")]
+    arrays = read_npz(path)
+    chosen = _matrices(arrays) if names is None else list(names)
+    if not chosen:
+        raise InputError(f"{path}: holds no two-dimensional array to take as a layer{did_you_mean('', arrays)}")
+    for name in chosen:
+        if name not in arrays:
+            raise InputError(f"{path}: has no array {name!r}{did_you_mean(name, arrays)}")
+    return [
+        _layer(arrays[name], f"{path}: array {name!r}", arrays.get(f"{name.removesuffix('.weight')}.bias"))
+        for name in chosen
+    ]
+
+
+def _matrices(arrays: Mapping[str, np.ndarray]) -> list[str]:
+    return sorted((name for name, values in arrays.items() if values.ndim == 2), key=natural_key)
+
+
+def _layer(values: np.ndarray, where: str, bias: np.ndarray | None = None) -> Matrix:
+    if values.ndim != 2 or not (values.dtype == bool or is_real(values.dtype)):
+        raise InputError(f"{where}: a layer is a matrix of real numbers, not {values.dtype} of shape {values.shape}")
+    return dense_layer(values, where, bias=bias if bias is not None and bias.ndim == 1 else None)
+
+
+class NumpyArrays(MatrixReader):
+    suffixes = (".npy", ".npz")
+    chooses_tensors = True
+
+    def recognises(self, path: Path) -> bool:
+        return path.suffix.lower() == ".npy" or not _OTHERS & npz_names(path)
+
+    def matrices(self, path: Path, names: Sequence[str] | None) -> list[Matrix]:
+        return read(path, names)
+
+    def matrix_names(self, path: Path) -> list[str]:
+        return [] if path.suffix.lower() == ".npy" else _matrices(read_npz(path))
+
+
+NETWORK_READERS.register("numpy", summary="NumPy npy and npz: every dense two-dimensional array is a layer")(
+    NumpyArrays()
+)
