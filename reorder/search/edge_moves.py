@@ -60,11 +60,14 @@ def window(network: Network) -> int:
     return max(4, round(network.n_connections / max(1, int((network.in_degree > 0).sum())) / 3))
 
 
+def begins_within(network: Network, seconds: float) -> bool:
+    """Return whether a search begins in so many seconds. That of a small network takes no time that counts."""
+    return network.n_connections <= MANY_CONNECTIONS or seconds >= BEGIN_US * 1e-6 * network.n_connections
+
+
 def polish(best: Best, network: Network, moves: int | None, seconds: float) -> None:
     """Improve the best order by `moves` edge moves or for `seconds`, whichever ends first, and offer the result."""
-    if best.edges is None or moves == 0 or seconds <= 0:
-        return
-    if network.n_connections > MANY_CONNECTIONS and seconds < BEGIN_US * 1e-6 * network.n_connections:
+    if best.edges is None or moves == 0 or seconds <= 0 or not begins_within(network, seconds):
         return
     started, task = best.budget.spent(), best.task
     search = annealer(network, task, best.edges, window(network), COLD, task.seed, patience=PATIENCE)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import reorder.search.rolling as rolling
+from edgewatt import count_io
 from edgewatt.operators.words import banks_in_words
 from reorder.arena.allocate import allocate
 from reorder.arena.banks import Bank
@@ -54,6 +55,17 @@ def test_what_a_method_prepares_is_left_out_where_it_takes_longer_than_the_limit
     assert time.process_time() - began < 2.4
     assert len(made.edges) == network.n_connections
     assert made.truncated or name == "chain"  # of which any order is optimal
+
+
+def test_connection_reordering_does_not_begin_what_its_limit_has_no_time_for() -> None:
+    """To lay out ten million connections took it twice a limit of two seconds, after which it made one move."""
+    network = shape("chain", 3_000_000)
+    start = two_optimal_order(network)
+    began = time.process_time()
+    made = order(network, "connection-reordering", memory=100, time_limit_s=0.3)
+    assert time.process_time() - began < 0.9
+    assert (made.edges == start).all()
+    assert [(step, value) for step, _, value in made.curve] == [(0, count_io(network, made, memory=100).total)]
 
 
 def test_a_pass_of_learned_looks_at_the_clock_within_a_layer() -> None:

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from reorder.base import ORDERINGS, Ordering, Task
-from reorder.search.edge_moves import annealer
+from reorder.search.budget import Scorer
+from reorder.search.edge_moves import annealer, begins_within
 from reorder.search.keys import two_optimal_order
 from traces.base.errors import InputError
 from traces.work.network import Network
@@ -77,10 +78,18 @@ def curve_points(iterations: int) -> list[int]:
     steps="iterations",
 )
 def connection_reordering(network: Network, task: Task, parameters: ConnectionReorderingParameters) -> Ordering:
-    """Anneal from the start order; return the best order met, with the curve of the best objective so far."""
+    """Anneal from the start order; return the best order met, with the curve of the best objective so far.
+
+    Where a time limit ends before annealing could begin, that is the start order.
+    """
     began = time.monotonic()
     start = STARTS[parameters.start](network)
     window = paper_window(network) if parameters.window is None else parameters.window
+    if task.time_limit_s is not None and not begins_within(network, began + task.time_limit_s - time.monotonic()):
+        value = Scorer(network, task)(start)
+        noted = ((0, time.monotonic() - began, value),)
+        told = {**asdict(parameters), "window": window, "accepted": 0, "played": 0}
+        return Ordering(start, "connection-reordering", told, task.seed, noted, truncated=True)
     search = annealer(network, task, start, window, parameters.sigma, task.seed, parameters.incremental)
     curve = [(0, time.monotonic() - began, search.best)]
     deadline = math.inf if task.time_limit_s is None else began + task.time_limit_s
