@@ -121,6 +121,7 @@ class Best:
     parameters: dict[str, Any] = field(default_factory=dict)
     curve: list[tuple[int, float, float]] = field(default_factory=list)
     work: int = 0
+    counting: float = 0.0  # seconds that the last order took to be counted
 
     def offer(self, edges: npt.NDArray[np.int64], **parameters: Any) -> float:
         """Score an order, keep it if it is better than every one before, and return its value (`Scorer.polished`).
@@ -129,7 +130,9 @@ class Best:
         """
         if self.edges is not None and np.array_equal(edges, self.edges):
             return self.value  # as the file's order often is two-optimal's; a look costs a thirtieth of a count
+        began = self.budget.spent()
         edges, value = self.score.polished(edges)
+        self.counting = self.budget.spent() - began
         if value < self.value:
             self.edges, self.value, self.parameters = edges, value, parameters
             self.curve.append((self.work, self.budget.spent(), value))

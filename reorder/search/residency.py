@@ -25,6 +25,7 @@ FEWER = 0.9  # the factor under MIN
 IDLE, HALF, STILL_FEWER, MORE, SHORT_US, FAR_TIME, FAR_START = 0.01, 0.5, (0.35, 0.25), 0.7, 20, 0.3, 0.1
 DELAYS = (0, 1, 2, 4, 8, 16, 32)  # tried first, in stages
 CHECKPOINT_SHARE = 0.04  # of the time at most, for those counts
+OFFER = 3  # counts that decoding an order and counting it take (measured on ten million connections)
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,7 @@ class Annealing:
         self.done = 0
         self.delay: int | None = None  # of decoding, once looked for
         self.took = 0.0  # seconds of the last offer
+        self.offered = math.inf  # the value it had
 
     def offer(self, best: Best) -> float:
         """Offer the order of the present state and return its value. Under LRU and RR, look for the best delay too."""
@@ -117,7 +119,8 @@ class Annealing:
                 values[d] = best.offer(self.items.decode(self.search, d), slots=self.slots)
         self.delay = min(values, key=lambda d: (values[d], d))
         self.took = best.budget.spent() - began
-        return values[self.delay]
+        self.offered = values[self.delay]
+        return self.offered
 
     def run(self, moves: int | None, seconds: float, best: Best, temperature: float | None = None) -> float:
         """Anneal for `moves` moves or `seconds`, whichever ends first, offering orders to `best` on the way.
@@ -136,7 +139,8 @@ class Annealing:
             spent = best.budget.spent() - started
             timed = 0.0 if seconds == math.inf else spent / seconds if seconds > 0 else 1.0
             share = max(done / moves if moves else 0.0, timed)
-            if share >= 1 or best.budget.over or (moves is not None and done >= moves):
+            last = self.took or OFFER * best.counting  # seconds that the offer at the end takes
+            if share >= 1 or best.budget.left() <= last or (moves is not None and done >= moves):
                 break
             if done and temperature is None:  # what the whole budget comes to, at the speed so far
                 start = kinds.start(done / max(share, 1e-6) / n)
@@ -155,7 +159,7 @@ class Annealing:
             if best.task.progress:
                 best.task.progress(round(1000 * share), 1000, f"{best.value:.0f}")
         self.done += done
-        return self.offer(best)
+        return self.offer(best) if done or self.offered == math.inf else self.offered
 
 
 def anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: float, heat: float = 1.0) -> None:
@@ -173,6 +177,8 @@ def _anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: 
     MIN: from M - 2, where the model is exact, to fewer, which leave MIN room to keep sources. LRU and RR: from a share
     of M - 1 downhill, up or down. Each as long as it pays.
     """
+    if best.edges is not None and best.budget.left() <= OFFER * best.counting:
+        return
     task, seed = best.task, best.task.seed
     n = len(items.items)
     moves = parameters.moves
