@@ -20,18 +20,19 @@ typedef struct {
 } ew_processing;
 
 /* Ask for the ends of a connection. What lies nowhere is not fetched. */
-static inline void ew_fetch_ends(const ew_processing *p, int64_t edge) {
+static inline void ew_fetch_ends(const int32_t *ends, int64_t edge) {
 #if defined(__GNUC__) || defined(__clang__)
-    __builtin_prefetch((const void *)((uintptr_t)p->ends + 8 * (uintptr_t)edge));
+    __builtin_prefetch((const void *)((uintptr_t)ends + 8 * (uintptr_t)edge));
 #else
-    (void)p, (void)edge;
+    (void)ends, (void)edge;
 #endif
 }
 
 /* Put the ends of the connections at the places [from, to) of the order into source and target; return whether they
- * are valid so far. Of an order that is not, the arrays mean nothing. */
+ * are valid so far. Of an order that is not, the arrays mean nothing. asks: for those that come. */
 static inline __attribute__((always_inline)) int ew_take(ew_processing *given, int64_t from, int64_t to, int32_t *source,
-                                                         int32_t *target, const int backwards, const int stored) {
+                                                         int32_t *target, const int backwards, const int stored,
+                                                         const int asks) {
     const ew_processing p = *given;
     const int64_t step = backwards ? -1 : 1, n = to - from;
     int64_t i = backwards ? to - 1 : from, runs = p.runs;
@@ -40,11 +41,13 @@ static inline __attribute__((always_inline)) int ew_take(ew_processing *given, i
     for (int64_t k = 0; k < n; k++, i += step) {
         int64_t edge = i;
         if (!stored) {
-            if (backwards ? i >= EW_AHEAD : i < p.w - EW_AHEAD) ew_fetch_ends(&p, p.order[i + step * EW_AHEAD]);
+            if (asks && (backwards ? i >= EW_AHEAD : i < p.w - EW_AHEAD))
+                ew_fetch_ends(p.ends, p.order[i + step * EW_AHEAD]);
             edge = p.order[i];
             if ((uint64_t)edge >= (uint64_t)p.w) return 0;
-            wrong |= p.met[edge >> 6] >> (edge & 63) & 1;
-            p.met[edge >> 6] |= (uint64_t)1 << (edge & 63);
+            const uint64_t bit = (uint64_t)1 << (edge & 63), word = p.met[edge >> 6];
+            wrong |= word & bit;
+            p.met[edge >> 6] = word | bit;
         }
         const int32_t a = p.ends[2 * edge], b = p.ends[2 * edge + 1];
         wrong |= p.closed[backwards ? a : b];
@@ -58,11 +61,16 @@ static inline __attribute__((always_inline)) int ew_take(ew_processing *given, i
 }
 
 static inline int ew_take_forwards(ew_processing *p, int64_t from, int64_t to, int32_t *source, int32_t *target) {
-    return p->order ? ew_take(p, from, to, source, target, 0, 0) : ew_take(p, from, to, source, target, 0, 1);
+    return p->order ? ew_take(p, from, to, source, target, 0, 0, 1) : ew_take(p, from, to, source, target, 0, 1, 0);
 }
 
 static inline int ew_take_backwards(ew_processing *p, int64_t from, int64_t to, int32_t *source, int32_t *target) {
-    return p->order ? ew_take(p, from, to, source, target, 1, 0) : ew_take(p, from, to, source, target, 1, 1);
+    return p->order ? ew_take(p, from, to, source, target, 1, 0, 1) : ew_take(p, from, to, source, target, 1, 1, 0);
+}
+
+/* Forwards, where whoever plays what was taken asks for the ends of what comes. There has to be an order. */
+static inline int ew_take_asked(ew_processing *p, int64_t from, int64_t to, int32_t *source, int32_t *target) {
+    return ew_take(p, from, to, source, target, 0, 0, 0);
 }
 
 #endif

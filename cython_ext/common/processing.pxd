@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 cdef extern from "common/processing.h" nogil:
-    enum: EW_BLOCK
+    enum: EW_AHEAD, EW_BLOCK
     ctypedef struct ew_processing:
         const int32_t *ends
         const int64_t *order
@@ -14,3 +14,4 @@ cdef extern from "common/processing.h" nogil:
         int64_t runs
     bint ew_take_forwards(ew_processing *, int64_t, int64_t, int32_t *, int32_t *)
     bint ew_take_backwards(ew_processing *, int64_t, int64_t, int32_t *, int32_t *)
+    bint ew_take_asked(ew_processing *, int64_t, int64_t, int32_t *, int32_t *)

@@ -10,7 +10,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from cython_ext.common.checks cimport need
-from cython_ext.common.processing cimport EW_BLOCK, ew_processing, ew_take_backwards, ew_take_forwards
+from cython_ext.common.processing cimport EW_AHEAD, EW_BLOCK, ew_processing, ew_take_asked, ew_take_backwards
 from cython_ext.iomodel.lru_stack cimport ew_stack, ew_stack_run
 
 cdef extern from "iomodel/fast_memory.h" nogil:
@@ -25,6 +25,8 @@ cdef extern from "iomodel/fast_memory.h" nogil:
         const uint8_t *is_output
         const uint32_t *final
         ew_moves *moves
+        const int32_t *ends
+        const int64_t *coming
     ctypedef struct ew_lru:
         ew_fast_memory m
         uint32_t *value
@@ -204,6 +206,7 @@ cdef object _begin(ew_fast_memory *m, played *work, int64_t memory, const uint8_
     """Fill what all policies have; the array returned holds the final uses and must live as long."""
     cdef uint32_t[::1] final = np.zeros(is_output.shape[0] if work.moves else 0, np.uint32)
     m.is_output, m.moves, m.final = &is_output[0], work.moves, NULL
+    m.ends, m.coming = work.order.ends if work.order else NULL, NULL
     m.capacity = min(memory - 1, is_output.shape[0])  # more room than neurons is never filled
     m.used = m.reads_neurons = m.writes_live = m.writes_outputs = m.skips = 0
     if work.moves:
@@ -235,11 +238,11 @@ cdef void _min_run(void *state, const int32_t *source, const int32_t *target, in
     ew_min_run(<ew_min *> state, start, end)
 
 
-cdef bint _slice(played *work, const ew_fast_memory *m, void *state, connections run, int64_t start,
+cdef bint _slice(played *work, ew_fast_memory *m, void *state, connections run, int64_t start,
                  int64_t end) noexcept nogil:
     """Process the connections at the places from start to end; return whether they may stand there."""
-    cdef int32_t source[EW_BLOCK]
-    cdef int32_t target[EW_BLOCK]
+    cdef int32_t source[EW_AHEAD]
+    cdef int32_t target[EW_AHEAD]
     cdef int64_t i, before
     if work.loads:
         for i in range(start, end):
@@ -251,15 +254,16 @@ cdef bint _slice(played *work, const ew_fast_memory *m, void *state, connections
             end, work.pin_both)
     else:
         while start < end:
-            i = min(start + EW_BLOCK, end)
-            if not ew_take_forwards(work.order, start, i, source, target):
+            i = min(start + EW_AHEAD, end)
+            if not ew_take_asked(work.order, start, i, source, target):
                 return False
+            m.coming = work.order.order + i if i + EW_AHEAD <= work.w else NULL
             run(state, source, target, start, i, work.pin_both)
             start = i
     return True
 
 
-cdef bint _walk(played *work, const ew_fast_memory *m, void *state, connections run) except -1:
+cdef bint _walk(played *work, ew_fast_memory *m, void *state, connections run) except -1:
     """Process all connections; return whether their order is valid."""
     cdef int64_t start
     cdef bint valid = True

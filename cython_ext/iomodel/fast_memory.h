@@ -8,7 +8,7 @@
 #ifndef EDGEWATT_IOMODEL_H
 #define EDGEWATT_IOMODEL_H
 
-#include <stdint.h>
+#include "common/processing.h"
 
 #define EW_INLINE static inline __attribute__((always_inline))
 
@@ -33,6 +33,9 @@ typedef struct {
     const uint8_t *is_output; /* [N] */
     const uint32_t *final;    /* [N] position of each neuron's very last access; asked for only where moves are noted */
     ew_moves *moves;          /* NULL: count only */
+    const int32_t *ends;      /* of all connections as stored; used where LRU or RR ask for some */
+    const int64_t *coming;    /* [to - from] connections that are played later: their ends are asked for meanwhile, one
+                               * at each connection, so that a miss waits beside a branch not foreseen; NULL: none */
 } ew_fast_memory;
 
 EW_INLINE void ew_note(ew_fast_memory *m, int64_t step, int32_t neuron, uint8_t kind) {
@@ -112,9 +115,12 @@ EW_INLINE void ew_lru_touch(ew_lru *s, int32_t x, uint32_t dirty) {
 }
 
 EW_INLINE void ew_lru_play(ew_lru *state, const int32_t *source, const int32_t *target, int64_t from, int64_t to,
-                           const int pin_both, const int note) {
+                           const int pin_both, const int note, const int asks) {
     ew_lru s = *state;
+    const int32_t *const ends = s.m.ends;
+    const int64_t *const coming = s.m.coming;
     for (int64_t i = from; i < to; i++) {
+        if (asks) ew_fetch_ends(ends, coming[i - from]);
         const int32_t a = source[i - from], b = target[i - from];
         if (s.now + 2 - s.tail > s.room) s.tail = ew_pack_recent(s.value, s.recent, s.room, s.tail, s.now);
         uint32_t dirty = s.value[a] & 1;
@@ -150,11 +156,15 @@ EW_INLINE void ew_lru_play(ew_lru *state, const int32_t *source, const int32_t *
 static void ew_lru_run(ew_lru *s, const int32_t *source, const int32_t *target, int64_t from, int64_t to,
                        int pin_both) {
     if (s->m.moves)
-        ew_lru_play(s, source, target, from, to, pin_both, 1);
+        ew_lru_play(s, source, target, from, to, pin_both, 1, 0);
+    else if (pin_both && s->m.coming)
+        ew_lru_play(s, source, target, from, to, 1, 0, 1);
     else if (pin_both)
-        ew_lru_play(s, source, target, from, to, 1, 0);
+        ew_lru_play(s, source, target, from, to, 1, 0, 0);
+    else if (s->m.coming)
+        ew_lru_play(s, source, target, from, to, 0, 0, 1);
     else
-        ew_lru_play(s, source, target, from, to, 0, 0);
+        ew_lru_play(s, source, target, from, to, 0, 0, 0);
 }
 
 /* Take back the live writes of what was not used again, and write the outputs that are left, at step `w`. */
@@ -204,9 +214,12 @@ EW_INLINE void ew_rr_load(ew_rr *s, int32_t x, int32_t pinned, int64_t position,
 }
 
 EW_INLINE void ew_rr_play(ew_rr *state, const int32_t *source, const int32_t *target, int64_t from, int64_t to,
-                          const int pin_both, const int note) {
+                          const int pin_both, const int note, const int asks) {
     ew_rr s = *state;
+    const int32_t *const ends = s.m.ends;
+    const int64_t *const coming = s.m.coming;
     for (int64_t i = from; i < to; i++) {
+        if (asks) ew_fetch_ends(ends, coming[i - from]);
         const int32_t a = source[i - from], b = target[i - from];
         if (!(s.value[a] & EW_RESIDENT)) ew_rr_load(&s, a, pin_both ? b : -1, 2 * i, note);
         if (!(s.value[b] & EW_RESIDENT)) ew_rr_load(&s, b, a, 2 * i + 1, note);
@@ -217,11 +230,15 @@ EW_INLINE void ew_rr_play(ew_rr *state, const int32_t *source, const int32_t *ta
 
 static void ew_rr_run(ew_rr *s, const int32_t *source, const int32_t *target, int64_t from, int64_t to, int pin_both) {
     if (s->m.moves)
-        ew_rr_play(s, source, target, from, to, pin_both, 1);
+        ew_rr_play(s, source, target, from, to, pin_both, 1, 0);
+    else if (pin_both && s->m.coming)
+        ew_rr_play(s, source, target, from, to, 1, 0, 1);
     else if (pin_both)
-        ew_rr_play(s, source, target, from, to, 1, 0);
+        ew_rr_play(s, source, target, from, to, 1, 0, 0);
+    else if (s->m.coming)
+        ew_rr_play(s, source, target, from, to, 0, 0, 1);
     else
-        ew_rr_play(s, source, target, from, to, 0, 0);
+        ew_rr_play(s, source, target, from, to, 0, 0, 0);
 }
 
 /* As ew_lru_end. */

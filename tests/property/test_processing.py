@@ -57,6 +57,26 @@ def test_an_order_is_taken_where_it_is_valid(network, random, kind):
         assert in_one_pass == count_io(network, Ordering(np.array(order), "given"), memory=3, policy=policy)
 
 
+@pytest.mark.parametrize("n", [1, 127, 128, 129, 256, 257, 1023, 1024, 1025, 1153, 2048])
+def test_an_order_of_many_blocks_is_counted_as_one_that_is_laid_out(n):
+    """It is taken block by block, the ends of the next one asked for while one is counted."""
+    rng = np.random.default_rng(n)
+    pairs = rng.choice(60 * 60, n, replace=False)
+    network = Network(pairs % 60, 60 + pairs // 60, 120, range(60), range(60, 120))
+    order = rng.permutation(n)
+    for policy in POLICIES:
+        for pinning in ("literal", "pin_both"):
+            kind = {"memory": 11, "policy": policy, "pinning": pinning}
+            assert count_io(network, order, **kind) == count_io(network, Ordering(order.copy(), "given"), **kind)
+        for at in (0, n // 2, n - 1):
+            twice = [] if n == 1 else [order[at - 1]]
+            for wrong in (-1, n, 2**40, -(2**62), *twice):
+                damaged = order.copy()
+                damaged[at] = wrong
+                with pytest.raises(InputError, match="order"):
+                    count_io(network, damaged, memory=11, policy=policy)
+
+
 @given(networks())
 def test_the_own_order_is_that_of_the_indices(network):
     indices = np.arange(network.n_connections)
