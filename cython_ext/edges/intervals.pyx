@@ -1,10 +1,21 @@
-"""The opens of residency intervals that are nearest to a wish and never need more than so many slots."""
+"""The opens of residency intervals that are nearest to a wish and never need more than so many slots; a sort by small
+keys."""
 
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from cython_ext.common.checks cimport need
+
+cdef enum:
+    # Places of many groups at once would be written all over memory: above MANY keys, at most DIGIT bits of them are
+    # sorted at a time, so that few places are open and those stay in the nearest caches.
+    DIGIT = 12
+    MANY = 1 << 18
+    AHEAD = 32  # keys asked for before they are needed
+
+cdef extern from *:
+    void __builtin_prefetch(const void *) nogil
 
 
 def latest_opens(const int32_t[::1] drops, const int32_t[::1] wish, int64_t slots):
@@ -55,18 +66,66 @@ def grouped(const int32_t[::1] keys, int64_t groups, const int32_t[::1] first=No
     cdef int32_t place
     order = np.empty(w, np.int32)
     cdef int32_t[::1] out = order
-    cdef int64_t[::1] at = np.zeros(groups + 1, np.int64)
+    cdef int64_t[::1] at
     need(first is None or first.shape[0] == w, "one flag for each key")
     for k in range(w):
         if keys[k] < 0 or keys[k] >= groups:
             raise ValueError(f"key {keys[k]} is not in [0, {groups})")
+    if w > MANY and groups > <int64_t> 1 << DIGIT:
+        _by_digits(keys, groups, first, out)
+        return order
+    at = np.zeros(groups + 1, np.int64)
     with nogil:
         for k in range(w):
             at[keys[k] + 1] += 1
         for k in range(groups):
             at[k + 1] += at[k]
         for k in range(w):
+            if first is not None:
+                __builtin_prefetch(&keys[first[min(k + AHEAD, w - 1)]])
             place = first[k] if first is not None else <int32_t> k
             out[at[keys[place]]] = place
             at[keys[place]] += 1
     return order
+
+
+cdef _by_digits(const int32_t[::1] keys, int64_t groups, const int32_t[::1] first, int32_t[::1] out):
+    """Sort as `grouped` does, by the lowest digits of the keys first; a key and its place move together."""
+    cdef int64_t w = keys.shape[0], k
+    cdef int bits = DIGIT, passes, width, done, shift
+    cdef int32_t place
+    cdef uint32_t mask, digit
+    while groups > <int64_t> 1 << bits:
+        bits += 1
+    passes = (bits + DIGIT - 1) // DIGIT
+    width = (bits + passes - 1) // passes
+    mask = (<uint32_t> 1 << width) - 1
+    cdef uint64_t[::1] after = np.empty(w, np.uint64), before = np.empty(w if passes > 2 else 0, np.uint64)
+    cdef int64_t[::1] at
+    for done in range(passes):
+        shift = done * width
+        at = np.zeros(mask + 2, np.int64)
+        with nogil:
+            for k in range(w):
+                at[(<uint32_t> keys[k] >> shift & mask) + 1] += 1
+            for k in range(mask):
+                at[k + 1] += at[k]
+            if done == 0:
+                for k in range(w):
+                    if first is not None:
+                        __builtin_prefetch(&keys[first[min(k + AHEAD, w - 1)]])
+                    place = first[k] if first is not None else <int32_t> k
+                    digit = <uint32_t> keys[place] & mask
+                    after[at[digit]] = <uint64_t> keys[place] << 32 | <uint32_t> place
+                    at[digit] += 1
+            elif done < passes - 1:
+                for k in range(w):
+                    digit = <uint32_t> (before[k] >> (32 + shift)) & mask
+                    after[at[digit]] = before[k]
+                    at[digit] += 1
+            else:
+                for k in range(w):
+                    digit = <uint32_t> (before[k] >> (32 + shift)) & mask
+                    out[at[digit]] = <int32_t> <uint32_t> before[k]
+                    at[digit] += 1
+        before, after = after, before

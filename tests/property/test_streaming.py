@@ -73,6 +73,19 @@ def test_grouped_is_a_stable_sort(keys: list[int], shuffle: random.Random) -> No
         grouped(np.array([*keys, 7], np.int32), 7)
 
 
+@pytest.mark.parametrize("groups", [4096, 4097, 70_000, 1 << 25, 2**31 - 1])
+def test_grouped_by_digits_is_a_stable_sort(groups: int) -> None:
+    rng = np.random.default_rng(groups)
+    keys = rng.integers(0, groups, 300_000).astype(np.int32)
+    keys[:3] = 0, groups - 1, groups - 1
+    assert np.array_equal(grouped(keys, groups), np.argsort(keys, kind="stable"))
+    first = rng.permutation(len(keys)).astype(np.int32)
+    assert np.array_equal(grouped(keys, groups, first), first[np.argsort(keys[first], kind="stable")])
+    keys[7] = -1
+    with pytest.raises(ValueError, match="key -1 is not in"):
+        grouped(keys, groups)
+
+
 def test_a_run_that_falls_behind_is_given_up() -> None:
     items = Items(random_layered(3, 80, 0.1, seed=1))
     good, bad = shipped_weights()[0], random_weights(np.random.default_rng(3))
