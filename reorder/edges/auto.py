@@ -13,6 +13,7 @@ from reorder.limits.objective import least_objective
 from reorder.search.along import offer_along, tilings
 from reorder.search.budget import Best, Budget, Scorer, count_of
 from reorder.search.intervals import Items
+from reorder.search.recency import applies
 from reorder.search.residency import ResidencyParameters
 from reorder.search.spectrum import places
 from traces.work.network import Network
@@ -21,8 +22,9 @@ _OF_THE_SEARCH = {field.name for field in fields(ResidencyParameters)}
 # Of the time limit, for constructions; until sweeps end that found locality; for all where there is locality, under
 # MIN and under policies that do not see the future, where the search gains more.
 CONSTRUCTED, SWEPT, LOCAL, LOCAL_AGED = 0.1, 0.35, 0.75, 0.6
-# Plans of what to fuse on a local network: the time limit's share until which they are made, and until which they are
-# changed; most of them; how many the search may start from.
+# Plans of what to fuse on a local network: the time limit's share until which they are made (under LRU, where they are
+# also refreshed), and until which they are changed; most of them; how many the search may start from.
+FUSED_UNTIL_LRU = 0.65
 FUSED_UNTIL, CHANGED_UNTIL, PLANS, STARTS = 0.5, 0.7, 400, 8
 # Plans are given up that leave so many times more above the bound than the best construction, once there is one of
 # single depths, and once there are those of fused ones: on RadiX-Nets, which have smooth coordinates but no strips.
@@ -62,10 +64,11 @@ def fuse(items: Items, best: Best, bound: float) -> bool:
 
     The plan of single depths comes first; where it is far above the constructions, no others are made.
     """
-    plans = plan_search(items)
+    plans = plan_search(items, best.task.memory)
     if plans is None:
         return False
-    ends, others = FUSED_UNTIL * (best.task.time_limit_s or math.inf), best.value - bound
+    until, others = FUSED_UNTIL_LRU if applies(best) else FUSED_UNTIL, best.value - bound
+    ends = until * (best.task.time_limit_s or math.inf)
 
     def left() -> float:
         return min(plans.values.values()) - bound
@@ -97,7 +100,7 @@ def start_from_plans(items: Items, best: Best, bound: float) -> None:
 
     What does not pay as a plan may as a start: the search has fewer slots than the memory has.
     """
-    plans = plan_search(items)
+    plans = plan_search(items, best.task.memory)
     if plans is None or min(plans.values.values(), default=math.inf) - bound > PROMISING * (best.value - bound):
         return
     ends = CHANGED_UNTIL * (best.task.time_limit_s or math.inf)

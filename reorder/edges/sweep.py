@@ -60,7 +60,7 @@ def sweep(network: Network, task: Task, parameters: None) -> Ordering:
         items = Items.of(network, task)
         least = least_objective(network, task)
         offer_along(items, best, least, (({"slant": slant}, rank) for slant, rank in ranks(items)))
-        plans = plan_search(items) if task.prepared is None else None  # a portfolio looks for plans itself
+        plans = plan_search(items, task.memory) if task.prepared is None else None  # a portfolio looks for plans itself
         if plans is not None:
             plans.fused(best, lambda tried: budget.over or best.value <= least)
     if best.edges is None:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from reorder.fusion.strips import CORNERS, DepthGroup, Plan, Strips, linked
 from reorder.search.budget import Best
 from reorder.search.intervals import Items
+from reorder.search.recency import applies, horizons
 from reorder.search.spectrum import places
 
 Int64Array = npt.NDArray[np.int64]
@@ -70,6 +71,15 @@ def _sweeps(group: DepthGroup) -> Iterator[DepthGroup]:
         yield replace(group, slant=slant)
     yield replace(group, turns=not group.turns)
     yield from _leads(group)
+
+
+def _refreshed(group: DepthGroup) -> Iterator[DepthGroup]:
+    """Yield other ways to sweep a group under LRU: with another horizon, first in wider strips, which now fit."""
+    if group.horizon:
+        yield replace(group, strips=max(1, round(group.strips / WIDER[0])))
+        for horizon in (2 * group.horizon, group.horizon // 2):
+            yield replace(group, horizon=horizon)
+    yield from _sweeps(group)
 
 
 def _leads(group: DepthGroup) -> Iterator[DepthGroup]:
@@ -132,6 +142,7 @@ class PlanSearch:
         whole = DepthGroup(1, deepest)
         lates = (False,) if best.task.sees_future else (False, True)
         large = len(self.strips.items.edges) > LARGE
+        ages = applies(best)
         for late, slant, early in itertools.islice(itertools.product(lates, SLANTS[:2], EARLY), 1 if large else None):
             self._value((replace(whole, early=early, slant=slant, late=late),), best, limit)
         ranges: dict[tuple[int, int], DepthGroup] = {}
@@ -160,6 +171,9 @@ class PlanSearch:
             self.judged = True
         for corner in CORNERS[1:] if self.judged else ():
             self._value(linked(self.plan, corner), best, limit)
+        if ages and self.judged:
+            for group in self._refreshed_plan(best, limit):
+                ranges[group.first, group.last] = group
         refined: set[tuple[int, int]] = set()
         while ranges and not limit(len(self.values)):
             plans = self._cheapest(ranges, best)
@@ -170,7 +184,7 @@ class PlanSearch:
                 break
             for group in new:
                 refined.add((group.first, group.last))
-                ranges[group.first, group.last] = self._climb([group], best, _sweeps, limit)
+                ranges[group.first, group.last] = self._climb([group], best, _refreshed if ages else _sweeps, limit)
         if not self.judged:
             return
         for plan in sorted(self.values, key=self.values.__getitem__)[:LINKED]:
@@ -179,6 +193,18 @@ class PlanSearch:
         for wider, slant in itertools.product(WIDER, SLANTS[:2]):
             plan = tuple(_wider(group, wider, slant) for group in self.plan)
             self._value(linked(plan, plan[0].back), best, limit)
+
+    def _refreshed_plan(self, best: Best, limit: Limit) -> Plan:
+        """Return the groups of the best plan after those with horizons, and then in wider strips, have been tried."""
+        plain = self.plan
+        for horizon in horizons(self.strips.items.network, self.strips.memory):
+            plan = tuple(replace(group, horizon=horizon) for group in plain)
+            self._value(linked(plan, plain[0].back), best, limit)
+        for wider in WIDER:
+            if self.plan[0].horizon:
+                plan = tuple(_wider(group, wider, 0.0) for group in self.plan)
+                self._value(linked(plan, plan[0].back), best, limit)
+        return tuple(replace(group, back=CORNERS[0]) for group in self.plan)
 
     def _least_split(self, ranges: dict[tuple[int, int], DepthGroup], first: int, last: int, best: Best) -> float:
         """Return the least value of a range cut in two known ones; infinite if there are none."""
@@ -252,12 +278,12 @@ class PlanSearch:
         return self.values[plan]
 
 
-def plan_search(items: Items) -> PlanSearch | None:
+def plan_search(items: Items, memory: int) -> PlanSearch | None:
     """Return the search over the network's plans, kept with the items; None where the network has no locality."""
     positions = places(items)
     if positions is None:
         return None
     if "plans" not in items.facts:
-        items.facts["plans"] = PlanSearch(Strips(items, positions))
+        items.facts["plans"] = PlanSearch(Strips(items, positions, memory))
     kept: PlanSearch = items.facts["plans"]
     return kept

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from cython_ext.edges.geometry import latest_of_sources, streamed
 from cython_ext.edges.intervals import grouped
+from cython_ext.residency.recency import refreshed
 from reorder.search.intervals import Items
 
 Int32Array = npt.NDArray[np.int32]
@@ -49,6 +50,7 @@ class DepthGroup:
     begins beside the end of the one before. back: which coordinates (of both) are walked from their ends. lead: how
     much wider than the others the first strip is, as a share of one; the last one is as much narrower. Nothing that
     lies before the first one has to stay or to be read again, and it ends sooner at each depth, as strips lean.
+    horizon: how many connections ahead one is looked for to keep a value that LRU would lose (`refreshed`); 0: none.
     """
 
     first: int
@@ -61,6 +63,7 @@ class DepthGroup:
     turns: bool = False
     back: tuple[bool, bool] = CORNERS[0]
     lead: float = 0.0
+    horizon: int = 0
 
 
 Plan = tuple[DepthGroup, ...]
@@ -82,9 +85,10 @@ class _Range:
 
 
 class Strips:
-    """Orders of one network by plans over its coordinates (float64[N, 2])."""
+    """Orders of one network by plans over its coordinates (float64[N, 2]), for a memory of M values."""
 
-    def __init__(self, items: Items, positions: FloatArray) -> None:
+    def __init__(self, items: Items, positions: FloatArray, memory: int) -> None:
+        self.memory = memory
         self.items = items
         network = items.network
         self.depth: Int64Array = network.depth[items.items]
@@ -138,7 +142,13 @@ class Strips:
             if self._kept > KEPT:
                 self._made.clear()
                 self._kept = 0
-            self._made[group] = self._places(group)
+            if group.horizon:
+                places = self.places(replace(group, horizon=0))
+                ends = self._sources[places], self._targets[places]
+                places = places[refreshed(*ends, self.items.network.n_neurons, self.memory, group.horizon)]
+            else:
+                places = self._places(group)
+            self._made[group] = places
             self._kept += len(self._made[group])
         return self._made[group]
 

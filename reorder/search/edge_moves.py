@@ -15,6 +15,7 @@ from cython_ext.annealing.connections import Annealer
 from reorder.base import Task
 from reorder.search.budget import Best
 from reorder.search.objectives import make_objective
+from reorder.search.recency import applies, offer_refreshed
 from traces.work.checks import processing_arrays
 from traces.work.network import Network
 
@@ -70,6 +71,8 @@ def polish(best: Best, network: Network, moves: int | None, seconds: float) -> N
     if best.edges is None or moves == 0 or seconds <= 0 or not begins_within(network, seconds):
         return
     started, task = best.budget.spent(), best.task
+    if applies(best):
+        offer_refreshed(best, network)
     search = annealer(network, task, best.edges, window(network), COLD, task.seed, patience=PATIENCE)
     over = None if seconds == math.inf else lambda: best.budget.spent() - started >= seconds
     done, chunk = 0, 16

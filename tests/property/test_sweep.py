@@ -118,7 +118,7 @@ def test_plans_of_large_networks_are_known_however_little_time_there_is(monkeypa
     monkeypatch.setattr(plans, "LARGE", 0)
     task = Task(60)
     best = Best(Scorer(network, task), Budget(None), task)
-    search = plan_search(Items(network))
+    search = plan_search(Items(network), 60)
     assert search is not None
     search.fused(best, lambda tried: tried >= 1)
     assert search.judged and {len(plan) for plan in search.values} == {1, 3}
@@ -144,7 +144,7 @@ def test_convolutions_with_room_for_a_front_reach_the_bound() -> None:
 def test_plans_are_swept_as_their_definition_says(network: Network, seed: int) -> None:
     rng = np.random.default_rng(seed)
     items = Items(network)
-    strips = Strips(items, rng.random((network.n_neurons, 2)))
+    strips = Strips(items, rng.random((network.n_neurons, 2)), 60)
     plan, first = [], 1
     while first <= strips.deepest:
         last = int(rng.integers(first, strips.deepest + 1))
@@ -186,7 +186,7 @@ def test_plans_that_go_on_where_they_were_move_less() -> None:
     items = Items(network)
     found = places(items)
     assert found is not None
-    strips = Strips(items, found)
+    strips = Strips(items, found, 60)
     plan = tuple(DepthGroup(k, k, 3) for k in range(1, 4))
     turned = tuple(replace(group, turns=True) for group in plan)
     score = Scorer(network, Task(100))
@@ -197,7 +197,7 @@ def test_plans_that_go_on_where_they_were_move_less() -> None:
 def test_a_first_strip_that_is_wider_pays() -> None:
     """No strip before it leaves values behind that have to stay or to be read again."""
     network = local_network(16, [4] * 3, 0.7, seed=5)
-    strips = Strips(Items(network), places(Items(network)))
+    strips = Strips(Items(network), places(Items(network)), 60)
     score, lower = Scorer(network, Task(100)), io_bounds(network).lower_total
     even, wider = (
         score(strips.edges((DepthGroup(1, 2, 5, slant=1 / 16, turns=True, lead=lead),))) - lower for lead in (0.0, 0.5)
@@ -233,7 +233,7 @@ def test_a_small_memory_fuses_some_layers_in_strips() -> None:
     network = local_network(16, [4] * 7, 0.6, seed=11)
     lower = io_bounds(network).lower_total
     items = Items(network)
-    plans = plan_search(items)
+    plans = plan_search(items, 60)
     assert plans is not None
     for policy in ("min", "lru", "rr"):
         found = order(network, "sweep", memory=256, policy=policy)
@@ -247,7 +247,7 @@ def test_a_small_memory_fuses_some_layers_in_strips() -> None:
 def test_rows_of_a_picture_are_found() -> None:
     """Turned exactly along its axes, every row of a square picture lies together, and its edge with it."""
     network = local_network(16, [4] * 5, 0.6, seed=3)
-    plans = plan_search(Items(network))
+    plans = plan_search(Items(network), 60)
     assert plans is not None
     for depth in range(6 - 1):
         at = np.flatnonzero((network.depth == depth) & network.touched)
@@ -278,7 +278,7 @@ def test_round_robin_reaches_the_bound_by_lines_that_go_on_beyond_the_edges() ->
 
 def test_a_group_alone_counts_as_its_plan_and_plans_nearly_as_their_groups() -> None:
     network = local_network(12, [4, 4, 4, 4], 0.6, seed=2)
-    plans = plan_search(Items(network))
+    plans = plan_search(Items(network), 60)
     assert plans is not None
     for policy in ("min", "lru", "rr"):
         task = Task(100, policy)
@@ -294,7 +294,7 @@ def test_a_group_alone_counts_as_its_plan_and_plans_nearly_as_their_groups() -> 
 
 def test_under_round_robin_twice_the_front_fits_where_targets_begin_half_way() -> None:
     network = local_network(16, [4] * 4, 0.6, seed=3)
-    plans = plan_search(Items(network))
+    plans = plan_search(Items(network), 60)
     assert plans is not None
     task = Task(290, "rr")
     score, lower = Scorer(network, task), io_bounds(network).lower_total

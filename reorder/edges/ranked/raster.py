@@ -67,6 +67,6 @@ def raster(network: Network, task: Task, parameters: RasterParameters) -> Orderi
     offer_along(items, best, least, rasters(network), parameters.way)
     if parameters.plans and parameters.way is None:
         ends = task.time_limit_s or math.inf
-        plans = PlanSearch(Strips(items, places))
+        plans = PlanSearch(Strips(items, places, task.memory))
         plans.fused(best, lambda tried: best.budget.spent() >= ends or best.value <= least)
     return best.ordering("raster", best.parameters, best.budget.over)
