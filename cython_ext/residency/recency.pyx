@@ -1,5 +1,6 @@
 """An order for a memory that keeps what was touched last (LRU), from another one: what would go too soon is used early."""
 
+cimport cython
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -11,6 +12,7 @@ cdef enum:
     LOOKED_AT = 64  # connections of a value at most when one of them is to be done early
 
 
+@cython.final
 cdef class _Walk:
     """An order as it is made: what is done, what fast memory holds, and which connections of each value are left."""
 

@@ -13,7 +13,7 @@ from reorder.limits.objective import least_objective
 from reorder.search.along import offer_along, tilings
 from reorder.search.budget import Best, Budget, Scorer, count_of
 from reorder.search.intervals import Items
-from reorder.search.recency import applies
+from reorder.search.recency import applies, offer_refreshed
 from reorder.search.residency import ResidencyParameters
 from reorder.search.spectrum import places
 from traces.work.network import Network
@@ -199,6 +199,8 @@ def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
     if best.value > bound and not budget.over:
         before = best.value
         shared = {name: value for name, value in asdict(parameters).items() if name in _OF_THE_SEARCH}
+        if applies(best) and best.edges is not None:
+            offer_refreshed(best, network, best.edges)
         search(items, best, ResidencyParameters(**shared), budget.left())
         found_by = "residency" if best.value < before else found_by
     truncated = task.time_limit_s is not None and searched and (parameters.moves is None or budget.over)

@@ -72,7 +72,7 @@ def polish(best: Best, network: Network, moves: int | None, seconds: float) -> N
         return
     started, task = best.budget.spent(), best.task
     if applies(best):
-        offer_refreshed(best, network)
+        offer_refreshed(best, network, best.edges)
     search = annealer(network, task, best.edges, window(network), COLD, task.seed, patience=PATIENCE)
     over = None if seconds == math.inf else lambda: best.budget.spent() - started >= seconds
     done, chunk = 0, 16

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from cython_ext.residency.recency import refreshed
 from reorder.search.budget import Best
@@ -24,14 +25,26 @@ def horizons(network: Network, memory: int) -> list[int]:
     return [max(1, round(share * turnover)) for share in HORIZONS]
 
 
-def offer_refreshed(best: Best, network: Network) -> None:
-    """Offer the best order with values kept, the horizon doubled for as long as that pays."""
-    assert best.edges is not None
-    edges = best.edges
+def offer_refreshed(
+    best: Best, network: Network, edges: npt.NDArray[np.int64], first: int | None = None
+) -> tuple[float, int]:
+    """Offer an order (int64[W]) with values kept; return the least value and the horizon that gave it.
+
+    Horizons go up from `first` by factors of two for as long as that pays, then down.
+    """
     ends = network.sources[edges].astype(np.int32), network.targets[edges].astype(np.int32)
-    horizon, before = horizons(network, best.task.memory)[0], best.value
-    while not best.budget.over:
-        value = best.offer(edges[refreshed(*ends, network.n_neurons, best.task.memory, horizon)], **best.parameters)
-        if value >= before:
-            break
-        before, horizon = value, 2 * horizon
+    memory, values = best.task.memory, dict[int, float]()
+
+    def value(horizon: int) -> float:
+        if values and best.budget.over:
+            return values.get(horizon, np.inf)
+        if horizon not in values:
+            made = edges[refreshed(*ends, network.n_neurons, memory, horizon)]
+            values[horizon] = best.offer(made, **best.parameters)
+        return values[horizon]
+
+    chosen = first or horizons(network, memory)[0]
+    for factor in (2.0, 0.5):
+        while value(other := max(1, round(factor * chosen))) < value(chosen):
+            chosen = other
+    return value(chosen), chosen

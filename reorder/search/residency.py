@@ -9,8 +9,9 @@ import numpy as np
 
 from cython_ext.residency.residency import Residency
 from reorder.search.budget import Best, at_least, count_of
-from reorder.search.intervals import IntervalState, Items
+from reorder.search.intervals import Int64Array, IntervalState, Items
 from reorder.search.keys import two_optimal_order
+from reorder.search.recency import applies, offer_refreshed
 from reorder.search.rolling import SHARES, OutOfTime, start_state
 from traces.base.errors import InputError
 
@@ -102,11 +103,15 @@ class Annealing:
         self.moves = moves
         self.done = 0
         self.delay: int | None = None  # of decoding, once looked for
+        self.horizon: int | None = None  # under LRU, with which the decoded order is refreshed
         self.took = 0.0  # seconds of the last offer
         self.offered = math.inf  # the value it had
 
     def offer(self, best: Best) -> float:
-        """Offer the order of the present state and return its value. Under LRU and RR, look for the best delay too."""
+        """Offer the order of the present state and return its value. Under LRU and RR, look for the best delay too.
+
+        Under LRU the best order so decoded is refreshed.
+        """
         began = best.budget.spent()
         self.search.refresh()
         delays = [0]
@@ -114,12 +119,17 @@ class Annealing:
             step = max(1, (self.delay or 0) // 8)
             delays = [*DELAYS] if self.delay is None else [self.delay, self.delay + step, max(0, self.delay - step)]
         values: dict[int, float] = {}
+        orders: dict[int, Int64Array] = {}
         for d in dict.fromkeys(delays):
             if not (values and best.budget.over):
-                values[d] = best.offer(self.items.decode(self.search, d), slots=self.slots)
+                orders[d] = self.items.decode(self.search, d)
+                values[d] = best.offer(orders[d], slots=self.slots)
         self.delay = min(values, key=lambda d: (values[d], d))
-        self.took = best.budget.spent() - began
         self.offered = values[self.delay]
+        if applies(best):
+            kept, self.horizon = offer_refreshed(best, self.items.network, orders[self.delay], self.horizon)
+            self.offered = min(self.offered, kept)
+        self.took = best.budget.spent() - began
         return self.offered
 
     def run(self, moves: int | None, seconds: float, best: Best, temperature: float | None = None) -> float:

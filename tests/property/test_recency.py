@@ -80,6 +80,10 @@ def test_refreshed_orders_are_offered_for_as_long_as_that_pays() -> None:
     best = Best(Scorer(network, task), Budget(None), task)
     edges = order(network, "two-optimal", memory=60).edges
     before = best.offer(edges)
-    offer_refreshed(best, network)
-    made = refreshed(*ends(network, edges), network.n_neurons, 60, horizons(network, 60)[0])
-    assert best.value <= best.score(edges[made]) < before
+    value, chosen = offer_refreshed(best, network, edges)
+    of = {
+        k: best.score(edges[refreshed(*ends(network, edges), network.n_neurons, 60, k)])
+        for k in (horizons(network, 60)[0], max(1, chosen // 2), chosen, 2 * chosen)
+    }
+    assert best.value == value == of[chosen] == min(of.values()) < before
+    assert offer_refreshed(best, network, edges, first=chosen) == (value, chosen)
