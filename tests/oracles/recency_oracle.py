@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-LOOKED_AT = 64
+LOOKED_AT, BEHIND = 64, 2
 
 
 def refreshed(sources: list[int], targets: list[int], memory: int, horizon: int) -> list[int]:
@@ -32,12 +32,11 @@ def refreshed(sources: list[int], targets: list[int], memory: int, horizon: int)
 
     def before(now: int) -> int | None:
         missing = [x for x in (sources[now], targets[now]) if x not in held]
-        to_go = [x for x in held if x != sources[now]][:2]
-        if not missing or len(held) + len(missing) <= room or len(to_go) < 2:
+        if not missing or len(held) + len(missing) <= room:
             return None
-        if uses(to_go[0], now):
-            return early(to_go[0], now, not uses(to_go[1], now))
-        return early(to_go[1], now, False) if len(missing) == 2 and uses(to_go[1], now) else None
+        to_go = [x for x in held if x != sources[now]][: len(missing) + BEHIND]
+        found = [early(x, now, x == to_go[0]) for x in to_go if uses(x, now)]
+        return next((k for k in found if k is not None), None)
 
     def do(k: int) -> None:
         for x in (sources[k], targets[k]):
