@@ -179,7 +179,9 @@ class PlanSearch:
             plans = self._cheapest(ranges, best)
             for plan in plans:
                 self._value(linked(plan, self.plan[0].back), best, limit)
-            new = [group for group in plans[0] if (group.first, group.last) not in refined]
+            of_best = (replace(group, back=CORNERS[0]) for group in self.plan if ages)
+            ends = {(group.first, group.last): group for group in (*of_best, *plans[0])}
+            new = [group for of, group in ends.items() if of not in refined]
             if not new:
                 break
             for group in new:
