@@ -103,14 +103,15 @@ class Annealing:
         self.moves = moves
         self.done = 0
         self.delay: int | None = None  # of decoding, once looked for
-        self.horizon: int | None = None  # under LRU, with which the decoded order is refreshed
+        self.order: Int64Array | None = None  # the best one of the last offer
+        self.horizon: int | None = None  # with which it is refreshed
         self.took = 0.0  # seconds of the last offer
         self.offered = math.inf  # the value it had
 
     def offer(self, best: Best) -> float:
         """Offer the order of the present state and return its value. Under LRU and RR, look for the best delay too.
 
-        Under LRU the best order so decoded is refreshed.
+        Under LRU the best order after plans is refreshed as well.
         """
         began = best.budget.spent()
         self.search.refresh()
@@ -126,8 +127,9 @@ class Annealing:
                 values[d] = best.offer(orders[d], slots=self.slots)
         self.delay = min(values, key=lambda d: (values[d], d))
         self.offered = values[self.delay]
-        if applies(best):
-            kept, self.horizon = offer_refreshed(best, self.items.network, orders[self.delay], self.horizon)
+        self.order = orders[self.delay]
+        if self.items.planned and applies(best):  # on others it takes more time than it gains (measured)
+            kept, self.horizon = offer_refreshed(best, self.items.network, self.order, self.horizon)
             self.offered = min(self.offered, kept)
         self.took = best.budget.spent() - began
         return self.offered
@@ -304,6 +306,9 @@ def _anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: 
     if left > 0:
         used = sum(run.done for run in runs.values())
         runs[chosen].run(None if moves is None else max(0, moves - used), left, best, parameters.temperature)
+        decoded = runs[chosen].order
+        if decoded is not None and applies(best):
+            offer_refreshed(best, items.network, decoded, runs[chosen].horizon)
     elif best.edges is None:  # a limit that the constructions alone used up
         runs[chosen].offer(best)
 
