@@ -184,6 +184,8 @@ class PlanSearch:
             new = [group for of, group in ends.items() if of not in refined]
             if not new:
                 break
+            if ages:
+                new.sort(key=lambda group: self.strips.least(group.first, group.last) - self._part(group, best))
             for group in new:
                 refined.add((group.first, group.last))
                 ranges[group.first, group.last] = self._climb([group], best, _refreshed if ages else _sweeps, limit)
