@@ -22,9 +22,8 @@ _OF_THE_SEARCH = {field.name for field in fields(ResidencyParameters)}
 # Of the time limit, for constructions; until sweeps end that found locality; for all where there is locality, under
 # MIN and under policies that do not see the future, where the search gains more.
 CONSTRUCTED, SWEPT, LOCAL, LOCAL_AGED = 0.1, 0.35, 0.75, 0.6
-# Plans of what to fuse on a local network: the time limit's share until which they are made (under LRU, where they are
-# also refreshed), and until which they are changed; most of them; how many the search may start from.
-FUSED_UNTIL_LRU = 0.65
+# Plans of what to fuse on a local network: the time limit's share until which they are made, and until which they are
+# changed; most of them; how many the search may start from.
 FUSED_UNTIL, CHANGED_UNTIL, PLANS, STARTS = 0.5, 0.7, 400, 8
 # Plans are given up that leave so many times more above the bound than the best construction, once there is one of
 # single depths, and once there are those of fused ones: on RadiX-Nets, which have smooth coordinates but no strips.
@@ -67,8 +66,7 @@ def fuse(items: Items, best: Best, bound: float) -> bool:
     plans = plan_search(items, best.task.memory)
     if plans is None:
         return False
-    until, others = FUSED_UNTIL_LRU if applies(best) else FUSED_UNTIL, best.value - bound
-    ends = until * (best.task.time_limit_s or math.inf)
+    ends, others = FUSED_UNTIL * (best.task.time_limit_s or math.inf), best.value - bound
 
     def left() -> float:
         return min(plans.values.values()) - bound
