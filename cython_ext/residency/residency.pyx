@@ -226,28 +226,25 @@ cdef class Residency:
                 self.arrays["drop_rank"].astype(np.int64))
 
     def stages(self):
-        """Return int32[edges], the stage of every connection (by item, as in_source): as late as its points allow.
+        """Return int32[edges], the stage of every connection, by source, within it by item: as late as its points allow.
 
         As of the last refresh.
         """
         result = np.empty(self.arrays["in_source"].shape[0], np.int32)
         cdef int32_t[::1] stage = result
-        cdef const uint16_t[::1] narrow
-        cdef const uint32_t[::1] wide
-        if self.bits == 16:
-            narrow = self.arrays["points"]
-            with nogil:
-                _stages(&self.r, &narrow[0], stage)
-        else:
-            wide = self.arrays["points"]
-            with nogil:
-                _stages(&self.r, &wide[0], stage)
+        with nogil:
+            if self.bits == 16:
+                _stages[uint16_t](&self.r, <const uint16_t *> self.r.points, <const uint16_t *> self.r.lane_open,
+                                  <const uint16_t *> self.r.lane_finish, stage)
+            else:
+                _stages[uint32_t](&self.r, <const uint32_t *> self.r.points, <const uint32_t *> self.r.lane_open,
+                                  <const uint32_t *> self.r.lane_finish, stage)
         return result
 
 
 ctypedef fused lane_t:
-    const uint16_t
-    const uint32_t
+    uint16_t
+    uint32_t
 
 
 cdef void _depths(const ew_residency *r, int32_t[::1] depth) noexcept nogil:
@@ -259,27 +256,23 @@ cdef void _depths(const ew_residency *r, int32_t[::1] depth) noexcept nogil:
                 depth[v] = depth[u] + 1
 
 
-cdef void _stages(const ew_residency *r, lane_t *points, int32_t[::1] stage) noexcept nogil:
-    cdef int64_t v, s, e, low, high, middle
-    cdef int32_t opened, finish, drop
-    cdef lane_t *own
-    for v in range(r.n):
-        opened = <int32_t> max(<int64_t> 1, r.open_rank[v] - r.slots + 1)
-        finish = r.finish[v]
-        for e in range(r.in_start[v], r.in_start[v + 1]):
-            s = r.in_source[e]
-            drop = 0
-            if r.item[s] >= 0:
-                drop = r.drop_rank[r.item[s]]
-            if opened <= drop:
-                stage[e] = min(drop, finish)
+cdef void _stages(const ew_residency *r, const lane_t *points, const lane_t *opened, const lane_t *finish,
+                  int32_t[::1] stage) noexcept nogil:
+    cdef int64_t s, k, low, high, middle
+    cdef int32_t drop
+    cdef const lane_t *own
+    for s in range(r.n_sources):
+        drop = r.drop_rank[r.item[s]] if r.item[s] >= 0 else 0
+        own = points + r.out_start[s] + s
+        for k in range(r.out_start[s], r.out_start[s + 1]):
+            if <int32_t> opened[k] <= drop:
+                stage[k] = min(drop, <int32_t> finish[k])
                 continue
-            own = points + r.out_start[s] + s
             low, high = 0, r.source[s].n_points
             while low < high:  # the last point not after the finish
                 middle = (low + high) >> 1
-                if own[middle] <= <uint32_t> finish:
+                if own[middle] <= finish[k]:
                     low = middle + 1
                 else:
                     high = middle
-            stage[e] = own[low - 1]
+            stage[k] = <int32_t> own[low - 1]

@@ -100,6 +100,11 @@ class Items:
         return np.concatenate(([0], np.cumsum(counts))), self.target[self.in_sources]
 
     @cached_property
+    def edges_by_source(self) -> Int64Array:
+        """int64[W]: the connections by source, within a source by item."""
+        return self.edges[self.in_sources]
+
+    @cached_property
     def lane(self) -> Int32Array:
         """int32[W]: where each of `edges` is among `by_source`."""
         lane = np.empty(len(self.source), np.int32)
@@ -137,14 +142,14 @@ class Items:
         delay: stages by which neurons open later than the state lets them. Under LRU and RR a source lingers for a
         while after it was loaded; who opens within that time still finds it, and holds a slot for less long.
         """
-        stages = search.stages()
+        stages = search.stages()  # by source
         if delay:
             opened, finished, _ = search.intervals
             rank = np.empty(len(self.items), np.int64)
             rank[search.state()[0]] = np.arange(1, len(self.items) + 1)
             later = np.minimum(finished, np.maximum(opened, rank - search.slots + delay + 1))
-            stages = np.maximum(stages, later.astype(np.int32)[self.target])
-        return self.edges[grouped(stages, len(self.items) + 2, self.in_sources)]
+            stages = np.maximum(stages, later.astype(np.int32)[self.by_source[1]])
+        return self.edges_by_source[grouped(stages, len(self.items) + 2)]
 
     def state_of(self, order: Int64Array, slots: int) -> IntervalState:
         """Return the state nearest to an edge order: opens by first, drops by last use as a target.
