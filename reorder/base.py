@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from cython_ext.iomodel.counts import MIN, PINNING_CODES, POLICY_CODES
+from cython_ext.iomodel.counts import LRU, MIN, PINNING_CODES, POLICY_CODES
 from traces.base.errors import InputError, shown
 from traces.base.progress import Progress
 from traces.base.registry import Registry
@@ -53,6 +53,11 @@ class Task:
     def sees_future(self) -> bool:
         """Whether the policy evicts by what comes later (Belady's MIN)."""
         return POLICY_CODES[self.policy] == MIN
+
+    @property
+    def keeps_touched(self) -> bool:
+        """Whether the policy evicts what was touched longest ago (LRU)."""
+        return POLICY_CODES[self.policy] == LRU
 
 
 @dataclass(frozen=True, eq=False)

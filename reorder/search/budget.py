@@ -18,6 +18,7 @@ from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
 from traces.work.network import Network
 
+OFFER = 3  # counts that decoding an order and counting it take (measured on ten million connections)
 CLOCKS: dict[str, Callable[[], float]] = {"wall": time.perf_counter, "cpu": time.process_time}
 
 
@@ -122,6 +123,16 @@ class Best:
     curve: list[tuple[int, float, float]] = field(default_factory=list)
     work: int = 0
     counting: float = 0.0  # seconds that the last order took to be counted
+
+    @property
+    def offer_s(self) -> float:
+        """Seconds that one more order takes to be made and counted, as the last count went."""
+        return OFFER * self.counting
+
+    @property
+    def has_time(self) -> bool:
+        """Whether the limit leaves time for one more order."""
+        return self.budget.left() > self.offer_s
 
     def offer(self, edges: npt.NDArray[np.int64], **parameters: Any) -> float:
         """Score an order, keep it if it is better than every one before, and return its value (`Scorer.polished`).

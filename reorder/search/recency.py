@@ -16,7 +16,7 @@ HORIZONS = (0.1, 0.4)
 
 def applies(best: Best) -> bool:
     """Whether the objective counts the I/Os of LRU alone."""
-    return best.score.objective.plain and best.task.policy == "lru"
+    return best.score.objective.plain and best.task.keeps_touched
 
 
 def horizons(network: Network, memory: int) -> list[int]:
@@ -30,18 +30,17 @@ def offer_refreshed(
 ) -> tuple[float, int]:
     """Offer an order (int64[W]) with values kept; return the least value and the horizon that gave it.
 
-    Horizons go up from `first` by factors of two for as long as that pays, then down.
+    Horizons go up from `first` by factors of two for as long as that pays, then down. The value is infinite where there
+    is no time for one.
     """
     ends = network.sources[edges].astype(np.int32), network.targets[edges].astype(np.int32)
     memory, values = best.task.memory, dict[int, float]()
 
     def value(horizon: int) -> float:
-        if values and best.budget.over:
-            return values.get(horizon, np.inf)
-        if horizon not in values:
+        if horizon not in values and best.has_time:
             made = edges[refreshed(*ends, network.n_neurons, memory, horizon)]
             values[horizon] = best.offer(made, **best.parameters)
-        return values[horizon]
+        return values.get(horizon, np.inf)
 
     chosen = first or horizons(network, memory)[0]
     for factor in (2.0, 0.5):

@@ -26,7 +26,6 @@ FEWER = 0.9  # the factor under MIN
 IDLE, HALF, STILL_FEWER, MORE, SHORT_US, FAR_TIME, FAR_START = 0.01, 0.5, (0.35, 0.25), 0.7, 20, 0.3, 0.1
 DELAYS = (0, 1, 2, 4, 8, 16, 32)  # tried first, in stages
 CHECKPOINT_SHARE = 0.04  # of the time at most, for those counts
-OFFER = 3  # counts that decoding an order and counting it take (measured on ten million connections)
 
 
 @dataclass(frozen=True)
@@ -151,7 +150,7 @@ class Annealing:
             spent = best.budget.spent() - started
             timed = 0.0 if seconds == math.inf else spent / seconds if seconds > 0 else 1.0
             share = max(done / moves if moves else 0.0, timed)
-            last = self.took or OFFER * best.counting  # seconds that the offer at the end takes
+            last = self.took or best.offer_s  # seconds that the offer at the end takes
             if share >= 1 or best.budget.left() <= last or (moves is not None and done >= moves):
                 break
             if done and temperature is None:  # what the whole budget comes to, at the speed so far
@@ -189,7 +188,7 @@ def _anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: 
     MIN: from M - 2, where the model is exact, to fewer, which leave MIN room to keep sources. LRU and RR: from a share
     of M - 1 downhill, up or down. Each as long as it pays.
     """
-    if best.edges is not None and best.budget.left() <= OFFER * best.counting:
+    if best.edges is not None and not best.has_time:
         return
     task, seed = best.task, best.task.seed
     n = len(items.items)

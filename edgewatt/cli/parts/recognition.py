@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from io import BytesIO
 from pathlib import Path
 
 _HEAD_BYTES = 1 << 16
@@ -45,6 +46,13 @@ class FirstLook:
         from traces.base.archive import npz_names
 
         return frozenset(npz_names(self.path)) if self.head.startswith(b"PK") else frozenset()
+
+    @cached_property
+    def dimensions(self) -> int:
+        """Those of an npy file's array, else 0."""
+        from traces.base.archive import read_npy_header
+
+        return len(read_npy_header(BytesIO(self.head), str(self.path))[0]) if self.suffix == ".npy" else 0
 
     @cached_property
     def columns(self) -> frozenset[str]:
@@ -124,7 +132,8 @@ KINDS = {
         "`edgewatt order-tuples {file}` orders its tuples, `edgewatt order {file}` takes it as a network's layer",
         lambda look: (
             {"format", "shape", "data"} <= look.arrays
-            or look.suffix in (".mtx", ".npy")
+            or look.suffix == ".mtx"
+            or look.dimensions == 2
             or look.head.lower().startswith(b"%%matrixmarket")
         ),
     ),
