@@ -64,13 +64,17 @@ def grouped(const int32_t[::1] keys, int64_t groups, const int32_t[::1] first=No
     """
     cdef int64_t w = keys.shape[0], k
     cdef int32_t place
-    order = np.empty(w, np.int32)
-    cdef int32_t[::1] out = order
     cdef int64_t[::1] at
+    cdef bint ascends = first is None
     need(first is None or first.shape[0] == w, "one flag for each key")
     for k in range(w):
         if keys[k] < 0 or keys[k] >= groups:
             raise ValueError(f"key {keys[k]} is not in [0, {groups})")
+        ascends = ascends and (k == 0 or keys[k] >= keys[k - 1])
+    if ascends:
+        return np.arange(w, dtype=np.int32)
+    order = np.empty(w, np.int32)
+    cdef int32_t[::1] out = order
     if w > MANY and groups > <int64_t> 1 << DIGIT:
         _by_digits(keys, groups, first, out)
         return order

@@ -81,6 +81,7 @@ def test_grouped_by_digits_is_a_stable_sort(groups: int) -> None:
     assert np.array_equal(grouped(keys, groups), np.argsort(keys, kind="stable"))
     first = rng.permutation(len(keys)).astype(np.int32)
     assert np.array_equal(grouped(keys, groups, first), first[np.argsort(keys[first], kind="stable")])
+    assert np.array_equal(grouped(np.sort(keys), groups), np.arange(len(keys)))
     keys[7] = -1
     with pytest.raises(ValueError, match="key -1 is not in"):
         grouped(keys, groups)
