@@ -23,17 +23,13 @@ import numpy.typing as npt
 import cython_ext.iomodel.counts as kernel
 from traces.base.errors import InputError
 from traces.work.checks import (
-    Processing,
     as_order,
-    check_size,
     checked_memory,
     fault,
-    keeps,
     policy_codes,
-    processing,
-    processing_arrays,
 )
 from traces.work.network import Network
+from traces.work.processing import Processing, known_processing, processing, processing_arrays
 from traces.work.residence import widest_bag
 
 
@@ -123,8 +119,8 @@ def io_curve(
     """Return `count_io` for each of many memory sizes. LRU: one pass for all, O(W log N); MIN, RR: O(W) for each."""
     codes = policy_codes(policy, pinning)
     sizes = np.array([checked_memory(memory) for memory in memories], np.int64)
-    if order is not None and len(sizes) == 1 and not keeps(network, order):
-        check_size(network)
+    work = known_processing(network, order)
+    if work is None and order is not None and len(sizes) == 1:
         edges = as_order(network, getattr(order, "edges", order))
         row, runs, valid = kernel.count_in_order(  # nothing is kept, so nothing is laid out
             network.ends, edges, network.is_output.view(np.uint8), sizes[0], *codes
@@ -133,7 +129,7 @@ def io_curve(
             raise fault(network, edges)
         rows = row[None]
     else:
-        work = processing(network, order)
+        work = processing(network, order) if work is None else work
         rows, runs = _rows(network, work, sizes, policy, *codes), work.runs
     return [
         IOCounts(int(m), policy, pinning, network.n_connections, int(row[0]), int(row[1]), int(row[2]), runs)

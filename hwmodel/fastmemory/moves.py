@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 import cython_ext.iomodel.counts as kernel
 from cython_ext.iomodel.counts import LOAD, STORE_LIVE, STORE_OUTPUT
-from traces.work.checks import checked_memory, policy_codes, processing_arrays
+from traces.work.checks import checked_memory, policy_codes
 from traces.work.network import Network
+from traces.work.processing import processing_arrays
 
 __all__ = ["LOAD", "STORE_LIVE", "STORE_OUTPUT", "Moves", "io_moves", "moves_of"]
 

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cython_ext.iomodel.occupancy import play
-from traces.work.checks import checked_memory, policy_codes, processing_arrays
+from traces.work.checks import checked_memory, policy_codes
 from traces.work.network import Network
+from traces.work.processing import processing_arrays
 
 KINDS = ("empty or dead", "input value", "partial sum", "finished hidden value")
 

@@ -28,8 +28,9 @@ from reorder.cdr.base import TUPLE_ORDERS
 from reorder.cdr.cost import what_is_sent
 from reorder.cdr.groups import order_all
 from reorder.cdr.tuple_problem import Int64Array
-from traces.work.checks import checked_memory, policy_codes, processing_arrays
+from traces.work.checks import checked_memory, policy_codes
 from traces.work.network import Network
+from traces.work.processing import processing_arrays
 
 
 @dataclass(frozen=True)

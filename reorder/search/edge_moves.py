@@ -16,8 +16,8 @@ from reorder.base import Task
 from reorder.search.budget import Best
 from reorder.search.objectives import make_objective
 from reorder.search.recency import applies, offer_refreshed
-from traces.work.checks import processing_arrays
 from traces.work.network import Network
+from traces.work.processing import processing_arrays
 
 # Of the budget: the less the model fits the policy, the more (measured). In a search of at most SHORT_US a connection
 # annealing gets less far, and after plans of what to fuse it finds less.

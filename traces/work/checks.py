@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
-from weakref import ReferenceType, WeakKeyDictionary, ref
-
 import numpy as np
 import numpy.typing as npt
 
-from cython_ext.iomodel.counts import MAX_CONNECTIONS, PINNING_CODES, POLICY_CODES, find_next_uses
-from cython_ext.network.lay_out import is_valid, lay_out
+from cython_ext.iomodel.counts import MAX_CONNECTIONS, PINNING_CODES, POLICY_CODES
+from cython_ext.network.lay_out import is_valid
 from traces.base.checks import as_array
 from traces.base.errors import InputError, unknown_name
 from traces.work.network import Network
@@ -84,69 +79,6 @@ def fault(network: Network, order: npt.NDArray[np.int64]) -> InputError:
         f"({source} -> {target}) before every connection into neuron {source} is done "
         f"(the last is at position {last_in[source]})"
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Processing:
-    """A valid order as kernels read it: the ends of the connections as they are processed.
-
-    sources, targets: int32[W]. runs: stretches of consecutive connections with one target. is_output: uint8[N].
-    """
-
-    sources: npt.NDArray[np.int32]
-    targets: npt.NDArray[np.int32]
-    runs: int
-    is_output: npt.NDArray[np.uint8]
-
-    @cached_property
-    def next_uses(self) -> npt.NDArray[np.int32]:
-        """int32[2W]: what the kernel's `find_next_uses` returns."""
-        uses: npt.NDArray[np.int32] = find_next_uses(self.sources, self.targets, self.is_output)
-        return uses
-
-
-REMEMBERED = 1 << 24  # connections: with its next uses a checked order takes 16 bytes for each
-
-# What was laid out stays with the order, or with the network for its own order, while that lives.
-_laid_out: WeakKeyDictionary[Any, tuple[ReferenceType[Network], Processing]] = WeakKeyDictionary()
-
-
-def keeps(network: Network, order: Any) -> bool:
-    """Return whether `processing` keeps its result: the order cannot change, and the network is not too large."""
-    edges = getattr(order, "edges", order)
-    fixed = edges is not order and isinstance(edges, np.ndarray) and not edges.flags.writeable
-    return (order is None or fixed) and network.n_connections <= REMEMBERED
-
-
-def processing(network: Network, order: Any) -> Processing:
-    """Return how an order processes the network's connections, after checking that it is a valid one.
-
-    order: an Ordering, int[W] connection indices in processing order, or None for the network's own order. Where
-    `keeps` says so the result is kept with the order and not made again. O(W + N).
-    """
-    check_size(network)
-    edges = getattr(order, "edges", order)
-    owner = network if edges is None else order
-    lasting = keeps(network, order)
-    if lasting and owner in _laid_out and _laid_out[owner][0]() is network:
-        return _laid_out[owner][1]
-    if edges is None:
-        sources, targets, runs, valid = lay_out(network.ends, None, network.n_neurons)
-    else:
-        edges = as_order(network, edges)
-        sources, targets, runs, valid = lay_out(network.ends, edges, network.n_neurons)
-    if not valid:
-        raise fault(network, np.arange(network.n_connections) if edges is None else edges)
-    laid_out = Processing(sources, targets, runs, network.is_output.view(np.uint8))
-    if lasting:
-        _laid_out[owner] = ref(network), laid_out
-    return laid_out
-
-
-def processing_arrays(network: Network, order: Any) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return sources and targets of `processing` alone."""
-    laid_out = processing(network, order)
-    return laid_out.sources, laid_out.targets
 
 
 def policy_codes(policy: str, pinning: str) -> tuple[int, int]:
