@@ -12,7 +12,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from itertools import islice
 from typing import Any, Self, TypeVar
 
@@ -59,25 +59,29 @@ class Workers:
     """A team that is started when there is work for two, and ends with the block.
 
     count: workers (of a scheduler given: as many as it has). executor: of EXECUTORS; threads are for work that is
-    compiled and lets other threads run. scheduler: address of a Dask scheduler. Raises InputError for other names and
+    compiled and lets other threads run. scheduler: address of a Dask scheduler. local: what the workers of a Dask
+    cluster are that is started here: threads of this process, or processes. Raises InputError for other names and
     counts.
     """
 
-    def __init__(self, count: int = 1, executor: str = "threads", scheduler: str | None = None) -> None:
+    def __init__(
+        self, count: int = 1, executor: str = "threads", scheduler: str | None = None, local: str = "processes"
+    ) -> None:
         if count < 1:
             raise InputError(f"workers is {count}: at least one process does the work")
         if executor not in EXECUTORS:
             raise unknown_name("executor", executor, EXECUTORS)
         self.executor = "dask" if scheduler is not None else executor
         self.count, self.scheduler = (1 if executor == "inline" else count), scheduler
+        self.local = local
         self._team: _Team | None = None
         self._threads: _Team | None = None
         self._ends = ExitStack()
 
     @classmethod
-    def of(cls, workers: int | Workers) -> Workers:
-        """Return a team for a number of worker processes; one that is given stays the giver's to end."""
-        return _Lent(workers) if isinstance(workers, Workers) else cls(workers)
+    def of(cls, workers: int | Workers) -> AbstractContextManager[Workers]:
+        """Return a team for a number of workers; one that is given stays the giver's to end."""
+        return nullcontext(workers) if isinstance(workers, Workers) else cls(workers)
 
     def __enter__(self) -> Workers:
         return self
@@ -125,20 +129,6 @@ class Workers:
         if self._threads is None:  # what other processes would have to be sent
             self._threads = self._ends.enter_context(_Threads(self.count))
         return self._threads
-
-
-class _Lent(Workers):
-    """A team that its giver ends."""
-
-    def __init__(self, lender: Workers) -> None:
-        super().__init__(lender.count, lender.executor, lender.scheduler)
-        self._lender = lender
-
-    def _members(self) -> _Team:
-        return self._lender._members()
-
-    def _sharing(self) -> _Team:
-        return self._lender._sharing()
 
 
 def _chained(first: list[Call[Key]], rest: Iterator[Call[Key]]) -> Iterator[Call[Key]]:
@@ -231,10 +221,8 @@ class _Threads(_Pool):
     """Threads of this process: nothing is sent and nothing is started."""
 
     def __init__(self, count: int) -> None:
-        from concurrent.futures import ThreadPoolExecutor
-
         self._ended = threading.Event()
-        super().__init__(count, ThreadPoolExecutor(count, "edgewatt", lambda: setattr(_ASKED, "ended", self._ended)))
+        super().__init__(count, _threads(count, self._ended))
 
     def __exit__(self, *error: Any) -> None:
         self._ended.set()
@@ -243,6 +231,13 @@ class _Threads(_Pool):
     def submit(self, function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> Future[Any]:
         """See _Team."""
         return self._pool.submit(_in_turn, function, calls)
+
+
+def _threads(count: int, ended: threading.Event) -> Executor:
+    """Return an executor of threads whose pieces are abandoned once `ended` is set."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(count, "edgewatt", lambda: setattr(_ASKED, "ended", ended))
 
 
 class _Processes(_Pool):
@@ -266,25 +261,27 @@ def _dask(workers: Workers) -> _Dask:
         import distributed
     except ImportError as error:
         raise MissingExtraError("distributed", "dask") from error
-    return _Dask(distributed, workers.count, workers.scheduler)
+    return _Dask(distributed, workers.count, workers.scheduler, workers.local == "threads")
 
 
 class _Dask(_Team):
-    """A local cluster of as many processes, or the cluster at a scheduler's address."""
+    """A local cluster of as many threads or processes, or the cluster at a scheduler's address."""
 
     together_s = 0.5  # a task costs some milliseconds
     loss = "Dask workers died on a piece"
 
-    def __init__(self, distributed: Any, count: int, scheduler: str | None) -> None:
-        self._distributed, self._ends = distributed, ExitStack()
+    def __init__(self, distributed: Any, count: int, scheduler: str | None, threads: bool) -> None:
+        self._distributed, self._ends, ended = distributed, ExitStack(), threading.Event()
         try:
             if scheduler is None:
-                cluster = self._ends.enter_context(local_dask_cluster(distributed, count))
+                own = _threads(count, ended) if threads else None
+                cluster = self._ends.enter_context(local_dask_cluster(distributed, count, own))
             self._client = distributed.Client(cluster if scheduler is None else scheduler, timeout=f"{_CONNECT_S:g}s")
         except (OSError, TimeoutError, ValueError) as error:
             self._ends.close()
             raise EdgewattError(f"no Dask scheduler answers at {scheduler or 'this machine'} ({error})") from error
         self._ends.enter_context(self._client)
+        self._ends.callback(ended.set)  # before the cluster waits for its threads
         self.lost, self._finished = distributed.KilledWorker, distributed.as_completed(with_results=False)
 
     def __exit__(self, *error: Any) -> None:

@@ -117,8 +117,9 @@ def order_tuples(
     method: of TUPLE_ORDERS; `parameters` are its own. effort: work of methods that have it (local-search: 1 is
         about 60 us a tuple with AVX-512), or 'fast', 'default' or 'best'. The result depends on the seed, not on
         `workers`. executor: who they are, 'threads', 'processes', 'inline' or 'dask' (a local cluster of as many, or
-        the one at the address `scheduler`); None: threads where the method is compiled, else processes. bound: also
-        compute the spanning-tree bound. checkpoint: file that lets a killed run continue.
+        the one at the address `scheduler`); None: threads where the method is compiled, else processes, as are the
+        workers of a local cluster. bound: also compute the spanning-tree bound. checkpoint: file that lets a killed run
+        continue.
 
     Returns a TupleOrder. Raises InputError saying which entry, id, stride or name cannot be used.
     """
@@ -132,7 +133,7 @@ def order_tuples(
         method,
         given,
     )
-    with Workers(workers, executor or request.member.workers, scheduler) as team:
+    with Workers(workers, executor or request.member.workers, scheduler, request.member.workers) as team:
         stored = StoredTuples.of(matrix, request.storage, team.each)
         if request.storage.kind.stacked:
             return _order_ell(request, stored, bound)

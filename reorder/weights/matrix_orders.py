@@ -92,7 +92,7 @@ def order_weights(
         facts.append(repr(origin))
     journal = Journal(target / JOURNAL, _key(weights, facts))
     try:
-        with Workers(workers, executor or request.member.workers, scheduler) as team:
+        with Workers(workers, executor or request.member.workers, scheduler, request.member.workers) as team:
             run = _Run(weights, target, chosen, request, id_bits, seed, team, journal, progress)
             return run()
     finally:

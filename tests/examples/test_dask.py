@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
+from oracles.pieces import square
 
 import edgewatt as ew
 from edgewatt.results.record import canonical_json
@@ -20,6 +21,7 @@ from edgewatt.results.store import Store
 from edgewatt.sweeps.executors import DaskExecutor
 from edgewatt.sweeps.plan import load_sweep
 from edgewatt.sweeps.sweep import sweep
+from reorder.workers import Workers, go_on
 from traces.base.children import local_dask_cluster
 from traces.base.errors import EdgewattError
 from traces.generators.networks import random_layered
@@ -139,6 +141,46 @@ def test_tuple_orders_on_dask_are_those_of_one_process() -> None:
     shared = ew.order_tuples(matrix, **TUPLES, workers=2, executor="dask")
     assert (shared.positions == alone.positions).all()
     assert (shared.cost, shared.lower_bound) == (alone.cost, alone.lower_bound)
+
+
+def test_a_local_cluster_is_threads_where_the_method_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two processes and what they import take longer to start than many a matrix takes; what is compiled needs none."""
+    started = []
+
+    def starting(distributed: Any, workers: int, threads: Any) -> Any:
+        started.append((workers, threads is not None))
+        return local_dask_cluster(distributed, workers, threads)
+
+    monkeypatch.setattr("reorder.workers.local_dask_cluster", starting)
+    matrix = sparse_matrix(90)
+    alone = ew.order_tuples(matrix, **TUPLES, bound=False)
+    assert (
+        ew.order_tuples(matrix, **TUPLES, bound=False, workers=2, executor="dask").positions == alone.positions
+    ).all()
+    assert started == [(2, True)]
+
+
+def wait_until_nobody_asks(began: float) -> None:
+    while time.monotonic() < began + 30:
+        go_on()
+        time.sleep(0.001)
+
+
+def test_pieces_on_threads_of_a_local_cluster_are_abandoned_after_an_error() -> None:
+    """As on threads without Dask: Ctrl-C does not wait for pieces that take minutes."""
+    began = time.monotonic()
+    with pytest.raises(KeyError), Workers(2, "dask", local="threads") as team:
+        for _ in team.map(wait_until_nobody_asks, ((k, (began - 30 * (k == 0),)) for k in range(9))):
+            raise KeyError
+    assert time.monotonic() < began + 20
+
+
+@pytest.mark.parametrize(("local", "here"), [("threads", {True}), ("processes", {False})])
+def test_who_does_the_pieces_of_a_local_cluster(local: str, here: set[bool]) -> None:
+    with Workers(2, "dask", local=local) as team:
+        assert {pid == os.getpid() for _, pid in team.map(os.getpid, ((k, ()) for k in range(9)))} == here
+        with pytest.raises(KeyError):
+            list(team.map(square, ((k, (k, 3)) for k in range(9))))
 
 
 def test_tuple_orders_on_a_scheduler_outlive_a_worker(cluster: tuple[str, list[subprocess.Popen[bytes]]]) -> None:

@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
@@ -41,15 +42,19 @@ _QUIET = {
 Its own environment also bids malloc return memory at once, so that each array begins with page faults."""
 
 
-def local_dask_cluster(distributed: Any, workers: int) -> Any:
-    """Return a Dask cluster of as many processes of one thread each; they end with it. distributed: the module."""
+def local_dask_cluster(distributed: Any, workers: int, threads: Executor | None = None) -> Any:
+    """Return a Dask cluster of as many processes of one thread each, or of these threads; they end with it.
+
+    distributed: the module.
+    """
     import dask
 
     with safe_children(), dask.config.set(_QUIET):
         return distributed.LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
+            n_workers=1 if threads else workers,
+            threads_per_worker=workers if threads else 1,
+            processes=threads is None,
+            executor=threads,
             memory_limit=0,
             dashboard_address=None,
             silence_logs=logging.CRITICAL,  # what a piece raises comes back with it
