@@ -60,15 +60,17 @@ def start(
 
 
 def workers_of(pid: int) -> list[int]:
-    workers = []
+    """Return the living workers of a sweep: its child that leads a session of its own, and copies of it."""
+    seen: dict[int, tuple[int, int]] = {}
     for folder in Path("/proc").iterdir():
         try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            if int(fields[1]) == pid and b"edgewatt.sweeps.worker" in (folder / "cmdline").read_bytes():
-                workers.append(int(folder.name))
+            _, parent, _, session = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
+            if b"edgewatt.sweeps.worker" in (folder / "cmdline").read_bytes():
+                seen[int(folder.name)] = int(parent), int(session)
         except (OSError, ValueError):
             continue
-    return workers
+    sessions = {each for each, (parent, session) in seen.items() if parent == pid and session == each}
+    return [each for each, (_, session) in seen.items() if session in sessions]
 
 
 def working(process: subprocess.Popen[bytes]) -> None:

@@ -12,11 +12,13 @@ import itertools
 import json
 import os
 import selectors
+import signal
 import subprocess
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import IO, Any, Protocol, runtime_checkable
 
 from traces.base.children import local_dask_cluster, module_command
 from traces.base.errors import EdgewattError, InputError, MissingExtraError, unknown_name
@@ -32,6 +34,9 @@ AHEAD_S, AHEAD = 0.06, 96
 
 CONNECT_S = 10.0
 """How long a scheduler may take to answer."""
+
+GONE_S = 1.0
+"""How long a process that was killed may take to be gone."""
 
 PINNED = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")}
 
@@ -80,17 +85,33 @@ class InlineExecutor:
 class _Worker:
     """One worker process and the tasks that lie before it; it answers them in their order."""
 
-    def __init__(self) -> None:
-        self.process = subprocess.Popen(
-            module_command("edgewatt.sweeps.worker"),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, **PINNED},
-            start_new_session=True,  # a Ctrl-C in the terminal reaches the parent alone
-        )
+    def __init__(self, process: subprocess.Popen[bytes], given: IO[bytes], answers: IO[bytes]) -> None:
+        """process: the first of those that were started together."""
+        self.process, self.given, self.answers = process, given, answers
         self.tasks: deque[Task] = deque()
         self._received = b""
         self._pace_s, self._since = AHEAD_S, 0.0  # seconds of a task, smoothed; when the first of `tasks` was begun
+
+    @classmethod
+    def start(cls, n: int = 1) -> list[_Worker]:
+        """Start workers; on Linux one process, of which the others are copies once it has loaded."""
+        if n > 1 and sys.platform != "linux":  # what has loaded elsewhere may not be copied
+            return [worker for _ in range(n) for worker in cls.start()]
+        pipes = [(os.pipe(), os.pipe()) for _ in range(n - 1)]
+        theirs = [(tasks[0], answers[1]) for tasks, answers in pipes]
+        process = subprocess.Popen(
+            [*module_command("edgewatt.sweeps.worker"), *(f"{read},{write}" for read, write in theirs)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, **PINNED},
+            pass_fds=[end for ends in theirs for end in ends],
+            start_new_session=True,  # a Ctrl-C in the terminal reaches the parent alone
+        )
+        for end in (end for ends in theirs for end in ends):
+            os.close(end)
+        assert process.stdin is not None and process.stdout is not None
+        ours = [(os.fdopen(tasks[1], "wb"), os.fdopen(answers[0], "rb")) for tasks, answers in pipes]
+        return [cls(process, *ends) for ends in [(process.stdin, process.stdout), *ours]]
 
     @property
     def wanted(self) -> int:
@@ -99,18 +120,16 @@ class _Worker:
 
     def give(self, tasks: Sequence[Task]) -> None:
         """Send tasks. A worker that has died shows it by its closed answer pipe."""
-        assert self.process.stdin is not None
         if not self.tasks:
             self._since = time.monotonic()
         self.tasks.extend(tasks)
         with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.write(b"".join(json.dumps(task).encode() + b"\n" for task in tasks))
-            self.process.stdin.flush()
+            self.given.write(b"".join(json.dumps(task).encode() + b"\n" for task in tasks))
+            self.given.flush()
 
     def receive(self) -> list[Outcome]:
         """Read what there is; return the outcomes that are complete. Raises EOFError when the worker has died."""
-        assert self.process.stdout is not None
-        data = os.read(self.process.stdout.fileno(), 1 << 20)
+        data = os.read(self.answers.fileno(), 1 << 20)
         if not data:
             raise EOFError
         *lines, self._received = (self._received + data).split(b"\n")
@@ -122,20 +141,33 @@ class _Worker:
             self.tasks.popleft()
         return [json.loads(line) for line in lines]
 
+    def retire(self) -> None:
+        """Give it nothing more: without a task it ends."""
+        with contextlib.suppress(OSError):
+            self.given.close()
+
     def end(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
+        """Kill it and those that were started with it, and wait until it is gone."""
+        self.retire()
+        if self.process.returncode is None:  # else they are killed, and others may have their number
+            if hasattr(os, "killpg"):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(self.process.pid, signal.SIGKILL)
+            else:
+                self.process.kill()
+            self.process.wait()
+        with contextlib.suppress(OSError), selectors.DefaultSelector() as gone:
+            gone.register(self.answers, selectors.EVENT_READ)
+            while gone.select(GONE_S) and os.read(self.answers.fileno(), 1 << 16):
+                pass
+        self.answers.close()
 
 
 class Probe:
     """One worker to try points on; `end` may be called from another thread and makes `compute` return None."""
 
     def __enter__(self) -> Probe:
-        self._worker = _Worker()
+        (self._worker,) = _Worker.start()
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -169,8 +201,9 @@ class ProcessExecutor:
 
     def prepare(self, n_tasks: int) -> None:
         """Start the workers that so many tasks will need."""
-        while len(self._started) < min(self.workers, n_tasks):
-            self._started.append(_Worker())
+        missing = min(self.workers, n_tasks) - len(self._started)
+        if missing > 0:
+            self._started += _Worker.start(missing)
 
     def close(self) -> None:
         """End the workers that were started and got no task."""
@@ -182,6 +215,7 @@ class ProcessExecutor:
         again: deque[Task] = deque()
         attempts: dict[str, int] = {}
         workers: list[_Worker] = []
+        ever: list[_Worker] = []
         ready = selectors.DefaultSelector()
 
         def next_tasks(n: int, alone: bool) -> list[Task]:
@@ -191,16 +225,17 @@ class ProcessExecutor:
             tasks = next_tasks(1, True)
             if not tasks:
                 return False
-            worker = self._started.pop() if self._started else _Worker()
+            worker = self._started.pop() if self._started else _Worker.start()[0]
             workers.append(worker)
-            ready.register(worker.process.stdout, selectors.EVENT_READ, worker)  # type: ignore[arg-type]
+            ever.append(worker)
+            ready.register(worker.answers, selectors.EVENT_READ, worker)
             worker.give(tasks)
             return True
 
         def retire(worker: _Worker) -> None:
-            ready.unregister(worker.process.stdout)  # type: ignore[arg-type]
+            ready.unregister(worker.answers)
             workers.remove(worker)
-            worker.end()
+            worker.retire()
 
         try:
             while len(workers) < self.workers and start():
@@ -228,7 +263,7 @@ class ProcessExecutor:
                         retire(worker)
                     yield from outcomes
         finally:
-            for worker in workers:
+            for worker in ever:
                 worker.end()
             self.close()
             ready.close()

@@ -36,37 +36,40 @@ def test_processes_give_the_same_bytes(tmp_path: Path, workers: int) -> None:
 class Killing:
     """A process executor that kills a worker after some outcomes."""
 
-    def __init__(self, at: int) -> None:
-        self.inner, self.at = ProcessExecutor(2), at
+    def __init__(self, at: int, which: int) -> None:
+        self.inner, self.at, self.which = ProcessExecutor(2), at, which
+        self.inner.prepare(2)
 
     def run(self, tasks: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         for number, outcome in enumerate(self.inner.run(tasks)):
             if number == self.at:
-                os.kill(children()[0], signal.SIGKILL)
+                os.kill(sorted(children())[self.which], signal.SIGKILL)
             yield outcome
 
 
 def children(parent: int | None = None) -> list[int]:
-    """Return the living worker processes of a process."""
-    found = []
+    """Return the living worker processes of a process, by the sessions that it started: some are copies of others."""
+    states = {}
     for folder in Path("/proc").iterdir():
         try:
-            state, ppid = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
-            mine = int(ppid) == (parent or os.getpid()) and state != "Z"
-            if mine and b"edgewatt.sweeps.worker" in (folder / "cmdline").read_bytes():
-                found.append(int(folder.name))
+            state, ppid, _, session = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
+            worker = state == "Z" or b"edgewatt.sweeps.worker" in (folder / "cmdline").read_bytes()
+            if worker:
+                states[int(folder.name)] = state, int(ppid), int(session)
         except (OSError, ValueError):
             continue
-    return found
+    own = {pid for pid, (_, ppid, session) in states.items() if ppid == (parent or os.getpid()) and session == pid}
+    return [pid for pid, (state, _, session) in states.items() if session in own and state != "Z"]
 
 
 @pytest.mark.parametrize("at", [0, 5])
+@pytest.mark.parametrize("which", [0, -1])  # the first one and its copy
 @pytest.mark.parametrize("ahead_s", [executors.AHEAD_S, 1e6])  # one task before a worker, and as many as there may be
 def test_a_killed_worker_loses_nothing(
-    tmp_path: Path, at: int, ahead_s: float, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, at: int, which: int, ahead_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(executors, "AHEAD_S", ahead_s)
-    done = sweep(GRID, results=tmp_path, executor=Killing(at))
+    done = sweep(GRID, results=tmp_path, executor=Killing(at, which))
     assert done.computed == 12 and not done.failed and not children()
 
 
@@ -92,10 +95,40 @@ def test_a_task_that_kills_its_workers_takes_none_that_wait_behind_it_along(
     assert "died 3 times" in died
 
 
+@pytest.mark.parametrize("threads", [0, 1])
+def test_workers_are_copies_of_one_that_has_loaded(
+    threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where something that is loaded runs a thread, a copy would lack it, and each worker loads on its own."""
+    code = tmp_path / "telling.py"
+    code.write_text(
+        "import os, sys, threading; sys.path[:0] = " + repr(sys.path) + "\n"
+        "import edgewatt.point.compute as compute, edgewatt.sweeps.worker as worker\n"
+        "def answer(task):\n"
+        "    return {'hash': task['hash'], 'failure': [os.getpid(), os.getsid(0), len(sys.argv), os.stat(0).st_rdev]}\n"
+        "compute.answer = answer\n"
+        "worker.module_command = lambda name: [sys.executable, __file__]\n"
+        f"if {threads}: threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+        "worker.main()\n"
+    )
+    monkeypatch.setattr(executors, "module_command", lambda name: [sys.executable, str(code)])
+    pool, names = ProcessExecutor(3), [f"p{k}" for k in range(30)]
+    pool.prepare(9)
+    outcomes = list(pool.run({"hash": name, "config": {}} for name in names))
+    assert sorted(outcome["hash"] for outcome in outcomes) == sorted(names)
+    told = {tuple(outcome["failure"]) for outcome in outcomes}
+    sessions = {pid: session for pid, session, _, _ in told}
+    assert len(sessions) == 3 and len({*sessions.values()}) == 1 and {*sessions.values()} < {*sessions}
+    assert sorted(given for _, _, given, _ in told) == ([3, 1, 1] if threads else [3, 3, 3])[::-1]
+    assert {device for *_, device in told} == {os.stat(os.devnull).st_rdev} or threads, "no task is read by a library"
+
+
 def test_prepared_workers_end_with_the_sweep(tmp_path: Path) -> None:
     pool = ProcessExecutor(2)
     pool.prepare(1)
     assert len(children()) == 1
+    pool.prepare(9)
+    assert len(children()) == 2
     pool.close()
     assert not children()
     done = sweep(GRID, results=tmp_path, executor=pool)
