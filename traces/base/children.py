@@ -8,9 +8,11 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 _OUR_FOLDER = str(Path(__file__).parents[2])
 
