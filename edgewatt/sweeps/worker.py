@@ -26,7 +26,7 @@ from edgewatt.results.record import Record
 from edgewatt.results.store import Store, StoreError
 from traces.base.children import module_command
 
-TOGETHER_S = 0.015
+TOGETHER_S = 0.03
 """How long the answer of a small task waits for the next, so that the parent is woken less often."""
 
 
