@@ -8,6 +8,11 @@ typedef struct { /* what became of misses: those of stores, displaced lines, dir
     int64_t stores, evictions, writebacks, skipped;
 } edgewatt_tally;
 
+/* The level of the look-ups: masks of the first AVX-512 processors are enough for them. */
+static inline int edgewatt_cache_simd(void) {
+    return edgewatt_has_masks() ? EDGEWATT_LEVEL_AVX512 : edgewatt_simd_level();
+}
+
 #include "cache/policies.h" /* made by the build: policies/policy_*.h, and a list of their names */
 
 #define CORE(name) name##_baseline
@@ -24,14 +29,14 @@ typedef struct { /* what became of misses: those of stores, displaced lines, dir
 #undef CORE_TARGET
 
 #define CORE(name) name##_avx512
-#define CORE_TARGET EDGEWATT_AVX512
+#define CORE_TARGET EDGEWATT_MASKS
 #include "cache/lookups.h"
 #undef CORE
 #undef CORE_TARGET
 
-#define EDGEWATT_BY_LEVEL(name)                                          \
-    (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX512 ? name##_avx512      \
-     : edgewatt_simd_level() == EDGEWATT_LEVEL_AVX2 ? name##_avx2 : name##_baseline)
+#define EDGEWATT_BY_LEVEL(name)                                         \
+    (edgewatt_cache_simd() == EDGEWATT_LEVEL_AVX512 ? name##_avx512     \
+     : edgewatt_cache_simd() == EDGEWATT_LEVEL_AVX2 ? name##_avx2 : name##_baseline)
 #else
 #define EDGEWATT_BY_LEVEL(name) name##_baseline
 #endif
@@ -42,7 +47,7 @@ static edgewatt_loop edgewatt_loop_of(const char *name, int64_t stride, const ed
 #define EDGEWATT_POLICY_LOOP(policy_name)                              \
     if (strcmp(name, #policy_name) == 0) {                             \
         *policy = &edgewatt_policy_##policy_name;                      \
-        fast = edgewatt_fast_##policy_name(edgewatt_simd_level(), stride); \
+        fast = edgewatt_fast_##policy_name(edgewatt_cache_simd(), stride); \
         return fast ? fast : EDGEWATT_BY_LEVEL(edgewatt_lookups_##policy_name); \
     }
     EDGEWATT_POLICIES(EDGEWATT_POLICY_LOOP)

@@ -74,7 +74,7 @@ EDGEWATT_AVX2 static inline int64_t edgewatt_find_avx2(const uint64_t *words, in
     return -1;
 }
 
-EDGEWATT_AVX512 static inline int64_t edgewatt_find_avx512(const uint64_t *words, int64_t stride, uint64_t key) {
+EDGEWATT_MASKS static inline int64_t edgewatt_find_avx512(const uint64_t *words, int64_t stride, uint64_t key) {
     const __m512i wanted = _mm512_set1_epi64((long long)key), line = _mm512_set1_epi64(~1ll);
     int64_t way = 0;
     for (; way + 16 <= stride; way += 16) { /* in which half a line lies cannot be predicted: one branch for both */

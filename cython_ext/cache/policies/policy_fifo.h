@@ -6,8 +6,8 @@ static const edgewatt_policy edgewatt_policy_fifo = {.version = EDGEWATT_POLICY_
 
 #if EDGEWATT_X86
 /* FIFO with up to eight ways: the victim is known before the search, so no branch depends on the outcome. */
-EDGEWATT_AVX512 static int64_t edgewatt_fifo8_avx512(edgewatt_cache *cache, const uint64_t *keys, const int64_t *next_use,
-                                                     int64_t n, uint32_t *missed, uint64_t *displaced) {
+EDGEWATT_MASKS static int64_t edgewatt_fifo8_avx512(edgewatt_cache *cache, const uint64_t *keys, const int64_t *next_use,
+                                                    int64_t n, uint32_t *missed, uint64_t *displaced) {
     const __m512i line_bits = _mm512_set1_epi64(~1ll);
     const uint64_t dirty = cache->dirty, set_mask = cache->set_mask;
     const uint32_t ways = (uint32_t)cache->ways;

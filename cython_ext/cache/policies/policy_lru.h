@@ -64,8 +64,8 @@ EDGEWATT_AVX2 static int64_t edgewatt_lru8_avx2(edgewatt_cache *cache, const uin
 
 /* LRU with up to eight ways: the whole set is one register, and a rotation is one permutation. No branch depends on
  * the outcome of a look-up but those of repeated lines and of stores that do not allocate. A miss is a rotation from the last way whose word is replaced. */
-EDGEWATT_AVX512 static int64_t edgewatt_lru8_avx512(edgewatt_cache *cache, const uint64_t *keys, const int64_t *next_use,
-                                                    int64_t n, uint32_t *missed, uint64_t *displaced) {
+EDGEWATT_MASKS static int64_t edgewatt_lru8_avx512(edgewatt_cache *cache, const uint64_t *keys, const int64_t *next_use,
+                                                   int64_t n, uint32_t *missed, uint64_t *displaced) {
     uint64_t rotation[8][8] __attribute__((aligned(64)));
     for (uint64_t at = 0; at < 8; at++)
         for (uint64_t way = 0; way < 8; way++) rotation[at][way] = way == 0 ? at : way <= at ? way - 1 : way;
